@@ -1,8 +1,9 @@
-/* Prints the options and settings of torusd, and the options of torus-routed and torusd-discover, as JSON, from which
+/* Prints the options and settings of torusd, and the options of torus-routed, torusd-discover and torusd-setup, as JSON, from which
  * the man pages and the completions are made. Only the build uses this program. */
 #include <jansson.h>
 
 #include "daemon/discovery/process/options.h"
+#include "daemon/discovery/setup/options.h"
 #include "daemon/routed/options.h"
 #include "daemon/settings.h"
 
@@ -25,8 +26,8 @@ int main(void)
         (void)json_array_append_new(list,
                                     json_pack("{s:s, s:s?, s:s?, s:s}", "option", s->option, "name",
                                               s->name, "value", s->value, "help", s->help));
-    value = json_pack("{s:o, s:o, s:o}", "options", list, "routed", table(routed_option_table),
-                      "discover", table(discover_option_table));
+    value = json_pack("{s:o, s:o, s:o, s:o}", "options", list, "routed", table(routed_option_table),
+                      "discover", table(discover_option_table), "setup", table(setup_option_table));
     result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
     json_decref(value);
     return result != 0 || fflush(stdout) != 0;

@@ -1,5 +1,6 @@
 #include "daemon/discovery/discovery.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 
 #include "daemon/discovery/bounded.h"
@@ -19,13 +20,12 @@ struct discovery *discovery_new(const struct discovery_setup *setup)
     if (d == NULL)
         return NULL;
     d->io = setup->io;
-    identity_make(&d->identity, setup->seed);
+    d->identity = *setup->identity;
     database_init(&d->database, &d->identity.id);
     d->own.host = d->identity.id;
     d->own.sequence = setup->sequence;
     (void)strncpy(d->own.name, setup->name, sizeof d->own.name - 1);
     (void)strncpy(d->own.release, setup->release, sizeof d->own.release - 1);
-    discovery_set_secrets(d, setup->secrets, setup->open);
     d->changed_at = discovery_now(d);
     return d;
 }
@@ -37,8 +37,7 @@ void discovery_free(struct discovery *d)
     setup_send_free(d);
     setup_take_free(d);
     database_free(&d->database);
-    for (unsigned i = 0; i < SECRETS_MOST; i++)
-        key_forget(&d->secrets.key[i]);
+    sodium_memzero(d, sizeof *d);
     free(d);
 }
 
@@ -109,12 +108,17 @@ void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, u
     d->report_due = 0;
 }
 
-void discovery_set_secrets(struct discovery *d, const struct secrets *secrets, bool open)
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets)
 {
     d->secrets = *secrets;
-    d->open = open && secrets->count == 0;
-    d->own.accepts_setups = d->io.run != NULL && (d->open || secrets->count > 0);
     database_trust_again(&d->database, secrets);
+    d->report_due = 0;
+}
+
+void discovery_set_setups(struct discovery *d, bool accepts, const uint8_t nonce[NONCE_SIZE])
+{
+    d->own.accepts_setups = accepts && d->io.apply != NULL;
+    memcpy(d->setups.nonce, nonce, NONCE_SIZE);
     d->report_due = 0;
 }
 
@@ -239,15 +243,11 @@ void discovery_tick(struct discovery *d)
     d->setups_due = earlier(d->setups_due, setup_take_tick(d));
 }
 
-void discovery_command_ended(struct discovery *d, const struct setup_answer *answer)
+void discovery_setup_ended(struct discovery *d, const struct setup_end *end)
 {
-    struct setups *s = &d->setups;
-
-    s->running = false;
-    if (s->sent_here != NULL)
-        setup_send_local_ended(d, answer);
-    else if (s->received != NULL)
-        setup_take_ended(d, answer);
+    d->setups.busy = false;
+    if (d->setups.given != NULL)
+        setup_take_ended(d, end);
     d->setups_due = 0; /* the next one starts */
 }
 

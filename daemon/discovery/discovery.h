@@ -1,15 +1,13 @@
 /* Discovery without I/O: finds neighbours on the interfaces of this host, spreads what all hosts say, and
- * relays setups (setups/). Time, randomness, datagrams and the command come through struct discovery_io, so
+ * relays setups (setup.h). Time, randomness, datagrams and what applies setups come through struct discovery_io, so
  * that a whole cluster runs in one test. daemon/doc/discovery.md describes the protocol. */
 #ifndef TORUSD_DISCOVERY_DISCOVERY_H
 #define TORUSD_DISCOVERY_DISCOVERY_H
 
 #include "daemon/discovery/database.h"
+#include "daemon/discovery/setup.h"
 
 #define DISCOVERY_ADDRESS_SIZE 16u
-#define DISCOVERY_SETUP_MOST (256u * 1024u) /* bytes of a setup */
-#define DISCOVERY_OUTPUT_MOST (64u * 1024u) /* bytes of output of its command */
-#define DISCOVERY_ERRORS_MOST 8192u         /* bytes that it prints on standard error */
 #define DISCOVERY_PACKET_MOST 61440u
 #define DISCOVERY_VERSION 2u
 #define DISCOVERY_PORT 7412u /* of UDP */
@@ -26,9 +24,10 @@ struct discovery_io {
     /* Sends a datagram over an interface, to a neighbour or (NULL) to all neighbours. It may get lost. */
     void (*send)(void *context, unsigned interface, const struct discovery_address *to,
                  const uint8_t *bytes, size_t size);
-    /* Starts the command with a setup (borrowed); discovery_command_ended() follows, but not from inside this
-     * function. Returns 0, or -1 with *e. NULL: this host accepts no setups. */
-    int (*run)(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e);
+    /* Gives a setup that has arrived (borrowed) to what opens and applies it; discovery_setup_ended() follows, but not
+     * from inside this function. NULL: this host accepts no setups. */
+    void (*apply)(void *context, const uint8_t id[SETUP_ID_SIZE], const struct host_id *from,
+                  const uint8_t *sealed, size_t size);
     void *context;
 };
 
@@ -46,12 +45,10 @@ struct discovery_setup {
     struct discovery_io io;
     const char *name; /* host_name_is_valid() */
     const char *release;
-    uint8_t seed[SEED_SIZE]; /* of this host's key pair */
+    const struct identity *identity; /* copied */
     /* Lower than the number of each report that this process is to make, and higher than those of former processes:
      * a time. If it is not, the host gets its place when it hears a report of its own. */
     uint64_t sequence;
-    const struct secrets *secrets; /* copied */
-    bool open;                     /* see discovery_set_secrets() */
 };
 
 struct discovery;
@@ -68,9 +65,11 @@ void discovery_set_interfaces(struct discovery *d, const struct interface_state 
 /* Says what this host's daemon is configured to be: dims "" and no rank at the beginning. */
 void discovery_set_node(struct discovery *d, const char *dims, bool have_rank, uint32_t rank);
 
-/* Replaces the cluster keys (copied). Without keys, the host accepts setups from everybody if it is `open`, and from
- * nobody otherwise. */
-void discovery_set_secrets(struct discovery *d, const struct secrets *secrets, bool open);
+/* Replaces the derived keys (copied; discovery_key_make()). There are none at the beginning. */
+void discovery_set_secrets(struct discovery *d, const struct secrets *secrets);
+
+/* Says whether this host accepts setups now, and the nonce of its challenges. */
+void discovery_set_setups(struct discovery *d, bool accepts, const uint8_t nonce[NONCE_SIZE]);
 
 /* Handles a datagram that arrived on an interface from the other end of its cable. */
 void discovery_receive(struct discovery *d, unsigned interface,
@@ -86,7 +85,7 @@ const struct database *discovery_database(struct discovery *d);
 /* Returns the id of this host. */
 const struct host_id *discovery_id(const struct discovery *d);
 
-/* Returns the cluster keys in use. */
+/* Returns the derived keys in use. */
 const struct secrets *discovery_secrets(const struct discovery *d);
 
 #endif

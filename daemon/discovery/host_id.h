@@ -1,4 +1,5 @@
-/* The id of a host, derived from its public key: who signs with the key is the host. */
+/* The id of a host, derived from its public keys: who signs with the first is the host, and who opens what is sealed
+ * with the second may set it up. */
 #ifndef TORUSD_DISCOVERY_HOST_ID_H
 #define TORUSD_DISCOVERY_HOST_ID_H
 
@@ -9,7 +10,9 @@
 
 #define HOST_ID_SIZE 16u
 #define HOST_ID_TEXT_SIZE (2 * HOST_ID_SIZE + 1)
-#define PUBLIC_KEY_SIZE 32u
+#define SIGNING_KEY_SIZE 32u /* Ed25519 */
+#define SEALING_KEY_SIZE 32u /* X25519 */
+#define PUBLIC_KEY_SIZE (SIGNING_KEY_SIZE + SEALING_KEY_SIZE)
 
 struct host_id {
     uint8_t bytes[HOST_ID_SIZE];
@@ -34,7 +37,7 @@ static inline bool host_id_read(struct host_id *id, const uint8_t *bytes, size_t
     return true;
 }
 
-/* Derives the id of the host with this public key. */
+/* Derives the id of the host with these public keys. */
 struct host_id host_id_of(const uint8_t public_key[PUBLIC_KEY_SIZE]);
 
 /* Writes the 32 hexadecimal digits of an id. Returns `text`. */

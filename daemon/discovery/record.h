@@ -3,7 +3,6 @@
 #define TORUSD_DISCOVERY_RECORD_H
 
 #include "daemon/discovery/discovery.h"
-#include "daemon/discovery/setup.h"
 #include "daemon/discovery/times.h"
 
 /* A host that this host hears on one interface. */
@@ -30,7 +29,6 @@ struct discovery {
     struct discovery_io io;
     struct identity identity;
     struct secrets secrets;
-    bool open; /* accepts setups without a cluster key */
     struct database database;
     struct report own; /* without interfaces: the fixed part of this host's report */
     unsigned interfaces;

@@ -2,19 +2,21 @@
 
 #include <sodium.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/discovery/bounded.h"
-#include "daemon/discovery/record.h"
+#include "proto/discovery.pb-c.h"
 #include "proto/text.h"
 
 #define UNPACKED_MOST (DISCOVERY_SETUP_MOST + 16384u)
 #define SETUP_LABEL "torusd discovery setup"
 #define CLOSED_TEXT                                                                                \
     "this host was set up before, and cannot read its cluster key now, so it accepts no setup "    \
-    "('torusd-discover --open' there makes it a new host again)"
+    "('torusd-setup --open' there makes it a new host again)"
 
 _Static_assert(crypto_box_PUBLICKEYBYTES == REPLY_KEY_SIZE, "X25519");
 _Static_assert(crypto_box_SECRETKEYBYTES == REPLY_KEY_SIZE, "X25519");
+_Static_assert(REPLY_KEY_SIZE == SEALING_KEY_SIZE, "X25519");
 
 void reply_keys_make(struct reply_keys *keys)
 {
@@ -58,61 +60,68 @@ static uint8_t *seal(uint8_t *bytes, size_t bytes_size, const uint8_t *public_ke
 }
 
 uint8_t *seal_setup(const struct setup_frame *frame, const struct secrets *secrets,
-                    const uint8_t *public_key, const struct reply_keys *keys, bool apply,
-                    const uint8_t *bytes, size_t bytes_size, size_t *size, struct error *e)
+                    const uint8_t public_key[PUBLIC_KEY_SIZE], const struct reply_keys *keys,
+                    bool apply, const void *bytes, size_t bytes_size, size_t *size, struct error *e)
 {
     Discovery__Setup setup = DISCOVERY__SETUP__INIT;
-    uint8_t mac[MAC_OF_KEY_SIZE], box_key[crypto_box_PUBLICKEYBYTES], *packed, *sealed = NULL;
+    Discovery__Proof proof[SECRETS_MOST], *proofs[SECRETS_MOST];
+    uint8_t mac[SECRETS_MOST][MAC_OF_KEY_SIZE], *packed, *sealed = NULL;
 
-    if (crypto_sign_ed25519_pk_to_curve25519(box_key, public_key) != 0) {
-        (void)error_set(e, ERROR_PROTOCOL, "the host has an invalid public key");
-        return NULL;
-    }
     setup.nonce = borrow(frame->nonce, NONCE_SIZE);
     setup.apply = apply;
     setup.bytes = borrow(bytes, bytes_size);
     setup.reply_key = borrow(keys->public_key, REPLY_KEY_SIZE);
-    if (secrets->count > 0) {
-        setup_mac(frame, &setup, &secrets->key[0], mac);
-        setup.key_id = borrow(secrets->key[0].id, KEY_ID_SIZE);
-        setup.mac = borrow(mac, sizeof mac);
+    for (unsigned i = 0; i < secrets->count; i++) {
+        setup_mac(frame, &setup, &secrets->key[i], mac[i]);
+        discovery__proof__init(&proof[i]);
+        proof[i].key_id = borrow(secrets->key[i].id, KEY_ID_SIZE);
+        proof[i].mac = borrow(mac[i], MAC_OF_KEY_SIZE);
+        proofs[i] = &proof[i];
     }
+    setup.n_proofs = secrets->count;
+    setup.proofs = proofs;
     *size = discovery__setup__get_packed_size(&setup);
     packed = malloc(*size);
     if (packed != NULL) {
         (void)discovery__setup__pack(&setup, packed);
-        sealed = seal(packed, *size, box_key, size);
+        sealed = seal(packed, *size, public_key + SIGNING_KEY_SIZE, size);
     }
     if (sealed == NULL)
-        (void)error_set(e, ERROR_MEMORY, "out of memory for the setup");
+        (void)error_set(e, ERROR_MEMORY,
+                        "out of memory for the setup, or the host has an invalid public key");
     return sealed;
 }
 
-/* Whether the setup is authenticated by one of the cluster keys, or none is needed. */
-static int check_mac(const struct setup_frame *frame, const struct discovery *d,
-                     const Discovery__Setup *setup, struct error *e)
+static bool is_proved(const struct setup_frame *frame, const struct secrets *secrets,
+                      const Discovery__Setup *setup)
 {
-    const struct secrets *secrets = &d->secrets;
     uint8_t mac[MAC_OF_KEY_SIZE];
 
-    if (secrets->count == 0 && d->open)
-        return 0;
-    if (secrets->count == 0)
-        return error_set(e, ERROR_REFUSED, CLOSED_TEXT);
-    if (setup->key_id.len == 0)
-        return error_set(e, ERROR_REFUSED,
-                         "this host has a cluster key, and accepts no setup from a host without "
-                         "it: start the discovery process there with --key-file");
-    for (unsigned i = 0; i < secrets->count && setup->mac.len == MAC_OF_KEY_SIZE; i++) {
+    for (unsigned i = 0; i < secrets->count; i++) {
         setup_mac(frame, setup, &secrets->key[i], mac);
-        if (sodium_memcmp(mac, setup->mac.data, MAC_OF_KEY_SIZE) == 0)
-            return 0;
+        for (size_t n = 0; n < setup->n_proofs && n < SECRETS_MOST; n++)
+            if (setup->proofs[n]->mac.len == MAC_OF_KEY_SIZE &&
+                sodium_memcmp(mac, setup->proofs[n]->mac.data, MAC_OF_KEY_SIZE) == 0)
+                return true;
     }
-    return error_set(e, ERROR_REFUSED,
-                     "this host has another cluster key than the host that has sent the setup");
+    return false;
 }
 
-static int take_setup(const struct setup_frame *frame, const struct discovery *d,
+/* Whether the setup is authenticated by one of the cluster keys, or none is needed. */
+static int check_proof(const struct setup_frame *frame, const struct opener *opener,
+                       const Discovery__Setup *setup, struct error *e)
+{
+    if (opener->secrets.count == 0)
+        return opener->open ? 0 : error_set(e, ERROR_REFUSED, CLOSED_TEXT);
+    if (is_proved(frame, &opener->secrets, setup))
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     setup->n_proofs == 0
+                         ? "this host has a cluster key, and accepts no setup without it"
+                         : "this host has another cluster key than the sender of the setup");
+}
+
+static int take_setup(const struct setup_frame *frame, const struct opener *opener,
                       const Discovery__Setup *setup, struct opened_setup *opened, struct error *e)
 {
     if (setup->nonce.len != NONCE_SIZE || setup->reply_key.len != REPLY_KEY_SIZE ||
@@ -120,7 +129,7 @@ static int take_setup(const struct setup_frame *frame, const struct discovery *d
         return error_set(e, ERROR_PROTOCOL, "the setup is invalid");
     if (sodium_memcmp(setup->nonce.data, frame->nonce, NONCE_SIZE) != 0)
         return error_set(e, ERROR_REFUSED, "the setup answers another challenge: it is a replay");
-    if (check_mac(frame, d, setup, e) != 0)
+    if (check_proof(frame, opener, setup, e) != 0)
         return -1;
     opened->bytes = malloc(setup->bytes.len + 1);
     if (opened->bytes == NULL)
@@ -147,29 +156,26 @@ static uint8_t *unseal(const uint8_t *sealed, size_t size, const uint8_t *public
     return bytes;
 }
 
-int open_setup(const struct setup_frame *frame, const struct discovery *d, const uint8_t *sealed,
+int open_setup(const struct setup_frame *frame, const struct opener *opener, const uint8_t *sealed,
                size_t size, struct opened_setup *opened, struct error *e)
 {
-    const struct identity *identity = &d->identity;
-    uint8_t public_key[crypto_box_PUBLICKEYBYTES], secret_key[crypto_box_SECRETKEYBYTES];
+    uint8_t public_key[SEALING_KEY_SIZE];
     struct bounded bounded;
     ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
     Discovery__Setup *setup;
     size_t bytes_size;
-    uint8_t *bytes = NULL;
+    uint8_t *bytes;
     int result = -1;
 
-    if (crypto_sign_ed25519_pk_to_curve25519(public_key, identity->public_key) == 0 &&
-        crypto_sign_ed25519_sk_to_curve25519(secret_key, identity->secret_key) == 0)
-        bytes = unseal(sealed, size, public_key, secret_key, &bytes_size);
-    sodium_memzero(secret_key, sizeof secret_key);
+    (void)crypto_scalarmult_base(public_key, opener->opening_key);
+    bytes = unseal(sealed, size, public_key, opener->opening_key, &bytes_size);
     if (bytes == NULL)
         return error_set(e, ERROR_PROTOCOL, "the setup was sealed for another host");
     setup = discovery__setup__unpack(allocator, bytes_size, bytes);
     if (setup == NULL) {
         (void)error_set(e, ERROR_PROTOCOL, "the setup cannot be read");
     } else {
-        result = take_setup(frame, d, setup, opened, e);
+        result = take_setup(frame, opener, setup, opened, e);
         sodium_memzero(setup->bytes.data, setup->bytes.len);
         discovery__setup__free_unpacked(setup, allocator);
     }
@@ -183,13 +189,11 @@ static size_t at_most(size_t size, size_t most)
     return size < most ? size : most;
 }
 
-uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,
-                     const struct setup_answer *answer, size_t *size)
+uint8_t *seal_result(const uint8_t *reply_key, const struct setup_answer *answer, size_t *size)
 {
     Discovery__Result result = DISCOVERY__RESULT__INIT;
     uint8_t *packed;
 
-    result.nonce = borrow(nonce, NONCE_SIZE);
     result.status = answer->status;
     if (answer->e.code != ERROR_NONE)
         result.error = (char *)(uintptr_t)answer->e.text;
@@ -203,14 +207,12 @@ uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,
     return seal(packed, *size, reply_key, size);
 }
 
-static int take_result(const uint8_t *nonce, const Discovery__Result *result,
-                       struct setup_answer *answer, uint8_t **storage, struct error *e)
+static int take_result(const Discovery__Result *result, struct setup_answer *answer,
+                       uint8_t **storage, struct error *e)
 {
     char text[sizeof answer->e.text];
 
-    if (result->nonce.len != NONCE_SIZE ||
-        sodium_memcmp(result->nonce.data, nonce, NONCE_SIZE) != 0 ||
-        result->output.len > DISCOVERY_OUTPUT_MOST || result->errors.len > DISCOVERY_ERRORS_MOST)
+    if (result->output.len > DISCOVERY_OUTPUT_MOST || result->errors.len > DISCOVERY_ERRORS_MOST)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup is invalid");
     *answer = (struct setup_answer){
         .status = result->status, .size = result->output.len, .errors_size = result->errors.len};
@@ -229,8 +231,8 @@ static int take_result(const uint8_t *nonce, const Discovery__Result *result,
     return 0;
 }
 
-int open_result(const uint8_t *nonce, const struct reply_keys *keys, const uint8_t *sealed,
-                size_t size, struct setup_answer *answer, uint8_t **storage, struct error *e)
+int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t size,
+                struct setup_answer *answer, uint8_t **storage, struct error *e)
 {
     struct bounded bounded;
     ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
@@ -244,7 +246,7 @@ int open_result(const uint8_t *nonce, const struct reply_keys *keys, const uint8
     free(bytes);
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup cannot be read");
-    result = take_result(nonce, message, answer, storage, e);
+    result = take_result(message, answer, storage, e);
     discovery__result__free_unpacked(message, allocator);
     return result;
 }

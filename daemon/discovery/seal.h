@@ -2,11 +2,23 @@
 #ifndef TORUSD_DISCOVERY_SEAL_H
 #define TORUSD_DISCOVERY_SEAL_H
 
-#include "daemon/discovery/discovery.h"
 #include "daemon/discovery/setup.h"
+#include "daemon/discovery/signing.h"
 
-#define NONCE_SIZE 32u
+#define DISCOVERY_OUTPUT_MOST (64u * 1024u) /* bytes of output of a setup's command */
+#define DISCOVERY_ERRORS_MOST 8192u         /* bytes that it prints on standard error */
+
 #define REPLY_KEY_SIZE 32u
+
+/* The end of a setup. With e.code ERROR_NONE the command has run, otherwise it has not, or its result is not known. */
+struct setup_answer {
+    struct error e;
+    uint32_t status; /* exit status of the command */
+    const uint8_t *output;
+    size_t size;
+    const uint8_t *errors; /* what the command has printed on standard error */
+    size_t errors_size;
+};
 
 /* What a setup is about; its authentication covers all of it. */
 struct setup_frame {
@@ -23,11 +35,19 @@ struct reply_keys {
 /* Makes the key pair from REPLY_KEY_SIZE random bytes in `secret_key`. */
 void reply_keys_make(struct reply_keys *keys);
 
-/* Seals a setup for the host with this public key (Ed25519). Returns *size malloc'ed bytes, or NULL with
- * *e: no memory, or the key is invalid. */
+/* Seals a setup for the host with these public keys, with a proof for each of the cluster keys. Returns *size malloc'ed
+ * bytes, or NULL with *e: no memory, or the key is invalid. */
 uint8_t *seal_setup(const struct setup_frame *frame, const struct secrets *secrets,
-                    const uint8_t *public_key, const struct reply_keys *keys, bool apply,
-                    const uint8_t *bytes, size_t bytes_size, size_t *size, struct error *e);
+                    const uint8_t public_key[PUBLIC_KEY_SIZE], const struct reply_keys *keys,
+                    bool apply, const void *bytes, size_t bytes_size, size_t *size,
+                    struct error *e);
+
+/* What a host opens setups with. */
+struct opener {
+    uint8_t opening_key[SEALING_KEY_SIZE];
+    struct secrets secrets; /* the cluster keys */
+    bool open; /* without cluster keys: the host is new, and takes setups from everybody */
+};
 
 struct opened_setup {
     bool apply;
@@ -36,17 +56,16 @@ struct opened_setup {
     uint8_t reply_key[REPLY_KEY_SIZE];
 };
 
-/* Opens a setup for this host, and checks its challenge and its authentication by a cluster key, which a host needs
- * unless it is open. Returns 0 with *opened, or -1 with *e. */
-int open_setup(const struct setup_frame *frame, const struct discovery *d, const uint8_t *sealed,
+/* Opens a setup, and checks its challenge and its authentication by a cluster key, which a host needs unless it is open.
+ * Returns 0 with *opened, or -1 with *e. */
+int open_setup(const struct setup_frame *frame, const struct opener *opener, const uint8_t *sealed,
                size_t size, struct opened_setup *opened, struct error *e);
 
 /* Seals an answer for the sender of a setup. Returns *size malloc'ed bytes, or NULL: no memory. */
-uint8_t *seal_result(const uint8_t *nonce, const uint8_t *reply_key,
-                     const struct setup_answer *answer, size_t *size);
+uint8_t *seal_result(const uint8_t *reply_key, const struct setup_answer *answer, size_t *size);
 
 /* Opens an answer. Returns 0 with *answer, whose output is in *storage, to be freed; or -1 with *e. */
-int open_result(const uint8_t *nonce, const struct reply_keys *keys, const uint8_t *sealed,
-                size_t size, struct setup_answer *answer, uint8_t **storage, struct error *e);
+int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t size,
+                struct setup_answer *answer, uint8_t **storage, struct error *e);
 
 #endif

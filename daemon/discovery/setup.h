@@ -1,5 +1,6 @@
-/* Setups: bytes for one host, which gives them to its command, and sends back the exit status and the output.
- * They pass from neighbour to neighbour, sealed so that only that host can read them.
+/* Setups: bytes for one host, which gives them to its command, and sends back the exit status and the output. Here they
+ * only travel: sealed for the host that may open them (seal.h), from neighbour to neighbour, by hosts that can neither
+ * read nor change them.
  *
  * The host answers the announcement (Ask) with a challenge. The setup contains the challenge, so that an old
  * setup cannot be sent again; if the host has a cluster key, the setup must be authenticated by it. The receiver
@@ -13,9 +14,12 @@
 #include "daemon/discovery/host_id.h"
 #include "proto/error.h"
 
+#define DISCOVERY_SETUP_MOST (256u * 1024u) /* bytes of a setup */
 #define SETUP_ID_SIZE 16u
+#define NONCE_SIZE 32u
 #define SETUPS_OUT_MOST 16u /* that this host sends at the same time */
-#define SETUPS_IN_MOST 4u /* that this host receives at the same time; one command runs at a time */
+#define SETUPS_IN_MOST                                                                             \
+    4u /* that this host receives at the same time; one of them is applied at a time */
 
 struct discovery;
 struct outgoing_setup;
@@ -24,38 +28,48 @@ struct incoming_setup;
 struct setups {
     struct outgoing_setup *out[SETUPS_OUT_MOST];
     struct incoming_setup *in[SETUPS_IN_MOST];
-    /* This host's own command runs. It goes on if whoever asked for it goes away; then both are NULL. */
-    bool running;
-    struct outgoing_setup
-        *sent_here;                  /* it runs for this one, which this host has sent to itself, */
-    struct incoming_setup *received; /* or for this one */
+    struct incoming_setup *given; /* to io.apply(); NULL: none, or its sender has been forgotten */
+    bool busy;                    /* io.apply() has one */
+    uint8_t nonce[NONCE_SIZE];    /* for challenges */
 };
 
-/* The end of a setup. With e.code ERROR_NONE the command has run, otherwise it has not, or its result is not
- * known. */
-struct setup_answer {
+/* What a setup has to be sealed with; everything is borrowed. */
+struct setup_challenge {
+    const uint8_t *id; /* SETUP_ID_SIZE bytes */
+    const struct host_id *from;
+    const uint8_t *key;   /* PUBLIC_KEY_SIZE bytes: the receiver's */
+    const uint8_t *nonce; /* NONCE_SIZE bytes */
+};
+
+/* The end of a setup: its sealed result; or, with e.code other than ERROR_NONE, why there is none. */
+struct setup_end {
     struct error e;
-    uint32_t status; /* exit status of the command */
-    const uint8_t *output;
+    const uint8_t *sealed;
     size_t size;
-    const uint8_t *errors; /* what the command has printed on standard error */
-    size_t errors_size;
 };
 
-/* Called once, from discovery_tick() or discovery_receive(); everything is borrowed. */
-typedef void setup_done_fn(void *context, const struct setup_answer *answer);
+/* Called from discovery_tick(), discovery_receive() or discovery_send_sealed(); everything is borrowed. After ended(),
+ * the setup does not exist any more. */
+struct setup_user {
+    void (*challenged)(void *context, const struct setup_challenge *challenge);
+    void (*ended)(void *context, const struct setup_end *end);
+    void *context;
+};
 
-/* Sends a setup (the bytes are copied) to a host, which shows it or (`apply`) applies it. Returns a setup for
- * discovery_cancel_setup(), or NULL with *e and no call of done(). */
+/* Announces a setup of so many bytes to another host, whose challenge follows. Returns a setup, or NULL with *e and no
+ * call of *user. */
 struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct host_id *host,
-                                            bool apply, const uint8_t *bytes, size_t size,
-                                            setup_done_fn *done, void *context, struct error *e);
+                                            size_t size, const struct setup_user *user,
+                                            struct error *e);
 
-/* Forgets a setup; done() is not called. The host may apply it all the same, and no other setup starts before that
- * ends. */
+/* Sends the sealed setup (copied) that the challenge has asked for. */
+void discovery_send_sealed(struct discovery *d, struct outgoing_setup *setup, const uint8_t *bytes,
+                           size_t size);
+
+/* Forgets a setup; ended() is not called. The host may apply it all the same. */
 void discovery_cancel_setup(struct discovery *d, struct outgoing_setup *setup);
 
-/* The command that io.run() started has ended. */
-void discovery_command_ended(struct discovery *d, const struct setup_answer *answer);
+/* The setup that io.apply() was given has ended. With e.code other than ERROR_NONE it was refused. */
+void discovery_setup_ended(struct discovery *d, const struct setup_end *end);
 
 #endif

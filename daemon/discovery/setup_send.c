@@ -1,11 +1,9 @@
 #include "daemon/discovery/setup_send.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "daemon/discovery/blob.h"
 #include "daemon/discovery/letter.h"
-#include "daemon/discovery/seal.h"
 #include "proto/text.h"
 
 #define ASK_PAUSE (400 * MILLISECONDS)
@@ -16,27 +14,20 @@ struct outgoing_setup {
     uint8_t id[SETUP_ID_SIZE];
     struct host_id host;
     char name[REPORT_NAME_SIZE]; /* of the host, for errors */
-    bool apply;
-    uint8_t *bytes;
-    size_t size;
-    struct reply_keys keys;
-    uint8_t nonce[NONCE_SIZE]; /* of the last challenge */
-    uint8_t *sealed;           /* for that challenge; NULL: none has come */
+    size_t size;                 /* before it is sealed */
+    uint8_t nonce[NONCE_SIZE];   /* of the challenge */
+    bool challenged;
+    uint8_t *sealed; /* for that challenge; NULL: the user seals it */
     size_t sealed_size;
     struct blob result;
     uint64_t ask_due, heard_at;
-    setup_done_fn *done;
-    void *context;
+    struct setup_user user;
 };
 
 static void free_setup(struct outgoing_setup *s)
 {
-    if (s->bytes != NULL)
-        sodium_memzero(s->bytes, s->size);
-    free(s->bytes);
     free(s->sealed);
     blob_free(&s->result);
-    sodium_memzero(&s->keys, sizeof s->keys);
     free(s);
 }
 
@@ -45,25 +36,22 @@ static void forget(struct discovery *d, struct outgoing_setup *s)
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++)
         if (d->setups.out[i] == s)
             d->setups.out[i] = NULL;
-    if (d->setups.sent_here == s)
-        d->setups.sent_here = NULL;
 }
 
-/* Ends a setup with an answer. */
-static void end(struct discovery *d, struct outgoing_setup *s, const struct setup_answer *answer)
+static void end(struct discovery *d, struct outgoing_setup *s, const struct setup_end *how)
 {
     forget(d, s);
-    s->done(s->context, answer);
+    s->user.ended(s->user.context, how);
     free_setup(s);
 }
 
 static void fail(struct discovery *d, struct outgoing_setup *s, enum error_code code,
                  const char *text)
 {
-    struct setup_answer answer = {0};
+    struct setup_end failed = {0};
 
-    (void)error_set(&answer.e, code, "host %s: %s", s->name, text);
-    end(d, s, &answer);
+    (void)error_set(&failed.e, code, "host %s: %s", s->name, text);
+    end(d, s, &failed);
 }
 
 void discovery_cancel_setup(struct discovery *d, struct outgoing_setup *setup)
@@ -96,56 +84,21 @@ static const struct host_entry *check_host(struct discovery *d, const struct hos
     else if (h == NULL || !h->reachable)
         (void)error_set(e, ERROR_LINK, "%s%s is not reachable over the cables",
                         h != NULL ? "host " : "the host", h != NULL ? h->report->name : "");
+    else if (h->distance == 0)
+        (void)error_set(e, ERROR_USAGE, "this host applies its own setups by torusd-setup");
     else if (!h->report->accepts_setups)
         (void)error_set(e, ERROR_REFUSED,
-                        "host %s accepts no setups: start torusd-discover there with "
-                        "--accept-setups, or enable torusd-discover.service",
+                        "host %s accepts no setups: start torusd-setup there, and "
+                        "torusd-discover with --setups",
                         h->report->name);
     else
         return h;
     return NULL;
 }
 
-/* Runs this host's own command. Returns 0, or -1 with *e. */
-static int run_here(struct discovery *d, struct outgoing_setup *s, struct error *e)
-{
-    if (d->setups.running)
-        return error_set(e, ERROR_BUSY, "another setup is being applied on this host: try again");
-    if (d->io.run(d->io.context, s->apply, s->bytes, s->size, e) != 0)
-        return -1;
-    d->setups.running = true;
-    d->setups.sent_here = s;
-    s->ask_due = UINT64_MAX;
-    return 0;
-}
-
-static struct outgoing_setup *make(struct discovery *d, const struct host_entry *h,
-                                   const uint8_t *bytes, size_t size)
-{
-    struct outgoing_setup *s = calloc(1, sizeof *s);
-
-    if (s == NULL)
-        return NULL;
-    s->bytes = malloc(size + 1);
-    if (s->bytes == NULL) {
-        free(s);
-        return NULL;
-    }
-    if (size > 0)
-        memcpy(s->bytes, bytes, size);
-    s->size = size;
-    s->host = h->report->host;
-    (void)strcpy(s->name, h->report->name);
-    s->heard_at = discovery_now(d);
-    d->io.random(d->io.context, s->id, sizeof s->id);
-    d->io.random(d->io.context, s->keys.secret_key, sizeof s->keys.secret_key);
-    reply_keys_make(&s->keys);
-    return s;
-}
-
 struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct host_id *host,
-                                            bool apply, const uint8_t *bytes, size_t size,
-                                            setup_done_fn *done, void *context, struct error *e)
+                                            size_t size, const struct setup_user *user,
+                                            struct error *e)
 {
     const struct host_entry *h = check_host(d, host, size, e);
     struct outgoing_setup *s;
@@ -160,25 +113,37 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
                         SETUPS_OUT_MOST);
         return NULL;
     }
-    s = make(d, h, bytes, size);
+    s = calloc(1, sizeof *s);
     if (s == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for the setup");
         return NULL;
     }
-    s->apply = apply;
-    s->done = done;
-    s->context = context;
-    if (h->distance == 0 && run_here(d, s, e) != 0) {
-        free_setup(s);
-        return NULL;
-    }
+    s->host = h->report->host;
+    (void)strcpy(s->name, h->report->name);
+    s->size = size;
+    s->heard_at = discovery_now(d);
+    s->user = *user;
+    d->io.random(d->io.context, s->id, sizeof s->id);
     d->setups.out[place] = s;
     return s;
 }
 
-void setup_send_local_ended(struct discovery *d, const struct setup_answer *answer)
+void discovery_send_sealed(struct discovery *d, struct outgoing_setup *s, const uint8_t *bytes,
+                           size_t size)
 {
-    end(d, d->setups.sent_here, answer);
+    if (!s->challenged || s->sealed != NULL || size == 0 || size > BLOB_MOST) {
+        fail(d, s, ERROR_USAGE, "the sealed setup was not asked for, or is too large");
+        return;
+    }
+    s->sealed = malloc(size);
+    if (s->sealed == NULL) {
+        fail(d, s, ERROR_MEMORY, "out of memory for the setup");
+        return;
+    }
+    memcpy(s->sealed, bytes, size);
+    s->sealed_size = size;
+    s->heard_at = discovery_now(d);
+    letter_send_first(d, &s->host, s->id, s->sealed, s->sealed_size);
 }
 
 /* --- letters --- */
@@ -208,46 +173,33 @@ static void say_done(struct discovery *d, const struct outgoing_setup *s)
         letter_send(d, &letter);
 }
 
-/* Seals the setup for a challenge, and sends its first chunks. */
+/* Lets the user seal the setup for a challenge. A challenge is repeated until the sealed setup has arrived. */
 static void take_challenge(struct discovery *d, struct outgoing_setup *s,
-                           const Discovery__Challenge *challenge)
+                           const Discovery__Challenge *message)
 {
     const struct host_entry *h = database_find(&d->database, &s->host);
-    const struct setup_frame frame = {s->id, &d->own.host, &s->host, s->nonce};
-    struct error e;
+    const struct setup_challenge challenge = {s->id, &d->own.host, h != NULL ? h->key : NULL,
+                                              s->nonce};
 
-    if (challenge->nonce.len != NONCE_SIZE || challenge->running || h == NULL ||
-        (s->sealed != NULL && memcmp(s->nonce, challenge->nonce.data, NONCE_SIZE) == 0))
+    if (message->nonce.len != NONCE_SIZE || message->running || h == NULL)
         return;
-    memcpy(s->nonce, challenge->nonce.data, NONCE_SIZE);
-    free(s->sealed);
-    s->sealed = seal_setup(&frame, &d->secrets, h->key, &s->keys, s->apply, s->bytes, s->size,
-                           &s->sealed_size, &e);
-    if (s->sealed == NULL)
-        fail(d, s, e.code, e.text);
-    else
-        letter_send_first(d, &s->host, s->id, s->sealed, s->sealed_size);
+    if (s->challenged) {
+        if (memcmp(s->nonce, message->nonce.data, NONCE_SIZE) != 0)
+            fail(d, s, ERROR_BUSY, "its torusd-setup has started again meanwhile: try again");
+        return;
+    }
+    memcpy(s->nonce, message->nonce.data, NONCE_SIZE);
+    s->challenged = true;
+    s->user.challenged(s->user.context, &challenge);
 }
 
 static void take_result_chunk(struct discovery *d, struct outgoing_setup *s,
                               const Discovery__Chunk *chunk)
 {
-    struct setup_answer answer;
-    uint8_t *storage = NULL;
-    struct error e;
-
     if (s->sealed == NULL || !letter_take_chunk(d, &s->host, s->id, &s->result, BLOB_MOST, chunk))
         return;
-    if (open_result(s->nonce, &s->keys, s->result.bytes, s->result.size, &answer, &storage, &e) !=
-        0) {
-        fail(d, s, e.code, e.text);
-        return;
-    }
     say_done(d, s);
-    if (answer.e.code != ERROR_NONE)
-        (void)error_wrap(&answer.e, "host %s", s->name);
-    end(d, s, &answer);
-    free(storage);
+    end(d, s, &(struct setup_end){.sealed = s->result.bytes, .size = s->result.size});
 }
 
 static struct outgoing_setup *find(const struct discovery *d, const struct host_id *from,
@@ -255,7 +207,7 @@ static struct outgoing_setup *find(const struct discovery *d, const struct host_
 {
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++) {
         struct outgoing_setup *s = d->setups.out[i];
-        if (s != NULL && s != d->setups.sent_here && host_id_is(&s->host, from) &&
+        if (s != NULL && host_id_is(&s->host, from) &&
             memcmp(s->id, letter->setup.data, SETUP_ID_SIZE) == 0)
             return s;
     }
@@ -289,7 +241,7 @@ uint64_t setup_send_tick(struct discovery *d)
 
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++) {
         struct outgoing_setup *s = d->setups.out[i];
-        if (s == NULL || s == d->setups.sent_here)
+        if (s == NULL)
             continue;
         if (now >= s->heard_at + ANSWER_WAIT) {
             fail(d, s, ERROR_TIMEOUT, "no answer for 20 s");

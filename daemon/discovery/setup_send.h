@@ -12,9 +12,6 @@ bool setup_send_take(struct discovery *d, const struct host_id *from,
 /* Asks again, and gives up. Returns when to call it again. */
 uint64_t setup_send_tick(struct discovery *d);
 
-/* The command has ended for the setup that this host has sent to itself. */
-void setup_send_local_ended(struct discovery *d, const struct setup_answer *answer);
-
 /* Forgets all setups. */
 void setup_send_free(struct discovery *d);
 

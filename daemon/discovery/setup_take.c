@@ -1,11 +1,9 @@
 #include "daemon/discovery/setup_take.h"
 
-#include <sodium.h>
 #include <stdlib.h>
 
 #include "daemon/discovery/blob.h"
 #include "daemon/discovery/letter.h"
-#include "daemon/discovery/seal.h"
 
 #define MISSING_PAUSE (300 * MILLISECONDS)
 #define SENDER_WAIT (30 * SECONDS) /* for any word of the sender */
@@ -13,39 +11,28 @@
 
 enum incoming_state {
     INCOMING_ARRIVES, /* chunks are missing */
-    INCOMING_WAITS,   /* for the command of another setup to end */
-    INCOMING_RUNS,    /* its command runs */
+    INCOMING_WAITS,   /* for another setup to be applied */
+    INCOMING_RUNS,    /* io.apply() has it */
     INCOMING_ANSWERS, /* the sender fetches the result */
 };
 
 struct incoming_setup {
     uint8_t id[SETUP_ID_SIZE];
     struct host_id from;
-    uint8_t nonce[NONCE_SIZE];
     enum incoming_state state;
     struct blob sealed;
-    struct opened_setup opened; /* with INCOMING_WAITS */
-    uint8_t *result;            /* sealed, with INCOMING_ANSWERS */
+    uint8_t *result; /* sealed, with INCOMING_ANSWERS */
     size_t result_size;
     uint64_t heard_at, missing_due;
 };
-
-static void forget_opened(struct incoming_setup *s)
-{
-    if (s->opened.bytes != NULL)
-        sodium_memzero(s->opened.bytes, s->opened.size);
-    free(s->opened.bytes);
-    s->opened.bytes = NULL;
-}
 
 static void free_setup(struct discovery *d, unsigned place)
 {
     struct incoming_setup *s = d->setups.in[place];
 
     d->setups.in[place] = NULL;
-    if (d->setups.received == s)
-        d->setups.received = NULL;
-    forget_opened(s);
+    if (d->setups.given == s)
+        d->setups.given = NULL;
     blob_free(&s->sealed);
     free(s->result);
     free(s);
@@ -79,51 +66,42 @@ static void challenge(struct discovery *d, const struct incoming_setup *s)
     Discovery__Challenge message = DISCOVERY__CHALLENGE__INIT;
 
     letter_begin(d, &letter, &s->from, s->id);
-    message.nonce = (ProtobufCBinaryData){NONCE_SIZE, (uint8_t *)(uintptr_t)s->nonce};
+    message.nonce = (ProtobufCBinaryData){NONCE_SIZE, d->setups.nonce};
     message.running = s->state != INCOMING_ARRIVES;
     letter.kind_case = DISCOVERY__LETTER__KIND_CHALLENGE;
     letter.challenge = &message;
     letter_send(d, &letter);
 }
 
-/* Seals the answer for the sender, who fetches it. Without memory the sender gets no answer. */
-static void answer_setup(struct discovery *d, struct incoming_setup *s,
-                         const struct setup_answer *answer)
+static unsigned place_of(const struct discovery *d, const struct incoming_setup *s)
 {
-    forget_opened(s);
-    s->state = INCOMING_ANSWERS;
-    s->heard_at = discovery_now(d);
-    s->result = seal_result(s->nonce, s->opened.reply_key, answer, &s->result_size);
-    if (s->result != NULL)
-        letter_send_first(d, &s->from, s->id, s->result, s->result_size);
+    unsigned i = 0;
+
+    while (d->setups.in[i] != s)
+        i++;
+    return i;
 }
 
-void setup_take_ended(struct discovery *d, const struct setup_answer *answer)
+void setup_take_ended(struct discovery *d, const struct setup_end *end)
 {
-    struct incoming_setup *s = d->setups.received;
+    struct incoming_setup *s = d->setups.given;
 
-    d->setups.received = NULL;
-    answer_setup(d, s, answer);
+    d->setups.given = NULL;
+    if (end->e.code == ERROR_NONE)
+        s->result = malloc(end->size + 1);
+    if (s->result == NULL) {
+        refuse(d, &s->from, s->id, end->e.code != ERROR_NONE ? end->e.text : "out of memory");
+        free_setup(d, place_of(d, s));
+        return;
+    }
+    memcpy(s->result, end->sealed, end->size);
+    s->result_size = end->size;
+    s->state = INCOMING_ANSWERS;
+    s->heard_at = discovery_now(d);
+    letter_send_first(d, &s->from, s->id, s->result, s->result_size);
 }
 
 /* --- letters --- */
-
-/* Opens a setup that has arrived whole. */
-static void open_whole(struct discovery *d, unsigned place)
-{
-    struct incoming_setup *s = d->setups.in[place];
-    const struct setup_frame frame = {s->id, &s->from, &d->own.host, s->nonce};
-    struct error e;
-    int result = open_setup(&frame, d, s->sealed.bytes, s->sealed.size, &s->opened, &e);
-
-    blob_free(&s->sealed);
-    if (result == 0) {
-        s->state = INCOMING_WAITS;
-        return;
-    }
-    refuse(d, &s->from, s->id, e.text);
-    free_setup(d, place);
-}
 
 /* Finds the place of a setup; SETUPS_IN_MOST: it is not known. */
 static unsigned find(const struct discovery *d, const struct host_id *from, const uint8_t *id)
@@ -166,9 +144,8 @@ static void begin(struct discovery *d, const struct host_id *from, const uint8_t
     unsigned place = find_room(d, from);
     struct incoming_setup *s;
 
-    if (d->io.run == NULL) {
-        refuse(d, from, id,
-               "it accepts no setups: start torusd-discover there with --accept-setups");
+    if (!d->own.accepts_setups) {
+        refuse(d, from, id, "it accepts no setups");
         return;
     }
     if (ask->size > DISCOVERY_SETUP_MOST) {
@@ -182,7 +159,6 @@ static void begin(struct discovery *d, const struct host_id *from, const uint8_t
     }
     memcpy(s->id, id, SETUP_ID_SIZE);
     s->from = *from;
-    d->io.random(d->io.context, s->nonce, sizeof s->nonce);
     s->heard_at = discovery_now(d);
     d->setups.in[place] = s;
     challenge(d, s);
@@ -215,7 +191,7 @@ void setup_take_letter(struct discovery *d, const struct host_id *from,
     } else if (letter->kind_case == DISCOVERY__LETTER__KIND_CHUNK && s->state == INCOMING_ARRIVES) {
         s->missing_due = discovery_now(d) + MISSING_PAUSE;
         if (letter_take_chunk(d, from, s->id, &s->sealed, BLOB_MOST, letter->chunk))
-            open_whole(d, place);
+            s->state = INCOMING_WAITS;
     } else if (letter->kind_case == DISCOVERY__LETTER__KIND_MISSING && s->result != NULL) {
         letter_send_chunks(d, from, s->id, s->result, s->result_size, letter->missing);
     } else if (letter->kind_case == DISCOVERY__LETTER__KIND_DONE && s->state == INCOMING_ANSWERS) {
@@ -225,22 +201,16 @@ void setup_take_letter(struct discovery *d, const struct host_id *from,
 
 /* --- time --- */
 
-/* Starts the command, unless it runs. */
+/* Gives the setup to what applies it, unless that has another one. */
 static void start(struct discovery *d, struct incoming_setup *s)
 {
-    struct setup_answer answer = {0};
-
-    if (d->setups.running)
+    if (d->setups.busy)
         return;
-    if (d->io.run(d->io.context, s->opened.apply, s->opened.bytes, s->opened.size, &answer.e) !=
-        0) {
-        answer_setup(d, s, &answer);
-        return;
-    }
-    forget_opened(s);
     s->state = INCOMING_RUNS;
-    d->setups.running = true;
-    d->setups.received = s;
+    d->setups.busy = true;
+    d->setups.given = s;
+    d->io.apply(d->io.context, s->id, &s->from, s->sealed.bytes, s->sealed.size);
+    blob_free(&s->sealed);
 }
 
 uint64_t setup_take_tick(struct discovery *d)
@@ -255,7 +225,7 @@ uint64_t setup_take_tick(struct discovery *d)
         if (s->state == INCOMING_WAITS)
             start(d, s);
         if (s->state == INCOMING_RUNS || s->state == INCOMING_WAITS)
-            continue; /* the end of a command starts the next one */
+            continue; /* the end of one starts the next */
         if (now >= s->heard_at + SENDER_WAIT) {
             free_setup(d, i);
             continue;

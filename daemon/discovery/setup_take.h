@@ -1,4 +1,4 @@
-/* The side of a setup that receives it, and runs the command. */
+/* The side of a setup that receives it. */
 #ifndef TORUSD_DISCOVERY_SETUP_TAKE_H
 #define TORUSD_DISCOVERY_SETUP_TAKE_H
 
@@ -9,12 +9,12 @@
 void setup_take_letter(struct discovery *d, const struct host_id *from,
                        const Discovery__Letter *letter);
 
-/* Starts the command for a setup that waits, asks for missing parts, and forgets setups whose senders are
+/* Gives a setup that waits to io.apply(), asks for missing parts, and forgets setups whose senders are
  * silent. Returns when to call it again. */
 uint64_t setup_take_tick(struct discovery *d);
 
-/* The command has ended for the setup that it ran for. */
-void setup_take_ended(struct discovery *d, const struct setup_answer *answer);
+/* The setup that io.apply() was given has ended. */
+void setup_take_ended(struct discovery *d, const struct setup_end *end);
 
 /* Forgets all setups. */
 void setup_take_free(struct discovery *d);

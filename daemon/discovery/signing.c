@@ -3,10 +3,12 @@
 #include <sodium.h>
 #include <string.h>
 
-_Static_assert(crypto_sign_PUBLICKEYBYTES == PUBLIC_KEY_SIZE, "Ed25519");
+_Static_assert(crypto_sign_PUBLICKEYBYTES == SIGNING_KEY_SIZE, "Ed25519");
+_Static_assert(crypto_scalarmult_BYTES == SEALING_KEY_SIZE, "X25519");
+_Static_assert(crypto_scalarmult_SCALARBYTES == SEALING_KEY_SIZE, "X25519");
 _Static_assert(crypto_sign_SECRETKEYBYTES == SECRET_KEY_SIZE, "Ed25519");
 _Static_assert(crypto_sign_BYTES == SIGNATURE_SIZE, "Ed25519");
-_Static_assert(crypto_sign_SEEDBYTES == SEED_SIZE, "Ed25519");
+_Static_assert(crypto_sign_SEEDBYTES == SEED_SIZE && SEED_SIZE == KEY_SIZE, "Ed25519");
 
 static const char *const labels[] = {
     [SIGNED_HELLO] = "torusd discovery hello",
@@ -14,10 +16,32 @@ static const char *const labels[] = {
     [SIGNED_LETTER] = "torusd discovery letter",
 };
 
-void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE])
+/* Derives KEY_SIZE bytes from others of this size. */
+static void derive(uint8_t out[KEY_SIZE], const char *label, const uint8_t from[KEY_SIZE])
 {
-    (void)crypto_sign_seed_keypair(identity->public_key, identity->secret_key, seed);
+    (void)crypto_generichash(out, KEY_SIZE, (const uint8_t *)label, strlen(label), from, KEY_SIZE);
+}
+
+void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE],
+                   uint8_t opening_key[SEALING_KEY_SIZE])
+{
+    uint8_t signing[SEED_SIZE], opening[SEALING_KEY_SIZE];
+
+    derive(signing, "torusd discovery signing key", seed);
+    derive(opening, "torusd discovery opening key", seed);
+    (void)crypto_sign_seed_keypair(identity->public_key, identity->secret_key, signing);
+    (void)crypto_scalarmult_base(identity->public_key + SIGNING_KEY_SIZE, opening);
     identity->id = host_id_of(identity->public_key);
+    if (opening_key != NULL)
+        memcpy(opening_key, opening, SEALING_KEY_SIZE);
+    sodium_memzero(signing, sizeof signing);
+    sodium_memzero(opening, sizeof opening);
+}
+
+void discovery_key_make(struct key *derived, const struct key *cluster_key)
+{
+    derive(derived->bytes, "torusd discovery cluster key", cluster_key->bytes);
+    memcpy(derived->id, cluster_key->id, KEY_ID_SIZE);
 }
 
 /* Computes what is signed: a digest of the label and the content. */

@@ -15,7 +15,7 @@
 #define SEED_SIZE 32u
 #define MAC_OF_KEY_SIZE 32u
 
-/* The key pair of a host, and the id that follows from it. */
+/* The public keys of a host, the secret one for signatures, and the id that follows from the public ones. */
 struct identity {
     uint8_t public_key[PUBLIC_KEY_SIZE], secret_key[SECRET_KEY_SIZE];
     struct host_id id;
@@ -26,8 +26,14 @@ enum signed_kind { SIGNED_HELLO, SIGNED_REPORT, SIGNED_LETTER };
 
 enum trust { TRUST_OPEN, TRUST_PROVED, TRUST_OTHER_KEY };
 
-/* Makes the key pair that belongs to SEED_SIZE random bytes. */
-void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE]);
+/* Makes the keys that belong to SEED_SIZE random bytes; `opening_key` (NULL: not needed) is the secret one that opens
+ * setups. */
+void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE],
+                   uint8_t opening_key[SEALING_KEY_SIZE]);
+
+/* Derives the key that authenticates hellos, reports and letters from a cluster key, which does not follow from it. It
+ * has the id of the cluster key. */
+void discovery_key_make(struct key *derived, const struct key *cluster_key);
 
 /* The parts of a Signed that its sender computes. */
 struct signed_parts {
@@ -35,7 +41,7 @@ struct signed_parts {
         key_id[KEY_ID_SIZE];
 };
 
-/* Signs the content, and authenticates it by the first of the cluster keys, if any. Fills *out, which borrows
+/* Signs the content, and authenticates it by the first of the derived keys, if any. Fills *out, which borrows
  * the content and *parts. */
 void signing_sign(const struct identity *identity, const struct secrets *secrets,
                   enum signed_kind kind, const uint8_t *content, size_t size,
@@ -48,7 +54,7 @@ bool signing_check(enum signed_kind kind, const Discovery__Signed *s, const stru
 enum trust signing_trust(const struct secrets *secrets, enum signed_kind kind,
                          const Discovery__Signed *s);
 
-/* Computes the code by which a cluster key authenticates `count` byte strings under a label. */
+/* Computes the code by which a key authenticates `count` byte strings under a label. */
 struct signed_part {
     const void *bytes;
     size_t size;

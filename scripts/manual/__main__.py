@@ -29,6 +29,7 @@ def all_pages(torusctl, torusd):
         ('torusd', 8): ('daemon of a node of a torus of directly cabled machines', programs.daemon(torusd)),
         ('torus-routed', 8): ('IP routes between the hosts of a torus', programs.routed(torusd)),
         ('torusd-discover', 8): ('finds the hosts and cables of a torus', programs.discover(torusd)),
+        ('torusd-setup', 8): ('applies setups that reach a host over its cables', programs.setup(torusd)),
         ('torusd.ini', 5): ('settings of torusd', programs.settings(torusd)),
         ('torus.py', 1): launchers.launcher(launch.make_parser(), 'topo/torus.py'),
         ('torus-emulator', 1): launchers.launcher(launch.make_parser(), 'torus-emulator'),

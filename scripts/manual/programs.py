@@ -101,6 +101,11 @@ def discover(tables):
     return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['discover']])}
 
 
+def setup(tables):
+    """The sections of torusd-setup(8)."""
+    return {'OPTIONS': options([{**row, 'name': '--' + row['option']} for row in tables['setup']])}
+
+
 def settings(tables):
     """The sections of torusd.ini(5)."""
     return {'SETTINGS': '\n'.join(

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/discovery/discovery.h"
-#include "daemon/discovery/setup.h"
+#include "daemon/discovery/seal.h"
 #include "daemon/discovery/signing.h"
 #include "daemon/discovery/times.h"
 #include "tests/fuzz/fuzz.h"
@@ -21,7 +21,9 @@ static struct {
 static struct host_id own;
 static const struct discovery_address address = {{0xfe, 0x80, [15] = 2}};
 static struct identity identity; /* the neighbour's */
-static struct secrets secrets;
+static struct secrets secrets;   /* derived */
+static struct opener opener;
+static const uint8_t nonce[NONCE_SIZE] = {1};
 
 static uint64_t io_now(void *context)
 {
@@ -48,13 +50,21 @@ static void io_send(void *context, unsigned interface, const struct discovery_ad
     world.bytes_sent += size;
 }
 
-static int io_run(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e)
+/* No input opens a setup of a host that is not open: none is authenticated by the key. */
+static void io_apply(void *context, const uint8_t id[SETUP_ID_SIZE], const struct host_id *from,
+                     const uint8_t *sealed, size_t size)
 {
-    (void)context, (void)apply, (void)e;
-    REQUIRE(!world.closed); /* no input is authenticated by the key */
-    REQUIRE(!world.runs && bytes != NULL && size <= DISCOVERY_SETUP_MOST);
+    const struct setup_frame frame = {id, from, &own, nonce};
+    struct opened_setup opened;
+    struct error e;
+
+    (void)context;
+    REQUIRE(!world.runs && sealed != NULL && size <= DISCOVERY_SETUP_MOST + 65536);
     world.runs = true;
-    return 0;
+    if (open_setup(&frame, &opener, sealed, size, &opened, &e) == 0) {
+        REQUIRE(!world.closed);
+        free(opened.bytes);
+    }
 }
 
 /* Sends a packet with content that the neighbour has signed. */
@@ -128,23 +138,28 @@ static struct discovery *begin(uint8_t flags)
         {.index = 1, .name = "eth1", .mtu = 1500, .up = true, .carrier = true, .ipv6 = true},
         {.index = 2, .name = "eth2", .mtu = 1500, .up = true, .carrier = true, .ipv6 = true}};
     static const uint8_t seed[SEED_SIZE] = {FUZZ_NEIGHBOUR_SEED}, key[KEY_SIZE] = {8};
-    struct discovery_setup setup = {.io = {io_now, io_random, io_send, io_run, NULL},
+    static const uint8_t own_seed[SEED_SIZE] = {FUZZ_OWN_SEED};
+    struct identity own_identity;
+    struct discovery_setup setup = {.io = {io_now, io_random, io_send, io_apply, NULL},
                                     .name = "own",
                                     .release = "1",
-                                    .seed = {FUZZ_OWN_SEED},
-                                    .secrets = &secrets,
-                                    .open = (flags & 2) == 0};
+                                    .identity = &own_identity};
     struct discovery *d;
 
     memset(&world, 0, sizeof world);
     world.now = SECONDS;
     world.closed = (flags & 3) != 0;
-    secrets = (struct secrets){.count = flags & 1};
-    key_set(&secrets.key[0], key);
-    identity_make(&identity, seed);
+    opener = (struct opener){.secrets.count = flags & 1, .open = (flags & 2) == 0};
+    key_set(&opener.secrets.key[0], key);
+    secrets.count = opener.secrets.count;
+    discovery_key_make(&secrets.key[0], &opener.secrets.key[0]);
+    identity_make(&identity, seed, NULL);
+    identity_make(&own_identity, own_seed, opener.opening_key);
     d = discovery_new(&setup);
     REQUIRE(d != NULL);
     own = *discovery_id(d);
+    discovery_set_secrets(d, &secrets);
+    discovery_set_setups(d, !world.closed || secrets.count > 0, nonce);
     discovery_set_interfaces(d, interfaces, 2);
     discovery_tick(d);
     introduce(d);
@@ -154,7 +169,7 @@ static struct discovery *begin(uint8_t flags)
 static void let_time_pass(struct discovery *d, uint32_t tenths)
 {
     const uint64_t end = world.now + tenths * 100 * MILLISECONDS;
-    const struct setup_answer answer = {.status = 1, .output = (const uint8_t *)"out", .size = 3};
+    const struct setup_end done = {.sealed = (const uint8_t *)"out", .size = 3};
 
     for (uint64_t at; (at = discovery_deadline(d)) <= end;) {
         world.now = at > world.now ? at : world.now;
@@ -164,7 +179,7 @@ static void let_time_pass(struct discovery *d, uint32_t tenths)
     world.now = end;
     if (world.runs) {
         world.runs = false;
-        discovery_command_ended(d, &answer);
+        discovery_setup_ended(d, &done);
     }
 }
 

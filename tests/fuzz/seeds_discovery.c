@@ -18,7 +18,7 @@ static void find_id(uint8_t number, uint8_t id[HOST_ID_SIZE])
     const uint8_t seed[SEED_SIZE] = {number};
     struct identity identity;
 
-    identity_make(&identity, seed);
+    identity_make(&identity, seed, NULL);
     memcpy(id, identity.id.bytes, HOST_ID_SIZE);
 }
 

@@ -35,8 +35,8 @@ class Cluster:
     def root(self, number):
         return self.hosts.root(number)
 
-    def start(self, number, *options):
-        self.hosts.start_for_setups(number, 'ea,eb', *options)
+    def start(self, number, **options):
+        self.hosts.start_for_setups(number, 'ea,eb', **options)
 
     def write(self, hosts):
         """The file, with the ids that it had."""
@@ -98,7 +98,7 @@ def test_a_killed_change_of_the_key_is_finished_over_the_cables(seeds):
             with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(draw.uniform(0, 2))
-                if victim < 3:  # torusd-discover of a host, and what it runs
+                if victim < 3:  # the processes of a host, and what they run
                     hosts.end(victim, signal.SIGKILL)
                     c.start(victim)
                 else:
@@ -150,7 +150,7 @@ def test_every_change_of_the_page():
         assert c.found()['gamma'] in said and c.key(2) == c.key(0)
         # Rename it: the id stays, so that nothing is asked but the changes.
         hosts.end(2)
-        c.start(2, '--name', 'delta')
+        c.start(2, named='delta')
         hosts.wait_reachable(0, 'delta', trust='proved')
         c.edit(r'^\[gamma\]', '[delta]')
         c.change(INIT, 'y')
@@ -170,18 +170,19 @@ def test_every_change_of_the_page():
         c.change(INIT + ' --new-key --without delta', 'y')
         assert c.key(0) == c.key(1) != second == c.key(2)
         # It comes back as a stranger, and leaves the cluster.
-        c.start(2, '--name', 'delta')
+        c.start(2, named='delta')
         hosts.wait_reachable(0, 'delta', trust='other key')
         c.page(INIT, 'y')
         assert c.status == 1
         c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
         c.change(INIT, 'y')
         assert c.names(0) == ['alpha', 'beta']
-        opened = 'torusd-discover --open'
+        opened = 'torusd-setup --open'
         c.used.add(opened)
         for path in (c.root(2) / 'etc/torusd').iterdir():
             path.unlink()
-        done = run([find_program('torusd-discover'), '--open', '--state', hosts.state(2)], 20)
+        done = run([find_program('torusd-setup'), '--open', *hosts.local(2), '--key-file', hosts.folder / 'no key',
+                    '--second-key-file', hosts.folder / 'no key'], 20)
         assert done.returncode == 0, done.stderr
         hosts.end(2)
         c.start(2)

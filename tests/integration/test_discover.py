@@ -140,8 +140,8 @@ def test_interfaces_that_are_down_are_set_up_or_shown():
         assert [(one['interface'], 'is down' in one['state']) for one in free] == [('a1', True)]
         wait_logged(lambda: hosts.log(0), 'ip link set a1 up')
         assert hosts.end(0) == 0
-        hosts.start(0, 'a1', '--set-up-links')
-        hosts.start(1, 'b1', '--set-up-links')
+        hosts.start(0, 'a1', command='/bin/false')
+        hosts.start(1, 'b1', command='/bin/false')
         hosts.wait_reachable(0, 'beta')
         # The interface is removed, and created again.
         hosts.pull(0, 'a1')
@@ -214,14 +214,14 @@ def test_setups_travel_over_hosts_between(command, tmp_path):
         hosts.cable(1, 'b2', 2, 'c1')
         hosts.start(0, 'a1')
         hosts.start(1, 'b1,b2')
-        hosts.start(2, 'c1', '--accept-setups', command[0])
+        hosts.start(2, 'c1', command=command[0])
         hosts.wait_reachable(0, 'gamma', accepts_setups=True)
-        reply = hosts.send_setup(0, 'gamma', b'first\n' + bytes(200_000))
-        assert reply == {'status': 7, 'output': b'took first\n', 'errors': b'trouble\n'}
-        assert hosts.send_setup(0, 'gamma', b'second\n', apply=False)['status'] == 7
+        reply = hosts.send_setup(0, 'gamma', 'first\n' + 'x' * 200_000)
+        assert reply == {'status': 7, 'output': 'took first\n', 'errors': 'trouble\n'}
+        assert hosts.send_setup(0, 'gamma', 'second\n', apply=False)['status'] == 7
         assert command[1].read_text() == 'word apply first\nword show second\n'
-        assert hosts.send_setup(0, 'beta', b'third\n')['code'] == REFUSED
-        assert hosts.send_setup(2, 'gamma', b'own\n')['output'] == b'took own\n'
+        assert hosts.send_setup(0, 'beta', 'third\n')['code'] == REFUSED
+        assert hosts.send_setup(2, 'gamma', 'own\n')['output'] == 'took own\n'
 
 
 @pytest.mark.hosts
@@ -230,27 +230,27 @@ def test_a_host_with_a_key_refuses_setups_without_it_and_replays(command, tmp_pa
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
         hosts.start(0, 'a1')
-        hosts.start(1, 'b1', '--accept-setups', command[0], '--key-file', key)
+        hosts.start(1, 'b1', command=command[0], key=key)
         assert hosts.wait_reachable(0, 'beta')['trust'] == 'other key'
-        refused = hosts.send_setup(0, 'beta', b'no key\n')
+        refused = hosts.send_setup(0, 'beta', 'no key\n')
         assert refused['code'] == REFUSED and 'cluster key' in refused['text']
         assert hosts.end(0) == 0
-        hosts.start(0, 'a1', '--key-file', key)
+        hosts.start(0, 'a1', key=key)
         hosts.wait_reachable(0, 'beta', trust='proved')
         recorder = subprocess.Popen([*hosts[1].enter(), sys.executable, '-c', RECORD, 'b1', packets],
                                     stdout=subprocess.PIPE, text=True)
         try:
             assert recorder.stdout.readline() == 'records\n'
-            assert hosts.send_setup(0, 'beta', b'with key\n')['status'] == 7
+            assert hosts.send_setup(0, 'beta', 'with key\n', key=key)['status'] == 7
             wait_for(lambda: packets_of_a_setup(packets) >= 3)  # it begins, brings the bytes, and ends
         finally:
             recorder.kill()
             recorder.communicate()
         hosts.end(0, signal.SIGKILL)
         subprocess.run([*hosts[0].enter(), sys.executable, '-c', REPLAY, 'a1', packets], check=True)
-        hosts.start(0, 'a1', '--key-file', key)
+        hosts.start(0, 'a1', key=key)
         hosts.wait_reachable(0, 'beta', trust='proved')
-        wait_for(lambda: hosts.send_setup(0, 'beta', b'again\n').get('status') == 7, 60)
+        wait_for(lambda: hosts.send_setup(0, 'beta', 'again\n', key=key).get('status') == 7, 60)
         assert command[1].read_text() == 'word apply with key\nword apply again\n'
 
 
@@ -262,63 +262,62 @@ def test_the_first_setup_brings_the_key(tmp_path):
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
         settings = tmp_path / 'torusd.ini'
-        hosts.start(0, 'a1', '--key-file', key)
-        hosts.start(1, 'b1', '--accept-setups', script, '--config', settings)
+        hosts.start(0, 'a1', key=key)
+        hosts.start(1, 'b1', command=script, config=settings)
         assert hosts.wait_reachable(0, 'beta', dims=None, rank=None)['trust'] == 'open'
         settings.write_text(f'[node]\ndims = 4x4\nrank = 5\nkey_file = {installed}\n')
-        assert hosts.send_setup(0, 'beta', key.read_bytes())['status'] == 0
+        assert hosts.send_setup(0, 'beta', key.read_text())['status'] == 0
         hosts.wait_reachable(0, 'beta', trust='proved', dims='4x4', rank=5)
         installed.write_bytes(make_key(tmp_path / 'other').read_bytes())
-        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.reload(1)
         hosts.wait_reachable(0, 'beta', trust='other key')
 
 
-def local(hosts, number, option):
-    """torusd-discover --id or --open on a host."""
-    return run([find_program('torusd-discover'), option, '--state', hosts.state(number), '--config',
-                hosts.folder / 'torusd.ini'], 20)
+def open_again(hosts, number):
+    return run([find_program('torusd-setup'), '--open', *hosts.local(number), '--key-file', hosts.folder / 'no key',
+                '--second-key-file', hosts.folder / 'no key'], 20)
 
 
 @pytest.mark.hosts
 def test_a_host_that_was_set_up_stays_closed_without_its_key(command):
     with discoveries(2) as hosts:
         settings, key = hosts.folder / 'torusd.ini', make_key(hosts.folder / 'key of its own')
-        options = '--config', settings, '--key-file', hosts.folder / 'none', '--accept-setups', command[0]
+        options = {'config': settings, 'command': command[0]}
 
         def is_closed():
             hosts.wait_reachable(0, 'beta', accepts_setups=False)
-            refused = hosts.send_setup(0, 'beta', b'closed\n')
+            refused = hosts.send_setup(0, 'beta', 'closed\n')
             return refused['code'] == REFUSED and 'accepts no setups' in refused['text']
         hosts.cable(0, 'a1', 1, 'b1')
         hosts.start(0, 'a1')
-        hosts.start(1, 'b1', *options)
+        hosts.start(1, 'b1', **options)
         hosts.wait_reachable(0, 'beta', accepts_setups=True)
         settings.write_text(f'dims = 2\nrank = 1\nkey_file = {key}\n')
-        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.reload(1)
         hosts.wait_reachable(0, 'beta', trust='other key')
-        assert hosts.send_setup(0, 'beta', b'keyed\n')['code'] == REFUSED
+        assert hosts.send_setup(0, 'beta', 'keyed\n')['code'] == REFUSED
         # The key is gone for a moment, as it is when its disk is not mounted yet.
         away = key.rename(hosts.folder / 'away')
-        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.reload(1)
         assert is_closed()
         hosts.end(1)
-        hosts.start(1, 'b1', *options)
+        hosts.start(1, 'b1', **options)
         assert is_closed()
         assert f'key file {key}: No such file' in hosts.log(1)
         away.rename(key)
         hosts.wait_reachable(0, 'beta', trust='other key')  # without a signal
-        assert hosts.send_setup(0, 'beta', b'keyed\n')['code'] == REFUSED
+        assert hosts.send_setup(0, 'beta', 'keyed\n')['code'] == REFUSED
         # Nothing is left of the configuration, but the host remembers.
-        refused = local(hosts, 1, '--open')
+        refused = open_again(hosts, 1)
         assert refused.returncode == 1 and str(settings) in refused.stderr
         settings.unlink()
-        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.reload(1)
         assert is_closed()
-        opened = local(hosts, 1, '--open')
+        opened = open_again(hosts, 1)
         assert opened.returncode == 0, opened.stderr
-        hosts.processes[1].send_signal(signal.SIGHUP)
+        hosts.reload(1)
         hosts.wait_reachable(0, 'beta', accepts_setups=True)
-        assert hosts.send_setup(0, 'beta', b'open\n')['status'] == 7
+        assert hosts.send_setup(0, 'beta', 'open\n')['status'] == 7
         assert command[1].read_text() == 'word apply open\n'
 
 
@@ -326,12 +325,12 @@ def test_a_host_that_was_set_up_stays_closed_without_its_key(command):
 def test_the_identity_of_a_host_stays_on_its_machine(command):
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
-        hosts.start(0, 'a1')
-        hosts.start(1, 'b1')
+        hosts.start(0, 'a1', command=command[0])
+        hosts.start(1, 'b1', command=command[0])
         first = hosts.wait_reachable(0, 'beta')['id']
-        assert local(hosts, 1, '--id').stdout.strip() == first and first in hosts.log(1)
+        assert hosts.id(1) == first and hosts.log(1).count(first) == 2
         hosts.end(1, signal.SIGKILL)
-        hosts.start(1, 'b1')
+        hosts.start(1, 'b1', command=command[0])
         hosts.wait_reachable(0, 'beta', id=first)
         (hosts.state(1) / 'set-up').touch()
         hosts.end(1)
@@ -339,16 +338,59 @@ def test_the_identity_of_a_host_stays_on_its_machine(command):
         identity = hosts.state(1) / 'identity'
         assert identity.stat().st_mode & 0o777 == 0o600
         identity.write_text(re.sub('machine = ..', 'machine = 00', identity.read_text()))
-        hosts.start(1, 'b1', '--accept-setups', command[0])
+        hosts.start(1, 'b1', command=command[0])
         second = wait_for(lambda: next((host['id'] for host in json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']
-                                        if host['id'] not in (first, local(hosts, 0, '--id').stdout.strip())), None), 60)
-        assert second == local(hosts, 1, '--id').stdout.strip()
+                                        if host['id'] not in (first, hosts.id(0))), None), 60)
+        assert second == hosts.id(1)
         assert not (hosts.state(1) / 'set-up').exists()
         assert 'belongs to another machine' in hosts.log(1)
         hosts.end(1)
+        assert hosts.id(1) == ''
         identity.write_text('secret = 12\n')
-        damaged = local(hosts, 1, '--id')
+        damaged = open_again(hosts, 1)
         assert damaged.returncode == 1 and f'{identity} is damaged' in damaged.stderr
+
+
+@pytest.mark.hosts
+def test_torusd_setup_comes_later_and_ends(tmp_path):
+    """Discovery waits for it; a setup of a host whose torusd-setup ends is refused, and the next one is applied."""
+    with discoveries(2) as hosts:
+        hosts.cable(0, 'ea', 1, 'ea')
+        hosts.start(0, 'ea')
+        hosts.launch(1, 'torusd-discover', '--interfaces', 'ea', '--name', 'beta', '--discover-socket', hosts.socket(1),
+                     '--setups', hosts.setups(1))
+        wait_logged(lambda: hosts.log(1), 'torusd-setup does not serve')
+        assert not hosts.answers(1)
+        options = '--socket', hosts.setups(1), *hosts.local(1), '--key-file', hosts.folder / 'no key', \
+            '--second-key-file', hosts.folder / 'no key', '--command'
+        sleeper = tmp_path / 'sleeper'
+        sleeper.write_text('#!/bin/sh\nexec sleep infinity\n')
+        sleeper.chmod(0o755)
+        hosts.launch(1, 'torusd-setup', *options, sleeper)
+        hosts.wait_reachable(0, 'beta', accepts_setups=True)
+        sent = hosts.begin_setup(0, 'beta', 'x')
+        wait_logged(lambda: hosts.log(1), 'a setup has arrived')
+        sleeping = int(re.search(r'runs \(process (\d+)\)', hosts.log(1))[1])
+        hosts.processes[1]['torusd-setup'].send_signal(signal.SIGTERM)
+        assert hosts.processes[1]['torusd-setup'].wait(20) == 0
+        end = json.loads(sent.communicate(timeout=60)[0].splitlines()[-1])
+        assert end['code'] == REFUSED and 'torusd-setup has ended there' in end['text'], end
+        os.kill(sleeping, signal.SIGKILL)  # it goes on by itself
+        hosts.launch(1, 'torusd-setup', *options, '/bin/true')
+        wait_for(lambda: hosts.send_setup(0, 'beta', 'x').get('status') == 0, 60)
+
+
+@pytest.mark.hosts
+def test_who_may_speak_to_torusd_setup():
+    with discoveries(1) as hosts, open_folder() as folder:
+        hosts.start(0, 'ea', command='/bin/true')
+        hosts.folder.chmod(0o777)
+        hosts.setups(0).chmod(0o777)
+        discover, _ = copy_programs(folder, 'torusd-discover', 'torusctl')
+        stranger = subprocess.run([*as_user(65534), *discover, '--id', '--setups', hosts.setups(0)], capture_output=True,
+                                  text=True)
+        assert stranger.returncode == 1 and 'torusd-setup does not answer' in stranger.stderr and not stranger.stdout
+        assert re.fullmatch('[0-9a-f]{32}', hosts.id(0))
 
 
 @pytest.mark.hosts
@@ -361,18 +403,20 @@ def test_the_asker_of_a_setup_goes_away(tmp_path):
     (tmp_path / 'runs').touch()
     with discoveries(2) as hosts:
         hosts.cable(0, 'a1', 1, 'b1')
-        hosts.start(0, 'a1', '--accept-setups', script)
+        hosts.start(0, 'a1', command=script)
         hosts.start(1, 'b1')
         hosts.wait_reachable(1, 'alpha', accepts_setups=True)
-        hosts.begin_setup(0, 'alpha', b'first\n').close()
+        first = hosts.begin_setup(0, 'alpha', 'first\n')
         wait_for(lambda: (tmp_path / 'runs').read_text() == 'first\n')
-        second = hosts.begin_setup(1, 'alpha', b'second\n')
-        busy = hosts.send_setup(0, 'alpha', b'third\n')
+        first.kill()
+        first.communicate()
+        second = hosts.begin_setup(1, 'alpha', 'second\n')
+        busy = hosts.send_setup(0, 'alpha', 'third\n')
         assert busy['code'] == BUSY, busy
         pipe.write_text('go\n')
         wait_for(lambda: (tmp_path / 'runs').read_text() == 'first\nsecond\n')
         pipe.write_text('go\n')
-        assert hosts.finish_setup(second)['output'] == b'took second\n'
+        assert json.loads(second.communicate()[0].splitlines()[-1])['output'] == 'took second\n'
         assert hosts.end(0) == 0
 
 
@@ -432,7 +476,7 @@ def test_no_key_goes_to_a_name(name, tmp_path):
         assert done.returncode == 0, done.stdout + done.stderr
         written = cluster.read_text()
         assert '; the first one' in written and written.count('id = ') == 2
-        hosts.start(2, 'ea', '--accept-setups', script, '--name', name)
+        hosts.start(2, 'ea', command=script, named=name)
         wait_for(lambda: len(json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']) == 3, 60)
         hosts.end(1)
         wait_for(lambda: len(json.loads(hosts.discover(0, '--wait', '0.1').stdout)['hosts']) == 2, 60)
@@ -482,7 +526,7 @@ exit 1
     with discoveries(2) as hosts:
         hosts.cable(0, 'ea', 1, 'ea')
         hosts.start_for_setups(0, 'ea')
-        hosts.start(1, 'ea', '--accept-setups', script)
+        hosts.start(1, 'ea', command=script)
         hosts.wait_reachable(0, 'beta')
         cluster = hosts.folder / 'cluster.ini'
         cluster.write_text('[cluster]\ndims = 2m\n[alpha]\n+0 = ea\n[beta]\n-0 = ea\n')
@@ -499,7 +543,7 @@ exit 1
     (('--interfaces', 'lo'), 'has no cable'),
     (('--interfaces', 'a b'), 'neither all nor a list'),
     (('--interfaces', 'e1', '--name', 'a/b'), 'not the name of a host'),
-    (('--interfaces', 'e1', '--accept-setups', 'torusctl init'), 'absolute path'),
+    (('--interfaces', 'e1', '--setups', '/x', '--key-file', '/y'), 'exclude each other'),
 ))
 def test_invalid_options(tmp_path, options, text):
     done = run([find_program('torusd-discover'), '--discover-socket', tmp_path / 'socket', *options], 20)

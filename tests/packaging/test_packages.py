@@ -92,7 +92,7 @@ def test_units(packages, root):
     root.install(packages['libtorus1'], packages['torusd'])
     assert enabled() == {'torusd.service'}
     root.install(packages['torusd-discover'])
-    assert enabled() == {'torusd.service', 'torusd-discover.service'}
+    assert enabled() == {'torusd.service', 'torusd-discover.service', 'torusd-setup.service'}
     units = root.shell('cd /lib/systemd/system && ls torus*').split()
     assert set(units) == {path.name for path in (CHECKOUT / 'scripts' / 'packaging' / 'systemd').iterdir()
                           if path.suffix in ('.service', '.socket', '.target')}

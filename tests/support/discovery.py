@@ -1,4 +1,4 @@
-"""Discovery processes on hosts made of network namespaces, and requests at their sockets."""
+"""Discovery on hosts made of network namespaces, and setups that are sent over the cables."""
 
 import contextlib
 import json
@@ -8,62 +8,14 @@ import random
 import signal
 import socket
 import subprocess
+from pathlib import Path
 
 from support.hosts import Hosts
 from support.waiting import wait_for
-from torus_net.patience import Patience, wait
+from torus_net.patience import Patience, run, wait
 from torus_net.process import find_program
 
 NAMES = ('alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota')
-
-
-def varint(number):
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes(out + bytes([number]))
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
-
-
-def fields(message):
-    """{number: value} of a message without repeated fields."""
-    found, at = {}, 0
-
-    def number():
-        nonlocal at
-        value, shift = 0, 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        key = number()
-        if key & 7 == 0:
-            found[key >> 3] = number()
-        else:
-            length = number()
-            found[key >> 3] = message[at:at + length]
-            at += length
-    return found
-
-
-def receive(connection, size):
-    data = b''
-    while len(data) < size:
-        part = connection.recv(size - len(data))
-        assert part, 'the discovery process has closed the connection'
-        data += part
-    return data
 
 
 def on_a_terminal(command, *answers):
@@ -82,7 +34,7 @@ def on_a_terminal(command, *answers):
 
 
 class Discoveries(Hosts):
-    """Hosts with a discovery process each."""
+    """Hosts with torusd-discover and, where setups are applied, torusd-setup."""
 
     def __init__(self, count):
         super().__init__('', count)
@@ -105,27 +57,52 @@ class Discoveries(Hosts):
     def pull(self, host, interface):
         self[host].ip(f'link delete {interface}')
 
-    def start(self, number, interfaces, *options):
+    def start(self, number, interfaces, *options, command=None, key=None, config=None, second_key=None, named=None):
+        """Starts torusd-discover; with a command for setups, torusd-setup, too."""
+        setups = []
+        if command:
+            self.launch(number, 'torusd-setup', '--command', command, '--key-file', key or self.folder / 'no key',
+                        '--second-key-file', second_key or self.folder / 'no key', *self.local(number, config),
+                        '--socket', self.setups(number))
+            setups = '--setups', self.setups(number)
+        elif key:
+            setups = '--key-file', key
+        self.launch(number, 'torusd-discover', '--interfaces', interfaces, '--name', named or NAMES[number],
+                    '--discover-socket', self.socket(number), *setups, *options)
+        wait_for(lambda: not self.lives(number) or self.answers(number), 20)
+        assert self.lives(number), self.log(number)
+
+    def local(self, number, config=None):
+        """The options of torusd-setup that name the files of a host."""
+        return '--state', self.state(number), '--config', config or self.folder / 'torusd.ini'
+
+    def launch(self, number, program, *options):
         with open(self.log_path(number), 'a') as log:
-            self.processes[number] = subprocess.Popen(
-                ['setpriv', '--pdeathsig', 'KILL', *self[number].enter(), find_program('torusd-discover'),
-                 '--interfaces', interfaces, '--name', NAMES[number], '--discover-socket', self.socket(number),
-                 '--state', self.state(number), *map(str, options)], stdout=log, stderr=log)
-        wait_for(lambda: self.processes[number].poll() is not None or self.answers(number), 20)
-        assert self.processes[number].poll() is None, self.log(number)
+            self.processes.setdefault(number, {})[program] = subprocess.Popen(
+                ['setpriv', '--pdeathsig', 'KILL', *self[number].enter(), find_program(program), *map(str, options)],
+                stdout=log, stderr=log)
+
+    def lives(self, number):
+        return all(process.poll() is None for process in self.processes[number].values())
+
+    def reload(self, number):
+        self.processes[number]['torusd-setup'].send_signal(signal.SIGHUP)
 
     def root(self, number):
         """The folder with the files that setups write, instead of those of the machine."""
         return self.folder / f'root{number}'
 
-    def start_for_setups(self, number, interfaces, *options):
+    def start_for_setups(self, number, interfaces, **options):
         """Starts discovery that applies setups below root(number)."""
         if not self.root(number).exists():
             (self.root(number) / 'etc').mkdir(parents=True)
             (self.root(number) / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
         torusd = self.root(number) / 'etc' / 'torusd'
-        self.start(number, interfaces, '--key-file', torusd / 'cluster.key', '--second-key-file', torusd / 'second.key',
-                   '--accept-setups', f'{find_program("torusctl")} --json init --root {self.root(number)} --receive', *options)
+        self.start(number, interfaces, key=torusd / 'cluster.key', second_key=torusd / 'second.key',
+                   command=f'{find_program("torusctl")} --json init --root {self.root(number)} --receive', **options)
+
+    def setups(self, number):
+        return self.folder / f'{number}.setup'
 
     def socket(self, number):
         return self.folder / f'{number}.discover'
@@ -138,9 +115,16 @@ class Discoveries(Hosts):
             return connection.connect_ex(str(self.socket(number))) == 0
 
     def end(self, number, number_of_signal=signal.SIGTERM):
-        process = self.processes.pop(number)
-        process.send_signal(number_of_signal)
-        return wait(process, Patience(20))
+        """Returns 0 if all processes of the host have ended well."""
+        statuses = []
+        for process in reversed(self.processes.pop(number).values()):
+            process.send_signal(number_of_signal)
+            statuses.append(wait(process, Patience(20)))
+        return next((status for status in statuses if status), 0)
+
+    def id(self, number):
+        """The id of a host, as its owner reads it there."""
+        return run([find_program('torusd-discover'), '--id', '--setups', self.setups(number)], 20).stdout.strip()
 
     def run(self, number, *options):
         """torusctl on a host."""
@@ -161,29 +145,24 @@ class Discoveries(Hosts):
             return host and host['reachable'] and all(host[key] == value for key, value in expected.items()) and host
         return wait_for(holds, 60, lambda: f'{name}: {self.host(number, name)}\n{self.log(number)}')
 
-    def send_setup(self, number, name, data, apply=True):
+    def send_setup(self, number, name, data, apply=True, key=None):
         """Returns {'status', 'output', 'errors'} or {'code', 'text'} of a setup for the host of this name."""
-        with self.begin_setup(number, name, data, apply) as connection:
-            return self.finish_setup(connection)
+        process = self.begin_setup(number, name, data, apply, key)
+        lines = process.communicate(timeout=120)[0].splitlines()
+        return json.loads(lines[-1])
 
-    def begin_setup(self, number, name, data, apply=True):
-        """Returns the connection over which a setup was sent."""
-        host = bytes.fromhex(self.host(number, name)['id'])
-        request = field(2, field(1, host) + field(2, int(apply)) + field(3, data))
-        connection = socket.socket(socket.AF_UNIX)
-        connection.connect(str(self.socket(number)))
-        connection.settimeout(120)
-        connection.sendall(len(request).to_bytes(4, 'big') + bytes(4) + request)
-        return connection
-
-    @staticmethod
-    def finish_setup(connection):
-        reply = fields(receive(connection, int.from_bytes(receive(connection, 8)[:4], 'big')))
-        if 2 in reply:
-            setup = fields(reply[2])
-            return {'status': setup.get(1, 0), 'output': setup.get(2, b''), 'errors': setup.get(3, b'')}
-        failure = fields(reply[3])
-        return {'code': failure[1], 'text': failure[2].decode()}
+    def begin_setup(self, number, name, data, apply=True, key=None):
+        """Returns the process that has sent a setup, and whose last line is the answer."""
+        host = self.host(number, name)
+        socket, to = (self.setups(number), 'own') if host['self'] else (self.socket(number), host['id'])
+        program = Path(find_program('torusctl')).parent / 'tests' / 'support' / 'send_setup'
+        process = subprocess.Popen([program, socket, to, 'apply' if apply else 'show', *[key] * bool(key)], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(data)
+            process.stdin.close()
+        process.stdin = None
+        return process
 
     def close(self):
         problems = []

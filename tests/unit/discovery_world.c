@@ -17,22 +17,26 @@ static uint64_t draw(struct world *w)
     return w->random;
 }
 
-void world_seed(unsigned host, uint8_t seed[SEED_SIZE])
+/* It takes long to make keys. */
+static struct {
+    bool made;
+    struct identity identity;
+    uint8_t opening[SEALING_KEY_SIZE];
+} keys[256];
+
+const struct identity *world_identity(unsigned host)
 {
-    memset(seed, 0, SEED_SIZE);
-    seed[0] = (uint8_t)host;
-    seed[1] = 1;
+    const uint8_t seed[SEED_SIZE] = {(uint8_t)host, 1};
+
+    if (!keys[host].made)
+        identity_make(&keys[host].identity, seed, keys[host].opening);
+    keys[host].made = true;
+    return &keys[host].identity;
 }
 
 struct host_id world_id(unsigned host)
 {
-    static struct identity identity[256]; /* because it takes long to make them */
-    uint8_t seed[SEED_SIZE];
-
-    world_seed(host, seed);
-    if (identity[host].public_key[0] == 0)
-        identity_make(&identity[host], seed);
-    return identity[host].id;
+    return world_identity(host)->id;
 }
 
 static struct discovery_address address_of(unsigned host, unsigned port)
@@ -87,21 +91,40 @@ static void io_send(void *context, unsigned interface, const struct discovery_ad
         }
 }
 
-static int io_run(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e)
+/* As torusd-setup does it. */
+static void io_apply(void *context, const uint8_t id[SETUP_ID_SIZE], const struct host_id *from,
+                     const uint8_t *sealed, size_t size)
 {
     struct world_host *h = context;
+    const struct setup_frame frame = {id, from, &world_identity(h->number)->id, h->nonce};
+    struct opener opener = {.secrets = h->secrets, .open = !h->closed};
+    struct opened_setup opened;
 
-    (void)e;
-    assert_false(h->runs);
+    assert_false(h->runs || h->refuses);
+    memcpy(opener.opening_key, keys[h->number].opening, SEALING_KEY_SIZE);
+    (void)error_set(&h->refusal, ERROR_REFUSED, "a replay");
+    h->refuses = memcmp(h->last_id, id, SETUP_ID_SIZE) == 0 ||
+                 open_setup(&frame, &opener, sealed, size, &opened, &h->refusal) != 0;
+    if (h->refuses)
+        return;
+    memcpy(h->last_id, id, SETUP_ID_SIZE);
     free(h->setup);
-    h->setup = malloc(size + 1);
-    assert_non_null(h->setup);
-    memcpy(h->setup, bytes, size);
-    h->setup_size = size;
-    h->applied = apply;
+    h->setup = opened.bytes;
+    h->setup_size = opened.size;
+    memcpy(h->reply_key, opened.reply_key, REPLY_KEY_SIZE);
+    h->applied = opened.apply;
     h->runs = true;
     h->runs_count++;
-    return 0;
+}
+
+static void refuse(struct world_host *h)
+{
+    const struct setup_end end = {.e = h->refusal};
+
+    if (!h->refuses || h->discovery == NULL)
+        return;
+    h->refuses = false;
+    discovery_setup_ended(h->discovery, &end);
 }
 
 void world_command_ends(struct world *w, unsigned host, uint32_t status, const char *output)
@@ -110,9 +133,15 @@ void world_command_ends(struct world *w, unsigned host, uint32_t status, const c
     const struct setup_answer answer = {
         .status = status, .output = (const uint8_t *)output, .size = strlen(output)};
 
+    struct setup_end end = {0};
+    uint8_t *sealed = seal_result(h->reply_key, &answer, &end.size);
+
     assert_true(h->runs);
+    assert_non_null(sealed);
+    end.sealed = sealed;
     h->runs = false;
-    discovery_command_ended(h->discovery, &answer);
+    discovery_setup_ended(h->discovery, &end);
+    free(sealed);
 }
 
 /* --- hosts and cables --- */
@@ -157,22 +186,33 @@ void world_end(struct world *w)
     drop_packets(w->recorded);
 }
 
+/* Says what torusd-setup says. */
+static void tell(struct world_host *h)
+{
+    struct secrets derived = {.count = h->secrets.count};
+
+    for (unsigned i = 0; i < derived.count; i++)
+        discovery_key_make(&derived.key[i], &h->secrets.key[i]);
+    discovery_set_secrets(h->discovery, &derived);
+    discovery_set_setups(h->discovery, h->secrets.count > 0 || !h->closed, h->nonce);
+}
+
 void world_start(struct world *w, unsigned host)
 {
     struct world_host *h = &w->host[host];
     char name[REPORT_NAME_SIZE];
     struct discovery_setup setup = {
-        .io = {io_now, io_random, io_send, h->accepts ? io_run : NULL, h},
+        .io = {io_now, io_random, io_send, h->accepts ? io_apply : NULL, h},
         .name = name,
         .release = "1.2.3",
-        .sequence = w->now / MILLISECONDS,
-        .secrets = &h->secrets,
-        .open = !h->closed};
+        .identity = world_identity(host),
+        .sequence = w->now / MILLISECONDS};
 
     (void)snprintf(name, sizeof name, "host%u", host);
-    world_seed(host, setup.seed);
     h->discovery = discovery_new(&setup);
     assert_non_null(h->discovery);
+    io_random(h, h->nonce, sizeof h->nonce);
+    tell(h);
     discovery_set_interfaces(h->discovery, h->interface, w->ports);
 }
 
@@ -231,7 +271,7 @@ void world_set_key(struct world *w, unsigned host, unsigned number)
     h->secrets = (struct secrets){.count = number > 0};
     key_set(&h->secrets.key[0], bytes);
     if (h->discovery != NULL)
-        discovery_set_secrets(h->discovery, &h->secrets, !h->closed);
+        tell(h);
 }
 
 /* --- time --- */
@@ -269,6 +309,7 @@ static bool step(struct world *w, uint64_t end)
     unsigned next = w->hosts;
 
     for (unsigned h = 0; h < w->hosts; h++) {
+        refuse(&w->host[h]);
         uint64_t due =
             w->host[h].discovery != NULL ? discovery_deadline(w->host[h].discovery) : UINT64_MAX;
         if (due < at) {

@@ -3,7 +3,7 @@
 #define TESTS_DISCOVERY_WORLD_H
 
 #include "daemon/discovery/discovery.h"
-#include "daemon/discovery/setup.h"
+#include "daemon/discovery/seal.h"
 #include "daemon/discovery/times.h"
 
 #define WORLD_HOSTS_MOST 80u
@@ -16,17 +16,21 @@ struct world_host {
     struct world *world;
     unsigned number;
     struct discovery *discovery; /* NULL: stopped */
-    struct secrets secrets;
+    struct secrets secrets;      /* cluster keys */
     struct interface_state interface[WORLD_PORTS_MOST];
     uint32_t segment[WORLD_PORTS_MOST]; /* to which each interface is plugged */
-    bool accepts;                       /* has a command */
+    bool accepts;                       /* has a torusd-setup */
     bool closed;                        /* was set up before */
     bool deaf;                          /* a firewall drops what arrives */
-    /* The command: the last setup, and whether it runs. */
+    /* What torusd-setup does: the last setup, and whether its command runs. */
     bool runs, applied;
     unsigned runs_count;
-    uint8_t *setup;
+    uint8_t *setup, reply_key[REPLY_KEY_SIZE];
     size_t setup_size;
+    uint8_t nonce[NONCE_SIZE];
+    uint8_t last_id[SETUP_ID_SIZE]; /* that was opened */
+    bool refuses;                   /* the setup that has arrived, at the next moment */
+    struct error refusal;
 };
 
 /* A datagram on its way. */
@@ -77,9 +81,9 @@ bool world_is_known(struct world *w);
 
 /* The entry of `of` in the database of `at`; NULL: none. */
 const struct host_entry *world_entry(struct world *w, unsigned at, unsigned of);
-/* The id of a host, and the seed of its key pair. */
+/* The keys of a host, and its id. */
+const struct identity *world_identity(unsigned host);
 struct host_id world_id(unsigned host);
-void world_seed(unsigned host, uint8_t seed[SEED_SIZE]);
 
 /* Delivers all recorded packets to the host again. */
 void world_replay(struct world *w, unsigned host);

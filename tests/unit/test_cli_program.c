@@ -266,7 +266,7 @@ static void test_help(void **state)
     assert_non_null(strstr(cli_output, "torusctl " TORUSD_VERSION));
     assert_int_equal(CLI_RUN("algorithms"), 0);
     assert_non_null(strstr(cli_output, "at2"));
-    assert_int_equal(CLI_RUN("algorithms", "--dims", "8x8", "--json"), 0);
+    assert_int_equal(CLI_RUN("algorithms", "--dims", "3x3", "--json"), 0);
     json_decref(cli_object());
     assert_string_equal(cli_problem, "");
 }

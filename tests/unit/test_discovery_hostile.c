@@ -47,7 +47,7 @@ static struct identity stranger_identity(unsigned number)
     const uint8_t seed[SEED_SIZE] = {(uint8_t)number, (uint8_t)(number >> 8), 77};
     struct identity identity;
 
-    identity_make(&identity, seed);
+    identity_make(&identity, seed, NULL);
     return identity;
 }
 
@@ -167,13 +167,15 @@ static void test_reports_in_the_name_of_others(void **state)
 {
     static struct world w;
     struct secrets secrets = {.count = 0};
-    uint8_t bytes[PACKET_MOST], key[KEY_SIZE] = {4};
+    uint8_t bytes[PACKET_MOST], key_bytes[KEY_SIZE] = {4};
+    struct key key;
     const struct host_id id = world_id(0);
 
     (void)state;
     begin(&w, 4);
+    key_set(&key, key_bytes);
+    discovery_key_make(&secrets.key[0], &key);
     for (secrets.count = 0; secrets.count < 2; secrets.count++) {
-        key_set(&secrets.key[0], key);
         receive(&w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
         assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
         assert_true(is_whole(&w));
@@ -259,7 +261,7 @@ static void test_signatures(void **state)
 
     (void)state;
     key_set(&secrets.key[0], seed);
-    identity_make(&identity, seed);
+    identity_make(&identity, seed, NULL);
     signing_sign(&identity, &secrets, SIGNED_HELLO, content, sizeof content, &parts, &s);
     assert_true(signing_check(SIGNED_HELLO, &s, &identity.id));
     assert_int_equal(signing_trust(&secrets, SIGNED_HELLO, &s), TRUST_PROVED);

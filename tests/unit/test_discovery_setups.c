@@ -9,8 +9,15 @@
 
 #include "discovery_world.h"
 
-/* The answer to the last setup. */
+/* The last setup, and its answer. */
 static struct {
+    struct outgoing_setup *setup;
+    struct world_host *from;
+    struct host_id to;
+    bool apply;
+    const void *bytes;
+    size_t bytes_size;
+    struct reply_keys keys;
     bool ended;
     struct error e;
     uint32_t status;
@@ -18,31 +25,61 @@ static struct {
     char output[256];
 } answer;
 
-static void on_done(void *context, const struct setup_answer *a)
+/* As torusctl does it. */
+static void on_challenged(void *context, const struct setup_challenge *c)
 {
+    const struct setup_frame frame = {c->id, c->from, &answer.to, c->nonce};
+    size_t size;
+    struct error e;
+    uint8_t *sealed;
+
+    (void)context;
+    memset(answer.keys.secret_key, 5, sizeof answer.keys.secret_key);
+    reply_keys_make(&answer.keys);
+    sealed = seal_setup(&frame, &answer.from->secrets, c->key, &answer.keys, answer.apply,
+                        answer.bytes, answer.bytes_size, &size, &e);
+    assert_non_null(sealed);
+    discovery_send_sealed(answer.from->discovery, answer.setup, sealed, size);
+    free(sealed);
+}
+
+static void on_ended(void *context, const struct setup_end *end)
+{
+    struct setup_answer a;
+    uint8_t *storage = NULL;
+
     (void)context;
     assert_false(answer.ended);
     answer.ended = true;
-    answer.e = a->e;
-    answer.status = a->status;
-    answer.size = a->size;
+    answer.e = end->e;
+    if (end->e.code != ERROR_NONE)
+        return;
+    assert_int_equal(open_result(&answer.keys, end->sealed, end->size, &a, &storage, &answer.e), 0);
+    answer.e = a.e;
+    answer.status = a.status;
+    answer.size = a.size;
     memset(answer.output, 0, sizeof answer.output);
-    if (a->e.code == ERROR_NONE)
-        memcpy(answer.output, a->output,
-               a->size < sizeof answer.output ? a->size : sizeof answer.output - 1);
+    memcpy(answer.output, a.output,
+           a.size < sizeof answer.output ? a.size : sizeof answer.output - 1);
+    free(storage);
 }
 
+/* The bytes must stay until the setup has ended. */
 static struct outgoing_setup *send_setup(struct world *w, unsigned from, unsigned to, bool apply,
                                          const void *bytes, size_t size)
 {
-    const struct host_id id = world_id(to);
+    const struct setup_user user = {on_challenged, on_ended, NULL};
     struct error e;
-    struct outgoing_setup *s =
-        discovery_send_setup(w->host[from].discovery, &id, apply, bytes, size, on_done, NULL, &e);
 
+    answer.from = &w->host[from];
+    answer.to = world_id(to);
+    answer.apply = apply;
+    answer.bytes = bytes;
+    answer.bytes_size = size;
+    answer.setup = discovery_send_setup(w->host[from].discovery, &answer.to, size, &user, &e);
     answer.ended = false;
-    answer.e.code = s != NULL ? ERROR_NONE : e.code;
-    return s;
+    answer.e.code = answer.setup != NULL ? ERROR_NONE : e.code;
+    return answer.setup;
 }
 
 static bool has_ended(struct world *w)
@@ -133,45 +170,111 @@ static void test_show_and_long_output(void **state)
     world_end(&w);
 }
 
+/* Setups of the own host do not travel. */
 static void test_own_host(void **state)
 {
     static struct world w;
 
     (void)state;
     begin_line(&w, 2, 0);
-    assert_non_null(send_setup(&w, 0, 0, true, "own", 3));
-    assert_true(w.host[0].runs);
-    world_command_ends(&w, 0, 7, "done");
-    assert_true(answer.ended);
-    assert_int_equal(answer.status, 7);
+    assert_null(send_setup(&w, 0, 0, true, "own", 3));
+    assert_int_equal(answer.e.code, ERROR_USAGE);
     world_end(&w);
 }
 
-/* Whoever has asked for the setup of the own host goes away while the command runs: no other setup starts before it
- * ends, and none gets its answer. */
-static void test_a_setup_outlives_its_asker(void **state)
+/* Whoever sends a setup goes away while its command runs: no other setup starts before it ends, and none gets its
+ * answer. */
+static void test_a_setup_outlives_its_sender(void **state)
 {
     static struct world w;
     struct outgoing_setup *s;
 
     (void)state;
-    begin_line(&w, 2, 0);
-    s = send_setup(&w, 0, 0, true, "own", 3);
-    assert_true(w.host[0].runs);
-    discovery_cancel_setup(w.host[0].discovery, s);
-    assert_null(send_setup(&w, 0, 0, true, "more", 4));
-    assert_int_equal(answer.e.code, ERROR_BUSY);
-    assert_non_null(send_setup(&w, 1, 0, true, "next", 4));
+    begin_line(&w, 3, 0);
+    s = send_setup(&w, 2, 1, true, "first", 5);
+    assert_true(wait_for_command(&w, 1));
+    discovery_cancel_setup(w.host[2].discovery, s);
+    assert_non_null(send_setup(&w, 0, 1, true, "next", 4));
     world_run(&w, 10 * SECONDS);
-    assert_int_equal(w.host[0].runs_count, 1);
-    world_command_ends(&w, 0, 7, "of the first");
-    assert_true(wait_for_command(&w, 0));
-    assert_int_equal(w.host[0].runs_count, 2);
+    assert_int_equal(w.host[1].runs_count, 1);
+    world_command_ends(&w, 1, 7, "of the first");
+    assert_true(wait_for_command(&w, 1));
+    assert_int_equal(w.host[1].runs_count, 2);
     assert_false(answer.ended);
-    world_command_ends(&w, 0, 0, "of the second");
+    world_command_ends(&w, 1, 0, "of the second");
     assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
     assert_string_equal(answer.output, "of the second");
     world_end(&w);
+}
+
+/* The sealed setup is for one host: another one cannot open it, and none that has a changed byte can be opened. */
+static void test_a_seal_is_for_one_host(void **state)
+{
+    const uint8_t id[SETUP_ID_SIZE] = {1}, nonce[NONCE_SIZE] = {2}, other_nonce[NONCE_SIZE] = {3},
+                  seeds[2][SEED_SIZE] = {{1}, {2}}, key[KEY_SIZE] = {7};
+    struct identity host[2];
+    struct opener opener[2] = {{.open = true}, {.open = true}};
+    struct reply_keys keys = {.secret_key = {9}};
+    struct secrets secrets = {.count = 1};
+    struct opened_setup opened;
+    struct error e;
+    size_t size;
+    uint8_t *sealed;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++)
+        identity_make(&host[i], seeds[i], opener[i].opening_key);
+    reply_keys_make(&keys);
+    key_set(&secrets.key[0], key);
+    struct setup_frame frame = {id, &host[0].id, &host[1].id, nonce};
+    sealed = seal_setup(&frame, &secrets, host[1].public_key, &keys, true, "secret", 6, &size, &e);
+    assert_non_null(sealed);
+    assert_null(memmem(sealed, size, "secret", 6));
+    assert_int_equal(open_setup(&frame, &opener[0], sealed, size, &opened, &e), -1);
+    assert_int_equal(open_setup(&frame, &opener[1], sealed, size, &opened, &e), 0);
+    assert_memory_equal(opened.bytes, "secret", 6);
+    free(opened.bytes);
+    for (size_t i = 0; i < size; i++) {
+        sealed[i] ^= 1;
+        assert_int_equal(open_setup(&frame, &opener[1], sealed, size, &opened, &e), -1);
+        sealed[i] ^= 1;
+    }
+    frame.nonce = other_nonce;
+    assert_int_equal(open_setup(&frame, &opener[1], sealed, size, &opened, &e), -1);
+    /* A host with a key takes the hosts and the id into account, which the proof covers. */
+    frame.nonce = nonce;
+    opener[1].secrets = secrets;
+    assert_int_equal(open_setup(&frame, &opener[1], sealed, size, &opened, &e), 0);
+    free(opened.bytes);
+    frame.from = &host[1].id;
+    assert_int_equal(open_setup(&frame, &opener[1], sealed, size, &opened, &e), -1);
+    free(sealed);
+}
+
+/* Who has the derived key cannot make a proof for a setup. */
+static void test_the_derived_key_opens_nothing(void **state)
+{
+    const uint8_t id[SETUP_ID_SIZE] = {1}, nonce[NONCE_SIZE] = {2}, seed[SEED_SIZE] = {1},
+                  key[KEY_SIZE] = {7};
+    struct identity host;
+    struct opener opener = {.secrets.count = 1};
+    struct reply_keys keys = {.secret_key = {9}};
+    struct secrets derived = {.count = 1};
+    struct opened_setup opened;
+    struct error e;
+    size_t size;
+    uint8_t *sealed;
+
+    (void)state;
+    identity_make(&host, seed, opener.opening_key);
+    reply_keys_make(&keys);
+    key_set(&opener.secrets.key[0], key);
+    discovery_key_make(&derived.key[0], &opener.secrets.key[0]);
+    const struct setup_frame frame = {id, &host.id, &host.id, nonce};
+    sealed = seal_setup(&frame, &derived, host.public_key, &keys, true, "bad", 3, &size, &e);
+    assert_int_equal(open_setup(&frame, &opener, sealed, size, &opened, &e), -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    free(sealed);
 }
 
 static void test_one_command_at_a_time(void **state)
@@ -347,7 +450,9 @@ int main(void)
         cmocka_unit_test(test_large_setup_in_spite_of_loss),
         cmocka_unit_test(test_show_and_long_output),
         cmocka_unit_test(test_own_host),
-        cmocka_unit_test(test_a_setup_outlives_its_asker),
+        cmocka_unit_test(test_a_setup_outlives_its_sender),
+        cmocka_unit_test(test_a_seal_is_for_one_host),
+        cmocka_unit_test(test_the_derived_key_opens_nothing),
         cmocka_unit_test(test_one_command_at_a_time),
         cmocka_unit_test(test_key_is_needed),
         cmocka_unit_test(test_first_setup_brings_the_key),

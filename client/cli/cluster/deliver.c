@@ -131,7 +131,8 @@ static int run_programs(struct delivery *list, uint32_t count, bool apply,
     return 0;
 }
 
-uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct deliver_options *o)
+uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct deliver_options *o,
+                 const struct secrets *secrets)
 {
     uint32_t failed = 0;
 
@@ -143,7 +144,7 @@ uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct
     long_work_begin(apply ? "setting up %u %s" : "comparing the files of %u %s", count,
                     count == 1 ? "host" : "hosts");
     if (o->way == DELIVER_LINKS)
-        deliver_links(list, count, apply, o->socket);
+        deliver_links(list, count, apply, o->socket, secrets);
     else
         (void)run_programs(list, count, apply, o);
     long_work_end();

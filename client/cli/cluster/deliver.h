@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "client/cli/cluster/setup.h"
+#include "daemon/router/interface/secrets.h"
 
 enum deliver_way { DELIVER_HERE, DELIVER_SSH, DELIVER_LINKS };
 
@@ -26,10 +27,11 @@ struct deliver_options {
 };
 
 /* Delivers the setups, to several hosts at a time, and sets `reply` or `error` of each. `apply`: the hosts apply them;
- * otherwise they only compute what would change. Frees replies of an earlier delivery. Returns the number of hosts that
+ * otherwise they only compute what would change. `secrets` are cluster keys that the hosts may have: over the links,
+ * they accept setups by one of them only. Frees replies of an earlier delivery. Returns the number of hosts that
  * failed. */
-uint32_t deliver(struct delivery *list, uint32_t count, bool apply,
-                 const struct deliver_options *o);
+uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct deliver_options *o,
+                 const struct secrets *secrets);
 
 /* Frees the setups, whose bytes are overwritten, and the replies. */
 void deliver_free(struct delivery *list, uint32_t count);

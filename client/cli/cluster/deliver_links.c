@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/cli/discovering/discovery_socket.h"
+#include "client/cli/discovering/setup_socket.h"
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 
@@ -14,11 +15,12 @@
 /* A setup on its way. */
 struct sent {
     struct delivery *delivery;
-    int fd;
+    struct setup_sending sending;
 };
 
 struct links {
     const char *socket;
+    const struct secrets *secrets;
     struct discovered hosts;
     bool apply;
     struct sent sent[AT_ONCE];
@@ -91,13 +93,17 @@ static void take_answer(struct delivery *d, const struct setup_reply *reply)
     d->reply = NULL;
 }
 
-static void finish(struct links *l, unsigned at)
+/* Handles what has arrived for a setup. */
+static void go_on(struct links *l, unsigned at)
 {
     struct sent *s = &l->sent[at];
     struct setup_reply reply;
     struct error e;
+    int rc = setup_continue(&s->sending, &reply, &e);
 
-    if (setup_finish(s->fd, &reply, &e) == 0) {
+    if (rc == 0)
+        return;
+    if (rc > 0) {
         take_answer(s->delivery, &reply);
         setup_reply_free(&reply);
     } else {
@@ -114,24 +120,29 @@ static void wait_for(struct links *l, unsigned most)
 
     while (l->active > most) {
         for (unsigned i = 0; i < l->active; i++)
-            polls[i] = (struct pollfd){.fd = l->sent[i].fd, .events = POLLIN};
-        if (poll(polls, l->active, DISCOVERY_SETUP_SECONDS * 1000) <= 0)
-            polls[0].revents = POLLHUP; /* setup_finish() reports that there is no answer */
+            polls[i] = (struct pollfd){.fd = l->sent[i].sending.fd, .events = POLLIN};
+        if (poll(polls, l->active, SETUP_SECONDS * 1000) <= 0)
+            polls[0].revents = POLLHUP; /* setup_continue() reports that there is no answer */
         for (unsigned i = l->active; i > 0; i--)
             if (polls[i - 1].revents != 0)
-                finish(l, i - 1);
+                go_on(l, i - 1);
     }
 }
 
 static void send_setup(struct links *l, struct delivery *d, const struct discovered_host *h)
 {
+    struct sent *s;
     struct error e;
-    int fd;
+    int rc;
 
     wait_for(l, AT_ONCE - 1);
-    fd = setup_begin(l->socket, &h->report->host, l->apply, d->setup, d->length, &e);
-    if (fd >= 0)
-        l->sent[l->active++] = (struct sent){d, fd};
+    s = &l->sent[l->active];
+    *s = (struct sent){
+        d, {.apply = l->apply, .bytes = d->setup, .size = d->length, .secrets = l->secrets}};
+    rc = h->self ? setup_begin_own(&s->sending, l->hosts.setup_socket, &e)
+                 : setup_begin(&s->sending, l->socket, &h->report->host, &e);
+    if (rc == 0)
+        l->active++;
     else
         (void)error_set(&d->error, e.code, "%s: %s", d->host->name, e.text);
 }
@@ -167,9 +178,10 @@ static void skip_others(const struct links *l, struct delivery *list)
     }
 }
 
-void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket)
+void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket,
+                   const struct secrets *secrets)
 {
-    struct links l = {.socket = socket, .apply = apply, .count = count};
+    struct links l = {.socket = socket, .secrets = secrets, .apply = apply, .count = count};
     struct error e;
 
     if (discover_hosts(socket, &l.hosts, &e) != 0) {

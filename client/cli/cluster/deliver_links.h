@@ -7,6 +7,7 @@
 /* Like deliver(), whose parameters these are. This host comes first: if it fails, the others are not tried, and if
  * others fail, this host has the cluster key with which they accept the same setups again. Sets the error of each host
  * that failed. */
-void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket);
+void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket,
+                   const struct secrets *secrets);
 
 #endif

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "proto/key.h"
+#include "daemon/router/interface/secrets.h"
 
 struct init_keys {
     char path[PATH_MAX];      /* the file of the current key */
@@ -25,6 +25,9 @@ struct init_keys {
  * cases. */
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
                    bool keep, struct error *e);
+
+/* Lists the keys that the hosts may have at this moment: these, and that of this host. */
+void init_keys_list(const struct init_keys *k, struct secrets *list);
 
 /* After all hosts have changed to the next key: its file replaces that of the former key. Returns 0, or -1 with *e. */
 int init_keys_finish(struct init_keys *k, struct error *e);

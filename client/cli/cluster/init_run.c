@@ -1,5 +1,6 @@
 #include "client/cli/cluster/init_run.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct run {
     const struct init_options *options;
     struct cluster cluster;
     struct init_keys keys;
+    struct secrets secrets; /* that the hosts may have */
     struct delivery *list;
     uint32_t count;
 };
@@ -131,7 +133,7 @@ static uint32_t apply(struct run *r, const struct key *key, const struct key *se
         cli_warn(e.text);
         return r->count;
     }
-    return deliver(r->list, r->count, true, &r->options->deliver);
+    return deliver(r->list, r->count, true, &r->options->deliver, &r->secrets);
 }
 
 /* --- which keys the hosts have, as they say --- */
@@ -233,7 +235,8 @@ static int carry_out(struct run *r)
 
 static int show_and_carry_out(struct run *r)
 {
-    uint32_t failed = deliver(r->list, r->count, false, &r->options->deliver), changing;
+    uint32_t failed = deliver(r->list, r->count, false, &r->options->deliver, &r->secrets);
+    uint32_t changing;
     struct error e;
 
     changing = init_report_changing(r->list, r->count);
@@ -275,6 +278,7 @@ static int prepare(struct run *r, struct error *e)
     if (choose_hosts(r, e) != 0 ||
         init_keys_read(&r->keys, o->key, o->file, o->new_key, o->dry_run, e) != 0)
         return -1;
+    init_keys_list(&r->keys, &r->secrets);
     return write_setups(r, &r->keys.key, o->new_key ? &r->keys.next : NULL, e);
 }
 
@@ -288,6 +292,7 @@ int init_run(struct cli *cli, const struct init_options *o)
         return cli_fail(cli, &e);
     code = prepare(&r, &e) == 0 ? show_and_carry_out(&r) : cli_fail(cli, &e);
     init_keys_forget(&r.keys);
+    sodium_memzero(&r.secrets, sizeof r.secrets);
     deliver_free(r.list, r.count);
     free(r.list);
     cluster_free(&r.cluster);

@@ -16,7 +16,7 @@
 #define CHECK_MS 30000
 #define UNIT_MS 120000
 
-#define DISCOVERY_UNIT "torusd-discover.service" /* is told of new keys, if it runs */
+#define SETUP_UNIT "torusd-setup.service" /* is told of new keys, if it runs */
 
 enum unit { LINKS, DAEMON, ROUTED, UNITS };
 static const char *const units[UNITS] = {"torus-links.service", "torusd.service",
@@ -260,9 +260,9 @@ static int tell_discovery(const struct setup_plan *p, struct error *e)
 
     if (!p->change[HOST_FILE_KEY].differs && !p->change[HOST_FILE_SECOND_KEY].differs)
         return 0;
-    if (systemctl("is-active", DISCOVERY_UNIT, &ignored) != 0)
+    if (systemctl("is-active", SETUP_UNIT, &ignored) != 0)
         return 0;
-    return systemctl("reload", DISCOVERY_UNIT, e);
+    return systemctl("reload", SETUP_UNIT, e);
 }
 
 static int start_units(const struct setup_plan *p, struct error *e)

@@ -133,7 +133,7 @@ static json_t *cables_json(const struct discovered *d)
 
 static const char *simple_state_of(const struct reported_interface *at)
 {
-    return !at->up ? "is down: set it up (ip link set ... up, or torusd-discover --set-up-links)"
+    return !at->up        ? "is down: set it up (ip link set ... up)"
            : !at->carrier ? "no carrier"
            : !at->ipv6    ? "no link-local IPv6 address"
            : at->unanswered

@@ -28,6 +28,7 @@ struct discovered {
     struct discovered_host *host;
     uint32_t hosts;
     char key[KEY_ID_TEXT_SIZE]; /* id of the cluster key of the asked host; "": none */
+    char setup_socket[108];     /* of torusd-setup there, as the discovery process says; "": none */
     uint64_t digest;            /* changes with every host or cable */
     uint32_t quiet_ms;          /* how long nothing has changed */
 };

@@ -53,7 +53,7 @@ static int fill(struct host_messages *m, const struct database *database)
     return 0;
 }
 
-uint8_t *hosts_reply_pack(struct discovery *d, uint64_t now, size_t *size)
+uint8_t *hosts_reply_pack(struct discovery *d, const char *setups, uint64_t now, size_t *size)
 {
     const struct database *database = discovery_database(d);
     const struct secrets *secrets = discovery_secrets(d);
@@ -71,6 +71,8 @@ uint8_t *hosts_reply_pack(struct discovery *d, uint64_t now, size_t *size)
         if (secrets->count > 0)
             hosts.key_id =
                 (ProtobufCBinaryData){KEY_ID_SIZE, (uint8_t *)(uintptr_t)secrets->key[0].id};
+        if (setups != NULL)
+            hosts.setup_socket = (char *)(uintptr_t)setups;
         reply.kind_case = DISCOVERY__REPLY__KIND_HOSTS;
         reply.hosts = &hosts;
         if (discovery__reply__get_packed_size(&reply) <= FRAME_MAX_REPLY)

@@ -4,8 +4,8 @@
 
 #include "daemon/discovery/discovery.h"
 
-/* Packs the answer as a frame. Returns *size malloc'ed bytes; NULL: there is no memory, or the hosts take more
+/* Packs the answer as a frame; `setups` is the socket of torusd-setup (NULL: none). Returns *size malloc'ed bytes; NULL: there is no memory, or the hosts take more
  * than FRAME_MAX_REPLY. */
-uint8_t *hosts_reply_pack(struct discovery *d, uint64_t now, size_t *size);
+uint8_t *hosts_reply_pack(struct discovery *d, const char *setups, uint64_t now, size_t *size);
 
 #endif

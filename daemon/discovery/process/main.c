@@ -1,19 +1,28 @@
-#include <errno.h>
 #include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/base/log.h"
-#include "daemon/discovery/process/options.h"
 #include "daemon/discovery/process/process.h"
+#include "daemon/discovery/process/setup_link.h"
 #include "daemon/service/signals.h"
 #include "proto/descriptors.h"
+
+#define ID_MS 3000 /* how long --id waits for torusd-setup */
+
+static int fail(const char *what, const char *why)
+{
+    log_error("%s: %s", what, why);
+    return EXIT_FAILURE;
+}
+
+/* --- discovery --- */
 
 struct running {
     struct signals signals;
     struct discovery_process *process;
+    bool failed;
 };
 
 static void on_signal(void *context, const char *name)
@@ -27,18 +36,19 @@ static void on_signal(void *context, const char *name)
 
 static void on_hangup(void *context)
 {
-    const struct running *r = context;
-
-    discovery_process_read_settings(r->process);
+    (void)context; /* torusd-setup tells what has changed */
 }
 
-static int fail(const char *what, const char *why)
+static void on_failed(void *context)
 {
-    log_error("%s: %s", what, why);
-    return EXIT_FAILURE;
+    struct running *r = context;
+
+    r->failed = true;
+    signals_close(&r->signals);
+    discovery_process_stop(r->process);
 }
 
-static int run(const struct discover_options *o, struct host_state *state)
+static int run(const struct discover_options *o)
 {
     struct running running = {
         .signals = {.stop = on_signal, .reload = on_hangup, .context = &running}};
@@ -48,7 +58,7 @@ static int run(const struct discover_options *o, struct host_state *state)
 
     if (result != 0)
         return fail("discovery cannot start", uv_strerror(result));
-    running.process = discovery_process_start(&loop, o, state, &e);
+    running.process = discovery_process_start(&loop, o, on_failed, &running, &e);
     if (running.process == NULL) {
         (void)uv_loop_close(&loop);
         return fail("discovery cannot start", e.text);
@@ -58,55 +68,66 @@ static int run(const struct discover_options *o, struct host_state *state)
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed: this is a bug");
     log_info("ended");
-    return EXIT_SUCCESS;
+    return running.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int show_id(const struct host_state *state)
-{
-    struct identity identity;
-    char id[HOST_ID_TEXT_SIZE];
+/* --- the id --- */
 
-    identity_make(&identity, state->seed);
-    (void)printf("%s\n", host_id_text(&identity.id, id));
-    sodium_memzero(&identity, sizeof identity);
+struct asking {
+    struct setup_link *link;
+    uv_timer_t deadline;
+    char id[HOST_ID_TEXT_SIZE]; /* "": not told */
+};
+
+static void stop_asking(struct asking *a)
+{
+    if (uv_is_closing((uv_handle_t *)&a->deadline))
+        return;
+    uv_close((uv_handle_t *)&a->deadline, NULL);
+    setup_link_close(a->link);
+}
+
+static void on_told(void *context, const struct host_facts *facts)
+{
+    struct asking *a = context;
+
+    (void)host_id_text(&facts->identity.id, a->id);
+    stop_asking(a);
+}
+
+static void on_late(uv_timer_t *timer)
+{
+    stop_asking(timer->data);
+}
+
+static void on_closed(void *context)
+{
+    (void)context;
+}
+
+static int show_id(const struct discover_options *o)
+{
+    struct asking a = {0};
+    const struct setup_link_user user = {.told = on_told, .closed = on_closed, .context = &a};
+    uv_loop_t loop;
+
+    if (uv_loop_init(&loop) != 0)
+        return fail("no id", "out of memory");
+    a.link = setup_link_open(&loop, o->setups, &user);
+    if (a.link == NULL) {
+        (void)uv_loop_close(&loop);
+        return fail("no id", "out of memory");
+    }
+    (void)uv_timer_init(&loop, &a.deadline);
+    a.deadline.data = &a;
+    (void)uv_timer_start(&a.deadline, on_late, ID_MS, 0);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&loop);
+    if (a.id[0] == '\0')
+        return fail("no id", "torusd-setup does not answer: run this as root, after systemctl "
+                             "start torusd-setup");
+    (void)printf("%s\n", a.id);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* Makes this host a new one, if nothing else says that it is set up. */
-static int open_again(const struct discover_options *o, struct host_state *state)
-{
-    struct process_settings settings;
-    struct error e;
-    int result = EXIT_SUCCESS;
-
-    settings_read(&settings, o, state, false);
-    if (settings.why_closed[0] != '\0')
-        result = fail("this host stays closed", settings.why_closed);
-    else if (host_state_mark(state, false, &e) != 0)
-        result = fail("this host stays closed", e.text);
-    else
-        (void)printf(
-            "This host now accepts a first setup from every machine that its cables reach. "
-            "A process that runs learns it by SIGHUP (systemctl reload torusd-discover).\n");
-    sodium_memzero(&settings, sizeof settings);
-    return result;
-}
-
-static int prepare_and_run(const struct discover_options *o)
-{
-    struct host_state state = {0};
-    struct error e;
-    int result;
-
-    if (sodium_init() < 0)
-        return fail("discovery cannot start", "libsodium cannot be used on this system");
-    if (o->state == NULL)
-        randombytes_buf(state.seed, sizeof state.seed);
-    else if (host_state_read(&state, o->state, &e) != 0)
-        return fail("discovery cannot start", e.text);
-    result = o->show_id ? show_id(&state) : o->open ? open_again(o, &state) : run(o, &state);
-    host_state_forget(&state);
-    return result;
 }
 
 int main(int argc, char **argv)
@@ -120,7 +141,10 @@ int main(int argc, char **argv)
         return exit_code;
     (void)signal(SIGPIPE, SIG_IGN);
     log_begin();
-    exit_code = prepare_and_run(&options);
+    if (sodium_init() < 0)
+        exit_code = fail("discovery cannot start", "libsodium cannot be used on this system");
+    else
+        exit_code = options.show_id ? show_id(&options) : run(&options);
     log_end();
     return exit_code;
 }

@@ -6,19 +6,15 @@
 
 #include "daemon/service/program_options.h"
 
-#define DISCOVER_SOCKET "/run/torusd/discover.sock"
+#define DISCOVER_SOCKET "/run/torusd-discover/discover.sock"
 
 struct discover_options {
     const char *interfaces; /* "all", or names separated by commas */
     const char *name;       /* NULL: that of the system */
     const char *socket;
-    const char
-        *state; /* folder with the key pair of this host; NULL: one is made for this process */
-    const char *config; /* the settings of this host's daemon, which may be missing; NULL: none */
-    const char *key, *second_key; /* files of cluster keys, which may be missing; NULL: none */
-    const char *command;          /* for setups; NULL: none are accepted */
-    bool set_up_links;
-    bool show_id, open; /* do only that */
+    const char *setups; /* the socket of torusd-setup; NULL: this host accepts no setups */
+    const char *key;    /* file of a cluster key to prove, without `setups`; NULL: none */
+    bool show_id;       /* do only that */
 };
 
 /* The options, for the man page. */

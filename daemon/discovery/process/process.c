@@ -7,10 +7,10 @@
 #include <sys/utsname.h>
 
 #include "daemon/base/log.h"
-#include "daemon/discovery/process/command.h"
+#include "daemon/discovery/host/interfaces.h"
 #include "daemon/discovery/process/datagrams.h"
-#include "daemon/discovery/process/interfaces.h"
 #include "daemon/discovery/process/server.h"
+#include "daemon/discovery/process/setup_link.h"
 #include "daemon/discovery/times.h"
 #include "daemon/net/carrier/carrier.h"
 #include "proto/text.h"
@@ -20,19 +20,17 @@
 
 struct discovery_process {
     const struct discover_options *options;
-    struct host_state *state;
     uv_loop_t *loop;
-    struct discovery *discovery;
+    struct setup_link *setups;   /* NULL: this host accepts none */
+    struct discovery *discovery; /* NULL until torusd-setup has told the identity of this host */
     struct datagrams datagrams;
     struct discovery_server *server;
     struct carrier *carrier; /* NULL: the kernel reports nothing */
-    struct command command;
     uv_prepare_t before_sleep;
     uv_timer_t wake_up, look;
     unsigned handles; /* to be closed before *p can be freed */
-    bool applies;     /* the command may replace the key */
-    bool open;        /* this host is new */
-    bool failed;      /* settings or keys could not be read */
+    void (*failed)(void *context);
+    void *context;
     uint64_t picture; /* the last one logged */
     unsigned interfaces;
     struct interface_state interface[DISCOVERY_INTERFACES_MOST];
@@ -60,12 +58,12 @@ static void io_send(void *context, unsigned interface, const struct discovery_ad
     datagrams_send(&p->datagrams, interface, to, bytes, size);
 }
 
-static int io_run(void *context, bool apply, const uint8_t *bytes, size_t size, struct error *e)
+static void io_apply(void *context, const uint8_t id[SETUP_ID_SIZE], const struct host_id *from,
+                     const uint8_t *sealed, size_t size)
 {
     struct discovery_process *p = context;
 
-    p->applies = apply;
-    return command_start(&p->command, apply, bytes, size, e);
+    setup_link_hand_over(p->setups, id, from, sealed, size);
 }
 
 /* --- interfaces --- */
@@ -79,22 +77,17 @@ static const struct interface_state *find_before(const struct discovery_process 
     return NULL;
 }
 
-/* Sets an interface up that has just appeared, while this host is new: later it is down because somebody wants that.
- * Otherwise says what to do. `before` (may be NULL) is what has been logged. */
-static void check_interface(struct discovery_process *p, struct interface_state *now,
+/* Says what to do with an interface; `before` (may be NULL) is what has been logged. torusd-setup sets one up that has
+ * just appeared, while this host is new. */
+static void check_interface(struct discovery_process *p, const struct interface_state *now,
                             const struct interface_state *before)
 {
     const bool first = before == NULL;
-    const bool sets_up =
-        first && p->open && (p->options->set_up_links || p->options->command != NULL);
 
-    if (!now->up && sets_up && interface_set_up(now->name) == 0) {
-        log_info("interface %s was down, and is set up", now->name);
-        return; /* the kernel reports the change */
-    }
+    if (!now->up && first && p->setups != NULL)
+        setup_link_say_appeared(p->setups, now->name);
     if (!now->up && (first || before->up))
-        log_warning("interface %s is down%s: run ip link set %s up", now->name,
-                    sets_up ? ", and cannot be set up" : "", now->name);
+        log_warning("interface %s is down: run ip link set %s up", now->name, now->name);
     else if (now->up && now->carrier && !now->ipv6 && interface_lacks_ipv6(now->name) &&
              (first || !before->carrier || before->ipv6))
         log_warning("IPv6 is disabled on interface %s, which therefore finds no neighbours: run "
@@ -104,19 +97,6 @@ static void check_interface(struct discovery_process *p, struct interface_state 
         log_info("interface %s has no carrier", now->name);
     else if (!first && now->carrier && !before->carrier)
         log_info("interface %s has a carrier", now->name);
-}
-
-/* What could not be read may be there now: a disk was mounted. */
-static void retry_settings(struct discovery_process *p)
-{
-    struct process_settings settings;
-
-    if (!p->failed)
-        return;
-    settings_read(&settings, p->options, p->state, false);
-    if (!settings.failed)
-        discovery_process_read_settings(p);
-    sodium_memzero(&settings, sizeof settings);
 }
 
 static void look_at_interfaces(struct discovery_process *p)
@@ -135,7 +115,6 @@ static void on_look(uv_timer_t *timer)
 {
     struct discovery_process *p = timer->data;
 
-    retry_settings(p);
     look_at_interfaces(p);
     (void)uv_timer_start(&p->look, on_look, LOOK_MS, 0);
 }
@@ -161,31 +140,6 @@ static void on_received(void *context, unsigned interface, const struct discover
     struct discovery_process *p = context;
 
     discovery_receive(p->discovery, interface, from, bytes, size);
-}
-
-void discovery_process_read_settings(struct discovery_process *p)
-{
-    struct process_settings settings;
-
-    settings_read(&settings, p->options, p->state, true);
-    p->open = settings.open;
-    p->failed = settings.failed;
-    discovery_set_secrets(p->discovery, &settings.secrets, settings.open);
-    discovery_set_node(p->discovery, settings.dims, settings.have_rank, settings.rank);
-    sodium_memzero(&settings, sizeof settings);
-}
-
-static void on_command_ended(void *context, const struct setup_answer *answer)
-{
-    struct discovery_process *p = context;
-
-    if (answer->e.code != ERROR_NONE)
-        log_warning("the setup failed: %s", answer->e.text);
-    else
-        log_info("the setup's command ended with status %u", answer->status);
-    discovery_command_ended(p->discovery, answer);
-    if (p->applies)
-        discovery_process_read_settings(p);
 }
 
 static void log_picture(struct discovery_process *p)
@@ -253,28 +207,23 @@ static uint64_t first_sequence(void)
                : 0;
 }
 
-static int start_discovery(struct discovery_process *p, struct error *e)
+static int start_discovery(struct discovery_process *p, const struct identity *identity,
+                           struct error *e)
 {
     const struct discover_options *o = p->options;
     char name[REPORT_NAME_SIZE], id[HOST_ID_TEXT_SIZE];
-    const struct secrets none = {0};
-    struct discovery_setup setup = {
-        .io = {io_now, io_random, io_send, o->command != NULL ? io_run : NULL, p},
+    const struct discovery_setup setup = {
+        .io = {io_now, io_random, io_send, p->setups != NULL ? io_apply : NULL, p},
         .name = name,
         .release = TORUSD_VERSION,
+        .identity = identity,
         .sequence = first_sequence(),
-        .secrets = &none,
     };
 
-    if (o->command != NULL && command_parse(&p->command, o->command, e) != 0)
-        return -1;
     find_name(o->name, name);
-    memcpy(setup.seed, p->state->seed, sizeof setup.seed);
     p->discovery = discovery_new(&setup);
-    sodium_memzero(setup.seed, sizeof setup.seed);
     if (p->discovery == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for discovery");
-    discovery_process_read_settings(p);
     log_info("discovery of host %s, id %s, on the interfaces %s, discovery socket %s", name,
              host_id_text(discovery_id(p->discovery), id), o->interfaces, o->socket);
     return 0;
@@ -315,10 +264,10 @@ static void start_handles(struct discovery_process *p)
     (void)uv_timer_start(&p->look, on_look, LOOK_MS, 0);
 }
 
-/* Opens what can fail. Returns 0, or -1 with *e. */
-static int open_parts(struct discovery_process *p, struct error *e)
+/* Starts discovery with this identity. Returns 0, or -1 with *e. */
+static int begin(struct discovery_process *p, const struct identity *identity, struct error *e)
 {
-    if (start_discovery(p, e) != 0)
+    if (start_discovery(p, identity, e) != 0)
         return -1;
     p->datagrams =
         (struct datagrams){.received = on_received, .closed = on_part_closed, .context = p};
@@ -327,43 +276,139 @@ static int open_parts(struct discovery_process *p, struct error *e)
         return -1;
     }
     p->handles++;
-    p->server = discovery_server_open(p->loop, p->options->socket, p->discovery, e);
-    return p->server != NULL ? 0 : -1;
+    p->server =
+        discovery_server_open(p->loop, p->options->socket, p->options->setups, p->discovery, e);
+    if (p->server == NULL)
+        return -1;
+    start_handles(p);
+    return 0;
+}
+
+/* --- what torusd-setup says --- */
+
+static void fail(struct discovery_process *p, const char *why)
+{
+    log_error("discovery cannot go on: %s", why);
+    p->failed(p->context);
+}
+
+static bool is_new_identity(struct discovery_process *p, const struct identity *identity)
+{
+    return !host_id_is(discovery_id(p->discovery), &identity->id);
+}
+
+static void on_told(void *context, const struct host_facts *facts)
+{
+    struct discovery_process *p = context;
+    char id[KEY_ID_TEXT_SIZE];
+    struct error e;
+
+    if (p->discovery == NULL && begin(p, &facts->identity, &e) != 0) {
+        fail(p, e.text);
+        return;
+    }
+    if (is_new_identity(p, &facts->identity)) {
+        fail(p, "torusd-setup has a new identity for this host, which takes another start");
+        return;
+    }
+    discovery_set_secrets(p->discovery, &facts->secrets);
+    discovery_set_setups(p->discovery, facts->accepts_setups, facts->nonce);
+    discovery_set_node(p->discovery, facts->dims, facts->have_rank, facts->rank);
+    if (facts->secrets.count > 0)
+        log_info("cluster key %s: discovery shows which hosts have proved it",
+                 key_id_text(facts->secrets.key[0].id, id));
+    else
+        log_info("no cluster key: this host accepts %s",
+                 facts->accepts_setups ? "setups from every machine that its cables reach"
+                                       : "no setups");
+}
+
+static void on_setup_ended(void *context, const struct setup_end *end)
+{
+    struct discovery_process *p = context;
+
+    if (p->discovery != NULL)
+        discovery_setup_ended(p->discovery, end);
+}
+
+/* Reads the key of --key-file. Returns 0 with *secrets, or -1 with *e. */
+static int read_key(const char *path, struct secrets *secrets, struct error *e)
+{
+    struct key key;
+
+    if (path == NULL)
+        return 0;
+    if (key_read_as_root(path, &key, e) != 0)
+        return -1;
+    discovery_key_make(&secrets->key[0], &key);
+    secrets->count = 1;
+    key_forget(&key);
+    return 0;
+}
+
+/* An identity for this process only. */
+static int begin_alone(struct discovery_process *p, struct error *e)
+{
+    struct secrets secrets = {0};
+    struct identity identity;
+    uint8_t seed[SEED_SIZE];
+    int rc;
+
+    if (read_key(p->options->key, &secrets, e) != 0)
+        return -1;
+    randombytes_buf(seed, sizeof seed);
+    identity_make(&identity, seed, NULL);
+    rc = begin(p, &identity, e);
+    if (rc == 0)
+        discovery_set_secrets(p->discovery, &secrets);
+    sodium_memzero(&secrets, sizeof secrets);
+    sodium_memzero(seed, sizeof seed);
+    sodium_memzero(&identity, sizeof identity);
+    return rc;
+}
+
+static int begin_with_setups(struct discovery_process *p, struct error *e)
+{
+    const struct setup_link_user user = {on_told, on_setup_ended, on_part_closed, p};
+
+    p->setups = setup_link_open(p->loop, p->options->setups, &user);
+    if (p->setups == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    p->handles++;
+    return 0;
 }
 
 struct discovery_process *discovery_process_start(uv_loop_t *loop,
                                                   const struct discover_options *options,
-                                                  struct host_state *state, struct error *e)
+                                                  void (*failed)(void *context), void *context,
+                                                  struct error *e)
 {
     struct discovery_process *p = calloc(1, sizeof *p);
+    int rc;
 
     if (p == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         return NULL;
     }
-    p->options = options;
-    p->state = state;
-    p->loop = loop;
-    p->handles = 1;
-    p->command.loop = loop;
-    p->command.ended = on_command_ended;
-    p->command.context = p;
-    if (open_parts(p, e) != 0) {
-        discovery_process_stop(p);
-        (void)uv_run(loop, UV_RUN_DEFAULT);
-        return NULL;
-    }
-    start_handles(p);
-    return p;
+    *p = (struct discovery_process){
+        .options = options, .loop = loop, .handles = 1, .failed = failed, .context = context};
+    rc = options->setups != NULL ? begin_with_setups(p, e) : begin_alone(p, e);
+    if (rc == 0)
+        return p;
+    discovery_process_stop(p);
+    (void)uv_run(loop, UV_RUN_DEFAULT);
+    return NULL;
 }
 
 void discovery_process_stop(struct discovery_process *p)
 {
     if (p->server != NULL)
         discovery_server_close(p->server);
-    command_abandon(&p->command);
     if (p->discovery != NULL)
         discovery_free(p->discovery); /* its last packets need the socket */
+    p->discovery = NULL;
+    if (p->setups != NULL)
+        setup_link_close(p->setups);
     if (p->datagrams.closed != NULL)
         datagrams_close(&p->datagrams);
     if (p->carrier != NULL)

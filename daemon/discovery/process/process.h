@@ -1,21 +1,21 @@
-/* A discovery process: discovery on the interfaces of this host, the discovery socket, and the command for
- * setups, on one loop. */
+/* A discovery process: discovery on the interfaces of this host, the discovery socket, and the connection to
+ * torusd-setup, on one loop. */
 #ifndef TORUSD_DISCOVERY_PROCESS_PROCESS_H
 #define TORUSD_DISCOVERY_PROCESS_PROCESS_H
 
 #include <uv.h>
 
-#include "daemon/discovery/process/settings.h"
+#include "daemon/discovery/process/options.h"
 
 struct discovery_process;
 
-/* Starts discovery; the options and the state must outlive it. Returns NULL with *e and nothing left open. */
+/* Starts discovery; with torusd-setup, as soon as that answers. The options must outlive it. failed() says that it
+ * cannot go on, after it has logged why; it may call discovery_process_stop(). Returns NULL with *e and nothing left
+ * open. */
 struct discovery_process *discovery_process_start(uv_loop_t *loop,
                                                   const struct discover_options *options,
-                                                  struct host_state *state, struct error *e);
-
-/* Reads the settings and keys again. */
-void discovery_process_read_settings(struct discovery_process *p);
+                                                  void (*failed)(void *context), void *context,
+                                                  struct error *e);
 
 /* Closes everything, and frees *p when the loop has closed the handles. */
 void discovery_process_stop(struct discovery_process *p);

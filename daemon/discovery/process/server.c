@@ -3,102 +3,211 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/discovery/process/client.h"
-#include "daemon/net/local/local.h"
+#include "daemon/discovery/bounded.h"
+#include "daemon/discovery/process/hosts_reply.h"
+#include "daemon/net/local/framed_server.h"
+#include "proto/discovery.pb-c.h"
 
 #define CLIENTS_MOST 32u
+#define REQUEST_MOST (DISCOVERY_SETUP_MOST + 65536u)
+#define UNPACKED_MOST (DISCOVERY_SETUP_MOST + 131072u)
 
-struct discovery_server {
-    uv_loop_t *loop;
-    struct discovery *discovery;
-    struct listener listener;
-    struct reserve reserve;
-    struct local_name name;
-    struct discovery_client *clients;
-    unsigned count;
-    bool closing, listener_closed;
+/* The setup of a client, which is its `data`. */
+struct carried {
+    struct framed_client *client;
+    struct outgoing_setup *setup;
 };
 
-static void release(struct discovery_server *s)
+struct discovery_server {
+    struct discovery *discovery;
+    const char *setups;
+    struct framed_server *framed;
+};
+
+static ProtobufCBinaryData borrow(const void *bytes, size_t size)
 {
-    if (!s->closing || !s->listener_closed || s->clients != NULL)
-        return;
-    reserve_close(&s->reserve);
-    free(s);
+    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
 }
 
-static void on_client_closed(struct discovery_client *client)
+static void reply_failure(struct framed_client *client, const struct error *e)
 {
-    struct discovery_server *s = client->context;
+    Discovery__Reply reply = DISCOVERY__REPLY__INIT;
+    Discovery__Failure failure = DISCOVERY__FAILURE__INIT;
 
-    for (struct discovery_client **at = &s->clients; *at != NULL; at = &(*at)->next)
-        if (*at == client) {
-            *at = client->next;
-            break;
-        }
-    s->count--;
-    free(client);
-    release(s);
+    failure.code = (uint32_t)e->code;
+    failure.text = (char *)(uintptr_t)e->text;
+    reply.kind_case = DISCOVERY__REPLY__KIND_FAILURE;
+    reply.failure = &failure;
+    framed_send(&client->framed, &reply.base);
 }
 
-static void on_accepted(void *context, int fd)
-{
-    struct discovery_server *s = context;
-    struct discovery_client *client =
-        s->closing || s->count >= CLIENTS_MOST ? NULL : calloc(1, sizeof *client);
-    uint32_t user = access_user(fd);
+/* --- setups --- */
 
-    if (client == NULL) {
-        (void)close(fd);
+static void on_challenged(void *context, const struct setup_challenge *challenge)
+{
+    const struct carried *c = context;
+    Discovery__Reply reply = DISCOVERY__REPLY__INIT;
+    Discovery__Challenged challenged = DISCOVERY__CHALLENGED__INIT;
+
+    challenged.setup = borrow(challenge->id, SETUP_ID_SIZE);
+    challenged.from = borrow(challenge->from->bytes, HOST_ID_SIZE);
+    challenged.key = borrow(challenge->key, PUBLIC_KEY_SIZE);
+    challenged.nonce = borrow(challenge->nonce, NONCE_SIZE);
+    reply.kind_case = DISCOVERY__REPLY__KIND_CHALLENGED;
+    reply.challenged = &challenged;
+    framed_send(&c->client->framed, &reply.base);
+}
+
+static void on_ended(void *context, const struct setup_end *end)
+{
+    struct carried *c = context;
+    struct framed_client *client = c->client;
+    Discovery__Reply reply = DISCOVERY__REPLY__INIT;
+    Discovery__SetupReply setup = DISCOVERY__SETUP_REPLY__INIT;
+
+    client->data = NULL;
+    free(c);
+    if (end->e.code != ERROR_NONE) {
+        reply_failure(client, &end->e);
         return;
     }
-    client->discovery = s->discovery;
-    client->may_set_up = user == 0 || user == geteuid();
-    client->closed = on_client_closed;
-    client->context = s;
-    client->next = s->clients;
-    s->clients = client;
-    s->count++;
-    (void)discovery_client_begin(client, s->loop, fd);
+    setup.sealed = borrow(end->sealed, end->size);
+    reply.kind_case = DISCOVERY__REPLY__KIND_SETUP;
+    reply.setup = &setup;
+    framed_send(&client->framed, &reply.base);
 }
 
-static void on_listener_closed(void *context)
+static void start_setup(const struct discovery_server *s, struct framed_client *client,
+                        const Discovery__SetupRequest *request)
 {
-    struct discovery_server *s = context;
+    struct setup_user user = {on_challenged, on_ended, NULL};
+    struct carried *c = calloc(1, sizeof *c);
+    struct host_id host;
+    struct error e = {0};
 
-    s->listener_closed = true;
-    release(s);
+    if (c == NULL)
+        (void)error_set(&e, ERROR_MEMORY, "out of memory for the setup");
+    else if (client->user != 0 && client->user != (uint32_t)geteuid())
+        (void)error_set(&e, ERROR_REFUSED,
+                        "permission denied: only root and the user of the discovery process may "
+                        "send setups");
+    else if (client->data != NULL)
+        (void)error_set(&e, ERROR_USAGE, "one connection sends one setup at a time");
+    else if (!host_id_read(&host, request->host.data, request->host.len))
+        (void)error_set(&e, ERROR_USAGE, "the id of the host is invalid");
+    else {
+        *c = (struct carried){.client = client};
+        user.context = c;
+        c->setup = discovery_send_setup(s->discovery, &host, request->size, &user, &e);
+    }
+    if (e.code == ERROR_NONE) {
+        client->data = c;
+        return;
+    }
+    free(c);
+    reply_failure(client, &e);
+}
+
+static void take_sealed(const struct discovery_server *s, struct framed_client *client,
+                        const Discovery__SealedSetup *sealed)
+{
+    const struct carried *c = client->data;
+    struct error e;
+
+    if (c != NULL) {
+        discovery_send_sealed(s->discovery, c->setup, sealed->bytes.data, sealed->bytes.len);
+        return;
+    }
+    (void)error_set(&e, ERROR_USAGE, "this setup was not announced");
+    reply_failure(client, &e);
+}
+
+static void forget_setup(const struct discovery_server *s, struct framed_client *client)
+{
+    struct carried *c = client->data;
+
+    client->data = NULL;
+    if (c != NULL)
+        discovery_cancel_setup(s->discovery, c->setup);
+    free(c);
+}
+
+/* --- requests --- */
+
+static void reply_hosts(const struct discovery_server *s, struct framed_client *client)
+{
+    size_t size = 0;
+    uint8_t *frame = hosts_reply_pack(s->discovery, s->setups, uv_hrtime(), &size);
+
+    framed_write(&client->framed, frame, size);
+}
+
+static void on_request(void *context, struct framed_client *client, const uint8_t *bytes,
+                       size_t size)
+{
+    const struct discovery_server *s = context;
+    struct bounded bounded;
+    ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
+    Discovery__Request *request = discovery__request__unpack(allocator, size, bytes);
+    struct error e;
+
+    switch (request != NULL ? request->kind_case : DISCOVERY__REQUEST__KIND__NOT_SET) {
+    case DISCOVERY__REQUEST__KIND_LIST:
+        reply_hosts(s, client);
+        break;
+    case DISCOVERY__REQUEST__KIND_SETUP:
+        start_setup(s, client, request->setup);
+        break;
+    case DISCOVERY__REQUEST__KIND_SEALED:
+        take_sealed(s, client, request->sealed);
+        break;
+    default:
+        (void)error_set(&e, ERROR_PROTOCOL,
+                        "unknown request: the client and this torusd-discover have different "
+                        "versions");
+        reply_failure(client, &e);
+        break;
+    }
+    if (request != NULL)
+        discovery__request__free_unpacked(request, allocator);
+}
+
+static void on_left(void *context, struct framed_client *client)
+{
+    forget_setup(context, client);
+}
+
+static void on_closed(void *context)
+{
+    free(context);
 }
 
 struct discovery_server *discovery_server_open(uv_loop_t *loop, const char *path,
-                                               struct discovery *discovery, struct error *e)
+                                               const char *setups, struct discovery *discovery,
+                                               struct error *e)
 {
     struct discovery_server *s = calloc(1, sizeof *s);
+    const struct framed_server_user user = {REQUEST_MOST, CLIENTS_MOST, on_request,
+                                            on_left,      on_closed,    s};
 
     if (s == NULL) {
         (void)error_set(e, ERROR_MEMORY, "out of memory for the discovery socket");
         return NULL;
     }
-    s->loop = loop;
     s->discovery = discovery;
-    s->listener = (struct listener){.reserve = &s->reserve,
-                                    .accepted = on_accepted,
-                                    .closed = on_listener_closed,
-                                    .context = s};
-    if (local_listen(&s->listener, loop, path, NULL, &s->name, e) != 0) {
+    s->setups = setups;
+    s->framed = framed_server_open(loop, path, NULL, &user, e);
+    if (s->framed == NULL) {
         (void)error_wrap(e, "discovery socket %s", path);
         free(s);
         return NULL;
     }
-    reserve_fill(&s->reserve, 1);
     return s;
 }
 
 void discovery_server_close(struct discovery_server *s)
 {
-    s->closing = true;
-    for (struct discovery_client *c = s->clients; c != NULL; c = c->next)
-        discovery_client_close(c);
-    local_remove(&s->name);
-    listener_close(&s->listener);
+    for (struct framed_client *c = framed_server_clients(s->framed); c != NULL; c = c->next)
+        forget_setup(s, c);
+    framed_server_close(s->framed);
 }

@@ -1,4 +1,4 @@
-/* The discovery socket: torusctl asks for all hosts, and sends setups. */
+/* The discovery socket: answers torusctl, and carries its setups. */
 #ifndef TORUSD_DISCOVERY_PROCESS_SERVER_H
 #define TORUSD_DISCOVERY_PROCESS_SERVER_H
 
@@ -8,12 +8,14 @@
 
 struct discovery_server;
 
-/* Listens at the path (borrowed). The user and the group of this process may ask; only the user and root may
- * send setups. Returns NULL with *e. */
+/* Opens the socket; the path and `setups`, which clients are told (the socket of torusd-setup; NULL: none), must outlive
+ * it. Returns NULL with *e. */
 struct discovery_server *discovery_server_open(uv_loop_t *loop, const char *path,
-                                               struct discovery *discovery, struct error *e);
-/* Closes the socket and all clients, and frees *s when the loop has closed the handles. Call it before
- * discovery_free(). */
+                                               const char *setups, struct discovery *discovery,
+                                               struct error *e);
+
+/* Forgets the setups of all clients, so that `discovery` can be freed, and closes the socket; *s is freed when the loop
+ * has closed its handles. */
 void discovery_server_close(struct discovery_server *s);
 
 #endif

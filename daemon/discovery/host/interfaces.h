@@ -1,6 +1,6 @@
 /* The interfaces of this host that discovery uses, as the kernel describes them. */
-#ifndef TORUSD_DISCOVERY_PROCESS_INTERFACES_H
-#define TORUSD_DISCOVERY_PROCESS_INTERFACES_H
+#ifndef TORUSD_DISCOVERY_HOST_INTERFACES_H
+#define TORUSD_DISCOVERY_HOST_INTERFACES_H
 
 #include "daemon/discovery/discovery.h"
 

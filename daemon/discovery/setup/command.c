@@ -1,4 +1,4 @@
-#include "daemon/discovery/process/command.h"
+#include "daemon/discovery/setup/command.h"
 
 #include <signal.h>
 #include <stdlib.h>

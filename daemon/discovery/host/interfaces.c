@@ -1,4 +1,4 @@
-#include "daemon/discovery/process/interfaces.h"
+#include "daemon/discovery/host/interfaces.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
@@ -148,7 +148,7 @@ static void fill(struct interface_state *s, const struct ifaddrs *all, const str
 
 unsigned interfaces_read(const char *names, struct interface_state *list)
 {
-    int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct ifaddrs *all;
     unsigned count = 0;
 
@@ -173,7 +173,7 @@ unsigned interfaces_read(const char *names, struct interface_state *list)
 int interface_set_up(const char *name)
 {
     struct ifreq request = {0};
-    int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), result, error;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), result, error;
 
     if (fd < 0)
         return -1;

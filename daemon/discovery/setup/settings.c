@@ -1,4 +1,4 @@
-#include "daemon/discovery/process/settings.h"
+#include "daemon/discovery/setup/settings.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,14 +13,14 @@
 
 /* Settings of torusd.ini. */
 struct configuration {
-    struct process_settings *settings;
+    struct setup_settings *settings;
     char key[PATH_MAX], second_key[PATH_MAX];
 };
 
 static const struct text_kind kind = {"a configuration", 1024 * 1024, false};
 
 /* A file is there: the host is not new. */
-static void close_host(struct process_settings *s, const char *path)
+static void close_host(struct setup_settings *s, const char *path)
 {
     char text[400];
 
@@ -31,7 +31,7 @@ static void close_host(struct process_settings *s, const char *path)
 }
 
 /* Something is there, and cannot be read. */
-static void fail(struct process_settings *s, const struct error *e)
+static void fail(struct setup_settings *s, const struct error *e)
 {
     if (!s->failed)
         (void)text_printable(s->why_closed, sizeof s->why_closed, e->text);
@@ -91,7 +91,7 @@ static bool has_key(const struct secrets *secrets, const struct key *key)
 }
 
 /* `needed`: it is an error if there is no such file. */
-static void read_key(struct process_settings *s, const char *path, bool needed)
+static void read_key(struct setup_settings *s, const char *path, bool needed)
 {
     struct key key;
     struct error e;
@@ -111,17 +111,14 @@ static void read_key(struct process_settings *s, const char *path, bool needed)
 
 /* --- both --- */
 
-static void log_result(const struct process_settings *s, const struct discover_options *o)
+static void log_result(const struct setup_settings *s)
 {
     char id[KEY_ID_TEXT_SIZE];
 
     if (s->failed)
         log_error("%s; it is read again every few seconds", s->why_closed);
     if (s->secrets.count > 0)
-        log_info("cluster key %s: discovery shows which hosts have proved it",
-                 key_id_text(s->secrets.key[0].id, id));
-    else if (o->command == NULL)
-        log_info("no cluster key: discovery believes every host that its cables reach");
+        log_info("cluster key %s: setups need it", key_id_text(s->secrets.key[0].id, id));
     else if (s->open)
         log_warning("this host is new: it accepts setups from every machine that its cables reach, "
                     "until one has brought a cluster key");
@@ -130,13 +127,13 @@ static void log_result(const struct process_settings *s, const struct discover_o
                     "accepts no setups");
 }
 
-void settings_read(struct process_settings *s, const struct discover_options *o,
+void settings_read(struct setup_settings *s, const struct setup_options *o,
                    struct host_state *state, bool log)
 {
     struct configuration *c = calloc(1, sizeof *c);
     struct error e;
 
-    *s = (struct process_settings){0};
+    *s = (struct setup_settings){0};
     host_state_look(state);
     if (c == NULL) {
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the settings");
@@ -154,5 +151,5 @@ void settings_read(struct process_settings *s, const struct discover_options *o,
         log_error("%s: this host is open when it starts without its configuration", e.text);
     s->open = s->why_closed[0] == '\0' && !state->was_set_up;
     if (log)
-        log_result(s, o);
+        log_result(s);
 }

@@ -1,11 +1,10 @@
 /* Runs the command for setups: without a shell, one at a time, and with a deadline. */
-#ifndef TORUSD_DISCOVERY_PROCESS_COMMAND_H
-#define TORUSD_DISCOVERY_PROCESS_COMMAND_H
+#ifndef TORUSD_DISCOVERY_SETUP_COMMAND_H
+#define TORUSD_DISCOVERY_SETUP_COMMAND_H
 
 #include <uv.h>
 
-#include "daemon/discovery/discovery.h"
-#include "daemon/discovery/setup.h"
+#include "daemon/discovery/seal.h"
 
 #define COMMAND_WORDS_MOST 32u
 #define COMMAND_SIZE 1024u

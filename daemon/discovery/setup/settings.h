@@ -1,11 +1,13 @@
-/* What a discovery process reads again at SIGHUP: the cluster keys, and the settings of the host's daemon. */
-#ifndef TORUSD_DISCOVERY_PROCESS_SETTINGS_H
-#define TORUSD_DISCOVERY_PROCESS_SETTINGS_H
+/* What torusd-setup reads again at SIGHUP: the cluster keys, and the settings of the host's daemon. */
+#ifndef TORUSD_DISCOVERY_SETUP_SETTINGS_H
+#define TORUSD_DISCOVERY_SETUP_SETTINGS_H
 
-#include "daemon/discovery/process/host_state.h"
-#include "daemon/discovery/process/options.h"
+#include "daemon/discovery/setup/host_state.h"
+#include "daemon/discovery/setup/options.h"
+#include "daemon/router/interface/secrets.h"
+#include "daemon/schedule/torus.h"
 
-struct process_settings {
+struct setup_settings {
     struct secrets secrets;
     char dims[TORUS_TEXT_SIZE]; /* as configured; "": not configured */
     bool have_rank;
@@ -17,7 +19,7 @@ struct process_settings {
 
 /* Reads what the options name. A host with a configuration or a key, or with one that cannot be read, is not new, and
  * its state remembers that. `log`: logs the result. */
-void settings_read(struct process_settings *settings, const struct discover_options *options,
+void settings_read(struct setup_settings *settings, const struct setup_options *options,
                    struct host_state *state, bool log);
 
 #endif

@@ -1,4 +1,4 @@
-#include "daemon/discovery/process/host_state.h"
+#include "daemon/discovery/setup/host_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
-#include "daemon/discovery/process/interfaces.h"
+#include "daemon/discovery/host/interfaces.h"
 #include "proto/ini.h"
 
 #define MACHINE_ID "/etc/machine-id"
@@ -100,7 +100,7 @@ static int take_line(void *context, const struct ini_line *line, struct error *e
     else if (strcmp(line->name, "cards") == 0)
         to = f->cards, size = sizeof f->cards;
     if (to == NULL || strlen(line->value) >= size)
-        return error_set(e, ERROR_REFUSED, "this is not the file that torusd-discover has written");
+        return error_set(e, ERROR_REFUSED, "this is not the file that torusd-setup has written");
     (void)strcpy(to, line->value);
     return 0;
 }
@@ -119,7 +119,7 @@ static int read_file(const char *path, struct identity_file *f, uint8_t seed[SEE
         size == SEED_SIZE)
         return 1;
     return error_set(e, ERROR_REFUSED,
-                     "%s is damaged: if it is removed, this host makes a new key pair, and has "
+                     "%s is damaged: if it is removed, this host makes new keys, and has "
                      "another id",
                      path);
 }
@@ -138,7 +138,7 @@ static int write_file(const char *path, const struct identity_file *f, struct er
     int fd, rc = -1;
 
     (void)snprintf(text, sizeof text,
-                   "; The identity of this machine, written by torusd-discover: whoever has the "
+                   "; The identity of this machine, written by torusd-setup: whoever has the "
                    "secret is this host.\n"
                    "secret = %s\nmachine = %s\ncards = %s\n",
                    f->seed, f->machine, f->cards);
@@ -161,7 +161,7 @@ void host_state_look(struct host_state *s)
     char path[PATH_MAX];
     struct error e;
 
-    if (s->folder != NULL && path_of(path, s->folder, "set-up", &e) == 0)
+    if (path_of(path, s->folder, "set-up", &e) == 0)
         s->was_set_up = access(path, F_OK) == 0 || errno != ENOENT;
 }
 
@@ -170,8 +170,8 @@ int host_state_mark(struct host_state *s, bool set_up, struct error *e)
     char path[PATH_MAX];
     int fd;
 
-    if (s->folder == NULL || path_of(path, s->folder, "set-up", e) != 0)
-        return s->folder == NULL ? 0 : -1;
+    if (path_of(path, s->folder, "set-up", e) != 0)
+        return -1;
     if (!set_up) {
         if (unlink(path) != 0 && errno != ENOENT)
             return error_set(e, ERROR_IO, "cannot remove %s: %s", path, strerror(errno));
@@ -185,7 +185,7 @@ int host_state_mark(struct host_state *s, bool set_up, struct error *e)
                : error_set(e, ERROR_IO, "cannot create %s: %s", path, strerror(errno));
 }
 
-/* Makes a key pair, which no setup has reached. */
+/* Makes a seed, which no setup has reached. */
 static int make(struct host_state *s, struct identity_file *f, const char *path, struct error *e)
 {
     randombytes_buf(s->seed, sizeof s->seed);

@@ -1,0 +1,22 @@
+/* What has root's rights in discovery: it keeps the keys of the host, opens setups, runs the command for them, and sets
+ * up interfaces of a new host. Its only input are messages at a Unix socket, of the discovery process and of root. */
+#ifndef TORUSD_DISCOVERY_SETUP_KEEPER_H
+#define TORUSD_DISCOVERY_SETUP_KEEPER_H
+
+#include <uv.h>
+
+#include "daemon/discovery/setup/settings.h"
+
+struct keeper;
+
+/* Starts; the options and the state must outlive it. Returns NULL with *e and nothing left open. */
+struct keeper *keeper_start(uv_loop_t *loop, const struct setup_options *options,
+                            struct host_state *state, struct error *e);
+
+/* Reads the settings and keys again, and tells the discovery process. */
+void keeper_read_settings(struct keeper *k);
+
+/* Closes everything, and frees *k when the loop has closed the handles. A command that runs goes on. */
+void keeper_stop(struct keeper *k);
+
+#endif
