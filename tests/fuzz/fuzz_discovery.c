@@ -139,7 +139,8 @@ static struct discovery *begin(uint8_t flags)
         {.index = 2, .name = "eth2", .mtu = 1500, .up = true, .carrier = true, .ipv6 = true}};
     static const uint8_t seed[SEED_SIZE] = {FUZZ_NEIGHBOUR_SEED}, key[KEY_SIZE] = {8};
     static const uint8_t own_seed[SEED_SIZE] = {FUZZ_OWN_SEED};
-    struct identity own_identity;
+    static struct identity own_identity;
+    static uint8_t opening_key[SEALING_KEY_SIZE];
     struct discovery_setup setup = {.io = {io_now, io_random, io_send, io_apply, NULL},
                                     .name = "own",
                                     .release = "1",
@@ -153,8 +154,11 @@ static struct discovery *begin(uint8_t flags)
     key_set(&opener.secrets.key[0], key);
     secrets.count = opener.secrets.count;
     discovery_key_make(&secrets.key[0], &opener.secrets.key[0]);
-    identity_make(&identity, seed, NULL);
-    identity_make(&own_identity, own_seed, opener.opening_key);
+    if (identity.public_key[0] == 0) { /* it takes long to make keys */
+        identity_make(&identity, seed, NULL);
+        identity_make(&own_identity, own_seed, opening_key);
+    }
+    memcpy(opener.opening_key, opening_key, sizeof opening_key);
     d = discovery_new(&setup);
     REQUIRE(d != NULL);
     own = *discovery_id(d);
