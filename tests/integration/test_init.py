@@ -1,5 +1,6 @@
 """torusctl init: the files of each host, the two-step way to all hosts, and the change of the key."""
 
+import fcntl
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support.waiting import wait_for
 from torus_net import find_program, patience
 
 CLUSTER = '''[cluster]
@@ -420,6 +422,26 @@ def test_a_change_of_the_key_is_finished_before_anything_else(bench):
 def receive(bench, setup):
     return torusctl('--json', 'init', '--receive', 'apply', '--root', bench.folder / 'alpha',
                     input=setup if isinstance(setup, str) else json.dumps(setup))
+
+
+def test_one_setup_is_applied_at_a_time(bench):
+    """Whatever way they come: by ssh, over the links, here."""
+    setup = {'version': 1, 'host': 'alpha', 'cluster': bench.file.read_text(), 'key': 'ab' * 32, 'second_key': ''}
+    root = bench.folder / 'alpha'
+    root.mkdir(exist_ok=True)
+    other = os.open(root, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with subprocess.Popen([find_program('torusctl'), '--json', 'init', '--receive', 'apply', '--root', root], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(json.dumps(setup))
+        process.stdin.close()
+        process.stdin = None
+        fds = Path(f'/proc/{process.pid}/fd')
+        wait_for(lambda: any(os.path.realpath(fd) == os.path.realpath(root) for fd in fds.iterdir()))
+        assert not (root / 'etc' / 'torusd').exists()
+        os.close(other)
+        assert json.loads(process.communicate(timeout=60)[0])['applied']
+    assert (root / 'etc' / 'torusd' / 'cluster.key').exists()
 
 
 def test_what_is_not_a_setup_changes_nothing(bench):
