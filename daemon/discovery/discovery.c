@@ -125,7 +125,8 @@ void discovery_set_setups(struct discovery *d, bool accepts, const uint8_t nonce
 /* --- letters --- */
 
 /* Checks that a letter for this host is from the host that it names, and gives it to its setup. */
-static void take_letter(struct discovery *d, const Discovery__Signed *s)
+static void take_letter(struct discovery *d, const struct own_interface *at,
+                        const Discovery__Signed *s)
 {
     struct bounded bounded;
     ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
@@ -140,7 +141,9 @@ static void take_letter(struct discovery *d, const Discovery__Signed *s)
         host_id_read(&to, letter->to.data, letter->to.len) && host_id_is(&to, &d->own.host) &&
         database_find(&d->database, &from) != NULL && signing_check(SIGNED_LETTER, s, &from) &&
         !setup_send_take(d, &from, letter))
-        setup_take_letter(d, &from, letter);
+        setup_take_letter(d, &(struct setup_letter){&from, letter, at->state.index,
+                                                    signing_trust(&d->secrets, SIGNED_LETTER, s) ==
+                                                        TRUST_PROVED});
     discovery__letter__free_unpacked(letter, allocator);
 }
 
@@ -154,8 +157,8 @@ static void take_relay(struct discovery *d, struct own_interface *at, Discovery_
         return;
     if (host_id_is(&to, &d->own.host)) {
         if (sync_allowed(d, at))
-            take_letter(d, relay->letter);
-    } else if (relay->hops > 1) {
+            take_letter(d, at, relay->letter);
+    } else if (relay->hops > 1 && sync_may_pass_on(d, at)) {
         relay->hops--;
         letter_pass_on(d, relay);
     }

@@ -19,6 +19,8 @@ enum incoming_state {
 struct incoming_setup {
     uint8_t id[SETUP_ID_SIZE];
     struct host_id from;
+    unsigned interface; /* over which it comes */
+    bool proved;        /* its sender has proved the cluster key */
     enum incoming_state state;
     struct blob sealed;
     uint8_t *result; /* sealed, with INCOMING_ANSWERS */
@@ -115,43 +117,64 @@ static unsigned find(const struct discovery *d, const struct host_id *from, cons
     return i;
 }
 
-/* Finds a free place, of which one host may have half. A host that starts another setup has given up those
- * that it is silent about. */
-static unsigned find_room(struct discovery *d, const struct host_id *from)
+static bool may_be_forgotten(const struct incoming_setup *s)
 {
-    unsigned room = SETUPS_IN_MOST, held = 0;
+    return s->state == INCOMING_ARRIVES || s->state == INCOMING_ANSWERS;
+}
+
+/* Whether the setup gives way to one that is announced: a host that starts another setup has given up those that it is
+ * silent about. */
+static bool is_given_up(const struct discovery *d, const struct incoming_setup *s,
+                        const struct setup_letter *l)
+{
+    return may_be_forgotten(s) && host_id_is(&s->from, l->from) &&
+           discovery_now(d) >= s->heard_at + SENDER_PAUSE;
+}
+
+/* Finds a place. Strangers have half of the places at most, by whatever names, over one interface; and who has proved
+ * the cluster key gets the place of one who has not. */
+static unsigned find_room(struct discovery *d, const struct setup_letter *l)
+{
+    unsigned room = SETUPS_IN_MOST, held = 0, stranger = SETUPS_IN_MOST;
 
     for (unsigned i = 0; i < SETUPS_IN_MOST; i++) {
         const struct incoming_setup *s = d->setups.in[i];
-        if (s != NULL && host_id_is(&s->from, from)) {
-            held++;
-            if ((s->state == INCOMING_ARRIVES || s->state == INCOMING_ANSWERS) &&
-                discovery_now(d) >= s->heard_at + SENDER_PAUSE) {
-                free_setup(d, i);
-                held--;
-            }
-        }
-        if (d->setups.in[i] == NULL)
+        if (s != NULL && is_given_up(d, s, l))
+            free_setup(d, i);
+        s = d->setups.in[i];
+        if (s == NULL)
             room = i;
+        else if (host_id_is(&s->from, l->from) || (!l->proved && s->interface == l->interface))
+            held++;
+        if (s != NULL && !s->proved && may_be_forgotten(s))
+            stranger = i;
     }
-    return held < SETUPS_IN_MOST / 2 ? room : SETUPS_IN_MOST;
+    if (held >= SETUPS_IN_MOST / 2)
+        return SETUPS_IN_MOST;
+    if (room == SETUPS_IN_MOST && l->proved && stranger < SETUPS_IN_MOST) {
+        free_setup(d, stranger);
+        room = stranger;
+    }
+    return room;
 }
 
 /* Makes a record of a setup that is announced. */
-static void begin(struct discovery *d, const struct host_id *from, const uint8_t *id,
-                  const Discovery__Ask *ask)
+static void begin(struct discovery *d, const struct setup_letter *l)
 {
-    unsigned place = find_room(d, from);
+    const struct host_id *from = l->from;
+    const uint8_t *id = l->letter->setup.data;
     struct incoming_setup *s;
+    unsigned place;
 
     if (!d->own.accepts_setups) {
         refuse(d, from, id, "it accepts no setups");
         return;
     }
-    if (ask->size > DISCOVERY_SETUP_MOST) {
+    if (l->letter->ask->size > DISCOVERY_SETUP_MOST) {
         refuse(d, from, id, "the setup is too large");
         return;
     }
+    place = find_room(d, l);
     s = place < SETUPS_IN_MOST ? calloc(1, sizeof *s) : NULL;
     if (s == NULL) {
         refuse(d, from, id, "it receives too many setups at this moment: try again");
@@ -159,6 +182,8 @@ static void begin(struct discovery *d, const struct host_id *from, const uint8_t
     }
     memcpy(s->id, id, SETUP_ID_SIZE);
     s->from = *from;
+    s->interface = l->interface;
+    s->proved = l->proved;
     s->heard_at = discovery_now(d);
     d->setups.in[place] = s;
     challenge(d, s);
@@ -172,16 +197,17 @@ static void take_ask(struct discovery *d, struct incoming_setup *s)
         letter_send_first(d, &s->from, s->id, s->result, s->result_size);
 }
 
-void setup_take_letter(struct discovery *d, const struct host_id *from,
-                       const Discovery__Letter *letter)
+void setup_take_letter(struct discovery *d, const struct setup_letter *l)
 {
+    const struct host_id *from = l->from;
+    const Discovery__Letter *letter = l->letter;
     const uint8_t *id = letter->setup.data;
     unsigned place = find(d, from, id);
     struct incoming_setup *s;
 
     if (place == SETUPS_IN_MOST) {
         if (letter->kind_case == DISCOVERY__LETTER__KIND_ASK)
-            begin(d, from, id, letter->ask);
+            begin(d, l);
         return;
     }
     s = d->setups.in[place];

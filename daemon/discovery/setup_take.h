@@ -5,9 +5,14 @@
 #include "daemon/discovery/record.h"
 #include "proto/discovery.pb-c.h"
 
-/* Handles a letter from the sender of a setup. */
-void setup_take_letter(struct discovery *d, const struct host_id *from,
-                       const Discovery__Letter *letter);
+/* A letter from the sender of a setup. */
+struct setup_letter {
+    const struct host_id *from;
+    const Discovery__Letter *letter;
+    unsigned interface; /* that has brought it */
+    bool proved;        /* its sender has the cluster key */
+};
+void setup_take_letter(struct discovery *d, const struct setup_letter *l);
 
 /* Gives a setup that waits to io.apply(), asks for missing parts, and forgets setups whose senders are
  * silent. Returns when to call it again. */

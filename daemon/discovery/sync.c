@@ -10,16 +10,27 @@
 #define ANSWERS_MOST 64u /* reports that one summary or Want brings */
 #define SIGNED_UNPACKED_MOST (2u * REPORT_BYTES_MOST)
 
-bool sync_allowed(struct discovery *d, struct own_interface *at)
+/* Takes so much of what the interface may cost. */
+static bool take_tokens(struct discovery *d, struct own_interface *at, uint64_t tokens)
 {
     const uint64_t now = discovery_now(d), passed = now - at->tokens_at;
 
     at->tokens_at = now;
     at->tokens = passed > SYNC_TOKENS_MOST - at->tokens ? SYNC_TOKENS_MOST : at->tokens + passed;
-    if (at->tokens < SYNC_TOKEN)
+    if (at->tokens < tokens)
         return false;
-    at->tokens -= SYNC_TOKEN;
+    at->tokens -= tokens;
     return true;
+}
+
+bool sync_allowed(struct discovery *d, struct own_interface *at)
+{
+    return take_tokens(d, at, SYNC_TOKEN);
+}
+
+bool sync_may_pass_on(struct discovery *d, struct own_interface *at)
+{
+    return take_tokens(d, at, 2 * SYNC_TOKEN);
 }
 
 /* --- sending --- */

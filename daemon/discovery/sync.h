@@ -30,5 +30,8 @@ void sync_take_want(struct discovery *d, struct own_interface *at,
 
 /* Takes one packet from the interface's allowance for strangers. Returns whether there was one. */
 bool sync_allowed(struct discovery *d, struct own_interface *at);
+/* The same for a letter that is for another host. It costs twice as much, so that a flood does not use up the allowance
+ * that the next host has for this one. */
+bool sync_may_pass_on(struct discovery *d, struct own_interface *at);
 
 #endif

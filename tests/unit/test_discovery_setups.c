@@ -298,6 +298,53 @@ static void test_one_command_at_a_time(void **state)
     world_end(&w);
 }
 
+static void ignore_challenge(void *context, const struct setup_challenge *c)
+{
+    (void)context, (void)c;
+}
+
+static void ignore_end(void *context, const struct setup_end *end)
+{
+    (void)context, (void)end;
+}
+
+/* Strangers on a switch announce setups that never come, as many as they can. They do not keep the owner out, whether the
+ * hosts have a key or are new. */
+static void test_strangers_do_not_take_all_places(void **state)
+{
+    static struct world w;
+    const struct setup_user nobody = {ignore_challenge, ignore_end, NULL};
+    const struct host_id victim = world_id(1);
+    struct error e;
+
+    (void)state;
+    for (unsigned key = 0; key < 2; key++) {
+        world_begin(&w, 8, 3, 21 + key);
+        for (unsigned h = 0; h < 8; h++)
+            w.host[h].accepts = true;
+        for (unsigned h = 0; h < 2; h++)
+            world_set_key(&w, h, key);
+        (void)world_cable(&w, 0, 0, 1, 1);
+        for (unsigned h = 2; h < 8; h++)
+            world_plug(&w, h, 0, w.segments);
+        world_plug(&w, 1, 2, w.segments++);
+        world_start_all(&w);
+        assert_true(world_run_until(&w, world_is_known, 30 * SECONDS));
+        for (unsigned h = 2; h < 8; h++)
+            for (unsigned i = 0; i < SETUPS_OUT_MOST; i++)
+                assert_non_null(
+                    discovery_send_setup(w.host[h].discovery, &victim, 10, &nobody, &e));
+        world_run(&w, 2 * SECONDS);
+        assert_non_null(send_setup(&w, 0, 1, true, "owner", 5));
+        assert_true(wait_for_command(&w, 1));
+        assert_memory_equal(w.host[1].setup, "owner", 5);
+        world_command_ends(&w, 1, 0, "");
+        assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+        assert_int_equal(answer.e.code, ERROR_NONE);
+        world_end(&w);
+    }
+}
+
 /* A host with a key refuses a setup from a host without it, and one with another key. */
 static void test_key_is_needed(void **state)
 {
@@ -454,6 +501,7 @@ int main(void)
         cmocka_unit_test(test_a_seal_is_for_one_host),
         cmocka_unit_test(test_the_derived_key_opens_nothing),
         cmocka_unit_test(test_one_command_at_a_time),
+        cmocka_unit_test(test_strangers_do_not_take_all_places),
         cmocka_unit_test(test_key_is_needed),
         cmocka_unit_test(test_first_setup_brings_the_key),
         cmocka_unit_test(test_a_host_without_its_key_is_closed),
