@@ -15,7 +15,7 @@ CHECKOUT = Path(os.path.abspath(__file__)).parents[2]  # as it was named: links 
 LIB = CHECKOUT / 'scripts' / 'lib.sh'
 PLAIN, SANITIZED = CHECKOUT / 'build', CHECKOUT / 'build-sanitizer'
 
-# What a part needs besides the groups build, run and test of scripts/packages.txt, with --full.
+# What a part needs besides the groups build, run, test and full of scripts/packages.txt, with --full.
 PARTS = {
     'lint': ('structure and formatting of the sources (scripts/lint), and tests of its rules', ()),
     'unit': ('programs in C: unit, contract, simulation and fuzz tests', ()),
@@ -108,13 +108,14 @@ PLAIN_OPTIONS = '-DCMAKE_BUILD_TYPE=RelWithDebInfo'
 SANITIZED_OPTIONS = ("-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG='-g1 -O1' -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=gold "
                      '-DTORUS_SANITIZE=address,undefined')
 PLAIN_BUILD = f'build {shlex.quote(str(PLAIN))} %s {PLAIN_OPTIONS}'
+# All programs: --since reads there which files each of them is made from.
 SANITIZED_BUILD = f'build {shlex.quote(str(SANITIZED))} all {SANITIZED_OPTIONS}'
 
 
 def prepare(o):
     """Installs and builds. While packages for the tests are downloaded and unpacked, the compiler uses the
     processors; what needs these packages is built afterwards."""
-    packages = {'test'}
+    packages = {'test', *(['full'] if o.full else [])}
     if o.full or 'vm' in o.parts or o.vm:
         packages.update(group for name in o.chosen for group in PARTS[name][1])
     compiler = None

@@ -12,7 +12,7 @@
 #define HEARD_MOST 8u
 
 struct machines {
-    char name[HOSTS_MOST][8];
+    char name[HOSTS_MOST][12];
     struct cabling_host host[HOSTS_MOST];
     struct cabling_interface interface[HOSTS_MOST][INTERFACES_MOST];
     struct cabling_end heard[HOSTS_MOST][INTERFACES_MOST][HEARD_MOST];

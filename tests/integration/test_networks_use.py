@@ -69,7 +69,7 @@ def test_status_and_links(torus_of, name):
         assert port.name in text
 
 
-@pytest.mark.parametrize('name', ON[:2])
+@pytest.mark.parametrize('name', [ON[0], pytest.param(ON[1], marks=pytest.mark.full)])
 def test_calibrate_and_bench(torus_of, name):
     torus = torus_of(name)
     measured = torus.json(0, 'calibrate')

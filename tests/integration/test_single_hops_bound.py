@@ -9,8 +9,6 @@ from itertools import product
 
 import numpy
 import pytest
-from scipy.optimize import linprog
-from scipy.sparse import coo_matrix
 from support.expect import torusctl_json
 
 BEST = ['2mx4m', '2mx6m', '3mx3m', '3mx4m', '3mx5m', '4mx4m', '4mx5m', '5mx5m', '5mx7m', '3mx3mx3m', '4x3m', '8m', '9m']
@@ -27,6 +25,8 @@ def neighbours(sizes, wraps, node):
 def best_bound(dims):
     """Variables: the weight of each node, then for each source the weight of the lightest path to each node,
     which does not include the last node. It is at most that to a neighbour, with the neighbour."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_matrix
     sizes = [int(size.rstrip('m')) for size in dims.split('x')]
     wraps = [not size.endswith('m') for size in dims.split('x')]
     nodes = list(product(*map(range, sizes)))
@@ -59,11 +59,13 @@ def said(dims):
     return torusctl_json('bounds', '--dims', dims)['bounds']['one_port_single_hops']
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('dims', BEST)
 def test_no_weights_prove_more(dims):
     assert said(dims) == pytest.approx(best_bound(dims))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize('dims', BELOW)
 def test_weights_prove_more(dims):
     assert best_bound(dims) == pytest.approx(BELOW[dims], abs=0.01)

@@ -135,7 +135,7 @@ static void many_nodes_in_doubt_do_not_flood_the_torus(void **state)
 {
     (void)state;
     decided_and_dead("8x8", first_seed + 5);
-    if (SIM_SHARE == 1)
+    if (seeds > 1)
         decided_and_dead("12x12", first_seed + 6);
 }
 

@@ -12,7 +12,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"
 
-static uint64_t first_seed, seeds = 400;
+static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 120 : 400;
 
 #define NODES 9u
 #define VICTIM 1u

@@ -260,7 +260,7 @@ static void a_member_late_for_rooted_calls_is_not_swamped(void **state)
 {
     (void)state;
     for (unsigned number = 1; number <= GROUP_UNPROVEN_MOST;
-         number *= SIM_SHARE > 1 ? GROUP_UNPROVEN_MOST : 2) {
+         number *= seeds > 4 ? 2 : GROUP_UNPROVEN_MOST) {
         check_late(GROUP_BROADCAST, "3x3x3", 1, number);
         check_late(GROUP_BROADCAST, "5m", 1, number);
         check_late(GROUP_REDUCE, "3x3x3x3", 8, number);

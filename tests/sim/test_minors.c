@@ -14,7 +14,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
 
-static uint64_t first_seed, seeds = 40;
+static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 20 : 40;
 
 static const struct spec spec = {.algorithm = "direct",
                                  .operation = OPERATION_EXCHANGE,

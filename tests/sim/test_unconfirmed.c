@@ -243,7 +243,7 @@ static void nodes_behind_it_find_another_way(void **state)
 
     (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        for (size_t i = 0; i < sizeof neighbours / sizeof neighbours[0]; i++) {
+        for (size_t i = 0; i<sizeof neighbours / sizeof neighbours[0]; i += seeds> 1 ? 1 : 3) {
             struct world w = {
                 .hurt = kill_all, .victims = UINT64_C(1) << neighbours[i], .death = SIM_CRASH};
             open_world(&w, "8x8", seed);

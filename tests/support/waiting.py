@@ -8,15 +8,15 @@ from torus_net.patience import Patience
 
 def wait_for(condition, seconds=30, what='the condition did not become true', pause=0.01):
     """Returns the first true value of condition(). When time is up, raises AssertionError with `what` (a text or a
-    function)."""
-    patience = Patience(seconds)
+    function). Most conditions are programs that ask a daemon, so the longer it takes, the less often they are asked."""
+    patience, begin = Patience(seconds), time.monotonic()
     while True:
         late = patience.over
         value = condition()
         if value:
             return value
         assert not late, what() if callable(what) else what
-        time.sleep(pause)
+        time.sleep(max(pause, min((time.monotonic() - begin) / 20, 0.1)))
 
 
 def wait_logged(log, text, seconds=30):

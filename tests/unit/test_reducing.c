@@ -15,7 +15,7 @@
 #include "reducing_fixture.h"
 #include "tests/support/long_legs.h"
 
-static uint64_t seeds = 100;
+static uint64_t seeds = 40;
 
 static void run(const struct how *how, uint64_t seed)
 {

@@ -160,7 +160,7 @@ static void too_many_blocks_are_refused(void **state)
     uint64_t blocks = 0;
 
     (void)state;
-    assert_int_equal(torus_parse(&t, "32x32", NULL), 0);
+    assert_int_equal(torus_parse(&t, "24x24", NULL), 0);
     assert_null(schedule_json(&t, &a, TORUS_NO_NODE, &blocks, &e));
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, "--source"));

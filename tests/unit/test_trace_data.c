@@ -184,7 +184,7 @@ static void mutate(char *text, size_t length)
 static void random_changes(void **state)
 {
     json_t *file = trace_fixture_new("2x2");
-    const unsigned tries = 3000;
+    const unsigned tries = 1500;
     unsigned accepted = 0;
     struct finding list[FINDINGS_MOST];
     const struct cli cli = {.json = false};
