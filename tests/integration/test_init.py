@@ -449,7 +449,7 @@ def test_what_is_not_a_setup_changes_nothing(bench):
     before = bench.files()
     bad = ['', 'x', '[]', '{"version": 1}', 'a' * 300000, {**good, 'version': 2}, {**good, 'host': 'delta'},
            {**good, 'key': ''}, {**good, 'key': 'ab' * 31}, {**good, 'key': 'ab' * 33}, {**good, 'key': 'x' * 64},
-           {**good, 'second_key': 7}, {**good, 'cluster': '[alpha]\n'}, {**good, 'cluster': '[alpha\n'},
+           {**good, 'second_key': 7}, {**good, 'second_key': 'ab' * 31}, {**good, 'cluster': '[alpha]\n'}, {**good, 'cluster': '[alpha\n'},
            {**good, 'cluster': good['cluster'] + '\0'}, {**good, 'cluster': good['cluster'] + '[delta]\n'},
            {**good, 'cluster': good['cluster'].replace('eth1', '../../etc')}]
     for setup in bad:

@@ -13,12 +13,13 @@ from torus_net import CHECKOUT
 pytestmark = pytest.mark.plain
 
 PATCHES = patches()
-OF_EACH_AREA = 10
+OF_EACH_AREA = 10  # at least
 FULL_MOST = 5
 
 
 def test_ten_of_each_area():
-    assert Counter(patch.area for patch in PATCHES) == {area: OF_EACH_AREA for area in AREAS}
+    counts = Counter(patch.area for patch in PATCHES)
+    assert counts.keys() == set(AREAS) and min(counts.values()) >= OF_EACH_AREA, counts
     assert sum(patch.level == 'full' for patch in PATCHES) <= FULL_MOST
 
 

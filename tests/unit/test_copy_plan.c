@@ -252,7 +252,8 @@ static void rounds_move_everything(void **state)
 static void spans_are_joined_and_found(void **state)
 {
     struct copy_spans s = {0};
-    static const struct tree_span spans[] = {{50, 60}, {10, 20}, {15, 30}, {30, 35}, {59, 70}};
+    static const struct tree_span spans[] = {{50, 60}, {10, 20}, {15, 30},
+                                             {30, 35}, {59, 70}, {52, 55}};
 
     (void)state;
     assert_int_equal(copy_spans_join(&s), 0);

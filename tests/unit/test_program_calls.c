@@ -7,12 +7,16 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +159,61 @@ static void *scribble(void *context)
             *(volatile uint32_t *)(s->data + (state >> 20 & 0x3ffc) % 4096) = state >> 22;
         }
     return NULL;
+}
+
+/* Sleeps until the page says that calls have ended, as libtorus does. */
+struct sleeper {
+    struct program_page *page;
+    _Atomic pid_t thread;
+    bool late;
+};
+
+static void *sleep_until_woken(void *context)
+{
+    struct sleeper *s = context;
+    const struct timespec limit = {.tv_sec = 60};
+    uint32_t ended = atomic_load(&s->page->ended);
+    long result;
+
+    atomic_store(&s->page->waiting, 1);
+    atomic_store(&s->thread, gettid());
+    do {
+        result = syscall(SYS_futex, &s->page->ended, FUTEX_WAIT, ended, &limit, NULL, 0);
+    } while (result != 0 && errno == EINTR);
+    s->late = result != 0 && errno == ETIMEDOUT;
+    return NULL;
+}
+
+static bool is_asleep(pid_t thread)
+{
+    char path[64], state = 'R';
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    (void)fclose(file);
+    return state == 'S';
+}
+
+/* A call ends once the other thread sleeps, so only the daemon can wake it. */
+static void test_sleeping_programs_are_woken(void **state)
+{
+    const struct program_request request = {.operation = GROUP_BARRIER, .part = 3};
+    struct guest g;
+    pthread_t thread;
+
+    (void)state;
+    guest_open(&g, "sleeps");
+    struct sleeper s = {.page = g.page};
+    assert_int_equal(pthread_create(&thread, NULL, sleep_until_woken, &s), 0);
+    while (atomic_load(&s.thread) == 0 || !is_asleep(s.thread))
+        (void)sched_yield();
+    assert_int_equal(guest_call(&g, &request), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(s.late);
+    guest_close(&g);
+    guest_expect_service(0);
 }
 
 static void test_page_that_changes(void **state)
@@ -392,6 +451,7 @@ int main(void)
         GUEST_TEST(test_ring_that_jumps),
         GUEST_TEST(test_ring_after_the_end),
         GUEST_TEST(test_slot_in_use),
+        GUEST_TEST(test_sleeping_programs_are_woken),
         GUEST_TEST(test_page_that_changes),
         GUEST_TEST(test_doorbell_that_blocks),
         GUEST_TEST(test_ten_thousand_opens),

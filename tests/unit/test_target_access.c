@@ -185,6 +185,32 @@ static void an_inherited_list_is_limited_by_the_mode(void **state)
     }
 }
 
+/* The set-group-ID bit of the folder above says which group new files get, with a list and without. */
+static void a_new_folder_inherits_the_set_group_id(void **state)
+{
+    for (int with_list = 0; with_list < 2; with_list++) {
+        struct fixture f;
+        struct error e;
+        struct stat st;
+        static const char *const made[] = {"data/x", "data/x/in"};
+        open_fixture(&f, state);
+        assert_int_equal(chmod(at(state, "data"), 02755), 0);
+        if (with_list != 0 &&
+            setxattr(at(state, "data"), "system.posix_acl_default", list, sizeof list, 0) != 0)
+            skip();
+        f.output_mode = 0750;
+        assert_int_equal(roots_find_target(&f.roots, at(state, "data/x/in"), &f.place, &e), 0);
+        fill_well(&f, false);
+        place_well(&f);
+        for (size_t i = 0; i < 2; i++) {
+            assert_int_equal(stat(at(state, made[i]), &st), 0);
+            assert_int_equal(st.st_mode & S_ISGID, S_ISGID);
+        }
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +221,7 @@ int main(void)
         TEST(what_cannot_be_kept_is_refused),
         TEST(access_control_lists_are_kept),
         TEST(an_inherited_list_is_limited_by_the_mode),
+        TEST(a_new_folder_inherits_the_set_group_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
