@@ -85,6 +85,7 @@ def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
     assert most[6144] < LIMIT and most[6144] < 1.5 * most[512] + 8 * MIB, most
 
 
+@pytest.mark.memory
 @pytest.mark.parametrize('dims,algorithm', [('4x4', 'at2'), ('4x4', 'stream'), ('1x6', 'ar')])
 def test_a_slow_node_is_felt_by_the_sources(loopback, dims, algorithm):
     """One daemon stops for a while: the memory of the others does not grow."""
