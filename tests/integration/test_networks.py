@@ -208,7 +208,7 @@ def test_plans(shared, root, name):
 
 
 @pytest.mark.mininet
-@pytest.mark.parametrize('name', ['complete:4', '5 x complete:3', 'petersen', 'random'])
+@pytest.mark.parametrize('name', ['complete:4', '5 x complete:3', 'petersen', pytest.param('random', marks=pytest.mark.full)])
 def test_cut_links_and_a_dead_node(shared, root, name):
     """Exchanges avoid a cut link, and complete although another one is cut meanwhile; a dead node is left out."""
     from torus_net import MininetTorus
