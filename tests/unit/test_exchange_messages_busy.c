@@ -216,6 +216,52 @@ static void the_root_retries(void **state)
     xf_close(&r.f);
 }
 
+/* The next message at a port that is no block, or NULL. */
+static struct peer_message *next_verdict(struct exchange_fixture *n, unsigned port)
+{
+    struct peer_message *head = xf_next(n, port);
+
+    while (head != NULL && head->kind != PEER_VERDICT) {
+        message_forget(head);
+        head = xf_next(n, port);
+    }
+    return head;
+}
+
+/* Nodes keep what they have of an attempt that ran and was withdrawn. If there is no next attempt, they hear that. */
+static void the_end_is_told_to_nodes_of_the_last_attempt(void **state)
+{
+    struct line_root r;
+    struct error e;
+
+    (void)state;
+    line_open(&r.f, 0);
+    struct job *j = xf_start(&r.f, &line_generated, &r.client, &e);
+    assert_non_null(j);
+    xf_settle(&r.f);
+    assert_true(line_root_learn(&r));
+    assert_true(xf_say_handle(&r.f, CHILD, PEER_READY, r.handle));
+    const struct peer_message damaged = {.kind = PEER_OBJECTION,
+                                         .objection = {.exchange = r.handle,
+                                                       .id = r.id,
+                                                       .code = ERROR_DAMAGED,
+                                                       .reason = "damaged",
+                                                       .retry_may_help = true}};
+    for (int end = 0; end < 2; end++) {
+        if (end == 0)
+            assert_true(xf_say(&r.f, CHILD, &damaged));
+        else
+            exchange_cancel(j);
+        xf_settle(&r.f);
+        struct peer_message *head = next_verdict(&r.f, CHILD);
+        assert_non_null(head);
+        assert_string_equal(head->verdict.id, r.id);
+        assert_int_equal(head->verdict.code, end == 0 ? ERROR_BUSY : ERROR_CANCELLED);
+        message_forget(head);
+    }
+    xf_close(&r.f);
+}
+
 /* Without a timeout of its own it waits for an hour, and its client is told that time, not the time that it needs to
  * run. */
 static void the_time_that_it_has_waited_is_told(void **state)
@@ -308,6 +354,7 @@ int main(void)
         cmocka_unit_test(one_user_does_not_take_all_memory),
         cmocka_unit_test(an_exchange_that_is_still_closing_has_a_place),
         cmocka_unit_test(the_root_retries),
+        cmocka_unit_test(the_end_is_told_to_nodes_of_the_last_attempt),
         cmocka_unit_test(the_time_that_it_has_waited_is_told),
         cmocka_unit_test(a_barrier_lets_nobody_overtake),
     };
