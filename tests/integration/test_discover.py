@@ -457,7 +457,7 @@ def test_from_bare_hosts_to_their_configuration():
 
 
 @pytest.mark.hosts
-@pytest.mark.parametrize('name', ('BETA', 'beta', 'beta.example.org'))
+@pytest.mark.parametrize('name', ['BETA', pytest.param('beta', marks=pytest.mark.full), 'beta.example.org'])
 def test_no_key_goes_to_a_name(name, tmp_path):
     """A stranger on a free interface has the name of a host of the cluster, which may be off."""
     secrets, script = tmp_path / 'secrets', tmp_path / 'thief'
