@@ -2,14 +2,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/routed/kernel/firewall.h"
+#include "daemon/routed/kernel/state_file.h"
 
 #define SHARED_INTERFACE "torus0" /* 'torusctl ip-routes' makes it, too */
 #define PATH_SIZE 256u
@@ -22,23 +26,26 @@ static char *path_of(const struct holdings *h, const char *name, char path[PATH_
 
 /* --- notes --- */
 
-static void read_note(struct holdings *h)
+static int read_note(struct holdings *h, struct error *e)
 {
     char path[PATH_SIZE];
-    FILE *in = fopen(path_of(h, "interface", path), "re");
+    FILE *in = state_file_open(path_of(h, "interface", path), "r");
 
+    if (in == NULL && errno == ENOENT)
+        return 0;
     if (in == NULL)
-        return;
+        return error_set(e, ERROR_IO, "cannot read %.200s: %s", path, strerror(errno));
     if (fscanf(in, "%15s", h->noted) != 1)
         h->noted[0] = '\0';
     (void)fclose(in);
+    return 0;
 }
 
 /* The note comes first: whatever happens then, the interface is removed. */
 static int note(struct holdings *h, struct error *e)
 {
     char path[PATH_SIZE];
-    FILE *out = fopen(path_of(h, "interface", path), "we");
+    FILE *out = state_file_open(path_of(h, "interface", path), "w");
     bool failed = out == NULL || fprintf(out, "%s\n", h->interface) < 0;
 
     failed |= out != NULL && fclose(out) != 0;
@@ -50,22 +57,67 @@ static int note(struct holdings *h, struct error *e)
 
 /* --- begin and end --- */
 
-int holdings_open(struct holdings *h, const char *state, const char *interface, struct error *e)
+/* A process that has the name of the namespace, and is not root's, has no business with it. */
+static bool is_of_root(const struct sockaddr_un *address, socklen_t length)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct ucred peer = {0};
+    socklen_t size = sizeof peer;
+    bool connected = fd >= 0 && connect(fd, (const struct sockaddr *)address, length) == 0;
+    bool is_root = !connected || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+                   peer.uid == 0 || peer.uid == geteuid();
+
+    if (fd >= 0)
+        (void)close(fd);
+    return is_root;
+}
+
+/* Takes the place of the only torus-routed of this network namespace: abstract names of sockets belong to it. */
+static int lock_namespace(struct holdings *h, struct error *e)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "\0torus-routed"};
+    const socklen_t length = offsetof(struct sockaddr_un, sun_path) + sizeof "\0torus-routed" - 1;
+
+    h->place = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (h->place < 0)
+        return error_set(e, ERROR_IO, "no socket: %s", strerror(errno));
+    if (bind(h->place, (const struct sockaddr *)&address, length) == 0)
+        return listen(h->place, 1) == 0 ? 0 : error_set(e, ERROR_IO, "%s", strerror(errno));
+    if (errno != EADDRINUSE)
+        return error_set(e, ERROR_IO, "cannot bind @torus-routed: %s", strerror(errno));
+    if (is_of_root(&address, length))
+        return error_set(e, ERROR_REFUSED,
+                         "another torus-routed runs in this network namespace, and one is enough");
+    log_warning("a process of another user has the socket @torus-routed: nothing prevents a second "
+                "torus-routed in this network namespace");
+    return 0;
+}
+
+/* Takes the state folder. Its own files must not be links, and neither must it. */
+static int lock_state(struct holdings *h, struct error *e)
 {
     char path[PATH_SIZE];
+    struct stat st;
 
-    *h = (struct holdings){.state = state, .interface = interface, .lock = -1};
-    if (mkdir(state, 0755) != 0 && errno != EEXIST)
-        return error_set(e, ERROR_IO, "cannot create %.200s: %s", state, strerror(errno));
-    h->lock = open(path_of(h, "lock", path), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (mkdir(h->state, 0755) != 0 && errno != EEXIST)
+        return error_set(e, ERROR_IO, "cannot create %.200s: %s", h->state, strerror(errno));
+    if (lstat(h->state, &st) != 0 || !S_ISDIR(st.st_mode))
+        return error_set(e, ERROR_USAGE, "%.200s is no folder", h->state);
+    h->lock = state_file_descriptor(path_of(h, "lock", path), O_RDWR | O_CREAT);
     if (h->lock < 0)
         return error_set(e, ERROR_IO, "cannot open %.200s: %s", path, strerror(errno));
     if (flock(h->lock, LOCK_EX | LOCK_NB) != 0)
         return error_set(e, ERROR_REFUSED, "another torus-routed uses %.200s, and one is enough",
-                         state);
-    if (settings_open(&h->settings, state, e) != 0)
+                         h->state);
+    return 0;
+}
+
+int holdings_open(struct holdings *h, const char *state, const char *interface, struct error *e)
+{
+    *h = (struct holdings){.state = state, .interface = interface, .lock = -1, .place = -1};
+    if (lock_namespace(h, e) != 0 || lock_state(h, e) != 0 ||
+        settings_open(&h->settings, state, e) != 0 || read_note(h, e) != 0)
         return -1;
-    read_note(h);
     if (netlink_open(&h->netlink) != 0)
         return error_set(e, ERROR_IO, "cannot reach the kernel's routes: %s", strerror(errno));
     return 0;
@@ -77,7 +129,9 @@ void holdings_close(struct holdings *h)
     netlink_close(&h->netlink);
     if (h->lock >= 0)
         (void)close(h->lock);
-    h->lock = -1;
+    if (h->place >= 0)
+        (void)close(h->place);
+    h->lock = h->place = -1;
 }
 
 bool holdings_any(const struct holdings *h)

@@ -11,12 +11,12 @@ struct holdings {
     const char *state, *interface; /* of the options; borrowed */
     struct netlink netlink;
     struct settings settings;
-    int lock;
+    int lock, place;      /* of the state folder, and of the network namespace */
     char noted[IFNAMSIZ]; /* the interface that is ours; "": none */
 };
 
-/* Takes the lock of the state folder, and reads what a former process has noted. Fails if another process has the lock.
- * Returns 0, or -1 with *e. The caller calls holdings_close() in any case. */
+/* Takes the place of the only torus-routed in this network namespace, and the state folder, and reads what a former
+ * process has noted. Fails if another process has one of them, or if there are links in the folder. Returns 0, or -1 with *e. The caller calls holdings_close() in any case. */
 int holdings_open(struct holdings *h, const char *state, const char *interface, struct error *e);
 void holdings_close(struct holdings *h);
 

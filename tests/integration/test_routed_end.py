@@ -32,13 +32,36 @@ def test_one_that_cannot_start_removes_what_was_left(mininet):
     settled(torus, 1)
 
 
-def test_a_second_one_leaves_the_first_one_alone(mininet):
+def test_a_second_one_leaves_the_first_one_alone(mininet, tmp_path):
+    """Also with a folder of its own, and to clean up."""
     torus = mininet('4')
     torus.set_ip_routes()
     with_routes = state_of(torus.node(1))
-    second = subprocess.run(torus.ip_hosts.commands[1], capture_output=True, text=True)
-    assert second.returncode == 1 and 'another torus-routed uses' in second.stderr
-    assert state_of(torus.node(1)) == with_routes
+    command = torus.ip_hosts.commands[1]
+    for more in [], ['--state', tmp_path / 'other'], ['--down'], ['--down', '--state', tmp_path / 'other']:
+        second = subprocess.run([*command, *more], capture_output=True, text=True)
+        assert second.returncode == 1 and 'another torus-routed runs in this network namespace' in second.stderr
+        assert state_of(torus.node(1)) == with_routes
+
+
+def test_no_link_is_followed_in_its_folder(mininet, tmp_path):
+    torus = mininet('2')
+    torus.set_ip_routes()
+    hosts = torus.ip_hosts
+    hosts.routed[1].terminate()
+    assert wait(hosts.routed[1], Patience(20)) == 0
+    without, victim = state_of(torus.node(1)), tmp_path / 'victim'
+    for name in 'lock', 'interface', 'settings':
+        state = tmp_path / f'state of {name}'
+        state.mkdir()
+        victim.write_text('precious')
+        (state / name).symlink_to(victim)
+        refused = subprocess.run([*hosts.commands[1], '--state', state], capture_output=True, text=True)
+        assert refused.returncode == 1 and f'{state}/{name}' in refused.stderr, refused.stderr
+        assert victim.read_text() == 'precious' and state_of(torus.node(1)) == without
+    (tmp_path / 'link').symlink_to(tmp_path / 'state of lock')
+    refused = subprocess.run([*hosts.commands[1], '--state', tmp_path / 'link'], capture_output=True, text=True)
+    assert refused.returncode == 1 and f'{tmp_path}/link is no folder' in refused.stderr
 
 
 def settings(name):

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/routed/kernel/state_file.h"
+
 #define NAME_SIZE 128u
 #define VALUE_SIZE 64u
 
@@ -83,7 +85,7 @@ static int remember(struct settings *s, const char *name, const char *value)
 
 static int add_to_file(const struct settings *s, const char *name, const char *value)
 {
-    FILE *out = fopen(s->file, "ae");
+    FILE *out = state_file_open(s->file, "a");
     bool failed = out == NULL || fprintf(out, "%s %s\n", name, value) < 0;
 
     failed |= out != NULL && fclose(out) != 0;
@@ -101,7 +103,7 @@ int settings_open(struct settings *s, const char *state, struct error *e)
         s->file = NULL;
         return error_set(e, ERROR_MEMORY, "out of memory for the settings");
     }
-    in = fopen(s->file, "re");
+    in = state_file_open(s->file, "r");
     if (in == NULL && errno == ENOENT)
         return 0;
     if (in == NULL)
@@ -177,7 +179,7 @@ static int write_file(const struct settings *s)
     bool failed = asprintf(&fresh, "%s.new", s->file) < 0;
 
     if (!failed)
-        out = fopen(fresh, "we");
+        out = state_file_open(fresh, "w");
     failed |= out == NULL;
     for (unsigned i = 0; !failed && i < s->count; i++)
         failed = fprintf(out, "%s %s\n", s->saved[i].name, s->saved[i].value) < 0;
