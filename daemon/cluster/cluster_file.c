@@ -38,7 +38,7 @@ struct reading {
     struct in_addr first;
     uint32_t own_line[OWN_SETTINGS];
     uint32_t shared_line[sizeof shared_settings / sizeof shared_settings[0]];
-    bool in_cluster;
+    bool in_cluster, unfinished;
 };
 
 /* --- the section [cluster] --- */
@@ -211,18 +211,19 @@ static int read_hosts(struct reading *r, const char *name, struct error *e)
     if (hosts == NULL || copy == NULL)
         rc = error_set(e, ERROR_MEMORY, "out of memory for the hosts");
     else
-        rc = hosts_file_read_text(hosts, &c->routes, name, copy, c->length, r->first, e);
+        rc = hosts_file_read_text(hosts, &c->routes, name, copy, c->length, r->first, r->unfinished,
+                                  e);
     free(copy);
-    if (rc == 0 && c->ip_routes)
+    if (rc == 0 && c->ip_routes && !r->unfinished)
         rc = ip_routes_find(&c->routes, e);
     if (rc != 0)
         ip_routes_free(&c->routes);
     return rc;
 }
 
-static int check_hosts(const struct cluster *c, const char *name, struct error *e)
+static int check_hosts(const struct cluster *c, const char *name, bool unfinished, struct error *e)
 {
-    if (c->count == 0)
+    if (c->count == 0 && !unfinished)
         return error_set(e, ERROR_USAGE, "%.200s has no hosts: each needs a section [HOST]", name);
     for (uint32_t i = 0; i < c->count; i++)
         for (uint32_t other = 0; other < i; other++)
@@ -244,7 +245,7 @@ static int read_passes(struct reading *r, const char *name, struct error *e)
     rc = ini_read_text(name, &cluster_kind, copy, c->length, on_line, r, e);
     free(copy);
     if (rc == 0)
-        rc = check_hosts(c, name, e);
+        rc = check_hosts(c, name, r->unfinished, e);
     if (rc == 0 && c->has_ports && !c->has_dims)
         rc =
             error_set(e, ERROR_USAGE,
@@ -252,15 +253,17 @@ static int read_passes(struct reading *r, const char *name, struct error *e)
                       "] has no dims, as in \"dims = 3x3\"; without dims, leave out all ports, and "
                       "discovery finds both",
                       name);
+    if (rc == 0 && r->unfinished)
+        c->has_ports = c->has_dims;
     if (rc == 0 && c->has_ports)
         rc = read_hosts(r, name, e);
     return rc;
 }
 
-int cluster_read_text(struct cluster *c, const char *name, const char *text, size_t length,
-                      struct error *e)
+static int read_text(struct cluster *c, const char *name, const char *text, size_t length,
+                     bool unfinished, struct error *e)
 {
-    struct reading r = {.cluster = c};
+    struct reading r = {.cluster = c, .unfinished = unfinished};
 
     *c = (struct cluster){.ip_routes = true, .port = DEFAULT_PORT};
     (void)inet_pton(AF_INET, DEFAULT_FIRST_ADDRESS, &r.first);
@@ -278,6 +281,18 @@ int cluster_read_text(struct cluster *c, const char *name, const char *text, siz
     free(c->hosts);
     free(c->text);
     return -1;
+}
+
+int cluster_read_text(struct cluster *c, const char *name, const char *text, size_t length,
+                      struct error *e)
+{
+    return read_text(c, name, text, length, false, e);
+}
+
+int cluster_read_unfinished(struct cluster *c, const char *name, const char *text, size_t length,
+                            struct error *e)
+{
+    return read_text(c, name, text, length, true, e);
 }
 
 int cluster_read(struct cluster *c, const char *path, struct error *e)

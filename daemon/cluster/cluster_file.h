@@ -36,6 +36,11 @@ struct cluster {
 int cluster_read(struct cluster *c, const char *path, struct error *e);
 int cluster_read_text(struct cluster *c, const char *name, const char *text, size_t length,
                       struct error *e);
+
+/* The same for a text in which hosts and interfaces may be missing still. If it has dims, hosts[] is by rank, has_ports
+ * is true, and a rank without a section has the name "". No routes are found. */
+int cluster_read_unfinished(struct cluster *c, const char *name, const char *text, size_t length,
+                            struct error *e);
 void cluster_free(struct cluster *c);
 
 /* Returns the index in hosts[] of the host with this name (a domain may be missing), or -1. */

@@ -31,6 +31,7 @@ struct reading {
     struct section defaults;
     struct section *current; /* NULL: none has begun, or that of the cluster */
     bool in_cluster;         /* in CLUSTER_SECTION */
+    bool unfinished;         /* hosts and interfaces may be missing */
 };
 
 /* --- sections --- */
@@ -277,7 +278,7 @@ static int sort_hosts(const struct reading *r, struct host *hosts, const char *p
 {
     uint32_t ranked = 0;
 
-    if (r->count < r->torus->nodes)
+    if (r->count < r->torus->nodes && !r->unfinished)
         return error_set(e, ERROR_USAGE, "%.200s has %u of %u %s: each node needs a section [HOST]",
                          path, r->count, r->torus->nodes,
                          text_plural(r->torus->nodes, "host", "hosts"));
@@ -319,7 +320,7 @@ static void fill_in(struct host *hosts, const struct reading *r, struct in_addr 
 /* Checks a port: a cable that is not broken needs an interface, no other port may have this interface, and a port
  * without a cable must not have one. Sets *line to the line of the error. */
 static int check_port(const struct host *h, const struct ip_routes *r, uint32_t rank, unsigned port,
-                      uint32_t *line, struct error *e)
+                      bool unfinished, uint32_t *line, struct error *e)
 {
     const struct cable_end *end = &h->port[port];
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
@@ -329,7 +330,7 @@ static int check_port(const struct host *h, const struct ip_routes *r, uint32_t 
     if (torus_neighbour(&r->torus, rank, port) == TORUS_NO_NODE && end->line != 0)
         return error_set(e, ERROR_USAGE, "[%.80s]: node %u of %s has no cable at port %s", h->name,
                          rank, torus_format(&r->torus, dims), name);
-    if (damage_has_link(&r->damage, rank, port) && end->line == 0)
+    if (!unfinished && damage_has_link(&r->damage, rank, port) && end->line == 0)
         return error_set(e, ERROR_USAGE,
                          "[%.80s] needs the interface of port %s, as in \"%s = eth1\" (if this "
                          "cable is broken: --without %u:%s)",
@@ -345,13 +346,13 @@ static int check_port(const struct host *h, const struct ip_routes *r, uint32_t 
 }
 
 static int check_ports(const struct host *hosts, const struct ip_routes *r, const char *path,
-                       struct error *e)
+                       bool unfinished, struct error *e)
 {
     uint32_t line;
 
     for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
         for (unsigned port = 0; port < torus_ports(&r->torus); port++)
-            if (check_port(&hosts[rank], r, rank, port, &line, e) != 0)
+            if (check_port(&hosts[rank], r, rank, port, unfinished, &line, e) != 0)
                 return bad_line(path, line, e);
     return 0;
 }
@@ -415,9 +416,10 @@ static int check_addresses(const struct host *hosts, const struct torus *t, cons
 const struct text_kind hosts_file_kind = {.name = "a file of hosts", .most = BYTES_MOST};
 
 int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const char *name,
-                         char *text, size_t length, struct in_addr first, struct error *e)
+                         char *text, size_t length, struct in_addr first, bool unfinished,
+                         struct error *e)
 {
-    struct reading reading = {.torus = &r->torus};
+    struct reading reading = {.torus = &r->torus, .unfinished = unfinished};
     int rc;
 
     memset(hosts, 0, r->torus.nodes * sizeof hosts[0]);
@@ -429,7 +431,7 @@ int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const ch
         rc = sort_hosts(&reading, hosts, name, e);
     if (rc == 0) {
         fill_in(hosts, &reading, first);
-        rc = check_ports(hosts, r, name, e);
+        rc = check_ports(hosts, r, name, unfinished, e);
     }
     if (rc == 0)
         rc = check_addresses(hosts, &r->torus, name, e);
@@ -446,7 +448,7 @@ int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *p
 
     if (text_file_read(path, &hosts_file_kind, &text, &length, e) != 0)
         return -1;
-    rc = hosts_file_read_text(hosts, r, path, text, length, first, e);
+    rc = hosts_file_read_text(hosts, r, path, text, length, first, false, e);
     free(text);
     return rc;
 }

@@ -37,9 +37,11 @@ struct host {
 int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
                     struct in_addr first, struct error *e);
 
-/* The same for a text in memory, which the call changes; see ini_read_text(). */
+/* The same for a text in memory, which the call changes; see ini_read_text(). `unfinished`: nodes may lack a section, and
+ * have the name "" then; ports may lack an interface. */
 int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const char *name,
-                         char *text, size_t length, struct in_addr first, struct error *e);
+                         char *text, size_t length, struct in_addr first, bool unfinished,
+                         struct error *e);
 
 /* Whether two names mean the same host: they are equal except for case or a dot at the end, or only one of them has
  * a domain. */

@@ -7,7 +7,6 @@
 
 #include "client/cli/cluster/cluster_edit.h"
 #include "client/cli/discovering/discovery_socket.h"
-#include "client/cli/terminal/output_file.h"
 #include "proto/text.h"
 
 #define LIST_SIZE 160u
@@ -26,12 +25,6 @@ static bool is_wanted(const struct identifying *x, uint32_t i)
 {
     return x->options->host == NULL ||
            hosts_file_is_same_host(x->cluster->hosts[i].name, x->options->host);
-}
-
-/* Whether the identity needs no confirmation: the host is this one, or has the cluster key already. */
-static bool is_known(const struct discovered_host *h)
-{
-    return h->self || h->trust == DISCOVERED_PROVED;
 }
 
 static int several(const struct identifying *x, const char *name, struct error *e)
@@ -69,7 +62,7 @@ static int find_by_name(struct identifying *x, uint32_t i, struct error *e)
     if (count > 1 && !found->self)
         return several(x, name, e);
     x->taken[i] = found;
-    x->unconfirmed += found != NULL && !is_known(found);
+    x->unconfirmed += found != NULL && !discovered_is_certain(found);
     return 0;
 }
 
@@ -106,7 +99,7 @@ static bool ask(const struct identifying *x)
         "--id' prints the id on a host:\n",
         x->options->file);
     for (uint32_t i = 0; i < x->cluster->count; i++)
-        if (x->taken[i] != NULL && !is_known(x->taken[i]))
+        if (x->taken[i] != NULL && !discovered_is_certain(x->taken[i]))
             (void)fprintf(stderr, "  %-16s %s\n", x->cluster->hosts[i].name, x->taken[i]->id);
     (void)fprintf(stderr, "Are these ids right? [y/N] ");
     return fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y');
@@ -128,7 +121,7 @@ static int confirm(const struct identifying *x, const struct cli *cli, struct er
             "set up: leave it out, and confirm the ids of new hosts");
     if (!o->yes && !cli->json && isatty(STDIN_FILENO) != 0 && ask(x))
         return 0;
-    while (x->taken[i] == NULL || is_known(x->taken[i]))
+    while (x->taken[i] == NULL || discovered_is_certain(x->taken[i]))
         i++;
     return error_set(
         e, ERROR_REFUSED,
@@ -141,18 +134,14 @@ static int confirm(const struct identifying *x, const struct cli *cli, struct er
 
 /* --- the file --- */
 
-static void write_back(const char *path, const char *text)
+static void write_back(const char *path, const char *before, const char *after)
 {
-    struct output_file file;
     struct error e;
 
-    if (access(path, W_OK) != 0 || output_file_open(&file, path, &e) != 0) {
-        cli_warn("the ids of the hosts cannot be written into the cluster file: keep them there");
+    if (cluster_edit_write(path, before, after, &e) == 0)
         return;
-    }
-    (void)fputs(text, file.stream);
-    if (output_file_finish(&file, &e) != 0)
-        cli_warn(e.text);
+    cli_warn(e.text);
+    cli_warn("the ids of the hosts are not in the cluster file: write them there");
 }
 
 /* Reads the cluster again from the text with all ids. */
@@ -176,10 +165,10 @@ static int add_ids(struct identifying *x, struct error *e)
     if (changed)
         rc = cluster_read_text(&with, x->options->file, text, strlen(text), e);
     if (changed && rc == 0) {
+        if (!x->options->dry_run)
+            write_back(x->options->file, c->text, text);
         cluster_free(c);
         *c = with;
-        if (!x->options->dry_run)
-            write_back(x->options->file, text);
     }
     free(text);
     return rc;

@@ -11,6 +11,7 @@
 #include "client/cli/discovering/gather.h"
 #include "client/cli/drawing/cabling_picture.h"
 #include "client/cli/drawing/cabling_svg.h"
+#include "client/cli/recognising/merging.h"
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -50,7 +51,8 @@ static const struct option options[] = {
     {"--exclude", "LIST", offsetof(struct discover_arguments, exclude),
      "interfaces that do not belong to the torus, such as eth0, on all hosts"},
     {"--output", "FILE", offsetof(struct discover_arguments, output),
-     "write a new cluster file (see torusctl-init(1)); - is standard output"},
+     "write a cluster file (see torusctl-init(1)); - is standard output. If the\n"
+     "file exists, add what is new, and leave everything else as it is"},
     {"--svg", "FILE", offsetof(struct discover_arguments, svg),
      "draw the hosts and cables; - is standard output"},
     {"--from", "FILE", offsetof(struct discover_arguments, from),
@@ -240,8 +242,15 @@ static bool picture_has_table(const struct cabling_result *r)
            (!torus_is_plain(&r->torus) || r->torus.dims > 2 || r->torus.nodes > PICTURE_NODES);
 }
 
-static json_t *value_of(const struct recognised *r, bool settled, const char *output,
-                        const json_t *differences, bool for_people)
+/* What has been found, and what was done with it. */
+struct outcome {
+    bool settled;
+    const char *output;           /* the cluster file that is written; NULL: none */
+    const json_t *differences;    /* from the file of --cluster; NULL: there is none */
+    const struct merging *merged; /* a cluster file that existed; NULL: none */
+};
+
+static json_t *value_of(const struct recognised *r, const struct outcome *x, bool for_people)
 {
     const struct discovered *d = r->discovered;
     json_t *hosts = discovered_to_json(d), *cables = cables_json(d), *value;
@@ -250,20 +259,24 @@ static json_t *value_of(const struct recognised *r, bool settled, const char *ou
         count_cables(d, hosts);
     mark_wrong_cables(r, cables);
     value = json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables, "free",
-                      free_json(d), "settled", settled, "key",
+                      free_json(d), "settled", x->settled, "key",
                       d->key[0] != '\0' ? json_string(d->key) : json_null());
     if (value == NULL || recognised_to_json(r, value) != 0) {
         json_decref(value);
         return NULL;
     }
-    if (differences != NULL)
-        (void)json_object_set(value, "differences", (json_t *)(uintptr_t)differences);
+    if (x->differences != NULL)
+        (void)json_object_set(value, "differences", (json_t *)(uintptr_t)x->differences);
+    if (x->merged != NULL) {
+        (void)json_object_set(value, "changes", x->merged->changes);
+        (void)json_object_set(value, "kept", x->merged->kept);
+    }
     if (for_people && picture_has_table(&r->result))
         (void)json_object_del(value, "nodes");
     else if (for_people)
         add_port_texts(json_object_get(value, "nodes"));
-    if (output != NULL)
-        (void)json_object_set_new(value, "output", json_path(output, ""));
+    if (x->output != NULL)
+        (void)json_object_set_new(value, "output", json_path(x->output, ""));
     return value;
 }
 
@@ -313,12 +326,14 @@ static int write_svg(const struct recognised *r, const char *path, struct error 
 
 /* Writes the files that are wanted. Returns 0, or -1 with *e. */
 static int write_files(const struct discover_arguments *a, const struct recognised *r,
-                       struct error *e)
+                       struct merging *m, struct error *e)
 {
     if (a->svg != NULL && write_svg(r, a->svg, e) != 0)
         return -1;
     if (a->output == NULL)
         return 0;
+    if (m->before != NULL)
+        return merging_finish(m, r, e);
     if (r->result.finding == CABLING_FITS)
         return recognised_write_cluster(r, a->output, e);
     cli_warn("the cluster file is not written, because the cables make no network yet");
@@ -330,61 +345,86 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
-static void show_differences(const struct discover_arguments *a, const json_t *differences)
+/* Prints sentences about a file, if there are any. */
+static void show_sentences(const char *path, const char *title, const json_t *list)
 {
-    char path[PATH_MAX];
+    char name[PATH_MAX];
     const json_t *text;
     size_t i;
 
-    if (json_array_size(differences) == 0)
+    if (json_array_size(list) == 0)
         return;
-    (void)printf("\nThe cables make the network, but %s is not about this one:\n",
-                 text_printable(path, sizeof path, a->cluster));
-    json_array_foreach(differences, i, text)
+    (void)printf("\n%s %s\n", text_printable(name, sizeof name, path), title);
+    json_array_foreach(list, i, text)
     {
         (void)printf("  %s\n", json_string_value(text));
     }
 }
 
-/* Prints what follows the tables. `output` is the cluster file that has been written, or NULL. */
-static void show_picture(const struct recognised *r, const char *output)
+/* Prints what follows the tables. */
+static void show_picture(const struct discover_arguments *a, const struct recognised *r,
+                         const struct outcome *x)
 {
     char path[PATH_MAX];
 
     (void)fputc('\n', stdout);
     cabling_picture_draw(stdout, &r->result, &r->input);
-    if (output != NULL)
-        (void)printf("\nThe cluster file is %s.\n", text_printable(path, sizeof path, output));
+    if (x->merged == NULL && x->output != NULL)
+        (void)printf("\nThe cluster file is %s.\n", text_printable(path, sizeof path, x->output));
+    show_sentences(a->cluster, "differs from what the cables make:", x->differences);
+    if (x->merged == NULL)
+        return;
+    show_sentences(x->merged->path, "is changed:", x->merged->changes);
+    show_sentences(x->merged->path, "is left as it is here, because you decide:", x->merged->kept);
+    if (json_array_size(x->merged->changes) + json_array_size(x->merged->kept) == 0)
+        (void)printf("\n%s is up to date.\n", text_printable(path, sizeof path, x->merged->path));
+}
+
+/* Writes and prints what is recognised. */
+static int show_recognised(const struct cli *cli, const struct discover_arguments *a,
+                           const struct recognised *r, bool settled,
+                           const struct recognise_options *o, struct merging *m)
+{
+    const bool fits = r->result.finding == CABLING_FITS;
+    struct outcome x = {.settled = settled,
+                        .merged = m->before != NULL ? m : NULL,
+                        .output = fits ? a->output : NULL};
+    struct error e;
+    json_t *differences = NULL;
+    int code = EXIT_DONE;
+
+    if (o->cluster != NULL)
+        differences = recognised_differences(r, o->cluster);
+    x.differences = differences;
+    if (write_files(a, r, m, &e) != 0) {
+        code = cli_fail(cli, &e);
+    } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
+        code = cli_print(cli, value_of(r, &x, !cli->json),
+                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        if (!cli->json)
+            show_picture(a, r, &x);
+    }
+    if (code == EXIT_DONE &&
+        (!fits || json_array_size(differences) > 0 || json_array_size(m->kept) > 0))
+        code = EXIT_FAILED;
+    json_decref(differences);
+    return code;
 }
 
 /* Recognises the network, and prints and writes everything. */
 static int show(const struct cli *cli, const struct discover_arguments *a,
-                const struct discovered *d, bool settled, const struct recognise_options *o)
+                const struct discovered *d, bool settled, const struct recognise_options *o,
+                struct merging *m)
 {
     struct recognised r;
     struct error e;
-    json_t *differences;
-    int code = EXIT_DONE;
+    int code;
 
-    if (recognise(&r, d, o, &e) != 0)
+    if (merging_recognise(m, &r, d, o, &e) != 0)
         return cli_fail(cli, &e);
-    const bool fits = r.result.finding == CABLING_FITS;
-    differences = o->cluster != NULL ? recognised_differences(&r, o->cluster) : NULL;
-    const bool same = json_array_size(differences) == 0;
-    if (write_files(a, &r, &e) != 0) {
-        code = cli_fail(cli, &e);
-    } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
-        code =
-            cli_print(cli, value_of(&r, settled, fits ? a->output : NULL, differences, !cli->json),
-                      &(struct view){sections, sizeof sections / sizeof sections[0]});
-        if (!cli->json)
-            show_picture(&r, fits ? a->output : NULL);
-        if (!cli->json)
-            show_differences(a, differences);
-    }
-    json_decref(differences);
+    code = show_recognised(cli, a, &r, settled, o, m);
     recognised_free(&r);
-    return code != EXIT_DONE ? code : fits && same ? EXIT_DONE : EXIT_FAILED;
+    return code;
 }
 
 /* Reads what the cables should make. Returns EXIT_DONE, or another exit code after printing the reason. */
@@ -406,10 +446,27 @@ static int read_wanted(const struct cli *cli, const struct discover_arguments *a
     return EXIT_DONE;
 }
 
+/* Reads the cluster file that will be changed, if it exists. Returns EXIT_DONE, or another exit code after printing the
+ * reason. */
+static int read_output(const struct cli *cli, const struct discover_arguments *a, struct merging *m)
+{
+    struct error e;
+
+    if (a->output == NULL)
+        return EXIT_DONE;
+    if (merging_begin(m, a->output, &e) != 0)
+        return cli_fail(cli, &e);
+    if (m->before != NULL && a->cluster != NULL)
+        return cli_fail_usage(cli, "--cluster and --output exclude each other where the file of "
+                                   "--output exists: it is compared as well");
+    return EXIT_DONE;
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     const struct discover_arguments *a = arguments;
     struct recognise_options o;
+    struct merging m = {0};
     struct discovered d;
     struct cluster cluster;
     struct torus torus;
@@ -418,13 +475,16 @@ static int run(struct cli *cli, const void *arguments)
 
     if (code != EXIT_DONE)
         return code;
-    code = find_hosts(cli, a, &d, &settled);
+    code = read_output(cli, a, &m);
+    if (code == EXIT_DONE)
+        code = find_hosts(cli, a, &d, &settled);
     if (code == EXIT_DONE) {
         if (!settled)
             cli_warn("hosts or cables still change: this is what was found so far");
-        code = show(cli, a, &d, settled, &o);
+        code = show(cli, a, &d, settled, &o, &m);
         discovered_free(&d);
     }
+    merging_free(&m);
     if (o.cluster != NULL)
         cluster_free(&cluster);
     return code;
@@ -453,9 +513,13 @@ const struct command command_discover = {
         "The key of a host is open (it has no cluster key), proved (it has the one of the asked\n"
         "host) or other key. Without a cluster key, a host can claim anything.\n"
         "\n"
-        "The exit status is 0 if the cables make the network, and 1 if they do not, or if "
-        "anything\n"
-        "differs from the file of --cluster.\n"
+        "--output adds new hosts, ports and ids to a cluster file that exists, and changes\n"
+        "nothing else: settings, comments and ranks stay. Hosts that are not found stay in it,\n"
+        "and are named. If the cables make other dimensions than the file has, --dims accepts\n"
+        "them.\n"
+        "\n"
+        "The exit status is 0 if the cables make the network, and 1 if they do not, or if\n"
+        "anything differs from the file of --cluster or --output.\n"
         "\n"
         "examples:\n"
         "  torusctl discover --interfaces eth1,eth2,eth3,eth4 --output cluster.ini\n"

@@ -71,6 +71,11 @@ uint32_t discovered_interface(const struct discovered_host *host, const char *na
     return at != NULL ? (uint32_t)(at - host->report->interface) : UINT32_MAX;
 }
 
+bool discovered_is_certain(const struct discovered_host *h)
+{
+    return h->self || h->trust == DISCOVERED_PROVED;
+}
+
 bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
                           const struct heard *heard)
 {

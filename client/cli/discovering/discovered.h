@@ -49,6 +49,10 @@ uint32_t discovered_find(const struct discovered *d, const struct host_id *host)
 /* Finds an interface of a host by its name; UINT32_MAX: there is none. */
 uint32_t discovered_interface(const struct discovered_host *host, const char *name);
 
+/* Whether the id of a host needs nobody's confirmation, although it decides which host gets the key: it is the asked
+ * host, or has proved the cluster key. */
+bool discovered_is_certain(const struct discovered_host *h);
+
 /* Whether the neighbour that a host hears hears the host, too. */
 bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
                           const struct heard *heard);

@@ -65,6 +65,27 @@ static int port_in(const struct cluster *c, int64_t rank, const char *interface)
     return -1;
 }
 
+static bool is_there(const struct discovered *d, const char *id)
+{
+    for (uint32_t i = 0; i < d->hosts; i++)
+        if (strcmp(d->host[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+int64_t recognised_section(const struct discovered *d, const struct cluster *c, uint32_t host)
+{
+    const struct discovered_host *h = &d->host[host];
+    int64_t named = cluster_find(c, h->report->name);
+
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->hosts[i].id[0] != '\0' && strcmp(c->hosts[i].id, h->id) == 0)
+            return (int64_t)i;
+    /* The host of the section may be another one, which has another name now. */
+    return named >= 0 && c->hosts[named].id[0] != '\0' && is_there(d, c->hosts[named].id) ? -1
+                                                                                          : named;
+}
+
 static int fill_host(const struct recognised *r, uint32_t number, const struct recognise_options *o,
                      struct cabling_host *to)
 {
@@ -78,14 +99,15 @@ static int fill_host(const struct recognised *r, uint32_t number, const struct r
     to->interface = interface;
     to->interfaces = report->interfaces;
     if (o->cluster != NULL && o->cluster->has_dims && o->cluster->has_ports)
-        rank = cluster_find(o->cluster, report->name);
+        rank = recognised_section(r->discovered, o->cluster, r->host_of[number]);
     to->rank = rank >= 0 ? (uint32_t)rank : CABLING_NONE;
     for (unsigned i = 0; i < report->interfaces; i++) {
         const struct reported_interface *from = &report->interface[i];
         interface[i].name = from->name;
         interface[i].carrier = from->carrier;
         interface[i].excluded = is_excluded(o->exclude, from->name);
-        interface[i].port = o->cluster != NULL ? port_in(o->cluster, rank, from->name) : -1;
+        interface[i].port =
+            o->cluster != NULL && !o->any_port ? port_in(o->cluster, rank, from->name) : -1;
         if (fill_heard(r, from, &interface[i]) != 0)
             return -1;
     }
@@ -120,7 +142,8 @@ static int make_input(struct recognised *r, const struct recognise_options *o)
     if (o->cluster != NULL && o->cluster->has_dims && o->cluster->has_ports) {
         r->expected = calloc(o->cluster->count, sizeof r->expected[0]);
         for (uint32_t i = 0; r->expected != NULL && i < o->cluster->count; i++)
-            r->expected[i] = o->cluster->hosts[i].name;
+            r->expected[i] =
+                o->cluster->hosts[i].name[0] != '\0' ? o->cluster->hosts[i].name : NULL;
         r->input.expected = r->expected;
     }
     if (r->host_of == NULL || host == NULL)
@@ -248,6 +271,8 @@ static void add_differences(const struct recognised *r, const struct host *h, ui
     const struct torus *t = &r->result.torus;
     const char *name = name_of(r, rank);
 
+    if (h->name[0] == '\0')
+        return; /* the file has no host there yet */
     if (name == NULL || !hosts_file_is_same_host(name, h->name)) {
         (void)json_array_append_new(list,
                                     json_sprintf("rank %u is %s in the file, and %s here", rank,

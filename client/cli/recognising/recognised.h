@@ -20,6 +20,7 @@ struct recognised {
 struct recognise_options {
     const struct torus *wanted;    /* the dimensions that the cables should make; NULL: find them */
     const struct cluster *cluster; /* the ranks and ports that they should have; NULL: find them */
+    bool any_port;                 /* only the ranks of `cluster` count */
     const char
         *exclude; /* names of interfaces that are not of the network, with commas; NULL: none */
 };
@@ -29,6 +30,10 @@ struct recognise_options {
 int recognise(struct recognised *r, const struct discovered *d, const struct recognise_options *o,
               struct error *e);
 void recognised_free(struct recognised *r);
+
+/* Returns the index in hosts[] of the cluster file of the host discovered->host[host]: the one that has its id, otherwise
+ * its name; -1: none. */
+int64_t recognised_section(const struct discovered *d, const struct cluster *c, uint32_t host);
 
 /* "fits", "near", "graph" or "unclear". */
 const char *recognised_finding(const struct recognised *r);
@@ -42,8 +47,15 @@ int recognised_to_json(const struct recognised *r, json_t *object);
  * network, because the moves then say why. */
 json_t *recognised_differences(const struct recognised *r, const struct cluster *c);
 
-/* Writes a cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be
+/* Writes a new cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be
  * written. */
 int recognised_write_cluster(const struct recognised *r, const char *path, struct error *e);
+
+/* Returns the lines of the section of the host that has a rank, to be freed; `ranked`: with its rank. NULL: there is no
+ * memory. */
+char *recognised_lines(const struct recognised *r, uint32_t rank, bool ranked);
+
+/* Checks that a host may have a section with its name. Returns 0, or -1 with *e, which begins with the path. */
+int recognised_check_name(const char *name, const char *path, struct error *e);
 
 #endif

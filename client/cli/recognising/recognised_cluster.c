@@ -1,7 +1,7 @@
 /* Writes the cluster file of a network. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/output_file.h"
@@ -9,28 +9,18 @@
 
 #define DIMS_SIZE 256
 
-/* The id decides which host gets the key: only a host that has proved the cluster key needs nobody to confirm it. */
-static void write_id(FILE *out, const struct discovered *d, const char *name)
-{
-    for (uint32_t i = 0; i < d->hosts; i++) {
-        const struct discovered_host *h = &d->host[i];
-        if (strcmp(h->report->name, name) != 0)
-            continue;
-        if (h->self || h->trust == DISCOVERED_PROVED)
-            (void)fprintf(out, "id = %s\n", h->id);
-        else
-            (void)fprintf(out, "; found with the id %s\n", h->id);
-    }
-}
-
-static void write_host(FILE *out, const struct recognised *r, uint32_t rank)
+static void print_lines(FILE *out, const struct recognised *r, uint32_t rank, bool ranked)
 {
     const struct torus *t = &r->result.torus;
-    const struct cabling_host *host = &r->input.host[r->result.host_of_rank[rank]];
+    const uint32_t number = r->result.host_of_rank[rank];
+    const struct cabling_host *host = &r->input.host[number];
+    const struct discovered_host *found = &r->discovered->host[r->host_of[number]];
     char name[TORUS_PORT_NAME_SIZE];
 
-    (void)fprintf(out, "\n[%s]\nrank = %u\n", host->name, rank);
-    write_id(out, r->discovered, host->name);
+    if (ranked)
+        (void)fprintf(out, "rank = %u\n", rank);
+    (void)fprintf(out, discovered_is_certain(found) ? "id = %s\n" : "; found with the id %s\n",
+                  found->id);
     for (unsigned port = 0; port < torus_ports(t); port++) {
         uint32_t at = r->result.interface_at[rank * torus_ports(t) + port];
         if (at != CABLING_NONE)
@@ -39,18 +29,29 @@ static void write_host(FILE *out, const struct recognised *r, uint32_t rank)
     }
 }
 
-/* Settings, comments and ids of a file that exists would be lost. */
-static int check_new(const char *path, struct error *e)
+char *recognised_lines(const struct recognised *r, uint32_t rank, bool ranked)
 {
-    struct stat status;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
 
-    if (strcmp(path, "-") == 0 || stat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
-        status.st_size == 0)
+    if (out == NULL)
+        return NULL;
+    print_lines(out, r, rank, ranked);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+int recognised_check_name(const char *name, const char *path, struct error *e)
+{
+    if (strcmp(name, CLUSTER_SECTION) != 0 && hosts_file_check_name(name, e) == 0)
         return 0;
     return error_set(e, ERROR_REFUSED,
-                     "%.200s exists, and may have settings that would be lost: 'torusctl discover "
-                     "--cluster' compares it with the cables; give another name to write a new one",
-                     path);
+                     "%.200s is not written: \"%.60s\" cannot be the name of a host there; "
+                     "rename the host",
+                     path, name);
 }
 
 /* Checks that each rank has a host with an interface for each port. */
@@ -70,12 +71,8 @@ static int check(const struct recognised *r, const char *path, struct error *e)
         if (r->result.host_of_rank[rank] == CABLING_NONE)
             return error_set(e, ERROR_REFUSED, "%s is not written: the host of rank %u is missing",
                              path, rank);
-        if (strcmp(r->input.host[r->result.host_of_rank[rank]].name, CLUSTER_SECTION) == 0 ||
-            hosts_file_check_name(r->input.host[r->result.host_of_rank[rank]].name, e) != 0)
-            return error_set(e, ERROR_REFUSED,
-                             "%s is not written: \"%.60s\" cannot be the name of a host there; "
-                             "rename the host",
-                             path, r->input.host[r->result.host_of_rank[rank]].name);
+        if (recognised_check_name(r->input.host[r->result.host_of_rank[rank]].name, path, e) != 0)
+            return -1;
         for (unsigned port = 0; port < torus_ports(t); port++)
             if (torus_neighbour(t, rank, port) != TORUS_NO_NODE &&
                 r->result.interface_at[rank * torus_ports(t) + port] == CABLING_NONE)
@@ -92,7 +89,7 @@ int recognised_write_cluster(const struct recognised *r, const char *path, struc
     struct output_file file;
     char dims[DIMS_SIZE];
 
-    if (check(r, path, e) != 0 || check_new(path, e) != 0 || output_file_open(&file, path, e) != 0)
+    if (check(r, path, e) != 0 || output_file_open(&file, path, e) != 0)
         return -1;
     (void)cabling_dims(&r->result.torus, NULL, dims, sizeof dims);
     (void)fprintf(
@@ -100,7 +97,9 @@ int recognised_write_cluster(const struct recognised *r, const char *path, struc
         "; %s.\n; Written by torusctl discover. 'torusctl init %s --links' sets up all hosts.\n"
         "[cluster]\ndims = %s\n",
         r->result.text, path, dims);
-    for (uint32_t rank = 0; rank < r->result.torus.nodes; rank++)
-        write_host(file.stream, r, rank);
+    for (uint32_t rank = 0; rank < r->result.torus.nodes; rank++) {
+        (void)fprintf(file.stream, "\n[%s]\n", r->input.host[r->result.host_of_rank[rank]].name);
+        print_lines(file.stream, r, rank, true);
+    }
     return output_file_finish(&file, e);
 }

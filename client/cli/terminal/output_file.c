@@ -20,17 +20,23 @@ static void release(struct output_file *f)
     *f = (struct output_file){0};
 }
 
-/* Returns the permissions of the file, or those that open() would give to a new file. */
-static mode_t permissions(const char *path)
+/* Gives the file the owner and the mode of the one that it will replace, or the mode that open() would give to a new
+ * file. Only root can keep the owner of a file of others. */
+static int set_like(int fd, const char *path)
 {
-    struct stat s;
+    struct stat s, own;
     mode_t mask;
 
-    if (stat(path, &s) == 0)
-        return s.st_mode & 0777;
-    mask = umask(0);
-    (void)umask(mask);
-    return 0666 & ~mask;
+    if (stat(path, &s) != 0) {
+        mask = umask(0);
+        (void)umask(mask);
+        return fchmod(fd, 0666 & ~mask);
+    }
+    if (fstat(fd, &own) != 0)
+        return -1;
+    if ((own.st_uid != s.st_uid || own.st_gid != s.st_gid) && fchown(fd, s.st_uid, s.st_gid) != 0)
+        return -1;
+    return fchmod(fd, s.st_mode & 0777);
 }
 
 /* Opens a temporary file in the folder of f->path. */
@@ -44,7 +50,7 @@ static int open_beside(struct output_file *f)
     int fd = mkostemp(f->unfinished, O_CLOEXEC);
     if (fd < 0)
         return -1;
-    if (fchmod(fd, permissions(f->path)) == 0)
+    if (set_like(fd, f->path) == 0)
         f->stream = fdopen(fd, "w");
     if (f->stream != NULL)
         return 0;
@@ -90,6 +96,8 @@ int output_file_finish(struct output_file *f, struct error *e)
         return 0;
     errno = 0;
     bool failed = fflush(f->stream) != 0 || ferror(f->stream) != 0;
+    if (!failed && f->unfinished != NULL) /* before it replaces a file that is complete */
+        failed = fsync(fileno(f->stream)) != 0;
     int why = errno;
     if (fclose(f->stream) != 0 && !failed) {
         failed = true;
@@ -105,4 +113,13 @@ int output_file_finish(struct output_file *f, struct error *e)
     }
     release(f);
     return rc;
+}
+
+void output_file_give_up(struct output_file *f)
+{
+    if (f->stream != stdout)
+        (void)fclose(f->stream);
+    if (f->unfinished != NULL)
+        (void)unlink(f->unfinished);
+    release(f);
 }
