@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,28 +62,57 @@ static int write_line(int fd, const struct key *key)
     return done == LINE_SIZE && fsync(fd) == 0 ? 0 : -1;
 }
 
-int key_generate(const char *path, struct key *key, struct error *e)
+int key_make(struct key *key, struct error *e)
 {
     uint8_t bytes[KEY_SIZE];
-    int fd;
 
     if (sodium_init() < 0)
         return error_set(e, ERROR_IO, "libsodium cannot be used on this system");
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
-    if (fd < 0 && errno == EEXIST)
-        return error_set(e, ERROR_REFUSED,
-                         "%s exists; a key is never overwritten: name a new file, or remove it",
-                         path);
-    if (fd < 0)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
     randombytes_buf(bytes, sizeof bytes);
     key_set(key, bytes);
     sodium_memzero(bytes, sizeof bytes);
-    if (fchmod(fd, S_IRUSR | S_IWUSR) == 0 && write_line(fd, key) == 0 && close(fd) == 0)
+    return 0;
+}
+
+/* Gives a file its name if no other one has it. Not all file systems can do that in the same way. */
+static int name_file(const char *unfinished, const char *path)
+{
+    if (renameat2(AT_FDCWD, unfinished, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
         return 0;
-    (void)error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
-    (void)close(fd);
-    (void)unlink(path);
+    return errno == EINVAL || errno == ENOSYS ? link(unfinished, path) : -1;
+}
+
+int key_write(const char *path, const struct key *key, struct error *e)
+{
+    char *unfinished;
+    int fd, why;
+    bool done;
+
+    if (asprintf(&unfinished, "%s.XXXXXX", path) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for %.200s", path);
+    fd = mkostemp(unfinished, O_CLOEXEC); /* with mode 0600 */
+    done = fd >= 0 && write_line(fd, key) == 0 && name_file(unfinished, path) == 0;
+    why = done ? 0 : errno;
+    if (fd >= 0) {
+        (void)close(fd);
+        (void)unlink(unfinished); /* it is gone, or has another name as well */
+    }
+    free(unfinished);
+    if (done)
+        return 0;
+    if (why == EEXIST)
+        return error_set(e, ERROR_REFUSED,
+                         "%s exists; a key is never overwritten: name a new file, or remove it",
+                         path);
+    return error_set(e, ERROR_IO, "%s: %s", path, strerror(why));
+}
+
+int key_generate(const char *path, struct key *key, struct error *e)
+{
+    if (key_make(key, e) != 0)
+        return -1;
+    if (key_write(path, key, e) == 0)
+        return 0;
     key_forget(key);
     return -1;
 }

@@ -17,8 +17,14 @@ struct key {
     uint8_t id[KEY_ID_SIZE]; /* derived from the bytes without revealing them: may be shown */
 };
 
-/* Makes a key of random bytes and writes it to a new file with mode 0600. Returns 0 with *key, or -1
- * with *e and no file: one exists already, or it cannot be written. */
+/* Makes a key of random bytes. Returns 0, or -1 with *e: there is no randomness. */
+int key_make(struct key *key, struct error *e);
+
+/* Writes a key to a new file with mode 0600, which is complete when it appears. Returns 0, or -1 with *e and no file:
+ * one exists already, or it cannot be written. */
+int key_write(const char *path, const struct key *key, struct error *e);
+
+/* Both: makes a key, and writes it to a new file. */
 int key_generate(const char *path, struct key *key, struct error *e);
 
 /* Reads a key. Refuses a file that users other than its owner may read or write, or that belongs

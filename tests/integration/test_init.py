@@ -419,6 +419,82 @@ def test_a_change_of_the_key_is_finished_before_anything_else(bench):
     assert bench.all('--yes', '--without', 'nobody').returncode in (1, 2)
 
 
+def other_key(bench):
+    (bench.folder / 'key').write_text('torusd-key-1 ' + '5' * 64 + '\n')
+
+
+def key_elsewhere(bench):
+    """A host that somebody has set up by hand."""
+    elsewhere = bench.folder / 'beta/etc/mine.key'
+    elsewhere.write_text('torusd-key-1 ' + '6' * 64 + '\n')
+    elsewhere.chmod(0o600)
+    config = bench.folder / 'beta/etc/torusd/torusd.ini'
+    config.write_text(re.sub('(?m)^key_file = .*', 'key_file = /etc/mine.key', config.read_text()))
+
+
+ALL_OF_THEM = 'alpha', 'beta', 'gamma'
+
+
+@pytest.mark.parametrize('change, says, who', [
+    (('encrypt = yes\n', ''), 'its links are not encrypted any more', ALL_OF_THEM),
+    (('encrypt = yes\n', 'encrypt = no\n'), 'its links are not encrypted any more', ALL_OF_THEM),
+    (('data_roots = ', 'data_roots = /:'), 'get access to /etc, by the data root /', ALL_OF_THEM),
+    (('data_roots = ', 'data_roots = /home/:'), 'get access to /home, by the data root /home/', ALL_OF_THEM),
+    (('encrypt = yes\n', 'encrypt = yes\nexchange_group = users\n'), 'members of the group users may exchange', ALL_OF_THEM),
+    (('encrypt = yes\n', 'encrypt = yes\nadmin_group = users\n'), 'members of the group users may exchange', ALL_OF_THEM),
+    (lambda bench: (bench.folder / 'key').unlink(), 'is missing: a new key would take its place', ALL_OF_THEM),
+    (other_key, 'has another one', ALL_OF_THEM), (key_elsewhere, 'its key in /etc/mine.key', ('beta',))])
+def test_what_makes_hosts_less_safe_needs_a_word_of_its_own(bench, change, says, who):
+    bench.file.write_text(bench.file.read_text().replace('link_mbit', 'encrypt = yes\nlink_mbit'))
+    assert bench.all('--yes').returncode == 0
+    if callable(change):
+        change(bench)
+    else:
+        bench.file.write_text(bench.file.read_text().replace(*change))
+    before, key = bench.files(), (bench.folder / 'key').exists() and bench.key()
+    for more in ('--yes',), ('--dry-run',), ('--yes', '--dry-run', '--json'):
+        done = bench.all(*more)
+        assert done.returncode == 1 and '--allow-less-safe' in done.stderr and ', '.join(who) in done.stderr, done.stderr
+        assert bench.files() == before and ((bench.folder / 'key').exists() and bench.key()) == key
+    rows = json.loads(done.stdout)['hosts']
+    assert {row['host']: len(row['less_safe']) for row in rows} == {host: int(host in who) for host in ALL_OF_THEM}
+    assert all(says in row['less_safe'][0] for row in rows if row['host'] in who), rows
+    assert says in bench.all('--yes').stdout
+    done = bench.all('--yes', '--allow-less-safe')
+    assert done.returncode == 0 and bench.files() != before, done.stderr
+    assert {bench.read(host, 'torusd/cluster.key') for host in ALL_OF_THEM} == {bench.key()}
+    assert 'up to date' in bench.all('--yes').stdout
+
+
+@pytest.mark.parametrize('change', [
+    ('data_roots = ', 'data_roots = /srv/more:/home/alice/data:'), ('encrypt = no', 'encrypt = yes'),
+    ('exchange_group = users\n', ''), ('exchange_group = users', 'admin_group = users'),
+    ('exchange_group = users', 'exchange_group = torusd')])
+def test_what_makes_no_host_less_safe_needs_none(bench, change):
+    bench.file.write_text(bench.file.read_text().replace('link_mbit', 'encrypt = no\nexchange_group = users\nlink_mbit'))
+    assert bench.all('--yes').returncode == 0
+    text = bench.file.read_text()
+    bench.file.write_text(text.replace(*change))
+    assert bench.file.read_text() != text
+    done = bench.all('--yes')
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_configuration_that_cannot_be_read_may_have_been_safer(bench):
+    assert bench.all('--yes').returncode == 0
+    (bench.folder / 'beta/etc/torusd/torusd.ini').write_text('[node\n')
+    done = bench.all('--yes')
+    assert done.returncode == 1 and '1 host would become less safe: beta;' in done.stderr
+    assert 'whether it was safer is not known' in done.stdout
+
+
+def test_a_release_that_does_not_say_whether_a_host_becomes_less_safe(bench):
+    bench.ssh.write_text(bench.ssh.read_text().replace('/$host\nstatus', '/$host | sed s/less_safe/former/\nstatus'))
+    done = bench.all('--yes')
+    assert done.returncode == 1 and '3 hosts would become less safe' in done.stderr, done.stderr
+    assert not (bench.folder / 'alpha/etc/torusd').exists()
+
+
 def receive(bench, setup):
     return torusctl('--json', 'init', '--receive', 'apply', '--root', bench.folder / 'alpha',
                     input=setup if isinstance(setup, str) else json.dumps(setup))

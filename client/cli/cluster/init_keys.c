@@ -1,7 +1,6 @@
 #include "client/cli/cluster/init_keys.h"
 
 #include <errno.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,22 +29,26 @@ static int choose_path(struct init_keys *k, const char *path, const char *cluste
     return 0;
 }
 
-/* Reads a key from a file. Without the file, makes a key and sets *made; `keep`: the new key is not written. */
-static int read_or_make(const char *path, bool keep, struct key *key, bool *made, struct error *e)
+/* Reads a key from a file. Without the file, makes a key and sets *made. */
+static int read_or_make(const char *path, struct key *key, bool *made, struct error *e)
 {
-    uint8_t bytes[KEY_SIZE];
-
     *made = false;
     if (key_read_as_root(path, key, e) == 0)
         return 0;
     if (errno != ENOENT)
         return -1;
     *made = true;
-    if (!keep)
-        return key_generate(path, key, e);
-    randombytes_buf(bytes, sizeof bytes);
-    key_set(key, bytes);
-    sodium_memzero(bytes, sizeof bytes);
+    return key_make(key, e);
+}
+
+int init_keys_store(struct init_keys *k, struct error *e)
+{
+    if (k->made && key_write(k->path, &k->key, e) != 0)
+        return -1;
+    k->made = false;
+    if (k->made_next && key_write(k->next_path, &k->next, e) != 0)
+        return -1;
+    k->made_next = false;
     return 0;
 }
 
@@ -69,13 +72,9 @@ static int find_former(struct init_keys *k, struct error *e)
 }
 
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
-                   bool keep, struct error *e)
+                   struct error *e)
 {
-    bool made;
-
     *k = (struct init_keys){.changing = change};
-    if (sodium_init() < 0)
-        return error_set(e, ERROR_IO, "libsodium does not start");
     if (choose_path(k, path, cluster_file, e) != 0)
         return -1;
     if (change && access(k->path, F_OK) != 0 && errno == ENOENT)
@@ -83,11 +82,11 @@ int init_keys_read(struct init_keys *k, const char *path, const char *cluster_fi
                          "there is no key to change: %.200s does not exist; name the file of the "
                          "present key with --key FILE",
                          k->path);
-    if (read_or_make(k->path, keep, &k->key, &k->made, e) != 0)
+    if (read_or_make(k->path, &k->key, &k->made, e) != 0)
         return -1;
     if (!change)
         return 0;
-    if (read_or_make(k->next_path, keep, &k->next, &made, e) != 0)
+    if (read_or_make(k->next_path, &k->next, &k->made_next, e) != 0)
         return -1;
     return find_former(k, e);
 }

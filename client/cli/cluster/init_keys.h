@@ -13,18 +13,22 @@ struct init_keys {
     struct key key;
     struct key next; /* if `changing` */
     bool changing;
-    bool swapped; /* `key` is the next one already, and the former one is gone */
-    bool made;    /* the current key was made just now */
+    bool swapped;   /* `key` is the next one already, and the former one is gone */
+    bool made;      /* the current key was made just now, and has no file yet */
+    bool made_next; /* the same for the next one */
 };
 
 /* Reads the key of the cluster from `path` (NULL: /etc/torusd/cluster.key if this user can read it, otherwise
  * cluster.key beside the cluster file), and makes it if there is no such file. `change`: also reads or makes the next
- * key, in a file whose name ends in ".next", so that a change that was interrupted goes on with the same key. `keep`:
- * keys that are made are not written to files. If this host has the next key already,
- * the former one comes from the file of its second key. Returns 0, or -1 with *e; the caller calls init_keys_forget() in both
- * cases. */
+ * key, whose file has a name that ends in ".next". Keys that are made are not written yet. If this host has the next key
+ * already, the former one comes from the file of its second key. Returns 0, or -1 with *e; the caller calls
+ * init_keys_forget() in both cases. */
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
-                   bool keep, struct error *e);
+                   struct error *e);
+
+/* Writes the keys that were made to their files, before the first host gets them: a setup or a change that is interrupted
+ * goes on with the same keys. Returns 0, or -1 with *e. */
+int init_keys_store(struct init_keys *k, struct error *e);
 
 /* Lists the keys that the hosts may have at this moment: these, and that of this host. */
 void init_keys_list(const struct init_keys *k, struct secrets *list);

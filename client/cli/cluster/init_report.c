@@ -33,21 +33,30 @@ static const char *text_of(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-static void print_host(const struct delivery *d)
+static void print_sentences(const char *kind, const json_t *list)
 {
-    const json_t *changes = json_object_get(d->reply, "changes"), *change, *warning;
-    const json_t *warnings = json_object_get(d->reply, "warnings");
+    const json_t *text;
     size_t i;
 
-    if (json_array_size(changes) == 0 && json_array_size(warnings) == 0)
-        return;
-    (void)printf("%s:\n", d->host->name);
-    json_array_foreach(warnings, i, warning)
+    json_array_foreach(list, i, text)
     {
-        (void)fputs("  warning: ", stdout);
-        print_clean(json_string_value(warning) != NULL ? json_string_value(warning) : "");
+        (void)printf("  %s: ", kind);
+        print_clean(json_string_value(text) != NULL ? json_string_value(text) : "");
         (void)fputs("\n", stdout);
     }
+}
+
+static void print_host(const struct delivery *d)
+{
+    const json_t *changes = json_object_get(d->reply, "changes"), *change;
+    size_t i;
+
+    if (json_array_size(changes) == 0 &&
+        json_array_size(json_object_get(d->reply, "warnings")) == 0)
+        return;
+    (void)printf("%s:\n", d->host->name);
+    print_sentences("warning", json_object_get(d->reply, "warnings"));
+    print_sentences("less safe", json_object_get(d->reply, "less_safe"));
     json_array_foreach(changes, i, change)
     {
         const char *diff = text_of(change, "diff");
@@ -92,6 +101,8 @@ static json_t *host_row(const struct delivery *d, bool applied)
         (void)json_object_set(row, "changes", json_object_get(d->reply, "changes"));
     if (d->reply != NULL)
         (void)json_object_set(row, "warnings", json_object_get(d->reply, "warnings"));
+    if (d->reply != NULL)
+        (void)json_object_set(row, "less_safe", json_object_get(d->reply, "less_safe"));
     (void)json_object_set_new(row, "failed", json_boolean(d->reply == NULL));
     return row;
 }

@@ -189,6 +189,72 @@ static int check_keys(const struct run *r, struct error *e)
     return 0;
 }
 
+/* --- what becomes less safe --- */
+
+static json_t *sentence_of_key(const struct run *r, const struct delivery *d, bool any_holds)
+{
+    const char *held = json_string_value(json_array_get(json_object_get(d->reply, "keys"), 0));
+    const struct init_keys *k = &r->keys;
+    char id[KEY_ID_TEXT_SIZE];
+
+    if (k->changing || held == NULL || holds(d, &k->key))
+        return NULL;
+    if (k->made)
+        return json_sprintf(
+            "it has the cluster key with the id %.16s, and %.200s is missing: a new "
+            "key would take its place",
+            held, k->path);
+    if (any_holds || r->options->host != NULL)
+        return NULL; /* it gets the key that the others have, or was named */
+    return json_sprintf("it has the cluster key with the id %.16s, and %.200s has another one (id "
+                        "%s), which none of these hosts has",
+                        held, k->path, key_id_text(k->key.id, id));
+}
+
+/* Completes what the hosts have said about becoming less safe: no host knows which keys the others have. */
+static void judge_safety(struct run *r)
+{
+    bool any_holds = false;
+
+    for (uint32_t i = 0; i < r->count; i++)
+        any_holds |= holds(&r->list[i], &r->keys.key);
+    for (uint32_t i = 0; i < r->count; i++) {
+        struct delivery *d = &r->list[i];
+        json_t *list = json_object_get(d->reply, "less_safe"), *of_key;
+        if (!json_is_array(list)) {
+            (void)json_object_set_new(d->reply, "less_safe", json_array());
+            list = json_object_get(d->reply, "less_safe");
+            (void)json_array_append_new(list, json_string("its release does not say whether it "
+                                                          "would be: install the same one"));
+        }
+        of_key = sentence_of_key(r, d, any_holds);
+        if (of_key != NULL)
+            (void)json_array_append_new(list, of_key);
+    }
+}
+
+/* Returns whether a host would become less safe, which nobody has allowed, after saying which ones. */
+static bool refuses_less_safe(const struct run *r)
+{
+    char text[400] = "", line[600];
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < r->count && !r->options->allow_less_safe; i++) {
+        if (json_array_size(json_object_get(r->list[i].reply, "less_safe")) == 0)
+            continue;
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.80s",
+                       count++ > 0 ? ", " : "", r->list[i].host->name);
+    }
+    if (count == 0)
+        return false;
+    (void)snprintf(line, sizeof line,
+                   "nothing was changed, because %u %s would become less safe: %s; "
+                   "--allow-less-safe makes these changes",
+                   count, text_plural(count, "host", "hosts"), text);
+    cli_warn(line);
+    return true;
+}
+
 /* Changes the key in three steps, each on all hosts before the next begins: at any moment, any two hosts have a key in
  * common. Steps that an interrupted change has completed are not made again, because a host may have dropped the former
  * key. Returns the number of hosts that failed; then the next step has not begun. */
@@ -215,8 +281,11 @@ static int carry_out(struct run *r)
 {
     char whole[WAIT_WHOLE_SIZE] = "";
     struct error e;
-    uint32_t failed = r->keys.changing ? change_key(r) : apply(r, &r->keys.key, NULL);
+    uint32_t failed;
 
+    if (init_keys_store(&r->keys, &e) != 0)
+        return cli_fail(r->cli, &e);
+    failed = r->keys.changing ? change_key(r) : apply(r, &r->keys.key, NULL);
     if (failed == 0 && init_keys_finish(&r->keys, &e) != 0)
         return cli_fail(r->cli, &e);
     if (failed > 0 && r->keys.changing)
@@ -247,11 +316,16 @@ static int show_and_carry_out(struct run *r)
     }
     if (check_keys(r, &e) != 0)
         return cli_fail(r->cli, &e);
+    judge_safety(r);
     if (changing == 0 && !r->keys.changing)
         return r->options->dry_run || r->options->deliver.root != NULL ? report(r, false, "")
                                                                        : carry_out(r);
     if (!r->cli->json)
         init_report_changes(r->list, r->count);
+    if (refuses_less_safe(r)) {
+        (void)report(r, false, "");
+        return EXIT_FAILED;
+    }
     if (r->options->dry_run)
         return report(r, false, "");
     if (!user_agrees(r, changing)) {
@@ -275,8 +349,7 @@ static int prepare(struct run *r, struct error *e)
                                               o->trust_cables, o->yes,  o->dry_run};
     if (o->deliver.way == DELIVER_LINKS && identify_hosts(&r->cluster, &identify, r->cli, e) != 0)
         return -1;
-    if (choose_hosts(r, e) != 0 ||
-        init_keys_read(&r->keys, o->key, o->file, o->new_key, o->dry_run, e) != 0)
+    if (choose_hosts(r, e) != 0 || init_keys_read(&r->keys, o->key, o->file, o->new_key, e) != 0)
         return -1;
     init_keys_list(&r->keys, &r->secrets);
     return write_setups(r, &r->keys.key, o->new_key ? &r->keys.next : NULL, e);

@@ -14,7 +14,8 @@ struct init_options {
     bool dry_run;        /* change nothing */
     bool yes;            /* do not ask */
     bool trust_cables;   /* take the hosts that are found for those of the file, in a new cluster */
-    bool no_wait;        /* do not wait for the torus at the end */
+    bool allow_less_safe; /* make changes that make a host less safe */
+    bool no_wait;         /* do not wait for the torus at the end */
     struct deliver_options deliver;
 };
 

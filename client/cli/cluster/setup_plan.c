@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "client/cli/cluster/child.h"
+#include "client/cli/cluster/less_safe.h"
 #include "client/cli/cluster/overlap.h"
 
 #define FILE_MOST (16u << 20)
@@ -277,6 +278,7 @@ json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s)
     for (unsigned i = 0; i < HOST_FILES; i++)
         if (p->change[i].differs)
             (void)json_array_append_new(changes, describe(p, s, (enum host_file)i));
-    return json_pack("{s:s, s:o, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes",
-                     changes, "warnings", warnings(p, s), "keys", keys_now(p));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes",
+                     changes, "warnings", warnings(p, s), "keys", keys_now(p), "less_safe",
+                     less_safe(p, s));
 }

@@ -29,8 +29,8 @@ void setup_plan_free(struct setup_plan *p);
 bool setup_plan_differs(const struct setup_plan *p);
 
 /* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text]}: what would change, with differences as of
- * 'diff -u'; of secret files only that they change; and "keys": the ids of the cluster keys that the host has now. NULL
- * if memory is short. */
+ * 'diff -u'; of secret files only that they change; "keys": the ids of the cluster keys that the host has now; and "less_safe": see
+ * less_safe.h. NULL if memory is short. */
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
 
 #endif

@@ -11,7 +11,7 @@ struct init_arguments {
     const char *file;
     bool here, ssh, links;
     const char *ssh_program, *discover_socket, *host, *without, *key, *root, *receive;
-    bool new_key, dry_run, yes, trust_cables, no_wait;
+    bool new_key, dry_run, yes, trust_cables, allow_less_safe, no_wait;
 };
 
 static const struct option options[] = {
@@ -38,6 +38,10 @@ static const struct option options[] = {
      "with --links, for the first setup of a cluster: take the hosts that the\ncables reach for "
      "those "
      "of the file, without confirmation of their ids"},
+    {"--allow-less-safe", NULL, offsetof(struct init_arguments, allow_less_safe),
+     "make changes that make a host less safe, too: links that are not encrypted\nany more, "
+     "another "
+     "key, groups whose members could not exchange before,\ndata roots with files of the system"},
     {"--no-wait", NULL, offsetof(struct init_arguments, no_wait),
      "do not wait until the torus is whole"},
     {"--ssh-program", "PROGRAM", offsetof(struct init_arguments, ssh_program),
@@ -64,6 +68,7 @@ static int run(struct cli *cli, const void *arguments)
         .dry_run = a->dry_run,
         .yes = a->yes,
         .trust_cables = a->trust_cables,
+        .allow_less_safe = a->allow_less_safe,
         .no_wait = a->no_wait,
         .deliver = {a->ssh     ? DELIVER_SSH
                     : a->links ? DELIVER_LINKS
@@ -97,7 +102,7 @@ const struct command command_init = {
     .name = "init",
     .summary = "Configure all hosts of a cluster from one file",
     .usage = "CLUSTER --links | --ssh | --here [--host NAME] [--key FILE] [--new-key] [--dry-run]\n"
-             "           [--yes] [--no-wait] [--json]",
+             "           [--yes] [--allow-less-safe] [--no-wait] [--json]",
     .details =
         "From the cluster file come the configuration of torusd on every host, the addresses of\n"
         "the cables, IP routes between all hosts, and the names of the hosts in /etc/hosts. The\n"
@@ -120,6 +125,11 @@ const struct command command_init = {
         "  ssh = root@10.0.0.3       ; where ssh reaches it (default: root@beta)\n"
         "  [gamma]\n"
         "  -0 = enp4s0               ; another interface\n"
+        "\n"
+        "A change that makes a host less safe is refused, with --yes as well, before anything\n"
+        "changes anywhere; --allow-less-safe makes it. Each host compares what it has with what\n"
+        "it would get: encryption of the links, the cluster key, who may exchange, and data\n"
+        "roots.\n"
         "\n"
         "The package torusd must be installed on every host. --links reaches hosts that nothing\n"
         "else reaches: it goes through torusd-discover.service, which the package starts on\n"
