@@ -25,7 +25,8 @@ static int start_result(struct cabling_result *r, const struct finding *f, struc
     r->rank_of_host = calloc(hosts, sizeof *r->rank_of_host);
     r->cable = calloc(interfaces, sizeof *r->cable);
     r->shared = calloc(interfaces, sizeof *r->shared);
-    if (r->rank_of_host == NULL || r->cable == NULL || r->shared == NULL)
+    r->twin = calloc(interfaces, sizeof *r->twin);
+    if (r->rank_of_host == NULL || r->cable == NULL || r->shared == NULL || r->twin == NULL)
         return error_set(e, ERROR_MEMORY, "no memory for %zu interfaces", interfaces);
     for (size_t i = 0; i < hosts; i++)
         r->rank_of_host[i] = CABLING_NONE;
@@ -35,9 +36,15 @@ static int start_result(struct cabling_result *r, const struct finding *f, struc
             r->cable[i].end[end] = sorted_original(&f->sorted, r->cable[i].end[end]);
     }
     r->cables = f->wiring.cables;
-    for (uint32_t n = 0; n < f->wiring.interfaces; n++)
+    for (uint32_t n = 0; n < f->wiring.interfaces; n++) {
+        const struct cabling_end end = sorted_original(&f->sorted, f->wiring.end[n]);
+        const uint32_t taken = f->wiring.instead[n];
         if (f->wiring.shared[n])
-            r->shared[r->shared_count++] = sorted_original(&f->sorted, f->wiring.end[n]);
+            r->shared[r->shared_count++] = end;
+        if (taken != CABLING_NONE)
+            r->twin[r->twins++] = (struct cabling_twin){
+                end, sorted_original(&f->sorted, f->wiring.end[taken]).interface};
+    }
     return 0;
 }
 
@@ -230,7 +237,10 @@ static void say(struct finding *f)
                        "moved; as they are, they make the network %s",
                        CABLING_MOVES_MOST, dims);
     else if (f->wiring.cables == 0)
-        (void)snprintf(r->text, size, "no interface hears another host, so that there is no cable");
+        (void)snprintf(r->text, size, "%s, so that there is no cable",
+                       r->shared_count > 0 ? "every interface that hears another host hears "
+                                             "several, as at a switch"
+                                           : "no interface hears another host");
     else if (f->seen.links > 0 && !network_connected(&f->seen))
         (void)snprintf(r->text, size,
                        "the cables leave the hosts in parts that are not connected%s, and more "
@@ -298,6 +308,7 @@ void cabling_free(struct cabling_result *r)
     free(r->cable);
     free(r->move);
     free(r->shared);
+    free(r->twin);
     *r = (struct cabling_result){.finding = CABLING_UNCLEAR};
 }
 

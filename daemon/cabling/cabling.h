@@ -96,6 +96,12 @@ struct cabling_move {
     uint32_t rank;
 };
 
+/* A network card may show one port as several interfaces (functions). Only one of them is taken. */
+struct cabling_twin {
+    struct cabling_end left_out;
+    uint32_t taken; /* the interface of the same host that has the cable */
+};
+
 struct cabling_result {
     enum cabling_finding finding;
     char text[512];         /* one sentence: what the cables make, or why that is not clear */
@@ -107,9 +113,12 @@ struct cabling_result {
     uint32_t cables;
     struct cabling_move *move;
     uint32_t moves;
-    struct cabling_end
-        *shared; /* interfaces where more than two are heard: a switch, not a cable; left out */
+    struct cabling_end *
+        shared; /* interfaces that hear more than one other host: a switch, not a cable; left out */
     uint32_t shared_count;
+    struct cabling_twin
+        *twin; /* interfaces that are left out, because another one has their cable */
+    uint32_t twins;
 };
 
 /* Finds the network. Returns 0 with *result, to be freed by cabling_free(); -1 with *e if the input is invalid (too

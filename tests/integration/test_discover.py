@@ -166,6 +166,57 @@ def test_a_port_of_a_bridge_is_named():
                              json.loads(hosts.discover(0, '--wait', '0.1').stdout)['free']), 60, lambda: hosts.discover(0).stdout)
 
 
+def segment(hosts, closet, name, *ends):
+    """Joins interfaces, given as (host, interface), by a bridge on one more host: all of them hear each other."""
+    hosts[closet].ip(f'link add {name} type bridge')
+    hosts[closet].ip(f'link set {name} up')
+    for number, (host, interface) in enumerate(ends):
+        hosts.cable(closet, f'{name}-{number}', host, interface)
+        hosts[closet].ip(f'link set {name}-{number} master {name}')
+
+
+@pytest.mark.hosts
+def test_functions_of_one_port_and_a_lan_are_no_cables_of_their_own():
+    """Each cable of a ring has two interfaces at each end, and all hosts are at a LAN as well."""
+    with discoveries(4) as hosts:
+        for a in range(3):
+            b = (a + 1) % 3
+            segment(hosts, 3, f'cable{a}', (a, 'ea'), (a, 'ea2'), (b, 'eb'), (b, 'eb2'))
+        segment(hosts, 3, 'lan', (0, 'lan'), (1, 'lan'), (2, 'lan'))
+        for number in range(3):
+            hosts.start(number, 'ea,ea2,eb,eb2,lan')
+
+        def heard():
+            return [len({one['host'] for one in at['heard']}) for name in NAMES[:3]
+                    for at in (hosts.host(0, name) or {'interfaces': []})['interfaces']]
+        wait_for(lambda: len(heard()) == 15 and sum(heard()) >= 18, 60, heard)
+        done = hosts.discover(0)
+        found = json.loads(done.stdout)
+        assert done.returncode == 0 and found['finding'] == 'fits' and found['dims'] == [3], found['network']
+        assert sorted((one['host'], one['interface'], one['taken']) for one in found['twins']) == [
+            (name, f'e{end}2', f'e{end}') for name in NAMES[:3] for end in 'ab']
+        assert [(one['host'], one['interface']) for one in found['shared']] == [(name, 'lan') for name in NAMES[:3]]
+        assert sum(cable['problem'] == '' for cable in found['cables']) == 3
+        text = hosts.run(0, 'discover', '--discover-socket', hosts.socket(0)).stdout
+        assert 'is another function of the port of ea, which is taken' in text and 'hears several hosts: a switch' in text
+        assert 'ea2' not in text.partition('interfaces that are left out')[0], text
+        # The cluster file may name the other function.
+        cluster = hosts.folder / 'cluster.ini'
+        hosts.discover(0, '--output', cluster)
+        cluster.write_text(cluster.read_text().replace('= eb\n', '= eb2\n', 1))
+        assert hosts.discover(0, '--cluster', cluster).returncode == 0
+
+
+def test_hosts_at_a_switch_only(tmp_path):
+    path = tmp_path / 'hosts.json'
+    path.write_text(json.dumps({'hosts': [
+        {'name': name, 'interfaces': [{'name': 'lan', 'heard': [{'host': other, 'interface': 'lan'} for other in 'abcd'
+                                                                if other != name]}]} for name in 'abcd']}))
+    done = run([find_program('torusctl'), 'discover', '--from', path], 20)
+    assert done.returncode == 1 and 'hears several, as at a switch, so that there is no cable' in done.stdout, done.stdout
+    assert done.stdout.count('hears several hosts: a switch or a LAN, no cable') == 4, done.stdout
+
+
 @pytest.mark.hosts
 def test_a_user_without_rights_and_one_process_a_host():
     with discoveries(2) as hosts, open_folder() as folder:

@@ -272,6 +272,50 @@ static void switches_are_left_out(void **state)
     cabling_free(&r);
 }
 
+/* alpha and beta hear each other over two functions of one port at each end: eth0 and eth1 of alpha, eth0 and eth2 of
+ * beta. */
+static void functions_of_a_port_are_one_cable(void **state)
+{
+    struct cabling_end all[] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}};
+    struct torus wanted = torus_of("4");
+    struct ring ring;
+    struct cabling_result r;
+    (void)state;
+
+    make_ring(&ring);
+    for (uint32_t i = 0; i < 4; i++) {
+        ring.interface[all[i].host][all[i].interface].carrier = true;
+        ring.interface[all[i].host][all[i].interface].heard = all;
+        ring.interface[all[i].host][all[i].interface].heard_count = 4;
+    }
+    r = find(&ring);
+    assert_int_equal(r.finding, CABLING_FITS);
+    assert_int_equal(r.cables, 4);
+    assert_int_equal(r.shared_count, 0);
+    assert_int_equal(r.twins, 2);
+    assert_int_equal(r.twin[0].left_out.host, 0);
+    assert_int_equal(r.twin[0].left_out.interface, 1);
+    assert_int_equal(r.twin[0].taken, 0);
+    assert_int_equal(r.twin[1].left_out.interface, 2);
+    cabling_free(&r);
+    ring.interface[0][1].port = 0; /* the cluster file has this one */
+    ring.host[0].rank = 0;
+    ring.input.wanted = &wanted;
+    r = find(&ring);
+    assert_int_equal(r.finding, CABLING_FITS);
+    assert_int_equal(r.twin[0].left_out.interface, 0);
+    assert_int_equal(r.twin[0].taken, 1);
+    assert_int_equal(cabling_port(&r, (struct cabling_end){0, 1}), 0);
+    cabling_free(&r);
+    /* gamma is there, too: a switch. */
+    ring.interface[2][0].heard = all;
+    ring.interface[2][0].heard_count = 4;
+    r = find(&ring);
+    assert_int_equal(r.twins, 0);
+    assert_int_equal(r.shared_count, 5);
+    cabling_free(&r);
+}
+
 static void invalid_input_is_refused(void **state)
 {
     struct ring ring;
@@ -358,6 +402,7 @@ int main(void)
         cmocka_unit_test(sentences_name_hosts_and_interfaces),
         cmocka_unit_test(ports_are_kept),
         cmocka_unit_test(switches_are_left_out),
+        cmocka_unit_test(functions_of_a_port_are_one_cable),
         cmocka_unit_test(invalid_input_is_refused),
         cmocka_unit_test(other_networks_are_graphs),
         cmocka_unit_test(no_cables_are_unclear),

@@ -80,6 +80,12 @@ static const struct field free_fields[] = {
     {"state", "state", FORMAT_PLAIN},
     {0},
 };
+static const struct field left_out_fields[] = {
+    {"host", "host", FORMAT_PLAIN},
+    {"interface", "interface", FORMAT_PLAIN},
+    {"why", "reason", FORMAT_PLAIN},
+    {0},
+};
 static const struct field node_fields[] = {
     {"rank", "rank", FORMAT_PLAIN},
     {"host", "host", FORMAT_PLAIN},
@@ -93,14 +99,29 @@ static const struct section sections[] = {
      .key = "free",
      .title = "interfaces without a neighbour:",
      .fields = free_fields},
+    {.layout = LAYOUT_TABLE,
+     .key = "left_out",
+     .fields = left_out_fields,
+     .title = "interfaces that are left out:"},
     {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
 };
 
 /* --- the value --- */
 
-static const char *problem_of(const struct discovered_cable *c, const struct reported_interface *a,
+/* Why both ends hear each other without a cable of the network; "": it is one. */
+static const char *left_out(const struct recognised *r, const struct discovered_cable *c)
+{
+    const char *why = recognised_left_out(r, c->host_a, c->interface_a);
+
+    return why[0] != '\0' ? why : recognised_left_out(r, c->host_b, c->interface_b);
+}
+
+static const char *problem_of(const struct recognised *r, const struct discovered_cable *c,
+                              const struct reported_interface *a,
                               const struct reported_interface *b)
 {
+    if (left_out(r, c)[0] != '\0')
+        return left_out(r, c);
     if (!c->mutual)
         return "works in this direction only";
     if (c->host_a == c->host_b)
@@ -110,13 +131,17 @@ static const char *problem_of(const struct discovered_cable *c, const struct rep
     return "";
 }
 
-static json_t *cables_json(const struct discovered *d)
+/* `for_people`: without those that are left out, of which a switch has many. */
+static json_t *cables_json(const struct recognised *r, bool for_people)
 {
+    const struct discovered *d = r->discovered;
     struct discovered_cable *cable;
     size_t cables = discovered_cables(d, &cable);
     json_t *list = json_array();
 
     for (size_t i = 0; i < cables; i++) {
+        if (for_people && left_out(r, &cable[i])[0] != '\0')
+            continue;
         const struct report *a = d->host[cable[i].host_a].report,
                             *b = d->host[cable[i].host_b].report;
         const struct reported_interface *at = &a->interface[cable[i].interface_a],
@@ -127,7 +152,7 @@ static json_t *cables_json(const struct discovered *d)
                             "interface", at->name, "to_host", b->name, "to_interface", to->name,
                             "speed", speed > 0 ? json_integer(speed) : json_null(), "mtu",
                             json_known(at->mtu < to->mtu ? at->mtu : to->mtu), "mutual",
-                            cable[i].mutual, "problem", problem_of(&cable[i], at, to)));
+                            cable[i].mutual, "problem", problem_of(r, &cable[i], at, to)));
     }
     free(cable);
     return list;
@@ -168,14 +193,41 @@ static json_t *free_json(const struct discovered *d)
 }
 
 /* Counts the cables of each host for the table. */
-static void count_cables(const struct discovered *d, json_t *hosts)
+static void count_cables(const struct recognised *r, json_t *hosts)
 {
+    const struct discovered *d = r->discovered;
+
     for (uint32_t i = 0; i < d->hosts; i++) {
         json_int_t count = 0;
         for (unsigned n = 0; n < d->host[i].report->interfaces; n++)
-            count += d->host[i].report->interface[n].heards;
+            if (recognised_left_out(r, i, n)[0] == '\0')
+                count += d->host[i].report->interface[n].heards > 0;
         (void)json_object_set_new(json_array_get(hosts, i), "cables", json_integer(count));
     }
+}
+
+/* The interfaces that are left out, for the table. */
+static json_t *left_out_json(const struct recognised *r)
+{
+    const struct cabling_result *c = &r->result;
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < c->shared_count; i++) {
+        const struct cabling_host *host = &r->input.host[c->shared[i].host];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s}", "host", host->name, "interface",
+                            host->interface[c->shared[i].interface].name, "reason",
+                            "hears several hosts: a switch or a LAN, no cable"));
+    }
+    for (uint32_t i = 0; i < c->twins; i++) {
+        const struct cabling_host *host = &r->input.host[c->twin[i].left_out.host];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o}", "host", host->name, "interface",
+                            host->interface[c->twin[i].left_out.interface].name, "reason",
+                            json_sprintf("is another function of the port of %s, which is taken",
+                                         host->interface[c->twin[i].taken].name)));
+    }
+    return list;
 }
 
 static bool is_end(const json_t *cable, const char *host_key, const char *interface_key,
@@ -253,10 +305,10 @@ struct outcome {
 static json_t *value_of(const struct recognised *r, const struct outcome *x, bool for_people)
 {
     const struct discovered *d = r->discovered;
-    json_t *hosts = discovered_to_json(d), *cables = cables_json(d), *value;
+    json_t *hosts = discovered_to_json(d), *cables = cables_json(r, for_people), *value;
 
     if (hosts != NULL)
-        count_cables(d, hosts);
+        count_cables(r, hosts);
     mark_wrong_cables(r, cables);
     value = json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables, "free",
                       free_json(d), "settled", x->settled, "key",
@@ -271,6 +323,8 @@ static json_t *value_of(const struct recognised *r, const struct outcome *x, boo
         (void)json_object_set(value, "changes", x->merged->changes);
         (void)json_object_set(value, "kept", x->merged->kept);
     }
+    if (for_people)
+        (void)json_object_set_new(value, "left_out", left_out_json(r));
     if (for_people && picture_has_table(&r->result))
         (void)json_object_del(value, "nodes");
     else if (for_people)
@@ -507,8 +561,9 @@ const struct command command_discover = {
         "network, it has a rank for each host, and a port for each interface. Otherwise it says\n"
         "how to make one with the fewest changes. Ranks follow the names of the hosts.\n"
         "\n"
-        "Switches are no cables: an interface that hears more than two others is left out. Name\n"
-        "other interfaces that are not of the torus with --exclude.\n"
+        "Switches are no cables: an interface that hears more than one other host is left out. If\n"
+        "two hosts hear each other over several interfaces of one port, one of them is taken.\n"
+        "Name other interfaces that are not of the torus with --exclude.\n"
         "\n"
         "The key of a host is open (it has no cluster key), proved (it has the one of the asked\n"
         "host) or other key. Without a cluster key, a host can claim anything.\n"

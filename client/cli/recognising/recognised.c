@@ -251,6 +251,35 @@ static json_t *moves_json(const struct recognised *r)
     return list;
 }
 
+const char *recognised_left_out(const struct recognised *r, uint32_t host, uint32_t interface)
+{
+    const struct cabling_result *c = &r->result;
+    const uint32_t input = input_of(r, host);
+
+    for (uint32_t i = 0; i < c->shared_count; i++)
+        if (c->shared[i].host == input && c->shared[i].interface == interface)
+            return "is no cable: several hosts are heard here, as at a switch";
+    for (uint32_t i = 0; i < c->twins; i++)
+        if (c->twin[i].left_out.host == input && c->twin[i].left_out.interface == interface)
+            return "is another function of a port whose cable is listed";
+    return "";
+}
+
+static json_t *twins_json(const struct recognised *r)
+{
+    json_t *list = json_array();
+
+    for (uint32_t i = 0; i < r->result.twins; i++) {
+        const struct cabling_twin *twin = &r->result.twin[i];
+        const struct cabling_host *host = &r->input.host[twin->left_out.host];
+        (void)json_array_append_new(list,
+                                    json_pack("{s:s, s:s, s:s}", "host", host->name, "interface",
+                                              host->interface[twin->left_out.interface].name,
+                                              "taken", host->interface[twin->taken].name));
+    }
+    return list;
+}
+
 static json_t *shared_json(const struct recognised *r)
 {
     json_t *list = json_array();
@@ -322,5 +351,6 @@ int recognised_to_json(const struct recognised *r, json_t *object)
     }
     result |= json_object_set_new(object, "moves", moves_json(r));
     result |= json_object_set_new(object, "shared", shared_json(r));
+    result |= json_object_set_new(object, "twins", twins_json(r));
     return result;
 }

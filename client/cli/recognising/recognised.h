@@ -35,10 +35,13 @@ void recognised_free(struct recognised *r);
  * its name; -1: none. */
 int64_t recognised_section(const struct discovered *d, const struct cluster *c, uint32_t host);
 
+/* Why an interface of a discovered host has no cable of the network, although it hears others: "" if it may have one. */
+const char *recognised_left_out(const struct recognised *r, uint32_t host, uint32_t interface);
+
 /* "fits", "near", "graph" or "unclear". */
 const char *recognised_finding(const struct recognised *r);
 
-/* Adds "finding", "network", "dims", "nodes" ([{"rank", "host", "ports"}]), "moves" and "shared" to a JSON
+/* Adds "finding", "network", "dims", "nodes" ([{"rank", "host", "ports"}]), "moves", "shared" and "twins" to a JSON
  * object. Returns 0, or another value if there is no memory. */
 int recognised_to_json(const struct recognised *r, json_t *object);
 
