@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from support.users import as_user, copy_programs, open_folder
 from torus_net.patience import run
 from torus_net.process import find_program
 
@@ -173,7 +174,10 @@ def test_a_torus_that_grows(room):
     room.rename('gamma', 'left', 'old0')
     changes, kept = room.merge(trust='open')
     assert room.status == 1 and changes == [] and room.file.read_text() == FILE
-    assert len(kept) == 1 and 'the cables make 5 with 5 hosts, and the file has 4' in kept[0] and '--dims 5' in kept[0]
+    assert len(kept) == 1 and 'the cables make 5 with 5 hosts, and the file has 4 with 4' in kept[0] and '--dims 5' in kept[0]
+    differs = room.discover('--cluster', room.file, trust='open')
+    assert differs.returncode == 1
+    assert json.loads(differs.stdout)['differences'] == ['the cables make 5 with 5 hosts, and the file has 4 with 4']
     changes, kept = room.merge('--dims', '5', trust='open')
     assert room.status == 0 and kept == [], kept
     assert changes == ['the dimensions are 5 now, and were 4', 'epsilon is new, and has rank 4']
@@ -258,11 +262,22 @@ def test_a_file_that_cannot_be_read_is_refused(room, before, after, says):
     assert room.status == 2 and says in error['text'] and room.file.read_text() == text, error
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason='root may write to every file')
-def test_a_file_that_cannot_be_written(room):
-    room.file.chmod(0o400)
-    error, _ = room.merge()
-    assert room.status == 1 and str(room.file) in error['text'] and room.file.read_text() == FILE
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can run commands as other users')
+def test_a_file_keeps_its_owner_or_is_left_as_it_is(room):
+    """Another user may write to it, but could not give the new file to its owner."""
+    room.merge(trust='open')
+    with open_folder() as folder:
+        torusctl, = copy_programs(folder, 'torusctl')
+        folder.chmod(0o777)
+        file, found = folder / 'cluster.ini', folder / 'found.json'
+        file.write_text(FILE)
+        file.chmod(0o666)
+        found.write_text(room.found.read_text().replace('"open"', '"proved"'))
+        found.chmod(0o644)
+        done = run([*as_user(65534), *torusctl, 'discover', '--from', found, '--output', file], 30)
+        assert done.returncode == 1 and f'cannot write {file}' in done.stderr, done.stdout + done.stderr
+        assert file.read_text() == FILE and file.stat().st_uid == 0
+        assert {path.name for path in folder.iterdir() if 'cluster' in path.name} == {'cluster.ini'}
 
 
 def test_comparing_and_changing_exclude_each_other(room):

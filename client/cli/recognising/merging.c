@@ -160,35 +160,42 @@ static int with_ranks(const struct merging *m, struct recognised *r, const struc
     return 0;
 }
 
-/* The cables do not make the network of the file: do they make another one? */
-static int with_other_dims(struct merging *m, struct recognised *r, const struct discovered *d,
-                           const struct recognise_options *o, struct error *e)
+/* The cables do not make the network of the file: do they make another one? Then *r becomes that one. */
+static int with_other_dims(struct merging *m, struct recognised *r, struct error *e)
 {
-    const struct recognise_options free_choice = {.exclude = o->exclude};
+    char text[3 * TORUS_TEXT_SIZE], dims[DIMS_SIZE];
     struct recognised other;
-    char found[DIMS_SIZE], has[TORUS_TEXT_SIZE];
+    const int found =
+        recognised_other_dims(r, &m->cluster.routes.torus, text, sizeof text, &other, e);
 
-    if (recognise(&other, d, &free_choice, e) != 0)
-        return -1;
-    const bool fits = other.result.finding == CABLING_FITS;
-    if (!fits || torus_equal(&other.result.torus, &m->cluster.routes.torus)) {
-        (void)json_array_append_new(
-            m->kept, fits ? json_string("the cables make this network with other ranks only: "
-                                        "change the ranks in the file, or the cables")
-                          : json_string("the cables do not make its network"));
-        recognised_free(&other);
-        return 0;
-    }
-    (void)cabling_dims(&other.result.torus, NULL, found, sizeof found);
+    if (found <= 0)
+        return found;
+    (void)cabling_dims(&other.result.torus, NULL, dims, sizeof dims);
     (void)json_array_append_new(
         m->kept,
-        json_sprintf("the cables make %s with %u hosts, and the file has %s: if the cluster has "
-                     "changed, run the same command with --dims %s; ranks, and with them "
-                     "addresses, may change then",
-                     found, other.result.torus.nodes, torus_format(&m->cluster.routes.torus, has),
-                     found));
+        json_sprintf("%s: if the cluster has changed, run the same command with --dims %s; "
+                     "ranks, and with them addresses, may change then",
+                     text, dims));
     recognised_free(r);
     *r = other;
+    return 0;
+}
+
+/* The cables make the network, but with other ranks than the file has. */
+static int with_other_ranks(struct merging *m, const struct discovered *d,
+                            const struct recognise_options *o, struct error *e)
+{
+    const struct recognise_options any_rank = {.wanted = &m->cluster.routes.torus,
+                                               .exclude = o->exclude};
+    struct recognised other;
+
+    if (recognise(&other, d, &any_rank, e) != 0)
+        return -1;
+    if (other.result.finding == CABLING_FITS)
+        (void)json_array_append_new(
+            m->kept, json_string("the cables make this network with other ranks "
+                                 "only: change the ranks in the file, or the cables"));
+    recognised_free(&other);
     return 0;
 }
 
@@ -217,7 +224,7 @@ int merging_recognise(struct merging *m, struct recognised *r, const struct disc
     if (is_right(r))
         return 0;
     if (!m->has_new_dims)
-        return with_other_dims(m, r, d, o, e);
+        return with_other_ranks(m, d, o, e) != 0 ? -1 : with_other_dims(m, r, e);
     recognised_free(r);
     return recognise(
         r, d,

@@ -161,7 +161,7 @@ int recognise(struct recognised *r, const struct discovered *d, const struct rec
 {
     int result;
 
-    *r = (struct recognised){.discovered = d};
+    *r = (struct recognised){.discovered = d, .exclude = o->exclude};
     result = make_input(r, o) == 0
                  ? cabling_find(&r->result, &r->input, e)
                  : error_set(e, ERROR_MEMORY, "out of memory for the cables of %u hosts", d->hosts);
@@ -327,10 +327,37 @@ static void add_differences(const struct recognised *r, const struct host *h, ui
     }
 }
 
+int recognised_other_dims(const struct recognised *r, const struct torus *t, char *text,
+                          size_t size, struct recognised *other, struct error *e)
+{
+    const struct recognise_options any = {.exclude = r->exclude};
+    char found[TORUS_TEXT_SIZE], wanted[TORUS_TEXT_SIZE];
+
+    text[0] = '\0';
+    if (recognise(other, r->discovered, &any, e) != 0)
+        return -1;
+    if (other->result.finding != CABLING_FITS || torus_equal(&other->result.torus, t)) {
+        recognised_free(other);
+        return 0;
+    }
+    (void)snprintf(text, size, "the cables make %s with %u hosts, and the file has %s with %u",
+                   torus_format(&other->result.torus, found), other->result.torus.nodes,
+                   torus_format(t, wanted), t->nodes);
+    return 1;
+}
+
 json_t *recognised_differences(const struct recognised *r, const struct cluster *c)
 {
+    char dims[3 * TORUS_TEXT_SIZE];
+    struct recognised other;
+    struct error e;
     json_t *list = json_array();
 
+    if (r->result.finding != CABLING_FITS && c->has_dims &&
+        recognised_other_dims(r, &c->routes.torus, dims, sizeof dims, &other, &e) == 1) {
+        (void)json_array_append_new(list, json_string(dims));
+        recognised_free(&other);
+    }
     if (r->result.finding != CABLING_FITS || !c->has_dims || !c->has_ports ||
         !torus_equal(&r->result.torus, &c->routes.torus))
         return list;

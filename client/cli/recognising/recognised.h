@@ -14,7 +14,8 @@ struct recognised {
     struct cabling_input input;
     struct cabling_result result;
     const char **expected; /* names of the hosts by rank, of the cluster file; NULL: not known */
-    uint32_t *host_of;     /* index in discovered->host[] of each host of the input */
+    const char *exclude;
+    uint32_t *host_of; /* index in discovered->host[] of each host of the input */
 };
 
 struct recognise_options {
@@ -45,9 +46,15 @@ const char *recognised_finding(const struct recognised *r);
  * object. Returns 0, or another value if there is no memory. */
 int recognised_to_json(const struct recognised *r, json_t *object);
 
+/* If the cables make a network of other dimensions than `t`, writes a sentence with both, and recognises this network
+ * (`other`, which the caller gives to recognised_free()). Returns 1; 0 if they do not, with the text "" and nothing to
+ * free; or -1 with *e. */
+int recognised_other_dims(const struct recognised *r, const struct torus *t, char *text,
+                          size_t size, struct recognised *other, struct error *e);
+
 /* Compares a cluster file with the recognised network. Returns a JSON array with a sentence for each host, interface or
- * id that differs, which names both values; NULL if memory is short. The array is empty if the cables do not make the
- * network, because the moves then say why. */
+ * id that differs, or for the dimensions, which names both values; NULL if memory is short. The array is empty if the
+ * cables make no network, because the moves then say why. */
 json_t *recognised_differences(const struct recognised *r, const struct cluster *c);
 
 /* Writes a new cluster file of the network. Returns 0, or -1 with *e: it has no ranks, or the file cannot be
