@@ -12,6 +12,8 @@ pytest_plugins = ['support.builds', 'support.spread', 'support.parts', 'support.
 
 def pytest_addoption(parser):
     parser.addoption('--no-mininet', action='store_true', help='skip what needs Mininet and root')
+    parser.addoption('--kill-seeds', metavar='FIRST:COUNT', default='0:3',
+                     help='the steps at which test_init_killed.py kills, for each change (default: 0:3)')
     parser.addoption('--mpi-collectives', type=int, metavar='N',
                      help='so many random operations in each test of the MPI preloads, and more '
                      'tests, instead of what takes seconds')

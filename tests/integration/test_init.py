@@ -1,99 +1,17 @@
 """torusctl init: the files of each host, the two-step way to all hosts, and the change of the key."""
 
-import fcntl
 import itertools
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from support.waiting import wait_for
+
+from support.setups import SSH, Bench, torusctl, with_torusd
 from torus_net import find_program, patience
-
-CLUSTER = '''[cluster]
-dims = 3
-link_mbit = 1000
-data_roots = {data}
-
-[*]
-+0 = eth1
--0 = eth2
-
-[alpha]
-[beta]
-ssh = admin@10.0.0.3
-[gamma]
--0 = eth3
-'''
-
-# Runs the command for the host that ssh names, below the folder of that host.
-SSH = '''#!/bin/sh
-set -u
-while [ "$1" != -- ]; do shift; done
-shift
-echo "$*" >>{folder}/calls
-target=$1
-shift
-case $target in alpha) host=alpha ;; admin@10.0.0.3) host=beta; [ "$1 $2" = "sudo -n" ] && shift 2 ;; *) host=$target ;; esac
-[ ! -e {folder}/fail-$host ] || {{ echo "no route to $host" >&2; exit 255; }}
-shift
-{torusctl} "$@" --root {folder}/$host
-status=$?
-for each in alpha beta gamma; do
-    cat {folder}/$each/etc/torusd/*.key 2>/dev/null | tr '\\n' ' '
-    echo "|"
-done | tr -d '\\n' >>{folder}/keys
-echo >>{folder}/keys
-exit $status
-'''
-
-
-def torusctl(*arguments, **options):
-    return subprocess.run([find_program('torusctl'), *map(str, arguments)], capture_output=True, text=True,
-                          stdin=options.pop('stdin', subprocess.DEVNULL) if 'input' not in options else None,
-                          **options)
-
-
-def with_torusd():
-    """An environment in which torusctl finds torusd, as where both are installed."""
-    return {**os.environ, 'PATH': f'{Path(find_program("torusd")).parent}:{os.environ["PATH"]}'}
-
-
-class Bench:
-    """A cluster file, and a folder with the files of each host."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.file = folder / 'cluster.ini'
-        self.file.write_text(CLUSTER.format(data=folder))
-        for host in ('alpha', 'beta', 'gamma'):
-            (folder / host / 'etc').mkdir(parents=True)
-            (folder / host / 'etc/hosts').write_text('127.0.0.1 localhost\n')
-        self.ssh = folder / 'ssh'
-        self.ssh.write_text(SSH.format(folder=folder, torusctl=find_program('torusctl')))
-        self.ssh.chmod(0o755)
-
-    def here(self, host, *options):
-        return torusctl('init', self.file, '--here', '--host', host, '--root', self.folder / host, '--key',
-                        self.folder / 'key', *options)
-
-    def all(self, *options):
-        return torusctl('init', self.file, '--ssh', '--ssh-program', self.ssh, '--key', self.folder / 'key',
-                        '--no-wait', *options)
-
-    def read(self, host, name):
-        return (self.folder / host / 'etc' / name).read_text()
-
-    def files(self):
-        return {path: path.read_bytes() for host in ('alpha', 'beta', 'gamma')
-                for path in (self.folder / host).rglob('*') if path.is_file()}
-
-    def key(self, name='key'):
-        return (self.folder / name).read_text()
 
 
 @pytest.fixture
@@ -346,57 +264,21 @@ def test_an_interrupted_change_of_the_key_goes_on(bench):
     assert bench.key() == following
 
 
-def common_keys(bench, hosts):
-    """Asserts that any two hosts have a key in common."""
-    keys = {host: {key for path in (bench.folder / host / 'etc/torusd').glob('*.key')
-                   for key in re.findall('[0-9a-f]{64}', path.read_text())} for host in hosts}
-    assert all(a & b for a, b in itertools.combinations(keys.values(), 2)), keys
-    return keys
-
-
-def kill_and_go_on(bench, kind, number, seconds):
-    """Changes the key, with a kill at a call; then again, to the end."""
-    hosts = 'alpha', 'beta', 'gamma'
-    (bench.folder / 'count').write_text('0\n')
-    whole = SSH.format(folder=bench.folder, torusctl=find_program('torusctl'))
-    call = f'{find_program("torusctl")} "$@" --root {bench.folder}/$host'
-    killer = (f'until mkdir {bench.folder}/lock 2>/dev/null; do :; done\n'
-              f'number=$(($(cat {bench.folder}/count) + 1))\necho $number >{bench.folder}/count\nrmdir {bench.folder}/lock\n'
-              f'if [ $number -eq {number} ]; then\n')
-    if kind == 'receiver':
-        killer += f'timeout --signal KILL {seconds} {call}\nexit\nfi\n{call}\n'
-    elif kind == 'before':
-        killer += f'kill -KILL $PPID\nexit 1\nfi\n{call}\n'
-    else:
-        killer += f'{call}\nkill -KILL $PPID\nexit 1\nfi\n{call}\n'
-    bench.ssh.write_text(whole.replace(f'{call}\n', killer))
-    first = bench.all('--yes', '--new-key')
-    common_keys(bench, hosts)
-    bench.ssh.write_text(whole)
-    done = bench.all('--yes', '--new-key')
-    assert done.returncode == 0, (first.stdout + first.stderr, done.stdout + done.stderr)
-    assert len(set.union(*common_keys(bench, hosts).values())) == 1
-    assert {bench.read(host, 'torusd/cluster.key') for host in hosts} == {bench.key()}
-    return first.returncode
-
-
-@pytest.mark.parametrize('seeds', [range(4), pytest.param(range(4, 104), marks=pytest.mark.full)], ids=['few', 'many'])
-@pytest.mark.parametrize('member', [False, True], ids=['owner', 'member'])
-def test_a_killed_change_of_the_key_is_finished_by_the_same_command(bench, seeds, member):
-    """Killed anywhere, on the side that asks and on a host that is asked. `member`: the key file is that of a host."""
+def test_a_change_of_the_key_goes_on_from_a_host_that_has_both(bench):
+    """Its key file is used through a link. beta was interrupted between its two files, and has the former key only."""
     assert bench.all('--yes').returncode == 0
-    if member:
-        (bench.folder / 'key').unlink()
-        (bench.folder / 'key').symlink_to(bench.folder / 'alpha/etc/torusd/cluster.key')
-    interrupted = 0
-    for seed in seeds:
-        draw = random.Random(seed)
-        interrupted += kill_and_go_on(bench, draw.choice(['before', 'after', 'receiver']), draw.randrange(1, 13),
-                                      draw.choice([0.005, 0.02, 0.05, 0.1])) != 0
-        if member and not (bench.folder / 'key').is_symlink():
-            (bench.folder / 'key').unlink()
-            (bench.folder / 'key').symlink_to(bench.folder / 'alpha/etc/torusd/cluster.key')
-    assert interrupted > len(seeds) // 2
+    former, following = bench.key(), 'torusd-key-1 ' + '5' * 64 + '\n'
+    (bench.folder / 'key').unlink()
+    (bench.folder / 'key').symlink_to(bench.folder / 'alpha/etc/torusd/cluster.key')
+    for name, text in (('alpha/etc/torusd/cluster.key', following), ('alpha/etc/torusd/second.key', former),
+                       ('beta/etc/torusd/second.key', former), ('gamma/etc/torusd/cluster.key', following),
+                       ('gamma/etc/torusd/second.key', former), ('key.next', following)):
+        (bench.folder / name).write_text(text)
+        (bench.folder / name).chmod(0o600)
+    done = bench.all('--yes', '--new-key')
+    assert done.returncode == 0, done.stderr
+    assert {bench.read(host, 'torusd/cluster.key') for host in ALL_OF_THEM} == {following}
+    assert not list(bench.folder.glob('*/etc/torusd/second.key'))
 
 
 def test_a_change_of_the_key_is_finished_before_anything_else(bench):
@@ -500,32 +382,12 @@ def receive(bench, setup):
                     input=setup if isinstance(setup, str) else json.dumps(setup))
 
 
-def test_one_setup_is_applied_at_a_time(bench):
-    """Whatever way they come: by ssh, over the links, here."""
-    setup = {'version': 1, 'host': 'alpha', 'cluster': bench.file.read_text(), 'key': 'ab' * 32, 'second_key': ''}
-    root = bench.folder / 'alpha'
-    root.mkdir(exist_ok=True)
-    other = os.open(root, os.O_RDONLY)
-    fcntl.flock(other, fcntl.LOCK_EX)
-    with subprocess.Popen([find_program('torusctl'), '--json', 'init', '--receive', 'apply', '--root', root], text=True,
-                          stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdin.write(json.dumps(setup))
-        process.stdin.close()
-        process.stdin = None
-        fds = Path(f'/proc/{process.pid}/fd')
-        wait_for(lambda: any(os.path.realpath(fd) == os.path.realpath(root) for fd in fds.iterdir()))
-        assert not (root / 'etc' / 'torusd').exists()
-        os.close(other)
-        assert json.loads(process.communicate(timeout=60)[0])['applied']
-    assert (root / 'etc' / 'torusd' / 'cluster.key').exists()
-
-
 def test_what_is_not_a_setup_changes_nothing(bench):
     good = {'version': 1, 'host': 'alpha', 'cluster': bench.file.read_text(), 'key': 'ab' * 32, 'second_key': ''}
     before = bench.files()
     bad = ['', 'x', '[]', '{"version": 1}', 'a' * 300000, {**good, 'version': 2}, {**good, 'host': 'delta'},
            {**good, 'key': ''}, {**good, 'key': 'ab' * 31}, {**good, 'key': 'ab' * 33}, {**good, 'key': 'x' * 64},
-           {**good, 'second_key': 7}, {**good, 'second_key': 'ab' * 31}, {**good, 'cluster': '[alpha]\n'}, {**good, 'cluster': '[alpha\n'},
+           {**good, 'second_key': 7}, {**good, 'cluster': '[alpha]\n'}, {**good, 'cluster': '[alpha\n'},
            {**good, 'cluster': good['cluster'] + '\0'}, {**good, 'cluster': good['cluster'] + '[delta]\n'},
            {**good, 'cluster': good['cluster'].replace('eth1', '../../etc')}]
     for setup in bad:
@@ -534,6 +396,27 @@ def test_what_is_not_a_setup_changes_nothing(bench):
         assert bench.files() == before
     assert receive(bench, good).returncode == 0
     assert bench.read('alpha', 'torusd/cluster.key') == f'torusd-key-1 {"ab" * 32}\n'
+
+
+def test_setups_that_arrive_at_the_same_time_are_applied_one_by_one(bench):
+    """Someone who was interrupted runs the command again, and the hosts still apply the first one."""
+    assert bench.here('alpha', '--yes').returncode == 0
+    files = {path for path in bench.files() if '/alpha/' in str(path)}
+    setups = [{'version': 1, 'host': 'alpha', 'cluster': bench.file.read_text().replace('1000', f'{speed}'), 'key': key * 64,
+               'second_key': ''} for speed, key in ((1000, 'a'), (2500, 'b'))]
+    for _ in range(5):
+        receivers = []
+        for number in range(6):
+            with open(bench.folder / f'setup{number}', 'w') as out:
+                json.dump(setups[number % 2], out)
+            with open(bench.folder / f'setup{number}') as setup:
+                receivers.append(subprocess.Popen([find_program('torusctl'), '--json', 'init', '--receive', 'apply', '--root',
+                                                   bench.folder / 'alpha'], stdin=setup, stdout=subprocess.PIPE, text=True))
+        said = [receiver.communicate()[0] for receiver in receivers]
+        assert [receiver.returncode for receiver in receivers] == [0] * 6, said
+        speed = settings(bench.read('alpha', 'torusd/torusd.ini'))['link_mbit']
+        assert bench.read('alpha', 'torusd/cluster.key') == f'torusd-key-1 {("a" if speed == "1000" else "b") * 64}\n'
+        assert {path for path in bench.files() if '/alpha/' in str(path)} == files
 
 
 @pytest.mark.parametrize('change, line, text', [
@@ -585,6 +468,13 @@ await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 ip link add eth2 type veth peer name peer2
 await 'ip -6 -o addr show dev eth2 2>/dev/null | grep -q " fe80::b/64"'
 ip link set eth1 down
+ip link set eth1 up
+await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
+ip link set eth1 down # its operator wants that
+ip link del eth2
+ip link add eth2 type veth peer name peer2
+await 'ip -6 -o addr show dev eth2 2>/dev/null | grep -q " fe80::b/64"'
+! ip link show dev eth1 | grep -q '[<,]UP[,>]'
 ip link set eth1 up
 await 'ip -6 -o addr show dev eth1 | grep -q " fe80::a/64"'
 ip link set eth2 down

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -52,19 +53,38 @@ int init_keys_store(struct init_keys *k, struct error *e)
     return 0;
 }
 
+/* Reads the second key of the host whose key file the key is read from, perhaps by a link. Returns 1, 0 if there is none,
+ * or -1 with *e. */
+static int read_second(const struct init_keys *k, struct key *second, struct error *e)
+{
+    const char *name = strrchr(host_file_kinds[HOST_FILE_SECOND_KEY].path, '/');
+    char *real = realpath(k->path, NULL), *path = NULL;
+    const int folder = real != NULL ? (int)(strrchr(real, '/') - real) : 0;
+    int rc;
+
+    if (real == NULL || asprintf(&path, "%.*s%s", folder, real, name) < 0) {
+        free(real);
+        return error_set(e, ERROR_IO, "cannot find the folder of %.200s: %s", k->path,
+                         strerror(errno));
+    }
+    rc = key_read_as_root(path, second, e) == 0 ? 1 : errno == ENOENT ? 0 : -1;
+    free(path);
+    free(real);
+    return rc;
+}
+
 /* A change that was interrupted may have reached this host, whose key file is then that of the next key. */
 static int find_former(struct init_keys *k, struct error *e)
 {
-    const char *second = host_file_kinds[HOST_FILE_SECOND_KEY].path;
     struct key former;
+    int found;
 
     if (memcmp(k->key.id, k->next.id, KEY_ID_SIZE) != 0)
         return 0;
     k->swapped = true;
-    if (strcmp(k->path, host_file_kinds[HOST_FILE_KEY].path) != 0)
-        return 0;
-    if (key_read_as_root(second, &former, e) != 0)
-        return errno == ENOENT ? 0 : -1;
+    found = read_second(k, &former, e);
+    if (found <= 0)
+        return found;
     k->swapped = memcmp(former.id, k->next.id, KEY_ID_SIZE) == 0;
     k->key = former;
     key_forget(&former);

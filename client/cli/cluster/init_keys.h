@@ -20,8 +20,8 @@ struct init_keys {
 
 /* Reads the key of the cluster from `path` (NULL: /etc/torusd/cluster.key if this user can read it, otherwise
  * cluster.key beside the cluster file), and makes it if there is no such file. `change`: also reads or makes the next
- * key, whose file has a name that ends in ".next". Keys that are made are not written yet. If this host has the next key
- * already, the former one comes from the file of its second key. Returns 0, or -1 with *e; the caller calls
+ * key, whose file has a name that ends in ".next". Keys that are made are not written yet. If the key file is that of a host,
+ * which has the next key already, the former one comes from the file of its second key. Returns 0, or -1 with *e; the caller calls
  * init_keys_forget() in both cases. */
 int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file, bool change,
                    struct error *e);

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +17,9 @@
 #define DAEMON_USER "torusd"
 #define CHECK_MS 30000
 #define UNIT_MS 120000
+#define LOCK_FILE CLUSTER_FOLDER "/.lock"
+#define LOCK_MS 150000
+#define LOCK_STEP_MS 50
 
 #define SETUP_UNIT "torusd-setup.service" /* is told of new keys, if it runs */
 
@@ -331,6 +336,41 @@ static int check_folder(const char *file, struct error *e)
     return rc;
 }
 
+/* Other users must not be able to hold the lock. */
+static int open_lock(const char *root, struct error *e)
+{
+    char *path;
+    int fd = -1;
+
+    if (asprintf(&path, "%s" LOCK_FILE, root) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the lock");
+    if (make_folders(path, e) == 0) {
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0)
+            (void)error_set(e, ERROR_IO, "cannot open %.200s: %s", path, strerror(errno));
+    }
+    free(path);
+    return fd;
+}
+
+int setup_lock(const char *root, struct error *e)
+{
+    int fd;
+
+    (void)umask(S_IWGRP |
+                S_IWOTH); /* everybody may read the folders; the files have modes of their own */
+    fd = open_lock(root, e);
+    if (fd < 0)
+        return -1;
+    for (int waited = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; waited += LOCK_STEP_MS) {
+        if (errno == EWOULDBLOCK && waited < LOCK_MS && poll(NULL, 0, LOCK_STEP_MS) == 0)
+            continue;
+        (void)close(fd);
+        return error_set(e, ERROR_BUSY, "another setup is applied here");
+    }
+    return 0; /* the descriptor stays open until the process ends */
+}
+
 int setup_check(const struct setup_plan *p, struct error *e)
 {
     for (unsigned i = 0; i < HOST_FILES; i++)
@@ -345,8 +385,6 @@ int setup_apply(const struct setup_plan *p, struct error *e)
     struct error ignored;
 
     hold_signals();
-    (void)umask(S_IWGRP |
-                S_IWOTH); /* everybody may read the folders; the files have modes of their own */
     if (setup_check(p, e) != 0 || make_all_folders(p, e) != 0)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
