@@ -117,7 +117,9 @@ def test_every_change_of_the_page():
         c.change(INIT, 'y', 'y')
         assert c.key(0) == c.key(1) and c.names(0) == ['alpha', 'beta'] and c.key(2) is None
         # Add a machine.
-        c.write({'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'})
+        said = c.page('torusctl discover --output cluster.ini')
+        assert c.status == 1 and '--dims 3m' in said
+        c.change('torusctl discover --dims 3m --output cluster.ini')
         said = c.change(INIT, 'y', 'y')
         assert c.found()['gamma'] in said and c.key(2) == c.key(0) and c.names(2) == ['alpha', 'beta', 'gamma']
         assert len(c.ids()) == 3
@@ -160,7 +162,17 @@ def test_every_change_of_the_page():
         c.edit(r'^\+0 = eb', '+0 = lan0')
         said = c.page('torusctl discover --cluster cluster.ini')
         assert c.status == 1 and 'beta has port +0 at lan0 in the file, and at eb here' in said
-        c.edit(r'^\+0 = lan0', '+0 = eb')
+        said = c.change('torusctl discover --output cluster.ini')
+        assert 'beta has port +0 at eb now, not at lan0' in said
+        c.change(INIT, 'y')
+        # Make it less safe.
+        c.edit('^dims = .*', r'\g<0>\nencrypt = yes')
+        c.change(INIT, 'y')
+        c.edit('^encrypt = yes\n', '')
+        refused = c.page(INIT, 'y')
+        assert c.status == 1 and '3 hosts would become less safe: alpha, beta, delta' in refused
+        c.change(INIT + ' --allow-less-safe', 'y')
+        assert all('encrypt' not in (c.root(number) / 'etc/torusd/torusd.ini').read_text() for number in range(3))
         # Change the key; then again, without a machine that is dead.
         first = c.key(0)
         c.change(INIT + ' --new-key', 'y')
