@@ -4,6 +4,7 @@ import contextlib
 import json
 import random
 import re
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -80,35 +81,88 @@ class Cluster:
 INIT = 'torusctl init cluster.ini --links'
 
 
-@pytest.mark.parametrize('seeds', [range(3), pytest.param(range(3, 40), marks=pytest.mark.full)], ids=['few', 'many'])
+THREE = {'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'}
+
+
+def interrupted(hosts, c, draw, *options):
+    """Runs init over the cables, and kills it at any moment, or the process of a host that carries it out. Then runs the
+    same command to its end."""
+    command = [*hosts[0].enter(), find_program('torusctl'), 'init', c.file, '--links', '--discover-socket',
+               hosts.socket(0), '--no-wait', '--yes', *options]
+    victim = draw.randrange(4)
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(draw.uniform(0, 2))
+        if victim < 3:  # the processes of a host; what they run goes on
+            hosts.end(victim, signal.SIGKILL)
+            c.start(victim)
+        else:
+            process.kill()
+        process.communicate()
+    for number in range(3):
+        hosts.wait_reachable(0, NAMES[number])
+    ends = []
+
+    def finishes():
+        ends.append(run(command, 120))
+        return ends[-1].returncode == 0
+    wait_for(finishes, 60, lambda: ends[-1].stdout + ends[-1].stderr)
+
+
+FEW_AND_MANY = pytest.mark.parametrize('seeds', [range(3), pytest.param(range(3, 40), marks=pytest.mark.full)],
+                                       ids=['few', 'many'])
+
+
+@FEW_AND_MANY
 def test_a_killed_change_of_the_key_is_finished_over_the_cables(seeds):
-    """Killed at any moment on the asking side, or the process of a host is killed that carries it out."""
     with discoveries(3) as hosts:
         c = Cluster(hosts)
-        c.write({'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'})
+        c.write(THREE)
         c.change(INIT + ' --trust-cables --yes')
-        command = [*hosts[0].enter(), find_program('torusctl'), 'init', c.file, '--links', '--discover-socket',
-                   hosts.socket(0), '--no-wait', '--yes', '--new-key', '--key',
-                   c.root(0) / 'etc' / 'torusd' / 'cluster.key']
         for seed in seeds:
-            draw = random.Random(seed)
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
-            before, victim = c.key(0), draw.randrange(4)
-            with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(draw.uniform(0, 2))
-                if victim < 3:  # the processes of a host, and what they run
-                    hosts.end(victim, signal.SIGKILL)
-                    c.start(victim)
-                else:
-                    process.kill()
-                process.communicate()
-            for number in range(3):
-                hosts.wait_reachable(0, NAMES[number])
-            done = wait_for(lambda: next((one for one in [run(command, 120)] if one.returncode == 0), None), 60)
-            assert c.key(0) == c.key(1) == c.key(2) != before, done.stdout
+            before = c.key(0)
+            interrupted(hosts, c, random.Random(seed), '--new-key', '--key', c.root(0) / 'etc' / 'torusd' / 'cluster.key')
+            assert c.key(0) == c.key(1) == c.key(2) != before
             assert not any((c.root(number) / 'etc/torusd/second.key').exists() for number in range(3))
+
+
+@FEW_AND_MANY
+def test_a_killed_setup_is_finished_over_the_cables(seeds):
+    """The first setup of three hosts, then one of them is removed, and added again."""
+    def dims(number):
+        return re.search('^dims = (.*)', (c.root(number) / 'etc/torusd/torusd.ini').read_text(), re.M)[1]
+
+    with discoveries(3) as hosts:
+        c = Cluster(hosts)
+        for seed in seeds:
+            draw = random.Random(seed)
+            c.write(THREE)
+            for number in range(3):
+                hosts.wait_reachable(0, NAMES[number], accepts_setups=True)
+            interrupted(hosts, c, draw, '--trust-cables')
+            assert c.key(0) == c.key(1) == c.key(2) and len(c.ids()) == 3
+            assert [dims(number) for number in range(3)] == ['3m'] * 3
+            ids = c.ids()
+            for number in range(3):
+                hosts.wait_reachable(0, NAMES[number], trust='proved')
+            c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
+            interrupted(hosts, c, draw)
+            assert [dims(number) for number in range(3)] == ['2m', '2m', '3m'] and c.names(1) == ['alpha', 'beta']
+            for number in range(3):
+                hosts.wait_reachable(0, NAMES[number], trust='proved')
+            c.write(THREE)
+            interrupted(hosts, c, draw)
+            assert [dims(number) for number in range(3)] == ['3m'] * 3 and c.ids() == ids and c.key(2) == c.key(0)
+            # All hosts are new again.
+            for path in c.file, c.file.with_name('cluster.key'):
+                path.unlink()
+            for number in range(3):
+                hosts.end(number)
+                (hosts.state(number) / 'set-up').unlink()
+                shutil.rmtree(c.root(number))
+                c.start(number)
 
 
 def test_every_change_of_the_page():
