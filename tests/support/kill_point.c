@@ -2,7 +2,7 @@
  * file, waits for others, or starts another program; or in the middle of a write.
  *
  * $KILL_POINT_PROGRAM is the name of the program, others are not touched. $KILL_POINT is the number of the step, from 1.
- * $KILL_POINT_LOG is a file to which a program that ends appends a line with the number of its steps. */
+ * $KILL_POINT_LOG is a file to which a program that ends appends the names of its steps, a line each. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,10 @@
     if (real == NULL)                                                                              \
     *(void **)&real = dlsym(RTLD_NEXT, #function)
 
+#define STEPS_MOST 65536
+
 static atomic_long steps;
+static const char *kind[STEPS_MOST]; /* of each step */
 
 static bool is_meant(void)
 {
@@ -34,16 +37,22 @@ static bool is_meant(void)
 }
 
 /* Counts a step. Returns whether it is the last one. */
-static bool is_last(void)
+static bool is_last(const char *name)
 {
     const char *point = getenv("KILL_POINT");
+    long number;
 
-    return is_meant() && atomic_fetch_add(&steps, 1) + 1 == (point != NULL ? atol(point) : 0);
+    if (!is_meant())
+        return false;
+    number = atomic_fetch_add(&steps, 1);
+    if (number < STEPS_MOST)
+        kind[number] = name;
+    return number + 1 == (point != NULL ? atol(point) : 0);
 }
 
-static void step(void)
+static void step(const char *name)
 {
-    if (is_last())
+    if (is_last(name))
         (void)kill(getpid(), SIGKILL);
 }
 
@@ -56,17 +65,13 @@ __attribute__((constructor)) static void end_here(void)
 __attribute__((destructor)) static void log_steps(void)
 {
     const char *path = getenv("KILL_POINT_LOG");
-    char line[32];
-    int fd = path != NULL && is_meant()
-                 ? openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0600)
-                 : -1;
-    int length = snprintf(line, sizeof line, "%ld\n", atomic_load(&steps));
+    FILE *log = path != NULL && is_meant() ? fopen(path, "ae") : NULL;
+    const long count = atomic_load(&steps);
 
-    if (fd < 0)
-        return;
-    if (write(fd, line, (size_t)length) != length)
+    for (long i = 0; log != NULL && i < count && i < STEPS_MOST; i++)
+        (void)fprintf(log, "%s\n", kind[i]);
+    if (log != NULL && fflush(log) != 0)
         abort();
-    (void)close(fd);
 }
 
 int open(const char *file, int flags, ...)
@@ -77,70 +82,70 @@ int open(const char *file, int flags, ...)
     mode_t mode = (flags & O_CREAT) != 0 ? va_arg(ap, mode_t) : 0;
     va_end(ap);
     if ((flags & O_CREAT) != 0)
-        step();
+        step("make");
     return real(file, flags, mode);
 }
 
 int mkostemp(char *file, int flags)
 {
     REAL(mkostemp, int, char *, int);
-    step();
+    step("make");
     return real(file, flags);
 }
 
 int mkdir(const char *file, mode_t mode)
 {
     REAL(mkdir, int, const char *, mode_t);
-    step();
+    step("make");
     return real(file, mode);
 }
 
 int rename(const char *from, const char *to)
 {
     REAL(rename, int, const char *, const char *);
-    step();
+    step("name");
     return real(from, to);
 }
 
 int renameat2(int from, const char *old, int to, const char *new, unsigned flags)
 {
     REAL(renameat2, int, int, const char *, int, const char *, unsigned);
-    step();
+    step("name");
     return real(from, old, to, new, flags);
 }
 
 int unlink(const char *file)
 {
     REAL(unlink, int, const char *);
-    step();
+    step("remove");
     return real(file);
 }
 
 int fsync(int fd)
 {
     REAL(fsync, int, int);
-    step();
+    step("sync");
     return real(fd);
 }
 
 int fchmod(int fd, mode_t mode)
 {
     REAL(fchmod, int, int, mode_t);
-    step();
+    step("mode");
     return real(fd, mode);
 }
 
 int fclose(FILE *stream)
 {
     REAL(fclose, int, FILE *);
-    step();
+    step("close");
     return real(stream);
 }
 
 int poll(struct pollfd *fds, nfds_t count, int milliseconds)
 {
     REAL(poll, int, struct pollfd *, nfds_t, int);
-    step();
+    step("wait");
     return real(fds, count, milliseconds);
 }
 
@@ -150,7 +155,7 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 {
     REAL(posix_spawnp, int, pid_t *, const char *, const posix_spawn_file_actions_t *,
          const posix_spawnattr_t *, char *const[], char *const[]);
-    step();
+    step("start");
     return real(pid, file, actions, attributes, arguments, environment);
 }
 
@@ -158,7 +163,9 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 ssize_t write(int fd, const void *data, size_t length)
 {
     REAL(write, ssize_t, int, const void *, size_t);
-    if (is_last()) {
+    struct stat status;
+    const bool is_file = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (is_last(is_file ? "write" : "send")) {
         (void)real(fd, data, length / 2);
         (void)kill(getpid(), SIGKILL);
     }
