@@ -16,6 +16,8 @@ from torus_net.process import find_program
 
 HOSTS = 'alpha', 'beta', 'gamma'
 LIBRARY = Path(find_program('torusctl')).parent / 'tests' / 'support' / 'libkill_point.so'
+pytestmark = pytest.mark.plain  # thousands of short programs
+
 KEY = re.compile('[0-9a-f]{64}')
 
 # The receiving torusctl gets a number, and a step at which it is killed, if it is the one.
