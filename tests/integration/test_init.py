@@ -366,7 +366,7 @@ def test_a_configuration_that_cannot_be_read_may_have_been_safer(bench):
     assert bench.all('--yes').returncode == 0
     (bench.folder / 'beta/etc/torusd/torusd.ini').write_text('[node\n')
     done = bench.all('--yes')
-    assert done.returncode == 1 and '1 host would become less safe: beta;' in done.stderr
+    assert done.returncode == 1 and '1 host would become less safe: beta\n' in done.stderr
     assert 'whether it was safer is not known' in done.stdout
 
 

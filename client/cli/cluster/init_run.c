@@ -233,25 +233,28 @@ static void judge_safety(struct run *r)
     }
 }
 
-/* Returns whether a host would become less safe, which nobody has allowed, after saying which ones. */
+static bool is_less_safe(const struct delivery *d)
+{
+    return json_array_size(json_object_get(d->reply, "less_safe")) > 0;
+}
+
+/* Returns whether a host would become less safe, which nobody has allowed, after naming all such hosts. */
 static bool refuses_less_safe(const struct run *r)
 {
-    char text[400] = "", line[600];
     uint32_t count = 0;
 
-    for (uint32_t i = 0; i < r->count && !r->options->allow_less_safe; i++) {
-        if (json_array_size(json_object_get(r->list[i].reply, "less_safe")) == 0)
-            continue;
-        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.80s",
-                       count++ > 0 ? ", " : "", r->list[i].host->name);
-    }
-    if (count == 0)
+    for (uint32_t i = 0; i < r->count; i++)
+        count += is_less_safe(&r->list[i]);
+    if (count == 0 || r->options->allow_less_safe)
         return false;
-    (void)snprintf(line, sizeof line,
-                   "nothing was changed, because %u %s would become less safe: %s; "
-                   "--allow-less-safe makes these changes",
-                   count, text_plural(count, "host", "hosts"), text);
-    cli_warn(line);
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "torusctl: %u %s would become less safe:", count,
+                  text_plural(count, "host", "hosts"));
+    for (uint32_t i = 0, named = 0; i < r->count; i++)
+        if (is_less_safe(&r->list[i]))
+            (void)fprintf(stderr, "%s %s", named++ > 0 ? "," : "", r->list[i].host->name);
+    (void)fputs("\n", stderr);
+    cli_warn("nothing was changed; --allow-less-safe makes these changes");
     return true;
 }
 
