@@ -166,18 +166,18 @@ def test_an_interface_that_its_operator_set_down_stays_down(command):
             hosts.cable(0, interface, 1, interface)
             wait_for(lambda: any(at['name'] == interface for at in hosts.host(0, 'alpha')['interfaces']), 60)
         hosts.cable(0, 'a1', 1, 'b1', up=False)
-        hosts.start(0, 'a1,a2,a3,a4', '--accept-setups', command[0])
+        hosts.start(0, 'a1,a2,a3,a4', command=command[0])
         wait_for(is_up, 60)
         hosts[0].ip('link set a1 down')
         wait_for(lambda: 'is down' in state(), 60, state)
         looks_again('a2')
-        hosts.processes[0].send_signal(signal.SIGHUP)
+        hosts.reload(0)
         looks_again('a3')
         assert not is_up() and hosts.host(0, 'alpha')['accepts_setups'], 'the host is new'
         # A host that was set up sets nothing up when discovery starts again.
         (hosts.state(0) / 'set-up').touch()
         hosts.end(0)
-        hosts.start(0, 'a1,a2,a3,a4', '--accept-setups', command[0], '--set-up-links')
+        hosts.start(0, 'a1,a2,a3,a4', command=command[0])
         looks_again('a4')
         assert not is_up() and 'is down' in state()
 
