@@ -109,11 +109,36 @@ def test_addresses_that_a_network_has_already(bench, commands, says):
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root may write to /etc')
 def test_a_dry_run_refuses_what_the_host_would_refuse(bench):
     command = ('init', bench.file, '--here', '--host', 'beta', '--key', bench.folder / 'key', '--dry-run')
-    assert torusctl(*command, env=with_torusd()).returncode == 0
+    assert torusctl(*command).returncode == 0
     bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', f'= {bench.folder}:/not there\n'))
-    done = torusctl(*command, env=with_torusd())
+    done = torusctl(*command)
     assert done.returncode == 1 and 'data root /not there cannot be opened' in done.stderr, done.stderr
     assert not (bench.folder / 'key').exists()
+
+
+def test_an_image_is_checked_like_a_host(bench):
+    """Data roots and groups are those of the image, also where this host has others."""
+    def refuses(line, *words):
+        bench.file.write_text(CLUSTER.format(data=bench.folder).replace('link_mbit = 1000', line))
+        before = bench.files()
+        done = bench.here('beta', '--yes')
+        assert done.returncode == 1 and all(word in done.stderr for word in words), done
+        assert bench.files() == before
+    data = bench.data_root('beta')
+    refuses('heartbeat_ms = often', 'does not accept', 'often')
+    refuses('exchange_group = root', 'no group "root"', f'{bench.folder}/beta/etc/group')
+    (bench.folder / 'beta/etc/group').write_text('staff:x:50:\nimage-only:x:77:\n')
+    data.rmdir()
+    refuses('', f'data root {data}', 'No such file')
+    data.write_text('')
+    refuses('', 'not a folder')
+    data.unlink()
+    data.symlink_to(bench.folder)
+    refuses('', 'leads to')
+    data.unlink()
+    data.mkdir()
+    bench.file.write_text(CLUSTER.format(data=bench.folder).replace('link_mbit = 1000', 'exchange_group = image-only'))
+    assert bench.here('beta', '--yes').returncode == 0
 
 
 @pytest.mark.parametrize('value,third', [('no', '10.128.0.3 gamma'), ('fd00:1::ff', '10.128.0.3,fd00:1::101 gamma')])

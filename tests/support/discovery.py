@@ -33,6 +33,11 @@ def on_a_terminal(command, *answers):
     return process.returncode, said.decode()
 
 
+def with_torusd():
+    """An environment in which torusctl finds torusd, as where both are installed."""
+    return {**os.environ, 'PATH': f'{os.path.dirname(find_program("torusd"))}:{os.environ["PATH"]}'}
+
+
 class Discoveries(Hosts):
     """Hosts with torusd-discover and, where setups are applied, torusd-setup."""
 
@@ -80,7 +85,7 @@ class Discoveries(Hosts):
         with open(self.log_path(number), 'a') as log:
             self.processes.setdefault(number, {})[program] = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'KILL', *self[number].enter(), find_program(program), *map(str, options)],
-                stdout=log, stderr=log)
+                stdout=log, stderr=log, env=with_torusd())
 
     def lives(self, number):
         return all(process.poll() is None for process in self.processes[number].values())
@@ -96,6 +101,7 @@ class Discoveries(Hosts):
         """Starts discovery that applies setups below root(number)."""
         if not self.root(number).exists():
             (self.root(number) / 'etc').mkdir(parents=True)
+            (self.root(number) / 'srv' / 'torusd').mkdir(parents=True)
             (self.root(number) / 'etc' / 'hosts').write_text('127.0.0.1 localhost\n')
         torusd = self.root(number) / 'etc' / 'torusd'
         self.start(number, interfaces, key=torusd / 'cluster.key', second_key=torusd / 'second.key',

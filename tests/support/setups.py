@@ -47,7 +47,7 @@ exit $status
 def torusctl(*arguments, **options):
     return subprocess.run([find_program('torusctl'), *map(str, arguments)], capture_output=True, text=True,
                           stdin=options.pop('stdin', subprocess.DEVNULL) if 'input' not in options else None,
-                          **options)
+                          env=options.pop('env', None) or with_torusd(), **options)
 
 
 def with_torusd():
@@ -64,10 +64,15 @@ class Bench:
         self.file.write_text(CLUSTER.format(data=folder))
         for host in ('alpha', 'beta', 'gamma'):
             (folder / host / 'etc').mkdir(parents=True)
+            self.data_root(host).mkdir(parents=True)
             (folder / host / 'etc/hosts').write_text('127.0.0.1 localhost\n')
         self.ssh = folder / 'ssh'
         self.ssh.write_text(SSH.format(folder=folder, torusctl=find_program('torusctl')))
         self.ssh.chmod(0o755)
+
+    def data_root(self, host):
+        """In the image of the host."""
+        return Path(f'{self.folder / host}{self.folder}')
 
     def here(self, host, *options):
         return torusctl('init', self.file, '--here', '--host', host, '--root', self.folder / host, '--key',

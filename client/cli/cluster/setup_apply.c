@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -196,16 +197,117 @@ static int run(const char *const *arguments, const char *input, int milliseconds
     return rc;
 }
 
-/* Lets torusd check its configuration, before the file gets its name. */
-static int check_config(const struct setup_plan *p, struct error *e)
+static int run_check(const char *config, struct error *e)
 {
     const char *const arguments[] = {"torusd", "--check", "--config", "/dev/stdin", NULL};
 
-    if (p->root[0] != '\0' || !p->change[HOST_FILE_CONFIG].differs)
-        return 0;
-    return run(arguments, p->change[HOST_FILE_CONFIG].after, CHECK_MS, e) == 0
+    return run(arguments, config, CHECK_MS, e) == 0
                ? 0
                : error_wrap(e, "torusd does not accept its configuration");
+}
+
+/* --- images --- */
+
+/* Checks a data root, a path of `length` bytes, in the image below `root`. */
+static int check_image_folder(const char *root, const char *path, size_t length, struct error *e)
+{
+    char *name, *real = NULL;
+    struct stat status;
+    int rc = 0;
+
+    if (asprintf(&name, "%s%.*s", root, (int)length, path) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the data roots");
+    if (stat(name, &status) != 0 || (real = realpath(name, NULL)) == NULL)
+        rc = error_set(e, ERROR_USAGE, "data root %.200s cannot be opened: %s", name,
+                       strerror(errno));
+    else if (!S_ISDIR(status.st_mode))
+        rc = error_set(e, ERROR_USAGE, "data root %.200s is not a folder", name);
+    else if (!is_below(real, root))
+        rc = error_set(e, ERROR_REFUSED,
+                       "data root %.140s leads to %.140s, which is not below %.140s", name, real,
+                       root);
+    free(real);
+    free(name);
+    return rc;
+}
+
+static int check_image_folders(const char *root, const char *list, struct error *e)
+{
+    for (size_t length; *list != '\0'; list += length + (list[length] == ':')) {
+        length = strcspn(list, ":");
+        if (length > 0 && check_image_folder(root, list, length, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Checks that the image has a group, unless that is a number. */
+static int check_image_group(const char *root, const char *group, struct error *e)
+{
+    const struct group *found = NULL;
+    char *path;
+    FILE *in;
+
+    if (group[strspn(group, "0123456789")] == '\0')
+        return 0;
+    if (asprintf(&path, "%s/etc/group", root) < 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for the groups");
+    in = fopen(path, "re");
+    while (in != NULL && (found = fgetgrent(in)) != NULL && strcmp(found->gr_name, group) != 0)
+        ;
+    if (in != NULL)
+        (void)fclose(in);
+    free(path);
+    return found != NULL
+               ? 0
+               : error_set(e, ERROR_USAGE, "there is no group \"%.60s\" in %.140s/etc/group", group,
+                           root);
+}
+
+/* Checks a line of the configuration if it names what only the host has; writes all others to `rest`. */
+static int check_image_line(const char *root, const char *line, FILE *rest, struct error *e)
+{
+    const char *value = strstr(line, " = ");
+    const size_t length = value != NULL ? (size_t)(value - line) : 0;
+
+    if (length > 6 && strncmp(value - 6, "_group", 6) == 0)
+        return check_image_group(root, value + 3, e);
+    if (length == strlen("data_roots") && strncmp(line, "data_roots", length) == 0)
+        return check_image_folders(root, value + 3, e);
+    (void)fprintf(rest, "%s\n", line);
+    return 0;
+}
+
+/* Checks the configuration for the image of a host: folders and groups are those of the image. */
+static int check_image_config(const char *root, const char *config, struct error *e)
+{
+    char *lines = strdup(config), *rest = NULL, *next = lines;
+    size_t size;
+    FILE *out = open_memstream(&rest, &size);
+    int rc = 0;
+
+    if (lines == NULL || out == NULL)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
+    while (rc == 0 && next != NULL && *next != '\0')
+        rc = check_image_line(root, strsep(&next, "\n"), out, e);
+    if (out != NULL && fclose(out) != 0 && rc == 0)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
+    if (rc == 0)
+        rc = run_check(rest, e);
+    free(rest);
+    free(lines);
+    return rc;
+}
+
+/* Lets torusd check its configuration, before the file gets its name. */
+static int check_config(const struct setup_plan *p, struct error *e)
+{
+    const struct setup_change *config = &p->change[HOST_FILE_CONFIG];
+
+    if (!config->differs)
+        return 0;
+    return p->root[0] == '\0' ? run_check(config->after, e)
+                              : check_image_config(p->root, config->after, e);
 }
 
 /* `unit` NULL: the command is not about a unit. */

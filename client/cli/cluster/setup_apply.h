@@ -8,8 +8,9 @@
  * for it is gone. The lock ends with the process. Returns 0, or -1 with *e: another one runs for too long. */
 int setup_lock(const char *root, struct error *e);
 
-/* Checks on this host what a setup would do: whether torusd accepts its configuration here, with its data roots, and
- * whether the files can be written. Changes nothing. Returns 0, or -1 with *e. */
+/* Checks on this host what a setup would do: whether torusd accepts its configuration here, with its data roots and
+ * groups (with a root folder: those of the image), and whether the files can be written. Changes nothing. Returns 0, or
+ * -1 with *e. */
 int setup_check(const struct setup_plan *p, struct error *e);
 
 /* Writes the files that differ, then enables, starts, restarts or reloads the units that read them; if only keys differ,
