@@ -43,7 +43,7 @@ def obstacle():
         return 'the packages are tested in root file systems: run as root'
     for program in 'dpkg-buildpackage', 'dh', 'mmdebstrap', 'lintian', 'qemu-aarch64-static':
         if not shutil.which(program):
-            return f'{program} is not installed: the packages of the group package in scripts/packages.txt have it'
+            return f'{program} is not installed: the packages of the groups package and packages in scripts/packages.txt have it'
     return None
 
 
