@@ -7,6 +7,7 @@ build/packaging, made from the mirror that apt uses. Run with: /usr/bin/python3 
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
-from roots import FOLDER, OLD, Root, base_root, foreign_root, obstacle  # noqa: E402
+from roots import FOLDER, OLD, Root, bare_root, base_root, foreign_root, obstacle  # noqa: E402
 
 
 def pytest_configure(config):
@@ -46,9 +47,8 @@ def build(folder, *options):
     output, digest = FOLDER / folder, sources_digest()
     stamp = output / 'sources'
     if not stamp.exists() or stamp.read_text() != digest:
-        output.mkdir(parents=True, exist_ok=True)
-        for path in output.iterdir():
-            path.unlink()
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir(parents=True)
         done = subprocess.run([CHECKOUT / 'scripts' / 'package', '--no-install', '--output', output, *options],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
@@ -63,7 +63,14 @@ def debs(folder):
 
 @pytest.fixture(scope='session')
 def packages():
-    return debs(build('new'))
+    return debs(build('new', '--bundle'))
+
+
+@pytest.fixture(scope='session')
+def bundle(packages):
+    """The folder for machines that have only cables."""
+    found, = packages['torusd'].parent.glob('torusd-*/install')
+    return found.parent
 
 
 @pytest.fixture(scope='session')
@@ -82,6 +89,13 @@ def root(packages, tmp_path_factory):
     """A clean system, in which all that the packages depend on is installed, and nothing of them."""
     base = base_root(FOLDER / 'root-test', packages.values())
     with Root(base, FOLDER) as made:
+        yield made
+
+
+@pytest.fixture
+def bare():
+    """A system of Debian's minimal packages, with systemd, and ip to set its cable up."""
+    with Root(bare_root(FOLDER / 'root-bare', 'systemd', 'iproute2', 'ca-certificates'), FOLDER) as made:
         yield made
 
 

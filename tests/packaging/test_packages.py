@@ -1,16 +1,24 @@
 """The packages, installed in a clean system: what they contain works, and nothing remains of them after a purge."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from roots import CHECKOUT, OLD
 from test_sources import NEWEST
 
+sys.path.insert(0, str(CHECKOUT / 'scripts'))
+from linting.links import links  # noqa: E402
+
 pytestmark = pytest.mark.full  # no other test installs packages
 
-NAMES = {'torusd', 'torusd-discover', 'libtorus1', 'libtorus-dev', 'python3-libtorus', 'torus-mpi', 'torus-emulator'}
+FOR_ALL = {'python3-libtorus', 'torusd-discover', 'torusd-doc'}  # architectures
+NAMES = {'torusd', 'libtorus1', 'libtorus-dev', 'torus-mpi', 'torus-emulator'} | FOR_ALL
 ALGORITHM = 'torusctl plan --dims 4x4 --algorithm stream'
 # Starts the daemon with a configuration as its unit does, and runs a command when it answers.
 AT_DAEMON = '''
@@ -23,7 +31,7 @@ until torusctl status >/dev/null 2>&1; do kill -0 $! 2>/dev/null || { cat /tmp/l
 
 def test_all_are_built(packages, arm_packages):
     assert packages.keys() == NAMES
-    assert arm_packages.keys() == NAMES - {'python3-libtorus', 'torusd-discover'}, 'they are the same for all architectures'
+    assert arm_packages.keys() == NAMES - FOR_ALL
 
 
 @pytest.mark.parametrize('built', ['packages', 'arm_packages'])
@@ -44,7 +52,9 @@ def test_purge_leaves_nothing(packages, root):
         torusctl init /tmp/cluster.ini --here --host alpha --root / --yes
         grep -q beta /etc/hosts
         systemctl enable torus-links torusd@ring
-        touch /var/lib/torusd/state''')
+        touch /var/lib/torusd/state
+        torusd-discover --id  # makes the identity of the host
+        ls /var/lib/torusd-discover/*''')
     root.run('dpkg', '--remove', *NAMES)
     assert {'/etc/torusd/cluster.key', '/etc/torusd/torusd.ini', '/var/lib/torusd/state'} <= root.files().keys()
     root.run('dpkg', '--purge', *NAMES)
@@ -56,9 +66,30 @@ def test_purge_leaves_nothing(packages, root):
 
 def test_purge_leaves_data(packages, root):
     root.install(packages['libtorus1'], packages['torusd'])
-    root.shell('echo result >/srv/torusd/result')
+    root.shell('echo result >/srv/torusd/result; mkdir -p /data; chown torusd: /data')
+    root.shell('echo "data_roots = /srv/torusd:/data ; two" >/etc/torusd/torusd.ini')
     root.run('dpkg', '--purge', 'torusd', 'libtorus1')
     assert root.text('/srv/torusd/result') == 'result\n'
+    assert root.run('stat', '-c', '%U:%G', '/srv/torusd', '/data') == 'torusd:torusd\n' * 2
+
+
+def test_documents(packages, root):
+    """Their links lead to installed files, unless they are about the sources; torusd-doc has no other files."""
+    root.install(packages['torusd-doc'])
+    files = root.files()
+    top = Path('/usr/share/doc/torusd')
+    documents = [path for path in files if path.startswith(f'{top}/') and path.endswith('.md')]
+    assert {str(top / 'README.md'), str(top / 'client/doc/copying.md')} <= set(documents)
+    missing = set()
+    for path in documents:
+        for _, target in links(root.text(path)):
+            name = unquote(target).partition('#')[0]
+            if name and not re.match('[a-z]+:', name):
+                file = os.path.normpath(Path(path).parent / name)
+                if file not in files:
+                    missing.add(os.path.relpath(file, top))
+    assert not [name for name in missing if not (CHECKOUT / name).exists()], missing
+    assert not [name for name in missing if re.match(r'(client|daemon)/doc/|README|tests/bench/RES', name)], missing
 
 
 def test_folders(packages, root):
