@@ -59,7 +59,7 @@ const struct command command_copy = {
         "On a terminal, the command shows its progress.\n"
         "\n"
         "examples:\n"
-        "  torusctl copy /data/model --to /data/model\n"
+        "  torusctl copy /srv/torusd/model --to /srv/torusd/model\n"
         "  torusctl copy /data/model --to /data/model --delete --dry-run\n"
         "  torusctl copy /data/model --to /data/model --verify\n"
         "  torusctl copy src tests --to /data/project/ --exclude .git --exclude '*.o'\n"

@@ -5,7 +5,7 @@
 const char help_usage[] = "[--socket PATH] [--json] COMMAND [options]";
 const char help_purpose[] = "Complete exchange (MPI_Alltoall) on tori of directly cabled machines";
 const char help_examples[] = "  torusctl status\n"
-                             "  torusctl copy /data/model --to /data/model\n"
+                             "  torusctl copy /srv/torusd/model --to /srv/torusd/model\n"
                              "  torusctl exchange --block-size 64KiB\n"
                              "  torusctl exchange --from out/%r --to in/%r\n"
                              "  torusctl plan --dims 8x8 --algorithm at2\n";
