@@ -53,11 +53,11 @@ def test_purge_leaves_nothing(packages, root):
         grep -q beta /etc/hosts
         systemctl enable torus-links torusd@ring
         touch /var/lib/torusd/state
-        torusd-discover --id  # makes the identity of the host
-        ls /var/lib/torusd-discover/*''')
+        mkdir -p /var/lib/torusd-setup
+        touch /var/lib/torusd-setup/state''')
     root.run('dpkg', '--remove', *NAMES)
     assert {'/etc/torusd/cluster.key', '/etc/torusd/torusd.ini', '/var/lib/torusd/state'} <= root.files().keys()
-    root.run('dpkg', '--purge', *NAMES)
+    root.run('dpkg', '--purge', *sorted(NAMES))
     after = root.files()
     assert {path: after.get(path) for path in before.keys() ^ after.keys()} == {}
     assert {path: (before[path], after[path]) for path in before if before[path] != after[path]} == {}
