@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.setups import SSH, Bench, torusctl, with_torusd
+from support.setups import CLUSTER, SSH, Bench, torusctl, with_torusd
 from torus_net import find_program, patience
 
 
@@ -436,7 +436,8 @@ def test_setups_that_arrive_at_the_same_time_are_applied_one_by_one(bench):
                 json.dump(setups[number % 2], out)
             with open(bench.folder / f'setup{number}') as setup:
                 receivers.append(subprocess.Popen([find_program('torusctl'), '--json', 'init', '--receive', 'apply', '--root',
-                                                   bench.folder / 'alpha'], stdin=setup, stdout=subprocess.PIPE, text=True))
+                                                   bench.folder / 'alpha'], stdin=setup, stdout=subprocess.PIPE, text=True,
+                                                  env=with_torusd()))
         said = [receiver.communicate()[0] for receiver in receivers]
         assert [receiver.returncode for receiver in receivers] == [0] * 6, said
         speed = settings(bench.read('alpha', 'torusd/torusd.ini'))['link_mbit']

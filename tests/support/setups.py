@@ -64,7 +64,9 @@ class Bench:
         self.file.write_text(CLUSTER.format(data=folder))
         for host in ('alpha', 'beta', 'gamma'):
             (folder / host / 'etc').mkdir(parents=True)
-            self.data_root(host).mkdir(parents=True)
+            for path in self.data_root(host), folder / host / 'srv/more', folder / host / 'home/alice/data':
+                path.mkdir(parents=True)
+            (folder / host / 'etc/group').write_text('users:x:100:\ntorusd:x:101:\n')
             (folder / host / 'etc/hosts').write_text('127.0.0.1 localhost\n')
         self.ssh = folder / 'ssh'
         self.ssh.write_text(SSH.format(folder=folder, torusctl=find_program('torusctl')))

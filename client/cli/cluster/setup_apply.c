@@ -105,13 +105,13 @@ static int replace_file(const char *path, const char *text, const struct host_fi
     return rc;
 }
 
-/* Whether a path without links is below the folder `root`. */
+/* Whether a path without links is the folder `root`, or below it. */
 static bool is_below(const char *path, const char *root)
 {
     char *real = realpath(root[0] != '\0' ? root : "/", NULL);
     size_t length = real != NULL ? strlen(real) : 0;
-    bool below =
-        real != NULL && (length == 1 || (strncmp(path, real, length) == 0 && path[length] == '/'));
+    bool below = real != NULL && (length == 1 || (strncmp(path, real, length) == 0 &&
+                                                  (path[length] == '/' || path[length] == '\0')));
 
     free(real);
     return below;
