@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/files/system/file_stamp.h"
+
 int arrivals_init(struct arrivals *a, uint64_t entries)
 {
-    *a = (struct arrivals){.entries = entries};
+    *a = (struct arrivals){.entries = entries, .stamps = -1};
     a->whole = calloc(entries / 8 + 1, 1);
     return a->whole != NULL ? 0 : -1;
 }
@@ -15,6 +17,7 @@ static void free_one(struct partial *p)
     if (p->file >= 0)
         (void)close(p->file);
     spans_free(&p->spans);
+    free(p->piece);
     free(p);
 }
 
@@ -26,8 +29,10 @@ void arrivals_free(struct arrivals *a)
             a->partial[i] = p->next;
             free_one(p);
         }
+    if (a->whole != NULL && a->stamps >= 0)
+        (void)close(a->stamps);
     free(a->whole);
-    *a = (struct arrivals){0};
+    *a = (struct arrivals){.stamps = -1};
 }
 
 struct partial *arrivals_find(const struct arrivals *a, uint64_t index)
@@ -67,6 +72,8 @@ void arrivals_remove(struct arrivals *a, struct partial *p)
 
 void arrivals_close_some(struct arrivals *a)
 {
+    struct stat st;
+
     while (a->open > ARRIVALS_FILES_OPEN) {
         struct partial *oldest = NULL;
         for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
@@ -75,6 +82,8 @@ void arrivals_close_some(struct arrivals *a)
                     oldest = p;
         if (oldest == NULL)
             return;
+        oldest->stamp =
+            fstat(oldest->file, &st) == 0 ? arrivals_stamp_of(oldest->index, &st) : FILE_STAMP_NONE;
         (void)close(oldest->file);
         oldest->file = -1;
         a->open--;

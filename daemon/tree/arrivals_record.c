@@ -1,7 +1,7 @@
 /* The record of what has arrived. Numbers have the machine's byte order, because no other machine reads it:
  *
- *     struct head; a bit for each entry; for each partial file: u64 index, u64 number of spans, spans; 16 bytes digest
- *     (BLAKE2b) of everything before */
+ *     struct head; a bit for each entry; for each partial file: struct part, spans, pieces; 16 bytes digest (BLAKE2b) of
+ *     everything before */
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/files/system/file_stamp.h"
 #include "daemon/tree/arrivals.h"
 #include "daemon/tree/file_bytes.h"
 
 #define RECORD_NEXT "arrived.new"
 #define RESERVE "reserve"
-#define RESERVE_MORE 65536              /* bytes, for partial files */
+#define RESERVE_MORE 65536              /* bytes, for partial files, */
+#define PIECE_USUAL 65536u              /* and for each piece of them */
 #define RECORD_MOST (UINT64_C(1) << 32) /* bytes */
 #define DIGEST 16u
 #define BOOT_ID_SIZE 40u
@@ -28,7 +30,11 @@ struct head {
     uint64_t entries, partials;
 };
 
-static const char magic[8] = {'a', 'r', 'r', 'i', 'v', 'e', 'd', '1'};
+struct part {
+    uint64_t index, stamp, spans, pieces;
+};
+
+static const char magic[8] = {'a', 'r', 'r', 'i', 'v', 'e', 'd', '2'};
 
 /* Says which run of the system this is. */
 static void read_boot_id(char id[BOOT_ID_SIZE])
@@ -52,7 +58,8 @@ static size_t size_of(const struct arrivals *a)
 
     for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
         for (const struct partial *p = a->partial[i]; p != NULL; p = p->next)
-            size += 2 * sizeof(uint64_t) + p->spans.count * sizeof(struct tree_span);
+            size += sizeof(struct part) + p->spans.count * sizeof(struct tree_span) +
+                    p->pieces * sizeof(struct arrived_piece);
     return size;
 }
 
@@ -61,6 +68,16 @@ static uint8_t *put(uint8_t *at, const void *bytes, size_t length)
     if (length > 0)
         memcpy(at, bytes, length);
     return at + length;
+}
+
+/* The stamp of a file to which somebody may be writing just now: then it will differ, and the digests count. */
+static uint64_t stamp_now(const struct partial *p)
+{
+    struct stat st;
+
+    if (p->file < 0)
+        return p->stamp;
+    return fstat(p->file, &st) == 0 ? arrivals_stamp_of(p->index, &st) : FILE_STAMP_NONE;
 }
 
 static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *bytes, size_t size)
@@ -75,9 +92,10 @@ static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *by
     at = put(at, a->whole, a->entries / 8 + 1);
     for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
         for (const struct partial *p = a->partial[i]; p != NULL; p = p->next) {
-            uint64_t number[2] = {p->index, p->spans.count};
-            at = put(at, number, sizeof number);
+            const struct part part = {p->index, stamp_now(p), p->spans.count, p->pieces};
+            at = put(at, &part, sizeof part);
             at = put(at, p->spans.span, p->spans.count * sizeof(struct tree_span));
+            at = put(at, p->piece, p->pieces * sizeof(struct arrived_piece));
         }
     (void)crypto_generichash(at, DIGEST, bytes, size - DIGEST, NULL, 0);
 }
@@ -114,14 +132,17 @@ int arrivals_save(const struct arrivals *a, const struct staging *s, const char 
     return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }
 
-void arrivals_reserve(const struct arrivals *a, const struct staging *s)
+void arrivals_reserve(const struct arrivals *a, const struct staging *s, uint64_t bytes)
 {
+    const uint64_t pieces = bytes / PIECE_USUAL * sizeof(struct arrived_piece);
     int file = openat(s->folder, RESERVE, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (file < 0)
         return;
-    (void)posix_fallocate(file, 0, (off_t)(size_of(a) + RESERVE_MORE));
+    (void)posix_fallocate(file, 0, (off_t)(size_of(a) + RESERVE_MORE + pieces));
     (void)close(file);
+    if (a->stamps >= 0)
+        (void)posix_fallocate(a->stamps, 0, (off_t)(a->entries * sizeof(uint64_t)));
 }
 
 /* --- reading --- */
@@ -155,26 +176,46 @@ static int read_record(const struct staging *s, const char *name, uint8_t **byte
     return result;
 }
 
+/* Takes one partial file, whose spans and pieces are at *at. Returns 0; -1: no memory, or it is damaged. */
+static int take_partial(struct arrivals *a, const struct part *part, const uint8_t **at)
+{
+    struct partial *p = arrivals_add(a, part->index);
+
+    if (p == NULL)
+        return -1;
+    p->stamp = part->stamp;
+    for (uint64_t n = 0; n < part->spans; n++, *at += sizeof(struct tree_span)) {
+        struct tree_span span;
+        memcpy(&span, *at, sizeof span);
+        if (spans_add(&p->spans, span.begin, span.end) != 0)
+            return -1;
+    }
+    if (part->pieces == 0)
+        return 0;
+    p->piece = malloc(part->pieces * sizeof *p->piece);
+    if (p->piece == NULL)
+        return -1;
+    memcpy(p->piece, *at, part->pieces * sizeof *p->piece);
+    *at += part->pieces * sizeof *p->piece;
+    p->pieces = p->pieces_room = part->pieces;
+    return 0;
+}
+
 /* Takes partial files from a record. Returns 0; -1: no memory, or it is damaged. */
 static int take_partials(struct arrivals *a, const uint8_t *at, const uint8_t *end, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        uint64_t number[2];
-        if ((size_t)(end - at) < sizeof number)
+        struct part part;
+        if ((size_t)(end - at) < sizeof part)
             return -1;
-        memcpy(number, at, sizeof number);
-        at += sizeof number;
-        if (number[0] >= a->entries || arrivals_find(a, number[0]) != NULL ||
-            number[1] > (size_t)(end - at) / sizeof(struct tree_span))
-            return -1;
-        struct partial *p = arrivals_add(a, number[0]);
-        for (uint64_t n = 0; n < number[1] && p != NULL; n++, at += sizeof(struct tree_span)) {
-            struct tree_span span;
-            memcpy(&span, at, sizeof span);
-            if (spans_add(&p->spans, span.begin, span.end) != 0)
-                return -1;
-        }
-        if (p == NULL)
+        memcpy(&part, at, sizeof part);
+        at += sizeof part;
+        const size_t left = (size_t)(end - at);
+        if (part.index >= a->entries || arrivals_find(a, part.index) != NULL ||
+            part.spans > left / sizeof(struct tree_span) ||
+            part.pieces >
+                (left - part.spans * sizeof(struct tree_span)) / sizeof(struct arrived_piece) ||
+            take_partial(a, &part, &at) != 0)
             return -1;
     }
     return 0;
@@ -206,6 +247,8 @@ int arrivals_load(struct arrivals *a, const struct staging *s, const uint8_t dig
     bool taken = false;
 
     read_boot_id(boot);
+    if (arrivals_open_stamps(a, s, e) != 0)
+        return -1;
     for (unsigned i = 0; i < 2 && !taken; i++) {
         uint8_t *bytes = NULL;
         size_t size = 0;
@@ -219,6 +262,8 @@ int arrivals_load(struct arrivals *a, const struct staging *s, const uint8_t dig
             arrivals_free(a);
             if (arrivals_init(a, entries) != 0)
                 return staging_failed(s, "read", ENOMEM, e);
+            if (arrivals_open_stamps(a, s, e) != 0)
+                return -1;
         }
     }
     return 0;
@@ -226,7 +271,8 @@ int arrivals_load(struct arrivals *a, const struct staging *s, const uint8_t dig
 
 int arrivals_forget(const struct staging *s, struct error *e)
 {
-    static const char *const name[] = {STAGING_ARRIVED, ARRIVALS_SYNCED, RECORD_NEXT};
+    static const char *const name[] = {STAGING_ARRIVED, ARRIVALS_SYNCED, RECORD_NEXT,
+                                       ARRIVALS_STAMPS};
 
     for (unsigned i = 0; i < sizeof name / sizeof *name; i++)
         if (unlinkat(s->folder, name[i], 0) != 0 && errno != ENOENT)

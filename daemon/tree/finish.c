@@ -43,7 +43,7 @@ static int check_file(struct tree_writer *w, const struct entry *entry, struct e
         return 0;
     }
     if (arrivals_whole(&w->arrivals, entry->index))
-        return 0;
+        return arrivals_check_staged(&w->arrivals, &w->staging, entry, e);
     const struct partial *p = arrivals_find(&w->arrivals, entry->index);
     uint64_t here = p != NULL ? spans_bytes(&p->spans) : 0;
     if (here >= entry->bytes)

@@ -179,7 +179,7 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
     if (spans_join(&w->missing, most > 0 ? most : 1) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");
     if (w->missing.count > 0 && !w->look_only)
-        arrivals_reserve(&w->arrivals, &w->staging);
+        arrivals_reserve(&w->arrivals, &w->staging, w->report.bytes_missing);
     *span = w->missing.span;
     *spans = (uint32_t)w->missing.count;
     return 0;

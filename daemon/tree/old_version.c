@@ -225,13 +225,14 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
 static int open_new(struct using *u, struct error *e)
 {
     u->partial = arrivals_find(&u->w->arrivals, u->entry->index);
-    if (u->partial == NULL)
+    const bool begins = u->partial == NULL;
+    if (begins)
         u->partial = arrivals_add(&u->w->arrivals, u->entry->index);
     if (u->partial == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");
     if (u->w->look_only)
         return 0;
-    u->new = staging_open_file(&u->w->staging, u->entry->index, false);
+    u->new = staging_open_file(&u->w->staging, u->entry->index, begins);
     if (u->new < 0 || ftruncate(u->new, (off_t)u->entry->size) != 0)
         return writer_file_failed(u->w, u->entry, "made", u->new < 0 ? -u->new : errno, e);
     return 0;
@@ -241,6 +242,7 @@ static int use_old_of(struct using *u, struct tree_at *target, struct digests_cu
                       struct error *e)
 {
     const char *name;
+    struct stat st;
     int folder = tree_at_parent(target, u->entry->path, &name);
 
     u->old = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -255,6 +257,8 @@ static int use_old_of(struct using *u, struct tree_at *target, struct digests_cu
     if (result == 1) {
         arrivals_remove(&u->w->arrivals, u->partial);
         result = 0;
+    } else if (u->new >= 0 && fstat(u->new, &st) == 0) {
+        u->partial->stamp = arrivals_stamp_of(u->entry->index, &st);
     }
     file_data_free(&u->old_data);
     if (u->new >= 0)

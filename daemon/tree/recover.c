@@ -12,6 +12,24 @@
 #include "daemon/tree/writer_record.h"
 #include "proto/text.h"
 
+/* Checks that all new files that are not in place yet are as they were when the copy was complete. Returns 0, or -1 with
+ * *e. */
+static int check_files(const struct staging *s, const struct manifest *manifest, struct error *e)
+{
+    struct manifest_cursor *cursor = manifest_cursor_new(manifest);
+    struct arrivals stamps = {.stamps = -1};
+    struct entry entry;
+    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory")
+                                : arrivals_open_stamps(&stamps, s, e);
+
+    while (result == 0 && (result = manifest_next(cursor, &entry, e)) == 1)
+        result = entry.kind == ENTRY_FILE ? arrivals_check_staged(&stamps, s, &entry, e) : 0;
+    if (stamps.stamps >= 0)
+        (void)close(stamps.stamps);
+    manifest_cursor_free(cursor);
+    return result;
+}
+
 static int place(struct staging *s, const struct complete *rules, int file, struct placing *p,
                  struct error *e)
 {
@@ -21,7 +39,8 @@ static int place(struct staging *s, const struct complete *rules, int file, stru
 
     if (fstat(file, &st) != 0)
         return staging_failed(s, "read", errno, e);
-    if (manifest_open(&manifest, file, (uint64_t)st.st_size, e) != 0)
+    if (manifest_open(&manifest, file, (uint64_t)st.st_size, e) != 0 ||
+        check_files(s, &manifest, e) != 0)
         return -1;
     struct patterns *patterns =
         patterns_new((const char *const *)rules->pattern, rules->patterns, e);
@@ -100,7 +119,7 @@ static int recover_staging(struct staging *s, struct error *e)
     if (found < 0)
         return -1;
     if (found == 1) {
-        int result = complete_copy(s, &rules, e);
+        int result = staging_check(s, e) == 0 ? complete_copy(s, &rules, e) : -1;
         complete_free(&rules);
         if (result != 0)
             return -1;

@@ -12,6 +12,7 @@
 
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/removal.h"
+#include "proto/text.h"
 
 #define PRIVATE 0700
 #define LOCK_EVERY_MS 50u
@@ -22,6 +23,20 @@ int staging_failed(const struct staging *s, const char *done, int error, struct 
                      "the new files of %s cannot be %s: %s", s->printable, done, strerror(error));
 }
 
+int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e)
+{
+    char whole[2 * PATH_MAX + 3 * NAME_MAX], shown[240];
+
+    (void)snprintf(whole, sizeof whole, "%s%s%s", s->shown, path[0] != '\0' ? "/" : "", path);
+    return error_set(e, ERROR_REFUSED,
+                     "%s is %s, where torusd keeps new files of its own: remove it, and copy again",
+                     text_printable(shown, sizeof shown, whole),
+                     S_ISLNK(mode)   ? "a symbolic link"
+                     : S_ISDIR(mode) ? "a folder"
+                     : S_ISREG(mode) ? "a file"
+                                     : "no file and no folder");
+}
+
 /* --- opening --- */
 
 static int make_locked(struct staging *s, struct error *e)
@@ -29,14 +44,16 @@ static int make_locked(struct staging *s, struct error *e)
     struct stat st, named;
 
     int folder = openat(s->above, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 && (errno == ENOTDIR || errno == ELOOP) &&
+        fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return staging_refuse(s, "", st.st_mode, e);
     if (folder < 0)
         return errno == ENOENT ? -ENOENT : staging_failed(s, "opened", errno, e);
     if (fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0077u) != 0) {
         (void)close(folder);
-        return error_set(
-            e, ERROR_REFUSED,
-            "%s, beside the target %s, is not a private folder of the daemon: remove it", s->name,
-            s->printable);
+        return error_set(e, ERROR_REFUSED,
+                         "%.400s is not a private folder of the daemon: remove it, and copy again",
+                         s->shown);
     }
     if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
         int error = errno;

@@ -5,6 +5,7 @@
  *     manifest         of the copy whose files are here
  *     manifest.new     being received
  *     arrived          which files, and parts of them, are here (arrivals.h); arrived.synced: that are on the disk
+ *     stamps           what says that whole files are still as they arrived (arrivals.h)
  *     reserve          room for the record when the disk is full
  *     f/XXXXX/XXXXXXX  new files, by the number of their entry
  *     tree, link       a new folder, a new link, before they are renamed to their place
@@ -55,6 +56,11 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
 /* Opens and locks the staging; with `make`, makes it, if it does not exist. Waits up to `patience_ms` for another copy that
  * uses it, and may be about to end. Returns 0; -1 with *e (ERROR_BUSY: another copy still uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e);
+/* Checks that what is in an open staging are files and folders where torusd makes these. Returns 0, or -1 with *e, which
+ * names what has to be removed. */
+int staging_check(const struct staging *s, struct error *e);
+/* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
+int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
 /* Whether there is a staging of the target now, whoever has made it. */
 bool staging_exists(const struct staging *s);
 /* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/engine/digest.h"
 #include "daemon/tree/copy_data.h"
 #include "daemon/tree/writer_record.h"
 
@@ -17,13 +18,15 @@ static struct partial *use_partial(struct tree_writer *w, const struct entry *en
                                    struct error *e)
 {
     struct partial *p = arrivals_find(&w->arrivals, entry->index);
+    const bool begins = p == NULL;
 
-    if (p == NULL)
+    if (begins)
         p = arrivals_add(&w->arrivals, entry->index);
     if (p == NULL)
         return (void)error_set(e, ERROR_MEMORY, "out of memory"), NULL;
     if (p->file < 0) {
-        int file = staging_open_file(&w->staging, entry->index, false);
+        /* what no record names is not used: it could stay in holes */
+        int file = staging_open_file(&w->staging, entry->index, begins);
         if (file >= 0 && ftruncate(file, (off_t)entry->size) != 0) {
             int error = errno;
             (void)close(file);
@@ -43,13 +46,14 @@ static struct partial *use_partial(struct tree_writer *w, const struct entry *en
 /* Notes that bytes are there. Returns the descriptor if the file is complete now, which the caller then has alone; -1: it
  * is not; -2 with *e. To be called with the lock. */
 static int leave_partial(struct tree_writer *w, const struct entry *entry, struct partial *p,
-                         uint64_t begin, uint64_t end, bool written, struct error *e)
+                         struct arrived_piece piece, bool written, struct error *e)
 {
     p->users--;
     if (!written)
         return -2;
     w->has_arrivals = true;
-    if (spans_add(&p->spans, begin, end) != 0)
+    arrivals_note_piece(p, piece, entry->bytes);
+    if (spans_add(&p->spans, piece.begin, piece.end) != 0)
         return (void)error_set(e, ERROR_MEMORY, "out of memory"), -2;
     if (p->users > 0 || !spans_contain(&p->spans, 0, entry->bytes))
         return -1;
@@ -64,6 +68,7 @@ static int write_part(struct tree_writer *w, const struct entry *entry, uint64_t
                       const uint8_t *bytes, size_t length, struct error *e)
 {
     struct file_data data = file_data_of(entry);
+    const struct arrived_piece piece = {begin, begin + length, digest_bytes(bytes, length, 0)};
 
     (void)pthread_mutex_lock(&w->lock);
     struct partial *p = use_partial(w, entry, e);
@@ -75,7 +80,7 @@ static int write_part(struct tree_writer *w, const struct entry *entry, uint64_t
     if (result < 0)
         (void)writer_file_failed(w, entry, "written", -result, e);
     (void)pthread_mutex_lock(&w->lock);
-    file = leave_partial(w, entry, p, begin, begin + length, result == 0, e);
+    file = leave_partial(w, entry, p, piece, result == 0, e);
     (void)pthread_mutex_unlock(&w->lock);
     return file >= 0 ? writer_complete_file(w, entry, file, e) : file == -1 ? 0 : -1;
 }

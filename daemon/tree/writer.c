@@ -47,7 +47,7 @@ static int open_staging(struct tree_writer *w, struct error *e)
         staging_open(s, true, w->files->patience_ms, e) != 0 ||
         listing_add(w->files->state_folder, s->path, e) != 0)
         return -1;
-    if (s->resumed && finish_earlier(w, e) != 0)
+    if (s->resumed && (staging_check(s, e) != 0 || finish_earlier(w, e) != 0))
         return -1;
     /* a folder that the earlier copy was building is no beginning of one of this copy */
     return staging_clear(s, STAGING_TREE, e) == 0 ? staging_clear(s, STAGING_OLD_FILES, e) : -1;

@@ -110,9 +110,14 @@ static int complete(struct tree_writer *w, const struct entry *entry, int file, 
     int result = fstat(file, &st) == 0 ? 0 : -errno;
     if (result == 0)
         result = metadata_set(&w->metadata, &place, &st, entry);
+    if (result == 0 && !w->placing_open && fstat(file, &st) != 0)
+        result = -errno;
     if (result < 0)
         return writer_file_failed(w, entry, "completed", -result, e);
-    return w->placing_open ? place_now(w, entry, file, e) : 0;
+    if (w->placing_open)
+        return place_now(w, entry, file, e);
+    arrivals_stamp_whole(&w->arrivals, entry->index, &st);
+    return 0;
 }
 
 int writer_complete_file(struct tree_writer *w, const struct entry *entry, int file,

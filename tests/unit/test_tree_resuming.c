@@ -1,6 +1,7 @@
 /* Copies that are interrupted while data arrives, and what the next ones use of it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -268,6 +269,183 @@ static void foreign_folders_are_not_used(void **state)
     copying_close(&c);
 }
 
+/* --- files that somebody changes between two copies --- */
+
+static const char *damaged; /* what damage_one() does to each file */
+
+static int damage_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
+{
+    (void)kind, (void)ftw;
+    if (S_ISREG(st->st_mode) && st->st_size >= 6 && damaged != NULL)
+        overwrite(path, st->st_size / 2 - 3, damaged);
+    else if (S_ISREG(st->st_mode)) /* its bytes stay, but nothing else says so */
+        assert_int_equal(chmod(path, st->st_mode & 07777u), 0);
+    return 0;
+}
+
+/* Bytes of files that have arrived are overwritten: none of them reaches the target. */
+static void damaged_bytes_do_not_become_the_result(void **state)
+{
+    for (unsigned seed = 60; seed < 66; seed++) {
+        struct copying c;
+        struct how how;
+        struct copied result;
+        uint64_t all, half = interrupt(&c, state, seed, &how, &all);
+        damaged = "damage";
+        assert_int_equal(nftw(staging(state, "f"), damage_one, 16, FTW_PHYS), 0);
+        if (seed % 2 == 1)
+            random_file(at(state, "data/from/   first"), 1, 5000); /* all numbers change */
+        run_well(&c, &how, &result);
+        assert_true(half > 0 && result.report.bytes_missing > all - half);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* Of a file of which only a part has arrived, what is right is used even if its status has changed: a daemon that was
+ * killed had written more than it had recorded. */
+static void pieces_of_large_files_are_checked(void **state)
+{
+    for (unsigned damage = 0; damage < 2; damage++) {
+        struct copying c;
+        struct copied result;
+        copying_open(&c, state);
+        struct how how = {.from = at(state, "data/from"),
+                          .to = at(state, "data/to"),
+                          .seed = 1,
+                          .piece = 20000,
+                          .stop_after = 300000};
+        make_folder(how.from);
+        random_file(at(state, "data/from/large"), 1, 600000);
+        run_well(&c, &how, &result);
+        damaged = NULL;
+        assert_int_equal(nftw(staging(state, "f"), damage_one, 16, FTW_PHYS), 0);
+        how.stop_after = 0;
+        for (long begin = 0; damage == 1 && begin < 600000; begin += 200000)
+            overwrite(staging(state, "f/00000/1"), begin + 5, "damage");
+        run_well(&c, &how, &result);
+        if (damage == 0)
+            assert_int_equal(result.report.bytes_missing, 300000);
+        else
+            assert_in_range(result.report.bytes_missing, 300000, 360000);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* Everything has arrived, and the daemon has ended before it was put in place. */
+static void damaged_files_are_not_put_in_place(void **state)
+{
+    for (unsigned damage = 0; damage < 2; damage++) {
+        struct copying c;
+        struct copied result;
+        copying_open(&c, state);
+        struct how how = {
+            .from = at(state, "data/from"), .to = at(state, "data/to"), .no_finish = true};
+        make_folder(how.from);
+        random_file(at(state, "data/from/one"), 1, 200000);
+        random_file(at(state, "data/from/two"), 2, 300);
+        run_well(&c, &how, &result);
+        int marker = open(staging(state, "complete"), O_WRONLY | O_CREAT, 0600);
+        assert_int_equal(write(marker, "torus-copy 1 0 0 0\n.", 20), 20);
+        (void)close(marker);
+        damaged = "damage";
+        if (damage == 1)
+            assert_int_equal(nftw(staging(state, "f"), damage_one, 16, FTW_PHYS), 0);
+        tree_files_recover(&c.files);
+        assert_int_equal(exists(how.to), damage == 0);
+        how.no_finish = false;
+        run_well(&c, &how, &result);
+        assert_int_equal(result.moved, damage == 0 ? 0 : 200300);
+        check_equal(how.from, how.to);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void damage_staging(void *argument)
+{
+    (void)nftw(argument, damage_one, 16, FTW_PHYS);
+}
+
+/* Somebody overwrites files while the copy still goes on. */
+static void files_that_change_before_the_end_are_noticed(void **state)
+{
+    struct copying c;
+    struct copied result;
+    char path[FIXTURE_PATH];
+
+    copying_open(&c, state);
+    struct how how = {.from = at(state, "data/from"),
+                      .to = at(state, "data/to"),
+                      .before_finish = damage_staging,
+                      .argument = strcpy(path, staging(state, "f"))};
+    make_folder(how.from);
+    random_file(at(state, "data/from/one"), 1, 2000);
+    damaged = "damage";
+    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(result.error.code, ERROR_DAMAGED);
+    assert_non_null(strstr(result.error.text, "/data/.to.torus-copy/f/00000/1, a new file that"));
+    assert_false(exists(how.to));
+    how.before_finish = NULL;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.moved, 2000);
+    check_equal(how.from, how.to);
+    copying_close(&c);
+}
+
+static void remove_any(const char *path)
+{
+    if (unlink(path) != 0)
+        assert_int_equal(rmdir(path), 0);
+}
+
+/* What torusd does not make is named, and the copy continues when it is gone. */
+static void links_and_folders_in_stagings_are_named(void **state)
+{
+    static const char *const name[] = {"",        "f",        "f/00000",  "f/00000/1", "stamps",
+                                       "arrived", "manifest", "complete", "reserve",   "tree"};
+
+    for (unsigned i = 0; i < 2 * sizeof name / sizeof *name; i++) {
+        const char *foreign = name[i / 2];
+        const bool is_link = i % 2 == 0;
+        struct copying c;
+        struct copied result;
+        char path[FIXTURE_PATH], command[3 * FIXTURE_PATH];
+        if (!is_link && (foreign[0] == '\0' || strcmp(foreign, "tree") == 0 ||
+                         strcmp(foreign, "f") == 0 || strcmp(foreign, "f/00000") == 0))
+            continue;
+        copying_open(&c, state);
+        struct how how = {
+            .from = at(state, "data/from"), .to = at(state, "data/to"), .stop_after = 300000};
+        make_folder(how.from);
+        random_file(at(state, "data/from/one"), 1, 200000);
+        random_file(at(state, "data/from/two"), 2, 200000);
+        run_well(&c, &how, &result);
+        (void)strcpy(path,
+                     at(state, "data/.to.torus-copy%s%s", foreign[0] != '\0' ? "/" : "", foreign));
+        (void)snprintf(command, sizeof command, "rm -rf '%s'", path);
+        assert_int_equal(system(command), 0);
+        assert_int_equal(is_link ? symlink(how.from, path) : mkdir(path, 0700), 0);
+        how.stop_after = 0;
+        assert_int_equal(copying_run(&c, &how, &result), -1);
+        assert_int_equal(result.error.code, ERROR_REFUSED);
+        (void)snprintf(command, sizeof command, "%s is a %s, ", path,
+                       is_link ? "symbolic link" : "folder");
+        if (strstr(result.error.text, command) == NULL ||
+            strstr(result.error.text, "remove it") == NULL)
+            fail_msg("%s", result.error.text);
+        remove_any(path);
+        run_well(&c, &how, &result);
+        check_equal(how.from, how.to);
+        assert_int_equal(entries(at(state, "data")), 2);
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* --- full disks --- */
 
 static void fill_disk(const char *path, size_t leave)
@@ -402,6 +580,11 @@ int main(void)
         COPYING_TEST(kills_lose_nothing_but_time),
         COPYING_TEST(old_stagings_are_removed_at_the_start),
         COPYING_TEST(foreign_folders_are_not_used),
+        COPYING_TEST(damaged_bytes_do_not_become_the_result),
+        COPYING_TEST(pieces_of_large_files_are_checked),
+        COPYING_TEST(damaged_files_are_not_put_in_place),
+        COPYING_TEST(files_that_change_before_the_end_are_noticed),
+        COPYING_TEST(links_and_folders_in_stagings_are_named),
         COPYING_TEST(full_disks_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

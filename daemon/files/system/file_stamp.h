@@ -1,0 +1,17 @@
+/* What ties a record about a file to the file: a record says "these bytes have arrived", and counts as long as nobody has
+ * written to the file since. Its inode number, its size and the time of its last change of any kind, which no program can
+ * set, make up a number that is kept with the record and compared when the record is used. */
+#ifndef TORUSD_FILES_SYSTEM_FILE_STAMP_H
+#define TORUSD_FILES_SYSTEM_FILE_STAMP_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define FILE_STAMP_NONE                                                                            \
+    0u /* of a file that is not there, or was never looked at: equal to no file's */
+
+/* Returns the stamp of a file; `about` says what the record is about, so that stamps of several files cannot be taken for
+ * each other. Never FILE_STAMP_NONE. */
+uint64_t file_stamp(uint64_t about, uint64_t number, uint64_t size, struct timespec changed);
+
+#endif
