@@ -116,6 +116,12 @@ static void unusable_folder(void **state)
     ring_begin(&r);
     ring_set(&r, 1, "disk.0.error", "No such file or directory");
     ring_expect(&r, SEVERITY_ERROR, "disks", "install -d", "No such file", NULL);
+    /* what the unit hides */
+    ring_set(&r, 1, "disk.0.kind", "data_root");
+    ring_set(&r, 1, "disk.0.path", "/home/alice/shared");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "ProtectHome=no", "below a home folder", NULL);
+    ring_set(&r, 1, "disk.0.path", "/homes/alice");
+    ring_expect(&r, SEVERITY_ERROR, "disks", "install -d", "No such file", NULL);
 }
 
 /* --- limits --- */

@@ -1,4 +1,6 @@
 /* Data roots and state folders: whether they can be used, and how full they are. */
+#include <string.h>
+
 #include "client/cli/doctor/judge.h"
 #include "client/cli/doctor/known_facts.h"
 
@@ -77,6 +79,45 @@ static void check_use(struct doctor *d, uint32_t node, unsigned number, const st
     }
 }
 
+/* Data roots below folders that the unit of torusd hides. */
+static bool is_in_home(const char *path)
+{
+    static const char *const hidden[] = {"/home", "/root", "/run/user"};
+
+    for (unsigned i = 0; i < sizeof hidden / sizeof *hidden; i++) {
+        const size_t length = strlen(hidden[i]);
+        if (strncmp(path, hidden[i], length) == 0 && (path[length] == '/' || path[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* For the user at the machine, the folder is there; for a daemon in the unit, it is not. Returns whether that may be the
+ * reason why a root cannot be used. */
+static bool check_home(struct doctor *d, uint32_t node, unsigned number, const struct disk *disk)
+{
+    const char *facts = d->node[node].facts;
+    char error[FACT_SIZE];
+    struct finding *f;
+
+    if (disk->is_state || !is_in_home(disk->path) ||
+        (!fact_text(facts, fact_name("disk.%u.error", number), error) &&
+         !fact_is(facts, fact_name("disk.%u.writable", number), "no") &&
+         !fact_is(facts, fact_name("disk.%u.read_only", number), "yes")))
+        return false;
+    f = doctor_find(d, SEVERITY_ERROR, "disks", node,
+                    "torusd cannot use %s %.150s, which is below a home folder", disk->kind,
+                    disk->path);
+    f->why = "the unit of torusd hides /home, /root and /run/user (ProtectHome=yes), and may write "
+             "only to the folders in ReadWritePaths";
+    finding_mend(f,
+                 "systemctl edit torusd, with [Service], ProtectHome=no and ReadWritePaths=%.150s; "
+                 "then: systemctl restart torusd. If torusd does not run in its unit: chown "
+                 "torusd:torusd %.150s",
+                 disk->path, disk->path);
+    return true;
+}
+
 void check_disks(struct doctor *d)
 {
     const size_t before = d->findings;
@@ -90,7 +131,8 @@ void check_disks(struct doctor *d)
             (void)fact_text(d->node[node].facts, fact_name("disk.%u.kind", i), disk.kind);
             disk.is_state = fact_is(d->node[node].facts, fact_name("disk.%u.kind", i), "state_dir");
             seen++;
-            check_use(d, node, i, &disk);
+            if (!check_home(d, node, i, &disk))
+                check_use(d, node, i, &disk);
             check_space(d, node, i, &disk);
             check_inodes(d, node, i, &disk);
         }
