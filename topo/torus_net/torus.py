@@ -385,7 +385,7 @@ class Torus:
 
 
 def _data_root(folder):
-    path = os.path.realpath(folder)
+    path = os.path.abspath(folder)  # links stay: torusd knows a root by the name that users write, too
     if not os.path.isdir(path):
         raise UsageError(f'data root {folder} is not a folder')
     return path
