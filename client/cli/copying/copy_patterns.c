@@ -7,14 +7,40 @@
 
 static const struct text_kind pattern_file = {.name = "a file with patterns", .most = 64u * 1024u};
 
+/* Refuses what has another meaning in rsync or in git, and would be a name here. */
+static int check_pattern(const char *pattern, size_t length, struct error *e)
+{
+    if (length == 0)
+        return error_set(e, ERROR_USAGE, "the pattern is empty");
+    if (length == 1 && pattern[0] == '!')
+        return error_set(e, ERROR_USAGE,
+                         "'!' would forget the patterns before it, which torusctl does not do: "
+                         "leave these out; for a file with this name, write '[\\!]'");
+    if (pattern[0] == '!')
+        return error_set(e, ERROR_USAGE,
+                         "'!' does not turn a pattern round: to keep these names, write --include "
+                         "'%.*s' before the patterns that leave them out; for names that begin "
+                         "with '!', write '[\\!]%.*s'",
+                         (int)(length - 1 < 80 ? length - 1 : 80), pattern + 1,
+                         (int)(length - 1 < 80 ? length - 1 : 80), pattern + 1);
+    if (length > 2 && (pattern[0] == '-' || pattern[0] == '+') && pattern[1] == ' ')
+        return error_set(e, ERROR_USAGE,
+                         "'%c ' before a pattern has a meaning only in files of --exclude-from: "
+                         "write %s '%.*s'; for names that begin with it, write '[%c] %.*s'",
+                         pattern[0], pattern[0] == '+' ? "--include" : "--exclude",
+                         (int)(length - 2 < 80 ? length - 2 : 80), pattern + 2, pattern[0],
+                         (int)(length - 2 < 80 ? length - 2 : 80), pattern + 2);
+    return 0;
+}
+
 /* Adds "- PATTERN" or "+ PATTERN". */
 static int add(struct copy_patterns *p, char sign, const char *pattern, size_t length,
                struct error *e)
 {
     char *text;
 
-    if (length == 0)
-        return error_set(e, ERROR_USAGE, "the pattern is empty");
+    if (check_pattern(pattern, length, e) != 0)
+        return -1;
     if (p->count == TORUS_COPY_LIST_MAX)
         return error_set(e, ERROR_USAGE, "more than %u patterns", TORUS_COPY_LIST_MAX);
     text = malloc(length + 3);
