@@ -44,6 +44,9 @@ static void set_node(Control__CopyResult__Node *to, const struct copy_outcome *f
     to->not_attributed = from->report.not_attributed;
     to->first.data = (uint8_t *)(uintptr_t)from->report.first;
     to->first.len = strlen(from->report.first);
+    to->grown = from->report.grown;
+    to->going.data = (uint8_t *)(uintptr_t)from->going;
+    to->going.len = from->going_length;
 }
 
 static void reply_result(struct control_client *client, const struct copy_result *result)
@@ -67,6 +70,12 @@ static void reply_result(struct control_client *client, const struct copy_result
     message.left_out = result->left_out;
     message.first_left_out.data = (uint8_t *)(uintptr_t)result->first_left_out;
     message.first_left_out.len = strlen(result->first_left_out);
+    message.links_out = result->links_out;
+    message.first_link_out.data = (uint8_t *)(uintptr_t)result->first_link_out;
+    message.first_link_out.len = strlen(result->first_link_out);
+    message.skipped = result->changed;
+    message.first_skipped.data = (uint8_t *)(uintptr_t)result->first_changed;
+    message.first_skipped.len = strlen(result->first_changed);
     message.id = (char *)(uintptr_t)result->id;
     message.attempts = result->attempts;
     message.n_absent = result->absents;

@@ -28,6 +28,54 @@ void asking_free(struct copy *copy)
     free(copy);
 }
 
+/* --- releases --- */
+
+/* Finds a node of an older release than the one that knows something. Returns 0, or -1 with *e. */
+static int check_release(const struct copies *c, uint32_t minor, const char *knows, struct error *e)
+{
+    const struct router *r = c->set.router;
+    const struct topology *p = router_topology(r);
+
+    if (router_least_minor(r) >= minor)
+        return 0;
+    (void)error_set(e, ERROR_REFUSED, "a node runs an older release of torusd, which knows no %s",
+                    knows);
+    if (router_minor(r) < minor)
+        return error_set(e, ERROR_REFUSED,
+                         "this node speaks an older peer protocol (protocol_minor), which knows no "
+                         "%s",
+                         knows);
+    for (uint32_t node = 0; node < router_torus(r)->nodes; node++)
+        if (p->entry[node].hops < router_torus(r)->nodes && p->entry[node].minor < minor) {
+            (void)error_set(e, ERROR_REFUSED,
+                            "node %u runs an older release of torusd, which knows no %s: install "
+                            "the same release on all nodes",
+                            node, knows);
+            return error_blame_node(e, node);
+        }
+    return -1;
+}
+
+/* Checks that all nodes know copies, and everything that this one asks for. */
+static int check_releases(const struct copies *c, const struct copy_request *r, struct error *e)
+{
+    const struct {
+        bool asked;
+        const char *name;
+    } more[] = {
+        {r->skip_changing, "copies that leave out files which change (--changing skip)"},
+        {r->delete_most > 0, "limits of what copies remove (--max-delete)"},
+        {r->copy_links, "copies of what links lead to (--copy-links)"},
+    };
+
+    if (check_release(c, COPY_MINOR, "copies", e) != 0)
+        return -1;
+    for (unsigned i = 0; i < sizeof more / sizeof *more; i++)
+        if (more[i].asked && check_release(c, COPY_MORE_MINOR, more[i].name, e) != 0)
+            return -1;
+    return 0;
+}
+
 /* --- calling --- */
 
 /* Floods a call; without the request it tells that the asker has given up. */
@@ -46,6 +94,24 @@ static void call_all(struct copy *copy, bool gives_up)
                                    .left = router_torus(router)->nodes}});
 }
 
+/* Makes the request of an attempt: nodes of an older release may have come or gone since the last one. Returns 0, or -1
+ * with copy->error. */
+static int make_request(struct copy *copy)
+{
+    uint8_t *packed;
+    size_t length;
+
+    if (check_releases(copy->copies, &copy->request, &copy->error) != 0)
+        return -1;
+    copy->request.told = router_least_minor(copy->copies->set.router) >= COPY_MORE_MINOR;
+    if (copy_request_pack(&copy->request, &packed, &length, &copy->error) != 0)
+        return -1;
+    free(copy->packed);
+    copy->packed = packed;
+    copy->packed_length = length;
+    return 0;
+}
+
 static void begin_attempt(struct copy *copy)
 {
     struct copies *c = copy->copies;
@@ -58,6 +124,8 @@ static void begin_attempt(struct copy *copy)
                                       .request = &copy->request};
 
     copy->retry_at = ROUTER_NEVER;
+    if (make_request(copy) != 0)
+        return;
     copy->agent = copies_add_agent(c, &setup, &copy->error);
     if (copy->agent == NULL)
         return;
@@ -67,31 +135,6 @@ static void begin_attempt(struct copy *copy)
 }
 
 /* --- asking --- */
-
-/* Finds a node of an older release. Returns 0, or -1 with *e: it knows no copies. */
-static int check_releases(const struct copies *c, struct error *e)
-{
-    const struct router *r = c->set.router;
-    const struct topology *p = router_topology(r);
-
-    if (router_least_minor(r) >= COPY_MINOR)
-        return 0;
-    (void)error_set(e, ERROR_REFUSED,
-                    "a node runs an older release of torusd, which knows no copies");
-    if (router_minor(r) < COPY_MINOR)
-        return error_set(e, ERROR_REFUSED,
-                         "this node speaks an older peer protocol (protocol_minor), which knows no "
-                         "copies");
-    for (uint32_t node = 0; node < router_torus(r)->nodes; node++)
-        if (p->entry[node].hops < router_torus(r)->nodes && p->entry[node].minor < COPY_MINOR) {
-            (void)error_set(e, ERROR_REFUSED,
-                            "node %u runs an older release of torusd, which knows no copies: "
-                            "install the same release on all nodes",
-                            node);
-            return error_blame_node(e, node);
-        }
-    return -1;
-}
 
 static unsigned count_asked(const struct copies *c)
 {
@@ -105,7 +148,7 @@ static unsigned count_asked(const struct copies *c)
 static int check_start(const struct copies *c, const struct copy_request *request, struct error *e)
 {
     if (copy_request_check(request, router_torus(c->set.router)->nodes, e) != 0 ||
-        check_releases(c, e) != 0)
+        check_releases(c, request, e) != 0)
         return -1;
     if (count_asked(c) >= COPY_ASKED_MOST || copies_count_agents(c) >= COPY_AGENTS_MOST)
         return error_set(e, ERROR_BUSY,
@@ -123,12 +166,9 @@ struct copy *copy_start(struct copies *c, const struct copy_request *request,
     if (check_start(c, request, e) != 0)
         return NULL;
     copy = calloc(1, sizeof *copy);
-    if (copy == NULL || copy_request_pack(request, &copy->packed, &copy->packed_length, e) != 0 ||
-        copy_request_copy(&copy->request, request, e) != 0) {
+    if (copy == NULL || copy_request_copy(&copy->request, request, e) != 0) {
         if (copy == NULL)
             (void)error_set(e, ERROR_MEMORY, "out of memory for a copy");
-        else
-            free(copy->packed);
         free(copy);
         return NULL;
     }

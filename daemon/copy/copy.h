@@ -28,7 +28,8 @@
 #include "daemon/copy/tree_store.h"
 #include "proto/peer/peer_message.h"
 
-#define COPY_MINOR 2u /* the minor version of the peer protocol that has added copies */
+#define COPY_MINOR 2u      /* the minor version of the peer protocol that has added copies, */
+#define COPY_MORE_MINOR 3u /* and that in which requests and records have more (records.h) */
 
 struct groups;
 struct router;
@@ -49,6 +50,8 @@ struct copy_outcome {
     uint32_t node, from; /* from: whose trees these are */
     struct error error;  /* ERROR_NONE: everything is in place */
     struct tree_report report;
+    const uint8_t *going; /* dry_run: paths that would be removed, each with a 0 byte behind it */
+    size_t going_length;
 };
 
 struct copy_result {
@@ -56,6 +59,10 @@ struct copy_result {
     uint32_t outcomes;
     uint64_t bytes_sent, bytes_all, nanoseconds, compare_nanoseconds, left_out;
     const char *first_left_out; /* "": nothing was left out */
+    uint64_t changed;           /* files that were left out because they changed meanwhile */
+    const char *first_changed;
+    uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
+    const char *first_link_out;
     const char *id;
     uint32_t attempts;
     const uint32_t *absent;

@@ -19,6 +19,10 @@ static void set_end(struct copy_outcome *to, const struct copy_plan *p, const st
     const struct error *failed = copy_end_failed(p, end);
 
     *to = (struct copy_outcome){.node = end->node, .from = tree->reader, .report = end->report};
+    if (end->going_length > 0 && (to->going = malloc(end->going_length)) != NULL) {
+        memcpy((void *)(uintptr_t)to->going, end->going, end->going_length);
+        to->going_length = end->going_length;
+    }
     if (failed == NULL)
         return;
     to->error = *failed;
@@ -57,8 +61,16 @@ struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t began, u
                                      .absent = o->absent,
                                      .absents = p->absents,
                                      .bytes_sent = a->moved};
-    for (uint32_t i = 0; i < p->trees; i++)
+    (void)strcpy(o->first_link_out, p->first_link_out);
+    o->result.links_out = p->links_out;
+    o->result.first_link_out = o->first_link_out;
+    o->result.first_changed = o->first_changed;
+    for (uint32_t i = 0; i < p->trees; i++) {
         o->result.bytes_all += p->tree[i].stream;
+        if (o->result.changed == 0)
+            (void)strcpy(o->first_changed, p->tree[i].first_changed);
+        o->result.changed += p->tree[i].changes;
+    }
     return o;
 }
 
@@ -66,6 +78,8 @@ void copy_outcomes_free(struct copy_outcomes *o)
 {
     if (o == NULL)
         return;
+    for (uint32_t i = 0; o->list != NULL && i < o->result.outcomes; i++)
+        free((void *)(uintptr_t)o->list[i].going);
     free(o->list);
     free(o->absent);
     free(o);

@@ -8,7 +8,7 @@ struct copy_outcomes {
     struct copy_result result; /* points to the rest */
     struct copy_outcome *list;
     uint32_t *absent;
-    char first_left_out[256], id[20];
+    char first_left_out[256], first_changed[256], first_link_out[256], id[20];
 };
 
 /* Makes the result of an attempt that is over. Returns it, or NULL without memory; copy_outcomes_free() frees it. */

@@ -91,7 +91,7 @@ int copy_plan_make(struct copy_plan *p, const struct copy_request *r, uint32_t n
     uint32_t others = 0, *other;
     size_t pairs;
 
-    *p = (struct copy_plan){0};
+    *p = (struct copy_plan){.told = r->told};
     other = list_others(p, r, nodes, gone, &others);
     if (other == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a copy");
@@ -110,10 +110,15 @@ int copy_plan_make(struct copy_plan *p, const struct copy_request *r, uint32_t n
 
 void copy_plan_free(struct copy_plan *p)
 {
-    for (uint32_t i = 0; i < p->trees; i++)
+    for (uint32_t i = 0; i < p->trees; i++) {
         copy_spans_free(&p->tree[i].missing);
-    for (uint32_t i = 0; i < p->ends; i++)
+        free(p->tree[i].changed);
+        free(p->tree[i].place);
+    }
+    for (uint32_t i = 0; i < p->ends; i++) {
         free(p->end[i].wanted);
+        free(p->end[i].going);
+    }
     free(p->tree);
     free(p->end);
     free(p->absent);
@@ -122,7 +127,8 @@ void copy_plan_free(struct copy_plan *p)
 
 const struct error *copy_end_failed(const struct copy_plan *p, const struct copy_end *end)
 {
-    if (p->tree[end->tree].failed.code != ERROR_NONE)
-        return &p->tree[end->tree].failed;
-    return end->error.code != ERROR_NONE ? &end->error : NULL;
+    /* what this node says of itself is nearer to the cause: its target may be why the source has changed */
+    if (end->error.code != ERROR_NONE)
+        return &end->error;
+    return p->tree[end->tree].failed.code != ERROR_NONE ? &p->tree[end->tree].failed : NULL;
 }

@@ -19,9 +19,14 @@ struct copy_tree {
     struct error failed;           /* the reader's; then no node puts the tree in place */
     uint64_t size[TREE_DOCUMENTS]; /* bytes of the documents that are moved; 0: none */
     uint64_t stream;               /* bytes of the stream */
-    struct copy_spans missing;     /* that any writer lacks */
-    struct tree_reader *r;         /* at the reader only; NULL: not open */
-    bool broken;                   /* at a writer: the reader has failed while it sent the stream */
+    uint64_t *place;               /* where its sources are, as tree_store says it */
+    uint32_t places;
+    struct copy_spans missing; /* that any writer lacks */
+    uint64_t *changed;         /* entries that are left out, because they have changed; rising */
+    uint32_t changes;
+    char first_changed[256]; /* printable; "": none */
+    struct tree_reader *r;   /* at the reader only; NULL: not open */
+    bool broken;             /* at a writer: the reader has failed while it sent the stream */
 };
 
 /* A tree at a node that writes it. */
@@ -31,6 +36,9 @@ struct copy_end {
     struct error error;
     uint8_t *wanted; /* compare() wants digests of this; a copy */
     size_t wanted_length;
+    uint8_t *going; /* dry_run: paths that would be removed, as tree_store says them; a copy */
+    size_t going_length;
+    uint64_t granularity; /* of times there, nanoseconds; 0: not told */
     struct tree_report report;
     struct tree_writer *w;        /* at this node only; NULL: not open */
     const struct tree_span *span; /* what is missing here, owned by the writer */
@@ -43,10 +51,13 @@ struct copy_plan {
     uint32_t trees, ends;
     uint32_t *absent; /* nodes that would take part, but are not members */
     uint32_t absents;
+    bool told;                /* records have what COPY_MORE_MINOR has added */
     bool wants;               /* any node wants digests */
     uint64_t left_out;        /* by all readers */
     char first_left_out[256]; /* printable; "": none */
-    uint32_t call_bytes;      /* the least that a member can take at once */
+    uint64_t links_out;       /* links that lead out of the copy, of all readers */
+    char first_link_out[256];
+    uint32_t call_bytes; /* the least that a member can take at once */
 };
 
 /* Makes the plan for these nodes, without those that are gone (by rank; NULL: none). Returns 0, or -1 with *e: the node

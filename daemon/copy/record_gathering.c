@@ -36,7 +36,8 @@ void record_gathering_end(struct agent *a)
 /* What this node has left out, and can take at once. */
 static void describe_node(const struct agent *a, struct record_of_node *self)
 {
-    *self = (struct record_of_node){.call_bytes = a->call_bytes, .first_left_out = ""};
+    *self = (struct record_of_node){
+        .call_bytes = a->call_bytes, .first_left_out = "", .first_link_out = ""};
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         const struct copy_tree *tree = &a->plan.tree[i];
         const char *first = "";
@@ -45,6 +46,9 @@ static void describe_node(const struct agent *a, struct record_of_node *self)
         self->left_out += a->set.trees->left_out(tree->r, &first);
         if (self->first_left_out[0] == '\0')
             self->first_left_out = first;
+        self->links_out += a->set.trees->links_out(tree->r, &first);
+        if (self->first_link_out[0] == '\0')
+            self->first_link_out = first;
     }
 }
 

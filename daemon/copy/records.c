@@ -7,6 +7,8 @@
 
 #define ALL_SPANS (64u * 1024u) /* of all records together, about */
 #define ALL_WANTED (8u * 1024u * 1024u)
+#define ALL_CHANGES (256u * 1024u)
+#define ALL_GOING (4u * 1024u * 1024u)
 
 uint32_t records_spans_most(const struct copy_plan *p)
 {
@@ -18,6 +20,18 @@ size_t records_wanted_most(const struct copy_plan *p)
 {
     const size_t each = ALL_WANTED / p->ends;
     return each > TREE_WANTED_MOST ? TREE_WANTED_MOST : each;
+}
+
+size_t records_going_most(const struct copy_plan *p)
+{
+    const size_t each = ALL_GOING / p->ends;
+    return each > TREE_GOING_MOST ? TREE_GOING_MOST : each;
+}
+
+uint32_t records_changes_most(const struct copy_plan *p)
+{
+    const uint32_t each = ALL_CHANGES / p->trees;
+    return each > 64u * 1024u ? 64u * 1024u : each < 8 ? 8 : each;
 }
 
 /* --- writing --- */
@@ -78,7 +92,16 @@ static void put_report(struct record_bytes *out, const struct tree_report *r)
     put_text(out, r->first, sizeof r->first - 1);
 }
 
-static void put_tree(struct record_bytes *out, enum record_kind kind, const struct copy_tree *t)
+static void put_changes(struct record_bytes *out, const struct copy_tree *t)
+{
+    put_number(out, t->changes);
+    for (uint32_t i = 0; i < t->changes; i++)
+        put_number(out, t->changed[i]);
+    put_text(out, t->first_changed, sizeof t->first_changed - 1);
+}
+
+static void put_tree(struct record_bytes *out, enum record_kind kind, const struct copy_plan *p,
+                     const struct copy_tree *t)
 {
     put_error(out, &t->failed);
     if (t->failed.code != ERROR_NONE)
@@ -86,8 +109,12 @@ static void put_tree(struct record_bytes *out, enum record_kind kind, const stru
     if (kind == RECORD_OPENED) {
         put_number(out, t->size[TREE_MANIFEST]);
         put_number(out, t->stream);
+        for (uint32_t i = 0; p->told && i <= t->places; i++)
+            put_number(out, i == 0 ? t->places : t->place[i - 1]);
     } else if (kind == RECORD_DIGESTED) {
         put_number(out, t->size[TREE_DIGESTS]);
+    } else if (kind == RECORD_CHECKED && p->told) {
+        put_changes(out, t);
     }
 }
 
@@ -97,7 +124,9 @@ static void put_end(struct record_bytes *out, enum record_kind kind, const struc
     put_error(out, &end->error);
     if (end->error.code != ERROR_NONE)
         return;
-    if (kind == RECORD_COMPARED) {
+    if (kind == RECORD_OPENED && p->told) {
+        put_number(out, end->granularity);
+    } else if (kind == RECORD_COMPARED) {
         const size_t length = end->wanted_length <= records_wanted_most(p) ? end->wanted_length : 0;
         put_number(out, length);
         put(out, end->wanted, length);
@@ -109,6 +138,11 @@ static void put_end(struct record_bytes *out, enum record_kind kind, const struc
         }
     } else if (kind == RECORD_FINISHED) {
         put_report(out, &end->report);
+        if (p->told) {
+            put_number(out, end->report.grown);
+            put_number(out, end->going_length);
+            put(out, end->going, end->going_length);
+        }
     }
 }
 
@@ -131,10 +165,14 @@ int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t nod
         put_number(out, self->call_bytes);
         put_number(out, self->left_out);
         put_text(out, self->first_left_out, sizeof p->first_left_out - 1);
+        if (p->told) {
+            put_number(out, self->links_out);
+            put_text(out, self->first_link_out, sizeof p->first_link_out - 1);
+        }
     }
     for (uint32_t i = 0; has_trees(kind) && i < p->trees; i++)
         if (p->tree[i].reader == node)
-            put_tree(out, kind, &p->tree[i]);
+            put_tree(out, kind, p, &p->tree[i]);
     for (uint32_t i = 0; has_ends(kind) && i < p->ends; i++)
         if (p->end[i].node == node)
             put_end(out, kind, p, &p->end[i]);
@@ -227,20 +265,72 @@ static uint64_t take_document_size(struct reading *r)
     return size;
 }
 
-static void take_tree(struct reading *r, enum record_kind kind, struct copy_tree *t)
+/* Returns 0, or -1: no memory. */
+static int take_places(struct reading *r, struct copy_tree *t)
+{
+    const uint64_t count = take_number(r);
+
+    r->bad |= count > TREE_PLACES_MOST;
+    free(t->place);
+    t->place = NULL;
+    t->places = 0;
+    if (r->bad)
+        return 0;
+    t->place = calloc(count + 1, sizeof *t->place);
+    if (t->place == NULL)
+        return -1;
+    for (uint64_t i = 0; i < count; i++)
+        t->place[i] = take_number(r);
+    t->places = (uint32_t)count;
+    return 0;
+}
+
+/* Numbers must rise; only the last ones, of files without an entry, may be equal. Returns 0, or -1: no memory. */
+static int take_changes(struct reading *r, const struct copy_plan *p, struct copy_tree *t)
+{
+    const uint64_t count = take_number(r);
+
+    r->bad |= count > records_changes_most(p);
+    free(t->changed);
+    t->changed = NULL;
+    t->changes = 0;
+    if (r->bad || count > (uint64_t)(r->end - r->at) / 8) {
+        r->bad = true;
+        return 0;
+    }
+    t->changed = calloc(count + 1, sizeof *t->changed);
+    if (t->changed == NULL)
+        return -1;
+    for (uint64_t i = 0; i < count; i++) {
+        t->changed[i] = take_number(r);
+        r->bad |= i > 0 && (t->changed[i] < t->changed[i - 1] ||
+                            (t->changed[i] == t->changed[i - 1] && t->changed[i] != UINT64_MAX));
+    }
+    t->changes = (uint32_t)count;
+    take_text(r, t->first_changed, sizeof t->first_changed);
+    return 0;
+}
+
+static int take_tree(struct reading *r, enum record_kind kind, const struct copy_plan *p,
+                     struct copy_tree *t)
 {
     take_error(r, t->reader, &t->failed);
     if (t->failed.code != ERROR_NONE) {
         t->size[TREE_MANIFEST] = t->size[TREE_DIGESTS] = 0;
-        return;
+        return 0;
     }
     if (kind == RECORD_OPENED) {
         t->size[TREE_MANIFEST] = take_document_size(r);
         t->stream = take_number(r);
         r->bad |= t->stream > INT64_MAX;
-    } else if (kind == RECORD_DIGESTED) {
-        t->size[TREE_DIGESTS] = take_document_size(r);
+        return p->told ? take_places(r, t) : 0;
     }
+    if (kind == RECORD_DIGESTED) {
+        t->size[TREE_DIGESTS] = take_document_size(r);
+    } else if (kind == RECORD_CHECKED && p->told) {
+        return take_changes(r, p, t);
+    }
+    return 0;
 }
 
 /* At the end's own node it keeps what it has. */
@@ -261,6 +351,26 @@ static int take_wanted(struct reading *r, struct copy_plan *p, struct copy_end *
     end->wanted = copy;
     end->wanted_length = length;
     p->wants = true;
+    return 0;
+}
+
+/* Paths, each with a 0 byte behind it. At the end's own node it keeps what it has. */
+static int take_going(struct reading *r, const struct copy_plan *p, struct copy_end *end)
+{
+    const uint64_t length = take_number(r);
+    const uint8_t *bytes = length <= records_going_most(p) ? take(r, length) : NULL;
+    uint8_t *copy;
+
+    r->bad |= bytes == NULL || (length > 0 && bytes[length - 1] != 0);
+    if (r->bad || length == 0)
+        return 0;
+    copy = malloc(length);
+    if (copy == NULL)
+        return -1;
+    memcpy(copy, bytes, length);
+    free(end->going);
+    end->going = copy;
+    end->going_length = length;
     return 0;
 }
 
@@ -288,12 +398,17 @@ static int take_end(struct reading *r, enum record_kind kind, struct copy_plan *
     take_error(r, end->node, &end->error);
     if (end->error.code != ERROR_NONE || r->bad)
         return 0;
-    if (kind == RECORD_COMPARED)
+    if (kind == RECORD_OPENED && p->told) {
+        end->granularity = take_number(r);
+    } else if (kind == RECORD_COMPARED) {
         result = take_wanted(r, p, end);
-    else if (kind == RECORD_MISSING)
+    } else if (kind == RECORD_MISSING) {
         result = take_spans(r, p, end);
-    else if (kind == RECORD_FINISHED)
+    } else if (kind == RECORD_FINISHED) {
         take_report(r, &end->report);
+        end->report.grown = p->told ? take_number(r) : 0;
+        result = p->told ? take_going(r, p, end) : 0;
+    }
     return result;
 }
 
@@ -309,6 +424,13 @@ static void take_node(struct reading *r, struct copy_plan *p)
     if (p->left_out == 0 && left_out > 0)
         (void)strcpy(p->first_left_out, first);
     p->left_out += left_out;
+    if (!p->told)
+        return;
+    const uint64_t links_out = take_number(r);
+    take_text(r, first, sizeof first);
+    if (p->links_out == 0 && links_out > 0)
+        (void)strcpy(p->first_link_out, first);
+    p->links_out += links_out;
 }
 
 int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *bytes,
@@ -320,9 +442,9 @@ int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, cons
     r.bad |= take_number(&r) != (uint64_t)kind;
     if (kind == RECORD_OPENED)
         take_node(&r, p);
-    for (uint32_t i = 0; has_trees(kind) && i < p->trees && !r.bad; i++)
+    for (uint32_t i = 0; has_trees(kind) && i < p->trees && !r.bad && result == 0; i++)
         if (p->tree[i].reader == node)
-            take_tree(&r, kind, &p->tree[i]);
+            result = take_tree(&r, kind, p, &p->tree[i]);
     for (uint32_t i = 0; has_ends(kind) && i < p->ends && !r.bad && result == 0; i++)
         if (p->end[i].node == node)
             result = take_end(&r, kind, p, &p->end[i]);

@@ -6,11 +6,11 @@
 #include "daemon/copy/plan.h"
 
 enum record_kind {
-    RECORD_OPENED,   /* what has been opened: sizes of manifests and streams, or errors */
+    RECORD_OPENED, /* what has been opened: sizes of manifests and streams, if told the granularity of times, or errors */
     RECORD_COMPARED, /* which digests are wanted, or errors */
     RECORD_DIGESTED, /* sizes of the digests, or errors */
     RECORD_MISSING,  /* what is missing, or errors */
-    RECORD_CHECKED,  /* whether the trees have stayed unchanged */
+    RECORD_CHECKED, /* whether the trees have stayed unchanged, and if told: which files have not, and are left out */
     RECORD_FINISHED, /* reports, or errors */
 };
 
@@ -23,6 +23,8 @@ struct record_of_node {
     uint32_t call_bytes;
     uint64_t left_out;
     const char *first_left_out; /* printable, or "" */
+    uint64_t links_out;         /* only if told, as the next */
+    const char *first_link_out;
 };
 
 struct record_bytes {
@@ -34,6 +36,10 @@ struct record_bytes {
 /* How many spans or bytes of wanted digests an end may tell, so that all records together are small. */
 uint32_t records_spans_most(const struct copy_plan *p);
 size_t records_wanted_most(const struct copy_plan *p);
+/* How many bytes of paths that would be removed an end may tell. */
+size_t records_going_most(const struct copy_plan *p);
+/* How many files of a tree can be told to be left out. */
+uint32_t records_changes_most(const struct copy_plan *p);
 
 /* Makes the record of `node`. Returns 0 with *out, whose data the caller frees, or -1 with *e and nothing to free. */
 int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t node,

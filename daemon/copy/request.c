@@ -95,6 +95,10 @@ static int check_rules(const struct copy_request *r, struct error *e)
     if (r->shrink && r->wait)
         return error_set(e, ERROR_USAGE,
                          "a copy either waits for nodes that are down or leaves them out");
+    if (r->skip_changing && r->as_it_comes)
+        return error_set(e, ERROR_USAGE,
+                         "a copy that leaves out files which change knows only at its end which "
+                         "these are, so it cannot put each file in place as it comes");
     if (check_sources(r, e) != 0 || check_target(r, e) != 0 || check_nodes(r, e) != 0)
         return -1;
     return check_patterns(r, e);
@@ -221,6 +225,11 @@ int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, st
         .as_it_comes = from->as_it_comes,
         .missing_ok = from->missing_ok,
         .trace = from->trace,
+        .skip_changing = from->skip_changing,
+        .delete_root = from->delete_root,
+        .copy_links = from->copy_links,
+        .delete_most = from->delete_most,
+        .told = from->told,
         .shrink = from->shrink,
         .wait = from->wait,
         .timeout_ns = from->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
@@ -289,6 +298,11 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
     m->as_it_comes = r->as_it_comes;
     m->missing_ok = r->missing_ok;
     m->trace = r->trace;
+    m->skip_changing = r->skip_changing;
+    m->delete_root = r->delete_root;
+    m->copy_links = r->copy_links;
+    m->delete_most = r->delete_most;
+    m->told = r->told;
     m->shrink = r->shrink;
     m->wait = r->wait;
     m->timeout_ms = r->timeout_ns / MILLISECOND;

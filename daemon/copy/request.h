@@ -40,9 +40,16 @@ struct copy_request {
         pattern; /* "- PATTERN" leaves names out, "+ PATTERN" keeps them; the first that matches decides */
     uint32_t patterns;
     bool delete, checksum, dry_run, verify, as_it_comes;
-    bool missing_ok;     /* a source that does not exist counts as an empty one */
-    bool trace;          /* every node records what it does (daemon/trace) */
-    bool shrink, wait;   /* as in struct spec */
+    bool missing_ok;   /* a source that does not exist counts as an empty one */
+    bool trace;        /* every node records what it does (daemon/trace) */
+    bool shrink, wait; /* as in struct spec */
+    /* All nodes must have COPY_MORE_MINOR for these: */
+    bool skip_changing; /* files that change meanwhile are left out; otherwise the copy fails */
+    bool delete_root;   /* `delete` may have a data root as its target */
+    bool copy_links;    /* symbolic links are copied as what they lead to */
+    uint64_t
+        delete_most; /* 0: no limit; otherwise one more than the entries that may be removed at a node */
+    bool told;       /* records have what COPY_MORE_MINOR has added; set by the asked node */
     uint64_t timeout_ns; /* for the whole copy; 0: none */
     uint32_t user;
 };

@@ -1,5 +1,6 @@
 #include "daemon/copy/trees.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,6 +40,18 @@ static void free_paths(char **path, uint32_t count)
     free((void *)path);
 }
 
+/* Notes where the sources are, to be told. Without memory nothing is told. */
+static void take_places(struct agent *a, struct copy_tree *tree)
+{
+    const uint64_t *place = NULL;
+    const uint32_t count = a->set.trees->places(tree->r, &place);
+
+    tree->place = count > 0 ? malloc(count * sizeof *place) : NULL;
+    tree->places = tree->place != NULL ? count : 0;
+    if (tree->place != NULL)
+        memcpy(tree->place, place, count * sizeof *place);
+}
+
 static void open_reader(struct agent *a, struct copy_tree *tree)
 {
     const struct copy_request *r = &a->request;
@@ -49,7 +62,10 @@ static void open_reader(struct agent *a, struct copy_tree *tree)
                                               .pattern = (const char *const *)r->pattern,
                                               .patterns = r->patterns,
                                               .digests = r->checksum || r->verify,
-                                              .missing_ok = r->missing_ok};
+                                              .missing_ok = r->missing_ok,
+                                              .sizes = r->verify && r->told,
+                                              .copy_links = r->copy_links,
+                                              .skip_changing = r->skip_changing};
     bool good = path != NULL;
 
     for (uint32_t i = 0; good && i < r->sources; i++)
@@ -66,6 +82,7 @@ static void open_reader(struct agent *a, struct copy_tree *tree)
         return;
     tree->size[TREE_MANIFEST] = a->set.trees->document_size(tree->r, TREE_MANIFEST);
     tree->stream = a->set.trees->stream_size(tree->r);
+    take_places(a, tree);
 }
 
 static void open_writer(struct agent *a, struct copy_end *end)
@@ -80,9 +97,13 @@ static void open_writer(struct agent *a, struct copy_end *end)
                                                .pattern = (const char *const *)r->pattern,
                                                .patterns = r->patterns,
                                                .delete = r->delete,
+                                               .delete_root = r->delete_root,
+                                               .delete_most = r->delete_most,
                                                .checksum = r->checksum || r->verify,
                                                .as_it_comes = r->as_it_comes,
-                                               .look_only = r->dry_run || r->verify};
+                                               .look_only = r->dry_run || r->verify,
+                                               .sizes = r->verify && r->told,
+                                               .skip_changing = r->skip_changing};
 
     if (path == NULL)
         (void)error_set(&end->error, ERROR_MEMORY, "out of memory for paths");
@@ -90,6 +111,8 @@ static void open_writer(struct agent *a, struct copy_end *end)
         end->error.code = ERROR_NONE;
     else
         end->w = NULL;
+    if (end->w != NULL)
+        end->granularity = a->set.trees->granularity(end->w);
     free(path);
 }
 
@@ -118,7 +141,10 @@ static void compare(struct agent *a, struct copy_end *end)
     const uint8_t *wanted = NULL;
     size_t length = 0;
 
-    if (a->set.trees->compare(end->w, &a->progress, &wanted, &length, &end->error) != 0)
+    const struct copy_tree *tree = &a->plan.tree[end->tree];
+
+    if (a->set.trees->check_places(end->w, tree->place, tree->places, &end->error) != 0 ||
+        a->set.trees->compare(end->w, &a->progress, &wanted, &length, &end->error) != 0)
         return;
     end->error.code = ERROR_NONE;
     if (length == 0 || length > records_wanted_most(&a->plan))
@@ -130,8 +156,22 @@ static void compare(struct agent *a, struct copy_end *end)
     end->wanted_length = length;
 }
 
+/* Waits until files that were changed just now cannot change again without a trace, here or at the nodes that write. */
+static void settle(struct agent *a, uint32_t number)
+{
+    uint64_t granularity = 1;
+
+    for (uint32_t i = 0; i < a->plan.ends; i++)
+        if (a->plan.end[i].tree == number && a->plan.end[i].granularity > granularity)
+            granularity = a->plan.end[i].granularity;
+    a->set.trees->settle(a->plan.tree[number].r, granularity, &a->progress);
+}
+
 void copy_trees_compare(struct agent *a)
 {
+    for (uint32_t i = 0; i < a->plan.trees && !a->request.dry_run && !a->request.verify; i++)
+        if (is_read_here(a, &a->plan.tree[i]))
+            settle(a, i);
     for (uint32_t i = 0; i < a->plan.ends; i++)
         if (is_written_here(a, &a->plan.end[i]))
             compare(a, &a->plan.end[i]);
@@ -187,13 +227,65 @@ void copy_trees_find_missing(struct agent *a)
 
 /* --- the end --- */
 
+/* Notes which files have changed, to be told. Returns 0, or -1 with *e. */
+static int take_changes(struct agent *a, struct copy_tree *tree, struct error *e)
+{
+    const uint64_t *index = NULL;
+    const char *first = "";
+    const uint32_t count = a->set.trees->changed(tree->r, &index, &first);
+
+    if (count > records_changes_most(&a->plan))
+        return error_set(e, ERROR_IO,
+                         "%u files were changed while they were being copied, such as %s: copy "
+                         "again when they are at rest",
+                         count, first);
+    tree->changed = calloc(count + 1, sizeof *tree->changed);
+    if (tree->changed == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a copy");
+    if (count > 0)
+        memcpy(tree->changed, index, count * sizeof *index);
+    tree->changes = count;
+    (void)snprintf(tree->first_changed, sizeof tree->first_changed, "%s", first);
+    return 0;
+}
+
 void copy_trees_check(struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         struct copy_tree *tree = &a->plan.tree[i];
-        if (is_read_here(a, tree) && a->set.trees->check(tree->r, &a->progress, &tree->failed) == 0)
+        if (is_read_here(a, tree) &&
+            a->set.trees->check(tree->r, &a->progress, &tree->failed) == 0 &&
+            (!a->request.skip_changing || take_changes(a, tree, &tree->failed) == 0))
             tree->failed.code = ERROR_NONE;
     }
+}
+
+/* Puts a tree in place, except files that have changed at its reader. Returns 0, or -1 with *e. */
+static int finish(struct agent *a, struct copy_end *end)
+{
+    const struct copy_tree *tree = &a->plan.tree[end->tree];
+
+    if (tree->changes > 0 &&
+        a->set.trees->leave(end->w, tree->changed, tree->changes, &end->error) != 0)
+        return -1;
+    return a->set.trees->finish(end->w, &a->progress, &end->error);
+}
+
+/* Notes what would be removed, as many whole paths as can be told. Without memory there are none: the report has their
+ * number. */
+static void take_going(struct agent *a, struct copy_end *end)
+{
+    const uint8_t *paths = NULL;
+    size_t length = a->set.trees->going(end->w, &paths);
+
+    length = length <= records_going_most(&a->plan) ? length : records_going_most(&a->plan);
+    while (length > 0 && paths[length - 1] != 0)
+        length--;
+    free(end->going);
+    end->going = length > 0 ? malloc(length) : NULL;
+    end->going_length = end->going != NULL ? length : 0;
+    if (end->going != NULL)
+        memcpy(end->going, paths, length);
 }
 
 void copy_trees_finish(struct agent *a)
@@ -202,10 +294,13 @@ void copy_trees_finish(struct agent *a)
         struct copy_end *end = &a->plan.end[i];
         if (end->node != agent_rank(a) || end->w == NULL)
             continue;
-        if (is_written_here(a, end) && a->set.trees->finish(end->w, &a->progress, &end->error) == 0)
+        if (is_written_here(a, end) && finish(a, end) == 0)
             end->error.code = ERROR_NONE;
-        if (end->error.code == ERROR_NONE)
-            a->set.trees->report(end->w, &end->report);
+        if (end->error.code != ERROR_NONE)
+            continue;
+        a->set.trees->report(end->w, &end->report);
+        if (a->request.dry_run)
+            take_going(a, end);
     }
 }
 

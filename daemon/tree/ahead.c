@@ -62,13 +62,13 @@ static int open_next(struct ahead *a, struct error *e)
         return result < 0 ? -1
                           : error_set(e, ERROR_PROTOCOL, "the stream of the tree is too short");
     int file = source_open_file(a->sources, &entry, e);
+    a->next = entry.begin + entry.bytes;
     if (file < 0)
-        return -1;
+        return file == CHANGING_LEFT_OUT ? 0 : -1;
     (void)posix_fadvise(file, 0, LOADED_MOST, POSIX_FADV_WILLNEED);
     unsigned at = (a->first + a->count++) % AHEAD_FILES;
     a->open[at].index = entry.index;
     a->open[at].file = file;
-    a->next = entry.begin + entry.bytes;
     return 0;
 }
 

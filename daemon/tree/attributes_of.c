@@ -121,6 +121,25 @@ static bool is_equal(const struct metadata_place *place, const struct attribute 
 
 /* --- comparing and setting --- */
 
+/* Compares an attribute with what the target stores of it. Returns 1 if it differs, 0, and whether it is *refused. `buffer`
+ * has room for two values. */
+static int differs(const struct metadata_rules *rules, const struct metadata_place *place,
+                   const struct attribute *a, uint8_t *buffer, bool *refused)
+{
+    uint8_t *value = buffer + LIST_MOST;
+
+    if (is_equal(place, a, buffer))
+        return 0;
+    const ssize_t length =
+        stored_attribute(rules->stored, a->name, a->value, a->length, value, LIST_MOST);
+    if (length == STORED_REFUSED) {
+        *refused = true;
+        return 0;
+    }
+    const struct attribute stored = {a->name, value, (uint32_t)length};
+    return length == STORED_UNKNOWN || !is_equal(place, &stored, buffer);
+}
+
 /* Finds the first name that this file has, and the entry lacks; NULL: none. */
 static const char *find_extra(const struct metadata_rules *rules, const struct entry *entry,
                               const char *list, size_t length)
@@ -136,7 +155,7 @@ int attributes_of_differ(const struct metadata_rules *rules, const struct metada
 {
     struct attribute a;
     int result = 0;
-    char *list = malloc(LIST_MOST + 1);
+    char *list = malloc(2 * LIST_MOST + 1);
 
     *refused = false;
     if (list == NULL)
@@ -151,8 +170,8 @@ int attributes_of_differ(const struct metadata_rules *rules, const struct metada
     for (size_t at = 0; result == 0 && next_attribute(entry, &at, &a);) {
         if (!can_be_set(rules, a.name))
             *refused = true;
-        else if (!is_equal(place, &a, (uint8_t *)list))
-            result = 1;
+        else
+            result = differs(rules, place, &a, (uint8_t *)list, refused);
     }
     free(list);
     return result;

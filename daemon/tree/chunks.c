@@ -146,13 +146,13 @@ static int cut_block(struct cutting *k, const uint8_t *bytes, size_t length)
     return 0;
 }
 
-static int cut_file(struct cutting *k, int file, struct file_data *d, uint8_t *block,
-                    struct tree_progress *progress)
+static int cut_range(struct cutting *k, int file, struct file_data *d, uint64_t end, uint8_t *block,
+                     struct tree_progress *progress)
 {
     struct chunk chunk;
 
-    for (uint64_t at = 0; at < d->bytes;) {
-        size_t length = d->bytes - at < BLOCK ? (size_t)(d->bytes - at) : BLOCK;
+    for (uint64_t at = k->place; at < end;) {
+        size_t length = end - at < BLOCK ? (size_t)(end - at) : BLOCK;
         if (progress != NULL && atomic_load(&progress->stop)) {
             errno = ECANCELED;
             return -1;
@@ -170,9 +170,18 @@ int chunks_of_file(int file, struct file_data *d, struct tree_progress *progress
                    int (*found)(void *context, uint64_t place, const struct chunk *chunk),
                    void *context)
 {
-    struct cutting k = {.cutter = cutter_new(), .found = found, .context = context};
+    return chunks_of_range(file, d, 0, d->bytes, progress, found, context);
+}
+
+int chunks_of_range(int file, struct file_data *d, uint64_t begin, uint64_t end,
+                    struct tree_progress *progress,
+                    int (*found)(void *context, uint64_t place, const struct chunk *chunk),
+                    void *context)
+{
+    struct cutting k = {.cutter = cutter_new(), .place = begin, .found = found, .context = context};
     uint8_t *block = malloc(BLOCK);
-    int result = k.cutter != NULL && block != NULL ? cut_file(&k, file, d, block, progress) : -1;
+    int result =
+        k.cutter != NULL && block != NULL ? cut_range(&k, file, d, end, block, progress) : -1;
     int error = errno;
 
     cutter_free(k.cutter);

@@ -34,5 +34,9 @@ bool cutter_end(struct cutter *c, struct chunk *chunk);
 int chunks_of_file(int file, struct file_data *d, struct tree_progress *progress,
                    int (*found)(void *context, uint64_t place, const struct chunk *chunk),
                    void *context);
-
+/* The same for the data from `begin` up to `end`, at which the last chunk ends. */
+int chunks_of_range(int file, struct file_data *d, uint64_t begin, uint64_t end,
+                    struct tree_progress *progress,
+                    int (*found)(void *context, uint64_t place, const struct chunk *chunk),
+                    void *context);
 #endif

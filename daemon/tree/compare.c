@@ -38,8 +38,11 @@ struct found {
 static int check_folder_in_way(struct comparing *c, const struct entry *entry, struct error *e)
 {
     struct tree_writer *w = c->w;
-    struct removal removal = {
-        .at = &c->target, .patterns = w->patterns, .look_only = true, .stop = &c->progress->stop};
+    struct removal removal = {.at = &c->target,
+                              .patterns = w->patterns,
+                              .look_only = true,
+                              .stop = &c->progress->stop,
+                              .paths = &w->going};
 
     if (removal_of(&removal, entry->path, e) != 0)
         return -1;
@@ -77,8 +80,7 @@ static int compare_file(struct comparing *c, const struct entry *entry, const st
                         bool *same, struct error *e)
 {
     *same = (uint64_t)found->st.st_size == entry->size &&
-            found->st.st_mtim.tv_sec == entry->modified.tv_sec &&
-            found->st.st_mtim.tv_nsec == entry->modified.tv_nsec;
+            metadata_same_time(&c->w->metadata, found->st.st_mtim, entry->modified);
     if (!c->w->checksum || !entry->has_digest)
         return 0;
     bool same_time = *same;
@@ -143,6 +145,15 @@ static int is_linked(struct comparing *c, const struct entry *entry, const struc
                                         entry->path, e);
 }
 
+/* Whether what is there is an older version, of which pieces may be used; or may be the beginning of the new one. */
+static bool has_old_version(const struct comparing *c, const struct entry *entry,
+                            const struct found *found)
+{
+    return S_ISREG(found->st.st_mode) && found->st.st_size > 0 &&
+           (entry->bytes >= DIGESTS_FILE_LEAST ||
+            (c->w->sizes && (uint64_t)found->st.st_size < entry->size));
+}
+
 /* Compares an entry with what has its name. Returns its state, or -1 with *e. */
 static int compare_existing(struct comparing *c, const struct entry *entry, struct found *found,
                             struct error *e)
@@ -191,10 +202,7 @@ static int compare_existing(struct comparing *c, const struct entry *entry, stru
         return result < 0 ? -1 : STATE_METADATA;
     if (!same) {
         c->w->old_bytes += (uint64_t)found->st.st_blocks * 512;
-        return STATE_NEW | (S_ISREG(found->st.st_mode) && entry->bytes >= DIGESTS_FILE_LEAST &&
-                                    found->st.st_size > 0
-                                ? STATE_OLD
-                                : 0);
+        return STATE_NEW | (has_old_version(c, entry, found) ? STATE_OLD : 0);
     }
     /* a staging inside the target has changed its time */
     if (entry->path_length == 0 && strcmp(found->name, ".") == 0)
@@ -288,7 +296,9 @@ static int compare_entry(struct comparing *c, const struct entry *entry, struct 
     w->report.changed += state != STATE_SAME && (state & STATE_ABSENT) == 0;
     if (state != STATE_SAME)
         writer_note_first(w, entry->path);
-    if ((state & STATE_OLD) != 0 && !wanted_add(w->wanted, entry->index))
+    const uint64_t size = (uint64_t)found.st.st_size;
+    if ((state & STATE_OLD) != 0 &&
+        !wanted_add(w->wanted, entry->index, size < entry->size ? size : 0))
         w->state[entry->index] = STATE_NEW; /* too many: this one is sent whole */
     (void)atomic_fetch_add(&c->progress->files, 1);
     return 0;
@@ -315,8 +325,11 @@ static int compare_entries(struct comparing *c, struct error *e)
 static int count_extras(struct comparing *c, struct error *e)
 {
     struct tree_writer *w = c->w;
-    struct removal removal = {
-        .at = &c->target, .patterns = w->patterns, .look_only = true, .stop = &c->progress->stop};
+    struct removal removal = {.at = &c->target,
+                              .patterns = w->patterns,
+                              .look_only = true,
+                              .stop = &c->progress->stop,
+                              .paths = &w->going};
 
     if (!w->rules.delete)
         return 0;
@@ -326,6 +339,19 @@ static int count_extras(struct comparing *c, struct error *e)
     if (removal.removed > 0)
         writer_note_first(w, removal.first);
     return 0;
+}
+
+/* Checks that the copy does not remove more than it may. With look_only, the report says how much that is. */
+static int check_removals(const struct tree_writer *w, struct error *e)
+{
+    if (w->delete_most == 0 || w->look_only || w->report.removed < w->delete_most)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "the copy would remove %llu %s of %s, and may remove %llu (--max-delete): "
+                     "nothing was changed here; --dry-run lists them",
+                     (unsigned long long)w->report.removed,
+                     text_plural(w->report.removed, "entry", "entries"), w->staging.printable,
+                     (unsigned long long)w->delete_most - 1);
 }
 
 /* Checks the target itself, for copies without an entry for it. */
@@ -358,6 +384,8 @@ static int open_manifest(struct tree_writer *w, struct error *e)
         return -1;
     w->state = calloc(w->manifest.entries + 1, 1);
     w->wanted = calloc(1, sizeof *w->wanted);
+    if (w->wanted != NULL)
+        w->wanted->sizes = w->sizes;
     if (w->state == NULL || w->wanted == NULL ||
         arrivals_init(&w->arrivals, w->manifest.entries) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for %llu entries",
@@ -383,6 +411,8 @@ int writer_compare(struct tree_writer *w, struct tree_progress *progress, const 
         result = compare_entries(&c, e);
     if (result == 0)
         result = count_extras(&c, e);
+    if (result == 0)
+        result = check_removals(w, e);
     tree_at_close(&c.target);
     tree_at_close(&c.links);
     file_links_free(c.names);

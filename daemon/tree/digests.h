@@ -1,6 +1,8 @@
 /* What the two sides of a copy tell each other about large files that have changed, so that only changed chunks move:
  *
- *   - `wanted`, the answer of compare(): numbers of entries, for which the writer has an older version.
+ *   - `wanted`, the answer of compare(): numbers of entries, for which the writer has an older version; if both sides know
+ *     that (tree_read_options.sizes), each with the size of a shorter version, or 0: a chunk then ends there, so that the
+ *     writer sees whether the file has only grown.
  *   - The document TREE_DIGESTS: for each of these files (those that any writer wants), the chunks of its data
  *     (chunks.h). A chunk at place p of a file's data is at entry.begin + p of the stream.
  *
@@ -27,18 +29,20 @@ struct wanted {
     uint8_t bytes[TREE_WANTED_MOST];
     size_t length;
     uint64_t next; /* the least number that can be added; 0 at first */
+    bool sizes;
 };
 
 /* Adds the number of an entry; numbers must rise. Returns false if there is no room: then it is not wanted. */
-bool wanted_add(struct wanted *w, uint64_t index);
+bool wanted_add(struct wanted *w, uint64_t index, uint64_t size);
 
 /* Reads numbers of any bytes. Returns whether there is a next number, which is larger than the ones before. */
 struct wanted_numbers {
     const uint8_t *bytes;
     size_t left;
     uint64_t next; /* 0 at first */
+    bool sizes;
 };
-bool wanted_next(struct wanted_numbers *n, uint64_t *index);
+bool wanted_next(struct wanted_numbers *n, uint64_t *index, uint64_t *size);
 
 /* --- the document: written by a reader --- */
 
@@ -55,9 +59,12 @@ int digests_maker_finish(struct digests_maker *m, uint64_t *size, struct error *
 /* --- the document: read by a writer --- */
 
 /* Checks a document of `size` bytes in a file, which may contain anything: all of it, and that each file is an
- * ENTRY_FILE of the manifest, and its chunks are as long as its data. Returns 0, or -1 with *e (ERROR_PROTOCOL; ERROR_IO;
+ * ENTRY_FILE of the manifest, and its chunks are as long as its data. At most `shorts` chunks of a file before its last one
+ * may be shorter than CHUNK_LEAST (DIGESTS_SHORTS_MOST if chunks end where shorter versions do). Returns 0, or -1 with *e (ERROR_PROTOCOL; ERROR_IO;
  * ERROR_MEMORY). */
-int digests_check(int file, uint64_t size, const struct manifest *manifest, struct error *e);
+#define DIGESTS_SHORTS_MOST 1024u
+int digests_check(int file, uint64_t size, const struct manifest *manifest, uint32_t shorts,
+                  struct error *e);
 
 /* Reads a document that has been checked. */
 struct digests_cursor;

@@ -145,7 +145,7 @@ static int check_frame(int file, uint64_t size, struct error *e)
 
 /* Checks the chunks of one file. */
 static int check_file(struct digests_cursor *c, struct manifest_cursor *entries, uint64_t index,
-                      struct error *e)
+                      uint32_t shorts, struct error *e)
 {
     struct entry entry;
     struct chunk chunk;
@@ -163,7 +163,7 @@ static int check_file(struct digests_cursor *c, struct manifest_cursor *entries,
         if (chunk.length > entry.bytes - bytes)
             return damaged("the chunks of a file are too long", e);
         bytes += chunk.length;
-        if (chunk.length < CHUNK_LEAST && bytes < entry.bytes)
+        if (chunk.length < CHUNK_LEAST && bytes < entry.bytes && shorts-- == 0)
             return damaged("a chunk is too short", e);
     }
     if (result == 0 && bytes != entry.bytes)
@@ -171,7 +171,8 @@ static int check_file(struct digests_cursor *c, struct manifest_cursor *entries,
     return result;
 }
 
-static int check_files(struct digests_cursor *c, struct manifest_cursor *entries, struct error *e)
+static int check_files(struct digests_cursor *c, struct manifest_cursor *entries, uint32_t shorts,
+                       struct error *e)
 {
     uint64_t index, next = 0;
     int result;
@@ -180,7 +181,7 @@ static int check_files(struct digests_cursor *c, struct manifest_cursor *entries
         if (index < next)
             return damaged("they are not in order", e);
         next = index + 1;
-        if (check_file(c, entries, index, e) != 0)
+        if (check_file(c, entries, index, shorts, e) != 0)
             return -1;
     }
     if (result == 0 && c->place != c->end)
@@ -188,14 +189,15 @@ static int check_files(struct digests_cursor *c, struct manifest_cursor *entries
     return result;
 }
 
-int digests_check(int file, uint64_t size, const struct manifest *manifest, struct error *e)
+int digests_check(int file, uint64_t size, const struct manifest *manifest, uint32_t shorts,
+                  struct error *e)
 {
     if (check_frame(file, size, e) != 0)
         return -1;
     struct digests_cursor *c = digests_cursor_new(file, size);
     struct manifest_cursor *entries = manifest_cursor_new(manifest);
     int result = c != NULL && entries != NULL
-                     ? check_files(c, entries, e)
+                     ? check_files(c, entries, shorts, e)
                      : error_set(e, ERROR_MEMORY, "out of memory for digests of files");
     digests_cursor_free(c);
     manifest_cursor_free(entries);

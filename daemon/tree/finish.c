@@ -10,6 +10,68 @@
 #include "daemon/tree/writer_record.h"
 #include "proto/text.h"
 
+/* --- files that have changed at the reader --- */
+
+/* An entry stays as it is here: the report does not count it, and what has arrived of it is removed. Returns 0 or
+ * -errno. */
+static int leave_entry(struct tree_writer *w, uint64_t index)
+{
+    char name[STAGING_NAME_SIZE];
+    const unsigned state = w->state[index];
+
+    if ((state & STATE_ABSENT) != 0)
+        w->report.added--;
+    else if (state != STATE_SAME)
+        w->report.changed--;
+    w->state[index] = STATE_SAME;
+    return w->look_only || unlinkat(w->staging.folder, staging_file(index, name), 0) == 0 ||
+                   errno == ENOENT
+               ? 0
+               : -errno;
+}
+
+static bool is_listed(const uint64_t *index, uint32_t count, uint64_t number)
+{
+    uint32_t low = 0, high = count;
+
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (index[middle] <= number)
+            low = middle;
+        else
+            high = middle;
+    }
+    return count > 0 && index[low] == number;
+}
+
+/* Second names go with the first one. */
+static int leave_hardlinks(struct tree_writer *w, const uint64_t *index, uint32_t count,
+                           struct error *e)
+{
+    struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
+    struct entry entry;
+    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
+
+    while (result == 1 && (result = manifest_next(cursor, &entry, e)) == 1)
+        if (entry.kind == ENTRY_HARDLINK && is_listed(index, count, entry.linked) &&
+            w->state[entry.index] != STATE_SAME)
+            (void)leave_entry(w, entry.index);
+    manifest_cursor_free(cursor);
+    return result;
+}
+
+int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
+{
+    if (w->state == NULL)
+        return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
+    for (uint32_t i = 0; i < count; i++) {
+        const int result = index[i] < w->manifest.entries ? leave_entry(w, index[i]) : 0;
+        if (result < 0)
+            return staging_failed(&w->staging, "removed", -result, e);
+    }
+    return count > 0 && w->manifest.hardlinks > 0 ? leave_hardlinks(w, index, count, e) : 0;
+}
+
 /* --- everything is here --- */
 
 /* Files without data are made only now; those that pieces of older versions make up are complete only now. */

@@ -24,6 +24,7 @@ static bool may_own(void)
 
 void metadata_rules_init(struct metadata_rules *rules)
 {
+    rules->stored = NULL;
     rules->may_own = may_own();
     atomic_init(&rules->not_owned, 0);
     atomic_init(&rules->not_attributed, 0);
@@ -47,17 +48,32 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
+bool metadata_same_time(const struct metadata_rules *rules, struct timespec found,
+                        struct timespec wanted)
+{
+    return stored_same_time(rules->stored, found, wanted);
+}
+
+/* Whether the owner or group of a file could be more like those of an entry. */
+static bool can_own_better(const struct metadata_rules *rules, const struct stat *st,
+                           const struct entry *entry)
+{
+    return rules->may_own && (stored_can_own(rules->stored, entry->owner, entry->group) ||
+                              (st->st_gid != entry->group &&
+                               stored_can_own(rules->stored, st->st_uid, entry->group)));
+}
+
 int metadata_differ(struct metadata_rules *rules, const struct metadata_place *place,
                     const struct stat *st, const struct entry *entry)
 {
     bool owned = st->st_uid == entry->owner && st->st_gid == entry->group, refused;
 
-    if (!owned && rules->may_own)
+    if (!owned && can_own_better(rules, st, entry))
         return 1;
-    if (entry->kind != ENTRY_SYMLINK &&
+    if (entry->kind != ENTRY_SYMLINK && (rules->stored == NULL || rules->stored->modes) &&
         (st->st_mode & MODE_BITS) != mode_for(entry, st->st_uid, st->st_gid))
         return 1;
-    if (entry->kind != ENTRY_FILE && !same_time(st->st_mtim, entry->modified))
+    if (entry->kind != ENTRY_FILE && !metadata_same_time(rules, st->st_mtim, entry->modified))
         return 1;
     int result = attributes_of_differ(rules, place, entry, &refused);
     if (result == 0 && !owned)

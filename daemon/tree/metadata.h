@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 
 #include "daemon/tree/manifest.h"
+#include "daemon/tree/stored.h"
 
 /* How entries are treated in a tree, and what could not be set there. Used by several threads at once. */
 struct metadata_rules {
-    bool may_own;                    /* this process may give files to any owner */
-    _Atomic uint64_t not_owned;      /* entries whose owner could not be set */
+    struct stored *stored;      /* what the file system of the target stores; NULL: everything */
+    bool may_own;               /* this process may give files to any owner */
+    _Atomic uint64_t not_owned; /* entries whose owner could not be set */
     _Atomic uint64_t not_attributed; /* entries whose attributes could not be set */
 };
 
@@ -27,8 +29,11 @@ struct metadata_place {
 
 void metadata_rules_init(struct metadata_rules *rules);
 
+/* Whether a file with the time `found` has what the target stores of `wanted`. */
+bool metadata_same_time(const struct metadata_rules *rules, struct timespec found,
+                        struct timespec wanted);
 /* Whether owner, mode, attributes or, except of files, the time of the existing *st differ from those of an entry of the
- * same kind, as far as this process may set them. Returns 1, 0 or -errno. Counts what cannot be set. */
+ * same kind, as far as this process may set them and the file system stores them. Not for several threads at once. Returns 1, 0 or -errno. Counts what cannot be set. */
 int metadata_differ(struct metadata_rules *rules, const struct metadata_place *place,
                     const struct stat *st, const struct entry *entry);
 

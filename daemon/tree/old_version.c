@@ -196,6 +196,19 @@ static int find_chunks(struct using *u, bool same_size)
     return same_size ? 0 : use_in_place(u);
 }
 
+/* Whether the old version has the chunks up to its end at their places. Returns 1, 0, or -1 with errno. */
+static int is_beginning(struct using *u)
+{
+    uint8_t *block = malloc(CHUNK_MOST);
+    int result = block == NULL ? -1 : 1;
+
+    for (uint32_t i = 0; i < u->chunks && result == 1; i++)
+        if (u->chunk[i].place < u->old_data.bytes)
+            result = is_in_place(u, &u->chunk[i], block);
+    free(block);
+    return result;
+}
+
 /* Looks for all chunks of a file. Returns 0; 1: the old version cannot be used; -1 with *e. */
 static int use_file(struct using *u, struct digests_cursor *cursor, struct error *e)
 {
@@ -206,7 +219,10 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
     if (fstat(u->old, &before) != 0 || !S_ISREG(before.st_mode) ||
         file_data_find(u->old, (uint64_t)before.st_size, &u->old_data) != 0)
         return 1;
+    bool grown = u->w->sizes && u->old_data.extent == NULL && u->entry->extent == NULL &&
+                 u->old_data.bytes < u->entry->size;
     while ((found = read_chunks(u, cursor, &place, e)) == 1) {
+        grown = grown && is_beginning(u) == 1;
         if (find_chunks(u, (uint64_t)before.st_size == u->entry->size) != 0) {
             if (errno == ECANCELED)
                 return writer_stopped(u->progress, e) ? -1 : 1;
@@ -218,7 +234,10 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
     if (found < 0)
         return -1;
     /* chunks that were read are those that were copied only if nobody has written to the file meanwhile */
-    return fstat(u->old, &after) == 0 && same_status(&before, &after) ? 0 : 1;
+    if (fstat(u->old, &after) != 0 || !same_status(&before, &after))
+        return 1;
+    u->w->report.grown += grown;
+    return 0;
 }
 
 /* Opens the new file with its full length. Returns 0, or -1 with *e. */
@@ -293,7 +312,7 @@ int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct
     int file = w->document[TREE_DIGESTS];
     uint64_t size = w->document_size[TREE_DIGESTS];
 
-    if (digests_check(file, size, &w->manifest, e) != 0)
+    if (digests_check(file, size, &w->manifest, w->sizes ? DIGESTS_SHORTS_MOST : 0, e) != 0)
         return -1;
     struct digests_cursor *digests = digests_cursor_new(file, size);
     struct manifest_cursor *entries = manifest_cursor_new(&w->manifest);

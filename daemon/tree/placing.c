@@ -24,6 +24,7 @@ void placing_init(struct placing *p)
     p->removed = p->changed_since = 0;
     p->first_changed[0] = '\0';
     p->uncounted.may_own = p->metadata->may_own;
+    p->uncounted.stored = p->metadata->stored;
 }
 
 static void forget_folders(struct placing *p)

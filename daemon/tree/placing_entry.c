@@ -47,18 +47,13 @@ static int move(struct placing *p, const char *from, struct spot *spot, struct e
     }
 }
 
-static bool same_time(const struct entry *entry, const struct stat *st)
-{
-    return st->st_mtim.tv_sec == entry->modified.tv_sec &&
-           st->st_mtim.tv_nsec == entry->modified.tv_nsec;
-}
-
 /* Whether a file that is there is the one of the entry; it may have other metadata. Returns 1, 0 or -errno. */
-static int is_in_place(const struct entry *entry, const struct spot *spot, const struct stat *st)
+static int is_in_place(const struct placing *p, const struct entry *entry, const struct spot *spot,
+                       const struct stat *st)
 {
     if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != entry->size)
         return 0;
-    if (same_time(entry, st))
+    if (metadata_same_time(p->metadata, st->st_mtim, entry->modified))
         return 1;
     /* contents were compared, and only the time is to be set */
     return entry->has_digest ? compare_contents(spot->folder, spot->name, entry, NULL) : 0;
@@ -69,9 +64,10 @@ static int set_metadata(struct placing *p, const struct entry *entry, const stru
                         const struct stat *st, struct error *e)
 {
     struct metadata_place place = {.file = -1, .folder = spot->folder, .name = spot->name};
-    int result = entry->kind == ENTRY_FILE && !same_time(entry, st)
-                     ? 1
-                     : metadata_differ(&p->uncounted, &place, st, entry);
+    int result =
+        entry->kind == ENTRY_FILE && !metadata_same_time(p->metadata, st->st_mtim, entry->modified)
+            ? 1
+            : metadata_differ(&p->uncounted, &place, st, entry);
 
     if (result == 1)
         result = metadata_set(placing_rules(p, entry), &place, st, entry);
@@ -101,7 +97,7 @@ int placing_file(struct placing *p, const struct entry *entry, struct error *e)
     /* it has been put in place before, or it was there, and at most its metadata differ */
     result = tree_at_status(spot.folder, spot.name, &st, &mount);
     if (result == 0)
-        result = is_in_place(entry, &spot, &st);
+        result = is_in_place(p, entry, &spot, &st);
     if (result == -ENOENT || result == 0)
         return note_change(p, &spot), 0;
     if (result < 0)

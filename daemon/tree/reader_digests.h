@@ -10,6 +10,7 @@ struct wanted_answers {
     const uint8_t *const *bytes;
     const size_t *length;
     uint32_t count;
+    bool sizes; /* tree_read_options.sizes */
 };
 
 /* Cuts these files into chunks, and writes the document to an open, empty file. Returns 0 with its size, or -1 with *e. */

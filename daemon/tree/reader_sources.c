@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,7 +87,7 @@ int sources_open(struct sources *s, const struct roots *roots,
 {
     struct error ignored;
 
-    *s = (struct sources){.system = roots->files};
+    *s = (struct sources){.system = roots->files, .roots = roots, .follow = options->copy_links};
     e = e != NULL ? e : &ignored;
     if (options->paths == 0 || (!options->into && options->paths != 1))
         return error_set(e, ERROR_USAGE, "a copy needs one source, or a folder for several");
@@ -137,7 +138,10 @@ static const struct walk_source *source_of(const struct sources *s, const struct
     return &s->source[low];
 }
 
-/* Whether a state is what an entry says. Returns 1, 0, or -1 with *e. */
+enum source_state { SOURCE_CHANGED, SOURCE_SAME, SOURCE_GROWN };
+
+/* Compares a state with what an entry says. A file that has become longer may only have grown: its contents tell. Of a
+ * second name, the entry of the first one says the rest. Returns a source_state, or -1 with *e. */
 static int is_as_found(const struct sources *s, const struct entry *entry, const struct stat *st,
                        struct error *e)
 {
@@ -148,10 +152,16 @@ static int is_as_found(const struct sources *s, const struct entry *entry, const
 
     if (entry_numbers_get(s->numbers, entry->index, &number, e) != 0)
         return -1;
-    return (st->st_mode & S_IFMT) == kind && st->st_ino == number &&
-           (entry->kind != ENTRY_FILE || (uint64_t)st->st_size == entry->size) &&
-           st->st_mtim.tv_sec == entry->modified.tv_sec &&
-           st->st_mtim.tv_nsec == entry->modified.tv_nsec;
+    if ((st->st_mode & S_IFMT) != kind || st->st_ino != number)
+        return SOURCE_CHANGED;
+    if (entry->kind == ENTRY_HARDLINK)
+        return SOURCE_SAME;
+    if (entry->kind == ENTRY_FILE && (uint64_t)st->st_size != entry->size)
+        return (uint64_t)st->st_size > entry->size ? SOURCE_GROWN : SOURCE_CHANGED;
+    return st->st_mtim.tv_sec == entry->modified.tv_sec &&
+                   st->st_mtim.tv_nsec == entry->modified.tv_nsec
+               ? SOURCE_SAME
+               : SOURCE_CHANGED;
 }
 
 int source_failed(const struct sources *s, const struct entry *entry, struct error *e)
@@ -160,16 +170,22 @@ int source_failed(const struct sources *s, const struct entry *entry, struct err
     int error = errno;
     const struct walk_source *source = source_of(s, entry, &below);
 
+    if (entry->kind != ENTRY_FOLDER && found_says_changed(error) &&
+        changing_leave_out(s->changing, entry->index, source->path, below) == CHANGING_LEFT_OUT)
+        return CHANGING_LEFT_OUT;
     errno = error;
-    return found_unreadable(source->path, below, e);
+    (void)found_unreadable(source->path, below, e);
+    return -1;
 }
 
+/* Returns 0, CHANGING_LEFT_OUT, or -1 with *e. */
 static int compare_state(const struct sources *s, const struct entry *entry, const struct stat *st,
-                         struct error *e)
+                         bool *grown, struct error *e)
 {
     int result = is_as_found(s, entry, st, e);
 
-    if (result != 0)
+    *grown = result == SOURCE_GROWN;
+    if (result != SOURCE_CHANGED)
         return result < 0 ? -1 : 0;
     errno = 0;
     return source_failed(s, entry, e);
@@ -183,36 +199,79 @@ static int copy_of(int file)
     return copy < 0 ? -errno : copy;
 }
 
+int source_follow(void *sources, const struct walk_source *source, const char *below,
+                  struct error *e)
+{
+    const struct sources *s = sources;
+    char path[2 * PATH_MAX];
+    struct file_status status;
+    struct shown_path shown;
+    struct place place;
+
+    (void)snprintf(path, sizeof path, "%s%s%s", source->path, *below != '\0' ? "/" : "", below);
+    int file = roots_open(s->roots, path, &place, &status, e);
+    if (file >= 0)
+        return file;
+    if (e->code == ERROR_NONE)
+        return error_set(e, ERROR_REFUSED,
+                         "%s is a link that leads to nothing: leave it out with --exclude",
+                         show_path(&shown, source->path, below));
+    return error_wrap(e, "%s is a link, and --copy-links follows it",
+                      show_path(&shown, source->path, below));
+}
+
+/* Opens a file of a source. Returns a descriptor or -errno. */
+static int open_below(const struct sources *s, const struct walk_source *source, const char *below)
+{
+    struct error e;
+
+    if (*below == '\0')
+        return copy_of(source->file);
+    int file = s->system->open_file(s->system->context, source->file, below);
+    if (file != -ELOOP || !s->follow)
+        return file;
+    file = source_follow((void *)(uintptr_t)s, source, below, &e);
+    return file >= 0 ? file : -ENOENT;
+}
+
 int source_open_file(const struct sources *s, const struct entry *entry, struct error *e)
 {
     const char *below;
     const struct walk_source *source = source_of(s, entry, &below);
     struct stat st;
-    int file = *below == '\0' ? copy_of(source->file)
-                              : s->system->open_file(s->system->context, source->file, below);
+    bool grown;
+    int file = open_below(s, source, below);
 
     if (file < 0) {
         errno = -file;
         return source_failed(s, entry, e);
     }
     int result = fstat(file, &st);
-    result = result != 0 ? source_failed(s, entry, e) : compare_state(s, entry, &st, e);
+    result = result != 0 ? source_failed(s, entry, e) : compare_state(s, entry, &st, &grown, e);
     if (result == 0)
         return file;
     (void)close(file);
-    return -1;
+    return result;
 }
 
 /* Links on the way are followed here, which does no harm: the state that is found then is compared only, and the folder
  * that was replaced by a link is found, too. */
-int source_check(const struct sources *s, const struct entry *entry, struct error *e)
+int source_check(const struct sources *s, const struct entry *entry, bool *grown, struct error *e)
 {
     const char *below;
     const struct walk_source *source = source_of(s, entry, &below);
     struct stat st;
+    int result;
 
-    if ((*below == '\0' ? fstat(source->file, &st)
-                        : fstatat(source->file, below, &st, AT_SYMLINK_NOFOLLOW)) != 0)
-        return source_failed(s, entry, e);
-    return compare_state(s, entry, &st, e);
+    *grown = false;
+    /* names that have come or gone change the time of a folder, and no file that is copied */
+    if (entry->kind == ENTRY_FOLDER && s->changing != NULL && s->changing->skip)
+        return 0;
+    if ((*below == '\0'
+             ? fstat(source->file, &st)
+             : fstatat(source->file, below, &st, s->follow ? 0 : AT_SYMLINK_NOFOLLOW)) != 0)
+        result = source_failed(s, entry, e);
+    else
+        result = compare_state(s, entry, &st, grown, e);
+    return result == CHANGING_LEFT_OUT ? 0 : result;
 }

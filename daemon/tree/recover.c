@@ -34,6 +34,7 @@ static int place(struct staging *s, const struct complete *rules, int file, stru
                  struct error *e)
 {
     struct metadata_rules metadata;
+    struct stored stored;
     struct manifest manifest;
     struct stat st;
 
@@ -47,12 +48,15 @@ static int place(struct staging *s, const struct complete *rules, int file, stru
     if (patterns == NULL)
         return -1;
     metadata_rules_init(&metadata);
+    stored_open(&stored, s->above, s->folder);
+    metadata.stored = &stored;
     *p = (struct placing){.staging = s,
                           .manifest = &manifest,
                           .rules = rules,
                           .patterns = patterns,
                           .metadata = &metadata};
     int result = placing_run(p, e);
+    stored_close(&stored);
     patterns_free(patterns);
     return result;
 }

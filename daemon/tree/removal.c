@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,6 +88,22 @@ static int check_one(struct removal *r, const char *path, int above, const char 
     return *there || result == -EBUSY || result == -ENOENT ? 0 : -1;
 }
 
+/* Notes a path that would be removed, as long as there is room: people read the first ones. */
+static void note_path(const struct removal *r, const char *path)
+{
+    struct removal_paths *p = r->paths;
+    const size_t length = strlen(path) + 1;
+
+    if (p == NULL || !r->look_only)
+        return;
+    if (p->bytes == NULL)
+        p->bytes = malloc(TREE_GOING_MOST);
+    if (p->bytes == NULL || length > TREE_GOING_MOST - p->length)
+        return;
+    memcpy(p->bytes + p->length, path, length);
+    p->length += length;
+}
+
 /* Removes one name, which has nothing in it. */
 static int unlink_one(struct removal *r, const char *path, bool is_folder, struct error *e)
 {
@@ -110,6 +127,7 @@ static int unlink_one(struct removal *r, const char *path, bool is_folder, struc
             return r->stays = true, 0;
         return tree_at_failed(r->at, path, "removed", errno, e);
     }
+    note_path(r, path);
     if (r->removed++ == 0)
         (void)snprintf(r->first, sizeof r->first, "%s", path);
     return 0;

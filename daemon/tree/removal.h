@@ -5,17 +5,26 @@
 
 #include <stdatomic.h>
 
+#include "daemon/copy/tree_store.h"
 #include "daemon/tree/at.h"
 #include "daemon/tree/patterns.h"
 
+/* Paths, each with a 0 byte behind it. */
+struct removal_paths {
+    uint8_t *bytes; /* of TREE_GOING_MOST bytes; NULL: none yet */
+    size_t length;
+};
+
 struct removal {
     struct tree_at *at;
-    const struct patterns *patterns;    /* NULL: none */
-    bool everything;                    /* of a staging: no name is left alone */
-    bool look_only;                     /* only count */
-    const atomic_bool *stop;            /* NULL: it cannot be stopped */
-    uint64_t removed;                   /* files and folders that were, or would be, removed */
-    bool stays;                         /* something stays; the caller may reset it */
+    const struct patterns *patterns; /* NULL: none */
+    bool everything;                 /* of a staging: no name is left alone */
+    bool look_only;                  /* only count */
+    const atomic_bool *stop;         /* NULL: it cannot be stopped */
+    struct removal_paths
+        *paths;       /* with look_only: what would be removed; NULL: it is only counted */
+    uint64_t removed; /* files and folders that were, or would be, removed */
+    bool stays;       /* something stays; the caller may reset it */
     char first[MANIFEST_PATH_MOST + 1]; /* the first path that was removed; "": none yet */
 };
 

@@ -10,12 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/tree/file_bytes.h"
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/removal.h"
 #include "proto/text.h"
 
 #define PRIVATE 0700
 #define LOCK_EVERY_MS 50u
+#define HOLDER_SIZE 200u
 
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
 {
@@ -70,12 +72,66 @@ static int make_locked(struct staging *s, struct error *e)
     return 0;
 }
 
+/* --- who uses it --- */
+
+/* Names a daemon: a run of a system, and a process. Returns the number of bytes. */
+static size_t describe_holder(const struct staging *s, char text[HOLDER_SIZE])
+{
+    char boot[40] = "";
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, boot, sizeof boot - 1) : 0;
+
+    if (file >= 0)
+        (void)close(file);
+    if (length > 0)
+        boot[strcspn(boot, "\n")] = '\0';
+    return (size_t)snprintf(text, HOLDER_SIZE, "%.127s\n%s %ld\n", s->id, boot, (long)getpid());
+}
+
+/* Says which copy uses the staging now; without it, other nodes cannot tell that they share the target. */
+static void write_holder(const struct staging *s)
+{
+    char text[HOLDER_SIZE];
+
+    if (s->id == NULL)
+        return;
+    int file = openat(s->folder, STAGING_HOLDER,
+                      O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    (void)file_write(file, text, describe_holder(s, text), 0);
+    (void)close(file);
+}
+
+/* Whether the same copy has the staging locked at another node: this one shares the file system with it. */
+static bool is_shared(const struct staging *s)
+{
+    char path[NAME_MAX + sizeof STAGING_HOLDER + 2], text[HOLDER_SIZE] = "", own[HOLDER_SIZE];
+
+    if (s->id == NULL)
+        return false;
+    (void)snprintf(path, sizeof path, "%s/" STAGING_HOLDER, s->name);
+    int file = openat(s->above, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    if (file >= 0)
+        (void)close(file);
+    (void)describe_holder(s, own);
+    const size_t id = strcspn(own, "\n") + 1;
+    return length > (ssize_t)id && strncmp(text, own, id) == 0 && strcmp(text, own) != 0;
+}
+
 /* Waits a little for another copy. Returns 0, or -1 with *e: its time is over. */
 static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct error *e)
 {
     const uint32_t step = *patience_ms < LOCK_EVERY_MS ? *patience_ms : LOCK_EVERY_MS;
     const struct timespec pause = {.tv_nsec = (long)step * 1000000};
 
+    if (is_shared(s))
+        return error_set(e, ERROR_BUSY,
+                         "another node of this copy writes to the same %s: the nodes share this "
+                         "file system. Copy to one of them (--nodes), or give each node a target "
+                         "of its own (%%r)",
+                         s->printable);
     if (step == 0)
         return error_set(e, ERROR_BUSY,
                          "another copy to %s is under way: wait for its end, or stop it",
@@ -99,8 +155,10 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
             result = make_locked(s, e);
         if (result == 0 && !s->resumed)
             metadata_clear_defaults(s->folder);
+        if (result == 0 && fchmod(s->folder, PRIVATE) != 0)
+            return staging_failed(s, "opened", errno, e);
         if (result == 0)
-            return fchmod(s->folder, PRIVATE) == 0 ? 0 : staging_failed(s, "opened", errno, e);
+            return write_holder(s), 0;
         if (result == -1 || result == -EWOULDBLOCK)
             return -1;
         if (result == -EAGAIN)

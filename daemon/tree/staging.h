@@ -6,6 +6,7 @@
  *     manifest.new     being received
  *     arrived          which files, and parts of them, are here (arrivals.h); arrived.synced: that are on the disk
  *     stamps           what says that whole files are still as they arrived (arrivals.h)
+ *     holder           which copy of which daemon uses it
  *     reserve          room for the record when the disk is full
  *     f/XXXXX/XXXXXXX  new files, by the number of their entry
  *     tree, link       a new folder, a new link, before they are renamed to their place
@@ -29,7 +30,8 @@
 #define STAGING_OLD_FILES "old" /* files with their numbers in an earlier manifest */
 #define STAGING_TREE "tree"
 #define STAGING_LINK "link"
-#define STAGING_NAME_SIZE 48u /* bytes of the name of a file in a staging */
+#define STAGING_HOLDER "holder" /* which copy of which daemon uses it */
+#define STAGING_NAME_SIZE 48u   /* bytes of the name of a file in a staging */
 
 struct staging {
     char path[PATH_MAX];      /* absolute path of the target */
@@ -40,6 +42,8 @@ struct staging {
     char name[NAME_MAX + 1];
     int folder;         /* the staging; -1: it does not exist, or is not open */
     bool resumed;       /* it was there already */
+    const char *id;     /* of the copy, borrowed; NULL: none */
+    bool is_root;       /* the target is a data root itself */
     mode_t output_mode; /* of folders that are made for the target */
     struct timespec
         before; /* time of the target, if the staging is inside it, before that was made */

@@ -23,7 +23,7 @@ static mode_t kind_of(const char *path, unsigned depth)
     static const char *const file[] = {
         STAGING_MANIFEST, STAGING_MANIFEST_NEW, STAGING_ARRIVED, "arrived.new",
         "arrived.synced", "arrived.syncing",    "stamps",        "reserve",
-        "complete",       "complete.new"};
+        "complete",       "complete.new",       STAGING_HOLDER};
 
     if (depth > 1)
         return depth == DEEP ? S_IFREG : S_IFDIR;

@@ -156,6 +156,7 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
                          s->printable);
     char *name = strrchr(s->place.path, '/');
     bool is_root = strcmp(s->place.path, ".") == 0;
+    s->is_root = is_root;
     const char *last = is_root ? "." : name != NULL ? name + 1 : s->place.path;
     if (strlen(last) > NAME_MAX)
         return error_set(e, ERROR_USAGE, "the name of target %.100s... is too long", path);

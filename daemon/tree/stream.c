@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/tree/ahead.h"
@@ -159,26 +160,38 @@ static int open_file(const struct stream *s, struct spot *spot, struct error *e)
     if (spot->file >= 0)
         return 0;
     spot->file = ahead_take(spot->ahead, spot->entry.index);
-    if (spot->file < 0)
-        spot->file = source_open_file(s->sources, &spot->entry, e);
-    if (spot->file >= 0 && spot->entry.bytes >= AHEAD_LEAST)
+    if (spot->file < 0) {
+        int file = source_open_file(s->sources, &spot->entry, e);
+        if (file < 0)
+            return file;
+        spot->file = file;
+    }
+    if (spot->entry.bytes >= AHEAD_LEAST)
         (void)posix_fadvise(spot->file, 0, 0, POSIX_FADV_SEQUENTIAL);
-    return spot->file >= 0 ? 0 : -1;
+    return 0;
 }
 
-/* Reads from one file as many bytes as it has. */
+/* Reads from one file as many bytes as it has. Zeros stand for those of a file that is left out. */
 static int read_part(const struct stream *s, struct spot *spot, uint8_t *bytes, size_t length,
                      size_t *done, struct error *e)
 {
-    if (find_file(spot, spot->offset, e) != 0 || open_file(s, spot, e) != 0)
+    if (find_file(spot, spot->offset, e) != 0)
         return -1;
     uint64_t place = spot->offset - spot->entry.begin, left = spot->entry.bytes - place;
-    if (ahead_open(spot->ahead, spot->entry.begin + spot->entry.bytes, spot->limit, e) != 0)
+    int result = open_file(s, spot, e);
+    if (result == -1 ||
+        ahead_open(spot->ahead, spot->entry.begin + spot->entry.bytes, spot->limit, e) != 0)
         return -1;
     *done = left < length ? (size_t)left : length;
-    if (file_data_read(spot->file, &spot->data, place, bytes, *done) != 0)
-        return source_failed(s->sources, &spot->entry, e);
-    if (*done == left)
+    if (result == 0 && file_data_read(spot->file, &spot->data, place, bytes, *done) != 0)
+        result = source_failed(s->sources, &spot->entry, e);
+    if (result == -1)
+        return -1;
+    if (result == CHANGING_LEFT_OUT)
+        memset(bytes, 0, *done);
+    else
+        changing_note(s->sources->changing, spot->entry.begin + place, bytes, *done);
+    if (*done == left || result == CHANGING_LEFT_OUT)
         close_file(spot);
     spot->offset += *done;
     return 0;

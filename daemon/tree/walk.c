@@ -86,7 +86,7 @@ static int enter(struct walker *k, int folder, struct error *e)
         result = unreadable(k, e);
     if (result != 0) {
         close_level(k, &level);
-        return -1;
+        return result;
     }
     if (k->levels >= WALK_FOLDERS_OPEN)
         close_level(k, &k->level[k->levels - WALK_FOLDERS_OPEN]);
@@ -102,18 +102,30 @@ static void leave(struct walker *k)
     folder_names_free(&level->names);
 }
 
+/* Opens a folder of the source again. Returns a descriptor or -errno. */
+static int open_below(const struct walker *k, const char *below)
+{
+    const struct file_system *system = k->w->system;
+    struct error e;
+
+    if (*below == '\0')
+        return k->source->file;
+    int folder = system->open_folder(system->context, k->source->file, below);
+    if (folder != -ELOOP || k->w->follow == NULL)
+        return folder;
+    folder = k->w->follow(k->w->context, k->source, below, &e);
+    return folder >= 0 ? folder : -ENOENT;
+}
+
 /* Opens the folder of a level again, if it was closed. */
 static int open_again(struct walker *k, struct level *level, struct error *e)
 {
-    const struct file_system *system = k->w->system;
     struct stat st;
 
     if (level->folder >= 0)
         return 0;
     set_length(k, level->path_length);
-    const char *below = path_below(k);
-    int folder = *below == '\0' ? k->source->file
-                                : system->open_folder(system->context, k->source->file, below);
+    int folder = open_below(k, path_below(k));
     if (folder < 0) {
         errno = -folder;
         return unreadable(k, e);
@@ -162,13 +174,85 @@ static int add_file(struct walker *k, int folder, const char *name, struct error
     return result;
 }
 
+/* --- links --- */
+
+/* Whether a copy has a source with this name. */
+static bool is_source(const struct walk *w, const char *name, size_t length)
+{
+    for (uint32_t i = 0; i < w->sources; i++)
+        if (strncmp(w->source[i].name, name, length) == 0 && w->source[i].name[length] == '\0')
+            return true;
+    return false;
+}
+
+/* Whether a link leads to a place that the copy does not have, as far as its text says. */
+static bool leads_out(const struct walker *k, const char *link)
+{
+    size_t depth = 0, length = strlen(k->source->path);
+
+    if (link[0] == '/')
+        return strncmp(link, k->source->path, length) != 0 ||
+               (link[length] != '/' && link[length] != '\0');
+    for (const char *c = k->path; *c != '\0'; c++)
+        depth += *c == '/';
+    for (; *link != '\0'; link += length + (link[length] == '/')) {
+        length = strcspn(link, "/");
+        if (length == 0 || (length == 1 && link[0] == '.'))
+            continue;
+        if (length == 2 && memcmp(link, "..", 2) == 0) {
+            if (depth-- == 0)
+                return true;
+        } else if (depth++ == 0 && k->w->into && !is_source(k->w, link, length)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds what a link leads to. */
+static int add_followed(struct walker *k, struct error *e)
+{
+    int file = k->w->follow(k->w->context, k->source, path_below(k), e);
+    struct shown_path shown;
+    int result;
+
+    if (file < 0)
+        return -1;
+    if (fstat(file, &k->found.st) != 0) {
+        result = unreadable(k, e);
+    } else if (S_ISDIR(k->found.st.st_mode)) {
+        for (size_t i = 0; i < k->levels; i++)
+            if (k->level[i].st.st_ino == k->found.st.st_ino &&
+                k->level[i].st.st_dev == k->found.st.st_dev) {
+                (void)close(file);
+                return error_set(e, ERROR_REFUSED,
+                                 "%s is a link to a folder that it is in: leave it out with "
+                                 "--exclude",
+                                 show_path(&shown, k->source->path, path_below(k)));
+            }
+        if (!patterns_leave_out(k->w->patterns, k->path, true))
+            return enter(k, file, e);
+        result = 0;
+    } else {
+        result = S_ISREG(k->found.st.st_mode) ? build_file(&k->w->builder, &k->found, file, e)
+                                              : leave_out(k);
+    }
+    (void)close(file);
+    return result;
+}
+
 static int add_symlink(struct walker *k, int folder, const char *name, struct error *e)
 {
+    if (k->w->follow != NULL)
+        return add_followed(k, e);
     if (fstatat(folder, name, &k->found.st, AT_SYMLINK_NOFOLLOW) != 0)
         return unreadable(k, e);
     if (!S_ISLNK(k->found.st.st_mode))
         return changed(k, e);
-    return build_symlink(&k->w->builder, &k->found, folder, name, e);
+    int result = build_symlink(&k->w->builder, &k->found, folder, name, e);
+    if (result == 0 && leads_out(k, k->w->builder.link) && k->w->links_out++ == 0)
+        (void)show_path(&k->w->first_link_out, k->source->path, path_below(k));
+    return result;
 }
 
 /* The DT_... of a name that the file system has not told. Returns 0, or -1 with *e. */
@@ -194,8 +278,9 @@ static int look_at(struct walker *k, const struct folder_name *name, struct erro
 
     if (staging_is_name(name->name)) /* what another copy gathers is not content */
         return 0;
-    if (open_again(k, level, e) != 0)
-        return -1;
+    int result = open_again(k, level, e);
+    if (result != 0)
+        return result;
     if (name_length > NAME_MOST || length + name_length + 1 > MANIFEST_PATH_MOST)
         return error_set(e, ERROR_REFUSED,
                          "%s holds a name whose path is longer than %u bytes, and cannot be copied",
@@ -204,8 +289,9 @@ static int look_at(struct walker *k, const struct folder_name *name, struct erro
         k->path[length++] = '/';
     memcpy(k->path + length, name->name, name_length);
     set_length(k, length + name_length);
-    if (find_type(k, level->folder, name->name, &type, e) != 0)
-        return -1;
+    result = find_type(k, level->folder, name->name, &type, e);
+    if (result != 0)
+        return result;
     if (patterns_leave_out(k->w->patterns, k->path, type == DT_DIR))
         return 0;
     if (type == DT_DIR)
@@ -213,6 +299,16 @@ static int look_at(struct walker *k, const struct folder_name *name, struct erro
     if (type == DT_REG)
         return add_file(k, level->folder, name->name, e);
     return type == DT_LNK ? add_symlink(k, level->folder, name->name, e) : leave_out(k);
+}
+
+/* Something was changed while the walk looked at it, most often removed. Returns 0 if such files are left out, or -1. */
+static int leave_change_out(struct walker *k, int result)
+{
+    return result == FOUND_CHANGED &&
+                   changing_leave_out(k->w->builder.changing, UINT64_MAX, k->source->path,
+                                      path_below(k)) == CHANGING_LEFT_OUT
+               ? 0
+               : -1;
 }
 
 static int go_on(struct walker *k, struct error *e)
@@ -227,7 +323,8 @@ static int go_on(struct walker *k, struct error *e)
             continue;
         }
         set_length(k, level->path_length);
-        if (look_at(k, &level->names.name[level->next++], e) != 0)
+        int result = look_at(k, &level->names.name[level->next++], e);
+        if (result != 0 && leave_change_out(k, result) != 0)
             return -1;
     }
     return 0;

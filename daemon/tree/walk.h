@@ -27,6 +27,15 @@ struct walk {
     uint32_t sources;
     const struct patterns *patterns;
     struct entry_builder builder;
+    /* Opens what a link leads to, for reading; `below` is the path of the link below the source. Returns a descriptor, or
+     * -1 with *e. NULL: links are copied as links. */
+    int (*follow)(void *context, const struct walk_source *source, const char *below,
+                  struct error *e);
+    void *context;
+    bool into; /* the sources keep their names */
+    /* Links that lead to places which the copy does not have; and the first of them. */
+    uint64_t links_out;
+    struct shown_path first_link_out;
     /* Sockets, FIFOs and devices, which are not copied; and the first of them. */
     uint64_t left_out;
     struct shown_path first_left_out;

@@ -11,9 +11,17 @@ int found_changed(const char *above, const char *below, struct error *e)
 {
     struct shown_path shown;
 
-    return error_set(e, ERROR_IO,
-                     "%s was changed while it was being copied: copy again when it is at rest",
-                     show_path(&shown, above, below));
+    (void)error_set(e, ERROR_IO,
+                    "%s was changed while it was being copied: copy again when it is at rest, or "
+                    "leave such files out (--changing skip)",
+                    show_path(&shown, above, below));
+    return FOUND_CHANGED;
+}
+
+bool found_says_changed(int error)
+{
+    return error == 0 || error == ENOENT || error == ELOOP || error == ENOTDIR || error == ENXIO ||
+           error == ESTALE;
 }
 
 int found_unreadable(const char *above, const char *below, struct error *e)
@@ -21,8 +29,7 @@ int found_unreadable(const char *above, const char *below, struct error *e)
     struct shown_path shown;
     int error = errno;
 
-    if (error == 0 || error == ENOENT || error == ELOOP || error == ENOTDIR || error == ENXIO ||
-        error == ESTALE)
+    if (found_says_changed(error))
         return found_changed(above, below, e);
     if (error == ECANCELED)
         return error_set(e, ERROR_CANCELLED, "the copy was stopped");
@@ -87,7 +94,8 @@ int build_folder(struct entry_builder *b, const struct found *f, int folder, str
     struct entry entry = entry_of(f, ENTRY_FOLDER);
     int result = attributes_read(&b->attributes, folder, &entry.attributes_length);
 
-    return take_attributes(b, f, &entry, result, e) == 0 ? add(b, f, &entry, e) : -1;
+    result = take_attributes(b, f, &entry, result, e);
+    return result == 0 ? add(b, f, &entry, e) : result;
 }
 
 int build_symlink(struct entry_builder *b, const struct found *f, int folder, const char *name,
@@ -107,8 +115,10 @@ int build_symlink(struct entry_builder *b, const struct found *f, int folder, co
     }
     b->link[length] = '\0';
     entry.link = b->link;
-    int result = attributes_read_link(&b->attributes, folder, name, &entry.attributes_length);
-    return take_attributes(b, f, &entry, result, e) == 0 ? add(b, f, &entry, e) : -1;
+    int result = take_attributes(
+        b, f, &entry, attributes_read_link(&b->attributes, folder, name, &entry.attributes_length),
+        e);
+    return result == 0 ? add(b, f, &entry, e) : result;
 }
 
 /* Adds another name of a file that has an entry. */
@@ -120,6 +130,20 @@ static int build_hardlink(struct entry_builder *b, const struct found *f, uint64
     entry.link = b->link;
     entry.linked = linked;
     return add(b, f, &entry, e);
+}
+
+/* A file has changed while it was looked into. If such files are left out, it has an entry all the same: the copy does not
+ * take it for one that the source lacks. Returns 0, or FOUND_CHANGED with *e. */
+static int take_change(struct entry_builder *b, const struct found *f, struct error *e)
+{
+    b->changed = b->changing != NULL && b->changing->skip;
+    return b->changed ? 0 : found_changed(f->above, f->below, e);
+}
+
+/* Whether a file has only become longer since it was found. */
+static bool has_grown(const struct stat *found, const struct stat *now)
+{
+    return S_ISREG(now->st_mode) && found->st_ino == now->st_ino && now->st_size > found->st_size;
 }
 
 /* Finds the holes and the digest of a file. */
@@ -135,12 +159,21 @@ static int look_into(struct entry_builder *b, const struct found *f, int file, s
     entry->extents = d->extents;
     if (!b->digests)
         return 0;
-    if (file_data_digest(file, d, b->progress, entry->digest) != 0)
-        return found_unreadable(f->above, f->below, e);
-    if (fstat(file, &now) != 0 || !found_is_same(&f->st, &now))
-        return found_changed(f->above, f->below, e);
     entry->has_digest = true;
+    if (file_data_digest(file, d, b->progress, entry->digest) != 0)
+        return errno == 0 ? take_change(b, f, e) : found_unreadable(f->above, f->below, e);
+    if (fstat(file, &now) != 0 || !(found_is_same(&f->st, &now) || has_grown(&f->st, &now)))
+        return take_change(b, f, e);
     return 0;
+}
+
+static void note_time(struct entry_builder *b, struct timespec time)
+{
+    struct timespec *latest = time.tv_nsec == 0 ? &b->latest_coarse : &b->latest;
+
+    if (time.tv_sec > latest->tv_sec ||
+        (time.tv_sec == latest->tv_sec && time.tv_nsec > latest->tv_nsec))
+        *latest = time;
 }
 
 int build_file(struct entry_builder *b, const struct found *f, int file, struct error *e)
@@ -155,12 +188,19 @@ int build_file(struct entry_builder *b, const struct found *f, int file, struct 
     if (known != 0)
         return known > 0 ? build_hardlink(b, f, linked, e) : -1;
     entry.size = (uint64_t)f->st.st_size;
+    note_time(b, entry.modified);
+    b->changed = false;
     int result = look_into(b, f, file, &data, &entry, e);
     if (result == 0)
         result = take_attributes(
             b, f, &entry, attributes_read(&b->attributes, file, &entry.attributes_length), e);
     if (result == 0)
         result = add(b, f, &entry, e);
+    if (result == 0)
+        changing_note_sample(b->changing, file, &entry);
+    if (result == 0 && b->changed &&
+        changing_leave_out(b->changing, entry.index, f->above, f->below) != CHANGING_LEFT_OUT)
+        result = found_changed(f->above, f->below, e);
     if (result == 0 && many)
         result = file_links_add(b->links, f->st.st_dev, f->st.st_ino, entry.index, f->path, e);
     file_data_free(&data);

@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/tree/file_bytes.h"
 #include "daemon/tree/listing.h"
+#include "daemon/tree/place_ids.h"
 #include "daemon/tree/writer_record.h"
 #include "proto/text.h"
 
@@ -43,6 +44,7 @@ static int open_staging(struct tree_writer *w, struct error *e)
 {
     struct staging *s = &w->staging;
 
+    s->id = w->id;
     if (listing_add(w->files->state_folder, s->path, e) != 0 ||
         staging_open(s, true, w->files->patience_ms, e) != 0 ||
         listing_add(w->files->state_folder, s->path, e) != 0)
@@ -53,6 +55,17 @@ static int open_staging(struct tree_writer *w, struct error *e)
     return staging_clear(s, STAGING_TREE, e) == 0 ? staging_clear(s, STAGING_OLD_FILES, e) : -1;
 }
 
+/* A data root may have much that has nothing to do with a copy. */
+static int check_root(const struct tree_writer *w, struct error *e)
+{
+    if (!w->staging.is_root || w->rules.into || !w->rules.delete || w->delete_root || w->look_only)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "the target %s is a data root, and --delete would remove everything else in "
+                     "it: name a folder in it, or say --delete-root, too",
+                     w->staging.printable);
+}
+
 /* Finds the target and opens its staging: again, if another copy has removed the folder above it meanwhile. */
 static int open_target(struct tree_writer *w, const struct roots *roots, const char *path,
                        struct error *e)
@@ -61,7 +74,7 @@ static int open_target(struct tree_writer *w, const struct roots *roots, const c
     const mode_t mode = atomic_load(&w->files->output_mode);
 
     for (unsigned tries = 0;; tries++) {
-        if (staging_find(s, roots, mode, path, !w->look_only, e) != 0)
+        if (staging_find(s, roots, mode, path, !w->look_only, e) != 0 || check_root(w, e) != 0)
             return -1;
         if (w->look_only || open_staging(w, e) == 0)
             return 0;
@@ -80,6 +93,10 @@ static int copy_options(struct tree_writer *w, const struct tree_write_options *
     w->rules.as_it_comes = options->as_it_comes;
     w->checksum = options->checksum;
     w->look_only = options->look_only;
+    w->sizes = options->sizes && options->look_only;
+    w->delete_root = options->delete_root;
+    w->delete_most = options->delete_most;
+    w->skip_changing = options->skip_changing;
     w->rules.pattern = calloc(options->patterns + 1, sizeof *w->rules.pattern);
     for (uint32_t i = 0; i < options->patterns && w->rules.pattern != NULL; i++) {
         w->rules.pattern[i] = strdup(options->pattern[i]);
@@ -101,7 +118,7 @@ int writer_open(void *context, const struct tree_write_options *options, struct 
     if (w == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a copy to %s", options->path);
     w->files = context;
-    w->staging.folder = w->staging.above = -1;
+    w->staging.folder = w->staging.above = w->stored.file = -1;
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
         w->document[i] = -1;
     (void)pthread_mutex_init(&w->lock, NULL);
@@ -112,6 +129,8 @@ int writer_open(void *context, const struct tree_write_options *options, struct 
         writer_close(w);
         return -1;
     }
+    stored_open(&w->stored, w->staging.above, w->staging.folder);
+    w->metadata.stored = &w->stored;
     *out = w;
     return 0;
 }
@@ -154,6 +173,42 @@ void writer_report(const struct tree_writer *w, struct tree_report *report)
     report->not_attributed = atomic_load(&w->metadata.not_attributed);
 }
 
+int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t places,
+                        struct error *e)
+{
+    const struct staging *s = &w->staging;
+
+    switch (place_ids_compare(place, places, s->path)) {
+    case PLACE_INSIDE:
+        return error_set(e, ERROR_REFUSED,
+                         "the target %s is in the source: these nodes share a file system. Copy to "
+                         "a folder beside the source, or leave this node out (--nodes)",
+                         s->printable);
+    case PLACE_ABOVE:
+        if (w->rules.into || !w->rules.delete)
+            return 0;
+        return error_set(
+            e, ERROR_REFUSED,
+            "the source is in the target %s, and --delete would remove it: these nodes "
+            "share a file system. Name another target, or leave this node out "
+            "(--nodes)",
+            s->printable);
+    default:
+        return 0;
+    }
+}
+
+size_t writer_going(const struct tree_writer *w, const uint8_t **paths)
+{
+    *paths = w->going.bytes;
+    return w->going.length;
+}
+
+uint64_t writer_granularity(const struct tree_writer *w)
+{
+    return w->stored.granularity;
+}
+
 /* Leaves the disk as it is to be found later. */
 static void close_staging(struct tree_writer *w)
 {
@@ -164,7 +219,7 @@ static void close_staging(struct tree_writer *w)
     if (s->folder >= 0 && !w->look_only) {
         if (!w->placed && !w->inherited && s->resumed)
             result = 0; /* as the earlier copy has left it */
-        else if (!w->placed && w->has_arrivals)
+        else if (!w->placed && w->has_arrivals && !w->skip_changing)
             result = writer_save(w, true, &e);
         else if ((result = staging_remove(s, &e)) == 0)
             listing_remove(w->files->state_folder, s);
@@ -181,6 +236,7 @@ void writer_close(struct tree_writer *w)
     if (w->placing_open)
         placing_free(&w->placing);
     close_staging(w);
+    stored_close(&w->stored);
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
         if (w->document[i] >= 0)
             (void)close(w->document[i]);
@@ -191,6 +247,7 @@ void writer_close(struct tree_writer *w)
     patterns_free(w->patterns);
     complete_free(&w->rules);
     free(w->wanted);
+    free(w->going.bytes);
     free(w->state);
     (void)pthread_mutex_destroy(&w->lock);
     (void)pthread_mutex_destroy(&w->placing_lock);
@@ -205,7 +262,11 @@ void tree_writer_add(struct tree_store *store)
     store->compare = writer_compare;
     store->missing = writer_missing;
     store->write = writer_write;
+    store->leave = writer_leave;
     store->finish = writer_finish;
     store->report = writer_report;
+    store->check_places = writer_check_places;
+    store->going = writer_going;
+    store->granularity = writer_granularity;
     store->write_close = writer_close;
 }

@@ -19,7 +19,12 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
                    const struct tree_span **span, uint32_t *spans, struct error *e);
 int writer_write(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct error *e);
+int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e);
 int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e);
+int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t places,
+                        struct error *e);
+size_t writer_going(const struct tree_writer *w, const uint8_t **paths);
+uint64_t writer_granularity(const struct tree_writer *w);
 void writer_report(const struct tree_writer *w, struct tree_report *report);
 void writer_close(struct tree_writer *w);
 

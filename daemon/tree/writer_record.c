@@ -63,6 +63,8 @@ int writer_save(struct tree_writer *w, bool now, struct error *e)
     struct timespec time;
     int result = 0;
 
+    if (w->skip_changing)
+        return 0;
     (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     (void)pthread_mutex_lock(&w->lock);
     bool save = is_due(&w->saved, &time, SAVE_AFTER) || now,

@@ -9,6 +9,7 @@
 #include "daemon/tree/digests.h"
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/placing.h"
+#include "daemon/tree/removal.h"
 #include "daemon/tree/writer.h"
 
 #define WRITER_CURSORS 16u /* that are kept for later calls of write() */
@@ -23,9 +24,14 @@ struct tree_writer {
     char id[128];
     struct complete rules;
     bool checksum, look_only;
+    bool sizes;           /* files that have grown are told */
+    bool delete_root;     /* rules.delete may have a data root as its target */
+    uint64_t delete_most; /* 0: no limit; otherwise one more than the entries that may be removed */
+    bool skip_changing;   /* what arrives may be no file's, so that no later copy uses it */
     struct patterns *patterns;
     struct staging staging;
     struct metadata_rules metadata;
+    struct stored stored;
     int document[TREE_DOCUMENTS]; /* -1: no bytes yet */
     uint64_t document_size[TREE_DOCUMENTS];
     struct manifest manifest;
@@ -33,6 +39,7 @@ struct tree_writer {
     struct wanted *wanted;
     struct spans missing;
     struct tree_report report;
+    struct removal_paths going;
     uint64_t old_bytes; /* that older versions of files take up */
     bool
         tight; /* there is no room for all new files at once, so that older versions are not copied */

@@ -95,7 +95,7 @@ static void try_digests(const uint8_t *bytes, size_t length)
     int file = sealed(bytes, length);
 
     open_small(&m);
-    if (digests_check(file, length + 16, &m, &e) == 0) {
+    if (digests_check(file, length + 16, &m, 0, &e) == 0) {
         struct digests_cursor *c = digests_cursor_new(file, length + 16);
         REQUIRE(c != NULL);
         while (digests_next_file(c, &index, &e) == 1) {
@@ -114,10 +114,10 @@ static void try_digests(const uint8_t *bytes, size_t length)
 
 static void try_wanted(const uint8_t *bytes, size_t length)
 {
-    struct wanted_numbers n = {.bytes = bytes, .left = length};
-    uint64_t index, last = 0;
+    struct wanted_numbers n = {.bytes = bytes, .left = length, .sizes = length % 2 == 1};
+    uint64_t index, size, last = 0;
 
-    for (size_t i = 0; wanted_next(&n, &index); i++) {
+    for (size_t i = 0; wanted_next(&n, &index, &size); i++) {
         REQUIRE(i == 0 || index > last);
         last = index;
     }

@@ -178,6 +178,7 @@ def test_a_target_that_nodes_share(torus, place):
     status, said, _ = try_copy(torus, place, to=place.base / 'shared')
     assert status == 1 and len(failing(said)) in (1, 2), said
     assert {code for code, _ in failing(said).values()} == {'busy'}
+    assert all('the nodes share this file system' in text for _, text in failing(said).values()), said
     same(place.source, place.base / 'shared')
 
 

@@ -65,7 +65,8 @@ def test_a_copy_and_a_second_one(torus, base):
     (base / 'at' / '2' / 'extra').write_text('')
     assert run(torus, *args, '--dry-run', '--delete') == (
         'would add nothing, change 1 to 2 entries at 3 nodes, and remove 1 entry at 1 node; 6 B would move to each of '
-        'these nodes; nothing was changed\n')
+        'these nodes; nothing was changed\n'
+        f'node 2 ({os.uname().nodename}) would remove:\n  extra\n')
     assert contents(base / 'at' / '1')['config'] == 'small'
     second = run(torus, *args, '--delete')
     assert '\nadded 0, changed 1 to 2, removed 0 to 1, unchanged 2 to 3 (--per-node shows each node)\nmoved 6 B of 97.7 KiB in ' in second

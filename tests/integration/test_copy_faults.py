@@ -142,8 +142,8 @@ def wait_until_over(torus):
 def test_the_source_changes_meanwhile(torus, place):
     total = large_tree(place.source)
     with Copying(torus, place, at=1, arrived=total // 8) as client:
-        with open(place.source / 'file-039', 'ab') as file:
-            file.write(b'more')
+        with open(place.source / 'file-039', 'r+b') as file:
+            file.write(b'other')
         status, out, error = client.end(120)
     assert status != 0 and 'file-039' in error, (out, error)
     place.check_nothing_there(others(torus))

@@ -55,6 +55,14 @@ static void restart(struct sim *sim, uint32_t rank, uint32_t minors_back)
     sim_run_until_whole(sim);
 }
 
+/* Makes all nodes older, by one version after the other: only neighbouring versions work together. */
+static void go_back(struct sim *sim, uint32_t minors_back)
+{
+    for (uint32_t back = 1; back <= minors_back; back++)
+        for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+            restart(sim, rank, back);
+}
+
 static struct sim *start(uint64_t seed)
 {
     static const char *const dims[] = {"2", "3mx3m", "4x4", "2x2x2", "7"};
@@ -134,8 +142,7 @@ static void surveys_wait_for_the_last_node(void **state)
         bool done = false;
         struct survey_request request = {.context = &done, .done = on_survey};
         struct error e;
-        for (uint32_t rank = 0; rank < nodes; rank++)
-            restart(sim, rank, PROTOCOL_MINOR - SURVEY_MINOR);
+        go_back(sim, PROTOCOL_MINOR - SURVEY_MINOR);
         restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR + 1);
         await(sim, SURVEY_MINOR - 1);
         assert_int_equal(
@@ -158,34 +165,61 @@ static void on_copied(void *context, const struct copy_result *result, const str
     *(bool *)context = true;
 }
 
-/* The refusal names the node of the older release. */
+/* Starts a copy, and waits for its end. */
+static void copy_well(struct sim *sim, uint32_t asker, const struct copy_request *request)
+{
+    bool done = false;
+    const struct copy_client client = {&done, on_copied};
+    struct error e;
+
+    assert_non_null(copy_start(core_copies(sim->node[asker].core), request, &client, &e));
+    sim_settle(&sim->node[asker]);
+    assert_true(sim_run(sim, 5 * SECONDS, is_set, &done));
+}
+
+/* A copy that needs a minor version, and one that does not, while one node does not have it. The refusal names that
+ * node. */
+static void copy_while_one_is_older(uint64_t seed, uint32_t minor, const struct copy_request *needs,
+                                    const struct copy_request *plain)
+{
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    const uint32_t asker = (old + 1) % nodes;
+    const struct copy_client none = {NULL, on_copied};
+    struct error e;
+
+    go_back(sim, PROTOCOL_MINOR - minor);
+    restart(sim, old, PROTOCOL_MINOR - minor + 1);
+    await(sim, minor - 1);
+    assert_null(copy_start(core_copies(sim->node[asker].core), needs, &none, &e));
+    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_int_equal(e.culprit.kind, CULPRIT_NODE);
+    assert_int_equal(e.culprit.node, old);
+    if (plain != NULL)
+        copy_well(sim, asker, plain);
+    restart(sim, old, PROTOCOL_MINOR - minor);
+    await(sim, minor);
+    copy_well(sim, asker, needs);
+    exchange(sim);
+    sim_free(sim);
+}
+
 static void copies_wait_for_the_last_node(void **state)
 {
     static char *source[] = {(char *)(uintptr_t) "/from"};
-    const struct copy_request request = {
+    const struct copy_request plain = {
         .kind = COPY_TO_ALL, .source = source, .sources = 1, .target = (char *)(uintptr_t) "/to"};
+    struct copy_request skips = plain, limits = plain, follows = plain;
 
     (void)state;
+    skips.skip_changing = true;
+    limits.delete_most = 8;
+    follows.copy_links = true;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = start(seed);
-        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-        const uint32_t asker = (old + 1) % nodes;
-        bool done = false;
-        const struct copy_client client = {&done, on_copied};
-        struct error e;
-        restart(sim, old, PROTOCOL_MINOR - COPY_MINOR + 1);
-        await(sim, COPY_MINOR - 1);
-        assert_null(copy_start(core_copies(sim->node[asker].core), &request, &client, &e));
-        assert_int_equal(e.code, ERROR_REFUSED);
-        assert_int_equal(e.culprit.kind, CULPRIT_NODE);
-        assert_int_equal(e.culprit.node, old);
-        restart(sim, old, 0);
-        await(sim, PROTOCOL_MINOR);
-        assert_non_null(copy_start(core_copies(sim->node[asker].core), &request, &client, &e));
-        sim_settle(&sim->node[asker]);
-        assert_true(sim_run(sim, 5 * SECONDS, is_set, &done));
-        exchange(sim);
-        sim_free(sim);
+        copy_while_one_is_older(seed, COPY_MINOR, &plain, NULL);
+        copy_while_one_is_older(seed, COPY_MORE_MINOR, &skips, &plain);
+        copy_while_one_is_older(seed, COPY_MORE_MINOR, &limits, &plain);
+        copy_while_one_is_older(seed, COPY_MORE_MINOR, &follows, &plain);
     }
 }
 
@@ -223,8 +257,9 @@ static void confirmations_wait_for_the_last_node(void **state)
         confirm(sim, c.node, 0);
         c.digest = 0;
         assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
-        restart(sim, old, 1);
-        await(sim, PROTOCOL_MINOR - 1);
+        go_back(sim, PROTOCOL_MINOR - CONFIRM_MINOR);
+        restart(sim, old, PROTOCOL_MINOR - CONFIRM_MINOR + 1);
+        await(sim, CONFIRM_MINOR - 1);
         confirm(sim, c.node, 7);
         sim_pass(sim, 1 * SECONDS);
         for (uint32_t rank = 0; rank < nodes; rank++)

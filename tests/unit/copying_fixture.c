@@ -95,6 +95,7 @@ static int open_both(struct run *u, struct error *e)
     read.pattern = write.pattern;
     read.patterns = write.patterns;
     read.digests = write.checksum;
+    read.skip_changing = write.skip_changing;
     if (how->to != NULL)
         write.path = how->to;
     write.id = "test";
@@ -179,6 +180,18 @@ static int move_all(struct run *u)
     return atomic_load(&u->failed) ? -1 : 0;
 }
 
+/* Passes on which files have changed. */
+static int leave_changed(struct run *u, struct error *e)
+{
+    const uint64_t *index;
+    const char *first;
+
+    if (!u->how->write.skip_changing)
+        return 0;
+    u->result->changed = u->c->store->changed(u->r, &index, &first);
+    return u->c->store->leave(u->w, index, u->result->changed, e);
+}
+
 static int run_all(struct run *u)
 {
     const struct tree_store *store = u->c->store;
@@ -196,12 +209,16 @@ static int run_all(struct run *u)
     }
     if (find_pieces(u, e) != 0)
         return -1;
+    if (u->how->before_read != NULL)
+        u->how->before_read(u->how->argument);
     if (!u->how->write.look_only && move_all(u) != 0)
         return -1;
     store->report(u->w, &u->result->report);
     if (u->how->stop_after != 0 || u->how->no_finish)
         return 0;
-    if (store->check(u->r, u->progress, e) != 0)
+    if (u->how->before_check != NULL)
+        u->how->before_check(u->how->argument);
+    if (store->check(u->r, u->progress, e) != 0 || leave_changed(u, e) != 0)
         return -1;
     if (u->how->before_finish != NULL)
         u->how->before_finish(u->how->argument);

@@ -31,7 +31,9 @@ struct how {
     uint64_t stop_after;   /* bytes of the stream after which the copy is abandoned; 0: never */
     bool no_finish;        /* abandoned before finish() */
     struct tree_progress *progress; /* of all steps; NULL: its own */
-    /* called before finish(); NULL: nothing */
+    /* called before data is read, before check(), and before finish(); NULL: nothing */
+    void (*before_read)(void *argument);
+    void (*before_check)(void *argument);
     void (*before_finish)(void *argument);
     void *argument;
 };
@@ -40,6 +42,7 @@ struct copied {
     struct tree_report report;
     uint64_t moved; /* bytes that were written */
     uint32_t spans;
+    uint32_t changed;   /* files that changed meanwhile, with write.skip_changing */
     struct error error; /* of the step that failed */
 };
 

@@ -85,7 +85,7 @@ static void plans_without_nodes_that_are_gone(void **state)
 
 static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum record_kind kind)
 {
-    const struct record_of_node self = {COPY_CALL_LEAST, 3, "/a/socket"};
+    const struct record_of_node self = {COPY_CALL_LEAST, 3, "/a/socket", 2, "/a/link"};
     struct record_bytes record;
     struct error e;
 
@@ -146,41 +146,92 @@ static void records_tell_everything(void **state)
     copy_plan_free(&to);
 }
 
+/* What a newer release has added is in records only if all nodes know it. */
+static void records_tell_more_to_newer_nodes(void **state)
+{
+    uint64_t changed[] = {3, 9, UINT64_MAX, UINT64_MAX};
+
+    (void)state;
+    for (unsigned told = 0; told < 2; told++) {
+        struct copy_plan at, to;
+        make(&at, COPY_SCATTER, NULL);
+        make(&to, COPY_SCATTER, NULL);
+        at.told = to.told = told == 1;
+        at.tree[2].changed = changed;
+        at.tree[2].changes = 4;
+        (void)strcpy(at.tree[2].first_changed, "/a/log");
+        exchange_records(&at, &to, RECORD_CHECKED);
+        assert_int_equal(to.tree[2].changes, told == 1 ? 4 : 0);
+        if (told == 1)
+            assert_memory_equal(to.tree[2].changed, changed, sizeof changed);
+        assert_string_equal(to.tree[2].first_changed, told == 1 ? "/a/log" : "");
+        uint64_t place[] = {10, 21};
+        at.tree[1].place = place;
+        at.tree[1].places = 2;
+        at.end[4].granularity = 2000;
+        exchange_records(&at, &to, RECORD_OPENED);
+        assert_int_equal(to.tree[1].places, told == 1 ? 2 : 0);
+        if (told == 1)
+            assert_memory_equal(to.tree[1].place, place, sizeof place);
+        assert_int_equal(to.end[4].granularity, told == 1 ? 2000 : 0);
+        assert_int_equal(to.links_out, told == 1 ? 2 * NODES : 0);
+        assert_string_equal(to.first_link_out, told == 1 ? "/a/link" : "");
+        at.end[3].going = (uint8_t *)(uintptr_t) "a/b\0c";
+        at.end[3].going_length = 6;
+        exchange_records(&at, &to, RECORD_FINISHED);
+        assert_int_equal(to.end[3].going_length, told == 1 ? 6 : 0);
+        if (told == 1)
+            assert_memory_equal(to.end[3].going, "a/b\0c", 6);
+        at.tree[2].changed = at.tree[1].place = NULL;
+        at.end[3].going = NULL;
+        copy_plan_free(&at);
+        copy_plan_free(&to);
+    }
+}
+
 /* Each byte is altered, and each length is tried: a record is taken, or refused as malformed. */
 static void records_of_liars(void **state)
 {
     static const struct tree_span span[] = {{10, 20}, {30, 50}};
     static const enum record_kind kinds[] = {RECORD_OPENED,  RECORD_COMPARED, RECORD_DIGESTED,
                                              RECORD_MISSING, RECORD_CHECKED,  RECORD_FINISHED};
-    const struct record_of_node self = {COPY_CALL_LEAST, 3, "first"};
+    const struct record_of_node self = {COPY_CALL_LEAST, 3, "first", 1, "link"};
 
     (void)state;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < 2 * sizeof kinds / sizeof *kinds; k++) {
+        const enum record_kind kind = kinds[k / 2];
         struct copy_plan at, to;
         struct record_bytes record;
         struct error e;
         make(&at, COPY_TO_ALL, NULL);
+        at.told = k % 2 == 1;
+        at.tree[0].changed = calloc(2, sizeof *at.tree[0].changed);
+        at.tree[0].changed[0] = 2;
+        at.tree[0].changed[1] = 3;
+        at.tree[0].changes = 2;
         at.tree[0].stream = 1000;
         at.end[1].span = span;
         at.end[1].spans = 2;
         at.end[1].wanted = (uint8_t *)strdup("wanted");
         at.end[1].wanted_length = 6;
         const uint32_t node =
-            kinds[k] == RECORD_DIGESTED || kinds[k] == RECORD_CHECKED ? 2 : at.end[1].node;
-        assert_int_equal(records_write(&at, kinds[k], node, &self, &record, &e), 0);
+            kind == RECORD_DIGESTED || kind == RECORD_CHECKED ? 2 : at.end[1].node;
+        assert_int_equal(records_write(&at, kind, node, &self, &record, &e), 0);
         for (size_t i = 0; i <= record.length; i++)
             for (unsigned bit = 0; bit < 9; bit++) {
                 const bool cut = bit == 8 || i == record.length;
                 make(&to, COPY_TO_ALL, NULL);
+                to.told = at.told;
                 to.tree[0].stream = 1000;
                 if (!cut)
                     record.data[i] ^= (uint8_t)(1u << bit);
-                if (records_read(&to, kinds[k], node, record.data, cut ? i : record.length, &e) !=
-                    0) {
+                if (records_read(&to, kind, node, record.data, cut ? i : record.length, &e) != 0) {
                     assert_int_equal(e.code, ERROR_PROTOCOL);
                     assert_int_equal(e.culprit.node, node);
                 } else {
                     assert_false(cut && i < record.length);
+                    for (uint32_t n = 1; n < to.tree[0].changes; n++)
+                        assert_true(to.tree[0].changed[n - 1] <= to.tree[0].changed[n]);
                 }
                 for (uint32_t s = 0; s < to.tree[0].missing.count; s++)
                     assert_true(to.tree[0].missing.span[s].end <= 1000);
@@ -278,6 +329,7 @@ int main(void)
         cmocka_unit_test(plans_have_a_tree_for_each_pair),
         cmocka_unit_test(plans_without_nodes_that_are_gone),
         cmocka_unit_test(records_tell_everything),
+        cmocka_unit_test(records_tell_more_to_newer_nodes),
         cmocka_unit_test(records_of_liars),
         cmocka_unit_test(rounds_move_everything),
         cmocka_unit_test(spans_are_joined_and_found),

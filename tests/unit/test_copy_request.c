@@ -35,6 +35,10 @@ static struct copy_request full(void)
                                  .as_it_comes = true,
                                  .missing_ok = true,
                                  .trace = true,
+                                 .delete_root = true,
+                                 .copy_links = true,
+                                 .told = true,
+                                 .delete_most = UINT64_MAX,
                                  .wait = true,
                                  .timeout_ns = 5000000000,
                                  .user = 1000};
@@ -64,6 +68,8 @@ static void requests_survive_the_wire(void **state)
         assert_string_equal(to.pattern[i], patterns[i]);
     assert_true(to.into && to.delete &&to.checksum && to.dry_run && to.verify && to.as_it_comes &&
                 to.missing_ok && to.trace && to.wait && !to.shrink);
+    assert_true(to.delete_root && to.copy_links && to.told && !to.skip_changing);
+    assert_true(to.delete_most == UINT64_MAX);
     assert_int_equal(to.timeout_ns, from.timeout_ns);
     assert_int_equal(to.user, 1000);
     copy_request_free(&to);
@@ -93,6 +99,7 @@ static void rules_are_checked(void **state)
 
     (void)state;
 #define REFUSED(...) (r = full(), __VA_ARGS__, refused(r, ERROR_USAGE))
+    REFUSED(r.skip_changing = true); /* with as_it_comes */
     REFUSED(r.kind = COPY_KINDS);
     REFUSED(r.sources = 0);
     REFUSED(r.into = false);

@@ -213,20 +213,24 @@ static void wanted_numbers_are_read_again(void **state)
 {
     static const uint64_t number[] = {0, 1, 2, 130, 131, 20000, UINT64_C(1) << 40, UINT64_MAX - 2};
     static struct wanted w;
-    uint64_t index;
+    uint64_t index, size;
     (void)state;
-    memset(&w, 0, sizeof w);
-    for (size_t i = 0; i < sizeof number / sizeof *number - 1; i++)
-        assert_true(wanted_add(&w, number[i]));
-    assert_false(wanted_add(&w, 5));
-    struct wanted_numbers n = {.bytes = w.bytes, .left = w.length};
-    for (size_t i = 0; i < sizeof number / sizeof *number - 1; i++) {
-        assert_true(wanted_next(&n, &index));
-        assert_int_equal(index, number[i]);
+    for (unsigned sizes = 0; sizes < 2; sizes++) {
+        memset(&w, 0, sizeof w);
+        w.sizes = sizes == 1;
+        for (size_t i = 0; i < sizeof number / sizeof *number - 1; i++)
+            assert_true(wanted_add(&w, number[i], number[i] / 3));
+        assert_false(wanted_add(&w, 5, 0));
+        struct wanted_numbers n = {.bytes = w.bytes, .left = w.length, .sizes = sizes == 1};
+        for (size_t i = 0; i < sizeof number / sizeof *number - 1; i++) {
+            assert_true(wanted_next(&n, &index, &size));
+            assert_int_equal(index, number[i]);
+            assert_int_equal(size, sizes == 1 ? number[i] / 3 : 0);
+        }
+        assert_false(wanted_next(&n, &index, &size));
     }
-    assert_false(wanted_next(&n, &index));
     memset(&w, 0, sizeof w);
-    for (index = 0; wanted_add(&w, index); index++)
+    for (index = 0; wanted_add(&w, index, 0); index++)
         ;
     assert_int_equal(index, TREE_WANTED_MOST);
 }
@@ -239,9 +243,9 @@ static void wanted_bytes_may_be_anything(void **state)
         fill_random(bytes, sizeof bytes, seed);
         for (size_t i = 0; i < sizeof bytes && seed > 9; i++)
             bytes[i] |= 0x80;
-        struct wanted_numbers n = {.bytes = bytes, .left = sizeof bytes};
-        uint64_t index, last = 0, count = 0;
-        for (; wanted_next(&n, &index); last = index)
+        struct wanted_numbers n = {.bytes = bytes, .left = sizeof bytes, .sizes = seed % 2 == 1};
+        uint64_t index, size, last = 0, count = 0;
+        for (; wanted_next(&n, &index, &size); last = index)
             assert_true(count++ == 0 || index > last);
     }
 }
@@ -288,7 +292,7 @@ static void a_document_is_read_again(void **state)
     int entries = memory_file(), file = make_document(&size);
     (void)state;
     make_manifest(&m, entries);
-    if (digests_check(file, size, &m, &e) != 0)
+    if (digests_check(file, size, &m, 0, &e) != 0)
         fail_msg("%s", e.text);
     struct digests_cursor *c = digests_cursor_new(file, size);
     assert_int_equal(digests_next_file(c, &index, &e), 1);
@@ -316,7 +320,7 @@ static int check_bytes(const uint8_t *bytes, size_t length, const struct manifes
     int file = memory_file();
 
     assert_int_equal(write(file, bytes, length), length);
-    int result = digests_check(file, length, m, &e);
+    int result = digests_check(file, length, m, 0, &e);
     if (result != 0)
         assert_int_equal(e.code, ERROR_PROTOCOL);
     (void)close(file);

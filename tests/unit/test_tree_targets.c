@@ -332,6 +332,16 @@ static void a_data_root_is_a_target(void **state)
     assert_int_equal(roots_add(&root.roots, root.roots.files, at(state, "root"), &e), 0);
     how.to = at(state, "root");
     how.write.delete = true;
+    make_file(at(state, "root/beside"), "b", 1);
+    assert_int_equal(copying_run(&root, &how, &result), -1);
+    assert_int_equal(result.error.code, ERROR_REFUSED);
+    assert_non_null(strstr(result.error.text, "--delete-root"));
+    assert_true(exists(at(state, "root/beside")));
+    how.write.look_only = true; /* says what would go */
+    run_well(&root, &how, &result);
+    assert_int_equal(result.report.removed, 1);
+    how.write.look_only = false;
+    how.write.delete_root = true;
     run_well(&root, &how, &result);
     check_equal(how.from, how.to);
     run_well(&root, &how, &result);
@@ -342,6 +352,63 @@ static void a_data_root_is_a_target(void **state)
     assert_int_equal(result.report.removed, 1);
     check_equal(how.from, how.to);
     copying_close(&root);
+    copying_close(&c);
+}
+
+/* The prefix that is configured may be a link; what is below it is not followed. */
+static void a_data_root_may_be_a_link(void **state)
+{
+    struct how how;
+    struct copying c, linked;
+    struct copied result;
+    struct error e;
+
+    small_trees(&c, state, &how);
+    make_folder(at(state, "disk"));
+    assert_int_equal(symlink("disk", at(state, "named")), 0);
+    copying_open(&linked, state);
+    assert_int_equal(roots_add(&linked.roots, linked.roots.files, at(state, "named"), &e), 0);
+    how.to = at(state, "named/to");
+    run_well(&linked, &how, &result);
+    check_equal(how.from, at(state, "disk/to"));
+    how.to = at(state, "disk/to"); /* the same, by its other name */
+    run_well(&linked, &how, &result);
+    assert_int_equal(result.report.added + result.report.changed, 0);
+    assert_int_equal(symlink("to", at(state, "disk/inside")), 0);
+    how.to = at(state, "named/inside/more");
+    assert_int_equal(copying_run(&linked, &how, &result), -1);
+    assert_int_equal(result.error.code, ERROR_REFUSED);
+    copying_close(&linked);
+    copying_close(&c);
+}
+
+/* A copy that would remove more than it may changes nothing. */
+static void removals_have_a_limit(void **state)
+{
+    struct how how;
+    struct copying c;
+    struct copied result;
+
+    small_trees(&c, state, &how);
+    run_well(&c, &how, &result);
+    make_folder(at(state, "data/to/more"));
+    make_file(at(state, "data/to/more/one"), "1", 1);
+    make_file(at(state, "data/to/more/two"), "2", 1);
+    how.write.delete = true;
+    for (uint64_t most = 0; most < 3; most++) {
+        how.write.delete_most = most + 1;
+        assert_int_equal(copying_run(&c, &how, &result), -1);
+        assert_int_equal(result.error.code, ERROR_REFUSED);
+        assert_true(exists(at(state, "data/to/more/two")));
+        how.write.look_only = true;
+        run_well(&c, &how, &result);
+        assert_int_equal(result.report.removed, 3);
+        how.write.look_only = false;
+    }
+    how.write.delete_most = 4;
+    run_well(&c, &how, &result);
+    assert_int_equal(result.report.removed, 3);
+    check_equal(how.from, how.to);
     copying_close(&c);
 }
 
@@ -500,6 +567,8 @@ int main(void)
         COPYING_TEST(what_a_missing_source_has_left_stays),
         COPYING_TEST(a_single_file_is_copied),
         COPYING_TEST(a_data_root_is_a_target),
+        COPYING_TEST(a_data_root_may_be_a_link),
+        COPYING_TEST(removals_have_a_limit),
         COPYING_TEST(a_changed_part_is_moved_only),
         COPYING_TEST(bytes_in_a_hole_are_a_difference),
     };

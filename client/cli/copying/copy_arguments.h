@@ -8,8 +8,8 @@ struct copy_arguments {
     struct option_list sources;
     struct option_list
         patterns; /* --exclude, --include and --exclude-from, in the order of the command line */
-    const char *to, *nodes, *on_failure, *timeout, *trace;
-    bool delete, checksum, dry_run, verify, as_it_comes, per_node;
+    const char *to, *nodes, *on_failure, *timeout, *trace, *changing, *max_delete;
+    bool delete, delete_root, copy_links, checksum, dry_run, verify, as_it_comes, per_node;
     bool missing_ok; /* not copy, which has one node that reads */
 };
 
@@ -19,6 +19,16 @@ struct copy_arguments {
      "the other nodes that take part: all (default), or ranks such as 0,3-5"},                     \
         {"--delete", NULL, offsetof(struct copy_arguments, delete),                                \
          "remove what the target has and the source lacks"},                                       \
+        {"--max-delete", "N", offsetof(struct copy_arguments, max_delete),                         \
+         "with --delete: if more than N files, folders and links of a node would\nbe removed, "    \
+         "change nothing there"},                                                                  \
+        {"--delete-root", NULL, offsetof(struct copy_arguments, delete_root),                      \
+         "allow --delete to remove what else is in the target if that is a data\nroot"},           \
+        {"--copy-links", NULL, offsetof(struct copy_arguments, copy_links),                        \
+         "copy what symbolic links lead to, not the links"},                                       \
+        {"--changing", "ACTION", offsetof(struct copy_arguments, changing),                        \
+         "what to do if a file changes meanwhile, other than by growing: fail,\nor skip (leave "   \
+         "it as it is at the target, copy the rest, and exit with\nstatus 1) (default: fail)"},    \
         {"--checksum", NULL, offsetof(struct copy_arguments, checksum),                            \
          "compare contents, even if sizes and times are equal"},                                   \
         {"--dry-run", NULL, offsetof(struct copy_arguments, dry_run),                              \

@@ -53,6 +53,14 @@ static int check_ranks(const struct copy_order *o, const struct copy_arguments *
     return 0;
 }
 
+/* Whether a path says that it is a folder: it ends with a slash, or with '.' or '..', as for cp. */
+static bool names_folder(const char *path)
+{
+    const char *last = copy_path_name(path);
+
+    return last[0] == '\0' || strcmp(last, ".") == 0 || strcmp(last, "..") == 0;
+}
+
 static int read_paths(struct copy_order *o, const struct copy_arguments *a, struct error *e)
 {
     const struct option_list *list = &a->sources;
@@ -76,8 +84,7 @@ static int read_paths(struct copy_order *o, const struct copy_arguments *a, stru
         return error_wrap(e, "--to");
     o->copy.source = (const char *const *)o->source;
     o->copy.target = o->target;
-    o->copy.into =
-        o->copy.kind != TORUS_COPY_EXCHANGE && (list->count > 1 || a->to[strlen(a->to) - 1] == '/');
+    o->copy.into = o->copy.kind != TORUS_COPY_EXCHANGE && (list->count > 1 || names_folder(a->to));
     return check_names(o, a, e) != 0 || check_ranks(o, a, e) != 0 ? -1 : 0;
 }
 
@@ -92,6 +99,39 @@ static int read_on_failure(struct copy_order *o, const char *text, struct error 
         return error_wrap(e, "--on-failure");
     o->copy.shrink = i == 1;
     o->copy.wait = i == 2;
+    return 0;
+}
+
+static int read_changing(struct copy_order *o, const struct copy_arguments *a, struct error *e)
+{
+    static const char *const names[] = {"fail", "skip", NULL};
+    size_t i = 0;
+
+    if (a->changing != NULL && parse_named(a->changing, names, &i, e) != 0)
+        return error_wrap(e, "--changing");
+    o->copy.skip_changing = i == 1;
+    if (i == 1 && a->as_it_comes)
+        return error_set(e, ERROR_USAGE,
+                         "--changing skip and --as-it-comes: give one or the other; only the end "
+                         "of a copy tells which files have changed");
+    return 0;
+}
+
+static int read_deleting(struct copy_order *o, const struct copy_arguments *a, struct error *e)
+{
+    uint32_t most;
+
+    o->copy.remove = a->delete;
+    o->copy.remove_root = a->delete_root;
+    if (!a->delete &&(a->delete_root || a->max_delete != NULL))
+        return error_set(e, ERROR_USAGE, "%s has a meaning only with --delete",
+                         a->delete_root ? "--delete-root" : "--max-delete");
+    if (a->max_delete == NULL)
+        return 0;
+    if (parse_number(a->max_delete, UINT32_MAX, &most, e) != 0)
+        return error_wrap(e, "--max-delete");
+    o->copy.limit_remove = true;
+    o->copy.remove_most = most;
     return 0;
 }
 
@@ -136,13 +176,14 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
                          "--dry-run and --verify: give one or the other; --verify compares "
                          "contents");
     if (read_paths(o, a, e) != 0 || read_on_failure(o, a->on_failure, e) != 0 ||
+        read_changing(o, a, e) != 0 || read_deleting(o, a, e) != 0 ||
         copy_patterns_read(&o->patterns, &a->patterns, e) != 0)
         return -1;
     if (a->timeout != NULL && parse_seconds(a->timeout, &o->copy.timeout_ms, e) != 0)
         return error_wrap(e, "--timeout");
     o->copy.pattern = (const char *const *)o->patterns.pattern;
     o->copy.pattern_count = o->patterns.count;
-    o->copy.remove = a->delete;
+    o->copy.copy_links = a->copy_links;
     o->copy.checksum = a->checksum;
     o->copy.dry_run = a->dry_run;
     o->copy.verify = a->verify;

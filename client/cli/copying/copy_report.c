@@ -38,6 +38,14 @@ bool copy_report_differs(const struct torus_copy_node *n)
     return n->added > 0 || n->changed > 0 || n->removed > 0;
 }
 
+bool copy_report_removes(const struct torus_copy_result *r)
+{
+    for (size_t i = 0; i < r->node_count; i++)
+        if (r->node[i]->going_count > 0)
+            return true;
+    return false;
+}
+
 size_t copy_report_failures(const struct torus_copy_result *r)
 {
     size_t count = 0;
@@ -80,23 +88,28 @@ static int set_counts(json_t *o, const struct torus_copy_node *n)
         const char *key;
         uint64_t count;
     } counts[] = {
-        {"files", n->files},
-        {"folders", n->folders},
-        {"links", n->links},
-        {"added", n->added},
-        {"changed", n->changed},
-        {"removed", n->removed},
-        {"unchanged", n->unchanged},
-        {"bytes", n->bytes},
-        {"bytes_missing", n->bytes_missing},
-        {"not_owned", n->not_owned},
-        {"not_attributed", n->not_attributed},
+        {"files", n->files},         {"folders", n->folders},
+        {"links", n->links},         {"added", n->added},
+        {"changed", n->changed},     {"removed", n->removed},
+        {"grown", n->grown},         {"unchanged", n->unchanged},
+        {"bytes", n->bytes},         {"bytes_missing", n->bytes_missing},
+        {"not_owned", n->not_owned}, {"not_attributed", n->not_attributed},
     };
     int r = 0;
 
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         r |= json_object_set_new(o, counts[i].key, json_count(counts[i].count));
     return r;
+}
+
+/* Paths that a dry run would remove. */
+static json_t *going_value(const struct torus_copy_node *n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n->going_count; i++)
+        (void)json_array_append_new(list, json_string(n->going[i]));
+    return list;
 }
 
 static json_t *node_value(const struct copy_order *o, const struct torus_copy_node *n,
@@ -117,6 +130,8 @@ static json_t *node_value(const struct copy_order *o, const struct torus_copy_no
             v, "equal", json_boolean(n->code == TORUS_ERROR_NONE && !copy_report_differs(n)));
     r |= set_counts(v, n);
     r |= json_object_set_new(v, "first", json_string(n->first));
+    if (o->copy.dry_run)
+        r |= json_object_set_new(v, "would_remove", going_value(n));
     if (r == 0)
         return v;
     json_decref(v);
@@ -180,6 +195,10 @@ json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_re
     r |= json_object_set_new(v, "compare_seconds", json_real((double)x->compare_nanoseconds / 1e9));
     r |= json_object_set_new(v, "left_out", json_count(x->left_out));
     r |= json_object_set_new(v, "first_left_out", json_string(x->first_left_out));
+    r |= json_object_set_new(v, "links_out", json_count(x->links_out));
+    r |= json_object_set_new(v, "first_link_out", json_string(x->first_link_out));
+    r |= json_object_set_new(v, "skipped", json_count(x->skipped));
+    r |= json_object_set_new(v, "first_skipped", json_string(x->first_skipped));
     r |= json_object_set_new(v, "attempts", json_integer(x->attempts));
     r |= json_object_set_new(v, "absent", absent_value(x));
     r |= json_object_set_new(v, "per_node", nodes_value(o, x, names));

@@ -15,6 +15,8 @@ extern const struct view copy_report_table;
 /* Returns whether the target of a node differs from its source, or would be changed. */
 bool copy_report_differs(const struct torus_copy_node *n);
 
+/* Whether a dry run tells paths that would be removed. */
+bool copy_report_removes(const struct torus_copy_result *r);
 /* Returns the number of outcomes that are failures; and that are none, but differ. */
 size_t copy_report_failures(const struct torus_copy_result *r);
 size_t copy_report_differences(const struct torus_copy_result *r);

@@ -49,12 +49,14 @@ static int print_failure(const struct cli *cli, const struct copy_order *o, bool
 static int print_text(const struct cli *cli, const struct copy_order *o, bool per_node,
                       const struct torus_copy_result *r, const struct all_nodes *names)
 {
-    if (o->copy.verify)
+    if (o->copy.verify) {
         copy_text_verified(stdout, o, r, names);
-    else if (o->copy.dry_run)
+    } else if (o->copy.dry_run) {
         copy_text_dry_run(stdout, o, r);
-    else
+        copy_text_going(stdout, o, r, names);
+    } else {
         copy_text_done(stdout, o, r);
+    }
     copy_text_remarks(stdout, r, names);
     if (!per_node || r->node_count == 0)
         return EXIT_DONE;
@@ -72,7 +74,7 @@ static int print_result(const struct cli *cli, const struct copy_order *o, bool 
     int code;
 
     /* Names are an addition: if the survey fails, there are ranks. */
-    if (cli->json || per_node || failed || differs || r->absent_count > 0)
+    if (cli->json || per_node || failed || differs || copy_report_removes(r) || r->absent_count > 0)
         (void)all_nodes_try(cli, &names, &e);
     if (cli->json)
         code = cli_print(cli, copy_report_value(o, r, &names), NULL);
@@ -81,7 +83,7 @@ static int print_result(const struct cli *cli, const struct copy_order *o, bool 
     (void)fflush(stdout);
     copy_failures_print(stderr, o, r, &names);
     all_nodes_free(&names);
-    return code == EXIT_DONE && (failed || differs) ? EXIT_FAILED : code;
+    return code == EXIT_DONE && (failed || differs || r->skipped > 0) ? EXIT_FAILED : code;
 }
 
 /* Writes the trace of the copy that has just ended. */

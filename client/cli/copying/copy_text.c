@@ -246,6 +246,24 @@ void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus
     (void)fprintf(out, "nothing was changed\n");
 }
 
+void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                     const struct all_nodes *names)
+{
+    char name[250];
+
+    for (size_t i = 0; i < r->node_count; i++) {
+        const struct torus_copy_node *n = r->node[i];
+        if (n->code != TORUS_ERROR_NONE || n->going_count == 0)
+            continue;
+        copy_text_outcome(name, sizeof name, o, names, n);
+        (void)fprintf(out, "%s would remove:\n", name);
+        for (size_t k = 0; k < n->going_count; k++)
+            (void)fprintf(out, "  %s\n", n->going[k][0] != '\0' ? n->going[k] : ".");
+        if (n->removed > n->going_count)
+            (void)fprintf(out, "  and %" PRIu64 " more\n", n->removed - n->going_count);
+    }
+}
+
 /* ---- What differs ---------------------------------------------------------------------------- */
 
 static void difference_line(FILE *out, const char *name, const struct torus_copy_node *n)
@@ -254,9 +272,12 @@ static void difference_line(FILE *out, const char *name, const struct torus_copy
 
     if (n->added > 0)
         append(what, sizeof what, "%" PRIu64 " missing", n->added);
-    if (n->changed > 0)
+    if (n->changed > n->grown)
         append(what, sizeof what, "%s%" PRIu64 " different", what[0] != '\0' ? ", " : "",
-               n->changed);
+               n->changed - n->grown);
+    if (n->grown > 0)
+        append(what, sizeof what, "%s%" PRIu64 " %s grown since", what[0] != '\0' ? ", " : "",
+               n->grown, n->grown == 1 ? "has" : "have");
     if (n->removed > 0)
         append(what, sizeof what, "%s%" PRIu64 " that the source lacks",
                what[0] != '\0' ? ", " : "", n->removed);
@@ -318,6 +339,16 @@ void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struc
             out, "not copied: %" PRIu64 " %s, such as %s\n", r->left_out,
             text_plural(r->left_out, "socket, FIFO or device", "sockets, FIFOs or devices"),
             r->first_left_out);
+    if (r->links_out > 0 && copy_report_failures(r) < r->node_count)
+        (void)fprintf(
+            out,
+            "%" PRIu64 " symbolic %s out of the copy, such as %s; --copy-links copies what "
+            "links lead to\n",
+            r->links_out, text_plural(r->links_out, "link leads", "links lead"), r->first_link_out);
+    if (r->skipped > 0)
+        (void)fprintf(out, "changed meanwhile, and left as %s: %" PRIu64 " %s, such as %s\n",
+                      r->skipped == 1 ? "it is at the target" : "they are at the targets",
+                      r->skipped, text_plural(r->skipped, "file", "files"), r->first_skipped);
     if (owners.outcomes > 0) {
         range_text(range, sizeof range, owners);
         (void)fprintf(out, "owner not kept: %s %s at %zu %s, where torusd may not change owners\n",

@@ -10,6 +10,9 @@
  * failed. */
 void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
 void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
+/* Prints which entries --delete would remove at each node; nothing if it would remove none. */
+void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                     const struct all_nodes *names);
 void copy_text_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
                         const struct all_nodes *names);
 

@@ -61,7 +61,15 @@ struct torus_copy {
     bool missing_ok; /* a source that does not exist counts as an empty one */
     bool
         trace; /* all nodes record what they do; torus_client_survey() with TORUS_SURVEY_TRACE then has it */
-    char reserved[6]; /* 0 */
+    /* Leave out files that change while they are copied, and copy the rest; otherwise the copy fails. Not together with
+     * `as_it_comes`. Files that only grow are copied as they were found, in both cases. */
+    bool skip_changing;
+    bool remove_root;  /* `remove` may have a data root as its target */
+    bool copy_links;   /* copy symbolic links as what they lead to */
+    bool limit_remove; /* remove_most counts */
+    char reserved[2];  /* 0 */
+    uint64_t
+        remove_most; /* if a node would have to remove more entries, it copies nothing, and has an error */
 };
 
 /* Sets all fields to their defaults. */
@@ -113,6 +121,12 @@ struct torus_copy_node {
     uint64_t not_owned;      /* entries whose owner could not be set */
     uint64_t not_attributed; /* entries with extended attributes that the file system refuses */
     const char *first;       /* a path that differs: the first one; "": none */
+    uint64_t
+        grown; /* with torus_copy.verify: changed files that have grown since: their beginning is there */
+    /* With torus_copy.dry_run: paths below the target that would be removed, the first ones if there are many; printable
+     * like torus_copy_result.first_left_out. */
+    size_t going_count;
+    const char *const *going;
 };
 
 struct torus_copy_result {
@@ -130,6 +144,11 @@ struct torus_copy_result {
     uint32_t attempts; /* 1, or more if links or nodes went down */
     size_t absent_count;
     const uint32_t *absent; /* with torus_copy.shrink: nodes that were left out; ascending */
+    uint64_t
+        skipped; /* with torus_copy.skip_changing: files that changed, and are not as their sources at any node */
+    uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
+    const char *first_link_out;
+    const char *first_skipped; /* the path of one of them, printable like first_left_out; or "" */
 };
 
 /* Copies trees of files. Waits until all nodes that take part have put everything in place, or have failed.

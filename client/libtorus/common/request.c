@@ -15,7 +15,8 @@ _Static_assert(sizeof(struct torus_group_options) == GROUP_OPTIONS_SIZE_1,
 _Static_assert(sizeof(struct torus_request) ==
                    offsetof(struct torus_request, schedule) + sizeof(const char *),
                "the struct has grown, or ends in padding");
-_Static_assert(sizeof(struct torus_copy) == COPY_SIZE_1,
+_Static_assert(sizeof(struct torus_copy) ==
+                   offsetof(struct torus_copy, remove_most) + sizeof(uint64_t),
                "the struct has grown, or ends in padding");
 _Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1,
                "the struct has grown, or ends in padding");

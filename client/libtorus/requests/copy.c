@@ -77,6 +77,11 @@ static int check(const struct torus_copy *c, struct torus_error *e)
         return fail(
             e, TORUS_ERROR_USAGE,
             "shrink and wait exclude each other: nodes that are down are left out or waited for");
+    if (c->skip_changing && c->as_it_comes)
+        return fail(
+            e, TORUS_ERROR_USAGE,
+            "skip_changing and as_it_comes exclude each other: only the end of a copy tells "
+            "which files have changed");
     return 0;
 }
 
@@ -114,6 +119,12 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
     body->wait = c->wait;
     body->missing_ok = c->missing_ok;
     body->trace = c->trace;
+    body->skip_changing = c->skip_changing;
+    body->delete_root = c->remove_root;
+    body->copy_links = c->copy_links;
+    body->delete_most = !c->limit_remove              ? 0
+                        : c->remove_most < UINT64_MAX ? c->remove_most + 1
+                                                      : UINT64_MAX;
     body->timeout_ms = c->timeout_ms;
 }
 

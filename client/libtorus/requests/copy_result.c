@@ -13,8 +13,19 @@ struct copy_holder {
     struct torus_copy_node *node;
     const struct torus_copy_node **nodes;
     char **first; /* of each node */
-    char *left_out;
+    struct going {
+        char **path;
+        size_t count;
+    } * going; /* of each node */
+    char *left_out, *skipped, *link_out;
 };
+
+static void free_going(struct going *g)
+{
+    for (size_t i = 0; i < g->count; i++)
+        free(g->path[i]);
+    free((void *)g->path);
+}
 
 void torus_copy_result_free(struct torus_copy_result *result)
 {
@@ -24,11 +35,16 @@ void torus_copy_result_free(struct torus_copy_result *result)
         return;
     for (size_t i = 0; h->first != NULL && i < h->result.node_count; i++)
         free(h->first[i]);
+    for (size_t i = 0; h->going != NULL && i < h->reply->copy_result->n_node; i++)
+        free_going(&h->going[i]);
+    free(h->going);
+    free(h->link_out);
     control__reply__free_unpacked(h->reply, NULL);
     free(h->node);
     free(h->nodes);
     free(h->first);
     free(h->left_out);
+    free(h->skipped);
     free(h);
 }
 
@@ -108,6 +124,25 @@ int copies_from(const Control__Status *status, struct torus_copy_activity **one,
     return 0;
 }
 
+/* Takes paths, each of which has a 0 byte behind it. */
+static int fill_going(struct going *g, const ProtobufCBinaryData *bytes, struct torus_error *e)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < bytes->len; i++)
+        count += bytes->data[i] == 0;
+    g->path = array_new(count, sizeof *g->path);
+    if (g->path == NULL)
+        return fail_memory(e);
+    for (size_t at = 0, length; g->count < count; at += length + 1) {
+        length = strnlen((const char *)bytes->data + at, bytes->len - at);
+        g->path[g->count] = text_escaped(bytes->data + at, length);
+        if (g->path[g->count++] == NULL)
+            return fail_memory(e);
+    }
+    return 0;
+}
+
 static int fill_node(struct copy_holder *h, size_t i, struct torus_error *e)
 {
     const Control__CopyResult__Node *in = h->reply->copy_result->node[i];
@@ -115,6 +150,8 @@ static int fill_node(struct copy_holder *h, size_t i, struct torus_error *e)
     h->first[i] = printable(&in->first);
     if (h->first[i] == NULL)
         return fail_memory(e);
+    if (fill_going(&h->going[i], &in->going, e) != 0)
+        return -1;
     h->node[i] = (struct torus_copy_node){
         .rank = in->rank,
         .from = in->from,
@@ -132,6 +169,9 @@ static int fill_node(struct copy_holder *h, size_t i, struct torus_error *e)
         .not_owned = in->not_owned,
         .not_attributed = in->not_attributed,
         .first = h->first[i],
+        .grown = in->grown,
+        .going_count = h->going[i].count,
+        .going = (const char *const *)h->going[i].path,
     };
     if (in->code == 0)
         h->node[i].error = "";
@@ -153,7 +193,11 @@ static int fill(struct copy_holder *h, struct torus_error *e)
     h->nodes = array_new(in->n_node, sizeof *h->nodes);
     h->first = array_new(in->n_node, sizeof *h->first);
     h->left_out = text_escaped(in->first_left_out.data, in->first_left_out.len);
-    if (h->node == NULL || h->nodes == NULL || h->first == NULL || h->left_out == NULL)
+    h->going = array_new(in->n_node, sizeof *h->going);
+    h->link_out = text_escaped(in->first_link_out.data, in->first_link_out.len);
+    h->skipped = text_escaped(in->first_skipped.data, in->first_skipped.len);
+    if (h->node == NULL || h->nodes == NULL || h->first == NULL || h->left_out == NULL ||
+        h->skipped == NULL || h->going == NULL || h->link_out == NULL)
         return fail_memory(e);
     h->result = (struct torus_copy_result){
         .id = clean_text(in->id),
@@ -168,6 +212,10 @@ static int fill(struct copy_holder *h, struct torus_error *e)
         .attempts = in->attempts > 0 ? in->attempts : 1,
         .absent_count = in->n_absent,
         .absent = in->absent,
+        .links_out = in->links_out,
+        .first_link_out = h->link_out,
+        .skipped = in->skipped,
+        .first_skipped = h->skipped,
     };
     for (size_t i = 0; i < in->n_node; i++)
         if (fill_node(h, i, e) != 0)

@@ -15,7 +15,6 @@
 #include "proto/text.h"
 
 #define GATHER (1 * MILLISECONDS) /* from a change to the flood that tells it, with others */
-#define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations */
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
 /* Of the changes that arrive together, so many are told to the handler one by one, and the rest together: all

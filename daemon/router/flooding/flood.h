@@ -12,6 +12,7 @@ struct router;
 /* To be called after a link of this node has come up or gone down. */
 void flood_self_changed(struct router *r);
 
+#define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations */
 /* States with which link states the IP routes of this node agree (daemon/routed/planner.h); 0: with none. */
 void router_confirm(struct router *r, uint64_t confirmed);
 

@@ -17,12 +17,13 @@ static void copy_result(struct sim_copy *c, const struct copy_result *from)
 
     *to = *from;
     for (uint32_t i = 0; i < from->outcomes; i++)
-        outcome[i] = from->outcome[i];
+        outcome[i] = from->outcome[i], outcome[i].going = NULL;
     for (uint32_t i = 0; i < from->absents; i++)
         absent[i] = from->absent[i];
     to->outcome = outcome;
     to->absent = absent;
     to->first_left_out = tree_join(from->first_left_out, "");
+    to->first_changed = to->first_link_out = "";
     to->id = tree_join(from->id, "");
 }
 

@@ -98,6 +98,10 @@ struct tree_store tree_disk_store(struct tree_disk *disk)
     store.compare = tree_writing.compare;
     store.missing = tree_writing.missing;
     store.write = tree_writing.write;
+    store.leave = tree_writing.leave;
+    store.granularity = tree_writing.granularity;
+    store.going = tree_writing.going;
+    store.check_places = tree_writing.check_places;
     store.finish = tree_writing.finish;
     store.report = tree_writing.report;
     store.write_close = tree_writing.write_close;

@@ -126,6 +126,35 @@ static uint64_t left_out(const struct tree_reader *r, const char **first)
     return r->sources.left_out;
 }
 
+static uint32_t places(const struct tree_reader *r, const uint64_t **place)
+{
+    (void)r;
+    *place = NULL;
+    return 0;
+}
+
+static uint64_t links_out(const struct tree_reader *r, const char **first)
+{
+    (void)r;
+    *first = "";
+    return 0;
+}
+
+static void settle(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress)
+{
+    (void)progress;
+    rule(r, !r->failed && granularity > 0, "settle() after a failure, or for no time");
+}
+
+/* Files of simulated nodes change only where the copy fails for it. */
+static uint32_t changed(const struct tree_reader *r, const uint64_t **index, const char **first)
+{
+    rule(r, !r->failed, "changed() after a failure");
+    *index = NULL;
+    *first = "";
+    return 0;
+}
+
 static int failed(struct tree_reader *r, const struct error *e)
 {
     r->failed = true;
@@ -276,6 +305,10 @@ static void read_close(struct tree_reader *r)
 const struct tree_store tree_reading = {
     .read_open = read_open,
     .left_out = left_out,
+    .changed = changed,
+    .places = places,
+    .links_out = links_out,
+    .settle = settle,
     .digest = digest,
     .document_size = document_size,
     .read_document = read_document,

@@ -354,6 +354,37 @@ static void free_looked(struct tree_writer *w)
     }
 }
 
+static uint64_t granularity(const struct tree_writer *w)
+{
+    (void)w;
+    return 1;
+}
+
+/* No simulated nodes share a disk. */
+static int check_places(struct tree_writer *w, const uint64_t *place, uint32_t count,
+                        struct error *e)
+{
+    (void)w, (void)place, (void)count, (void)e;
+    return 0;
+}
+
+static size_t going(const struct tree_writer *w, const uint8_t **paths)
+{
+    (void)w;
+    *paths = NULL;
+    return 0;
+}
+
+/* No simulated node says that a file has changed. */
+static int leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
+{
+    (void)index, (void)e;
+    if (count > 0)
+        sim_violated(w->disk->node->sim, "tree rules", "node %u: files that have changed",
+                     w->disk->node->rank);
+    return 0;
+}
+
 static void write_close(struct tree_writer *w)
 {
     struct tree_writer **at = &w->disk->writers;
@@ -386,6 +417,10 @@ const struct tree_store tree_writing = {
     .compare = compare,
     .missing = missing,
     .write = write_stream,
+    .leave = leave,
+    .going = going,
+    .check_places = check_places,
+    .granularity = granularity,
     .finish = tree_writer_finish,
     .report = report,
     .write_close = write_close,
