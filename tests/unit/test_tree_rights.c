@@ -1,4 +1,6 @@
 /* Copies by a daemon that may not do everything: one without root, and names that even root may not change. */
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -445,6 +447,69 @@ static void the_folder_of_several_sources_keeps_its_mode(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rights_setup, rights_teardown)
 
+/* --- user namespaces --- */
+
+static bool write_text(const char *path, const char *text)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC);
+    const bool good = file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text);
+
+    if (file >= 0)
+        (void)close(file);
+    return good;
+}
+
+/* Copies twice as root of a namespace that has no other user. Returns 0; 2: this machine has no such namespaces. */
+static int copy_in_namespace(void **state)
+{
+    struct copying c;
+    struct copied result;
+
+    if (unshare(CLONE_NEWUSER) != 0 || !write_text("/proc/self/uid_map", "0 0 1") ||
+        !write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/gid_map", "0 0 1"))
+        return 2;
+    copying_open(&c, state);
+    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
+    if (copying_run(&c, &how, &result) != 0 || result.report.not_owned == 0)
+        return 3;
+    for (unsigned i = 0; i < 3; i++) { /* nothing is different, also for --verify */
+        how.write.checksum = how.write.look_only = i == 2;
+        if (copying_run(&c, &how, &result) != 0 || result.report.unchanged != 4 ||
+            result.report.changed != 0 || result.moved != 0)
+            return 4;
+    }
+    copying_close(&c);
+    return 0;
+}
+
+/* What belongs to users whom the namespace does not have cannot be given to them: that is no difference. */
+static void owners_that_cannot_be_set_are_no_difference(void **state)
+{
+    int status;
+
+    if (geteuid() != 0)
+        skip();
+    make_folder(at(state, "data"));
+    make_folder(at(state, "state"));
+    make_folder(at(state, "data/from"));
+    make_folder(at(state, "data/from/folder"));
+    make_file(at(state, "data/from/folder/theirs"), "theirs", 6);
+    assert_int_equal(symlink("theirs", at(state, "data/from/folder/link")), 0);
+    assert_int_equal(chown(at(state, "data/from/folder/theirs"), USER, USER), 0);
+    assert_int_equal(lchown(at(state, "data/from/folder/link"), USER, USER), 0);
+    assert_int_equal(chown(at(state, "data/from/folder"), USER, USER), 0);
+    assert_int_equal(chmod(at(state, "data/from/folder"), 0777), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(copy_in_namespace(state));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+        skip();
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +524,7 @@ int main(void)
         TEST(modes_of_files_of_others_are_counted),
         TEST(files_of_others_in_sticky_folders_stay),
         TEST(the_folder_of_several_sources_keeps_its_mode),
+        TEST(owners_that_cannot_be_set_are_no_difference),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
