@@ -32,7 +32,8 @@ struct copy_arguments {
         {"--checksum", NULL, offsetof(struct copy_arguments, checksum),                            \
          "compare contents, even if sizes and times are equal"},                                   \
         {"--dry-run", NULL, offsetof(struct copy_arguments, dry_run),                              \
-         "change nothing, and say what would be done"},                                            \
+         "change nothing, and say what would be done; with --delete, list what\nwould be "         \
+         "removed"},                                                                               \
         {"--verify", NULL, offsetof(struct copy_arguments, verify),                                \
          "change nothing: compare contents, and say what differs"},                                \
         {"--exclude", "PATTERN...", offsetof(struct copy_arguments, patterns),                     \
