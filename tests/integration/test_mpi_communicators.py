@@ -50,6 +50,18 @@ def test_mpi_has_none_left(shared, library, nodes):
     assert set(taken) == set(COLLECTIVES) and taken['Barrier'] >= 2 * 18 + 2
 
 
+@pytest.mark.parametrize('scenarios', [
+    ['create', 'create-group', 'meanwhile'], ['split', 'split-type', 'from-group'],
+    ['cart', 'graph', 'dist-graph', 'merge']], ids=' '.join)
+def test_every_constructor(shared, library, nodes, scenarios):
+    """Communicators of all ranks and of some, in several orders, and their duplicates: three calls of each operation
+    give the right results, whatever record the parent has."""
+    taken, _ = run(shared('2x2'), library, nodes, *scenarios, program='constructors', seconds=180)
+    assert set(taken) == {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
+                          'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+    assert min(taken.values()) > 50
+
+
 def test_callbacks(shared, library, nodes):
     """Callbacks of attributes make, use and free other communicators."""
     taken, fallen_back = run(shared('2x2'), library, nodes, 'callbacks')

@@ -1,5 +1,6 @@
-/* The record of a communicator is an MPI attribute of it. MPI_Comm_dup copies the attribute, so a duplicate needs no
- * new search for the places of its ranks. */
+/* The record of a communicator is an MPI attribute of it, so MPI frees the record with the communicator. The attribute
+ * is never copied: MPI copies attributes not only to duplicates, which have the same ranks (MPI_Comm_create_group of
+ * Open MPI copies them too), so a copied record could say nothing about its new communicator. */
 #include "client/mpi/communicators/communicator.h"
 
 #include <pthread.h>
@@ -22,7 +23,7 @@ static void free_communicator(struct communicator *c)
     if (c == NULL)
         return;
     sharing_forget(c);
-    placement_release(c->placement);
+    placement_free(c->placement);
     free(c->numbers);
     free(c);
 }
@@ -37,35 +38,6 @@ static int add_numbers(struct communicator *c)
 
 /* ---- The attribute --------------------------------------------------------------------------- */
 
-static struct communicator *duplicate(const struct communicator *of)
-{
-    struct communicator *c = malloc(sizeof *c);
-
-    if (c == NULL)
-        return NULL;
-    *c = *of;
-    c->handle = mpi.null; /* not known yet: communicator_of() sets it */
-    c->calls = c->printed = 0;
-    c->share = (struct share){0};
-    c->numbers = NULL;
-    if (c->placement != NULL)
-        placement_share(c->placement);
-    if (add_numbers(c) == 0)
-        return c;
-    free_communicator(c);
-    return NULL;
-}
-
-static int on_duplicated(MPI_Comm comm, int its_keyval, void *extra, void *in, void *out, int *flag)
-{
-    struct communicator *c = duplicate(in);
-
-    (void)comm, (void)its_keyval, (void)extra;
-    *(void **)out = c;
-    *flag = c != NULL;
-    return c != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM;
-}
-
 static int on_freed(MPI_Comm comm, int its_keyval, void *value, void *extra)
 {
     (void)comm, (void)its_keyval, (void)extra;
@@ -75,7 +47,7 @@ static int on_freed(MPI_Comm comm, int its_keyval, void *value, void *extra)
 
 static void create_keyval(void)
 {
-    if (real.Comm_create_keyval(on_duplicated, on_freed, &keyval, NULL) != MPI_SUCCESS)
+    if (real.Comm_create_keyval(attribute_stays, on_freed, &keyval, NULL) != MPI_SUCCESS)
         keyval = MPI_KEYVAL_INVALID;
 }
 
@@ -97,7 +69,7 @@ static void fail_for_memory(void)
 /* Frees the parts of the record that only a served communicator has. */
 static void free_places(struct communicator *c)
 {
-    placement_release(c->placement);
+    placement_free(c->placement);
     *c = (struct communicator){
         .handle = c->handle, .reason = c->reason, .size = c->size, .rank = c->rank};
 }

@@ -18,7 +18,7 @@ struct share {
     struct lanes_seen seen;
 };
 
-/* A communicator. Its first collective operation makes the record, or its duplication. Nodes are numbered like the
+/* A communicator. Its first collective operation makes the record. Nodes are numbered like the
  * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place n *
  * locals + local. Blocks are sent in the order of places. */
 struct communicator {

@@ -1,6 +1,5 @@
 #include "client/mpi/communicators/placement.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "client/mpi/job/job.h"
@@ -14,24 +13,18 @@ static struct placement *new_tables(uint32_t size)
 
     if (p == NULL)
         return NULL;
-    p->references = 1;
     p->world = calloc(size, sizeof *p->world);
     p->rank_at = calloc(size, sizeof *p->rank_at);
     p->place_of = calloc(size, sizeof *p->place_of);
     if (p->world != NULL && p->rank_at != NULL && p->place_of != NULL)
         return p;
-    placement_release(p);
+    placement_free(p);
     return NULL;
 }
 
-void placement_share(struct placement *p)
+void placement_free(struct placement *p)
 {
-    atomic_fetch_add(&p->references, 1);
-}
-
-void placement_release(struct placement *p)
-{
-    if (p == NULL || atomic_fetch_sub(&p->references, 1) != 1)
+    if (p == NULL)
         return;
     free(p->world);
     free(p->rank_at);
@@ -190,8 +183,6 @@ bool placement_is_within(const struct communicator *inner, const struct communic
 {
     bool *is_outer, within = true;
 
-    if (inner->placement == outer->placement)
-        return true;
     is_outer = calloc(job.processes, sizeof *is_outer);
     if (is_outer == NULL)
         return false;

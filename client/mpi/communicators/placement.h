@@ -5,9 +5,8 @@
 
 #include "client/mpi/communicators/communicator_record.h"
 
-/* Tables that a communicator and its duplicates share. */
+/* The tables of a communicator. */
 struct placement {
-    _Atomic unsigned references;
     int *world; /* [rank]: its rank in MPI_COMM_WORLD */
     uint32_t *rank_at;
     uint32_t *place_of;
@@ -17,9 +16,8 @@ struct placement {
  * the communicator. Returns 0, or -1 if memory is short. Errors of MPI call error handlers. */
 int placement_find(struct communicator *c);
 
-/* Add and remove a user of the tables. Removing the last user frees them. */
-void placement_share(struct placement *p);
-void placement_release(struct placement *p);
+/* Frees the tables; NULL does nothing. */
+void placement_free(struct placement *p);
 
 /* Returns whether every rank of `inner` is also a rank of `outer`; false if memory is short. */
 bool placement_is_within(const struct communicator *inner, const struct communicator *outer);

@@ -267,24 +267,13 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static int not_inherited(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag)
-{
-    (void)comm;
-    (void)keyval;
-    (void)extra;
-    (void)in;
-    (void)out;
-    *flag = 0;
-    return MPI_SUCCESS;
-}
-
 /* Registers on_finalize(). MPI_Finalize first deletes the attributes of MPI_COMM_SELF, in the reverse order of their
  * creation. */
 static void register_finalize(void)
 {
     int keyval;
 
-    if (real.Comm_create_keyval(not_inherited, on_finalize, &keyval, NULL) == MPI_SUCCESS)
+    if (real.Comm_create_keyval(attribute_stays, on_finalize, &keyval, NULL) == MPI_SUCCESS)
         (void)real.Comm_set_attr(mpi.self, keyval, &job);
 }
 

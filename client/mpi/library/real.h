@@ -126,6 +126,10 @@ extern struct real_handles mpi;
  * MPI library, because calls could not be passed on to it. */
 void real_find(void);
 
+/* The copy function of the preload's attributes: the new communicator does not get the attribute. (MPI's own
+ * MPI_COMM_NULL_COPY_FN is a symbol of the MPI library, which the preload is not linked with.) */
+int attribute_stays(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
+
 /* Returns the object of a handle constant of Open MPI, from the text of its expansion; NULL if this version of Open
  * MPI lacks the object. */
 void *real_object(const char *expansion);
