@@ -21,6 +21,7 @@
 #include "daemon/tree/recover.h"
 #include "daemon/tree/tree_files.h"
 #include "daemon/workers.h"
+#include "proto/elapsed.h"
 #include "proto/frame.h"
 #include "proto/text.h"
 
@@ -79,7 +80,7 @@ static void wake_up_at(struct node *node, uint64_t at)
     now = uv_hrtime();
     uv_update_time(node->wake_up.loop);
     if (uv_timer_start(&node->wake_up, on_wake_up,
-                       at > now ? (at - now + MILLISECONDS - 1) / MILLISECONDS : 0, 0) == 0)
+                       (elapsed(now, at) + MILLISECONDS - 1) / MILLISECONDS, 0) == 0)
         node->wakes_at = at;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log_kinds.h"
+#include "proto/elapsed.h"
 #include "proto/text.h"
 
 #define LINE_MOST 1024u
@@ -167,7 +168,7 @@ static void report_left_out(bool all)
             line + n, sizeof line - n, "%u more %s left out in %u s, the last one: %s\n",
             k->left_out,
             text_plural(k->left_out, "line like this one was", "lines like this one were"),
-            (unsigned)((now - k->since) / 1000000000), k->last);
+            (unsigned)(elapsed(k->since, now) / 1000000000), k->last);
         if (!append_to_queue(line, n))
             return;
         k->left_out = 0;

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "proto/elapsed.h"
+
 static struct log_kind *find_kind(struct log_kinds *all, const char *format)
 {
     for (unsigned i = 0; i < all->count; i++)
@@ -38,7 +40,7 @@ bool log_kinds_take(struct log_kinds *all, const char *format, int level, const 
 struct log_kind *log_kinds_left_out(struct log_kinds *all, uint64_t now, uint64_t time)
 {
     for (unsigned i = 0; i < all->count; i++)
-        if (all->kind[i].left_out > 0 && now - all->kind[i].since >= time)
+        if (all->kind[i].left_out > 0 && elapsed(all->kind[i].since, now) >= time)
             return &all->kind[i];
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/control/internal.h"
+#include "proto/elapsed.h"
 #include "proto/version.h"
 
 #define EXCHANGES_SHOWN 16u
@@ -241,7 +242,7 @@ static void set_node(Control__Status *status, const struct control_server *serve
     torus_coordinates(t, status->rank, m->coordinates);
     status->n_coordinates = t->dims;
     status->coordinates = m->coordinates;
-    status->uptime_ms = (uv_hrtime() - server->started) / MILLISECONDS;
+    status->uptime_ms = elapsed(server->started, uv_hrtime()) / MILLISECONDS;
     status->pid = (uint64_t)getpid();
     if (uname(&m->host) == 0)
         status->host = m->host.nodename;

@@ -7,6 +7,7 @@
 #include "daemon/control/internal.h"
 #include "daemon/control/server.h"
 #include "daemon/control/trace_answer.h"
+#include "proto/elapsed.h"
 #include "proto/version.h"
 
 #define TIMEOUT_MS 3000u
@@ -45,7 +46,7 @@ static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t
     survey.n_node = count;
     survey.node = list;
     survey.took_us = took / 1000;
-    survey.began_us = clock_us() - survey.took_us;
+    survey.began_us = elapsed(survey.took_us, clock_us());
     reply.kind_case = CONTROL__REPLY__KIND_SURVEY;
     reply.survey = &survey;
     if (node != NULL && list != NULL)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/router/interface/limits.h"
+#include "proto/elapsed.h"
 
 int copy_calls_init(struct copy_calls *c, unsigned ports)
 {
@@ -30,7 +31,7 @@ static bool is_refused(const struct copy_calls *c, const struct peer_copy_call *
             continue;
         if (heard->id == call->id && heard->number == call->number)
             return true;
-        recent += now - heard->at < 1 * SECONDS;
+        recent += elapsed(heard->at, now) < 1 * SECONDS;
     }
     return recent >= COPY_CALLS_ASKER;
 }
@@ -40,7 +41,7 @@ bool copy_calls_take(struct copy_calls *c, unsigned port, const struct peer_copy
 {
     if (is_refused(c, call, now))
         return false;
-    c->room[port] += (double)(now - c->at[port]) / (double)SECONDS * COPY_CALLS_RATE;
+    c->room[port] += (double)elapsed(c->at[port], now) / (double)SECONDS * COPY_CALLS_RATE;
     if (c->room[port] > COPY_CALLS_BURST)
         c->room[port] = COPY_CALLS_BURST;
     c->at[port] = now;

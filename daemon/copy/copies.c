@@ -4,6 +4,7 @@
 
 #include "daemon/copy/copies_record.h"
 #include "daemon/router/router.h"
+#include "proto/elapsed.h"
 #include "proto/text.h"
 
 #define CALL_SILENCE                                                                               \
@@ -67,7 +68,7 @@ static void tick_agents(struct copies *c, uint64_t now)
 
     while (*at != NULL) {
         struct agent *a = *at;
-        if (waits_for_calls(a) && now - a->heard_at >= CALL_SILENCE)
+        if (waits_for_calls(a) && elapsed(a->heard_at, now) >= CALL_SILENCE)
             agent_give_up(a, &silent);
         agent_advance(a);
         count_bytes(c, a);

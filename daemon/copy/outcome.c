@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/elapsed.h"
+
 static int compare(const void *a, const void *b)
 {
     const struct copy_outcome *x = a, *y = b;
@@ -52,8 +54,8 @@ struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t began, u
     (void)snprintf(o->id, sizeof o->id, "%s", a->id_text);
     o->result = (struct copy_result){.outcome = o->list,
                                      .outcomes = p->ends,
-                                     .nanoseconds = now - began,
-                                     .compare_nanoseconds = a->compared_at - began,
+                                     .nanoseconds = elapsed(began, now),
+                                     .compare_nanoseconds = elapsed(began, a->compared_at),
                                      .left_out = p->left_out,
                                      .first_left_out = o->first_left_out,
                                      .id = o->id,

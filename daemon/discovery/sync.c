@@ -4,6 +4,7 @@
 
 #include "daemon/discovery/bounded.h"
 #include "daemon/discovery/packets.h"
+#include "proto/elapsed.h"
 
 #define KNOWN_MOST 40u   /* hosts in one summary: about a kilobyte */
 #define WANTED_MOST 60u  /* hosts in one Want */
@@ -13,7 +14,7 @@
 /* Takes so much of what the interface may cost. */
 static bool take_tokens(struct discovery *d, struct own_interface *at, uint64_t tokens)
 {
-    const uint64_t now = discovery_now(d), passed = now - at->tokens_at;
+    const uint64_t now = discovery_now(d), passed = elapsed(at->tokens_at, now);
 
     at->tokens_at = now;
     at->tokens = passed > SYNC_TOKENS_MOST - at->tokens ? SYNC_TOKENS_MOST : at->tokens + passed;

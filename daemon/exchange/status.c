@@ -12,6 +12,7 @@
 #include "daemon/exchange/record/kept_blocks.h"
 #include "daemon/exchange/record/predicates.h"
 #include "daemon/schedule/detour/detour.h"
+#include "proto/elapsed.h"
 
 bool exchange_all_may_have_entered(const struct job *j)
 {
@@ -107,8 +108,8 @@ static void attempt_info(const struct attempt *x, struct exchange_info *out)
     *out = (struct exchange_info){
         .state = x->state,
         .root = x->root,
-        .age_ns =
-            router_now(x->exchanges->set.router) - (x->job != NULL ? x->job->began : x->began),
+        .age_ns = elapsed(x->job != NULL ? x->job->began : x->began,
+                          router_now(x->exchanges->set.router)),
     };
     (void)snprintf(out->id, sizeof out->id, "%s", x->id.text);
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s",
@@ -139,7 +140,7 @@ static void info_waiting(const struct job *j, struct exchange_info *out)
     *out = (struct exchange_info){
         .state = shown_state(j),
         .root = router_rank(j->exchanges->set.router),
-        .age_ns = router_now(j->exchanges->set.router) - j->began,
+        .age_ns = elapsed(j->began, router_now(j->exchanges->set.router)),
     };
     (void)snprintf(out->id, sizeof out->id, "%s", exchange_id(j));
     (void)snprintf(out->algorithm, sizeof out->algorithm, "%s", j->spec.algorithm);

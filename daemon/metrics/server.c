@@ -16,6 +16,7 @@
 #include "daemon/metrics/metrics.h"
 #include "daemon/net/sockets/listener.h"
 #include "daemon/net/sockets/sockets.h"
+#include "proto/elapsed.h"
 
 #define REQUEST_MEMORY 8192u /* of a connection, for its request and the head of its answer */
 #define WINDOW_MS 100u       /* of the rate */
@@ -180,7 +181,7 @@ static void work(struct metrics_server *s)
     const struct connection *first = oldest(s);
     if (first != NULL) {
         const uint64_t at = first->since + SERVER_TIME_MS, now = uv_now(s->loop);
-        next = at > now ? at - now : 0;
+        next = elapsed(now, at);
     }
     if (MHD_get_timeout(s->http, &wait) == MHD_YES && wait < next)
         next = wait;
@@ -195,7 +196,7 @@ static void on_timer(uv_timer_t *timer)
     struct metrics_server *s = timer->data;
     struct connection *c;
 
-    while ((c = oldest(s)) != NULL && uv_now(s->loop) - c->since >= SERVER_TIME_MS)
+    while ((c = oldest(s)) != NULL && elapsed(c->since, uv_now(s->loop)) >= SERVER_TIME_MS)
         end_connection(s, c);
     work(s);
 }
@@ -210,12 +211,12 @@ static void limit_rate(struct metrics_server *s)
 {
     const uint64_t now = uv_now(s->loop);
 
-    if (now - s->window >= WINDOW_MS) {
+    if (elapsed(s->window, now) >= WINDOW_MS) {
         s->window = now;
         s->accepted = 0;
     }
     if (++s->accepted >= SERVER_RATE * WINDOW_MS / 1000)
-        listener_pause(&s->listener, s->window + WINDOW_MS - now);
+        listener_pause(&s->listener, elapsed(now, s->window + WINDOW_MS));
 }
 
 static void on_accepted(void *context, int fd)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/elapsed.h"
 #include "proto/sha256.h"
 
 /* A hop of flooding may gather changes for a moment (daemon/router/flooding/flood.c), and the processes have to run. */
@@ -148,7 +149,7 @@ void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
     p->settled = false;
     p->heard = now;
     compute(p);
-    p->may_confirm = p->way == PLANNER_FAST && now - p->found > PLANNER_CALM * p->settle;
+    p->may_confirm = p->way == PLANNER_FAST && elapsed(p->found, now) > PLANNER_CALM * p->settle;
     p->digest = digest_view(p);
     p->confirmed[p->self] = 0;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
@@ -192,7 +193,7 @@ void planner_tick(struct planner *p, uint64_t now)
     if (p->settled || p->heard == PLANNER_NEVER ||
         (now < p->heard + wait_of(p) && !all_confirmed(p)))
         return;
-    steps = (now - p->heard) / p->settle;
+    steps = elapsed(p->heard, now) / p->settle;
     p->settled = true;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
@@ -205,7 +206,7 @@ void planner_tick(struct planner *p, uint64_t now)
         return;
     /* Nodes that lack confirmations settle later: behave towards them as if this node had waited, too. */
     p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
-    p->waited = now - p->heard;
+    p->waited = elapsed(p->heard, now);
 }
 
 uint64_t planner_deadline(const struct planner *p)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/schedule/damage.h"
+#include "proto/elapsed.h"
 
 #define WITHOUT_SIZE 400u
 #define WHY_SIZE 500u
@@ -104,7 +105,7 @@ static json_t *route_json(const struct report_of *r, uint32_t to, const char *do
                      ip_json(&host->ip[1]), "state", state_of(route, in_kernel), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
                      ways_json(r, route->ports), "why", why, "seconds",
-                     (double)(r->now - route->since) / 1000.0, "in_kernel", in_kernel);
+                     (double)elapsed(route->since, r->now) / 1000.0, "in_kernel", in_kernel);
 }
 
 json_t *report_make(const struct report_of *r)
@@ -112,10 +113,10 @@ json_t *report_make(const struct report_of *r)
     json_t *value = json_pack("{s:b}", "daemon", r->states->connected), *routes = json_array();
     char down[WITHOUT_SIZE] = "", dims[TORUS_TEXT_SIZE];
 
-    (void)json_object_set_new(value, "daemon_lost_seconds",
-                              r->states->connected
-                                  ? json_null()
-                                  : json_real((double)(r->now - r->states->lost_at) / 1000.0));
+    (void)json_object_set_new(
+        value, "daemon_lost_seconds",
+        r->states->connected ? json_null()
+                             : json_real((double)elapsed(r->states->lost_at, r->now) / 1000.0));
     if (r->planner != NULL) {
         const struct host_entry *self = &r->hosts->host[r->planner->self];
         describe_down(r->planner, down);

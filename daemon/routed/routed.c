@@ -12,6 +12,7 @@
 #include "daemon/routed/kernel/firewall.h"
 #include "daemon/routed/report.h"
 #include "daemon/schedule/damage.h"
+#include "proto/elapsed.h"
 
 #define CHECK_MS 2000       /* between two looks at the kernel's routes and interfaces */
 #define FIREWALL_CHECKS 15u /* every so many of them the firewall is looked at, too */
@@ -113,7 +114,7 @@ static void wake_up(struct routed *r)
     if (at == PLANNER_NEVER)
         (void)uv_timer_stop(&r->planned);
     else
-        (void)uv_timer_start(&r->planned, on_planned, at > now ? at - now : 0, 0);
+        (void)uv_timer_start(&r->planned, on_planned, elapsed(now, at), 0);
 }
 
 /* --- the host --- */

@@ -12,6 +12,7 @@
 #include "daemon/router/ports/flapping.h"
 #include "daemon/router/ports/turned_away.h"
 #include "daemon/router/record/router_record.h"
+#include "proto/elapsed.h"
 #include "proto/frame.h"
 #include "proto/text.h"
 
@@ -212,9 +213,9 @@ static void tick_link(struct router *r, struct link *link, uint64_t now, bool be
  */
 static uint64_t time_not_running(const struct router *r, uint64_t now)
 {
-    uint64_t due = r->any_to_close ? now : router_deadline(r);
+    uint64_t due = r->any_to_close ? now : router_deadline(r), late = elapsed(due, now);
 
-    return due < now && now - due > OVERSLEPT ? now - due : 0;
+    return late > OVERSLEPT ? late : 0;
 }
 
 /* Whether a heartbeat interval is over. A late tick counts as one interval. */

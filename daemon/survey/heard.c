@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/router/interface/limits.h"
+#include "proto/elapsed.h"
 
 /* What a query costs: the answers about hosts are larger, and take system calls. */
 static unsigned cost_of(enum survey_kind kind)
@@ -41,7 +42,7 @@ static bool asks_too_often(const struct heard *h, const struct peer_survey_query
 
     for (unsigned i = 0; i < h->ports * HEARD_KEPT; i++)
         if (h->query[i].at != 0 && h->query[i].asker == query->asker &&
-            now - h->query[i].at < 1 * SECONDS)
+            elapsed(h->query[i].at, now) < 1 * SECONDS)
             cost += cost_of(h->query[i].kind);
     return cost > HEARD_ASKER;
 }
@@ -52,7 +53,7 @@ struct heard_query *heard_add(struct heard *h, unsigned port, const struct peer_
     const double cost = cost_of((enum survey_kind)query->kind);
     struct heard_query *heard = &h->query[port * HEARD_KEPT + h->next[port]];
 
-    h->room[port] += (double)(now - h->at[port]) / (double)SECONDS * HEARD_RATE;
+    h->room[port] += (double)elapsed(h->at[port], now) / (double)SECONDS * HEARD_RATE;
     if (h->room[port] > HEARD_BURST)
         h->room[port] = HEARD_BURST;
     h->at[port] = now;

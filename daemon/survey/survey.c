@@ -6,6 +6,7 @@
 #include "daemon/router/router.h"
 #include "daemon/survey/collected.h"
 #include "daemon/survey/heard.h"
+#include "proto/elapsed.h"
 
 #define PAUSE                                                                                      \
     (500 * MILLISECONDS) /* from the begin of a survey to that of the next one of its kind */
@@ -138,7 +139,8 @@ static void keep_part(struct survey *s, const struct peer_survey_answer *part)
 {
     struct run *run = run_of(s, part->id);
 
-    if (run != NULL && collected_add(&run->collected, part, router_now(s->router) - run->began))
+    if (run != NULL &&
+        collected_add(&run->collected, part, elapsed(run->began, router_now(s->router))))
         run->recount = true;
 }
 
@@ -184,7 +186,7 @@ static void answer(struct survey *s, enum survey_kind kind)
 {
     struct own_answer *own = &s->own[kind];
 
-    if (own->known && router_now(s->router) - own->at < fresh[kind]) {
+    if (own->known && elapsed(own->at, router_now(s->router)) < fresh[kind]) {
         give_answer(s, kind);
     } else if (!own->asked && s->source.ask != NULL) {
         own->asked = true;
@@ -350,7 +352,7 @@ static void finish_run(struct survey *s, struct run *run, uint64_t now)
     run->waiting = NULL;
     while (waiting != NULL) {
         struct survey_request *next = waiting->next;
-        waiting->done(waiting->context, list, now - run->began);
+        waiting->done(waiting->context, list, elapsed(run->began, now));
         waiting = next;
     }
     free(list);

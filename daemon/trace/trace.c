@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/elapsed.h"
+
 #define HALF (TRACE_EVENTS / 2)
 #define UNIT 1024u                  /* nanoseconds of a state's unit */
 #define SAMPLES 4u                  /* in an interval, if it is long */
@@ -98,9 +100,9 @@ static void join_intervals(struct trace *t)
 /* Returns the interval of a moment, which is then in use. */
 static uint32_t interval_at(struct trace *t, uint64_t at)
 {
-    while ((at - t->began) / t->interval >= TRACE_INTERVALS)
+    while (elapsed(t->began, at) / t->interval >= TRACE_INTERVALS)
         join_intervals(t);
-    uint32_t i = (uint32_t)((at - t->began) / t->interval);
+    uint32_t i = (uint32_t)(elapsed(t->began, at) / t->interval);
     t->intervals = larger(t->intervals, i + 1);
     return i;
 }
@@ -121,7 +123,8 @@ struct change {
 /* The time that the main thread neither used nor slept as it meant to: a system does not count all of it as delayed. */
 static uint64_t lag_of(const struct trace *t, uint64_t used, uint64_t now)
 {
-    uint64_t passed = now - t->sampled, meant = trace_due(t) - t->sampled + used;
+    uint64_t passed = elapsed(t->sampled, now);
+    uint64_t meant = elapsed(t->sampled, trace_due(t)) + used;
 
     return !t->paused && passed > meant + LAG_LEAST ? passed - meant : 0;
 }
@@ -177,7 +180,7 @@ static void add_change(struct trace *t, struct change *c, uint64_t now)
     do {
         uint32_t i = interval_at(t, from);
         uint64_t end = t->began + (i + UINT64_C(1)) * t->interval, until = end < now ? end : now;
-        add_part(t, i, c, until - from, now - from);
+        add_part(t, i, c, elapsed(from, until), elapsed(from, now));
         from = until;
     } while (from < now);
 }
@@ -224,7 +227,7 @@ void trace_note(struct trace *t, uint64_t now, enum trace_event_kind kind, uint3
     if (t == NULL)
         return;
     uint64_t index = t->events < TRACE_EVENTS ? t->events : HALF + (t->events - HALF) % HALF;
-    t->event[index] = (struct trace_event){now > t->began ? now - t->began : 0, kind, a, b};
+    t->event[index] = (struct trace_event){elapsed(t->began, now), kind, a, b};
     t->events++;
 }
 

@@ -6,7 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.background import LongExchange
+from support.users import free_port
 from support.waiting import wait_for
+from torus_net import find_program
+from torus_net.patience import Patience, run, wait
 
 
 @pytest.fixture
@@ -76,3 +79,22 @@ def test_many_clients_at_the_same_time(torus):
     with ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: asked(torus, 1, 'status', '--all'), range(20)))
     assert [answer['answered'] for answer in answers] == [16] * 20
+
+
+def test_a_node_without_links(tmp_path):
+    """Its survey ends in the tick in which it begins. It has taken no time, not centuries, and its clock is right."""
+    socket = tmp_path / 'sock'
+    with open(tmp_path / 'log', 'w') as log:
+        daemon = subprocess.Popen([find_program('torusd'), '--control', socket, '--state-dir', tmp_path / 'state',
+                                   '--dims', '2m', '--rank', '0', '--port', f'+0=127.0.0.1:{free_port()}'], stderr=log)
+    def ask(*command):
+        return json.loads(run([find_program('torusctl'), '--socket', socket, '--json', *command]).stdout or '{}')
+    try:
+        wait_for(lambda: ask('status').get('rank') == 0, 30)
+        for _ in range(5):
+            assert ask('status', '--all')['took_seconds'] < 3600
+            assert ask('links', '--all')['took_seconds'] < 3600
+        assert ('clocks', 'warning') not in {(one['check'], one['severity']) for one in ask('doctor')['findings']}
+    finally:
+        daemon.terminate()
+        assert wait(daemon, Patience(30)) == 0

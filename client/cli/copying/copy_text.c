@@ -7,6 +7,7 @@
 
 #include "client/cli/copying/copy_failures.h"
 #include "client/cli/terminal/format.h"
+#include "proto/elapsed.h"
 #include "proto/text.h"
 
 #define SHOWN_ABSENT 16u           /* ranks in a line */
@@ -143,7 +144,7 @@ static void nodes_text(char *out, size_t size, const struct copy_order *o,
 static void moved_line(FILE *out, const struct torus_copy_result *r)
 {
     const double seconds = (double)r->nanoseconds / 1e9;
-    const double moving = (double)(r->nanoseconds - r->compare_nanoseconds) / 1e9;
+    const double moving = (double)elapsed(r->compare_nanoseconds, r->nanoseconds) / 1e9;
     char sent[FORMAT_SIZE], all[FORMAT_SIZE], time[FORMAT_SIZE], rate[FORMAT_SIZE];
 
     format_bytes(sent, (double)r->bytes_sent);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proto/elapsed.h"
+
 #define WAIT_MS 10000u
 
 /* Finds by how much each node's clock is ahead of the asked one: each further node over the link that adds the least
@@ -44,7 +46,8 @@ static void align(struct collected_traces *c)
 /* A time of a node's clock on the clock of the asked node. */
 static uint64_t here(const struct collected_trace *n, uint64_t node_ns)
 {
-    return node_ns - (uint64_t)n->ahead_ns;
+    return n->ahead_ns > 0 ? elapsed((uint64_t)n->ahead_ns, node_ns)
+                           : node_ns + (uint64_t)-n->ahead_ns;
 }
 
 static void find_span(struct collected_traces *c)
@@ -123,6 +126,6 @@ double collected_traces_time(const struct collected_traces *c, uint32_t rank, ui
 
     /* Without a comparison of clocks, the node's trace is taken to begin with the run. */
     if (!n->aligned)
-        return (double)(node_ns - n->trace->began_ns);
+        return (double)elapsed(n->trace->began_ns, node_ns);
     return (double)(int64_t)(here(n, node_ns) - c->began_ns);
 }

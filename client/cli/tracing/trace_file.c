@@ -5,6 +5,7 @@
 
 #include "client/cli/terminal/output_file.h"
 #include "client/cli/tracing/trace_events.h"
+#include "proto/elapsed.h"
 
 static json_t *array_of_64(const uint64_t *list, size_t count)
 {
@@ -90,7 +91,7 @@ static json_t *own_value(const struct collected_traces *c, json_t *run)
                                     json_string(trace_state_name((enum torus_trace_state)state)));
     return json_pack("{s:i, s:s, s:s, s:f, s:f, s:O?, s:o, s:o}", "version", 1, "dims",
                      torus_format(&c->nodes.torus, dims), "id", c->id, "seconds",
-                     (double)(c->ended_ns - c->began_ns) / 1e9, "clock_error",
+                     (double)elapsed(c->began_ns, c->ended_ns) / 1e9, "clock_error",
                      (double)c->error_ns / 1e9, "run", run, "states", states, "nodes", nodes);
 }
 

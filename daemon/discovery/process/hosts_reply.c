@@ -4,6 +4,7 @@
 
 #include "daemon/discovery/times.h"
 #include "proto/discovery.pb-c.h"
+#include "proto/elapsed.h"
 #include "proto/frame.h"
 
 /* The messages of all hosts. */
@@ -60,7 +61,7 @@ uint8_t *hosts_reply_pack(struct discovery *d, const char *setups, uint64_t now,
     Discovery__Reply reply = DISCOVERY__REPLY__INIT;
     Discovery__Hosts hosts = DISCOVERY__HOSTS__INIT;
     struct host_messages messages = {0};
-    uint64_t quiet = (now - database->changed_at) / MILLISECONDS;
+    uint64_t quiet = elapsed(database->changed_at, now) / MILLISECONDS;
     uint8_t *frame = NULL;
 
     if (fill(&messages, database) == 0) {

@@ -13,6 +13,7 @@
 #include "daemon/discovery/process/setup_link.h"
 #include "daemon/discovery/times.h"
 #include "daemon/net/carrier/carrier.h"
+#include "proto/elapsed.h"
 #include "proto/text.h"
 
 #define LOOK_MS 5000 /* between two looks at the interfaces, if the kernel reports nothing */
@@ -175,7 +176,7 @@ static void before_sleep(uv_prepare_t *prepare)
     }
     uv_update_time(p->loop);
     (void)uv_timer_start(&p->wake_up, on_wake_up,
-                         at > now ? (at - now + MILLISECONDS - 1) / MILLISECONDS : 0, 0);
+                         (elapsed(now, at) + MILLISECONDS - 1) / MILLISECONDS, 0);
 }
 
 /* --- start and end --- */

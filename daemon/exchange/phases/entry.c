@@ -22,6 +22,7 @@
 #include "daemon/exchange/record/job.h"
 #include "daemon/exchange/record/membership.h"
 #include "daemon/exchange/record/predicates.h"
+#include "proto/elapsed.h"
 
 static bool is_same(const struct spec *one, const struct spec *other)
 {
@@ -77,7 +78,7 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
     j->state = JOB_ENTERED;
     job_set_attempt(j, x);
     x->user = client->user;
-    if (timeout_ns > 0 && timeout_ns < x->deadline - now) {
+    if (timeout_ns > 0 && timeout_ns < elapsed(now, x->deadline)) {
         x->timeout_ns = timeout_ns;
         x->deadline = now + timeout_ns;
     }

@@ -23,6 +23,7 @@
 #include "daemon/schedule/algorithms/families.h"
 #include "daemon/schedule/algorithms/registry.h"
 #include "daemon/schedule/detour/detour.h"
+#include "proto/elapsed.h"
 #include "proto/text.h"
 
 uint64_t prepare_default_timeout(const struct attempt *x)
@@ -66,7 +67,7 @@ static void send_prepare(struct attempt *x)
         spec.mode = (char *)(uintptr_t)mode_name(x->mode);
     }
     if (attempt_is_root(x)) /* the time that is left after waiting to be started */
-        spec.timeout_ms = (x->deadline - router_now(router_of(x))) / MILLISECONDS;
+        spec.timeout_ms = elapsed(router_now(router_of(x)), x->deadline) / MILLISECONDS;
     prepare->exchange = x->handle;
     prepare->id = x->id.text;
     prepare->root = x->root;

@@ -16,6 +16,7 @@
 #include "daemon/exchange/record/report.h"
 #include "daemon/exchange/record/totals.h"
 #include "daemon/exchange/record/tree_messages.h"
+#include "proto/elapsed.h"
 
 /* Lets the next round start here. */
 static void admit_round(struct attempt *x)
@@ -184,7 +185,7 @@ static void all_done_at_root(struct attempt *x)
     for (uint32_t i = 0; i < x->report.nodes; i++)
         if (x->report.node[i].nanoseconds > r->slowest)
             r->slowest = x->report.node[i].nanoseconds;
-    r->all_ns = router_now(router_of(x)) - (first_go_at != 0 ? first_go_at : r->first_go_at);
+    r->all_ns = elapsed(first_go_at != 0 ? first_go_at : r->first_go_at, router_now(router_of(x)));
     if (note_repetition(x) != 0)
         return;
     if (report_check(x, &e) != 0 && e.code == ERROR_DAMAGED && retry_after_damage(x))
@@ -230,7 +231,7 @@ static void reset_counts(struct engine_counts *counts)
 static int own_part(struct attempt *x, struct error *e)
 {
     struct engine *engine = x->local.engine;
-    uint64_t nanoseconds = engine->counts.delivered_at - x->rounds.go_at;
+    uint64_t nanoseconds = elapsed(x->rounds.go_at, engine->counts.delivered_at);
 
     if (engine->rounds_finished < exchange_end_round(x))
         return 0;

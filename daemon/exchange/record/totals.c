@@ -2,6 +2,7 @@
 
 #include "daemon/exchange/record/attempt.h"
 #include "daemon/exchange/record/job.h"
+#include "proto/elapsed.h"
 
 void totals_note_end(const struct attempt *x)
 {
@@ -12,7 +13,7 @@ void totals_note_end(const struct attempt *x)
     if ((x->state == EXCHANGE_FINISHED || x->state == EXCHANGE_COMMITTED) &&
         !kind_of(x)->has_session)
         histogram_add(&totals->duration,
-                      (double)(router_now(router_of(x)) - began) / (double)SECONDS);
+                      (double)elapsed(began, router_now(router_of(x))) / (double)SECONDS);
 }
 
 void totals_note_delivered(const struct attempt *x)

@@ -4,6 +4,8 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "proto/elapsed.h"
+
 /* Bytes that the kernel holds leave before any frame that is more urgent. Limiting them keeps the order of
  * departure in the daemon's hands. */
 #define UNSENT_MOST (64 * 1024)
@@ -76,7 +78,7 @@ static void set_pacing_rate(struct pacing *p, int fd, bool paced)
 
 void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms)
 {
-    double rest = p->ahead - (double)(now_ms - p->ahead_since_ms) * p->bytes_per_second / 1e3;
+    double rest = p->ahead - (double)elapsed(p->ahead_since_ms, now_ms) * p->bytes_per_second / 1e3;
 
     p->ahead = (rest > 0 ? rest : 0) + (double)bytes;
     p->ahead_since_ms = now_ms;

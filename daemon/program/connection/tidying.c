@@ -3,6 +3,7 @@
 #include "daemon/base/log.h"
 #include "daemon/program/connection/ending.h"
 #include "daemon/program/shared/memories.h"
+#include "proto/elapsed.h"
 
 #define STRANGER_MS 10000u /* how long a program may take to say which group it opens */
 #define TIDY_MS 1000
@@ -15,7 +16,7 @@ static void on_tidying(uv_timer_t *timer)
     bool more = false;
 
     for (struct program *p = programs->first; p != NULL; p = p->next) {
-        if (p->state == PROGRAM_STRANGER && now - p->connected_at >= STRANGER_MS) {
+        if (p->state == PROGRAM_STRANGER && elapsed(p->connected_at, now) >= STRANGER_MS) {
             log_warning(
                 "closing the connection of a program that has not opened a group within %u s",
                 STRANGER_MS / 1000);

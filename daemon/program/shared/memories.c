@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/base/log.h"
+#include "proto/elapsed.h"
 
 #define BLOCK 512u /* bytes of a block in st_blocks */
 
@@ -42,7 +43,7 @@ bool program_tidy_memory(struct program *p, uint64_t now)
         p->file_used = (uint64_t)st.st_blocks;
         p->file_used_at = now;
     }
-    if (now - p->file_used_at < MEMORY_UNUSED_MS)
+    if (elapsed(p->file_used_at, now) < MEMORY_UNUSED_MS)
         return true;
     log_warning("user %u has requested %llu bytes of shared memory, but allocated only %llu of "
                 "them in time: releasing them",

@@ -6,11 +6,12 @@
 #include "daemon/router/ports/port.h"
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/view.h"
+#include "proto/elapsed.h"
 
 /* Returns for how many nanoseconds a link must be quiet after a loss; 0: it does not flap. */
 static uint64_t hold_after_loss(struct flapping *f, uint64_t now, uint64_t noticing)
 {
-    const uint64_t without = now - (f->noticed += noticing);
+    const uint64_t without = elapsed(f->noticed += noticing, now);
 
     f->lost[f->losses++ % ROUTER_FLAP_LOSSES] = without;
     if (f->held)
@@ -18,7 +19,7 @@ static uint64_t hold_after_loss(struct flapping *f, uint64_t now, uint64_t notic
     if (f->hold > 0 && now < f->released + ROUTER_HOLD_FORGET)
         return 2 * f->hold < ROUTER_HOLD_MOST ? 2 * f->hold : ROUTER_HOLD_MOST;
     if (f->losses >= ROUTER_FLAP_LOSSES &&
-        without - f->lost[f->losses % ROUTER_FLAP_LOSSES] <= ROUTER_FLAP_TIME)
+        elapsed(f->lost[f->losses % ROUTER_FLAP_LOSSES], without) <= ROUTER_FLAP_TIME)
         return ROUTER_HOLD;
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "daemon/router/ports/flapping.h"
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/view.h"
+#include "proto/elapsed.h"
 
 const char *port_state_name(enum port_state state)
 {
@@ -72,7 +73,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->rx_bytes = traffic.rx_bytes;
         info->queue_bytes = traffic.queue_bytes;
         info->stat = traffic.stat;
-        info->up_ns = router_now(r) - port->up_since;
+        info->up_ns = elapsed(port->up_since, router_now(r));
         info->encrypted = port->link->encrypted;
         if (port->link->has_key)
             (void)key_id_text(port->link->key, info->key);
@@ -84,7 +85,7 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
     } else if (port->flapping.held) {
         const uint64_t now = router_now(r), until = flapping_deadline(port);
         info->state = PORT_HELD;
-        info->held_ns = until == ROUTER_NEVER ? port->flapping.hold : until > now ? until - now : 0;
+        info->held_ns = until == ROUTER_NEVER ? port->flapping.hold : elapsed(now, until);
         if (!port->no_carrier)
             (void)snprintf(info->reason, sizeof info->reason,
                            "flaps: used again when it has been quiet for %.1f s more",

@@ -1,6 +1,7 @@
 #include "daemon/router/record/link_clock.h"
 
 #include "daemon/router/interface/limits.h"
+#include "proto/elapsed.h"
 #include "proto/peer/peer_message.h"
 
 #define KEPT (60 * SECONDS)
@@ -12,13 +13,13 @@ void link_clock_fill(const struct link_clock *c, struct peer_heartbeat *beat, ui
     beat->at = now;
     if (c->heard_at > 0) {
         beat->echo = c->peer_at;
-        beat->held = now - c->heard_at;
+        beat->held = elapsed(c->heard_at, now);
     }
 }
 
 static uint64_t error_now(const struct link_clock *c, uint64_t now)
 {
-    return c->error + (now - c->found_at) / DRIFT;
+    return c->error + elapsed(c->found_at, now) / DRIFT;
 }
 
 void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, uint64_t now)
@@ -35,7 +36,8 @@ void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, ui
         return;
     uint64_t way = beat->held < away ? away - beat->held : 0; /* there and back */
     uint64_t error = way / 2 + drift + 1;
-    if (way > WAY_MOST || (c->known && now - c->found_at < KEPT && error >= error_now(c, now)))
+    if (way > WAY_MOST ||
+        (c->known && elapsed(c->found_at, now) < KEPT && error >= error_now(c, now)))
         return;
     /* In the middle between the two, both clocks are known. */
     uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + away / 2;
