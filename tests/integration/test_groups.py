@@ -33,6 +33,22 @@ def is_well(members, name='after'):
     members.do('close')
 
 
+@pytest.mark.full
+def test_a_daemon_that_is_slow_for_longer_than_ten_seconds(shared):
+    """A program that waits for an answer of its daemon goes on waiting. So does the daemon's memory for a program that
+    was slow: the program allocates it again."""
+    torus = shared('1x1')
+    with Members(torus) as members:
+        one = members[0]
+        one.do('open g')
+        with stopped(torus.node(0)):
+            one.tell(f'memory {1 * MIB}')
+            assert not one.has_answered(11)
+        assert one.answer() == 'ok'
+        assert one.do(f'alltoall {BLOCK} 5') == 'ok'
+        one.do('close')
+
+
 def test_all_that_the_program_of_these_tests_can_call(members):
     members.do('open g')
     for memory in 'barrier', f'memory {1 * MIB}':

@@ -5,12 +5,15 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "daemon/program/shared/memories.h"
 #include "tests/unit/client_group_fixture.h"
 
 static void test_group_fails(void **state)
@@ -40,6 +43,37 @@ static void test_group_fails(void **state)
     OK(client_group_open_named(NULL, 0, &again)); /* the name is free */
     OK(torus_barrier(again, &client_group_error));
     torus_group_close(again);
+    torus_group_close(g);
+}
+
+/* Stands in for the one that libtorus calls. */
+static unsigned slow_allocations;
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    const struct timespec longer = {.tv_sec = MEMORY_UNUSED_MS / 1000 + 2};
+
+    if (slow_allocations > 0) {
+        slow_allocations--;
+        (void)nanosleep(&longer, NULL);
+    }
+    return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
+/* The daemon releases memory that a program does not allocate in time; a program that was only slow tries again. */
+static void test_slow_allocation(void **state)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t *memory;
+
+    (void)state;
+    slow_allocations = 1;
+    memory = torus_memory_new(g, 5000, &client_group_error);
+    if (memory == NULL)
+        fail_msg("%s", client_group_error.text);
+    assert_int_equal(slow_allocations, 0);
+    memory[4999] = 1;
+    OK(torus_broadcast(g, memory, 5000, 0, &client_group_error));
     torus_group_close(g);
 }
 
@@ -218,6 +252,7 @@ static void test_children(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CLIENT_GROUP_TEST(test_slow_allocation),
         CLIENT_GROUP_TEST(test_group_fails),
         CLIENT_GROUP_TEST(test_daemon_goes),
         CLIENT_GROUP_TEST(test_daemon_goes_under_signals),

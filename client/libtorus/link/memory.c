@@ -11,7 +11,8 @@
 
 #define PIECE (64ull << 20) /* allocated at a time, because a signal undoes a whole fallocate() */
 
-/* Sends a message about memory, and waits for an answer of the expected kind. */
+/* Sends a message about memory, and waits for an answer of the expected kind, as long as the daemon is there: on a busy
+ * machine it may be slow. */
 static int ask(struct program_link *link, enum program_kind kind, uint32_t number, uint64_t size,
                enum program_kind expected, struct program_message *m, int *fd,
                struct torus_error *e)
@@ -20,7 +21,7 @@ static int ask(struct program_link *link, enum program_kind kind, uint32_t numbe
         return link_return_error(link, e);
     if (link_send(link, kind, number, size) != 0)
         return link_check(link, e) != 0 ? -1 : link_lost(link, e);
-    if (link_await(link, LINK_ANSWER_MS, NULL, e) != 0 ||
+    if (link_await(link, 0, NULL, e) != 0 ||
         link_receive(link, m, fd, fd != NULL ? 1 : 0, 0, e) != 0)
         return -1;
     if (m->kind == PROGRAM_MEMORY_REFUSED)
@@ -45,20 +46,14 @@ static int allocate(int fd, size_t bytes, struct torus_error *e)
     return 0;
 }
 
-int link_memory_new(struct program_link *link, size_t bytes, struct shared_memory *memory,
-                    struct torus_error *e)
+/* Allocates whole pages. */
+static int new_memory(struct program_link *link, size_t size, struct shared_memory *memory,
+                      struct torus_error *e)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t size = (bytes + page - 1) / page * page;
     void *data = MAP_FAILED;
     struct program_message m;
     int fd = -1, result;
 
-    *memory = (struct shared_memory){0};
-    if (size < bytes || size > SIZE_MAX / 2)
-        return fail(e, TORUS_ERROR_MEMORY,
-                    "%zu bytes of shared memory are too many: at most %zu are possible", bytes,
-                    SIZE_MAX / 2);
     if (ask(link, PROGRAM_MEMORY, 0, size, PROGRAM_FILE, &m, &fd, e) != 0)
         return -1;
     result = allocate(fd, size, e);
@@ -78,6 +73,27 @@ int link_memory_new(struct program_link *link, size_t bytes, struct shared_memor
         (void)munmap(data, size);
     *memory = (struct shared_memory){0};
     return -1;
+}
+
+int link_memory_new(struct program_link *link, size_t bytes, struct shared_memory *memory,
+                    struct torus_error *e)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t size = (bytes + page - 1) / page * page;
+    struct torus_error refused = {0};
+    int result;
+
+    *memory = (struct shared_memory){0};
+    if (size < bytes || size > SIZE_MAX / 2)
+        return fail(e, TORUS_ERROR_MEMORY,
+                    "%zu bytes of shared memory are too many: at most %zu are possible", bytes,
+                    SIZE_MAX / 2);
+    do /* again if this process was so slow that the daemon has released the memory */
+        result = new_memory(link, size, memory, &refused);
+    while (result != 0 && refused.code == TORUS_ERROR_TIMEOUT && link->error.code == 0);
+    if (result != 0 && e != NULL)
+        *e = refused;
+    return result;
 }
 
 void link_memory_free(struct program_link *link, struct shared_memory *memory)

@@ -62,7 +62,8 @@ int link_send(struct program_link *link, enum program_kind kind, uint32_t number
         return -1;
     do
         n = send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 &&
+           (errno == EINTR || errno == EAGAIN)); /* a slow daemon has not read the last ones */
     return n == (ssize_t)sizeof m ? 0 : -1;
 }
 

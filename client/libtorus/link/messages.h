@@ -5,7 +5,7 @@
 #include "client/libtorus/link/link.h"
 #include "client/libtorus/link/waiting.h"
 
-#define LINK_ANSWER_MS 10000 /* how long a daemon may take for an answer that needs no other node */
+#define LINK_ANSWER_MS 10000 /* how much longer than its timeout the opening of a group may take */
 
 /* Sets *e to an error of the daemon: a code of enum error_code, and a text. Returns -1. */
 int link_fail_as(struct torus_error *e, uint32_t code, const char *text);
