@@ -346,7 +346,7 @@ class ForeignRun:
         side.results.add(verdict.result)
         side.link_bytes.append(after[0] - before[0])
         side.torus_bytes.append(after[1] - before[1])
-        said = re.findall(r'^torus: (served: .*)$', output, re.M)
+        said = re.findall(r'^torus: all \d+ ranks together: (served: .*)$', output, re.M)
         side.said = said[-1] if said else side.said
         self.say(f'{program.name} {way} the preload: {seconds:.2f} s for mpiexec, '
                  f'{side.link_bytes[-1] / 1e6:.1f} MB on the links, {side.torus_bytes[-1] / 1e6:.1f} MB by torusd')

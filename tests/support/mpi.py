@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import weakref
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -125,24 +126,37 @@ def pid_of(torus, rank):
     return group['pid']
 
 
+def each(sum, ranks):
+    """The share of each rank in a sum over all ranks."""
+    share = Fraction(int(sum), int(ranks))
+    return share if share.denominator > 1 else int(share)
+
+
+def statistics(result):
+    """The number of ranks, and what the preload's last line says of all of them together."""
+    (ranks, line), = re.findall(r'^torus: all (\d+) ranks together: served: (.*)$', result.stderr, re.MULTILINE)
+    return int(ranks), line
+
+
 def taken(result):
-    """{operation: calls} that the torus has carried out, and {operation: calls} that were left to MPI, from the
-    preload's last line."""
-    line, = re.findall(r'^torus: served: (.*)$', result.stderr, re.MULTILINE)
+    """{operation: calls} that the torus has carried out, and {operation: calls} that were left to MPI: the calls of
+    each rank, on an average."""
+    ranks, line = statistics(result)
     counts = []
     for part in line.split('left to MPI:'):
         counts.append({})
         for name, calls in re.findall(r'MPIX?_(\w+) (\d+) call', part):
             counts[-1][name] = counts[-1].get(name, 0) + int(calls)
-    return counts
+    return [{name: each(calls, ranks) for name, calls in part.items()} for part in counts]
 
 
 def unserved(result):
-    """{operation: (calls, starts, bytes, why)} of operations that torusd does not serve, from the preload's last
-    line."""
-    line, = re.findall(r'^torus: served: .*; left to MPI: (.*)$', result.stderr, re.MULTILINE)
-    return {name: (int(calls), int(starts or 0), int(size or 0), why) for name, calls, starts, size, why in re.findall(
-        r'MPIX?_(\w+) (\d+) calls?(?:, (\d+) starts?)?(?:, (\d+) bytes)? \((not served by torusd[^)]*)\)', line)}
+    """{operation: (calls, starts, bytes, why)} of operations that torusd does not serve, of each rank on an average."""
+    ranks, line = statistics(result)
+    return {name: (each(calls, ranks), each(starts or 0, ranks), each(size or 0, ranks), why)
+            for name, calls, starts, size, why in re.findall(
+                r'MPIX?_(\w+) (\d+) calls?(?:, (\d+) starts?)?(?:, (\d+) bytes)? \((not served by torusd[^)]*)\)',
+                line.partition('; left to MPI: ')[2])}
 
 
 def collectives_of(library):

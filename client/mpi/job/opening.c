@@ -70,7 +70,7 @@ static int read_dims(const char *text)
 }
 
 /* Asks the daemon which node this is. */
-static int find_node(char *dims, size_t size)
+static int find_node(char *dims, size_t size, uint32_t timeout_ms)
 {
     struct torus_client *client = torus_client_open(NULL, &why);
     struct torus_status *status;
@@ -78,6 +78,7 @@ static int find_node(char *dims, size_t size)
 
     if (client == NULL)
         return -1;
+    torus_client_set_timeout(client, timeout_ms); /* on a busy machine the daemon may be slow */
     result = torus_client_status(client, &status, &why);
     torus_client_close(client);
     if (result != 0)
@@ -166,7 +167,7 @@ static void free_messages(void)
 static int agree(bool ready)
 {
     struct job_process mine = {job.node, job.leads};
-    enum { UNREADY, SINGLE, PARTS };
+    enum { UNREADY, SINGLE, SILENT, PARTS };
     int all[PARTS + (1 << JOB_DIMS)], here[PARTS + (1 << JOB_DIMS)];
     uint32_t *count;
     int result = 0;
@@ -181,6 +182,7 @@ static int agree(bool ready)
         ready = false;
     here[UNREADY] = (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest */
     here[SINGLE] = !job.threaded;
+    here[SILENT] = !job.statistics;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
     if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
@@ -203,6 +205,7 @@ static int agree(bool ready)
         return set_reason("MPI_Allgather has failed");
     }
     job.threaded = all[SINGLE] == 0;
+    job.statistics = all[SILENT] == 0; /* printing them is a collective operation */
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         job.refused[mask] = all[PARTS + mask] == 0;
     for (uint32_t i = 0; i < job.processes; i++)
@@ -228,7 +231,7 @@ static int open_job(uint32_t timeout_ms)
     bool opened, ready;
     int result;
 
-    if (find_node(dims, sizeof dims) != 0 || check_processes() != 0 ||
+    if (find_node(dims, sizeof dims, timeout_ms) != 0 || check_processes() != 0 ||
         name_of_group(name, sizeof name) != 0)
         return -1;
     if (job.per_node == 1) {
@@ -259,8 +262,8 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)keyval;
     (void)value;
     (void)extra;
-    if (job_is_served && job.statistics && job.rank == 0)
-        statistics_print();
+    if (job_is_served && job.statistics)
+        statistics_print(job.messages, job.rank, job.processes);
     job_is_served = false;
     lanes_close();
     free_messages();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "client/mpi/library/real.h"
 #include "proto/text.h"
 
 struct count {
@@ -102,12 +103,43 @@ void statistics_add_start(enum unserved operation, uint64_t bytes)
     add(&unserved_counts[operation].bytes, bytes);
 }
 
+/* ---- Adding up ------------------------------------------------------------------------------- */
+
+/* What all ranks have counted, in the same order on all of them. */
+struct sums {
+    struct sum {
+        uint64_t calls, bytes, nanoseconds;
+    } served[COUNT(operations)][COUNT(reasons)];
+    struct unserved_sum {
+        uint64_t calls, starts, bytes;
+    } unserved[UNSERVED_COUNT];
+};
+#define SUMS (sizeof(struct sums) / sizeof(uint64_t))
+
+static void take_counts(struct sums *s)
+{
+    for (unsigned o = 0; o < COUNT(operations); o++)
+        for (unsigned r = 0; r < COUNT(reasons); r++)
+            s->served[o][r] =
+                (struct sum){counts[o][r].calls, counts[o][r].bytes, counts[o][r].nanoseconds};
+    for (unsigned o = 0; o < UNSERVED_COUNT; o++)
+        s->unserved[o] = (struct unserved_sum){unserved_counts[o].calls, unserved_counts[o].starts,
+                                               unserved_counts[o].bytes};
+}
+
+/* Adds up the counts of all ranks at rank 0. Returns 0, or -1 if MPI fails. */
+static int add_up(MPI_Comm comm, const struct sums *mine, struct sums *all)
+{
+    return real.Reduce(mine, all, (int)SUMS, mpi.uint64, mpi.sum, 0, comm) == MPI_SUCCESS ? 0 : -1;
+}
+
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 /* Prints "MPI_Alltoall 12 calls, 4096 bytes, 0.003 s" or, with a reason, "MPI_Bcast 5 calls, 0.001 s (REASON)". */
-static void print_count(FILE *to, unsigned operation, unsigned reason, const char **separator)
+static void print_count(FILE *to, const struct sums *s, unsigned operation, unsigned reason,
+                        const char **separator)
 {
-    struct count *c = &counts[operation][reason];
+    const struct sum *c = &s->served[operation][reason];
 
     if (c->calls == 0)
         return;
@@ -123,10 +155,11 @@ static void print_count(FILE *to, unsigned operation, unsigned reason, const cha
 
 /* Prints "MPI_Iallreduce 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20
  * starts...". */
-static void print_unserved(FILE *to, unsigned operation, const char **separator)
+static void print_unserved(FILE *to, const struct sums *s, unsigned operation,
+                           const char **separator)
 {
-    uint64_t calls = unserved_counts[operation].calls, starts = unserved_counts[operation].starts;
-    uint64_t bytes = unserved_counts[operation].bytes;
+    uint64_t calls = s->unserved[operation].calls, starts = s->unserved[operation].starts;
+    uint64_t bytes = s->unserved[operation].bytes;
 
     if (calls == 0)
         return;
@@ -140,35 +173,40 @@ static void print_unserved(FILE *to, unsigned operation, const char **separator)
     *separator = "; ";
 }
 
-static void print_all(FILE *to)
+static void print_all(FILE *to, const struct sums *s, uint32_t ranks)
 {
     const char *separator = "";
 
-    (void)fputs("torus: served: ", to);
+    (void)fprintf(to, "torus: all %" PRIu32 " ranks together: served: ", ranks);
     for (unsigned o = 0; o < COUNT(operations); o++)
-        print_count(to, o, REASON_SERVED, &separator);
+        print_count(to, s, o, REASON_SERVED, &separator);
     (void)fputs(*separator == '\0' ? "nothing; left to MPI: " : "; left to MPI: ", to);
     separator = "";
     for (unsigned o = 0; o < COUNT(operations); o++)
         for (unsigned r = REASON_SERVED + 1; r < COUNT(reasons); r++)
-            print_count(to, o, r, &separator);
+            print_count(to, s, o, r, &separator);
     for (unsigned o = 0; o < UNSERVED_COUNT; o++)
-        print_unserved(to, o, &separator);
+        print_unserved(to, s, o, &separator);
     if (*separator == '\0')
         (void)fputs("nothing", to);
     (void)fputc('\n', to);
 }
 
 /* Writes the line at once, so that lines of other processes do not mix with it. */
-void statistics_print(void)
+void statistics_print(MPI_Comm comm, uint32_t rank, uint32_t ranks)
 {
+    static struct sums mine, all; /* too large for a small stack */
     char *line = NULL;
     size_t size;
-    FILE *to = open_memstream(&line, &size);
+    FILE *to;
 
+    take_counts(&mine);
+    if (add_up(comm, &mine, &all) != 0 || rank != 0)
+        return;
+    to = open_memstream(&line, &size);
     if (to == NULL)
         return;
-    print_all(to);
+    print_all(to, &all, ranks);
     if (fclose(to) == 0)
         (void)fputs(line, stderr);
     free(line);

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "client/mpi/library/abi.h"
+
 #include "client/mpi/library/operations.h"
 #include "client/mpi/library/unserved_list.h"
 
@@ -20,7 +22,8 @@ void statistics_add_unserved(enum unserved operation, uint64_t bytes);
 /* Counts a start of a persistent operation, to which this rank contributes `bytes`. */
 void statistics_add_start(enum unserved operation, uint64_t bytes);
 
-/* Prints the statistics as one line on standard error. */
-void statistics_print(void);
+/* Adds up the statistics of all `ranks`, all of which make this call. Rank 0 prints them as one line on standard
+ * error. */
+void statistics_print(MPI_Comm comm, uint32_t rank, uint32_t ranks);
 
 #endif

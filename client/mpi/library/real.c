@@ -105,8 +105,10 @@ static void find_all(void)
         .packed = ABI_HANDLE(MPI_PACKED),
         .type_null = ABI_HANDLE(MPI_DATATYPE_NULL),
         .integer = ABI_HANDLE(MPI_INT),
+        .uint64 = ABI_HANDLE(MPI_UINT64_T),
         .op_null = ABI_HANDLE(MPI_OP_NULL),
         .min = ABI_HANDLE(MPI_MIN),
+        .sum = ABI_HANDLE(MPI_SUM),
         .errors_return = ABI_HANDLE(MPI_ERRORS_RETURN),
         .info_null = ABI_HANDLE(MPI_INFO_NULL),
     };

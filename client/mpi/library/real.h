@@ -113,8 +113,8 @@ struct real {
 
 struct real_handles {
     MPI_Comm world, self, null;
-    MPI_Datatype byte, packed, type_null, integer;
-    MPI_Op op_null, min;
+    MPI_Datatype byte, packed, type_null, integer, uint64;
+    MPI_Op op_null, min, sum;
     MPI_Errhandler errors_return;
     MPI_Info info_null;
 };

@@ -81,7 +81,7 @@ def foreign_tables(result):
     table = Table('Times with and without the preload, and bytes on the links',
                   ['program', 'torus', 'time without, s', 'time with preload, s', 'speedup', 'mpiexec without, s',
                    'mpiexec with preload, s', 'MB without', 'MB with preload', 'share of torusd', 'checks'])
-    said = Table('Calls that torusd took or left to the MPI library, as rank 0 reports (TORUS_MPI=stats)',
+    said = Table('Calls that torusd took or left to the MPI library, added up over all ranks (TORUS_MPI=stats)',
                  ['program', 'torus', 'taken', 'left, and why'])
     for row in result['programs']:
         without, preloaded = row['without'], row['with']
