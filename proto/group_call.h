@@ -3,6 +3,10 @@
 #ifndef TORUSD_PROTO_GROUP_CALL_H
 #define TORUSD_PROTO_GROUP_CALL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #define GROUP_NAME_SIZE 64u /* bytes for the name of a group, with its end */
 #define GROUP_COPY_PREFIX                                                                          \
     "copy " /* of the groups of copies of trees (daemon/copy); programs may not open them */
@@ -33,8 +37,35 @@ enum reduction_type {
     REDUCTION_UINT64,
     REDUCTION_FLOAT32,
     REDUCTION_FLOAT64,
+    REDUCTION_FLOAT16,
+    REDUCTION_COMPLEX64,
+    REDUCTION_COMPLEX128,
+    REDUCTION_BOOL,
 };
-#define REDUCTION_TYPES (REDUCTION_FLOAT64 + 1u)
+#define REDUCTION_TYPES (REDUCTION_BOOL + 1u)
+
+/* The name of a type, "float64", and the bytes of an element; NULL and 0 if the type does not exist. */
+const char *reduction_type_name(uint32_t type);
+uint32_t reduction_size(uint32_t type);
+
+/* The type and shape of the data of a call, as far as the program has told them. Members whose calls differ in what
+ * both have told disagree. */
+struct data_kind {
+    uint32_t
+        type; /* enum reduction_type, or a number from DATA_TYPE_OTHER on for a type with another name;
+                     * 0: not known */
+    uint32_t shape; /* a hash of the shape; 0: not known */
+};
+#define DATA_TYPE_OTHER 0x80000000u
+
+/* Sets *kind from the name of a type (NULL: not known) and a shape (NULL: not known). */
+void data_kind_set(struct data_kind *kind, const char *type, const size_t *shape,
+                   uint32_t dimensions);
+
+static inline bool data_kind_is_known(const struct data_kind *kind)
+{
+    return kind->type != 0 || kind->shape != 0;
+}
 
 enum reduction_operator {
     REDUCTION_SUM = 1,

@@ -48,9 +48,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/group_call.h"
+
 #define PROGRAM_SOCKET_SUFFIX ".programs"
 #define PROGRAM_MAGIC 0x50726f67u
-#define PROGRAM_VERSION 1u /* version of the messages and the page; both sides must have the same */
+/* The version of the messages and the page, and the oldest version of programs that daemons serve. Version 2 has added
+ * `data` to requests, and types of reductions. */
+#define PROGRAM_VERSION 2u
+#define PROGRAM_OLDEST 1u
 #define PROGRAM_CALLS 64u
 #define PROGRAM_TEXT_SIZE 320u
 #define PROGRAM_MEMORIES 1024u /* the most that a program may have; numbered from 1 */
@@ -117,6 +122,7 @@ struct program_request {
      * send_size, send_offset, receive_size, receive_offset (alltoallv), receive_size, receive_offset
      * (allgatherv), receive_size (reduce_scatter). */
     uint64_t counts_offset;
+    struct data_kind data; /* what the program has told of its data; not in version 1 */
 };
 
 struct program_outcome {
@@ -145,7 +151,7 @@ struct program_page {
 };
 
 _Static_assert(sizeof(struct program_message) == 352, "the same for every compiler");
-_Static_assert(sizeof(struct program_request) == 96, "the same for every compiler");
+_Static_assert(sizeof(struct program_request) == 104, "the same for every compiler");
 _Static_assert(sizeof(struct program_slot) == 512, "the same for every compiler");
 _Static_assert(offsetof(struct program_page, slot) == 448, "the same for every compiler");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomics are shared between processes");

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 typedef void combine(void *into, const void *from, size_t count);
 
@@ -18,6 +19,8 @@ typedef uint32_t ANYWHERE anywhere_uint32;
 typedef uint64_t ANYWHERE anywhere_uint64;
 typedef float ANYWHERE anywhere_float32;
 typedef double ANYWHERE anywhere_float64;
+typedef uint16_t ANYWHERE anywhere_float16; /* its bits: not every compiler has such a type */
+typedef uint8_t ANYWHERE anywhere_bool8;
 
 #define LOOP(name, type, result)                                                                   \
     static void name##_##type(void *into, const void *from, size_t count)                          \
@@ -76,12 +79,101 @@ static inline double one_nan64(double x)
 FLOATING(float32, one_nan32)
 FLOATING(float64, one_nan64)
 
-static const uint8_t sizes[REDUCTION_TYPES] = {
-    [REDUCTION_INT8] = 1,    [REDUCTION_INT16] = 2,  [REDUCTION_INT32] = 4,
-    [REDUCTION_INT64] = 8,   [REDUCTION_UINT8] = 1,  [REDUCTION_UINT16] = 2,
-    [REDUCTION_UINT32] = 4,  [REDUCTION_UINT64] = 8, [REDUCTION_FLOAT32] = 4,
-    [REDUCTION_FLOAT64] = 8,
-};
+/* ---- Half precision -------------------------------------------------------------------------- */
+
+/* Computes in float and rounds once more, to the nearest half, ties to even. For sums and products this gives the same
+ * as rounding the exact result once, because a float has more than twice the bits of a half. */
+
+#define HALF_NAN 0x7e00u
+#define HALF_INFINITY 0x7c00u
+#define HALF_SIGN 0x8000u
+
+static inline float float_of_bits(uint32_t bits)
+{
+    float x;
+
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint32_t bits_of_float(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float of_half(uint16_t half)
+{
+    const uint32_t sign = (uint32_t)(half & HALF_SIGN) << 16, rest = half & ~HALF_SIGN;
+    float x;
+
+    if (rest >= HALF_INFINITY)
+        return float_of_bits(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
+    if (rest < 0x400u) { /* subnormal: in units of 2^-24 */
+        x = (float)rest * 0x1p-24f;
+        return sign != 0 ? -x : x;
+    }
+    return float_of_bits(sign | ((rest << 13) + (112u << 23)));
+}
+
+static inline uint16_t to_half(float x)
+{
+    const uint32_t bits = bits_of_float(x), rest = bits & 0x7fffffffu;
+    const uint32_t sign = bits >> 16 & HALF_SIGN;
+    uint32_t half;
+
+    if (rest > 0x7f800000u)
+        return HALF_NAN;
+    if (rest >= 0x47800000u) /* 65536 */
+        return (uint16_t)(sign | HALF_INFINITY);
+    if (rest < 0x38800000u) /* below 2^-14: the addition rounds to units of 2^-24 */
+        half = bits_of_float(float_of_bits(rest) + 0.5f) - 0x3f000000u;
+    else
+        half = ((rest + 0xfffu + (rest >> 13 & 1)) >> 13) - (112u << 10);
+    return (uint16_t)(sign | half);
+}
+
+static inline uint16_t one_nan16(uint16_t half)
+{
+    return (half & ~HALF_SIGN) > HALF_INFINITY ? HALF_NAN : half;
+}
+
+LOOP(sum, float16, to_half(of_half(a) + of_half(b)))
+LOOP(product, float16, to_half(of_half(a) * of_half(b)))
+LOOP(min, float16, one_nan16(of_half(a) < of_half(b) || of_half(a) != of_half(a) ? a : b))
+LOOP(max, float16, one_nan16(of_half(a) > of_half(b) || of_half(a) != of_half(a) ? a : b))
+
+/* ---- Truth values ---------------------------------------------------------------------------- */
+
+/* Sum and maximum are "or", product and minimum are "and", as in numpy. */
+LOOP(and, bool8, a != 0 && b != 0)
+LOOP(or, bool8, a != 0 || b != 0)
+LOOP(xor, bool8, (a != 0) != (b != 0))
+
+/* ---- Complex numbers ------------------------------------------------------------------------- */
+
+/* This file is compiled without contraction: a fused multiply-add would round differently on another machine. */
+#define COMPLEX(type, part, one_nan)                                                               \
+    static void sum_##type(void *into, const void *from, size_t count)                             \
+    {                                                                                              \
+        sum_##part(into, from, 2 * count);                                                         \
+    }                                                                                              \
+    static void product_##type(void *into, const void *from, size_t count)                         \
+    {                                                                                              \
+        anywhere_##part *restrict x = into;                                                        \
+        const anywhere_##part *restrict y = from;                                                  \
+        for (size_t i = 0; i < 2 * count; i += 2) {                                                \
+            const anywhere_##part a = x[i], b = x[i + 1], c = y[i], d = y[i + 1];                  \
+            x[i] = one_nan(a * c - b * d);                                                         \
+            x[i + 1] = one_nan(a * d + b * c);                                                     \
+        }                                                                                          \
+    }
+COMPLEX(complex64, float32, one_nan32)
+COMPLEX(complex128, float64, one_nan64)
+
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 #define INTEGER(type, modulo)                                                                      \
     {                                                                                              \
@@ -97,17 +189,29 @@ static const uint8_t sizes[REDUCTION_TYPES] = {
     }
 
 static combine *const combines[REDUCTION_TYPES][REDUCTION_OPERATORS] = {
-    [REDUCTION_INT8] = INTEGER(int8, uint8),      [REDUCTION_INT16] = INTEGER(int16, uint16),
-    [REDUCTION_INT32] = INTEGER(int32, uint32),   [REDUCTION_INT64] = INTEGER(int64, uint64),
-    [REDUCTION_UINT8] = INTEGER(uint8, uint8),    [REDUCTION_UINT16] = INTEGER(uint16, uint16),
-    [REDUCTION_UINT32] = INTEGER(uint32, uint32), [REDUCTION_UINT64] = INTEGER(uint64, uint64),
-    [REDUCTION_FLOAT32] = FRACTION(float32),      [REDUCTION_FLOAT64] = FRACTION(float64),
+    [REDUCTION_INT8] = INTEGER(int8, uint8),
+    [REDUCTION_INT16] = INTEGER(int16, uint16),
+    [REDUCTION_INT32] = INTEGER(int32, uint32),
+    [REDUCTION_INT64] = INTEGER(int64, uint64),
+    [REDUCTION_UINT8] = INTEGER(uint8, uint8),
+    [REDUCTION_UINT16] = INTEGER(uint16, uint16),
+    [REDUCTION_UINT32] = INTEGER(uint32, uint32),
+    [REDUCTION_UINT64] = INTEGER(uint64, uint64),
+    [REDUCTION_FLOAT32] = FRACTION(float32),
+    [REDUCTION_FLOAT64] = FRACTION(float64),
+    [REDUCTION_FLOAT16] = FRACTION(float16),
+    [REDUCTION_COMPLEX64] =
+        {[REDUCTION_SUM] = sum_complex64, [REDUCTION_PRODUCT] = product_complex64},
+    [REDUCTION_COMPLEX128] =
+        {[REDUCTION_SUM] = sum_complex128, [REDUCTION_PRODUCT] = product_complex128},
+    [REDUCTION_BOOL] = {[REDUCTION_SUM] = or_bool8,
+                        [REDUCTION_PRODUCT] = and_bool8,
+                        [REDUCTION_MIN] = and_bool8,
+                        [REDUCTION_MAX] = or_bool8,
+                        [REDUCTION_AND] = and_bool8,
+                        [REDUCTION_OR] = or_bool8,
+                        [REDUCTION_XOR] = xor_bool8},
 };
-
-uint32_t reduction_size(uint32_t type)
-{
-    return type < REDUCTION_TYPES ? sizes[type] : 0;
-}
 
 bool reduction_allowed(uint32_t type, uint32_t operation)
 {

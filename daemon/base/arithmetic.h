@@ -8,9 +8,6 @@
 
 #include "proto/group_call.h"
 
-/* Bytes of an element of a type; 0 if the type does not exist. */
-uint32_t reduction_size(uint32_t type);
-
 /* Whether the operator exists, and is defined for the type. */
 bool reduction_allowed(uint32_t type, uint32_t operation);
 

@@ -9,6 +9,9 @@ static Peer__GroupCall *write_call(bool has_call, const struct peer_group_call *
     scratch->call.number = m->number;
     scratch->call.signature = m->signature;
     scratch->call.part = m->part;
+    scratch->call.data_type = m->data_type;
+    scratch->call.data_shape = m->data_shape;
+    scratch->call.data_member = m->data_member;
     return &scratch->call;
 }
 
@@ -16,7 +19,8 @@ static bool read_call(const Peer__GroupCall *from, struct peer_group_call *m)
 {
     if (from == NULL)
         return false;
-    *m = (struct peer_group_call){from->number, from->signature, from->part};
+    *m = (struct peer_group_call){from->number,    from->signature,  from->part,
+                                  from->data_type, from->data_shape, from->data_member};
     return true;
 }
 

@@ -11,6 +11,9 @@ struct peer_group_call {
     uint32_t number;
     uint32_t signature;
     uint32_t part;
+    uint32_t data_type;
+    uint32_t data_shape;
+    uint32_t data_member;
 };
 
 struct peer_stepped_data {

@@ -27,19 +27,27 @@ union packed {
     PEER_MESSAGES(PEER_MEMBER)
 };
 
+static size_t room_of_call(bool has_call, const struct peer_group_call *call)
+{
+    const bool has_data = (call->data_type | call->data_shape | call->data_member) != 0;
+
+    return has_call ? 2 + 6 + 5 + 6 + (has_data ? 6u + 5 + 6 : 0) : 0;
+}
+
 /* The most room that a head of data takes, whatever its numbers are, so that its length need not
  * be computed first; 0: its length must be computed. A number takes a tag of one byte and at
  * most five more bytes; the head around the numbers takes four. */
 static size_t room_of_data(const struct peer_message *m)
 {
-    size_t most = 4, call = 2 + 6 + 5 + 6;
+    size_t most = 4;
 
     if (m->kind == PEER_STEPPED_DATA && m->stepped_data.n_sizes == 0 &&
         m->stepped_data.n_digests == 0)
-        most += 5 * 6 + (m->stepped_data.has_call ? call : 0);
+        most += 5 * 6 + room_of_call(m->stepped_data.has_call, &m->stepped_data.call);
     else if (m->kind == PEER_STREAMED_DATA && m->streamed_data.n_sizes == 0 &&
              m->streamed_data.n_digests == 0 && m->streamed_data.n_pieces < PEER_SHORT)
-        most += 2 * 6 + 2 + 5 * m->streamed_data.n_pieces + (m->streamed_data.has_call ? call : 0);
+        most += 2 * 6 + 2 + 5 * m->streamed_data.n_pieces +
+                room_of_call(m->streamed_data.has_call, &m->streamed_data.call);
     else
         return 0;
     return most <= PEER_SHORT ? most : 0;

@@ -1,5 +1,6 @@
 #include "tests/sim/program_data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,13 +53,19 @@ static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed,
     uint64_t word = mix(mix(seed, member + 7), at);
     uint32_t small = call->operator== REDUCTION_PRODUCT ? 1 + word % 2 : word % 16;
     uint64_t integer = small;
-    float f = (float)small;
-    double d = small;
+    float f[2] = {(float)small, 0};
+    double d[2] = {small, 0};
 
-    if (call->type == REDUCTION_FLOAT32)
-        memcpy(to, &f, sizeof f);
-    else if (call->type == REDUCTION_FLOAT64)
-        memcpy(to, &d, sizeof d);
+    if (call->type == REDUCTION_FLOAT16) {
+        int exponent;
+        const double fraction = frexp(small, &exponent);
+        if (small != 0) /* the first bit is not stored */
+            integer = ((uint64_t)(exponent + 14) << 10) + (uint64_t)(2048 * fraction) - 1024;
+    }
+    if (call->type == REDUCTION_FLOAT32 || call->type == REDUCTION_COMPLEX64)
+        memcpy(to, f, reduction_size(call->type));
+    else if (call->type == REDUCTION_FLOAT64 || call->type == REDUCTION_COMPLEX128)
+        memcpy(to, d, reduction_size(call->type));
     else /* little-endian machines only */
         memcpy(to, &integer, reduction_size(call->type));
 }
@@ -260,7 +267,10 @@ void sim_made_prepare(const struct program *p, struct sim_made *m, struct sim_sh
                                 .receive = area_of(m->receive),
                                 .in_place = is_in_place(&m->call, &team),
                                 .timeout_ns = m->call.timeout,
-                                .late_ns = m->call.late};
+                                .late_ns = m->call.late,
+                                .data = (p->all->set.untold >> p->rank % 64 & 1) == 0
+                                            ? m->call.data
+                                            : (struct data_kind){0}};
 }
 
 void sim_made_free(struct sim_made *m)
@@ -281,8 +291,11 @@ static void wrong(const struct program *p, const struct sim_made *m, uint32_t fr
 {
     if (!sim_has_lied(p->all->sim))
         sim_violated(p->all->sim, "contents",
-                     "call %u (operation %u) at node %u: byte %llu of member %u", m->index,
-                     (unsigned)m->call.operation, p->rank, (unsigned long long)at, from);
+                     "call %u (operation %u, type %u, operator %u, %llu elements or bytes) at node "
+                     "%u: byte %llu of member %u",
+                     m->index, (unsigned)m->call.operation, (unsigned)m->call.type,
+                     (unsigned)m->call.operator,(unsigned long long) m->call.size, p->rank,
+                     (unsigned long long)at, from);
 }
 
 static void check_block(const struct program *p, const struct sim_made *m, const uint8_t *block,

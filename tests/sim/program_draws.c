@@ -32,7 +32,7 @@ struct sim_call sim_any_call(struct chance *c, const struct torus *t)
     };
 
     if (!reduction_allowed(call.type, call.operator))
-        call.operator= REDUCTION_MAX;
+        call.operator= REDUCTION_SUM;
     call.in_place = chance_below(c, 3) == 0 && sim_may_be_in_place(call.operation);
     return call;
 }

@@ -17,6 +17,7 @@ struct sim_call {
     bool in_place;
     uint64_t timeout;
     uint64_t late; /* time after which a program is told whom the call waits for; 0: never */
+    struct data_kind data; /* what programs tell of their data */
 };
 
 /* A random operation that programs can call on the whole group and on parts. */
@@ -45,6 +46,7 @@ struct sim_programs_setup {
     bool shuffle;     /* calls of different parts in any order; then `depth` must be `calls` */
     bool lazy;        /* they wait for calls in any order, some time after these are complete */
     bool careless;    /* they also make invalid calls, which are refused */
+    uint64_t untold;  /* bit r: the program at node r tells nothing of its data */
 };
 
 /* Starts programs, which open the group at once or within `pause`. sim_programs_free() ends those that still run;

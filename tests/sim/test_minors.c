@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/router/flooding/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
@@ -130,8 +131,7 @@ static bool is_set(struct sim *sim, void *flag)
     return *(bool *)flag;
 }
 
-/* A survey would cost nodes that do not know it their links. Only nodes whose minor versions are neighbours work
- * together, so all others go back by one version before. */
+/* A survey would cost nodes that do not know it their links. */
 static void surveys_wait_for_the_last_node(void **state)
 {
     (void)state;

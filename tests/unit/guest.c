@@ -31,6 +31,8 @@ int guest_end(void **state)
     return 0;
 }
 
+uint32_t guest_version = PROGRAM_VERSION;
+
 void guest_connect(struct guest *g)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -43,7 +45,7 @@ void guest_connect(struct guest *g)
 struct program_message guest_message(uint32_t kind, uint32_t number, uint64_t size)
 {
     return (struct program_message){.magic = PROGRAM_MAGIC,
-                                    .version = PROGRAM_VERSION,
+                                    .version = guest_version,
                                     .kind = kind,
                                     .number = number,
                                     .size = size};

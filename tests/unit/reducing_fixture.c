@@ -40,13 +40,17 @@ uint64_t net_size(const struct net *net, uint32_t owner)
 /* Floating-point numbers of so many magnitudes that the order of sums matters. */
 static void make_element(const struct net *net, uint8_t *at, uint64_t bits)
 {
-    double x = ldexp((double)(int32_t)bits, (int)(bits >> 58) - 32);
-    float y = (float)x;
+    const double x = ldexp((double)(int32_t)bits, (int)(bits >> 58) - 32), doubles[2] = {x, -x / 3};
+    const float floats[2] = {(float)x, (float)(-x / 3)};
+    const bool is_double =
+        net->how.type == REDUCTION_FLOAT64 || net->how.type == REDUCTION_COMPLEX128;
+    const bool is_float =
+        net->how.type == REDUCTION_FLOAT32 || net->how.type == REDUCTION_COMPLEX64;
 
     memcpy(at,
-           net->how.type == REDUCTION_FLOAT64   ? (const void *)&x
-           : net->how.type == REDUCTION_FLOAT32 ? (const void *)&y
-                                                : (const void *)&bits,
+           is_double  ? (const void *)doubles
+           : is_float ? (const void *)floats
+                      : (const void *)&bits,
            net->element);
 }
 

@@ -1,4 +1,5 @@
 /* The arithmetic of reductions, compared with arithmetic in integers of 128 bits, one element at a time. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,6 +229,135 @@ static void every_type_with_every_operator(void **state_of_test)
                     check(&kinds[kind], op, count, shift, (uint32_t)(any() % 16));
 }
 
+/* ---- Half precision, truth values, complex numbers ------------------------------------------- */
+
+static double half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, rest = bits & 1023;
+    const double size = exponent == 31  ? (rest == 0 ? INFINITY : (double)NAN)
+                        : exponent == 0 ? ldexp(rest, -24)
+                                        : ldexp(1024 + rest, exponent - 25);
+
+    return bits >> 15 != 0 ? -size : size;
+}
+
+/* The nearest half, of two the even one. */
+static uint16_t nearest_half(double x)
+{
+    const uint16_t sign = signbit(x) ? 0x8000 : 0;
+    int exponent;
+
+    if (x != x)
+        return 0x7e00;
+    x = fabs(x);
+    if (x >= 65520)
+        return sign | 0x7c00;
+    if (x == 0)
+        return sign;
+    (void)frexp(x, &exponent);
+    exponent = exponent - 11 > -24 ? exponent - 11 : -24;
+    /* A carry into the next power of two gives the right bits, too. */
+    const int units = (int)nearbyint(ldexp(x, -exponent));
+    return sign | (uint16_t)(((exponent + 24) << 10) + units);
+}
+
+/* The result for two halves: exact in double, then rounded once. */
+static uint16_t expected_half(uint16_t a, uint16_t b, enum reduction_operator operation)
+{
+    const double x = half_value(a), y = half_value(b);
+
+    if (x != x || y != y)
+        return 0x7e00;
+    switch (operation) {
+    case REDUCTION_SUM:
+        return nearest_half(x + y);
+    case REDUCTION_PRODUCT:
+        return nearest_half(x * y);
+    case REDUCTION_MIN:
+        return x < y ? a : b;
+    default:
+        return x > y ? a : b;
+    }
+}
+
+/* Every half, with several others. */
+static void halves(void **state_of_test)
+{
+    static const uint16_t others[] = {0,      0x8000, 0x3c00, 0xbc00, 0x0001, 0x03ff,
+                                      0x0400, 0x3800, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
+                                      0x7e00, 0x7c01, 0x1234, 0xb555};
+
+    (void)state_of_test;
+    for (unsigned i = 0; i < 2 * sizeof others / sizeof *others; i++)
+        for (uint32_t bits = 0; bits < 65536; bits++)
+            for (enum reduction_operator op = REDUCTION_SUM; op <= REDUCTION_MAX; op++) {
+                uint16_t into = (uint16_t)bits, from = i % 2 == 0 ? others[i / 2] : (uint16_t)any();
+                const uint16_t expected = expected_half(into, from, op);
+                reduction_combine(REDUCTION_FLOAT16, op, &into, &from, 1);
+                if (into != expected)
+                    fail_msg("operator %u: %#x with %#x gives %#x, not %#x", op, bits, from, into,
+                             expected);
+            }
+}
+
+static void truth_values(void **state_of_test)
+{
+    (void)state_of_test;
+    for (unsigned a = 0; a < 256; a += 51)
+        for (unsigned b = 0; b < 256; b += 17)
+            for (enum reduction_operator op = REDUCTION_SUM; op <= REDUCTION_XOR; op++) {
+                const bool any_is = a != 0 || b != 0, both_are = a != 0 && b != 0;
+                const bool ored = op == REDUCTION_SUM || op == REDUCTION_MAX || op == REDUCTION_OR;
+                uint8_t into = (uint8_t)a, from = (uint8_t)b;
+                reduction_combine(REDUCTION_BOOL, op, &into, &from, 1);
+                assert_int_equal(into, op == REDUCTION_XOR ? any_is && !both_are
+                                       : ored              ? any_is
+                                                           : both_are);
+            }
+}
+
+static void complex_numbers(void **state_of_test)
+{
+    double x[4] = {1, 2, -3, 0.5}, y[4] = {3, -1, 2, 4};
+    float u[2] = {1, 2}, v[2] = {3, -1};
+
+    (void)state_of_test;
+    reduction_combine(REDUCTION_COMPLEX128, REDUCTION_PRODUCT, x, y, 2);
+    assert_true(x[0] == 5 && x[1] == 5 && x[2] == -8 && x[3] == -11);
+    reduction_combine(REDUCTION_COMPLEX128, REDUCTION_SUM, x, y, 2);
+    assert_true(x[0] == 8 && x[1] == 4 && x[2] == -6 && x[3] == -7);
+    reduction_combine(REDUCTION_COMPLEX64, REDUCTION_PRODUCT, u, v, 1);
+    assert_true(u[0] == 5 && u[1] == 5);
+    reduction_combine(REDUCTION_COMPLEX64, REDUCTION_SUM, u, v, 1);
+    assert_true(u[0] == 8 && u[1] == 4);
+    assert_false(reduction_allowed(REDUCTION_COMPLEX64, REDUCTION_MIN));
+    assert_false(reduction_allowed(REDUCTION_COMPLEX128, REDUCTION_OR));
+}
+
+/* ---- Kinds of data --------------------------------------------------------------------------- */
+
+static void kinds_of_data(void **state_of_test)
+{
+    const size_t shape[] = {3, 4}, turned[] = {4, 3};
+    struct data_kind a, b;
+
+    (void)state_of_test;
+    for (uint32_t type = 1; type < REDUCTION_TYPES; type++) {
+        data_kind_set(&a, reduction_type_name(type), NULL, 0);
+        assert_true(a.type == type && a.shape == 0 && data_kind_is_known(&a));
+    }
+    assert_null(reduction_type_name(0));
+    assert_null(reduction_type_name(REDUCTION_TYPES));
+    data_kind_set(&a, NULL, NULL, 0);
+    assert_false(data_kind_is_known(&a));
+    data_kind_set(&a, ">f8", shape, 2);
+    data_kind_set(&b, ">f4", turned, 2);
+    assert_true(a.type >= DATA_TYPE_OTHER && b.type >= DATA_TYPE_OTHER && a.type != b.type);
+    assert_true(a.shape != 0 && b.shape != 0 && a.shape != b.shape);
+    data_kind_set(&b, NULL, shape, 0);
+    assert_true(b.type == 0 && b.shape != 0 && b.shape != a.shape);
+}
+
 static void types_and_operators_are_checked(void **state_of_test)
 {
     unsigned pairs = 0;
@@ -240,7 +370,7 @@ static void types_and_operators_are_checked(void **state_of_test)
     for (uint32_t type = 0; type < 300; type++)
         for (uint32_t op = 0; op < 300; op++)
             pairs += reduction_allowed(type, op);
-    assert_int_equal(pairs, 8 * 7 + 2 * 4);
+    assert_int_equal(pairs, 8 * 7 + 3 * 4 + 2 * 2 + 7);
     assert_false(reduction_allowed(UINT32_MAX, REDUCTION_SUM));
     assert_false(reduction_allowed(REDUCTION_INT8, UINT32_MAX));
     assert_false(reduction_allowed(REDUCTION_FLOAT32, REDUCTION_XOR));
@@ -251,6 +381,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_with_every_operator),
+        cmocka_unit_test(halves),
+        cmocka_unit_test(truth_values),
+        cmocka_unit_test(complex_numbers),
+        cmocka_unit_test(kinds_of_data),
         cmocka_unit_test(types_and_operators_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

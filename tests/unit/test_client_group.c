@@ -203,7 +203,7 @@ static void test_usage(void **state)
           torus_alltoallv(g, buffer, sizes, end, buffer, sizes, sizes, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "member 6", torus_broadcast(g, buffer, 1, 6, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "not a type",
-          torus_allreduce(g, buffer, buffer + 500, 1, (enum torus_type)11, TORUS_SUM,
+          torus_allreduce(g, buffer, buffer + 500, 1, (enum torus_type)15, TORUS_SUM,
                           &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "not an operator",
           torus_allreduce(g, buffer, buffer + 500, 1, TORUS_INT8, (enum torus_operator)0,

@@ -60,6 +60,27 @@ static void run_allgather(struct torus_group *g, uint8_t *from, uint8_t *to)
     client_group_expect(to + near[4], 33, 7);
 }
 
+/* A description is of the next call only. */
+static void test_descriptions(void **state)
+{
+    struct torus_group *g = client_group_open();
+    const size_t shape[] = {3, 4};
+    struct data_kind expected;
+
+    (void)state;
+    data_kind_set(&expected, "float64", shape, 2);
+    torus_group_describe(g, "int8", NULL, 0);
+    torus_group_describe(g, "float64", shape, 2);
+    OK(torus_barrier(g, &client_group_error));
+    assert_memory_equal(&client_group_daemon.groups.last.data, &expected, sizeof expected);
+    OK(torus_barrier(g, &client_group_error));
+    assert_false(data_kind_is_known(&client_group_daemon.groups.last.data));
+    torus_group_describe(g, NULL, NULL, 0);
+    OK(torus_barrier(g, &client_group_error));
+    assert_false(data_kind_is_known(&client_group_daemon.groups.last.data));
+    torus_group_close(g);
+}
+
 static void run_reductions(struct torus_group *g, uint8_t *from, uint8_t *to)
 {
     client_group_fill(from, 8000, 9);
@@ -347,10 +368,15 @@ static void test_no_descriptor_stays(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLIENT_GROUP_TEST(test_ordinary_memory), CLIENT_GROUP_TEST(test_registered_memory),
-        CLIENT_GROUP_TEST(test_any_order),       CLIENT_GROUP_TEST(test_many_calls),
-        CLIENT_GROUP_TEST(test_descriptor),      CLIENT_GROUP_TEST(test_pause),
-        CLIENT_GROUP_TEST(test_staging),         CLIENT_GROUP_TEST(test_no_descriptor_stays),
+        CLIENT_GROUP_TEST(test_descriptions),
+        CLIENT_GROUP_TEST(test_ordinary_memory),
+        CLIENT_GROUP_TEST(test_registered_memory),
+        CLIENT_GROUP_TEST(test_any_order),
+        CLIENT_GROUP_TEST(test_many_calls),
+        CLIENT_GROUP_TEST(test_descriptor),
+        CLIENT_GROUP_TEST(test_pause),
+        CLIENT_GROUP_TEST(test_staging),
+        CLIENT_GROUP_TEST(test_no_descriptor_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -301,7 +301,8 @@ static void unknown_fields_are_dropped(void **state)
 static void short_data_needs_no_memory(void **state)
 {
     static const uint32_t pieces[16];
-    const struct peer_group_call call = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    const struct peer_group_call call = {
+        .number = UINT32_MAX, .signature = UINT32_MAX, .part = UINT32_MAX};
     const struct peer_message rows[] = {
         {.kind = PEER_STEPPED_DATA, .stepped_data = {.exchange = UINT32_MAX, .round = 127}},
         {.kind = PEER_STEPPED_DATA, .stepped_data = {.has_call = true, .call = call}},
@@ -315,6 +316,41 @@ static void short_data_needs_no_memory(void **state)
         write_message(&rows[i], &w);
         assert_true(w.asked <= PEER_SHORT);
         free(w.bytes);
+    }
+}
+
+/* What a call tells of its data makes the head longer, whatever the numbers are. */
+static void told_data_fits(void **state)
+{
+    static const uint32_t pieces[16] = {UINT32_MAX, UINT32_MAX};
+    const struct peer_group_call call = {UINT32_MAX, UINT32_MAX, UINT32_MAX,
+                                         UINT32_MAX, UINT32_MAX, UINT32_MAX};
+
+    (void)state;
+    for (size_t count = 0; count < 16; count++) {
+        const struct peer_message rows[] = {
+            {.kind = PEER_STEPPED_DATA,
+             .stepped_data = {.exchange = UINT32_MAX,
+                              .round = UINT32_MAX,
+                              .step = UINT32_MAX,
+                              .hops = UINT32_MAX,
+                              .left = UINT32_MAX,
+                              .has_call = true,
+                              .call = call}},
+            {.kind = PEER_STREAMED_DATA,
+             .streamed_data = {.exchange = UINT32_MAX,
+                               .round = UINT32_MAX,
+                               .n_pieces = count,
+                               .pieces = pieces,
+                               .has_call = true,
+                               .call = call}},
+        };
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            struct written w;
+            write_message(&rows[i], &w);
+            assert_true(w.length <= w.asked);
+            free(w.bytes);
+        }
     }
 }
 
@@ -422,6 +458,7 @@ int main(void)
         cmocka_unit_test(messages_without_what_they_need_are_refused),
         cmocka_unit_test(unknown_fields_are_dropped),
         cmocka_unit_test(short_data_needs_no_memory),
+        cmocka_unit_test(told_data_fits),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(a_hello_may_stand_alone),
         cmocka_unit_test(a_table_may_stand_alone),

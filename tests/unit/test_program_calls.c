@@ -83,6 +83,27 @@ static void test_wrong_calls(void **state)
     guest_expect_service(0);
 }
 
+/* What a program tells of its data reaches the group; that of a program whose version has no such field is unknown. */
+static void test_data_that_is_told(void **state)
+{
+    const struct program_request barrier = {
+        .operation = GROUP_BARRIER, .part = 3, .data = {.type = REDUCTION_FLOAT64, .shape = 5}};
+
+    (void)state;
+    for (uint32_t version = PROGRAM_OLDEST; version <= PROGRAM_VERSION; version++) {
+        struct guest g;
+        guest_version = version;
+        guest_open(&g, "tells");
+        assert_int_equal(guest_call(&g, &barrier), 0);
+        const struct data_kind told = guest_daemon.groups.last.data;
+        assert_int_equal(told.type, version >= 2 ? REDUCTION_FLOAT64 : 0);
+        assert_int_equal(told.shape, version >= 2 ? 5 : 0);
+        guest_close(&g);
+        guest_expect_service(0);
+    }
+    guest_version = PROGRAM_VERSION;
+}
+
 static void test_ring_that_jumps(void **state)
 {
     static const uint32_t to[] = {65, 1000, UINT32_MAX, UINT32_C(1) << 31};
@@ -448,6 +469,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         GUEST_TEST(test_wrong_calls),
+        GUEST_TEST(test_data_that_is_told),
         GUEST_TEST(test_ring_that_jumps),
         GUEST_TEST(test_ring_after_the_end),
         GUEST_TEST(test_slot_in_use),

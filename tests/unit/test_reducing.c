@@ -163,11 +163,15 @@ static void long_chunks_are_not_copied(void **state)
 /* An element has more bytes than the last chunk of a round would leave for it. */
 static void elements_are_not_split(void **state)
 {
-    struct how how = {.dims = "2x2", .algorithm = "balanced", .operation = REDUCTION_MAX};
+    struct how how = {.dims = "2x2", .algorithm = "balanced", .operation = REDUCTION_SUM};
     (void)state;
     for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
         for (how.elements = 4095; how.elements < 4100; how.elements++)
             run(&how, how.elements);
+    /* Chunks of more than the least length, which are not of whole elements by chance. */
+    how.type = REDUCTION_COMPLEX128;
+    for (how.elements = 12289; how.elements < 12300; how.elements++)
+        run(&how, how.elements);
 }
 
 static void segments_go_along_different_trees(void **state)

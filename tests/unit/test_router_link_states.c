@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/router/flooding/flood.h"
 #include "daemon/router/frames/head_check.h"
 #include "router_fixture.h"
 
@@ -229,8 +230,10 @@ static void an_older_neighbour_hears_of_no_confirmation(void **state)
 
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
+    router_set_minor(f.router, CONFIRM_MINOR);
+    f.minor = CONFIRM_MINOR;
     fixture_link_up(&f, 0);
-    f.minor = PROTOCOL_MINOR - 1;
+    f.minor = CONFIRM_MINOR - 1;
     fixture_link_up(&f, 1);
     router_confirm(f.router, 99);
     fixture_pass(&f, 50 * MILLISECONDS);

@@ -259,6 +259,11 @@ static void store(uint8_t *at, enum torus_type type, uint64_t v)
     case TORUS_FLOAT64:
         memcpy(at, &(double){(double)v}, 8);
         break;
+    case TORUS_FLOAT16:
+    case TORUS_COMPLEX64:
+    case TORUS_COMPLEX128:
+    case TORUS_BOOL:
+        break; /* perf_types does not offer them */
     }
 }
 

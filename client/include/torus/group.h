@@ -205,8 +205,12 @@ enum torus_type {
     TORUS_UINT16,
     TORUS_UINT32,
     TORUS_UINT64,
-    TORUS_FLOAT32, /* float */
-    TORUS_FLOAT64, /* double */
+    TORUS_FLOAT32,    /* float */
+    TORUS_FLOAT64,    /* double */
+    TORUS_FLOAT16,    /* half precision (IEEE binary16): combined in float, then rounded */
+    TORUS_COMPLEX64,  /* two floats; sum and product only */
+    TORUS_COMPLEX128, /* two doubles; sum and product only */
+    TORUS_BOOL, /* bytes, true unless 0: sum and maximum are "or", product and minimum are "and" */
 };
 
 enum torus_operator {
@@ -214,7 +218,7 @@ enum torus_operator {
     TORUS_PRODUCT, /* of integers: as TORUS_SUM */
     TORUS_MIN,     /* NaN if an element is NaN */
     TORUS_MAX,     /* NaN if an element is NaN */
-    TORUS_AND,     /* the last three are bitwise, for integers only */
+    TORUS_AND,     /* the last three are bitwise, for integers and bool only */
     TORUS_OR,
     TORUS_XOR,
 };
@@ -280,6 +284,15 @@ TORUS_EXPORT int torus_reduce(struct torus_group *group, const void *send, void 
 TORUS_EXPORT int torus_reduce_scatter(struct torus_group *group, const void *send, void *receive,
                                       const size_t *counts, enum torus_type type,
                                       enum torus_operator operation, struct torus_error *error);
+
+/* Describes the data of the next call on the group or part, so that members with different data do not take it for
+ * equal because it has equally many bytes. `type` names the type of the elements, in any words that all members use
+ * ("float64"); NULL: not known. `shape` has the lengths of the array's `dimensions`; NULL: not known. A call that is not
+ * described goes with any other. If the descriptions of two members differ, the group fails on every node, and the error
+ * names the members. A member whose call has ended by then, such as the root of a broadcast, learns of it from its next
+ * call. While a daemon in the torus has an older release, descriptions are not compared. */
+TORUS_EXPORT void torus_group_describe(struct torus_group *group, const char *type,
+                                       const size_t *shape, uint32_t dimensions);
 
 /* ---- Without waiting ------------------------------------------------------------------------- */
 

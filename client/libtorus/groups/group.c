@@ -383,6 +383,12 @@ const char *torus_group_dims(const struct torus_group *group)
     return group->text;
 }
 
+void torus_group_describe(struct torus_group *group, const char *type, const size_t *shape,
+                          uint32_t dimensions)
+{
+    data_kind_set(&group->next_data, type, shape, dimensions);
+}
+
 void torus_group_set_timeout(struct torus_group *group, uint32_t milliseconds)
 {
     group->timeout_ms = milliseconds;

@@ -251,6 +251,8 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
     struct place send, receive;
     struct torus_call *c;
 
+    operation->request.data = group->next_data;
+    group->next_data = (struct data_kind){0};
     *call = NULL;
     if (link_check_group(&s->link, e) != 0 ||
         find_place(group, &operation->send, "send", operation->copies, &send, e) != 0 ||

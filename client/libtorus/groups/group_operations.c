@@ -6,28 +6,13 @@
 _Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
 _Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");
 _Static_assert((int)TORUS_FLOAT64 == (int)REDUCTION_FLOAT64, "types");
+_Static_assert((int)TORUS_BOOL == (int)REDUCTION_BOOL, "types");
 _Static_assert((int)TORUS_SUM == (int)REDUCTION_SUM, "operators");
 _Static_assert((int)TORUS_XOR == (int)REDUCTION_XOR, "operators");
 
 size_t torus_type_size(enum torus_type type)
 {
-    switch (type) {
-    case TORUS_INT8:
-    case TORUS_UINT8:
-        return 1;
-    case TORUS_INT16:
-    case TORUS_UINT16:
-        return 2;
-    case TORUS_INT32:
-    case TORUS_UINT32:
-    case TORUS_FLOAT32:
-        return 4;
-    case TORUS_INT64:
-    case TORUS_UINT64:
-    case TORUS_FLOAT64:
-        return 8;
-    }
-    return 0;
+    return reduction_size((uint32_t)type);
 }
 
 /* ---- Areas ----------------------------------------------------------------------------------- */
@@ -203,7 +188,9 @@ int torus_start_barrier(struct torus_group *group, struct torus_call **call,
 static int check_reduction(enum torus_type type, enum torus_operator operation,
                            struct call_setup *o, struct torus_error *e)
 {
-    bool is_float = type == TORUS_FLOAT32 || type == TORUS_FLOAT64;
+    const bool is_complex = type == TORUS_COMPLEX64 || type == TORUS_COMPLEX128;
+    const bool is_float =
+        is_complex || type == TORUS_FLOAT16 || type == TORUS_FLOAT32 || type == TORUS_FLOAT64;
 
     if (torus_type_size(type) == 0)
         return fail(e, TORUS_ERROR_USAGE, "%d is not a type (enum torus_type)", (int)type);
@@ -211,7 +198,10 @@ static int check_reduction(enum torus_type type, enum torus_operator operation,
         return fail(e, TORUS_ERROR_USAGE, "%d is not an operator (enum torus_operator)",
                     (int)operation);
     if (is_float && operation >= TORUS_AND)
-        return fail(e, TORUS_ERROR_USAGE, "bitwise operators are for integers only");
+        return fail(e, TORUS_ERROR_USAGE, "bitwise operators are for integers and bool only");
+    if (is_complex && operation >= TORUS_MIN)
+        return fail(e, TORUS_ERROR_USAGE,
+                    "complex numbers have no order: they have neither minimum nor maximum");
     o->request.type = (uint32_t)type;
     o->request.operator=(uint32_t) operation;
     return 0;

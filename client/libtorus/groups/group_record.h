@@ -36,6 +36,7 @@ struct torus_group {
     uint32_t dimensions;      /* bit d: dimension d */
     uint32_t rank, size;
     uint32_t timeout_ms, late_ms;
+    struct data_kind next_data;   /* of the next call: torus_group_describe() */
     char text[PROGRAM_TEXT_SIZE]; /* torus_group_dims() */
 };
 

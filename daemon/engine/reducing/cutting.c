@@ -31,10 +31,13 @@ uint32_t reducing_count_chunks(const struct reducing *s, const struct reduction_
     return length / s->chunk + (length % s->chunk != 0);
 }
 
-uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees)
+uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees,
+                               uint32_t element)
 {
     const struct torus *t = engine_torus(set);
     unsigned links = torus_fewest_links(t);
+    /* Whole elements. The chunks of all nodes must be alike, and those of the release before are multiples of 8 bytes. */
+    const uint32_t unit = element > 8 ? element : 8;
     uint64_t most = set->round_bytes;
 
     if (!trees->single && links > 0)
@@ -46,5 +49,5 @@ uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct redu
     most = most < REDUCTION_LEAST_CHUNK ? REDUCTION_LEAST_CHUNK
            : most > FILL_MOST           ? FILL_MOST
                                         : most;
-    return (uint32_t)(most / 8 * 8); /* of whole elements of any type */
+    return (uint32_t)(most / unit * unit);
 }

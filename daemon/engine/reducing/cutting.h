@@ -16,6 +16,7 @@ uint32_t reducing_count_chunks(const struct reducing *s, const struct reduction_
 
 /* Returns how many bytes a chunk has, the same at all nodes: few compared with what a channel carries in a
  * round, so that the levels of a tree overlap; but at most as many as a frame may have. */
-uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees);
+uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees,
+                               uint32_t element);
 
 #endif

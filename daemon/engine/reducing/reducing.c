@@ -106,7 +106,7 @@ struct engine *reducing_new(const struct engine_setup *setup, const struct reduc
         s->trees = trees;
         s->ports = torus_ports(engine_torus(setup));
         s->element = reduction_size(options->type);
-        s->chunk = reducing_choose_chunk(setup, trees);
+        s->chunk = reducing_choose_chunk(setup, trees, s->element);
         chunks_init(&s->chunks);
         frame_buffer_init(&s->buffer, &s->base, s->chunk);
         if (round_window_init(&s->window, &s->base, sizeof(struct reducing_round)) == 0)
@@ -122,7 +122,7 @@ uint64_t reducing_memory(const struct engine_setup *setup, const struct reductio
 {
     const struct reducing s = {
         .base = {.set = *setup}, .trees = trees, .element = reduction_size(options->type)};
-    uint64_t bytes = 0, chunks = 0, chunk = reducing_choose_chunk(setup, trees);
+    uint64_t bytes = 0, chunks = 0, chunk = reducing_choose_chunk(setup, trees, s.element);
 
     for (uint32_t i = 0; i < trees->count; i++) {
         const struct reduction_tree *tree = &trees->tree[i];

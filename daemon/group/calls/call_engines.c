@@ -19,6 +19,7 @@ static struct engine_setup setup_of(struct call *c, enum stage stage, struct sou
         .number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage,
         .signature = c->signature,
         .part = c->part->mask};
+    call_mark_data(c, &c->attempt.mark[stage]);
     return (struct engine_setup){
         .router = s->base.set.router,
         .part = c->part->place,

@@ -14,8 +14,8 @@ int calls_find(const struct part *p, const struct peer_group_call *mark, struct 
 /* Whether the member behind this port of the part has made another call, and if so, sets *e to say so. */
 bool signatures_differ(const struct part *p, uint32_t our_signature, uint32_t their_signature,
                        unsigned port, struct error *e);
-/* Applies signatures_differ() to a call made here and the mark of a frame. */
-bool call_differs(const struct call *c, const struct peer_group_call *mark, unsigned port,
+/* Applies signatures_differ() to a call made here and the mark of a frame, and compares what they say of the data. */
+bool call_differs(struct call *c, const struct peer_group_call *mark, unsigned port,
                   struct error *e);
 
 #endif

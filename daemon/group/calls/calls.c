@@ -96,12 +96,14 @@ int call_complete(struct call *c, bool everywhere, struct error *e)
 
 static int start_call(struct call *c, struct error *e)
 {
+    const uint32_t number = (uint32_t)(c->number & CALL_MASK);
+    const struct early_frame *early = NULL;
+    struct peer_group_call mark;
     unsigned port;
-    const struct peer_group_call *other =
-        early_frames_differ(c->part, (uint32_t)(c->number & CALL_MASK), c->signature, &port);
 
-    if (other != NULL && call_differs(c, other, port, e))
-        return -1;
+    while ((early = early_frames_next(c->part, early, number, &mark, &port)) != NULL)
+        if (call_differs(c, &mark, port, e))
+            return -1;
     call_enter(c, CALL_OPENING);
     c->watch.compare_at = router_now(c->part->session->base.set.router) + COMPARE_AFTER;
     return 0;

@@ -57,6 +57,7 @@ struct group_call {
     uint64_t timeout_ns; /* nanoseconds; 0: none */
     /* Nanoseconds after which the program is told which members the call waits for; 0: never. */
     uint64_t late_ns;
+    struct data_kind data; /* as far as the program has told it */
 };
 
 #endif

@@ -27,6 +27,9 @@ struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, 
     c->number = p->next_number++;
     c->signature =
         checked_signature(&c->what, p->members.count, p->session->unchecked, p->internal_calls);
+    c->compares_data = router_least_minor(p->session->base.set.router) >= DATA_KIND_MINOR;
+    if (c->compares_data)
+        call_set_data(c, &c->what.call.data, p->members.own);
     p->internal_calls += internal;
     p->signature[c->number % SIGNATURES] = c->signature;
     c->watch.deadline = time_after(p, c->what.call.timeout_ns);
@@ -38,6 +41,23 @@ struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, 
     engine_note(&p->session->base, TRACE_CALL_BEGUN, c->what.call.operation,
                 TRACE_CALL(p->mask, c->number));
     return c;
+}
+
+void call_set_data(struct call *c, const struct data_kind *data, uint32_t member)
+{
+    c->data = *data;
+    c->data_member = member;
+    for (unsigned stage = 0; stage < STAGES; stage++)
+        call_mark_data(c, &c->attempt.mark[stage]);
+}
+
+void call_mark_data(const struct call *c, struct peer_group_call *mark)
+{
+    const bool is_known = data_kind_is_known(&c->data);
+
+    mark->data_type = c->data.type;
+    mark->data_shape = c->data.shape;
+    mark->data_member = is_known && c->data_member != c->part->members.own ? c->data_member + 1 : 0;
 }
 
 void call_choose_size(struct call *c)

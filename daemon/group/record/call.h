@@ -13,6 +13,7 @@
 #include "daemon/group/record/part.h"
 
 enum stage { STAGE_WAVE, STAGE_DATA };
+#define DATA_KIND_MINOR 3u /* the minor version of the peer protocol that has added kinds of data */
 #define STAGES (STAGE_DATA + 1u)
 #define STAGES_A_CALL 4u       /* how many stages GroupCall.number distinguishes for a call */
 #define STAGE_AGREEMENT STAGES /* of no call: the GroupCall.number of an agreement */
@@ -68,6 +69,11 @@ struct call {
     enum call_over over;
     uint64_t number;
     uint32_t signature;
+    /* What is known of the data, and of which member: of this one, as its program has told, or of the first other one
+     * whose data has told it. Known at the beginning: whether all nodes compare it. */
+    struct data_kind data;
+    uint32_t data_member;
+    bool compares_data;
     struct call_watch watch;
     /* Round 0: all members have called; then one after each round, up to `window` rounds later. */
     bool waves;
@@ -89,6 +95,10 @@ struct call {
 struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, bool internal);
 /* Frees a call, and takes it out of its part's lists. */
 void call_free(struct call *c);
+/* Stores what is known of the call's data, in the call and in what it sends from now on. */
+void call_set_data(struct call *c, const struct data_kind *data, uint32_t member);
+/* Sets what a mark says of the call's data. */
+void call_mark_data(const struct call *c, struct peer_group_call *mark);
 /* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
 void call_choose_size(struct call *c);
 

@@ -138,14 +138,15 @@ int early_frames_give(struct part *p, uint32_t number, struct engine *engine, st
     return 0;
 }
 
-const struct peer_group_call *early_frames_differ(const struct part *p, uint32_t number,
-                                                  uint32_t signature, unsigned *port)
+const struct early_frame *early_frames_next(const struct part *p, const struct early_frame *one,
+                                            uint32_t number, struct peer_group_call *mark,
+                                            unsigned *port)
 {
-    for (const struct early_frame *one = p->early; one != NULL; one = one->next)
-        if (one->number != STAGE_AGREEMENT && one->number / STAGES_A_CALL == number &&
-            one->mark.signature != signature) {
+    for (one = one != NULL ? one->next : p->early; one != NULL; one = one->next)
+        if (one->number != STAGE_AGREEMENT && one->number / STAGES_A_CALL == number) {
+            *mark = one->mark;
             *port = one->port;
-            return &one->mark;
+            return one;
         }
     return NULL;
 }

@@ -13,10 +13,11 @@ int early_frames_give(struct part *p, uint32_t number, struct engine *engine, st
 void early_frames_free(struct part *p);
 /* Whether the bytes are counted correctly and within their limit, and no frame is for an engine that is there. */
 bool early_frames_agree(const struct part *p);
-/* Returns the mark of the first early frame of this number whose signature differs, and its port in the part;
- * or NULL. */
-const struct peer_group_call *early_frames_differ(const struct part *p, uint32_t number,
-                                                  uint32_t signature, unsigned *port);
+/* Returns the early frame for a call after `one` (NULL: the first one), with its mark and its port in the part; NULL if
+ * there are no more. `number` is the call's, modulo CALL_MASK + 1. */
+const struct early_frame *early_frames_next(const struct part *p, const struct early_frame *one,
+                                            uint32_t number, struct peer_group_call *mark,
+                                            unsigned *port);
 /* Returns the mark of an early frame for a call that was not made here, or NULL. */
 const struct peer_group_call *early_frames_beyond(const struct part *p);
 

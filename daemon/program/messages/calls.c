@@ -112,6 +112,7 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
         .in_place = r->in_place != 0,
         .timeout_ns = r->timeout_ns,
         .late_ns = r->late_ms * MILLISECONDS,
+        .data = p->version >= 2 ? r->data : (struct data_kind){0},
     };
 
     if (r->operation == 0 || r->operation >= GROUP_OPERATIONS)

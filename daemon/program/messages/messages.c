@@ -44,14 +44,16 @@ static int take_message(struct program *p, const struct program_message *m)
 
     if (m->magic != PROGRAM_MAGIC)
         return program_break_rules(p, "does not speak the protocol of libtorus");
-    if (m->version != PROGRAM_VERSION) {
-        (void)error_set(&e, ERROR_PROTOCOL,
-                        "the program's libtorus speaks version %u of the protocol of groups, and "
-                        "the daemon version %u: install both from the same release of torusd",
-                        m->version, PROGRAM_VERSION);
+    if (m->version < PROGRAM_OLDEST || m->version > PROGRAM_VERSION) {
+        (void)error_set(
+            &e, ERROR_PROTOCOL,
+            "the program's libtorus speaks version %u of the protocol of groups, and "
+            "the daemon versions %u to %u: install both from the same release of torusd",
+            m->version, PROGRAM_OLDEST, PROGRAM_VERSION);
         program_refuse(p, &e);
         return -1;
     }
+    p->version = m->version;
     if (memchr(m->text, 0, sizeof m->text) == NULL)
         return program_break_rules(p, "has sent a text without a terminating 0");
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -79,7 +81,7 @@ bool program_receive(struct program *p)
             return false;
         }
         if (n >= (ssize_t)(2 * sizeof(uint32_t)) && message.magic == PROGRAM_MAGIC &&
-            message.version != PROGRAM_VERSION)
+            (message.version < PROGRAM_OLDEST || message.version > PROGRAM_VERSION))
             n = sizeof message; /* perhaps a version with another size */
         if (n != (ssize_t)sizeof message || (m.msg_flags & MSG_CTRUNC) != 0) {
             (void)program_break_rules(p,

@@ -25,6 +25,7 @@ struct program {
     struct programs *programs;
     struct program *next;
     enum program_state state;
+    uint32_t version; /* of the program's protocol, as its last message has it */
     pid_t process;
     uint32_t user;
     bool counted; /* the connection counts for its user */

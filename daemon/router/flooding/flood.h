@@ -7,6 +7,8 @@
 #include "proto/error.h"
 #include "proto/peer/peer_message.h"
 
+#define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations */
+
 struct router;
 
 /* To be called after a link of this node has come up or gone down. */

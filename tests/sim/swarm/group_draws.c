@@ -38,7 +38,7 @@ struct sim_call swarm_draw_call(const struct swarm_world *w, uint32_t part, stru
     };
 
     if (!reduction_allowed(call.type, call.operator))
-        call.operator= REDUCTION_MAX;
+        call.operator= REDUCTION_SUM;
     if (call.operation == GROUP_ALLREDUCE || call.operation == GROUP_REDUCE)
         most /= reduction_size(call.type);
     else if (call.operation == GROUP_REDUCE_SCATTER)

@@ -1,0 +1,69 @@
+#include "proto/group_call.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    uint32_t size;
+} types[REDUCTION_TYPES] = {
+    [REDUCTION_INT8] = {"int8", 1},
+    [REDUCTION_INT16] = {"int16", 2},
+    [REDUCTION_INT32] = {"int32", 4},
+    [REDUCTION_INT64] = {"int64", 8},
+    [REDUCTION_UINT8] = {"uint8", 1},
+    [REDUCTION_UINT16] = {"uint16", 2},
+    [REDUCTION_UINT32] = {"uint32", 4},
+    [REDUCTION_UINT64] = {"uint64", 8},
+    [REDUCTION_FLOAT32] = {"float32", 4},
+    [REDUCTION_FLOAT64] = {"float64", 8},
+    [REDUCTION_FLOAT16] = {"float16", 2},
+    [REDUCTION_COMPLEX64] = {"complex64", 8},
+    [REDUCTION_COMPLEX128] = {"complex128", 16},
+    [REDUCTION_BOOL] = {"bool", 1},
+};
+
+const char *reduction_type_name(uint32_t type)
+{
+    return type < REDUCTION_TYPES ? types[type].name : NULL;
+}
+
+uint32_t reduction_size(uint32_t type)
+{
+    return type < REDUCTION_TYPES ? types[type].size : 0;
+}
+
+/* ---- Kinds of data --------------------------------------------------------------------------- */
+
+#define HASH_BASIS 0x811c9dc5u
+#define HASH_PRIME 0x01000193u /* FNV-1a */
+
+static uint32_t hash_byte(uint32_t hash, uint8_t byte)
+{
+    return (hash ^ byte) * HASH_PRIME;
+}
+
+static uint32_t type_of_name(const char *name)
+{
+    uint32_t hash = HASH_BASIS;
+
+    for (uint32_t type = 1; type < REDUCTION_TYPES; type++)
+        if (strcmp(types[type].name, name) == 0)
+            return type;
+    for (const char *at = name; *at != '\0'; at++)
+        hash = hash_byte(hash, (uint8_t)*at);
+    return hash | DATA_TYPE_OTHER;
+}
+
+void data_kind_set(struct data_kind *kind, const char *type, const size_t *shape,
+                   uint32_t dimensions)
+{
+    uint32_t hash = HASH_BASIS;
+
+    *kind = (struct data_kind){.type = type != NULL ? type_of_name(type) : 0};
+    if (shape == NULL)
+        return;
+    for (uint32_t d = 0; d < dimensions; d++)
+        for (unsigned byte = 0; byte < 8; byte++)
+            hash = hash_byte(hash, (uint8_t)((uint64_t)shape[d] >> 8 * byte));
+    kind->shape = hash != 0 ? hash : 1;
+}
