@@ -1,5 +1,6 @@
 """client/python/libtorus, with one program on every node of a loopback torus."""
 
+import re
 import signal
 import subprocess
 
@@ -16,7 +17,7 @@ SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
 
 # Starting Python with numpy costs more than most of these tests.
 @pytest.mark.parametrize('what', ['place alltoall alltoallv allgather', 'broadcast reductions parts',
-                                  'without_waiting memory misuse', 'mismatch', 'shrinking'])
+                                  'without_waiting memory misuse', 'mismatch other_data', 'shrinking'])
 def test_module(shared, what):
     run_each(shared('2x3'), python(f'{SCRIPT} {what}'))
 
@@ -37,6 +38,22 @@ def test_ctrl_c_interrupts_waiting(shared, what, ranks, calls):
         process.kill()
     finish_each(processes[:-1])
     wait_for(lambda: not torus.status(1)['groups'])
+
+
+def test_types_are_compared_from_the_last_node_on(loopback):
+    """A node of the release before turns it off on all nodes."""
+    header = (CHECKOUT / 'daemon' / 'group' / 'record' / 'call.h').read_text()
+    before = f'--protocol-minor={int(re.search(r"#define DATA_KIND_MINOR ([0-9]+)u", header)[1]) - 1}'
+    torus = loopback('1x2', extra=[before])
+    for node in torus.nodes:
+        run_each(torus, python(f'{SCRIPT} other_data_passes'))
+        node.terminate()
+        node.daemon.command.remove(before)
+        node.start()
+        torus.wait_whole()
+    known = [torus.status(0)['peer_minor']] * 2
+    wait_for(lambda: [torus.status(rank)['least_peer_minor'] for rank in range(2)] == known, 20)
+    run_each(torus, python(f'{SCRIPT} other_data'))
 
 
 def test_a_wrong_library_is_named():

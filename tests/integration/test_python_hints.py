@@ -32,7 +32,8 @@ group.allgather(libtorus.IN_PLACE, out=blocks)
 group.array((3, 4), np.int32)
 group.allgather(1, outt=2)                             # Unexpected keyword argument "outt"
 group.set_timeout('3')                                 # incompatible type "str"
-group.broadcast([1, 2])                                # incompatible type "List[int]"
+group.broadcast([1, 2])
+group.part('0')                                        # incompatible type "str"
 '''
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import select
 import signal
 import sys
@@ -10,7 +11,8 @@ import libtorus
 import numpy as np
 from libtorus import IN_PLACE, ErrorCode, Group, TorusError
 
-TYPES = ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64')
+TYPES = ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64', 'float16',
+         'complex64', 'complex128', 'bool')
 
 
 def equal(a, b):
@@ -123,6 +125,24 @@ def broadcast():
             array = np.full(5, g.rank, dtype='>i4')  # of any type
             assert g.broadcast(array, root) is array
             equal(array, np.full(5, root, dtype='>i4'))
+            whole = np.full((4, 6), g.rank)
+            every_second = whole[::2, ::3]
+            assert g.broadcast(every_second, root) is every_second
+            wanted = np.full((4, 6), g.rank)
+            wanted[::2, ::3] = root
+            equal(whole, wanted)
+            turned = np.full((3, 2), g.rank).T
+            equal(g.broadcast(turned, root), np.full((2, 3), root))
+            equal(turned, np.full((2, 3), root))
+            told = [g.rank, g.rank + 1]
+            equal(g.broadcast(told, root), np.array([root, root + 1]))
+            assert told == [g.rank, g.rank + 1]  # a list is not filled
+            number = g.broadcast(g.rank + 0.5, root)
+            assert number == root + 0.5 and isinstance(number, np.float64)
+            equal(g.broadcast(np.array(g.rank), root), np.array(root))
+            own = np.arange(4)
+            own.flags.writeable = g.rank != root  # the root's array is only read
+            equal(g.broadcast(own, root), np.arange(4))
 
 
 def reductions():
@@ -131,11 +151,19 @@ def reductions():
     with Group() as g:
         for dtype in map(np.dtype, TYPES):
             for op, way in ways.items():
-                if dtype.kind == 'f' and op in ('and', 'or', 'xor'):
+                if dtype.kind in 'fc' and op in ('and', 'or', 'xor'):
                     raises(TypeError, g.allreduce, np.zeros(3, dtype), op, text='is for integers')
                     continue
+                if dtype.kind == 'c' and op in ('min', 'max'):
+                    raises(TypeError, g.allreduce, np.zeros(3, dtype), op, text='no order')
+                    continue
                 def vector(i):
-                    return ((np.arange(7 * g.size) * (i + 3)) % 11 + 1).astype(dtype)
+                    numbers = (np.arange(7 * g.size) * (i + 3)) % 11
+                    if dtype == np.float16 and op == 'product':
+                        numbers %= 3  # small enough
+                    if dtype.kind == 'b':
+                        return numbers % 3 == 0
+                    return (numbers + 1).astype(dtype) * (dtype.type(1 + 1j) if dtype.kind == 'c' else dtype.type(1))
                 wanted = way.reduce([vector(i) for i in range(g.size)], dtype=dtype)
                 equal(g.allreduce(vector(g.rank), op), wanted)
                 both = vector(g.rank)
@@ -156,8 +184,8 @@ def reductions():
         equal(g.reduce_scatter(rows), np.full((2 if g.rank == 0 else 1, 4), sum(range(g.size))))
         counts = [0] * (g.size - 1) + [g.size + 1]
         assert g.reduce_scatter(rows, counts=counts).shape == (counts[g.rank], 4)
-        raises(TypeError, g.allreduce, np.zeros(3, bool), text='bool cannot be reduced')
-        raises(TypeError, g.allreduce, np.zeros(3, complex), text='complex128 cannot be reduced')
+        raises(TypeError, g.allreduce, np.zeros(3, 'M8[s]'), text='cannot be reduced')
+        raises(TypeError, g.allreduce, np.zeros(3, '>f8'), text='>f8 cannot be reduced')
         raises(ValueError, g.allreduce, np.zeros(3), 'plus', text='"plus" is not an operator')
         g.barrier()
 
@@ -228,7 +256,7 @@ def misuse():
         raises(ValueError, g.allreduce, np.zeros(3), out=np.zeros(6)[::2], text='C-contiguous')
         read_only = np.zeros(3)
         read_only.flags.writeable = False
-        raises(ValueError, g.broadcast, read_only, text='writable')
+        raises(ValueError, g.broadcast, read_only, (g.rank + 1) % size, text='writable')
         both = np.zeros(4)
         raises(ValueError, g.allreduce, both[:3], out=both[1:], text='overlap')
         raises(TypeError, g.allgather, np.array([None]), text='Python objects')
@@ -305,6 +333,40 @@ def mismatch():
     again = raises(TorusError, g.barrier)
     assert str(again) == str(e) and again.code == e.code
     g.close()
+    raises(TorusError, g.__enter__, text='closed')
+
+
+def other_data():
+    """One member's data has another type, or another shape: all members get an error that says so and names it."""
+    with Group() as g:
+        size = g.size
+    ints, floats = np.arange(size), np.arange(float(size))
+    calls = {'alltoall': lambda g, a: g.alltoall(a), 'allgather': lambda g, a: g.allgather(a),
+             'broadcast': lambda g, a: g.broadcast(a, 1), 'allreduce': lambda g, a: g.allreduce(a),
+             'alltoallv': lambda g, a: g.start_alltoallv([a] * size, [size] * size).wait(),
+             'reduce_scatter': lambda g, a: g.reduce_scatter(a)}
+    pairs = [(ints, floats, 'float64'), (ints, ints.astype('>i8'), 'another type'),
+             (ints.reshape(size, 1), ints, 'different shapes')]
+    for name, call in calls.items():
+        for usual, other, text in pairs:
+            if name == 'alltoallv' and 'shapes' in text or '>' in other.dtype.str and 'reduce' in name:
+                continue
+            with Group() as g:
+                try:  # the root of a broadcast has perhaps sent its data before
+                    call(g, other.copy() if g.rank == 1 else usual.copy())
+                    assert name == 'broadcast' and g.rank == 1
+                except TorusError as e:
+                    assert e.code == ErrorCode.USAGE
+                e = raises(TorusError, g.barrier)
+                assert e.code == ErrorCode.USAGE and name in str(e) and text in str(e), str(e)
+                assert re.search(r'members? (\d and )?1\b', str(e)), str(e)
+
+
+def other_data_passes():
+    """As long as not all daemons compare types, members with other data are not noticed."""
+    with Group() as g:
+        received = g.allgather(np.arange(6) if g.rank == 0 else np.arange(6.0))
+        assert received.shape == (g.size, 6) and g.allreduce(1) == g.size
 
 
 def interrupted_opening():

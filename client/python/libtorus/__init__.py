@@ -11,6 +11,9 @@ The same program runs on every node of the torus and makes the same calls:
         total = group.allreduce(received.sum())  # the same result on all members
 
 Arrays
+- The arrays of all members have the same type and, except in alltoallv() and allgatherv(), the same shape. If those
+  of two members differ, the group fails, and the error names the members. The root of a broadcast() and the other
+  members of a reduce() may have ended their call by then, and get the error from their next call.
 - Input arrays may have any shape. Arrays that are not C-contiguous are copied first. An operation returns
   a new array, or `out` if it is given. `out` must be C-contiguous, and have the shape and type of the
   result.

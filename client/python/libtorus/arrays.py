@@ -19,8 +19,8 @@ IN_PLACE = InPlace()
 
 MOST_BYTES = 2 ** 63 - 1  # in an array: numpy counts bytes in a signed integer
 _TYPES = {np.dtype(name): number for number, name in enumerate(
-    ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64'),
-    start=1)}
+    ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64', 'float16',
+     'complex64', 'complex128', 'bool'), start=1)}
 _OPERATORS = {name: number for number, name in enumerate(
     ('sum', 'product', 'min', 'max', 'and', 'or', 'xor'), start=1)}
 IN_PLACE_ADDRESS = ctypes.c_void_p(-1).value
@@ -85,14 +85,23 @@ def sizes_array(values):
     return (ctypes.c_size_t * len(values))(*values)
 
 
+def type_name(dtype):
+    """Returns a name of the type that is the same on all members, for torus_group_describe()."""
+    if dtype in _TYPES:
+        return dtype.name.encode()
+    return str(np.lib.format.dtype_to_descr(dtype)).encode()
+
+
 def reduction_of(dtype, op):
     if dtype not in _TYPES:
         raise TypeError(f'arrays of type {dtype} cannot be reduced; these types can: '
                         + ', '.join(str(known) for known in _TYPES))
     if op not in _OPERATORS:
         raise ValueError(f'"{op}" is not an operator; the operators are: {", ".join(_OPERATORS)}')
-    if dtype.kind == 'f' and op in ('and', 'or', 'xor'):
-        raise TypeError(f'"{op}" is for integers, not for {dtype}')
+    if dtype.kind in 'fc' and op in ('and', 'or', 'xor'):
+        raise TypeError(f'"{op}" is for integers and bool, not for {dtype}')
+    if dtype.kind == 'c' and op in ('min', 'max'):
+        raise TypeError(f'complex numbers have no order: "{op}" is not for {dtype}')
     return _TYPES[dtype], _OPERATORS[op]
 
 

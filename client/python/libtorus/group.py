@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from .arrays import (IN_PLACE, IN_PLACE_ADDRESS, MOST_BYTES, InPlace, address_of, check_output, check_overlap, counted,
-                     input_array, integer, is_in_place, offsets, output_array, reduction_of, sizes_array)
+                     input_array, integer, is_in_place, offsets, output_array, reduction_of, sizes_array, type_name)
 from .calls import Call
 from .errors import ErrorCode, TorusError
 from .handles import Handle, Memory, new_group
@@ -103,6 +103,7 @@ class Group:
         self._handle = None
 
     def __enter__(self) -> Group:
+        self._pointer()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -209,7 +210,7 @@ class Group:
             check_overlap(kept, out)
             address = address_of(kept)
         return self._start('alltoall', address, address_of(out), out.nbytes // self._size,
-                           result=lambda: out, kept=(kept, out))
+                           result=lambda: out, kept=(kept, out), dtype=out.dtype, shape=out.shape)
 
     def alltoallv(self, blocks: Sequence[ArrayLike], counts: Optional[Counts] = None) -> list[Array]:
         """Sends blocks[j], an array with any number of elements, to member j for every j. Returns the list of
@@ -233,7 +234,7 @@ class Group:
         lists = [sizes_array(values) for values in (send_bytes, send_at, receive_bytes, receive_at)]
         ends = [at // dtype.itemsize for at in receive_at[1:]]
         return self._start('alltoallv', address_of(send), lists[0], lists[1], address_of(out), lists[2],
-                           lists[3], result=lambda: np.split(out, ends), kept=(send, out, lists))
+                           lists[3], result=lambda: np.split(out, ends), kept=(send, out, lists), dtype=dtype)
 
     def allgather(self, send: Input, out: Optional[Array] = None) -> Array:
         """Sends this member's array to all members: the array of member i becomes out[i]. In place: out[rank] is the
@@ -252,7 +253,7 @@ class Group:
             check_overlap(kept, out)
             address = address_of(kept)
         return self._start('allgather', address, address_of(out), out.nbytes // self._size,
-                           result=lambda: out, kept=(kept, out))
+                           result=lambda: out, kept=(kept, out), dtype=out.dtype, shape=out.shape[1:])
 
     def allgatherv(self, send: ArrayLike, counts: Optional[Counts] = None) -> list[Array]:
         """As allgather(), for arrays with different numbers of elements. Returns the list of one-dimensional arrays
@@ -275,18 +276,29 @@ class Group:
         lists = [sizes_array(sizes), sizes_array(offsets(sizes))]
         return self._start('allgatherv', address_of(send), address_of(out), *lists,
                            result=lambda: np.split(out, offsets(counts)[1:]),
-                           kept=(send, out, lists))
+                           kept=(send, out, lists), dtype=send.dtype)
 
-    def broadcast(self, array: Array, root: Integer = 0) -> Array:
-        """Copies the array of member `root` into the arrays of all other members, which have the same size. Returns
-        the array."""
+    def broadcast(self, array: ArrayLike, root: Integer = 0) -> Any:
+        """Copies the array of member `root` into the arrays of all other members, which have the same type and shape.
+        Returns the array. For a number or a list, which cannot be filled, the result is a number or a new array."""
         return self.start_broadcast(array, root).wait()
 
-    def start_broadcast(self, array: Array, root: Integer = 0) -> Call[Array]:
-        check_output(array, 'the array')
+    def start_broadcast(self, array: ArrayLike, root: Integer = 0) -> Call[Any]:
         root = self._checked_root(root)
-        return self._start('broadcast', address_of(array), array.nbytes, root, result=lambda: array,
-                           kept=array)
+        fills = isinstance(array, np.ndarray)
+        if fills and self._rank != root and not array.flags.writeable:
+            raise ValueError('the array must be writable')
+        buffer = input_array(array) if fills else input_array(np.array(array))
+
+        def result():
+            if not fills:
+                return buffer if buffer.shape else buffer[()]
+            if buffer is not array and self._rank != root:
+                array[...] = buffer
+            return array
+
+        return self._start('broadcast', address_of(buffer), buffer.nbytes, root, result=result,
+                           kept=(array, buffer), dtype=buffer.dtype, shape=buffer.shape)
 
     def barrier(self) -> None:
         """Returns when all members have made this call."""
@@ -310,7 +322,8 @@ class Group:
             check_overlap(kept, out)
             address = address_of(kept)
         return self._start('allreduce', address, address_of(out), out.size, *reduction_of(out.dtype, op),
-                           result=lambda: out if out.shape else out[()], kept=(kept, out))
+                           result=lambda: out if out.shape else out[()], kept=(kept, out), dtype=out.dtype,
+                           shape=out.shape)
 
     def reduce(self, send: Input, op: str = 'sum', root: Integer = 0, out: Optional[Array] = None) -> Any:
         """As allreduce(), but only member `root` gets the result; the other members get None. In place: the other
@@ -326,13 +339,14 @@ class Group:
         reduction = *reduction_of(kept.dtype, op), root
         if self._rank != root:
             return self._start('reduce', address_of(kept), None, kept.size, *reduction,
-                               result=lambda: None, kept=kept)
+                               result=lambda: None, kept=kept, dtype=kept.dtype, shape=kept.shape)
         if not in_place:
             out = output_array(out, kept.shape, kept.dtype)
             check_overlap(kept, out)
         address = IN_PLACE_ADDRESS if in_place else address_of(kept)
         return self._start('reduce', address, address_of(out), out.size, *reduction,
-                           result=lambda: out if out.shape else out[()], kept=(kept, out))
+                           result=lambda: out if out.shape else out[()], kept=(kept, out), dtype=out.dtype,
+                           shape=out.shape)
 
     def reduce_scatter(self, send: ArrayLike, op: str = 'sum', counts: Optional[Counts] = None,
                        out: Optional[Array] = None) -> Array:
@@ -359,7 +373,7 @@ class Group:
         elements = sizes_array([count * row for count in counts])
         return self._start('reduce_scatter', address_of(send), address_of(out), elements,
                            *reduction_of(send.dtype, op), result=lambda: out,
-                           kept=(send, out, elements))
+                           kept=(send, out, elements), dtype=send.dtype, shape=send.shape)
 
     # --- helpers ---
 
@@ -368,8 +382,12 @@ class Group:
             raise TorusError('the group has been closed', ErrorCode.USAGE)
         return self._handle.pointer
 
-    def _start(self, name, *arguments, result, kept):
+    def _start(self, name, *arguments, result, kept, dtype=None, shape=None):
+        """Starts a call. All members' calls must agree in the type and the shape of their data, as far as given."""
         pointer, error = CALL(), Error()
+        if dtype is not None:
+            sizes = None if shape is None else sizes_array(shape or (0,))
+            library.torus_group_describe(self._pointer(), type_name(dtype), sizes, 0 if shape is None else len(shape))
         if getattr(library, f'torus_start_{name}')(self._pointer(), *arguments, pointer, error) != 0:
             raise_error(error)
         return Call(self, pointer, result, kept)

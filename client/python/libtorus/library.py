@@ -46,6 +46,7 @@ _OTHERS = {
     'torus_group_dims': (ctypes.c_char_p, [GROUP]),
     'torus_group_set_timeout': (None, [GROUP, _U32]),
     'torus_group_fd': (_INT, [GROUP]),
+    'torus_group_describe': (None, [GROUP, ctypes.c_char_p, _SIZES, _U32]),
     'torus_memory_new': (ctypes.c_void_p, [GROUP, _SIZE, ctypes.POINTER(Error)]),
     'torus_memory_free': (None, [GROUP, ctypes.c_void_p]),
     'torus_call_test': (_INT, [CALL, ctypes.POINTER(Error)]),
