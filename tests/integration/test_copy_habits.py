@@ -36,7 +36,7 @@ def growing(path):
 
     def grow():
         with open(path, 'ab', buffering=0) as file:
-            while not stop.wait(0.002):
+            while not stop.wait(timeout=0.002):
                 file.write(b'a line\n')
 
     thread = threading.Thread(target=grow)

@@ -15,7 +15,7 @@ from support.discovery import NAMES, discoveries, on_a_terminal
 from support.early_signals import assert_ends_well
 from support.users import as_user, copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
-from torus_net.patience import run
+from torus_net.patience import Patience, communicate, run, wait
 from torus_net.process import find_program
 
 ALL = 'e0,e1,e2,e3'
@@ -455,8 +455,8 @@ def test_torusd_setup_comes_later_and_ends(tmp_path):
         wait_logged(lambda: hosts.log(1), 'a setup has arrived')
         sleeping = int(re.search(r'runs \(process (\d+)\)', hosts.log(1))[1])
         hosts.processes[1]['torusd-setup'].send_signal(signal.SIGTERM)
-        assert hosts.processes[1]['torusd-setup'].wait(20) == 0
-        end = json.loads(sent.communicate(timeout=60)[0].splitlines()[-1])
+        assert wait(hosts.processes[1]['torusd-setup'], Patience(20)) == 0
+        end = json.loads(communicate(sent, Patience(60))[0].splitlines()[-1])
         assert end['code'] == REFUSED and 'torusd-setup has ended there' in end['text'], end
         os.kill(sleeping, signal.SIGKILL)  # it goes on by itself
         hosts.launch(1, 'torusd-setup', *options, '/bin/true')

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.setups import Bench, torusctl
+from support.setups import Bench, torusctl, with_torusd
 from torus_net.process import find_program
 
 HOSTS = 'alpha', 'beta', 'gamma'
@@ -125,7 +125,7 @@ class Killed:
         self.write('point', point)
         done = torusctl('init', self.bench.file, '--ssh', '--ssh-program', self.bench.ssh, '--key', self.bench.folder / 'key',
                         '--no-wait', '--yes', *options, env={
-                            **os.environ, 'LD_PRELOAD': str(LIBRARY), 'KILL_POINT_LIBRARY': str(LIBRARY),
+                            **with_torusd(), 'LD_PRELOAD': str(LIBRARY), 'KILL_POINT_LIBRARY': str(LIBRARY),
                             'ASAN_OPTIONS': f'{os.environ.get("ASAN_OPTIONS", "")}:verify_asan_link_order=0',
                             'KILL_POINT_PROGRAM': 'torusctl', 'KILL_POINT': str(point if who == 'asker' else 0),
                             'KILL_POINT_LOG': str(self.bench.folder / 'steps-asker')})

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.hosts import Hosts
 from support.waiting import wait_for
-from torus_net.patience import Patience, run, wait
+from torus_net.patience import Patience, communicate, run, wait
 from torus_net.process import find_program
 
 NAMES = ('alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota')
@@ -154,7 +154,7 @@ class Discoveries(Hosts):
     def send_setup(self, number, name, data, apply=True, key=None):
         """Returns {'status', 'output', 'errors'} or {'code', 'text'} of a setup for the host of this name."""
         process = self.begin_setup(number, name, data, apply, key)
-        lines = process.communicate(timeout=120)[0].splitlines()
+        lines = communicate(process, Patience(120))[0].splitlines()
         return json.loads(lines[-1])
 
     def begin_setup(self, number, name, data, apply=True, key=None):
