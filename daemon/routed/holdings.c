@@ -93,7 +93,7 @@ static int lock_namespace(struct holdings *h, struct error *e)
     return 0;
 }
 
-/* Takes the state folder. Its own files must not be links, and neither must it. */
+/* Takes the state folder, which may be a link, as systemd makes it. Its files must not be links. */
 static int lock_state(struct holdings *h, struct error *e)
 {
     char path[PATH_SIZE];
@@ -101,7 +101,7 @@ static int lock_state(struct holdings *h, struct error *e)
 
     if (mkdir(h->state, 0755) != 0 && errno != EEXIST)
         return error_set(e, ERROR_IO, "cannot create %.200s: %s", h->state, strerror(errno));
-    if (lstat(h->state, &st) != 0 || !S_ISDIR(st.st_mode))
+    if (stat(h->state, &st) != 0 || !S_ISDIR(st.st_mode))
         return error_set(e, ERROR_USAGE, "%.200s is no folder", h->state);
     h->lock = state_file_descriptor(path_of(h, "lock", path), O_RDWR | O_CREAT);
     if (h->lock < 0)
