@@ -188,7 +188,7 @@ def test_an_mpi_program(cluster, tmp_path):
         f'TORUS_MPI=stats mpiexec.mpich $(torusctl mpi-env mpich) -hosts {",".join(cluster.machines)} -n {count} '
         '/root/program', timeout=300)
     assert sorted(re.findall(r'^(\w+) is right$', said, re.M)) == sorted(cluster.machines), said
-    assert re.search(r'MPI_Alltoall +1 call(?!.*not served)', said), said
+    assert re.search(rf'MPI_Alltoall +{count} calls(?!.*not served)', said), said
 
 
 def test_two_crossed_cables_are_named(cluster):
