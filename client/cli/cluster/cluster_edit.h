@@ -4,7 +4,8 @@
 
 #include "proto/error.h"
 
-/* Returns the value of a setting of a section, to be freed; NULL: it is not set there, or there is no memory. */
+/* Returns the value of a setting of a section, which the caller frees, or NULL: the section does not set it, or memory
+ * is short. */
 char *cluster_edit_get(const char *text, const char *section, const char *name);
 
 /* Returns a copy of the text, to be freed, in which this setting of a section has this value. Where the setting is, only
@@ -12,7 +13,7 @@ char *cluster_edit_get(const char *text, const char *section, const char *name);
  * at its beginning, because ports depend on it. NULL: there is no such section, or no memory. */
 char *cluster_edit_set(const char *text, const char *section, const char *name, const char *value);
 
-/* Returns a copy of the text, to be freed, without the line of this setting of a section. NULL: there is no memory. */
+/* Returns a copy of the text without the line of this setting. The caller frees it. Returns NULL if memory is short. */
 char *cluster_edit_remove(const char *text, const char *section, const char *name);
 
 /* Returns a copy of the text, to be freed, with a new section at its end, which has these lines (each ends with "\n").

@@ -294,7 +294,7 @@ static bool picture_has_table(const struct cabling_result *r)
            (!torus_is_plain(&r->torus) || r->torus.dims > 2 || r->torus.nodes > PICTURE_NODES);
 }
 
-/* What has been found, and what was done with it. */
+/* The result of discovery, and what the command did with it. */
 struct outcome {
     bool settled;
     const char *output;           /* the cluster file that is written; NULL: none */

@@ -1,4 +1,4 @@
-/* What has root's rights in discovery: it keeps the keys of the host, opens setups, runs the command for them, and sets
+/* The part of discovery that runs as root: it keeps the keys of the host, opens setups, runs the command for them, and sets
  * up interfaces of a new host. Its only input are messages at a Unix socket, of the discovery process and of root. */
 #ifndef TORUSD_DISCOVERY_SETUP_KEEPER_H
 #define TORUSD_DISCOVERY_SETUP_KEEPER_H
