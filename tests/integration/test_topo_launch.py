@@ -12,6 +12,7 @@ import pytest
 from support.launcher import LauncherBench, launcher_bench
 from support.waiting import wait_for
 from torus_net import CHECKOUT
+from torus_net.patience import run
 
 pytestmark = pytest.mark.plain
 
@@ -181,6 +182,30 @@ def test_a_signal_during_the_start(bench, network, signum, processes):
     assert result.returncode == 128 + signum, result.stderr
     assert 'Traceback' not in result.stderr
     bench.assert_nothing_left()
+
+
+IN_A_DESTRUCTOR = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from torus_net import interrupts
+class Dies:
+    def __del__(self):
+        os.kill(os.getpid(), int(sys.argv[2]))
+        list(range(10))
+interrupts.install()
+try:
+    Dies()
+    interrupts.wait()
+except (interrupts.Interrupted, interrupts.Terminated) as error:
+    print(error.signum)
+"""
+
+
+@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_in_a_destructor(signum):
+    """Python drops what is raised there."""
+    done = run([sys.executable, '-c', IN_A_DESTRUCTOR, CHECKOUT / 'topo', str(int(signum))], 30)
+    assert (done.stdout, done.stderr, done.returncode) == (f'{int(signum)}\n', '', 0)
 
 
 @network

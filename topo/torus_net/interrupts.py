@@ -4,9 +4,15 @@ A process, namespace or folder would leak if an exception came after it was crea
 recorded. Code that creates such resources uses `with held():`, in which a signal is only noted; the
 exception is raised at the end of the block. After the first exception, or after `stop_raising()`,
 signals have no effect: cleaning up is not interrupted.
+
+Python prints and drops what is raised inside a destructor, and subprocess.Popen, files and sockets have one. A signal
+that was dropped in this way is sent again a moment later.
 """
 
+import os
 import signal
+import sys
+import threading
 import time
 from contextlib import contextmanager
 
@@ -37,6 +43,7 @@ def install():
     _raising = True
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _received)
+    sys.unraisablehook = _dropped
 
 
 def stop_raising():
@@ -84,6 +91,17 @@ def _received(signum, _frame):
         _pending = signum
     else:
         _throw(signum)
+
+
+def _dropped(unraisable):
+    global _raising
+    exception = unraisable.exc_value
+    if isinstance(exception, (Interrupted, Terminated)):
+        _raising = True
+        # Not from here: it would be raised inside the same destructor.
+        threading.Timer(0.01, os.kill, (os.getpid(), exception.signum)).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _throw(signum):
