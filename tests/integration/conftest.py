@@ -35,8 +35,8 @@ def pytest_configure(config):
     config.hosts_obstacle = hosts_obstacle()
 
 
-# Fixtures that start daemons.
-TORI = {'loopback', 'shared', 'cabled', 'mininet', 'hosts'}
+# Fixtures that start daemons, or make hosts that are set up.
+TORI = {'loopback', 'shared', 'cabled', 'mininet', 'hosts', 'bench'}
 
 
 def thin_out(items):
