@@ -155,7 +155,8 @@ struct torus_port {
     uint64_t tx_blocks;
     uint64_t combined_messages; /* combined messages sent through this port */
     uint32_t min_rtt_us;        /* shortest round-trip time, in microseconds; 0: unknown */
-    uint64_t rate_bps; /* delivery rate that TCP measured last, in bits per second; 0: unknown */
+    uint64_t
+        rate_bps; /* bits per second that TCP delivered when data last waited for the link; 0: unknown */
 };
 
 struct torus_node {

@@ -182,8 +182,9 @@ struct torus_link {
     const char *reason; /* why the link is not up; "" if it is */
     uint64_t tx_bytes;  /* sent since this connection came up */
     uint64_t rx_bytes;
-    uint32_t rtt_us;    /* round-trip time in microseconds, measured by TCP; 0: unknown */
-    uint64_t rate_bps;  /* delivery rate in bits per second, measured by TCP; 0: unknown */
+    uint32_t rtt_us; /* round-trip time in microseconds, measured by TCP; 0: unknown */
+    uint64_t
+        rate_bps; /* bits per second that TCP delivered when data last waited for the link; 0: unknown */
     uint64_t up_ms;     /* how long this connection has been up */
     uint32_t connects;  /* how many times the link has come up */
     const char *key;    /* id of the cluster key that the neighbour has proved to have; "": none */

@@ -8,6 +8,13 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include "proto/elapsed.h"
+
+#define SHORTEST 50000u /* microseconds: the kernel counts waiting in ticks of up to 10 ms */
+#define BUSY 90u        /* percent of the time */
+#define LEAST                                                                                      \
+    16384u /* bytes: fewer have perhaps waited for an acknowledgement that the peer delays */
+
 /* Returns how many bytes were written and not acknowledged, including bytes that the interface itself has
  * dropped, which the kernel does not count as sent. */
 static uint64_t unacked_bytes(int fd)
@@ -26,7 +33,26 @@ static uint32_t route_mtu(int fd)
     return getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-void tcp_stat(int fd, struct connection_stat *stat)
+/* The kernel's own rate (tcpi_delivery_rate) is that of a few packets, or of what the application wrote. If data has
+ * waited for the network nearly all the time since the last mark, its rate is what was acknowledged since then. */
+static void measure_rate(struct tcp_rate *rate, const struct tcp_info *info, uint64_t now)
+{
+    const uint64_t waited =
+        info->tcpi_busy_time - info->tcpi_rwnd_limited - info->tcpi_sndbuf_limited;
+    const uint64_t time = elapsed(rate->at, now) / 1000;
+    const uint64_t waiting = elapsed(rate->waited, waited),
+                   acked = info->tcpi_bytes_acked - rate->acked;
+
+    if (rate->at != 0 && time < SHORTEST)
+        return;
+    if (rate->at != 0 && waiting >= time / 100 * BUSY && acked >= LEAST)
+        rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
+    rate->at = now;
+    rate->acked = info->tcpi_bytes_acked;
+    rate->waited = waited;
+}
+
+void tcp_stat(int fd, struct tcp_rate *rate, uint64_t now, struct connection_stat *stat)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;
@@ -46,5 +72,7 @@ void tcp_stat(int fd, struct connection_stat *stat)
     stat->segment = info.tcpi_snd_mss;
     stat->mtu = route_mtu(fd);
     stat->retransmits = info.tcpi_total_retrans;
-    stat->rate_bps = info.tcpi_delivery_rate * 8;
+    if (rate != NULL)
+        measure_rate(rate, &info, now);
+    stat->rate_bps = rate != NULL ? rate->bps : 0;
 }

@@ -47,7 +47,7 @@ static void reset_lingering(struct connection *c)
     uv_os_fd_t fd;
 
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        tcp_stat(fd, &stat);
+        tcp_stat(fd, NULL, 0, &stat);
     if (stat.unacked == 0 || !connection_reset(c))
         connection_close_handles(c);
 }

@@ -78,7 +78,7 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 
     (void)context;
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        tcp_stat(fd, stat);
+        tcp_stat(fd, &c->rate, uv_hrtime(), stat);
 }
 
 static int io_encrypt(void *context, void *connection, const struct link_keys *keys)

@@ -9,6 +9,7 @@
 #include "daemon/net/sockets/pacing.h"
 #include "daemon/net/sockets/reserve.h"
 #include "daemon/net/sockets/sockets.h"
+#include "daemon/net/sockets/tcp_stat.h"
 #include "daemon/net/tcp/setup.h"
 #include "daemon/router/frames/outgoing.h"
 #include "daemon/router/record/view.h"
@@ -30,6 +31,7 @@ struct connection {
     bool dirty, writing, closing, lingers;
     bool held; /* reading is stopped for now */
     struct pacing pacing;
+    struct tcp_rate rate;
     struct cipher *cipher;       /* NULL: not encrypted, or not yet */
     bool sealed;                 /* the bytes that are being written are in the cipher */
     struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */
