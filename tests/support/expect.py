@@ -128,7 +128,7 @@ def schedule(dims, algorithm):
 COUNTS = ('tx_bytes', 'rx_bytes', 'tx_blocks', 'combined_messages')
 PORT_KEYS = {*COUNTS, 'min_rtt_us', 'rate_bps'}
 KEYS = {'id': str, 'dims': list, 'algorithm': str, 'mode': str, 'nodes': int, 'block_bytes': int,
-        'seconds': float, 'startups': int, 'transmission': int, 'rounds': int,
+        'seconds': float, 'rounds': int,
         'call_seconds': float, 'blocks_delivered': int, 'bytes_delivered': int, 'verified': str,
         'per_node': list}
 
@@ -155,11 +155,12 @@ def _check_streamed(result, geometry, walked, sizes, largest, uniform):
     if walked.minimal:
         wanted = sum(_distance(geometry, s, d) * size for (s, d), size in sizes.items())
         assert sum(said['tx_bytes'] for _, _, said in every) == wanted
-    messages = max((said['combined_messages'] for _, _, said in every), default=0)
-    assert result['startups'] == math.ceil(messages / rounds)
+    busiest = max((said['tx_bytes'] for _, _, said in every), default=0)
+    assert result['startups'] is None and result['transmission'] is None and result['channel_bytes'] == busiest
     if uniform and largest > 0:
-        busiest = max((said['tx_bytes'] for _, _, said in every), default=0)
-        assert result['transmission'] == math.ceil(busiest / largest)
+        assert close_to(result['channel_blocks'], busiest / largest)
+    else:
+        assert 'channel_blocks' not in result
 
 
 def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None, rounds=None,

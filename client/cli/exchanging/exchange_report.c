@@ -35,6 +35,7 @@ static const struct field summary_fields[] = {
     {"whole call", "call_seconds", FORMAT_SECONDS},
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
+    {"busiest channel", "channel_bytes", FORMAT_BYTES},
     {"rounds", "rounds", FORMAT_PLAIN},
     {"delivered blocks", "blocks_delivered", FORMAT_PLAIN},
     {"delivered bytes", "bytes_delivered", FORMAT_BYTES},
@@ -57,6 +58,7 @@ static const struct field repeated_fields[] = {
     {"whole call", "call_seconds", FORMAT_SECONDS},
     {"startups", "startups", FORMAT_PLAIN},
     {"transmission", "transmission", FORMAT_PLAIN},
+    {"busiest channel", "channel_bytes", FORMAT_BYTES},
     {"rounds, each", "rounds", FORMAT_PLAIN},
     {"delivered blocks, each", "blocks_delivered", FORMAT_PLAIN},
     {"delivered bytes, each", "bytes_delivered", FORMAT_BYTES},
@@ -112,6 +114,33 @@ static int set_ports(json_t *object, const struct torus_node *n)
         r |= json_object_set_new(ports, p->name, o);
     }
     return r | json_object_set_new(object, "ports", ports);
+}
+
+/* What was counted in the steps of a schedule, by the names that plan has for it. */
+static int set_steps(json_t *object, const struct torus_result *x)
+{
+    return json_object_set_new(object, "startups", json_integer(x->startups)) |
+           json_object_set_new(object, "transmission", json_count(x->transmission));
+}
+
+/* Streaming has no steps. Adds what the busiest channel carried: its bytes, and where all blocks have one size, how many
+ * blocks that is. */
+static int set_channel(json_t *object, const struct torus_result *x)
+{
+    const bool one_size = x->check == TORUS_CHECK_BYTES && x->block_bytes > 0;
+    uint64_t most = 0;
+    int r = 0;
+
+    for (size_t i = 0; i < x->node_count; i++)
+        for (size_t p = 0; p < x->node[i]->port_count; p++)
+            most = x->node[i]->port[p]->tx_bytes > most ? x->node[i]->port[p]->tx_bytes : most;
+    r |= json_object_set_new(object, "startups", json_null());
+    r |= json_object_set_new(object, "transmission", json_null());
+    r |= json_object_set_new(object, "channel_bytes", json_count(most));
+    if (one_size)
+        r |= json_object_set_new(object, "channel_blocks",
+                                 json_real((double)most / (double)x->block_bytes));
+    return r;
 }
 
 /* Adds the numbers of files that were not sent, unless they are 0. */
@@ -257,8 +286,7 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     else
         r |= json_object_set_new(o, "seconds", json_real(time));
     r |= set_bound(o, x, time);
-    r |= json_object_set_new(o, "startups", json_integer(x->startups));
-    r |= json_object_set_new(o, "transmission", json_count(x->transmission));
+    r |= x->mode == TORUS_MODE_STREAMING ? set_channel(o, x) : set_steps(o, x);
     r |= json_object_set_new(o, "rounds", json_count(x->rounds));
     r |= json_object_set_new(o, "call_seconds", json_real(call_seconds));
     r |= json_object_set_new(o, "blocks_delivered", json_count(x->blocks_delivered));

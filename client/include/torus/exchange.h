@@ -180,12 +180,13 @@ struct torus_result {
     enum torus_mode mode; /* TORUS_MODE_STEPPED or TORUS_MODE_STREAMING */
     enum torus_check check;
     uint32_t nodes;
-    uint64_t block_bytes;  /* the largest block, where sizes differ */
-    uint64_t nanoseconds;  /* from the start until the slowest node had its last block */
-    double bound;          /* lower bound on the blocks on the busiest channel */
-    double link_mbit;      /* nominal rate of a link, in Mbit/s; 0: unknown */
-    uint32_t startups;     /* steps per round */
-    uint64_t transmission; /* blocks on the busiest channel, summed over the steps of a round */
+    uint64_t block_bytes; /* the largest block, where sizes differ */
+    uint64_t nanoseconds; /* from the start until the slowest node had its last block */
+    double bound;         /* lower bound on the blocks on the busiest channel */
+    double link_mbit;     /* nominal rate of a link, in Mbit/s; 0: unknown */
+    uint32_t startups;    /* steps per round; TORUS_MODE_STREAMING has none: 0 */
+    uint64_t
+        transmission; /* blocks on the busiest channel, summed over the steps of a round; or 0 */
     uint64_t rounds;
     uint64_t blocks_delivered; /* at all nodes together */
     uint64_t bytes_delivered;

@@ -62,8 +62,8 @@ struct exchange_result {
     /* Attempts that were withdrawn because of damage, and pieces that were sent again. */
     uint32_t damages;
     uint64_t kept_bytes;   /* bytes that arrived in earlier attempts and were not sent again */
-    uint32_t startups;     /* counted per round; streaming: most messages on one channel */
-    uint64_t transmission; /* counted per round; streaming: most blocks on one channel */
+    uint32_t startups;     /* counted per round; streaming, which has no steps: 0 */
+    uint64_t transmission; /* counted per round; streaming: 0 */
     uint64_t blocks_delivered, bytes_delivered;
     /* One entry per node, by rising rank; NULL: known at the root only. */
     const struct exchange_node_report *node;

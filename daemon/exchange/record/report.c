@@ -269,26 +269,6 @@ static double blocks_bound(const struct attempt *x, const struct torus *t)
     return algorithm_bound(x->algorithm, t);
 }
 
-/* For streaming, which has no steps: counts what the busiest channels carried, per round. */
-static void count_channels(const struct attempt *x, struct exchange_result *result)
-{
-    uint64_t messages = 0, pieces = 0, bytes = 0;
-    uint64_t parts = result->rounds * x->algorithm->segments;
-
-    for (uint32_t i = 0; i < x->report.nodes; i++) {
-        for (unsigned p = 0; p < TORUS_MAX_PORTS; p++) {
-            const struct engine_port_counts *port = &x->report.node[i].port[p];
-            messages = port->combined_messages > messages ? port->combined_messages : messages;
-            pieces = port->tx_blocks > pieces ? port->tx_blocks : pieces;
-            bytes = port->tx_bytes > bytes ? port->tx_bytes : bytes;
-        }
-    }
-    result->startups = (uint32_t)((messages + result->rounds - 1) / result->rounds);
-    result->transmission = x->report.check == CHECK_CONTENTS && x->spec.block_bytes > 0
-                               ? (bytes + x->spec.block_bytes - 1) / x->spec.block_bytes
-                               : (pieces + parts - 1) / parts;
-}
-
 void report_result(const struct attempt *x, struct exchange_result *result)
 {
     const struct report *r = &x->report;
@@ -334,8 +314,6 @@ void report_result(const struct attempt *x, struct exchange_result *result)
     /* transmission is counted in segments here; round up to blocks. */
     result->transmission += x->algorithm->segments - 1;
     result->transmission /= x->algorithm->segments;
-    if (x->mode == MODE_STREAMING)
-        count_channels(x, result);
 }
 
 void report_free(struct report *r)
