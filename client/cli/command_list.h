@@ -2,9 +2,9 @@
 #ifndef TORUSD_CLI_COMMAND_LIST_H
 #define TORUSD_CLI_COMMAND_LIST_H
 
-struct command;
+#include "client/cli/terminal/command.h"
 
-/* In the order in which `help` lists them; NULL at the end. */
-extern const struct command *const commands[];
+/* In the order in which `help` lists them; ended by a group without a title. */
+extern const struct command_group commands[];
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/cli/command_list.h"
+#include "client/cli/terminal/command.h"
 #include "client/cli/terminal/help.h"
 #include "client/cli/terminal/long_work.h"
 #include "proto/descriptors.h"
@@ -39,17 +40,10 @@ static int print_version(const struct cli *cli)
 static int unknown_command(const struct cli *cli, const char *name)
 {
     const char *meant = command_suggest(commands, name);
-    char known[256] = "";
 
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "",
-                       commands[i]->name);
-    }
     if (meant != NULL)
-        return cli_fail_usage(cli, "unknown command '%.40s'; did you mean %s? The commands are: %s",
-                              name, meant, known);
-    return cli_fail_usage(cli, "unknown command '%.40s'; the commands are: %s", name, known);
+        return cli_fail_usage(cli, "unknown command '%.40s'; did you mean %s?", name, meant);
+    return cli_fail_usage(cli, "unknown command '%.40s'", name);
 }
 
 /* Runs the command with the arguments that follow its name. */

@@ -16,11 +16,11 @@ static json_t *options_value(const struct option *options)
     return list;
 }
 
-static json_t *command_value(const struct command *c)
+static json_t *command_value(const struct command_group *group, const struct command *c)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:b, s:o}", "name", c->name, "summary", c->summary,
-                     "usage", c->usage, "details", c->details, "needs_daemon", c->needs_daemon,
-                     "options", options_value(c->options));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "name", c->name, "group", group->title,
+                     "summary", c->summary, "usage", c->usage, "details", c->details,
+                     "needs_daemon", c->needs_daemon, "options", options_value(c->options));
 }
 
 static json_t *exit_meanings_value(void)
@@ -51,8 +51,9 @@ int main(void)
     json_t *list = json_array(), *value;
     int result;
 
-    for (const struct command *const *c = commands; *c != NULL; c++)
-        (void)json_array_append_new(list, command_value(*c));
+    for (const struct command_group *g = commands; g->title != NULL; g++)
+        for (const struct command *const *c = g->command; *c != NULL; c++)
+            (void)json_array_append_new(list, command_value(g, *c));
     value = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "usage", help_usage, "summary",
                       help_purpose, "examples", help_examples, "options",
                       options_value(global_options), "exit_meanings", exit_meanings_value(),

@@ -44,7 +44,7 @@ def options(help_text):
 
 
 def commands():
-    listed = printed(TORUSCTL, 'help').partition('\ncommands:\n')[2].partition('\n\n')[0]
+    listed = printed(TORUSCTL, 'help').partition('\noptions of all commands:\n')[0]
     return re.findall(r'^  ([a-z-]+)', listed, re.M)
 
 

@@ -159,27 +159,32 @@ static void test_suggestions(void **state)
     assert_string_equal(meant("link"), "links");
     assert_string_equal(meant("palm"), "plan");
     assert_string_equal(meant("zzz"), "");
+    assert_string_equal(meant("foo"), "");
     assert_string_equal(meant(""), "");
     assert_string_equal(meant("0123456789012345678901234567890123456789"), "");
+}
+
+static void check_command(const struct command *c)
+{
+    assert_ptr_equal(command_find(commands, c->name), c);
+    assert_non_null(c->summary);
+    assert_non_null(c->usage);
+    assert_non_null(strstr(c->details, "examples:\n  torusctl"));
+    assert_true(c->arguments_size > 0);
+    for (const struct option *o = c->options; o->name != NULL; o++) {
+        size_t size = o->value != NULL || o->name[0] != '-' ? sizeof(char *) : sizeof(bool);
+        assert_true(o->offset + size <= c->arguments_size);
+        assert_non_null(o->help);
+    }
 }
 
 /* Every command explains itself, and its options fit into its struct. */
 static void test_commands(void **state)
 {
     (void)state;
-    for (size_t i = 0; commands[i] != NULL; i++) {
-        const struct command *c = commands[i];
-        assert_ptr_equal(command_find(commands, c->name), c);
-        assert_non_null(c->summary);
-        assert_non_null(c->usage);
-        assert_non_null(strstr(c->details, "examples:\n  torusctl"));
-        assert_true(c->arguments_size > 0);
-        for (const struct option *o = c->options; o->name != NULL; o++) {
-            size_t size = o->value != NULL || o->name[0] != '-' ? sizeof(char *) : sizeof(bool);
-            assert_true(o->offset + size <= c->arguments_size);
-            assert_non_null(o->help);
-        }
-    }
+    for (const struct command_group *group = commands; group->title != NULL; group++)
+        for (const struct command *const *c = group->command; *c != NULL; c++)
+            check_command(*c);
     assert_null(command_find(commands, "nothing"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/wrap.h"
 #include "proto/text.h"
 
 /* ---- Failures -------------------------------------------------------------------------------- */
@@ -37,17 +38,23 @@ static void failure_json(const struct failure *f, const char *text)
 static int print_failure(const struct cli *cli, const struct failure *f)
 {
     char text[1024]; /* texts may quote arguments */
+    const unsigned columns = wrap_terminal(STDERR_FILENO);
     bool named = f->id[0] == '\0' || strstr(f->text, f->id) != NULL;
 
     long_work_end();
     (void)snprintf(text, sizeof text, "%s", f->text);
     text_clean(text);
-    if (named)
-        (void)fprintf(stderr, "torusctl: %s\n", text);
+    const int column =
+        named
+            ? fprintf(stderr, "torusctl: ")
+            : fprintf(stderr, "torusctl: %s %s: ", cli->job != NULL ? cli->job : "exchange", f->id);
+    if (columns > 0)
+        wrap_words(stderr, text, column > 0 ? (unsigned)column : 0, 2, columns);
     else
-        (void)fprintf(stderr, "torusctl: %s %s: %s\n", cli->job != NULL ? cli->job : "exchange",
-                      f->id, text);
-    if (f->hint != NULL)
+        (void)fprintf(stderr, "%s\n", text);
+    if (f->hint != NULL && columns > 0)
+        wrap_words(stderr, f->hint, 0, 0, columns);
+    else if (f->hint != NULL)
         (void)fprintf(stderr, "%s\n", f->hint);
     if (cli->json)
         failure_json(f, text);

@@ -20,12 +20,12 @@ enum exit_code {
 struct command;
 
 struct cli {
-    bool json;                             /* print one JSON object on stdout instead of text */
-    const char *socket;                    /* NULL: torus_default_socket() */
-    const char *command;                   /* name of the command; NULL before it is known */
-    const char *job;                       /* what an id in an error names; NULL: "exchange" */
-    struct torus_client *client;           /* set by cli_connect() */
-    const struct command *const *commands; /* all commands; NULL at the end */
+    bool json;                            /* print one JSON object on stdout instead of text */
+    const char *socket;                   /* NULL: torus_default_socket() */
+    const char *command;                  /* name of the command; NULL before it is known */
+    const char *job;                      /* what an id in an error names; NULL: "exchange" */
+    struct torus_client *client;          /* set by cli_connect() */
+    const struct command_group *commands; /* all commands */
 };
 
 /* Connects to the daemon. Returns EXIT_DONE, or another exit code after printing the reason. */

@@ -16,18 +16,21 @@ const struct option global_options[] = {
     {0},
 };
 
-const struct command *command_find(const struct command *const *list, const char *name)
+const struct command *command_find(const struct command_group *groups, const char *name)
 {
-    for (; *list != NULL; list++)
-        if (strcmp((*list)->name, name) == 0)
-            return *list;
+    for (; groups->title != NULL; groups++)
+        for (const struct command *const *c = groups->command; *c != NULL; c++)
+            if (strcmp((*c)->name, name) == 0)
+                return *c;
     return NULL;
 }
 
-const char *command_suggest(const struct command *const *list, const char *name)
+const char *command_suggest(const struct command_group *groups, const char *name)
 {
     struct suggestion s = {.word = name};
-    for (; *list != NULL; list++)
-        suggest(&s, (*list)->name);
+
+    for (; groups->title != NULL; groups++)
+        for (const struct command *const *c = groups->command; *c != NULL; c++)
+            suggest(&s, (*c)->name);
     return s.best;
 }

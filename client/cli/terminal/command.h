@@ -18,11 +18,17 @@ struct command {
     int (*run)(struct cli *cli, const void *arguments);
 };
 
-/* Returns the command with this name, or NULL. */
-const struct command *command_find(const struct command *const *list, const char *name);
+/* Commands for one purpose. */
+struct command_group {
+    const char *title;                    /* NULL ends a list of groups */
+    const struct command *const *command; /* NULL at the end */
+};
+
+/* Returns the command with this name in a list of groups, or NULL. */
+const struct command *command_find(const struct command_group *groups, const char *name);
 
 /* Returns the name of a command with a similar name, or NULL. */
-const char *command_suggest(const struct command *const *list, const char *name);
+const char *command_suggest(const struct command_group *groups, const char *name);
 
 /* The options of all commands, which may be before or after the name of the command. */
 struct global_arguments {

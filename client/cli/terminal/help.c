@@ -2,6 +2,10 @@
 
 #include <stddef.h>
 
+#include "client/cli/terminal/wrap.h"
+
+#define NAMES 14 /* columns of the names of commands */
+
 const char help_usage[] = "[--socket PATH] [--json] COMMAND [options]";
 const char help_purpose[] = "Complete exchange (MPI_Alltoall) on tori of directly cabled machines";
 const char help_examples[] = "  torusctl status\n"
@@ -27,20 +31,20 @@ static void print_exit_meanings(FILE *out)
     (void)fputs("\nexit status:\n", out);
     for (const struct exit_meaning *m = exit_meanings; m->text != NULL; m++) {
         (void)fprintf(out, "  %d  ", m->code);
-        for (const char *c = m->text; *c != '\0'; c++) {
-            (void)fputc(*c, out);
-            if (*c == '\n')
-                (void)fprintf(out, "%5s", "");
-        }
-        (void)fputc('\n', out);
+        wrap_words(out, m->text, 5, 5, WRAP_COLUMNS);
     }
 }
 
-int help_overview(FILE *out, const struct command *const *commands)
+int help_overview(FILE *out, const struct command_group *groups)
 {
-    (void)fprintf(out, "usage: torusctl %s\n\n%s.\n\ncommands:\n", help_usage, help_purpose);
-    for (; *commands != NULL; commands++)
-        (void)fprintf(out, "  %-12s  %s\n", (*commands)->name, (*commands)->summary);
+    (void)fprintf(out, "usage: torusctl %s\n\n%s.\n", help_usage, help_purpose);
+    for (; groups->title != NULL; groups++) {
+        (void)fprintf(out, "\n%s:\n", groups->title);
+        for (const struct command *const *c = groups->command; *c != NULL; c++) {
+            (void)fprintf(out, "  %-*s  ", NAMES, (*c)->name);
+            wrap_words(out, (*c)->summary, NAMES + 4, NAMES + 4, WRAP_COLUMNS);
+        }
+    }
     (void)fputs("\noptions of all commands:\n", out);
     options_help(out, global_options);
     (void)fprintf(out, "\nexamples:\n%s", help_examples);
@@ -51,14 +55,18 @@ int help_overview(FILE *out, const struct command *const *commands)
 
 int help_command(const struct command *command)
 {
-    (void)printf("usage: torusctl %s %s\n\n%s.\n", command->name, command->usage, command->summary);
+    const int indent = printf("usage: torusctl %s ", command->name);
+
+    wrap_words(stdout, command->usage, (unsigned)indent, (unsigned)indent, WRAP_COLUMNS);
+    (void)printf("\n%s.\n", command->summary);
     if (command->options[0].name != NULL) {
         (void)printf("\noptions:\n");
         options_help(stdout, command->options);
     }
     (void)printf("\noptions of all commands:\n");
     options_help(stdout, global_options);
-    (void)printf("\n%s", command->details);
+    (void)fputc('\n', stdout);
+    wrap_text(stdout, command->details);
     if (!command->needs_daemon)
         (void)printf("\nDoes not need a daemon.\n");
     return EXIT_DONE;

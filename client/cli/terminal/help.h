@@ -17,7 +17,7 @@ struct exit_meaning {
 extern const struct exit_meaning exit_meanings[]; /* ended by a row without a text */
 
 /* Print the help of torusctl, or of one command. Return EXIT_DONE. */
-int help_overview(FILE *out, const struct command *const *commands);
+int help_overview(FILE *out, const struct command_group *groups);
 int help_command(const struct command *command);
 
 #endif

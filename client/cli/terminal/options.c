@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "client/cli/terminal/suggest.h"
+#include "client/cli/terminal/wrap.h"
+
+#define LEFT 22 /* columns of the names of options */
 
 struct match {
     const struct option *option;
@@ -153,12 +156,9 @@ void options_help(FILE *out, const struct option *options)
         char left[64];
         (void)snprintf(left, sizeof left, "%s%s%s", o->name, is_named(o) && o->value ? " " : "",
                        is_named(o) && o->value ? o->value : "");
-        (void)fprintf(out, "  %-22s  ", left);
-        for (const char *p = o->help; *p != '\0'; p++) {
-            (void)fputc(*p, out);
-            if (*p == '\n')
-                (void)fprintf(out, "%-26s", "");
-        }
-        (void)fputc('\n', out);
+        (void)fprintf(out, "  %-*s  ", LEFT, left);
+        if (strlen(left) > LEFT)
+            (void)fprintf(out, "\n%*s", LEFT + 4, "");
+        wrap_words(out, o->help, LEFT + 4, LEFT + 4, WRAP_COLUMNS);
     }
 }

@@ -30,6 +30,7 @@ static unsigned distance(const char *a, size_t n, const char *b, size_t m)
     return d[n][m];
 }
 
+/* One letter of a word of three may differ, two of one of four: otherwise everything is close to a short word. */
 void suggest(struct suggestion *s, const char *known)
 {
     size_t n = strlen(s->word), m = strlen(known);
@@ -41,7 +42,7 @@ void suggest(struct suggestion *s, const char *known)
         far = 0; /* a prefix */
     else
         far = distance(s->word, n, known, m);
-    if (far > 2 || far >= m || (s->best != NULL && far >= s->distance))
+    if (far > 2 || 3 * far > m + 2 || (s->best != NULL && far >= s->distance))
         return;
     s->best = known;
     s->distance = far;

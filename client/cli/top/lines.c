@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "client/cli/terminal/clock.h"
+#include "client/cli/terminal/wrap.h"
 #include "client/cli/top/ask.h"
 #include "client/cli/top/draw.h"
 #include "client/cli/top/model_value.h"
@@ -19,10 +19,10 @@
 static unsigned columns_wanted(void)
 {
     const char *text = getenv("COLUMNS");
-    struct winsize size;
+    const unsigned terminal = wrap_terminal(STDOUT_FILENO);
 
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
+    if (terminal > 0)
+        return terminal;
     const int columns = text != NULL ? atoi(text) : 0;
     return columns >= LEAST_COLUMNS ? (unsigned)columns : COLUMNS_BY_DEFAULT;
 }

@@ -1,0 +1,22 @@
+/* Lays out texts for a terminal. */
+#ifndef TORUSD_CLI_WRAP_H
+#define TORUSD_CLI_WRAP_H
+
+#include <stdio.h>
+
+#define WRAP_COLUMNS 80u /* of help texts, whatever the terminal has */
+
+/* Prints a text and a newline, wrapped at words: no line is longer than `columns`, unless a single word is. The cursor is
+ * in column `column`; further lines begin in column `indent`. Newlines in the text count as spaces. Columns are
+ * characters of UTF-8. */
+void wrap_words(FILE *out, const char *text, unsigned column, unsigned indent, unsigned columns);
+
+/* Prints paragraphs, tables and examples, wrapped at WRAP_COLUMNS. Lines without indentation that follow each other are a
+ * paragraph. An indented line stands for itself; if it has a word and, behind two spaces or more, an explanation, the lines
+ * below that begin where the explanation does continue it. Commands ("  torusctl ...") are not wrapped. */
+void wrap_text(FILE *out, const char *text);
+
+/* Returns the width of the terminal that a file descriptor is, or 0. */
+unsigned wrap_terminal(int fd);
+
+#endif
