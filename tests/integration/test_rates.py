@@ -22,4 +22,4 @@ def test_a_rate_is_that_of_the_link(mininet):
     reported = [port['rate_bps'] for node in result['per_node'] for port in node['ports'].values()]
     assert len(reported) == 16
     for rate in reported + rates(torus):
-        assert rate is not None and rate < 1.15e6 * MBIT
+        assert rate is not None and rate < 1.25e6 * MBIT  # a queue takes some 80 KB at once

@@ -1,6 +1,7 @@
 """torusctl status --all and links --all: every node, seen from any node; those that are missing are named."""
 
 import json
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -55,6 +56,11 @@ def test_an_exchange_is_shown_once_with_its_progress(torus):
         one = wait_for(found)
         assert len(one) == 1 and one[0]['coordinator'] == 3
         assert 0 < one[0]['done_bytes'] <= one[0]['total_bytes']
+
+
+def test_an_exchange_that_has_ended_is_done(torus):
+    result = torus.exchange('direct', 1000)
+    wait_for(lambda: re.search(rf"^{result['id']} .* done at 16 nodes ", torus.ctl(0, 'status', '--all').stdout, re.M))
 
 
 def test_missing_nodes_are_named(torus):

@@ -104,7 +104,7 @@ def test_an_exchange_and_its_end(torus):
         screen.await_line(r'^  0 \S*\d')  # a link with its load
         screen.keys('Tab', 'Tab', 'Enter')
         screen.await_line(r'delivered at all nodes')
-        screen.await_line(r'^ +\d+ +.* running +.* of .*, round \d+ of \d+')
+        screen.await_line(r'^ +\d+ +.* running +.* of .*, \d+ of \d+ rounds')
         screen.keys('Enter')
         client.send_signal(signal.SIGINT)
         screen.await_line(rf'^exchange {re.escape(client.id)}  at2  failed')

@@ -51,8 +51,9 @@ static void test_words(void **state)
     words("one two three", 0, 2, 13, "one two three\n");
     words("one two three", 0, 2, 12, "one two\n  three\n");
     words("one\ntwo   three ", 4, 4, 11, "one two\n    three\n");
-    words("a-word-that-is-too-long b", 2, 1, 10, "a-word-that-is-too-long\n b\n");
+    words("a-word-that-is-too-long b", 1, 1, 10, "a-word-that-is-too-long\n b\n");
     words("", 5, 5, 10, "\n");
+    words("behind a prefix", 8, 2, 12, "\n  behind a\n  prefix\n");
     /* Three columns, five bytes. */
     words("\xc3\xa4\xc3\xb6x yy", 0, 0, 6, "\xc3\xa4\xc3\xb6x yy\n");
 }

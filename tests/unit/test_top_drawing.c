@@ -319,8 +319,8 @@ static void test_details(void **state)
     free(text);
     press(&v, &m, TOP_KEY_TAB);
     text = draw(&m, &v, 24, 80);
-    assert_shows(text, "     2  h2            running         1 KiB of 4 KiB, round 0 of 1\n"
-                       "     1  h1            running         2 KiB of 4 KiB, round 0 of 1\n"
+    assert_shows(text, "     2  h2            running         1 KiB of 4 KiB, 0 of 1 rounds\n"
+                       "     1  h1            running         2 KiB of 4 KiB, 0 of 1 rounds\n"
                        "     0  h0 ");
     free(text);
     c = fake_survey_make("4x4", 4000); /* the exchange is gone */

@@ -97,7 +97,7 @@ function runFacts(run) {
   const facts = [run.state];
   if (run.kind === 'group') facts.push(`${run.calls_done} of ${run.calls} calls done`, `${run.nodes} nodes`);
   else if (run.total > 0) facts.push(`${byteCount(run.done)} of ${byteCount(run.total)}`);
-  if (run.kind === 'exchange' && run.rounds > 1) facts.push(`round ${run.round} of ${run.rounds}`);
+  if (run.kind === 'exchange' && run.rounds > 1) facts.push(`${run.round} of ${run.rounds} rounds`);
   if (known(run.rate) && !run.ended) facts.push(byteRate(run.rate));
   if (known(run.left)) facts.push(`${duration(run.left)} left`);
   if (run.age > 0) facts.push(`${run.ended ? 'began' : 'for'} ${duration(run.age)}${run.ended ? ' ago' : ''}`);

@@ -4,6 +4,7 @@
 
 #include "client/cli/survey/all_nodes.h"
 #include "client/cli/terminal/json.h"
+#include "proto/text.h"
 
 static const struct field torus_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
@@ -176,7 +177,37 @@ static void add_exchange(json_t *list, const struct all_nodes *c, const struct t
         (void)json_object_set_new(o, "reason", json_string(x->reason));
 }
 
-/* "running" if all nodes say so, otherwise "running 3, done 13". */
+/* A successful exchange ends as committed where nodes have confirmed their outputs, and as finished elsewhere: people
+ * read both as done. */
+static const char *state_word(const char *state)
+{
+    if (strcmp(state, torus_state_name(TORUS_STATE_FINISHED)) == 0 ||
+        strcmp(state, torus_state_name(TORUS_STATE_COMMITTED)) == 0)
+        return "done";
+    if (strcmp(state, torus_state_name(TORUS_STATE_DONE)) == 0)
+        return "waiting for the decision";
+    return state;
+}
+
+/* Returns the number of nodes in all states with the word of the state at `from`; 0 if a state before has the word. */
+static json_int_t nodes_with_word(json_t *states, const char *from)
+{
+    const char *state, *word = state_word(from);
+    json_int_t nodes = 0;
+    json_t *count;
+
+    json_object_foreach(states, state, count)
+    {
+        if (strcmp(state_word(state), word) != 0)
+            continue;
+        if (nodes == 0 && strcmp(state, from) != 0)
+            return 0;
+        nodes += json_integer_value(count);
+    }
+    return nodes;
+}
+
+/* "done at 16 nodes", or "running at 3 nodes, ready at 13 nodes". */
 static void set_states_text(json_t *list)
 {
     json_t *o, *count;
@@ -190,10 +221,11 @@ static void set_states_text(json_t *list)
         size_t used = 0;
         json_object_foreach(states, state, count)
         {
-            if (used < sizeof text)
-                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %lld",
-                                         used > 0 ? ", " : "", state,
-                                         (long long)json_integer_value(count));
+            const json_int_t nodes = nodes_with_word(states, state);
+            if (nodes > 0 && used < sizeof text)
+                used += (size_t)snprintf(text + used, sizeof text - used, "%s%s at %lld %s",
+                                         used > 0 ? ", " : "", state_word(state), (long long)nodes,
+                                         text_plural((uint64_t)nodes, "node", "nodes"));
         }
         (void)json_object_set_new(o, "states", json_string(text));
     }

@@ -135,10 +135,10 @@ static void left_text(char left[SIDE], unsigned detail, const struct torus_progr
     if (detail < 3)
         (void)snprintf(left, SIDE, "%.150s ", state);
     else if (progress->repeat > 1)
-        (void)snprintf(left, SIDE, "%.100s, repetition %" PRIu32 " of %" PRIu32 " ", state,
-                       progress->repetition + 1, progress->repeat);
+        (void)snprintf(left, SIDE, "%.100s, %" PRIu32 " of %" PRIu32 " repetitions ", state,
+                       progress->repetition, progress->repeat);
     else if (progress->rounds > 1)
-        (void)snprintf(left, SIDE, "%.100s, round %" PRIu64 " of %" PRIu64 " ", state,
+        (void)snprintf(left, SIDE, "%.100s, %" PRIu64 " of %" PRIu64 " rounds ", state,
                        progress->round, progress->rounds);
     else
         (void)snprintf(left, SIDE, "%.150s ", state);

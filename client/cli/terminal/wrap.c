@@ -9,7 +9,7 @@
 struct line {
     FILE *out;
     unsigned column, indent, columns;
-    bool fresh; /* no word has been printed in this line */
+    bool fresh; /* no word has been printed in this line, and no space is needed */
 };
 
 static bool is_space(char c)
@@ -30,7 +30,7 @@ static void print_word(struct line *l, const char *word, size_t length)
 {
     const unsigned needs = width(word, length);
 
-    if (!l->fresh && l->column + 1 + needs > l->columns) {
+    if (l->column > l->indent && l->column + !l->fresh + needs > l->columns) {
         (void)fprintf(l->out, "\n%*s", (int)l->indent, "");
         l->column = l->indent;
         l->fresh = true;

@@ -69,7 +69,7 @@ static void node_runs(struct page *p, const struct torus_status *s)
     for (size_t i = 0; i < s->exchange_count; i++) {
         const struct torus_activity *x = s->exchanges[i];
         (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
-                        "exchange %s  %s  %s  round %llu of %llu  %.20s of %.20s  %s", x->id,
+                        "exchange %s  %s  %s  %llu of %llu rounds  %.20s of %.20s  %s", x->id,
                         x->algorithm, torus_state_name(x->state), (unsigned long long)x->round,
                         (unsigned long long)x->rounds, top_text_bytes(done, x->done_bytes),
                         x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
@@ -311,7 +311,7 @@ static void run_node(struct page *p, const struct run *r, uint32_t rank)
         return;
     }
     (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false, torus_state_name(x->state));
-    (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, round %llu of %llu",
+    (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, %llu of %llu rounds",
                     top_text_bytes(text, x->done_bytes),
                     x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
                     (unsigned long long)x->round, (unsigned long long)x->rounds);

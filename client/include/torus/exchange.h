@@ -132,7 +132,7 @@ static inline void torus_request_init(struct torus_request *request)
 struct torus_progress {
     const char *exchange; /* id of the attempt; "" before the first attempt */
     enum torus_state state;
-    uint64_t round, rounds; /* the round under way, and the number of rounds, in a repetition */
+    uint64_t round, rounds; /* rounds that are done, and the number of rounds, in a repetition */
     uint64_t done_bytes;    /* bytes delivered at the node that was asked */
     uint64_t total_bytes;   /* bytes to deliver there; 0: not known */
     uint32_t repetition;    /* the repetition under way, counted from 0 */

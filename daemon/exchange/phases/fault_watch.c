@@ -312,9 +312,9 @@ static void time_is_over(struct attempt *x)
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
     describe_owed(x, owed, sizeof owed);
     (void)error_set(&e, ERROR_TIMEOUT,
-                    "not finished within %.1f s; node %u: round %llu of %llu, %s%s",
+                    "not finished within %.1f s; node %u: %llu of %llu rounds, %s%s",
                     (double)x->timeout_ns / 1e9, rank_of(x),
-                    (unsigned long long)(x->rounds.round - exchange_first_round(x)) + 1,
+                    (unsigned long long)(x->rounds.round - exchange_first_round(x)),
                     (unsigned long long)x->rounds.count, where, owed);
     (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);

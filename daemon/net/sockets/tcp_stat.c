@@ -10,8 +10,9 @@
 
 #include "proto/elapsed.h"
 
-#define SHORTEST 50000u /* microseconds: the kernel counts waiting in ticks of up to 10 ms */
-#define BUSY 90u        /* percent of the time */
+#define SHORTEST                                                                                   \
+    200000u /* microseconds: in a shorter time, what a card or queue takes at once counts as a higher rate */
+#define BUSY 90u /* percent of the time */
 #define LEAST                                                                                      \
     16384u /* bytes: fewer have perhaps waited for an acknowledgement that the peer delays */
 
@@ -45,11 +46,12 @@ static void measure_rate(struct tcp_rate *rate, const struct tcp_info *info, uin
 
     if (rate->at != 0 && time < SHORTEST)
         return;
-    if (rate->at != 0 && waiting >= time / 100 * BUSY && acked >= LEAST)
+    if (rate->queued && waiting >= time / 100 * BUSY && acked >= LEAST)
         rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
     rate->at = now;
     rate->acked = info->tcpi_bytes_acked;
     rate->waited = waited;
+    rate->queued = info->tcpi_notsent_bytes > 0;
 }
 
 void tcp_stat(int fd, struct tcp_rate *rate, uint64_t now, struct connection_stat *stat)

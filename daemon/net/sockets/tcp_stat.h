@@ -3,6 +3,9 @@
 #ifndef TORUSD_NET_SOCKETS_TCP_STAT_H
 #define TORUSD_NET_SOCKETS_TCP_STAT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "daemon/router/interface/io.h"
 
 /* How fast a connection sends while data waits for the network, measured from one tcp_stat() to a later one. Begins as
@@ -12,6 +15,7 @@ struct tcp_rate {
     uint64_t at;     /* when it was last looked at, in nanoseconds; 0 = never */
     uint64_t acked;  /* bytes that had been acknowledged then */
     uint64_t waited; /* microseconds that data had waited for the network until then */
+    bool queued;     /* the network did not take all data then */
 };
 
 /* Fills *stat, or leaves it alone if the kernel tells nothing. `rate`: of this connection, NULL: its rate is not of
