@@ -20,6 +20,8 @@
 
 struct ends {
     int here, there;
+    struct tcp_rate rate;
+    uint64_t now; /* a second passes between two looks */
 };
 
 static struct ends connect_ends(void)
@@ -45,11 +47,12 @@ static void close_ends(const struct ends *e)
     (void)close(e->there);
 }
 
-static struct connection_stat look(const struct ends *e)
+static struct connection_stat look(struct ends *e)
 {
     struct connection_stat stat = {0};
 
-    tcp_stat(e->here, &stat);
+    e->now += 1000000000;
+    tcp_stat(e->here, &e->rate, e->now, &stat);
     return stat;
 }
 
@@ -63,7 +66,7 @@ static void pause_shortly(void)
 static void read_bytes_are_acknowledged(void **state)
 {
     static const uint8_t bytes[BYTES];
-    const struct ends e = connect_ends();
+    struct ends e = connect_ends();
     const uint64_t before = look(&e).acked;
     struct connection_stat stat = {0};
 
@@ -77,6 +80,7 @@ static void read_bytes_are_acknowledged(void **state)
     assert_int_equal(stat.unacked, 0);
     assert_false(stat.in_flight);
     assert_true(stat.segment > 0 && stat.mtu > stat.segment);
+    assert_int_equal(stat.rate_bps, 0); /* nothing has waited for the network */
     close_ends(&e);
 }
 
@@ -84,7 +88,7 @@ static void read_bytes_are_acknowledged(void **state)
 static void a_full_receiver_is_not_taken_for_lost(void **state)
 {
     static const uint8_t bytes[BYTES];
-    const struct ends e = connect_ends();
+    struct ends e = connect_ends();
     struct connection_stat stat = {.in_flight = true};
 
     (void)state;
@@ -97,6 +101,7 @@ static void a_full_receiver_is_not_taken_for_lost(void **state)
     }
     assert_false(stat.in_flight);
     assert_true(stat.unacked > 0);
+    assert_int_equal(stat.rate_bps, 0); /* data waits for the receiver */
     close_ends(&e);
 }
 
@@ -105,7 +110,7 @@ static void no_connection_leaves_the_counters_alone(void **state)
     struct connection_stat stat = {.acked = 5, .in_flight = true};
 
     (void)state;
-    tcp_stat(-1, &stat);
+    tcp_stat(-1, NULL, 0, &stat);
     assert_int_equal(stat.acked, 5);
     assert_true(stat.in_flight);
 }
