@@ -56,6 +56,20 @@ def test_without_a_daemon(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ['here.tar.gz']
 
 
+def test_the_logs_of_all_services(tmp_path):
+    journal = tmp_path / 'bin/journalctl'
+    journal.parent.mkdir()
+    journal.write_text('#!/bin/sh\necho "log: $*"\n')
+    journal.chmod(0o755)
+    path = tmp_path / 'here.tar.gz'
+    subprocess.run([find_program('torusctl'), '--socket', tmp_path / 'none.sock', 'support-bundle', path], check=True,
+                   env={**os.environ, 'PATH': f'{journal.parent}:{os.environ["PATH"]}'}, stdout=subprocess.DEVNULL)
+    with tarfile.open(path) as archive:
+        for unit in 'torusd', 'torus-routed', 'torusd-discover', 'torusd-setup':
+            name = next(name for name in archive.getnames() if name.endswith(f'/here/{unit}.log'))
+            assert archive.extractfile(name).read().startswith(f'log: -u {unit}.service '.encode())
+
+
 def test_what_is_not_a_file_stays_what_it_is(tmp_path):
     """A link is followed; a pipe, a device and standard output are written to."""
     def make(path, **options):

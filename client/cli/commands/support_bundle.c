@@ -90,17 +90,41 @@ static void add_versions(struct bundle *b)
     bundle_add(b, "here/versions.txt", "releases of torusctl and of the kernel", text);
 }
 
+#define LOG_OF(unit)                                                                               \
+    {                                                                                              \
+        "journalctl", "-u", unit, "-n", "2000", "--no-pager", "-q", NULL                           \
+    }
+
+/* Adds a file of this machine, unless it is missing or this user may not read it. */
+static void add_file(struct bundle *b, const char *name, const char *path)
+{
+    static const struct text_kind kind = {.name = "a configuration", .most = 1u << 20};
+    struct error e;
+    size_t length;
+    char *text;
+
+    if (text_file_read(path, &kind, &text, &length, &e) != 0)
+        return;
+    bundle_add(b, name, path, text);
+    free(text);
+}
+
 static void add_this_machine(struct bundle *b)
 {
     static const struct {
-        const char *name, *about, *argv[8];
+        const char *name, *about, *argv[10];
     } outputs[] = {
-        {"here/torusd.log",
-         "the last lines of the log of torusd",
-         {"journalctl", "-u", "torusd*", "-n", "2000", "--no-pager", "-q", NULL}},
-        {"here/unit.txt",
-         "the state of the unit",
-         {"systemctl", "status", "torusd.service", "--no-pager", "-n", "0", NULL}},
+        {"here/torusd.log", "the last lines of the log of torusd", LOG_OF("torusd.service")},
+        {"here/torus-routed.log", "the same of torus-routed", LOG_OF("torus-routed.service")},
+        {"here/torusd-discover.log", "the same of torusd-discover",
+         LOG_OF("torusd-discover.service")},
+        {"here/torusd-setup.log", "the same of torusd-setup", LOG_OF("torusd-setup.service")},
+        {"here/units.txt",
+         "the state of the units",
+         {"systemctl", "status", "torusd.service", "torus-routed.service",
+          "torusd-discover.service", "torusd-setup.service", "--no-pager", "-n", "0", NULL}},
+        {"here/ip-routes.txt", "'torusctl routes'", {"/proc/self/exe", "routes", NULL}},
+        {"here/rules.txt", "rules that choose among the tables of routes", {"ip", "rule", NULL}},
         {"here/addresses.txt",
          "interfaces and their counters",
          {"ip", "-d", "-s", "address", NULL}},
@@ -108,16 +132,10 @@ static void add_this_machine(struct bundle *b)
         {"here/routes6.txt", "routes of IPv6", {"ip", "-6", "route", "show", "table", "all", NULL}},
         {"here/sockets.txt", "TCP connections", {"ss", "-tin", NULL}},
     };
-    static const struct text_kind kind = {.name = "a configuration", .most = 1u << 20};
-    char *text;
-    size_t length;
-    struct error e;
 
     add_versions(b);
-    if (text_file_read(CONFIGURATION, &kind, &text, &length, &e) == 0) {
-        bundle_add(b, "here/torusd.ini", CONFIGURATION, text);
-        free(text);
-    }
+    add_file(b, "here/torusd.ini", CONFIGURATION);
+    add_file(b, "here/cluster.ini", CLUSTER_FILE);
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         bundle_add_output(b, outputs[i].name, outputs[i].about, outputs[i].argv);
 }
@@ -190,8 +208,8 @@ const struct command command_support_bundle = {
     .details =
         "Writes an archive (tar, gzip) with the findings of 'torusctl doctor --all', the state\n"
         "and links of all nodes, settings of their daemons and facts about their machines; and\n"
-        "of this machine the configuration, the log lines that you may read, addresses, routes\n"
-        "and connections. It prints what is in the archive.\n"
+        "of this machine the configuration, the cluster file, the log lines of all services that\n"
+        "you may read, addresses, routes and connections. It prints what is in the archive.\n"
         "\n"
         "Keys are never in it: key files are not read, and what looks like a key elsewhere is\n"
         "replaced by x. Names and addresses of machines, and names of folders, are in it.\n"

@@ -5,6 +5,7 @@
 #include "client/cli/doctor/doctor.h"
 
 #define CONFIGURATION "/etc/torusd/torusd.ini"
+#define CLUSTER_FILE "/etc/torusd/cluster.ini"
 #define UNIT "torusd.service"
 
 /* Returns the facts of this machine, which the caller frees with free(); NULL if memory is short. They include the disks
