@@ -197,6 +197,7 @@ static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secret
     node->folders = (struct folders){.files = file_system_posix(),
                                      .workers = &node->workers,
                                      .pool = &node->pool,
+                                     .made = &node->trees.made,
                                      .roots = node->roots,
                                      .state_folder = config->state_folder,
                                      .output_mode = config->output_mode};
@@ -481,6 +482,7 @@ size_t node_free(struct node *node)
     size_t leaked = slab_pool_close(&node->pool);
 
     free_retired(node);
+    tree_files_free(&node->trees);
     roots_free(node->roots);
     free(node->roots);
     processor_close(node->processor);

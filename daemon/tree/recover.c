@@ -146,7 +146,7 @@ static void recover_one(void *context, const char *path)
     const char *state = r->files->state_folder;
     struct staging s;
     struct error e;
-    int result = staging_find(&s, r->roots, atomic_load(&r->files->output_mode), path, false, &e);
+    int result = staging_find(&s, r->roots, atomic_load(&r->files->output_mode), path, NULL, &e);
 
     if (result == 0 && s.above < 0)
         result = error_set(&e, ERROR_REFUSED, "the folder above it does not exist");

@@ -194,6 +194,8 @@ void staging_close(struct staging *s)
     if (s->above >= 0)
         (void)close(s->above);
     s->folder = s->above = -1;
+    made_folders_leave(s->made, s->use, false);
+    s->use = NULL;
 }
 
 /* --- removing --- */

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/files/places/roots.h"
+#include "daemon/files/places/made_folders.h"
 #include "daemon/tree/at.h"
 
 #define STAGING_MANIFEST "manifest"
@@ -49,14 +49,15 @@ struct staging {
         before; /* time of the target, if the staging is inside it, before that was made */
     const struct roots *roots; /* borrowed */
     struct place place;        /* of `above` */
-    unsigned made;             /* folders down to `above` that were made */
+    struct made_folders *made; /* borrowed; NULL: none are made */
+    struct made_use *use;      /* of the folders down to `above` */
 };
 
-/* Finds the target of an absolute path. With `make`, missing folders above it are made. Touches no staging. Returns 0, or
- * -1 with *e: the path is not below a data root, a folder on the way is a link, a name on the path is that of a staging. The caller calls staging_close() in both
- * cases. */
+/* Finds the target of an absolute path. With `made`, missing folders above it are made, and noted there. Touches no
+ * staging. Returns 0, or -1 with *e: the path is not below a data root, a folder on the way is a link, a name on the path is
+ * that of a staging. The caller calls staging_close() in both cases. */
 int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
-                 bool make, struct error *e);
+                 struct made_folders *made, struct error *e);
 /* Opens and locks the staging; with `make`, makes it, if it does not exist. Waits up to `patience_ms` for another copy that
  * uses it, and may be about to end. Returns 0; -1 with *e (ERROR_BUSY: another copy still uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e);
@@ -71,10 +72,13 @@ bool staging_exists(const struct staging *s);
 bool staging_place_is_gone(const struct staging *s);
 /* Closes the descriptors; the disk stays as it is. */
 void staging_close(struct staging *s);
+/* Says that the copy has a result, so that the folders that were made above the target stay. */
+void staging_keep_made(struct staging *s);
 
 /* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
 int staging_remove(struct staging *s, struct error *e);
-/* Removes the folders that were made above the target, if they are empty. */
+/* Removes the folders that were made above the target, by this copy or another one, if nobody else uses them and they are
+ * empty. */
 void staging_remove_made(struct staging *s);
 /* Removes a file or folder in the staging with everything in it, if it exists. Returns 0, or -1 with *e. */
 int staging_clear(const struct staging *s, const char *name, struct error *e);

@@ -12,6 +12,7 @@
 #include "proto/text.h"
 
 #define SUFFIX ".torus-copy"
+#define TRIES 10u
 #define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
 
 bool staging_is_name(const char *name)
@@ -34,7 +35,7 @@ bool staging_is_path(const char *path)
     return false;
 }
 
-/* Makes a folder above a target with the mode that such folders have. Returns 0 or -errno. */
+/* Makes a folder above a target with the mode that such folders have. Returns 1, 0 if it is there already, or -errno. */
 static int make_above(const struct staging *s, int folder, const char *name)
 {
     struct stat st;
@@ -53,15 +54,15 @@ static int make_above(const struct staging *s, int folder, const char *name)
         (void)fsync(above);
         (void)close(above);
     }
-    return 0;
+    return 1;
 }
 
 /* Opens the folder with this path below `at`; makes what is missing. Returns its descriptor or -errno. */
-static int open_above(struct staging *s, struct tree_at *at, const char *path, bool make)
+static int open_above(const struct staging *s, struct tree_at *at, const char *path)
 {
     int folder = tree_at_folder(at, path, strlen(path));
 
-    for (size_t end = 0; folder == -ENOENT && make; end++) {
+    for (size_t end = 0; folder == -ENOENT && s->made != NULL; end++) {
         char name[PATH_MAX];
         const char *last;
         end += strcspn(path + end, "/");
@@ -72,7 +73,8 @@ static int open_above(struct staging *s, struct tree_at *at, const char *path, b
             int result = above < 0 ? above : make_above(s, above, last);
             if (result < 0)
                 return result;
-            s->made++;
+            if (result == 1)
+                made_folders_add(s->made, s->use, name);
         }
         folder = tree_at_folder(at, path, strlen(path));
         if (path[end] == '\0')
@@ -81,26 +83,33 @@ static int open_above(struct staging *s, struct tree_at *at, const char *path, b
     return folder;
 }
 
-/* Names the staging after the target; names that become too long end with a digest. */
 void staging_remove_made(struct staging *s)
 {
     struct tree_at at;
-    char *path = s->place.path, *slash;
+    char *path = s->place.path, *slash = path;
     const char *name;
 
     tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
-    for (; s->made > 0 && strcmp(path, ".") != 0; s->made--) {
-        int folder = tree_at_parent(&at, path, &name);
-        if (folder < 0 || unlinkat(folder, name, AT_REMOVEDIR) != 0)
-            break;
+    while (s->use != NULL && slash != NULL && strcmp(path, ".") != 0) {
+        if (made_folders_unused(s->made, s->use, path)) {
+            int folder = tree_at_parent(&at, path, &name);
+            if (folder < 0 || (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT))
+                break;
+        }
         slash = strrchr(path, '/');
-        if (slash == NULL)
-            break;
-        *slash = '\0';
+        if (slash != NULL)
+            *slash = '\0';
     }
     tree_at_close(&at);
 }
 
+void staging_keep_made(struct staging *s)
+{
+    made_folders_leave(s->made, s->use, true);
+    s->use = NULL;
+}
+
+/* Names the staging after the target; names that become too long end with a digest. */
 static void set_name(struct staging *s)
 {
     uint8_t digest[8];
@@ -136,13 +145,33 @@ static int enter_mount(struct staging *s)
     return 0;
 }
 
-int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
-                 bool make, struct error *e)
+/* Opens s->above, the folder with this path below the root. Returns 0 or -errno. */
+static int find_above(struct staging *s, const char *path)
 {
     struct tree_at at;
+    int folder = -ENOENT;
 
-    *s = (struct staging){
-        .above = -1, .folder = -1, .roots = roots, .output_mode = output_mode & 0777u};
+    if (s->made != NULL && (s->use = made_folders_enter(s->made, s->roots, &s->place)) == NULL)
+        return -ENOMEM;
+    /* another copy may remove a folder that it has made just when this one has found it */
+    for (unsigned tries = 0; folder == -ENOENT && tries < (s->made != NULL ? TRIES : 1); tries++) {
+        tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
+        folder = open_above(s, &at, path);
+        if (folder >= 0 && (s->above = fcntl(folder, F_DUPFD_CLOEXEC, 0)) < 0)
+            folder = -errno;
+        tree_at_close(&at);
+    }
+    return folder >= 0 ? 0 : folder;
+}
+
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 struct made_folders *made, struct error *e)
+{
+    *s = (struct staging){.above = -1,
+                          .folder = -1,
+                          .roots = roots,
+                          .output_mode = output_mode & 0777u,
+                          .made = made};
     (void)snprintf(s->path, sizeof s->path, "%s", path);
     for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
         s->path[end - 1] = '\0';
@@ -165,21 +194,20 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
         *name = '\0';
     else
         (void)strcpy(s->place.path, ".");
-    tree_at_init(&at, roots_folder(roots, &s->place), ".", s->path);
-    int folder = open_above(s, &at, name != NULL ? s->place.path : "", make);
-    if (folder >= 0 && (s->above = fcntl(folder, F_DUPFD_CLOEXEC, 0)) < 0)
-        folder = -errno;
-    tree_at_close(&at);
-    if (folder >= 0)
-        folder = is_root ? 0 : enter_mount(s);
+    int result = find_above(s, name != NULL ? s->place.path : "");
+    if (result == 0 && !is_root)
+        result = enter_mount(s);
     set_name(s);
     int above =
         strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
     (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
-    if (folder >= 0 || (folder == -ENOENT && !make))
+    if (result == 0 || (result == -ENOENT && made == NULL))
         return 0;
-    return error_set(e, folder == -ENOTDIR ? ERROR_REFUSED : ERROR_IO,
+    return error_set(e,
+                     result == -ENOTDIR  ? ERROR_REFUSED
+                     : result == -ENOMEM ? ERROR_MEMORY
+                                         : ERROR_IO,
                      "the folder above %s cannot be opened: %s", s->printable,
-                     folder == -ENOTDIR ? "a part of the path is a link, or no folder"
-                                        : strerror(-folder));
+                     result == -ENOTDIR ? "a part of the path is a link, or no folder"
+                                        : strerror(-result));
 }

@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "daemon/copy/tree_store.h"
-#include "daemon/files/places/roots.h"
+#include "daemon/files/places/made_folders.h"
 
 struct tree_files {
     /* What trees lie below. The caller may replace it at any time; it must not free an earlier set as long as there are
@@ -17,6 +17,7 @@ struct tree_files {
     uint32_t
         patience_ms; /* how long a copy waits for another one to the same target, which may have been
                              cancelled and not be closed yet; the caller may change it at first */
+    struct made_folders made; /* above targets, those of exchanges of files among them */
     atomic_uint users;        /* open readers and writers */
     const char *state_folder; /* where documents are kept, in files without a name */
     struct tree_store store;
@@ -24,6 +25,9 @@ struct tree_files {
 
 /* `state_folder` is a path, and `roots` the first set; both must outlive *files. */
 void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots);
+
+/* To be called when nobody uses *files any more. */
+void tree_files_free(struct tree_files *files);
 
 /* Returns the functions for copies; they may be called as long as *files lives. */
 const struct tree_store *tree_files_store(struct tree_files *files);

@@ -72,14 +72,21 @@ static int open_target(struct tree_writer *w, const struct roots *roots, const c
 {
     struct staging *s = &w->staging;
     const mode_t mode = atomic_load(&w->files->output_mode);
+    struct made_folders *made = w->look_only ? NULL : &w->files->made;
+    struct made_use *before = NULL; /* folders that this copy has made remain its own */
+    int result;
 
     for (unsigned tries = 0;; tries++) {
-        if (staging_find(s, roots, mode, path, !w->look_only, e) != 0 || check_root(w, e) != 0)
+        result = staging_find(s, roots, mode, path, made, e);
+        made_folders_leave(made, before, false);
+        if (result != 0 || check_root(w, e) != 0)
             return -1;
         if (w->look_only || open_staging(w, e) == 0)
             return 0;
         if (tries == TRIES || !staging_place_is_gone(s))
             return -1;
+        before = s->use;
+        s->use = NULL;
         staging_close(s);
     }
 }
@@ -226,7 +233,9 @@ static void close_staging(struct tree_writer *w)
         if (result != 0)
             log_warning("copy %s: %s", w->id, e.text);
     }
-    if (s->above >= 0 && !w->placed && s->folder < 0)
+    if (w->placed)
+        staging_keep_made(s);
+    else if (s->above >= 0 && s->folder < 0)
         staging_remove_made(s);
     staging_close(s);
 }

@@ -46,6 +46,7 @@ struct node {
     struct workers workers;
     struct roots roots;
     struct folders folders;
+    struct made_folders made;
     struct storage storage;
     struct disk_job *jobs;           /* under way */
     struct connection_end *dirty;    /* link_next() has something for these */

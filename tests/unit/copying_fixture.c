@@ -42,6 +42,7 @@ void copying_open(struct copying *c, void **state)
 void copying_close(struct copying *c)
 {
     assert_true(tree_files_are_unused(&c->files));
+    tree_files_free(&c->files);
     roots_free(&c->roots);
     assert_int_equal(open_descriptors(), c->descriptors);
 }

@@ -28,9 +28,11 @@ void start(struct fixture *f)
 {
     struct error e;
 
+    made_folders_init(&f->made);
     f->folders = (struct folders){.files = &f->files.files,
                                   .workers = &f->jobs.workers,
                                   .pool = &f->pool,
+                                  .made = &f->made,
                                   .roots = &f->roots,
                                   .state_folder = f->state_folder,
                                   .output_mode = 0700};
@@ -42,6 +44,7 @@ void restart(struct fixture *f)
 {
     f->storage.close(f->storage.context);
     stepper_finish(&f->jobs);
+    made_folders_free(&f->made);
     start(f);
 }
 
@@ -64,6 +67,7 @@ void close_fixture(struct fixture *f)
 {
     f->storage.close(f->storage.context);
     stepper_finish(&f->jobs);
+    made_folders_free(&f->made);
     assert_int_equal(slab_pool_close(&f->pool), 0);
     roots_free(&f->roots);
     assert_int_equal(f->files.open, 0);

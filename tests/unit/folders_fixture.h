@@ -21,6 +21,7 @@ struct fixture {
     struct faulty_files files;
     struct slab_pool pool;
     struct roots roots;
+    struct made_folders made;
     struct folders folders;
     struct storage storage;
     char state_folder[FIXTURE_PATH];

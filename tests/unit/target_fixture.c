@@ -20,6 +20,7 @@ void open_fixture(struct fixture *f, void **state)
     log_set_level(LOG_LEVEL_ERROR);
     *f = (struct fixture){.output_mode = 0700};
     faulty_files_init(&f->files);
+    made_folders_init(&f->made);
     make_folder(at(state, "data"));
     assert_int_equal(chmod(at(state, "data"), 0755), 0);
     assert_int_equal(roots_add(&f->roots, &f->files.files, at(state, "data"), &e), 0);
@@ -30,6 +31,7 @@ void open_fixture(struct fixture *f, void **state)
 void close_fixture(struct fixture *f)
 {
     journal_close(&f->journal);
+    made_folders_free(&f->made);
     roots_free(&f->roots);
     assert_int_equal(f->files.open, 0);
 }
@@ -39,7 +41,7 @@ int fill(struct fixture *f, bool replace, struct error *e)
     const struct file_system *files = &f->files.files;
     const struct iovec bytes = {(char *)(uintptr_t) "new", 3};
 
-    target_init(&f->target, &f->roots, &f->journal, f->output_mode, ID);
+    target_init(&f->target, &f->roots, &f->journal, &f->made, f->output_mode, ID);
     if (target_prepare(&f->target, &f->place, 0, replace, e) != 0)
         return -1;
     for (uint32_t i = 0; i < 2; i++) {

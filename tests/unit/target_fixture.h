@@ -13,6 +13,7 @@ struct fixture {
     struct faulty_files files;
     struct roots roots;
     struct journal journal;
+    struct made_folders made;
     struct place place;
     struct target target;
     mode_t output_mode;

@@ -91,6 +91,33 @@ static void a_name_of_a_target_has_a_limit(void **state)
     close_fixture(&f);
 }
 
+/* Folders above two targets belong to both exchanges: the last one removes them, unless one has a result. */
+static void folders_of_two_exchanges_go_with_the_last(void **state)
+{
+    for (unsigned placed = 0; placed < 2; placed++) {
+        struct fixture f;
+        struct ends ends[2];
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        for (unsigned i = 0; i < 2; i++) {
+            request.id = i == 0 ? ID : OTHER_ID;
+            request.to = at(state, i == 0 ? "data/x/y/out" : "data/x/y/z/out");
+            open_well(&f, &ends[i], &request);
+        }
+        assert_int_equal(finish(&f, &ends[0]), 0);
+        if (placed == 1)
+            commit_well(&f, &ends[0]);
+        close_ends(&f, &ends[0], false);
+        assert_true(exists(at(state, "data/x/y/z")));
+        close_ends(&f, &ends[1], false);
+        assert_int_equal(exists(at(state, "data/x/y")), placed);
+        assert_int_equal(exists(at(state, "data/x")), placed);
+        assert_false(exists(at(state, "data/x/y/z")));
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 static void of_two_at_once_one_is_refused(void **state)
 {
     for (unsigned seed = 0; seed < 20; seed++) {
@@ -227,13 +254,10 @@ static void a_commit_may_be_tried_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_target_must_be_free),
-        TEST(targets_that_cannot_be_are_refused),
-        TEST(a_name_of_a_target_has_a_limit),
-        TEST(of_two_at_once_one_is_refused),
-        TEST(rivals_of_other_nodes_are_refused),
-        TEST(a_target_that_appears_meanwhile),
-        TEST(a_commit_may_be_tried_again),
+        TEST(a_target_must_be_free),           TEST(targets_that_cannot_be_are_refused),
+        TEST(a_name_of_a_target_has_a_limit),  TEST(folders_of_two_exchanges_go_with_the_last),
+        TEST(of_two_at_once_one_is_refused),   TEST(rivals_of_other_nodes_are_refused),
+        TEST(a_target_that_appears_meanwhile), TEST(a_commit_may_be_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

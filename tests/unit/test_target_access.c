@@ -89,7 +89,7 @@ static void a_prepared_folder_keeps_mode_owner_and_group(void **state)
         if (i % 2 == 1) { /* the daemon is killed and started again */
             struct error e;
             target_close(&f.target);
-            target_init(&f.target, &f.roots, &f.journal, f.output_mode, ID);
+            target_init(&f.target, &f.roots, &f.journal, &f.made, f.output_mode, ID);
             assert_int_equal(target_reopen(&f.target, &e), 0);
         }
         place_well(&f);
@@ -146,7 +146,7 @@ static void access_control_lists_are_kept(void **state)
         if (restarted == 1) {
             struct error e;
             target_close(&f.target);
-            target_init(&f.target, &f.roots, &f.journal, f.output_mode, ID);
+            target_init(&f.target, &f.roots, &f.journal, &f.made, f.output_mode, ID);
             assert_int_equal(target_reopen(&f.target, &e), 0);
         }
         place_well(&f);

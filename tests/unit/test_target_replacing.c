@@ -173,7 +173,7 @@ static void finish_later(struct fixture *f, bool old_result_remains)
 {
     struct error e;
 
-    target_init(&f->target, &f->roots, &f->journal, f->output_mode, ID);
+    target_init(&f->target, &f->roots, &f->journal, &f->made, f->output_mode, ID);
     if (target_reopen(&f->target, &e) == 0 &&
         (old_result_remains ? target_discard(&f->target, &e) : target_place(&f->target, &e)) != 0)
         fail_msg("%s: %s", f->files.call, e.text);

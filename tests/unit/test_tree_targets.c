@@ -483,6 +483,36 @@ static void a_copy_waits_until_another_one_has_removed_its_folders(void **state)
     assert_false(exists(at(state, "data/x")));
 }
 
+/* Folders above two targets belong to both copies: the last one removes them, unless one has a result. */
+static void folders_of_two_copies_go_with_the_last(void **state)
+{
+    for (unsigned placed = 0; placed < 2; placed++) {
+        struct how how;
+        struct copying c;
+        struct copied result;
+        struct error e;
+        struct tree_writer *w[2];
+
+        small_trees(&c, state, &how);
+        for (unsigned i = 0; i < 2; i++) {
+            const struct tree_write_options options = {
+                .id = "one", .path = at(state, i == 0 ? "data/x/y/to" : "data/x/y/z/to")};
+            assert_int_equal(c.store->write_open(c.store->context, &options, &w[i], &e), 0);
+        }
+        c.store->write_close(w[0]);
+        assert_true(exists(at(state, "data/x/y/z")));
+        how.to = at(state, "data/x/y/result");
+        if (placed == 1)
+            run_well(&c, &how, &result);
+        c.store->write_close(w[1]);
+        assert_int_equal(exists(at(state, "data/x/y")), placed);
+        assert_int_equal(exists(at(state, "data/x")), placed);
+        assert_false(exists(at(state, "data/x/y/z")));
+        copying_close(&c);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* Only a part of a large file has changed. */
 static void a_changed_part_is_moved_only(void **state)
 {
@@ -561,6 +591,7 @@ int main(void)
         COPYING_TEST(only_one_copy_writes_to_a_target),
         COPYING_TEST(a_copy_waits_until_another_one_is_closed),
         COPYING_TEST(a_copy_waits_until_another_one_has_removed_its_folders),
+        COPYING_TEST(folders_of_two_copies_go_with_the_last),
         COPYING_TEST(looking_changes_nothing),
         COPYING_TEST(folders_above_that_were_made_go_if_nothing_arrives),
         COPYING_TEST(sources_keep_their_names_in_a_folder),

@@ -38,6 +38,7 @@ int trees_teardown(void **state)
     bool unused = tree_files_are_unused(&t->files);
     unsigned left = entries(at(&folder, "state"));
 
+    tree_files_free(&t->files);
     roots_free(&t->roots);
     free(t);
     return folder_teardown(&folder) != 0 || !unused || left > 0;

@@ -7,7 +7,7 @@
 
 #include "daemon/base/work.h"
 #include "daemon/engine/output_store.h"
-#include "daemon/files/places/roots.h"
+#include "daemon/files/places/made_folders.h"
 #include "daemon/files/record/open_sink.h"
 #include "daemon/files/state/journal.h"
 #include "daemon/planning/calibration.h"
@@ -21,6 +21,7 @@ struct folders {
     const struct file_system *files;
     const struct workers *workers;
     struct slab_pool *pool;
+    struct made_folders *made; /* above targets, those of copies among them */
     const struct roots *roots;
     const char *state_folder;
     mode_t output_mode; /* mode of the folders that are made for results */

@@ -127,7 +127,8 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
         output[i].fd = -1;
         gone[i] = folder_is_gone(request, i);
     }
-    target_init(&s->target, folders->roots, &folders->journal, folders->output_mode, request->id);
+    target_init(&s->target, folders->roots, &folders->journal, folders->made, folders->output_mode,
+                request->id);
     /* Errors that are known now are reported like those that jobs find. */
     if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
         roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)

@@ -10,10 +10,14 @@
 #include "daemon/files/target/target_temporary.h"
 
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
-                 mode_t output_mode, const char *id)
+                 struct made_folders *made, mode_t output_mode, const char *id)
 {
-    *t = (struct target){
-        .roots = roots, .journal = journal, .parent = -1, .folder = -1, .output_mode = output_mode};
+    *t = (struct target){.roots = roots,
+                         .journal = journal,
+                         .made = made,
+                         .parent = -1,
+                         .folder = -1,
+                         .output_mode = output_mode};
     (void)snprintf(t->id, sizeof t->id, "%s", id);
 }
 
@@ -21,6 +25,8 @@ void target_close(struct target *t)
 {
     target_close_one(t, &t->folder);
     target_close_one(t, &t->parent);
+    made_folders_leave(t->made, t->use, false);
+    t->use = NULL;
 }
 
 int target_create(const struct target *t, uint32_t name, struct error *e)
@@ -126,7 +132,7 @@ int target_discard(struct target *t, struct error *e)
     if (t->folder >= 0)
         result = target_remove_temporary(t);
     target_close_one(t, &t->folder);
-    if (result == 0 && t->entry.made > 0)
+    if (result == 0)
         target_remove_made(t);
     if (result == 0 && t->has_entry && t->parent >= 0)
         result = target_sync_one(t, t->parent);

@@ -18,9 +18,10 @@
 
 #include "daemon/files/target/target_record.h"
 
-/* Initialises *t, and touches no disk. New folders get the mode `output_mode`. */
+/* Initialises *t, and touches no disk. New folders get the mode `output_mode`; those above the target are noted in
+ * `made`. */
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
-                 mode_t output_mode, const char *id);
+                 struct made_folders *made, mode_t output_mode, const char *id);
 
 /* Checks that the place (from roots_find_target()) is free: absent, an empty folder, or, if `replace`, an
  * old result; and that nothing will keep target_place() from succeeding. Makes the missing folders above

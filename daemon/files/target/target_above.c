@@ -48,6 +48,17 @@ static int open_new(const struct target *t, int folder)
     return result < 0 ? result : 0;
 }
 
+/* Notes that the folder above the target was made that is followed by `rest` in the path; NULL: the last one. */
+static void note_made(const struct target *t, const char *rest)
+{
+    const size_t behind = rest != NULL ? strlen(rest) + 1 : 0;
+    char path[PATH_MAX];
+
+    (void)strcpy(path, t->above.path);
+    path[strlen(path) - behind] = '\0';
+    made_folders_add(t->made, t->use, path);
+}
+
 int target_make_missing(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -56,7 +67,9 @@ int target_make_missing(struct target *t)
     (void)strcpy(names, last_components(t->above.path, t->entry.made));
     while (t->entry.made > 0 && (name = strsep(&rest, "/")) != NULL) {
         int made = files->make_folder(files->context, t->parent, name, ATTRIBUTES_PRIVATE);
-        if (made < 0 && made != -EEXIST)
+        if (made == 0)
+            note_made(t, rest);
+        else if (made != -EEXIST)
             return made;
         int folder = files->open_folder(files->context, t->parent, name);
         if (folder < 0)
@@ -74,14 +87,23 @@ int target_make_missing(struct target *t)
     return 0;
 }
 
+/* Whether the folder with this path, which is `above` levels above the target's, is the target's to remove. */
+static bool is_own(const struct target *t, const char *path, unsigned above)
+{
+    return t->use != NULL ? made_folders_unused(t->made, t->use, path) : above < t->entry.made;
+}
+
 void target_remove_made(struct target *t)
 {
     const struct file_system *files = target_files(t);
-    char path[PATH_MAX];
+    char path[PATH_MAX], *name = path;
 
     (void)strcpy(path, t->above.path);
-    for (unsigned i = 0; i < t->entry.made && strcmp(path, ".") != 0; i++) {
-        char *name = target_cut_last(path);
+    for (unsigned i = 0; name != NULL && strcmp(path, ".") != 0; i++) {
+        const bool own = is_own(t, path, i);
+        name = target_cut_last(path);
+        if (!own)
+            continue;
         int folder = target_open_above(t, name != NULL ? path : ".");
         int result = folder < 0
                          ? folder
@@ -94,7 +116,5 @@ void target_remove_made(struct target *t)
             target_close_one(t, &t->parent);
             t->parent = folder;
         }
-        if (name == NULL)
-            return;
     }
 }

@@ -15,7 +15,8 @@ int target_open_existing(const struct target *t, unsigned *missing);
  * 0 or -errno. */
 int target_make_missing(struct target *t);
 
-/* Removes the folders that were made for the target, if they are empty. t->parent moves up to the deepest
+/* Removes the folders that were made for the target, or for one that is gone already, if nobody else uses them and they
+ * are empty. t->parent moves up to the deepest
  * one that remains. */
 void target_remove_made(struct target *t);
 

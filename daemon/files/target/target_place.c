@@ -149,5 +149,7 @@ int target_place(struct target *t, struct error *e)
         remove_old(t);
     if (!t->old_result_remains)
         target_forget(t);
+    made_folders_leave(t->made, t->use, true);
+    t->use = NULL;
     return 0;
 }

@@ -119,6 +119,9 @@ int target_prepare(struct target *t, const struct place *place, uint32_t rank, b
     t->entry.replaces = replace;
     if (target_set_names(t, place, rank, e) != 0)
         return -1;
+    t->use = made_folders_enter(t->made, t->roots, &t->above);
+    if (t->use == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a target");
     for (int i = 0; result == -ENOENT && i < ATTEMPTS; i++) {
         target_close_one(t, &t->parent);
         t->parent = target_open_existing(t, &missing);

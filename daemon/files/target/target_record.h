@@ -2,13 +2,15 @@
 #ifndef TORUSD_FILES_TARGET_TARGET_RECORD_H
 #define TORUSD_FILES_TARGET_TARGET_RECORD_H
 
-#include "daemon/files/places/roots.h"
+#include "daemon/files/places/made_folders.h"
 #include "daemon/files/state/journal.h"
 #include "daemon/files/target/attributes.h"
 
 struct target {
     const struct roots *roots;
     const struct journal *journal;
+    struct made_folders *made;
+    struct made_use *use; /* of the folders above the target; NULL: as from before a restart */
     char id[128];
     struct journal_entry entry;
     struct place above; /* the folder above the target */

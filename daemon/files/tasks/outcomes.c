@@ -9,7 +9,8 @@ void outcomes_run(struct work *work)
     struct task *task = JOB_OWNER(work, struct task, work);
     struct target target;
 
-    target_init(&target, task->roots, &task->folders->journal, task->output_mode, task->id);
+    target_init(&target, task->roots, &task->folders->journal, task->folders->made,
+                task->output_mode, task->id);
     if (target_reopen(&target, &task->error) != 0)
         (void)0; /* ERROR_NONE: the outcome was applied before */
     else if (task->committed)
@@ -59,7 +60,8 @@ void outcomes_clean_up(void *context, const char *id)
     struct target target;
     struct error e = {0};
 
-    target_init(&target, folders->roots, &folders->journal, folders->output_mode, id);
+    target_init(&target, folders->roots, &folders->journal, folders->made, folders->output_mode,
+                id);
     int result = target_reopen(&target, &e);
     if (result == 0 && !target.entry.finished) {
         log_info("removing the unfinished output of exchange %s: %s/%s", id, target.entry.folder,

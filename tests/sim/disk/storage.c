@@ -97,14 +97,17 @@ int storage_open(struct node *node, struct error *e)
     node->roots = (struct roots){0};
     if (roots_add(&node->roots, &disk->files, "/", e) != 0)
         return -1;
+    made_folders_init(&node->made);
     node->folders = (struct folders){.files = &disk->files,
                                      .workers = &node->workers,
                                      .pool = &node->pool,
+                                     .made = &node->made,
                                      .roots = &node->roots,
                                      .state_folder = "/state",
                                      .output_mode = 0700};
     if (folders_init(&node->folders, &node->storage, e) == 0)
         return 0;
+    made_folders_free(&node->made);
     roots_free(&node->roots);
     return -1;
 }
@@ -117,6 +120,7 @@ void storage_close(struct node *node)
         run_job(node->jobs);
         finish_job(node->jobs);
     }
+    made_folders_free(&node->made);
     sim_leave();
     roots_free(&node->roots);
     if (disk_process_ended(&node->disk) > 0)
