@@ -148,6 +148,10 @@ struct sink_ops {
      * same receiver as before. May be called again. */
     bool (*keep_output)(struct sink *s, const struct block_events *events);
 
+    /* NULL, or whether, when the next attempt has taken the sink and it is open, what was written of the block from
+     * `origin` is not there any more: then that block has to be written from its beginning. */
+    bool (*lost)(struct sink *s, uint32_t origin);
+
     /* NULL, or says before lay_out() of the next attempt that the first `size` bytes of the block from
      * `origin` may stay; the bytes behind them are cut off. */
     void (*limit)(struct sink *s, uint32_t origin, uint64_t size);

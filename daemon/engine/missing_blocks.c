@@ -83,6 +83,11 @@ static void sink_limit(struct sink *s, uint32_t origin, uint64_t size)
         whole_sink(s)->ops->limit(whole_sink(s), origin, size);
 }
 
+static bool sink_lost(struct sink *s, uint32_t origin)
+{
+    return whole_sink(s)->ops->lost != NULL && whole_sink(s)->ops->lost(whole_sink(s), origin);
+}
+
 struct sink *remainder_whole(struct sink *s)
 {
     struct sink *whole = whole_sink(s);
@@ -101,6 +106,7 @@ struct sink *remainder_sink(struct sink *whole, const struct arrived *here, uint
                                         .finish = sink_finish,
                                         .commit = sink_commit,
                                         .close = sink_close,
+                                        .lost = sink_lost,
                                         .limit = sink_limit};
     struct remainder_sink *r = calloc(1, sizeof *r);
 

@@ -10,7 +10,6 @@
 #include "daemon/files/system/file_stamp.h"
 #include "daemon/tree/arrivals.h"
 #include "daemon/tree/file_bytes.h"
-#include "proto/text.h"
 
 uint64_t arrivals_stamp_of(uint64_t index, const struct stat *st)
 {
@@ -48,17 +47,15 @@ bool arrivals_whole_is_same(const struct arrivals *a, uint64_t index, const stru
 int arrivals_check_staged(const struct arrivals *a, const struct staging *s,
                           const struct entry *entry, struct error *e)
 {
-    char name[STAGING_NAME_SIZE], shown[2 * PATH_MAX + STAGING_NAME_SIZE], printable[200];
+    char name[STAGING_NAME_SIZE], path[2 * PATH_MAX + STAGING_NAME_SIZE];
     struct stat st;
 
     if (fstatat(s->folder, staging_file(entry->index, name), &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : staging_failed(s, "examined", errno, e);
     if (arrivals_whole_is_same(a, entry->index, &st))
         return 0;
-    (void)snprintf(shown, sizeof shown, "%s/%s", s->shown, name);
-    return error_set(e, ERROR_DAMAGED,
-                     "somebody has changed %s, a new file that had arrived: copy again",
-                     text_printable(printable, sizeof printable, shown));
+    (void)snprintf(path, sizeof path, "%s/%s", s->shown, name);
+    return file_stamp_changed(path, "copy again", e);
 }
 
 /* --- pieces --- */

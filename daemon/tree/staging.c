@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/files/system/file_stamp.h"
 #include "daemon/tree/file_bytes.h"
 #include "daemon/tree/metadata.h"
 #include "daemon/tree/removal.h"
-#include "proto/text.h"
 
 #define PRIVATE 0700
 #define LOCK_EVERY_MS 50u
@@ -27,16 +27,10 @@ int staging_failed(const struct staging *s, const char *done, int error, struct 
 
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e)
 {
-    char whole[2 * PATH_MAX + 3 * NAME_MAX], shown[240];
+    char whole[2 * PATH_MAX + 3 * NAME_MAX];
 
     (void)snprintf(whole, sizeof whole, "%s%s%s", s->shown, path[0] != '\0' ? "/" : "", path);
-    return error_set(e, ERROR_REFUSED,
-                     "%s is %s, where torusd keeps new files of its own: remove it, and copy again",
-                     text_printable(shown, sizeof shown, whole),
-                     S_ISLNK(mode)   ? "a symbolic link"
-                     : S_ISDIR(mode) ? "a folder"
-                     : S_ISREG(mode) ? "a file"
-                                     : "no file and no folder");
+    return file_stamp_refuse(whole, mode, "copy again", e);
 }
 
 /* --- opening --- */

@@ -93,6 +93,30 @@ def test_files_wait_for_a_node(loopback, tmp_path, signum):
     files.check()
 
 
+def kept_files(base):
+    """Files of outputs that are not complete, of which something has arrived."""
+    found = [base / path for path in listing(base) if '.torusd-' in path]
+    return [path for path in found if path.is_file() and path.stat().st_size > 100]
+
+
+def test_kept_files_that_somebody_changes(loopback, tmp_path):
+    """What has arrived is kept while the exchange waits; what somebody overwrites of it arrives again."""
+    files = Files(loopback, tmp_path)
+    with files.start(0) as client:
+        wait_for(lambda: kept_files(tmp_path), 60)
+        files.torus.node(4).kill()
+        wait_for_state(files.torus, 0, 'waiting')
+        assert kept_files(tmp_path)
+        for path in kept_files(tmp_path):
+            with path.open('r+b') as file:
+                file.seek(path.stat().st_size // 2)
+                file.write(b'damage')
+        files.torus.node(4).start()
+        done(client)
+    files.check()
+    assert any('a new file that had arrived' in files.torus.node(rank).log() for rank in range(NODES) if rank != 4)
+
+
 @pytest.mark.full
 def test_files_of_a_daemon_that_is_stopped(loopback, tmp_path):
     """The daemon reports that nothing was decided: the client requests the files again."""

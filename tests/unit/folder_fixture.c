@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,6 +65,17 @@ void make_file(const char *path, const void *bytes, size_t length)
     assert_non_null(f);
     assert_int_equal(fwrite(bytes, 1, length, f), length);
     assert_int_equal(fclose(f), 0);
+}
+
+void overwrite(const char *path, long offset, const char *text)
+{
+    int file = open(path, O_WRONLY);
+
+    assert_true(file >= 0);
+    if (offset < 0)
+        offset += lseek(file, 0, SEEK_END);
+    assert_int_equal(pwrite(file, text, strlen(text), offset), (ssize_t)strlen(text));
+    (void)close(file);
 }
 
 bool exists(const char *path)

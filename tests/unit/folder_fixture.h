@@ -20,6 +20,8 @@ int folder_teardown(void **state);
 const char *at(void **state, const char *name, ...) __attribute__((format(printf, 2, 3)));
 void make_folder(const char *path);
 void make_file(const char *path, const void *bytes, size_t length);
+/* Writes a text into a file; a negative offset counts from its end. */
+void overwrite(const char *path, long offset, const char *text);
 bool exists(const char *path);
 /* The number of entries of a folder; 0 if there is no folder. */
 unsigned entries(const char *path);

@@ -53,7 +53,9 @@ int fill(struct fixture *f, bool replace, struct error *e)
         if (n != 3)
             return error_set(e, ERROR_IO, "%s", strerror((int)-n));
     }
-    return target_seal(&f->target, e);
+    uint64_t contents;
+    return target_contents(&f->target, &contents, e) == 0 ? target_seal(&f->target, contents, e)
+                                                          : -1;
 }
 
 void fill_well(struct fixture *f, bool replace)

@@ -1,8 +1,10 @@
 /* An output that the next attempt continues. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/engine/cut.h"
 #include "daemon/engine/missing_blocks.h"
@@ -207,6 +209,132 @@ static void an_output_goes_on(void **state)
     }
 }
 
+/* --- files that somebody changes between two attempts --- */
+
+/* Until what has arrived is in the files, and no job is left. */
+static void write_all(struct fixture *f, struct ends *ends)
+{
+    while (ends->sink->ops->pending(ends->sink) > 0)
+        turn(f);
+    stepper_finish(&f->jobs);
+}
+
+/* Somebody overwrites a few bytes of files that have arrived: none of them is in the result. */
+static void damaged_bytes_do_not_become_the_result(void **state)
+{
+    for (unsigned seed = 1; seed <= 12; seed++) {
+        struct attempts a;
+        begin_attempts(&a, state, seed);
+        run_first(&a);
+        write_all(&a.f, &a.first);
+        for (unsigned d = 0; d < FILES; d++)
+            if (seed % 4 != d)
+                overwrite(at(state, "data/new/.out.torusd-" ID "-0/%u", d), 1 + seed * 4000,
+                          "damage");
+        open_second(&a, state);
+        for (unsigned d = 0; d < FILES; d++) {
+            assert_int_equal(a.second.sink->ops->lost(a.second.sink, d), seed % 4 != d);
+            if (a.second.sink->ops->lost(a.second.sink, d))
+                arrived_drop(&a.arrived, d);
+        }
+        run_second(&a);
+        for (unsigned d = 0; d < FILES; d++) {
+            check_file(at(state, "data/new/out/%u", d), a.bytes[d], lengths[d]);
+            free(a.bytes[d]);
+        }
+        arrived_free(&a.arrived);
+        close_fixture(&a.f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+static void replace(const char *path, const char *by)
+{
+    if (exists(path))
+        assert_int_equal(unlink(path), 0);
+    if (strcmp(by, "folder") == 0)
+        make_folder(path);
+    else if (strcmp(by, "symbolic link") == 0)
+        assert_int_equal(symlink("/dev/null", path), 0);
+    else
+        make_file(path, "other", 5);
+}
+
+/* Links, folders and further files are named, with what to do, before anything is in place. */
+static void what_is_no_file_of_the_output_is_named(void **state)
+{
+    static const char *const kinds[] = {"symbolic link", "folder", "file"};
+
+    for (unsigned i = 0; i < 6; i++) {
+        const bool further = i / 2 == 2, second = i % 2 == 0 && !further;
+        struct fixture f;
+        struct ends first, ends, kept_sink = {0};
+        const struct block_events events = {&kept_sink, on_wake, on_failed, on_closed};
+        char path[FIXTURE_PATH], expected[2 * FIXTURE_PATH];
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        open_well(&f, &first, &request);
+        assert_int_equal(move_block(&f, &first, 1, &first, 1, 5), 0);
+        write_all(&f, &first);
+        (void)strcpy(path, at(state, "data/.out.torusd-" ID "-1/%s", further ? "notes" : "1"));
+        (void)snprintf(expected, sizeof expected, "%s is a %s, ", path, kinds[i / 2]);
+        replace(path, kinds[i / 2]);
+        if (second) {
+            assert_true(first.sink->ops->keep_output(first.sink, &events));
+            request.id = OTHER_ID;
+            request.kept_sink = first.sink;
+            (void)first.source->ops->close(first.source);
+            begin_open(&f, &ends, &request);
+            stepper_finish(&f.jobs);
+            while (folders_flush(&f.folders) || stepper_step(&f.jobs))
+                ;
+            *strstr(expected, ID "-1") = '\0'; /* it has the name of the second attempt by now */
+            (void)strcat(expected, OTHER_ID "-1/1 is a ");
+        } else {
+            assert_int_equal(finish(&f, &first), -1);
+        }
+        const struct error *e = second ? &ends.failure : &first.failure;
+        assert_int_equal(e->code, ERROR_REFUSED);
+        if (strstr(e->text, expected) == NULL ||
+            strstr(e->text, "remove it, and start the exchange again") == NULL)
+            fail_msg("%s, not %s", e->text, expected);
+        close_ends(&f, second ? &ends : &first, false);
+        assert_false(exists(at(state, "data/out")));
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* Somebody writes while the exchange goes on, or when everything has arrived. */
+static void damage_is_noticed_before_the_commit(void **state)
+{
+    for (unsigned more = 0; more < 2; more++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e;
+        open_fixture(&f, state);
+        const struct folder_request request = small(state);
+        open_well(&f, &ends, &request);
+        assert_int_equal(move_block(&f, &ends, 1, &ends, 1, 5), 0);
+        write_all(&f, &ends);
+        overwrite(at(state, "data/.out.torusd-" ID "-1/1"), 0, "x");
+        if (more == 1) {
+            struct slab *slab = slab_without_pool(1, NULL, NULL);
+            const struct extent piece = {slab, slab->data, 1};
+            slab->data[0] = 'k';
+            assert_int_equal(ends.sink->ops->write(ends.sink, 1, 4, &piece, &e), 0);
+            slab_unref(slab);
+        }
+        assert_int_equal(finish(&f, &ends), -1);
+        assert_int_equal(ends.failure.code, ERROR_DAMAGED);
+        assert_non_null(strstr(ends.failure.text, ID "-1/1, a new file that had arrived: start"));
+        close_ends(&f, &ends, false);
+        assert_int_equal(entries(at(state, "data")), 1);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* A node that is missing in the next attempt leaves no file, and a file that changed between attempts is an error. */
 static void what_differs_in_the_next_attempt(void **state)
 {
@@ -258,6 +386,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_output_goes_on),
+        TEST(damaged_bytes_do_not_become_the_result),
+        TEST(what_is_no_file_of_the_output_is_named),
+        TEST(damage_is_noticed_before_the_commit),
         TEST(what_differs_in_the_next_attempt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,39 @@ static void an_output_in_doubt_waits_for_its_outcome(void **state)
     }
 }
 
+/* Somebody changes a complete output before its outcome is known: it is not put in place, and the way out is named. */
+static void a_changed_output_is_not_put_in_place(void **state)
+{
+    for (unsigned restarted = 0; restarted < 2; restarted++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e = {0};
+        open_fixture(&f, state);
+        const struct folder_request request = small(state);
+        fill(&f, &ends, &request);
+        overwrite(at(state, "data/.out.torusd-" ID "-1/0"), 1, "x");
+        if (restarted == 0)
+            assert_int_equal(commit(&f, &ends, &e), -1);
+        close_ends(&f, &ends, true);
+        if (restarted == 1) {
+            restart(&f);
+            assert_int_equal(resolve(&f, true, &e), -1);
+        }
+        assert_int_equal(e.code, ERROR_DAMAGED);
+        assert_non_null(strstr(e.text, ".out.torusd-" ID "-1 after they had arrived: remove it"));
+        assert_false(exists(at(state, "data/out")));
+        assert_int_equal(unlink(at(state, "data/.out.torusd-" ID "-1/0")) |
+                             unlink(at(state, "data/.out.torusd-" ID "-1/1")) |
+                             unlink(at(state, "data/.out.torusd-" ID "-1/2")) |
+                             rmdir(at(state, "data/.out.torusd-" ID "-1")),
+                         0);
+        assert_int_equal(resolve(&f, true, &e), 0);
+        assert_int_equal(entries(f.state_folder), 0);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
 /* The target is reserved for the output in doubt: another exchange must wait. */
 static void an_output_in_doubt_keeps_its_target(void **state)
 {
@@ -239,6 +272,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_output_in_doubt_waits_for_its_outcome),
+        TEST(a_changed_output_is_not_put_in_place),
         TEST(an_output_in_doubt_keeps_its_target),
         TEST(a_crash_after_the_rename_does_no_harm),
         TEST(what_a_crash_left_unfinished_is_removed),

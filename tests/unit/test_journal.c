@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,6 +82,34 @@ static void entries_are_read_as_they_were_written(void **state)
     journal_close(&j);
 }
 
+/* Entries tell whether files are the same; those of earlier releases do not. */
+static void entries_say_what_ties_them_to_files(void **state)
+{
+    static const char old[] = "finished\0"
+                              "2\0/tmp\0.b\0b\0"
+                              "17\0"
+                              "18";
+    struct journal_entry in = {.finished = true, .contents = UINT64_MAX}, out;
+    struct error e;
+    struct journal j = open_journal(state);
+    (void)strcpy(in.folder, "/tmp");
+    for (unsigned replaces = 0; replaces < 2; replaces++) {
+        in.replaces = replaces == 1;
+        in.new_number = in.replaces ? 17 : 0;
+        in.old_number = in.replaces ? 18 : 0;
+        assert_int_equal(journal_write(&j, "x", &in, &e), 0);
+        assert_int_equal(journal_read(&j, "x", &out, &e), 0);
+        assert_true(out.contents == UINT64_MAX && out.replaces == in.replaces);
+        assert_int_equal(out.new_number, in.new_number);
+        assert_int_equal(out.old_number, in.old_number);
+        make_file(at(state, "exchange-x"), old, replaces == 1 ? sizeof old : sizeof old - 6);
+        assert_int_equal(journal_read(&j, "x", &out, &e), 0);
+        assert_true(out.finished && out.contents == 0 && out.replaces == in.replaces);
+        assert_int_equal(out.old_number, in.old_number);
+    }
+    journal_close(&j);
+}
+
 static void the_longest_names_fit(void **state)
 {
     struct journal_entry in = {.finished = true, .made = 4095}, out;
@@ -116,6 +145,24 @@ static void a_damaged_entry_is_refused(void **state)
     make_file(at(state, "exchange-x"), whole, sizeof whole);
     assert_int_equal(journal_read(&j, "x", &out, &e), 0);
     assert_true(out.finished);
+    journal_close(&j);
+}
+
+/* Links and folders in the place of files are named, and say nothing about outcomes. */
+static void links_and_folders_are_named(void **state)
+{
+    struct journal_entry out;
+    struct error e;
+    struct journal j = open_journal(state);
+    for (unsigned link = 0; link < 2; link++) {
+        const char *path = at(state, "exchange-%u", link);
+        assert_int_equal(link == 1 ? symlink("/dev/null", path) : mkdir(path, 0700), 0);
+        assert_int_equal(journal_read(&j, link == 1 ? "1" : "0", &out, &e), -1);
+        assert_int_equal(e.code, ERROR_IO);
+        assert_non_null(strstr(e.text, link == 1 ? "/exchange-1 is a symbolic link, "
+                                                 : "/exchange-0 is a folder, "));
+        assert_non_null(strstr(e.text, "remove it, and start torusd again"));
+    }
     journal_close(&j);
 }
 
@@ -230,8 +277,10 @@ int main(void)
         TEST(the_state_folder_is_made_and_locked),
         TEST(what_was_half_written_is_removed),
         TEST(entries_are_read_as_they_were_written),
+        TEST(entries_say_what_ties_them_to_files),
         TEST(the_longest_names_fit),
         TEST(a_damaged_entry_is_refused),
+        TEST(links_and_folders_are_named),
         TEST(an_id_must_be_fit_for_a_file_name),
         TEST(every_entry_is_listed),
         TEST(decisions_are_remembered_until_they_are_forgotten),

@@ -92,8 +92,6 @@ static void another_manifest_uses_it_too(void **state)
     }
 }
 
-static void overwrite(const char *path, long offset, const char *bytes);
-
 /* A file that has arrived, or arrived in part, changes at the source without changing its size. */
 static void changed_files_are_sent_again(void **state)
 {
@@ -117,17 +115,6 @@ static void changed_files_are_sent_again(void **state)
         copying_close(&c);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
-}
-
-static void overwrite(const char *path, long offset, const char *bytes)
-{
-    int file = open(path, O_WRONLY);
-
-    assert_true(file >= 0);
-    if (offset < 0)
-        offset += lseek(file, 0, SEEK_END);
-    assert_int_equal(pwrite(file, bytes, strlen(bytes), offset), (ssize_t)strlen(bytes));
-    (void)close(file);
 }
 
 /* Damages what the interrupted copy has left: the next one is correct all the same. */

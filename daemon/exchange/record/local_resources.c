@@ -121,6 +121,7 @@ int local_resources_open(struct attempt *x, struct error *e)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     if (!local->source->ops->opened(local->source) || !local->sink->ops->opened(local->sink))
         return 0;
+    resumed_blocks_opened(x);
     find_sizes(x);
     return 1;
 }

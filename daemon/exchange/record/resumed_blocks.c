@@ -71,6 +71,18 @@ int resumed_blocks_wrap(struct attempt *x, struct error *e)
     return 0;
 }
 
+void resumed_blocks_opened(struct attempt *x)
+{
+    struct resumed *r = x->local.resumed;
+    struct sink *sink = x->local.sink;
+
+    if (r == NULL || r->told || sink->ops->lost == NULL)
+        return;
+    for (uint32_t node = 0; node < torus_of(x)->nodes; node++)
+        if (sink->ops->lost(sink, node))
+            arrived_drop(&r->here, node);
+}
+
 void resumed_blocks_sizes(struct attempt *x)
 {
     const struct arrived *here = &x->local.resumed->here;

@@ -1,8 +1,10 @@
 #include "daemon/files/sink/attempt.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/files/sink/output_file.h"
 #include "daemon/files/target/target.h"
 
@@ -17,6 +19,34 @@ static void run_prepare(struct work *work)
 
 static void on_prepared(struct work *work);
 
+/* Keeps a file that is as the last attempt has left it, and has a block in the next one. Returns 0, or -1 with *e. */
+static int take_over_file(struct folder_sink *s, uint32_t i, struct error *e)
+{
+    struct output *o = &s->output[i];
+    enum file_kind kind = FILE_REGULAR;
+    char name[16];
+    int there = output_is_there(s, i, &kind);
+
+    if (there < 0 && there != -ENOENT)
+        return output_cannot_write(s, i, there, e);
+    if (there == 1 && output_has_block(s, i))
+        return 0;
+    (void)snprintf(name, sizeof name, "%u", i);
+    if (there == 0) {
+        (void)target_file_differs(&s->target, name, kind, e);
+        if (kind != FILE_REGULAR)
+            return -1;
+        log_warning("exchange %s: %s; the block arrives again", s->open.id, e->text);
+        *e = (struct error){0};
+    }
+    o->lost = there != 1;
+    output_close(s, i);
+    if (there != -ENOENT && target_remove_file(&s->target, i, e) != 0)
+        return -1;
+    o->made = o->written = false;
+    return 0;
+}
+
 static void run_take_over(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
@@ -24,15 +54,9 @@ static void run_take_over(struct work *work)
 
     if (target_rename(&s->target, s->open.next_id, s->request.rank, e) != 0)
         return;
-    for (uint32_t i = 0; i < s->request.nodes; i++) {
-        struct output *o = &s->output[i];
-        if (output_has_block(s, i) || !o->made)
-            continue;
-        output_close(s, i);
-        if (target_remove_file(&s->target, i, e) != 0)
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        if (s->output[i].made && take_over_file(s, i, e) != 0)
             return;
-        o->made = o->written = false;
-    }
 }
 
 /* Starts the next attempt, unless jobs of the last one are under way. Returns 0, or -1 with *e. */
@@ -42,8 +66,10 @@ static int start_next(struct folder_sink *s, struct error *e)
         return 0;
     memcpy(s->open.next_id, s->open.id, sizeof s->open.next_id);
     memcpy(s->gone, s->next_gone, s->request.nodes * sizeof *s->gone);
-    for (uint32_t i = 0; i < s->request.nodes; i++)
+    for (uint32_t i = 0; i < s->request.nodes; i++) {
         s->output[i].limit = 0;
+        s->output[i].lost = false;
+    }
     if (!jobs_begin(&s->jobs, run_take_over, on_prepared))
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
     s->is_retried = false;
@@ -90,6 +116,11 @@ bool sink_keep_output(struct sink *base, const struct block_events *events)
 void sink_limit(struct sink *base, uint32_t origin, uint64_t size)
 {
     ((struct folder_sink *)base)->output[origin].limit = size;
+}
+
+bool sink_lost(struct sink *base, uint32_t origin)
+{
+    return ((struct folder_sink *)base)->output[origin].lost;
 }
 
 struct sink *attempt_take_over(struct folder_sink *s, const struct folder_request *request,

@@ -12,8 +12,9 @@ bool attempt_prepare(struct folder_sink *s);
  * it. Returns whether a next attempt waits. */
 bool attempt_start_next(struct folder_sink *s);
 
-/* As sink_ops.keep_output() and limit(). */
+/* As sink_ops.keep_output(), lost() and limit(). */
 bool sink_keep_output(struct sink *base, const struct block_events *events);
+bool sink_lost(struct sink *base, uint32_t origin);
 void sink_limit(struct sink *base, uint32_t origin, uint64_t size);
 
 /* Gives a kept sink to the next attempt. Returns the sink, or NULL if there is no memory. */

@@ -88,6 +88,19 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
     return 0;
 }
 
+/* Errors that are known now are reported like those that jobs find. */
+static void find_place(struct folder_sink *s, const struct folder_request *request)
+{
+    struct error *e = &s->jobs.error;
+    char path[PATH_MAX];
+
+    if (path_expand(request->to, request->rank, path, e) == 0 &&
+        roots_find_target(s->folders->roots, path, &s->place, e) == 0)
+        (void)check_own_rivals(s, request->id, path, e);
+    if (e->code != ERROR_NONE)
+        s->place.path[0] = '\0'; /* no place: the path is invalid */
+}
+
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,
                          const struct block_events *events)
 {
@@ -99,10 +112,10 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
                                         .commit = sink_commit,
                                         .close = sink_close,
                                         .keep_output = sink_keep_output,
+                                        .lost = sink_lost,
                                         .limit = sink_limit};
     if (request->kept_sink != NULL)
         return attempt_take_over((struct folder_sink *)request->kept_sink, request, events);
-    char path[PATH_MAX];
     struct folder_sink *s = calloc(1, sizeof *s);
     struct output *output = calloc(request->nodes, sizeof *output);
     bool *gone = calloc(request->nodes, sizeof *gone);
@@ -129,12 +142,7 @@ struct sink *folder_sink(struct folders *folders, const struct folder_request *r
     }
     target_init(&s->target, folders->roots, &folders->journal, folders->made, folders->output_mode,
                 request->id);
-    /* Errors that are known now are reported like those that jobs find. */
-    if (path_expand(request->to, request->rank, path, &s->jobs.error) == 0 &&
-        roots_find_target(folders->roots, path, &s->place, &s->jobs.error) == 0)
-        (void)check_own_rivals(s, request->id, path, &s->jobs.error);
-    if (s->jobs.error.code != ERROR_NONE)
-        s->place.path[0] = '\0'; /* no place: the path is invalid */
+    find_place(s, request);
     if (!attempt_prepare(s))
         goto no_memory;
     s->open.next = folders->sinks;

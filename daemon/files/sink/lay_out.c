@@ -14,12 +14,10 @@ static void run_make(struct work *work)
         int fd = output_open(s, i, &part->error);
         if (fd < 0)
             return;
-        int result = output_limit(s, i, fd);
+        int result = output_limit(s, i, fd, &part->error);
         output_leave(s, i, fd);
-        if (result < 0) {
-            (void)output_cannot_write(s, i, result, &part->error);
+        if (result != 0)
             return;
-        }
     }
 }
 

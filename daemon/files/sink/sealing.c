@@ -1,5 +1,6 @@
 #include "daemon/files/sink/sealing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/files/sink/attempt.h"
@@ -45,11 +46,33 @@ static void run_sync(struct work *work)
         (void)sync_files(part->owner, part, true);
 }
 
+/* Names the first file that somebody has changed, if there is one. */
+static void name_changed(const struct folder_sink *s, struct error *e)
+{
+    enum file_kind kind = FILE_REGULAR;
+    char name[16];
+
+    for (uint32_t i = 0; i < s->request.nodes; i++) {
+        const int there = s->output[i].made ? output_is_there(s, i, &kind) : 1;
+        if (there == 1)
+            continue;
+        (void)snprintf(name, sizeof name, "%u", i);
+        (void)target_file_differs(&s->target, name, kind, e);
+        return;
+    }
+}
+
 static void run_seal(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    (void)target_seal(&s->target, &s->jobs.error);
+    uint64_t contents = 0;
+
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        contents += s->output[i].made ? s->output[i].stamp : 0;
+    if (target_seal(&s->target, contents, &s->jobs.error) != 0 &&
+        s->jobs.error.code == ERROR_DAMAGED)
+        name_changed(s, &s->jobs.error);
 }
 
 static void on_sealed(struct work *work)

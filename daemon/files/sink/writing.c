@@ -48,9 +48,15 @@ static int write_file(struct folder_sink *s, struct piece **piece, struct error 
 
     if (fd < 0)
         return -1;
+    if (output_check(s, origin, fd, e) != 0) {
+        output_leave(s, origin, fd);
+        return -1;
+    }
     while (result == 0 && *piece != NULL && (*piece)->origin == origin)
         result = write_run(s, fd, piece);
     o->written = true;
+    if (result == 0)
+        result = output_note(s, origin, fd);
     if (o->unsynced >= SYNC_EVERY)
         output_start_sync(s, o, fd);
     output_leave(s, origin, fd);

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "daemon/base/log.h"
+#include "daemon/files/system/file_stamp.h"
 
 #define OUTPUT "exchange-"
 #define DECISION "committed-"
@@ -18,7 +20,15 @@
 static int state_file_failed(const struct journal *j, const char *name, const char *what,
                              int result, struct error *e)
 {
-    return error_set(e, ERROR_IO, "%s/%s cannot be %s: %s", j->path, name, what, strerror(-result));
+    char path[PATH_MAX + NAME_SIZE];
+
+    if (result != -ELOOP && result != -EISDIR)
+        return error_set(e, ERROR_IO, "%s/%s cannot be %s: %s", j->path, name, what,
+                         strerror(-result));
+    (void)snprintf(path, sizeof path, "%s/%s", j->path, name);
+    (void)file_stamp_refuse(path, result == -ELOOP ? S_IFLNK : S_IFDIR, "start torusd again", e);
+    e->code = ERROR_IO; /* what the file would have said is not known */
+    return -1;
 }
 
 bool journal_id_is_valid(const char *id)
@@ -245,9 +255,10 @@ int journal_write(const struct journal *j, const char *id, const struct journal_
                   struct error *e)
 {
     char bytes[ENTRY_MOST], name[NAME_SIZE];
-    int length = snprintf(bytes, sizeof bytes, "%s%c%u%c%s%c%s%c%s%c",
-                          entry->finished ? "finished" : "preparing", 0, entry->made, 0,
-                          entry->folder, 0, entry->temporary, 0, entry->final, 0);
+    int length =
+        snprintf(bytes, sizeof bytes, "%s%c%u%c%s%c%s%c%s%c%" PRIx64 "%c",
+                 entry->finished ? "finished" : "preparing", 0, entry->made, 0, entry->folder, 0,
+                 entry->temporary, 0, entry->final, 0, entry->contents, 0);
 
     if (entry->replaces)
         length +=
@@ -268,6 +279,24 @@ static bool take_string(const char **at, const char *end, char *out, size_t size
         return false;
     memcpy(out, *at, length + 1);
     *at += length + 1;
+    return true;
+}
+
+/* Reads what tells whether files are the same; earlier releases did not write that, and then the number of strings that
+ * are left is even. */
+static bool take_contents(const char **at, const char *end, struct journal_entry *entry)
+{
+    char contents[24];
+    unsigned left = 0;
+
+    entry->contents = 0;
+    for (const char *c = *at; c < end; c++)
+        left += *c == '\0';
+    if (left % 2 == 0)
+        return true;
+    if (!take_string(at, end, contents, sizeof contents))
+        return false;
+    entry->contents = strtoull(contents, NULL, 16);
     return true;
 }
 
@@ -301,8 +330,8 @@ int journal_read(const struct journal *j, const char *id, struct journal_entry *
         !take_string(&at, end, entry->folder, sizeof entry->folder) ||
         !take_string(&at, end, entry->temporary, sizeof entry->temporary) ||
         !take_string(&at, end, entry->final, sizeof entry->final) ||
-        !take_numbers(&at, end, entry) || at != end || strchr(entry->temporary, '/') != NULL ||
-        strchr(entry->final, '/') != NULL)
+        !take_contents(&at, end, entry) || !take_numbers(&at, end, entry) || at != end ||
+        strchr(entry->temporary, '/') != NULL || strchr(entry->final, '/') != NULL)
         return error_set(e, ERROR_DAMAGED, "%s/%s is damaged", j->path, name);
     entry->finished = strcmp(state, "finished") == 0;
     entry->made = (unsigned)strtoul(made, &rest, 10);

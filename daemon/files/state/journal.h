@@ -11,7 +11,8 @@
  *     3. temporary folder                       folder, the made folders that are empty, the entry
  *     4. files written
  *     5. files, temporary folder, folder above it synced
- *     6. entry "finished"                     crash from here on: in doubt; the root is asked
+ *     6. entry "finished", with what tells    crash from here on: in doubt; the root is asked
+ *        whether the files are still the same
  *     7. the root: committed-ID                 crash before: not committed, all is removed
  *     8. renamed, the folder above synced     crash: the temporary folder is gone, so the output is
  *     9. entry removed                          in place whatever the root answers: only the entry
@@ -52,6 +53,8 @@ struct journal_entry {
     char folder[PATH_MAX]; /* the folder above the target */
     char temporary[NAME_MAX + 1];
     char final[NAME_MAX + 1];
+    uint64_t
+        contents; /* of a finished output: target_contents(); 0: from a release that did not record it */
     bool replaces; /* an old result under the final name may be replaced */
     /* Inode numbers of the new and the old folder, recorded before the two change places: after a crash
      * they tell which folder has which name. 0: the folders have not changed places. */

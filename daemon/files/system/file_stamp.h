@@ -5,7 +5,10 @@
 #define TORUSD_FILES_SYSTEM_FILE_STAMP_H
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
+
+#include "proto/error.h"
 
 #define FILE_STAMP_NONE                                                                            \
     0u /* of a file that is not there, or was never looked at: equal to no file's */
@@ -13,5 +16,13 @@
 /* Returns the stamp of a file; `about` says what the record is about, so that stamps of several files cannot be taken for
  * each other. Never FILE_STAMP_NONE. */
 uint64_t file_stamp(uint64_t about, uint64_t number, uint64_t size, struct timespec changed);
+
+/* Fills *e: somebody has changed the new file with this path since its bytes arrived. `again` says what to do then, such as
+ * "copy again". Returns -1. */
+int file_stamp_changed(const char *path, const char *again, struct error *e);
+
+/* Fills *e: something of this kind (S_IFMT of a mode; 0: not known) is where torusd keeps its new files, and has to be
+ * removed. Returns -1. */
+int file_stamp_refuse(const char *path, mode_t kind, const char *again, struct error *e);
 
 #endif

@@ -17,14 +17,14 @@
 
 #define FILE_SYSTEM_TOP (-1) /* in place of a folder: the path is absolute */
 
-enum file_kind { FILE_REGULAR, FILE_FOLDER, FILE_OTHER };
+enum file_kind { FILE_REGULAR, FILE_FOLDER, FILE_LINK, FILE_OTHER };
 
 struct file_status {
     enum file_kind kind;
     uint64_t size;
-    struct timespec modified;
-    uint64_t device, number; /* together they identify the file */
-    mode_t mode;             /* permissions, with set-user-ID, set-group-ID and sticky bits */
+    struct timespec modified, changed; /* contents; anything: no program can set that time */
+    uint64_t device, number;           /* together they identify the file */
+    mode_t mode; /* permissions, with set-user-ID, set-group-ID and sticky bits */
     uid_t owner;
     gid_t group;
 };
@@ -68,7 +68,7 @@ struct file_system {
                 void *argument);
 
     /* The status of an open file or folder; or of a name directly in the folder, where a link is
-     * FILE_OTHER. */
+     * FILE_LINK. */
     int (*status)(void *context, int file, struct file_status *out);
     int (*status_at)(void *context, int folder, const char *name, struct file_status *out);
 

@@ -182,9 +182,11 @@ static void fill_status(const struct stat *st, struct file_status *out)
     *out = (struct file_status){
         .kind = S_ISREG(st->st_mode)   ? FILE_REGULAR
                 : S_ISDIR(st->st_mode) ? FILE_FOLDER
+                : S_ISLNK(st->st_mode) ? FILE_LINK
                                        : FILE_OTHER,
         .size = (uint64_t)st->st_size,
         .modified = st->st_mtim,
+        .changed = st->st_ctim,
         .device = st->st_dev,
         .number = st->st_ino,
         .mode = st->st_mode & 07777,

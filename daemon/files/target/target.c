@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/files/target/target_above.h"
+#include "daemon/files/target/target_contents.h"
 #include "daemon/files/target/target_names.h"
 #include "daemon/files/target/target_temporary.h"
 
@@ -57,6 +58,14 @@ int target_reopen_file(const struct target *t, uint32_t name, struct error *e)
     return file;
 }
 
+int target_find_file(const struct target *t, uint32_t name, struct file_status *status)
+{
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%u", name);
+    return target_files(t)->status_at(target_files(t)->context, t->folder, text, status);
+}
+
 int target_remove_file(const struct target *t, uint32_t name, struct error *e)
 {
     char text[16];
@@ -69,8 +78,10 @@ int target_remove_file(const struct target *t, uint32_t name, struct error *e)
     return 0;
 }
 
-int target_seal(struct target *t, struct error *e)
+int target_seal(struct target *t, uint64_t contents, struct error *e)
 {
+    if (target_check_contents(t, contents, e) != 0)
+        return -1;
     int result = target_sync_one(t, t->folder);
 
     if (result == 0)
@@ -79,6 +90,7 @@ int target_seal(struct target *t, struct error *e)
         return error_set(e, ERROR_IO, "%s/%s cannot be synced: %s", t->entry.folder,
                          t->entry.temporary, strerror(-result));
     t->entry.finished = true;
+    t->entry.contents = contents | 1;
     return journal_write(t->journal, t->id, &t->entry, e);
 }
 
@@ -108,6 +120,7 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     if (!journal_id_is_valid(id))
         return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", id);
     t->entry.finished = false;
+    t->entry.contents = 0;
     if (strcmp(t->id, id) == 0) /* retried before other nodes knew of this attempt */
         return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
     (void)snprintf(t->id, sizeof t->id, "%s", id);

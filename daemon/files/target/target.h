@@ -45,9 +45,24 @@ int target_remove_file(const struct target *t, uint32_t name, struct error *e);
  * The new entry is not finished. Returns 0, or -1 with *e. */
 int target_rename(struct target *t, const char *id, uint32_t rank, struct error *e);
 
-/* Makes the temporary folder durable, and records it as finished. All files must be there and synced.
- * Returns 0, or -1 with *e. */
-int target_seal(struct target *t, struct error *e);
+/* Finds a file of the temporary folder. Returns 0 with *status, or -errno. */
+int target_find_file(const struct target *t, uint32_t name, struct file_status *status);
+
+/* Fills *e: what has this name in the temporary folder is not the file as torusd has left it; the text says what to do.
+ * `kind` is what it is now. Returns -1. */
+int target_file_differs(const struct target *t, const char *name, enum file_kind kind,
+                        struct error *e);
+
+/* What ties a record about a file of the temporary folder to the file (file_stamp.h). */
+uint64_t target_stamp_of(uint32_t name, const struct file_status *status);
+
+/* Sets *contents to the sum of the stamps of all files in the temporary folder. Returns 0, or -1 with *e: there is
+ * something else in it, or it cannot be read. */
+int target_contents(const struct target *t, uint64_t *contents, struct error *e);
+
+/* Makes the temporary folder durable, and records it as finished. All files must be there and synced; `contents` is the
+ * sum of their stamps after the last write. Returns 0, or -1 with *e (ERROR_DAMAGED: somebody else has written). */
+int target_seal(struct target *t, uint64_t contents, struct error *e);
 
 /* Puts a finished output under its final name, durably, and removes the entry. Replaces an empty folder
  * there, or an old result if that was requested, and nothing else. Returns 0, also if the temporary folder

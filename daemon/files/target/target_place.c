@@ -5,6 +5,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/files/target/target_check.h"
+#include "daemon/files/target/target_contents.h"
 #include "daemon/files/target/target_names.h"
 #include "daemon/files/target/target_temporary.h"
 
@@ -92,6 +93,17 @@ static int is_swapped(const struct target *t, struct error *e)
         entry->folder, entry->temporary, entry->final);
 }
 
+/* Returns 0, or -1 with *e: the files are not those that were complete. */
+static int check_contents(const struct target *t, struct error *e)
+{
+    if (t->entry.contents != 0)
+        return target_check_contents(t, t->entry.contents, e);
+    log_warning("%s/%s is from an earlier release of torusd, which did not record what tells "
+                "whether somebody has changed it",
+                t->entry.folder, t->entry.temporary);
+    return 0;
+}
+
 /* Returns 0, or -1 with *e. t->folder is open if an old result must be removed. */
 static int put_in_place(struct target *t, struct error *e)
 {
@@ -105,6 +117,8 @@ static int put_in_place(struct target *t, struct error *e)
     result = target_check_temporary(t);
     if (result < 0)
         return cannot_rename(t, result, e);
+    if (check_contents(t, e) != 0)
+        return -1;
     if (target_check_free(t, &what, &obstacle) != 0)
         return error_set(e, obstacle.code, "%s; the complete output is kept as %s", obstacle.text,
                          t->entry.temporary);

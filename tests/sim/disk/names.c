@@ -221,6 +221,7 @@ static void tell_status(const struct inode *inode, struct file_status *out)
         .kind = inode->kind,
         .size = inode->size,
         .modified = {.tv_sec = (time_t)inode->modified},
+        .changed = {.tv_sec = (time_t)inode->modified},
         .device = 1,
         .number = inode->number,
         .mode = 0700,
