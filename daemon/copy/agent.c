@@ -182,6 +182,7 @@ struct agent *agent_new(const struct agent_setup *setup, struct error *e)
         return NULL;
     }
     a->set = *setup->set;
+    a->fast_digests = router_least_minor(a->set.router) >= COPY_FAST_MINOR;
     a->due = setup->due;
     a->woken = on_woken;
     a->copy = setup->copy;

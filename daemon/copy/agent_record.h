@@ -120,6 +120,7 @@ struct agent {
     uint64_t id;
     char id_text[COPY_ID_SIZE], name[GROUP_NAME_SIZE];
     struct copy_request request;
+    bool fast_digests;   /* all nodes know them (tree_read_options) */
     uint64_t heard_at;   /* the last call, as router_now() */
     uint32_t call_bytes; /* of this node; reserved COPY_SLOTS times */
 

@@ -58,6 +58,7 @@ struct tree_read_options {
     bool digests;       /* the manifest has a digest of each file's contents (checksum, verify) */
     bool missing_ok;    /* a source that does not exist is an empty manifest */
     bool sizes;         /* answers of compare() have sizes (daemon/tree/digests.h) */
+    bool fast_digests;  /* all nodes know fast digests of chunks (daemon/tree/digests.h) */
     bool copy_links;    /* symbolic links are followed, if they lead to a place below a data root */
     bool skip_changing; /* files that change meanwhile are left out; otherwise the copy fails */
 };

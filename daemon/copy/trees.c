@@ -64,6 +64,7 @@ static void open_reader(struct agent *a, struct copy_tree *tree)
                                               .digests = r->checksum || r->verify,
                                               .missing_ok = r->missing_ok,
                                               .sizes = r->verify && r->told,
+                                              .fast_digests = a->fast_digests,
                                               .copy_links = r->copy_links,
                                               .skip_changing = r->skip_changing};
     bool good = path != NULL;

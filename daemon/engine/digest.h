@@ -1,4 +1,5 @@
-/* Digests of bytes on their way between two nodes: XXH3, 64 bits. */
+/* Digests of bytes on their way between two nodes, and of pieces of files: XXH3, 64 or 128 bits. Nobody can make two
+ * pieces of bytes on purpose that have the same digest without knowing the seed. */
 #ifndef TORUSD_ENGINE_DIGEST_H
 #define TORUSD_ENGINE_DIGEST_H
 
@@ -11,6 +12,19 @@ uint64_t digest_bytes(const void *bytes, size_t length, uint64_t seed);
 
 /* The digest of the first `length` bytes, which does not depend on how they are divided into runs. */
 uint64_t digest_extents(const struct extents *bytes, uint32_t length, uint64_t seed);
+
+#define DIGEST_WIDE 16u /* bytes of a digest of 128 bits */
+
+/* The digest of 128 bits. */
+void digest_wide(const void *bytes, size_t length, uint64_t seed, uint8_t to[DIGEST_WIDE]);
+
+/* The same of bytes that come in parts: begin, add, end; and again. */
+struct digest_parts;
+struct digest_parts *digest_parts_new(void); /* NULL: no memory */
+void digest_parts_free(struct digest_parts *d);
+void digest_parts_begin(struct digest_parts *d, uint64_t seed);
+void digest_parts_add(struct digest_parts *d, const void *bytes, size_t length);
+void digest_parts_end(const struct digest_parts *d, uint8_t to[DIGEST_WIDE]);
 
 /* A bijection that makes similar numbers dissimilar. */
 static inline uint64_t digest_mix(uint64_t x)

@@ -4,6 +4,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
+#include "daemon/engine/digest.h"
+
 #define BLOCK (256u * 1024)
 
 /* A chunk ends behind a byte if the highest bits of the hash of the last 64 bytes are 0. More bits are asked for in chunks
@@ -13,6 +15,8 @@
 #define BITS_LONG 15u
 
 struct cutter {
+    struct chunk_digests how;
+    struct digest_parts *fast; /* if how.fast; otherwise: */
     crypto_generichash_state digest;
     uint64_t hash;
     uint32_t length;
@@ -32,20 +36,39 @@ static void fill_gear(uint64_t gear[256])
     }
 }
 
+void chunk_digest(const struct chunk_digests *how, const uint8_t *bytes, size_t length,
+                  uint8_t digest[FILE_DIGEST])
+{
+    _Static_assert(DIGEST_WIDE == FILE_DIGEST, "digests of both kinds have the same length");
+    if (how->fast)
+        digest_wide(bytes, length, how->seed, digest);
+    else
+        (void)crypto_generichash(digest, FILE_DIGEST, bytes, length, NULL, 0);
+}
+
 static void begin_chunk(struct cutter *c)
 {
-    (void)crypto_generichash_init(&c->digest, NULL, 0, FILE_DIGEST);
+    if (c->how.fast)
+        digest_parts_begin(c->fast, c->how.seed);
+    else
+        (void)crypto_generichash_init(&c->digest, NULL, 0, FILE_DIGEST);
     c->hash = 0;
     c->length = 0;
 }
 
-struct cutter *cutter_new(void)
+struct cutter *cutter_new(const struct chunk_digests *how)
 {
     /* aligned for the state of the digest */
     struct cutter *c = aligned_alloc(_Alignof(struct cutter), sizeof *c);
 
     if (c == NULL)
         return NULL;
+    c->how = *how;
+    c->fast = how->fast ? digest_parts_new() : NULL;
+    if (how->fast && c->fast == NULL) {
+        free(c);
+        return NULL;
+    }
     fill_gear(c->gear);
     begin_chunk(c);
     return c;
@@ -53,6 +76,8 @@ struct cutter *cutter_new(void)
 
 void cutter_free(struct cutter *c)
 {
+    if (c != NULL)
+        digest_parts_free(c->fast);
     free(c);
 }
 
@@ -61,7 +86,10 @@ bool cutter_end(struct cutter *c, struct chunk *chunk)
     if (c->length == 0)
         return false;
     chunk->length = c->length;
-    (void)crypto_generichash_final(&c->digest, chunk->digest, FILE_DIGEST);
+    if (c->how.fast)
+        digest_parts_end(c->fast, chunk->digest);
+    else
+        (void)crypto_generichash_final(&c->digest, chunk->digest, FILE_DIGEST);
     begin_chunk(c);
     return true;
 }
@@ -110,7 +138,10 @@ size_t cutter_feed(struct cutter *c, const uint8_t *bytes, size_t length, struct
     if (!*ended)
         taken += find_end(c, bytes + taken, length - taken, CHUNK_MOST, BITS_LONG, ended);
     *ended = *ended || c->length == CHUNK_MOST;
-    (void)crypto_generichash_update(&c->digest, bytes, taken);
+    if (c->how.fast)
+        digest_parts_add(c->fast, bytes, taken);
+    else
+        (void)crypto_generichash_update(&c->digest, bytes, taken);
     if (*ended)
         (void)cutter_end(c, chunk);
     return taken;
@@ -166,19 +197,21 @@ static int cut_range(struct cutting *k, int file, struct file_data *d, uint64_t 
     return cutter_end(k->cutter, &chunk) ? pass_on(k, &chunk) : 0;
 }
 
-int chunks_of_file(int file, struct file_data *d, struct tree_progress *progress,
+int chunks_of_file(int file, struct file_data *d, const struct chunk_digests *how,
+                   struct tree_progress *progress,
                    int (*found)(void *context, uint64_t place, const struct chunk *chunk),
                    void *context)
 {
-    return chunks_of_range(file, d, 0, d->bytes, progress, found, context);
+    return chunks_of_range(file, d, how, 0, d->bytes, progress, found, context);
 }
 
-int chunks_of_range(int file, struct file_data *d, uint64_t begin, uint64_t end,
-                    struct tree_progress *progress,
+int chunks_of_range(int file, struct file_data *d, const struct chunk_digests *how, uint64_t begin,
+                    uint64_t end, struct tree_progress *progress,
                     int (*found)(void *context, uint64_t place, const struct chunk *chunk),
                     void *context)
 {
-    struct cutting k = {.cutter = cutter_new(), .place = begin, .found = found, .context = context};
+    struct cutting k = {
+        .cutter = cutter_new(how), .place = begin, .found = found, .context = context};
     uint8_t *block = malloc(BLOCK);
     int result =
         k.cutter != NULL && block != NULL ? cut_range(&k, file, d, end, block, progress) : -1;

@@ -11,7 +11,8 @@
  *
  * The document, with little-endian numbers:
  *
- *     head       8 bytes "TORUSDIG", u32 version (1), u32 0
+ *     head       8 bytes "TORUSDIG", u32 version, u32 0; version 1: digests of chunks are BLAKE2b; 2: they are XXH3, and
+ *                a u64 follows, the seed
  *     each file  u64 number of its entry (rising); for each chunk u32 length, 16 bytes digest; u32 0
  *     end        u64 2^64 - 1, 16 bytes digest (BLAKE2b of everything before)
  */
@@ -48,7 +49,7 @@ bool wanted_next(struct wanted_numbers *n, uint64_t *index, uint64_t *size);
 
 struct digests_maker;
 /* Makes the document in an open, empty file, which the caller keeps open and closes. Returns NULL with *e. */
-struct digests_maker *digests_maker_new(int file, struct error *e);
+struct digests_maker *digests_maker_new(int file, const struct chunk_digests *how, struct error *e);
 void digests_maker_free(struct digests_maker *m);
 /* Begins the next file; adds a chunk to it. */
 int digests_maker_file(struct digests_maker *m, uint64_t index, struct error *e);
@@ -70,6 +71,8 @@ int digests_check(int file, uint64_t size, const struct manifest *manifest, uint
 struct digests_cursor;
 struct digests_cursor *digests_cursor_new(int file, uint64_t size); /* NULL: no memory */
 void digests_cursor_free(struct digests_cursor *c);
+/* How the digests of its chunks are made. */
+struct chunk_digests digests_how(const struct digests_cursor *c);
 /* Returns 1 with the number of the entry of the next file, and passes over chunks that were not read; 0: there is none;
  * -1 with *e. */
 int digests_next_file(struct digests_cursor *c, uint64_t *index, struct error *e);

@@ -11,6 +11,7 @@
 
 struct digests_cursor {
     int file;
+    struct chunk_digests how;
     uint64_t end;   /* place of the digest of the document */
     uint64_t place; /* of what is read next */
     uint64_t window_place;
@@ -33,15 +34,39 @@ static int read_bytes(int file, void *bytes, size_t length, uint64_t offset, str
     return error_set(e, ERROR_IO, "the digests of files cannot be read: %s", strerror(errno));
 }
 
+/* Reads the head of a document of this size. Returns 0 with *how, and *length of the head, or -1 with *e. */
+static int read_head(int file, uint64_t size, struct chunk_digests *how, size_t *length,
+                     struct error *e)
+{
+    uint8_t head[DIGESTS_HEAD_FAST];
+
+    if (size < DIGESTS_LEAST || size > INT64_MAX)
+        return damaged("their size is wrong", e);
+    if (read_bytes(file, head, sizeof head, 0, e) != 0) /* there are as many in any document */
+        return -1;
+    const uint32_t version = get_u32(head + 8);
+    *how = (struct chunk_digests){.fast = version == DIGESTS_VERSION_FAST};
+    *length = how->fast ? DIGESTS_HEAD_FAST : DIGESTS_HEAD;
+    if (how->fast)
+        how->seed = get_u64(head + DIGESTS_HEAD);
+    if (memcmp(head, DIGESTS_MAGIC, 8) != 0 || (version != DIGESTS_VERSION && !how->fast) ||
+        get_u32(head + 12) != 0)
+        return damaged("they have another format: are the versions of torusd the same?", e);
+    return size >= *length + 8u + FILE_DIGEST ? 0 : damaged("their size is wrong", e);
+}
+
 struct digests_cursor *digests_cursor_new(int file, uint64_t size)
 {
     struct digests_cursor *c = malloc(sizeof *c);
+    struct error e;
+    size_t head = 0;
 
     if (c == NULL)
         return NULL;
     c->file = file;
-    c->end = size < DIGESTS_LEAST ? 0 : size - FILE_DIGEST;
-    c->place = DIGESTS_HEAD;
+    /* a document that cannot be read any more, although it was checked, ends too early */
+    c->end = read_head(file, size, &c->how, &head, &e) == 0 ? size - FILE_DIGEST : 0;
+    c->place = head;
     c->window_place = 0;
     c->window_used = 0;
     c->in_file = false;
@@ -52,6 +77,11 @@ struct digests_cursor *digests_cursor_new(int file, uint64_t size)
 void digests_cursor_free(struct digests_cursor *c)
 {
     free(c);
+}
+
+struct chunk_digests digests_how(const struct digests_cursor *c)
+{
+    return c->how;
 }
 
 /* Takes the next bytes: NULL with *e if they are not there. */
@@ -119,16 +149,13 @@ int digests_next_file(struct digests_cursor *c, uint64_t *index, struct error *e
 
 static int check_frame(int file, uint64_t size, struct error *e)
 {
-    uint8_t head[DIGESTS_HEAD], bytes[16384], digest[FILE_DIGEST];
+    uint8_t bytes[16384], digest[FILE_DIGEST];
     crypto_generichash_state state;
+    struct chunk_digests how;
+    size_t head;
 
-    if (size < DIGESTS_LEAST || size > INT64_MAX)
-        return damaged("their size is wrong", e);
-    if (read_bytes(file, head, sizeof head, 0, e) != 0)
+    if (read_head(file, size, &how, &head, e) != 0)
         return -1;
-    if (memcmp(head, DIGESTS_MAGIC, 8) != 0 || get_u32(head + 8) != DIGESTS_VERSION ||
-        get_u32(head + 12) != 0)
-        return damaged("they have another format: are the versions of torusd the same?", e);
     (void)crypto_generichash_init(&state, NULL, 0, sizeof digest);
     for (uint64_t at = 0, end = size - FILE_DIGEST; at < end;) {
         size_t length = end - at < sizeof bytes ? (size_t)(end - at) : sizeof bytes;

@@ -18,7 +18,7 @@ struct digests_maker {
     uint8_t buffer[BUFFER];
 };
 
-struct digests_maker *digests_maker_new(int file, struct error *e)
+struct digests_maker *digests_maker_new(int file, const struct chunk_digests *how, struct error *e)
 {
     struct digests_maker *m = aligned_alloc(_Alignof(struct digests_maker), sizeof *m);
 
@@ -31,8 +31,12 @@ struct digests_maker *digests_maker_new(int file, struct error *e)
     m->written = 0;
     m->in_file = false;
     memcpy(m->buffer, DIGESTS_MAGIC, 8);
-    (void)put_u32(put_u32(m->buffer + 8, DIGESTS_VERSION), 0);
+    (void)put_u32(put_u32(m->buffer + 8, how->fast ? DIGESTS_VERSION_FAST : DIGESTS_VERSION), 0);
     m->used = DIGESTS_HEAD;
+    if (how->fast) {
+        (void)put_u64(m->buffer + m->used, how->seed);
+        m->used = DIGESTS_HEAD_FAST;
+    }
     return m;
 }
 

@@ -1,7 +1,6 @@
 /* Pieces of new files that older versions have: they are copied here, and do not have to come from the reader. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +27,7 @@ struct using
     struct tree_writer *w;
     struct tree_progress *progress;
     const struct entry *entry;
+    struct chunk_digests how;
     struct partial *partial;
     int old, new; /* new: -1 with look_only */
     struct file_data old_data, new_data;
@@ -136,7 +136,7 @@ static int is_in_place(struct using *u, const struct wanted_chunk *c, uint8_t *b
     }
     if (file_data_read(u->old, &u->old_data, c->place, block, c->chunk.length) != 0)
         return -1;
-    (void)crypto_generichash(digest, sizeof digest, block, c->chunk.length, NULL, 0);
+    chunk_digest(&u->how, block, c->chunk.length, digest);
     return memcmp(digest, c->chunk.digest, sizeof digest) == 0;
 }
 
@@ -191,7 +191,8 @@ static int find_chunks(struct using *u, bool same_size)
         if (keep_missing(u) <= u->chunks / FEW)
             return 0;
     }
-    if (chunks_of_file(u->old, &u->old_data, u->progress, chunk_found, u) != 0 || copy_run(u) != 0)
+    if (chunks_of_file(u->old, &u->old_data, &u->how, u->progress, chunk_found, u) != 0 ||
+        copy_run(u) != 0)
         return -1;
     return same_size ? 0 : use_in_place(u);
 }
@@ -323,6 +324,7 @@ int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct
     } else {
         u->w = w;
         u->progress = progress;
+        u->how = digests_how(digests);
         tree_at_init(&target, w->staging.above, w->staging.target, w->staging.path);
         result = use_all(u, digests, entries, &target, e);
         tree_at_close(&target);

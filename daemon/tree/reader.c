@@ -25,7 +25,8 @@ struct tree_reader {
     struct manifest manifest;
     struct stream *stream;
     struct changing changing;
-    bool sizes; /* answers have sizes */
+    bool sizes;        /* answers have sizes */
+    bool fast_digests; /* tree_read_options */
     uint64_t place[TREE_PLACES_MOST];
     uint32_t places;
     struct timespec latest, latest_coarse; /* as in struct entry_builder */
@@ -150,6 +151,7 @@ static int on_read_open(void *context, const struct tree_read_options *options,
         return refuse_memory(e);
     r->files = files;
     r->sizes = options->sizes;
+    r->fast_digests = options->fast_digests;
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
         r->document[i] = -1;
     const struct roots *roots = tree_files_enter(files);
@@ -228,8 +230,8 @@ static int on_digest(struct tree_reader *r, const uint8_t *const *wanted, const 
         (void)close(r->document[TREE_DIGESTS]);
     r->document[TREE_DIGESTS] = tree_files_temporary(r->files, e);
     if (r->document[TREE_DIGESTS] < 0 ||
-        reader_digests_make(&r->manifest, &r->sources, &all, progress, r->document[TREE_DIGESTS],
-                            &r->size[TREE_DIGESTS], e) != 0)
+        reader_digests_make(&r->manifest, &r->sources, &all, r->fast_digests, progress,
+                            r->document[TREE_DIGESTS], &r->size[TREE_DIGESTS], e) != 0)
         return -1;
     if (r->size[TREE_DIGESTS] > TREE_DOCUMENT_MOST)
         return error_set(e, ERROR_REFUSED, "too much has changed for one copy: copy parts of it");

@@ -1,6 +1,7 @@
 #include "daemon/tree/reader_digests.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@ struct wanted_size {
 struct digesting {
     const struct sources *sources;
     struct digests_maker *maker;
+    struct chunk_digests how;
     struct tree_progress *progress;
     struct error *e;          /* what the maker says */
     uint64_t told;            /* bytes of the file, in chunks */
@@ -57,10 +59,11 @@ static int add_chunks(struct digesting *d, const struct entry *entry, int file, 
     int result = 0;
     for (; d->next < d->sizes && d->size[d->next].index == entry->index && result == 0; d->next++)
         if (d->size[d->next].size > d->told && d->size[d->next].size < entry->bytes)
-            result = chunks_of_range(file, &data, d->told, d->size[d->next].size, d->progress,
-                                     on_chunk, d);
+            result = chunks_of_range(file, &data, &d->how, d->told, d->size[d->next].size,
+                                     d->progress, on_chunk, d);
     if (result == 0)
-        result = chunks_of_range(file, &data, d->told, entry->bytes, d->progress, on_chunk, d);
+        result =
+            chunks_of_range(file, &data, &d->how, d->told, entry->bytes, d->progress, on_chunk, d);
     if (result == 0)
         return 0;
     if (of_maker.code != ERROR_NONE)
@@ -140,15 +143,17 @@ static int add_files(struct digesting *d, const struct manifest *manifest, const
 }
 
 int reader_digests_make(const struct manifest *manifest, const struct sources *sources,
-                        const struct wanted_answers *answers, struct tree_progress *progress,
-                        int file, uint64_t *size, struct error *e)
+                        const struct wanted_answers *answers, bool fast,
+                        struct tree_progress *progress, int file, uint64_t *size, struct error *e)
 {
     struct digesting d = {.sources = sources, .progress = progress};
     uint8_t *bits = collect(&d, answers, manifest->entries);
     struct manifest_cursor *c = manifest_cursor_new(manifest);
     int result = -1;
 
-    d.maker = digests_maker_new(file, e);
+    d.how.fast = fast;
+    randombytes_buf(&d.how.seed, sizeof d.how.seed);
+    d.maker = digests_maker_new(file, &d.how, e);
     if (bits == NULL || c == NULL)
         (void)error_set(e, ERROR_MEMORY, "out of memory for digests of files");
     else if (d.maker != NULL)

@@ -15,7 +15,7 @@ struct wanted_answers {
 
 /* Cuts these files into chunks, and writes the document to an open, empty file. Returns 0 with its size, or -1 with *e. */
 int reader_digests_make(const struct manifest *manifest, const struct sources *sources,
-                        const struct wanted_answers *answers, struct tree_progress *progress,
-                        int file, uint64_t *size, struct error *e);
+                        const struct wanted_answers *answers, bool fast,
+                        struct tree_progress *progress, int file, uint64_t *size, struct error *e);
 
 #endif

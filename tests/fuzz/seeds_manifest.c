@@ -39,14 +39,15 @@ static void put_manifest(const char *folder, const char *name, const struct entr
     put_document(folder, name, 0, file, size);
 }
 
-static void put_digests(const char *folder)
+static void put_digests(const char *folder, bool fast)
 {
+    const struct chunk_digests how = {.fast = fast, .seed = 5};
     const struct chunk chunk[] = {
         {.length = 60000, .digest = {1}}, {.length = 40000, .digest = {2}}, {.length = 5}};
     struct error e = {0};
     uint64_t size;
     int file = memfd_create("seed", MFD_CLOEXEC);
-    struct digests_maker *m = digests_maker_new(file, &e);
+    struct digests_maker *m = digests_maker_new(file, &how, &e);
 
     REQUIRE(m != NULL && digests_maker_file(m, 0, &e) == 0);
     REQUIRE(digests_maker_chunk(m, &chunk[0], &e) == 0 &&
@@ -54,7 +55,7 @@ static void put_digests(const char *folder)
     REQUIRE(digests_maker_file(m, 2, &e) == 0 && digests_maker_chunk(m, &chunk[2], &e) == 0);
     REQUIRE(digests_maker_finish(m, &size, &e) == 0);
     digests_maker_free(m);
-    put_document(folder, "digests", 1, file, size);
+    put_document(folder, fast ? "fast-digests" : "digests", 1, file, size);
 }
 
 static void put_texts(const char *folder, const char *name, int kind, const char *text)
@@ -87,7 +88,8 @@ void manifest_seeds(const char *folder)
     put_manifest(folder, "folders", folder_entry, 3);
     put_manifest(folder, "file", file_entry, 1);
     put_manifest(folder, "nothing", NULL, 0);
-    put_digests(folder);
+    put_digests(folder, true);
+    put_digests(folder, false);
     put_texts(folder, "wanted", 2, "\1\2\x80\2\3\xff\xff\3");
     put_texts(folder, "pattern", 3, "- a*[b-d]?/**/x/***a_long_name/with/x/s");
     put_texts(folder, "anchored", 3, "- /[[:digit:]!]*.ob1/2/some.o  ");

@@ -43,16 +43,16 @@ def test_ctrl_c_interrupts_waiting(shared, what, ranks, calls):
 def test_types_are_compared_from_the_last_node_on(loopback):
     """A node of the release before turns it off on all nodes."""
     header = (CHECKOUT / 'daemon' / 'group' / 'record' / 'call.h').read_text()
-    before = f'--protocol-minor={int(re.search(r"#define DATA_KIND_MINOR ([0-9]+)u", header)[1]) - 1}'
+    minor = int(re.search(r'#define DATA_KIND_MINOR ([0-9]+)u', header)[1])
+    before, after = (f'--protocol-minor={number}' for number in (minor - 1, minor))
     torus = loopback('1x2', extra=[before])
     for node in torus.nodes:
         run_each(torus, python(f'{SCRIPT} other_data_passes'))
         node.terminate()
-        node.daemon.command.remove(before)
+        node.daemon.command[node.daemon.command.index(before)] = after
         node.start()
         torus.wait_whole()
-    known = [torus.status(0)['peer_minor']] * 2
-    wait_for(lambda: [torus.status(rank)['least_peer_minor'] for rank in range(2)] == known, 20)
+    wait_for(lambda: [torus.status(rank)['least_peer_minor'] for rank in range(2)] == [minor] * 2, 20)
     run_each(torus, python(f'{SCRIPT} other_data'))
 
 

@@ -328,6 +328,38 @@ static void a_source_that_is_missing(void **state)
     copy_end(sim);
 }
 
+static void restart_older(struct sim *sim, uint32_t rank, uint32_t minors_back)
+{
+    sim_kill(sim, rank, SIM_STOP);
+    sim_set_minors_back(sim, rank, minors_back);
+    sim_restart(sim, rank);
+    sim_run_until_whole(sim);
+}
+
+/* Digests of chunks are of the new kind as soon as all nodes know it, and of the old kind before. */
+static void fast_digests_wait_for_the_last_node(void **state)
+{
+    struct sim *sim = copy_begin_on("3x3", 8);
+    struct copy_request r = copy_default(0);
+
+    (void)state;
+    copy_tree(sim, 0, "/from", 0);
+    (void)must_succeed(sim, &r);
+    assert_true(sim->node[0].trees.fast_digests);
+    for (uint32_t back = 1; back <= PROTOCOL_MINOR - COPY_FAST_MINOR; back++)
+        for (uint32_t rank = 0; rank < 9; rank++)
+            restart_older(sim, rank, back);
+    restart_older(sim, 4, PROTOCOL_MINOR - COPY_FAST_MINOR + 1);
+    sim_pass(sim, 1 * SECONDS);
+    (void)must_succeed(sim, &r);
+    assert_false(sim->node[0].trees.fast_digests);
+    restart_older(sim, 4, PROTOCOL_MINOR - COPY_FAST_MINOR);
+    sim_pass(sim, 1 * SECONDS);
+    (void)must_succeed(sim, &r);
+    assert_true(sim->node[0].trees.fast_digests);
+    copy_end(sim);
+}
+
 /* While one node is of a release that does not know what a copy asks for, that is refused, and no link is lost; a copy that
  * asks for nothing new goes on. */
 static void older_releases(void **state)
@@ -337,10 +369,10 @@ static void older_releases(void **state)
 
     (void)state;
     copy_tree(sim, 0, "/from", 0);
-    sim_kill(sim, 4, SIM_STOP);
-    sim_set_minors_back(sim, 4, 1);
-    sim_restart(sim, 4);
-    sim_run_until_whole(sim);
+    for (uint32_t back = 1; back <= PROTOCOL_MINOR - COPY_MORE_MINOR; back++)
+        for (uint32_t rank = 0; rank < 9; rank++)
+            restart_older(sim, rank, back);
+    restart_older(sim, 4, PROTOCOL_MINOR - COPY_MORE_MINOR + 1);
     sim_pass(sim, 1 * SECONDS);
     sim_forget_frames(sim);
     r.skip_changing = true;
@@ -352,10 +384,7 @@ static void older_releases(void **state)
     r.skip_changing = false;
     (void)must_succeed(sim, &r);
     r.skip_changing = true;
-    sim_kill(sim, 4, SIM_STOP);
-    sim_set_minors_back(sim, 4, 0);
-    sim_restart(sim, 4);
-    sim_run_until_whole(sim);
+    restart_older(sim, 4, PROTOCOL_MINOR - COPY_MORE_MINOR);
     sim_pass(sim, 1 * SECONDS);
     (void)must_succeed(sim, &r);
     copy_end(sim);
@@ -398,6 +427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_trees_in_little_memory),
         cmocka_unit_test(requests_that_are_refused),
         cmocka_unit_test(a_source_that_is_missing),
+        cmocka_unit_test(fast_digests_wait_for_the_last_node),
         cmocka_unit_test(older_releases),
         cmocka_unit_test(a_node_without_trees),
     };

@@ -97,6 +97,7 @@ static int open_both(struct run *u, struct error *e)
     read.patterns = write.patterns;
     read.digests = write.checksum;
     read.skip_changing = write.skip_changing;
+    read.fast_digests = how->seed % 2 == 0;
     if (how->to != NULL)
         write.path = how->to;
     write.id = "test";

@@ -54,7 +54,7 @@ static void append_and_overwrite_what_was_read(void)
     append();
 }
 
-static void overwrite(void)
+static void overwrite_one(void)
 {
     write_at(10, "other");
 }
@@ -178,7 +178,7 @@ static void files_that_grow_after_their_digests_were_sent(void **state)
 static void files_that_also_change_otherwise_fail_the_copy(void **state)
 {
     static void (*const changes[])(void) = {
-        append_and_overwrite_begin, append_and_overwrite_what_was_read, overwrite, cut, vanish,
+        append_and_overwrite_begin, append_and_overwrite_what_was_read, overwrite_one, cut, vanish,
         replace_by_longer};
 
     for (unsigned i = 0; i < 2 * sizeof changes / sizeof *changes; i++) {
@@ -219,7 +219,7 @@ static void files_that_were_at_rest_do_not_just_grow(void **state)
 
 static void the_rest_is_copied_if_that_is_asked_for(void **state)
 {
-    static void (*const changes[])(void) = {append_and_overwrite_begin, overwrite, cut, vanish,
+    static void (*const changes[])(void) = {append_and_overwrite_begin, overwrite_one, cut, vanish,
                                             replace_by_longer};
 
     for (unsigned i = 0; i < 2 * 2 * sizeof changes / sizeof *changes; i++) {

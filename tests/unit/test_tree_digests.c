@@ -12,10 +12,14 @@
 #include <cmocka.h>
 #include <sodium.h>
 
+#include "daemon/engine/digest.h"
 #include "daemon/tree/digests.h"
 #include "manifest_fixture.h"
 
 #define CHUNKS 4096u
+
+static const struct chunk_digests slow = {0}, fast = {.fast = true, .seed = 7};
+static const struct chunk_digests *how = &slow; /* digests of chunks are made */
 
 struct cut {
     struct chunk chunk[CHUNKS];
@@ -49,7 +53,7 @@ static void cut_bytes(const uint8_t *bytes, size_t length, struct cut *cut)
     memset(cut, 0, sizeof *cut);
     assert_int_equal(pwrite(file, bytes, length, 0), length);
     assert_int_equal(file_data_find(file, length, &d), 0);
-    assert_int_equal(chunks_of_file(file, &d, NULL, note, cut), 0);
+    assert_int_equal(chunks_of_file(file, &d, how, NULL, note, cut), 0);
     assert_int_equal(cut->bytes, d.bytes);
     file_data_free(&d);
     (void)close(file);
@@ -65,10 +69,15 @@ static void chunks_have_the_lengths_that_are_promised(void **state)
     cut_bytes(bytes, size, &cut);
     for (uint32_t i = 0; i < cut.count; i++) {
         assert_in_range(cut.chunk[i].length, i + 1 < cut.count ? CHUNK_LEAST : 1, CHUNK_MOST);
-        uint8_t digest[16];
+        uint8_t digest[16], same[16];
         (void)crypto_generichash(digest, 16, bytes, cut.chunk[i].length, NULL, 0);
+        if (how->fast)
+            digest_wide(bytes, cut.chunk[i].length, how->seed, digest);
+        chunk_digest(how, bytes, cut.chunk[i].length, same);
         if (i == 0)
             assert_memory_equal(digest, cut.chunk[i].digest, 16);
+        if (i == 0)
+            assert_memory_equal(same, digest, 16);
     }
     assert_in_range(size / cut.count, CHUNK_MEAN * 8 / 10, CHUNK_MEAN * 12 / 10);
     /* What has no end of its own is cut at the greatest length. */
@@ -121,7 +130,7 @@ static void bytes_may_come_in_any_portions(void **state)
     static struct cut whole, parts;
     size_t size = 1u << 20, portion = 1;
     uint8_t *bytes = malloc(size);
-    struct cutter *cutter = cutter_new();
+    struct cutter *cutter = cutter_new(how);
     struct chunk chunk;
     bool ended;
     (void)state;
@@ -195,12 +204,12 @@ static void jobs_that_shall_stop_do(void **state)
     int file = memory_file();
     struct file_data d = {.size = 5, .bytes = 5};
     (void)state;
-    assert_int_equal(chunks_of_file(file, &d, &progress, note, &cut), -1);
+    assert_int_equal(chunks_of_file(file, &d, how, &progress, note, &cut), -1);
     assert_int_equal(errno, ECANCELED);
     assert_int_equal(file_data_digest(file, &d, &progress, digest), -1);
     assert_int_equal(errno, ECANCELED);
     progress.stop = false; /* the file is empty */
-    assert_int_equal(chunks_of_file(file, &d, &progress, note, &cut), -1);
+    assert_int_equal(chunks_of_file(file, &d, how, &progress, note, &cut), -1);
     assert_int_equal(errno, 0);
     assert_int_equal(file_data_digest(file, &d, &progress, digest), -1);
     assert_int_equal(errno, 0);
@@ -269,7 +278,7 @@ static int make_document(uint64_t *size)
     static const uint32_t length[][3] = {{50000, 49000, 1000}, {5}};
     struct error e = {0};
     int file = memory_file();
-    struct digests_maker *m = digests_maker_new(file, &e);
+    struct digests_maker *m = digests_maker_new(file, how, &e);
 
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(digests_maker_file(m, 2 + i, &e), 0);
@@ -295,6 +304,7 @@ static void a_document_is_read_again(void **state)
     if (digests_check(file, size, &m, 0, &e) != 0)
         fail_msg("%s", e.text);
     struct digests_cursor *c = digests_cursor_new(file, size);
+    assert_true(digests_how(c).fast == how->fast && digests_how(c).seed == how->seed);
     assert_int_equal(digests_next_file(c, &index, &e), 1);
     assert_int_equal(index, 2);
     assert_int_equal(digests_next_chunk(c, &chunk, &e), 1);
@@ -343,9 +353,11 @@ static void a_changed_document_is_refused(void **state)
         changed[i] ^= 1;
         assert_int_equal(check_bytes(changed, size, &m), -1);
         for (size_t v = 0; v < sizeof value; v++) {
-            /* Only digests of chunks may be anything. */
-            bool digest = (i >= 28 && i < 44) || (i >= 48 && i < 64) || (i >= 68 && i < 84) ||
-                          (i >= 100 && i < 116) || i >= size - 16;
+            /* Only digests of chunks, and their seed, may be anything. */
+            const size_t at = how->fast ? i - 8 : i;
+            bool digest = (at >= 28 && at < 44) || (at >= 48 && at < 64) || (at >= 68 && at < 84) ||
+                          (at >= 100 && at < 116) || i >= size - 16 ||
+                          (how->fast && i >= 16 && i < 24);
             changed[i] = value[v];
             seal(changed, size);
             assert_int_equal(check_bytes(changed, size, &m),
@@ -375,5 +387,7 @@ int main(void)
         cmocka_unit_test(a_changed_document_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("BLAKE2b", tests, NULL, NULL);
+    how = &fast;
+    return failed + cmocka_run_group_tests_name("XXH3", tests, NULL, NULL);
 }

@@ -219,7 +219,8 @@ static void odd_digests_do_no_harm(void **state)
     make_folder(at(state, "data/to"));
     random_file(at(state, "data/to/one"), 1, SIZE / 2);
     int file = memfd_create("digests", MFD_CLOEXEC);
-    struct digests_maker *m = digests_maker_new(file, &e);
+    const struct chunk_digests how = {0};
+    struct digests_maker *m = digests_maker_new(file, &how, &e);
     for (uint64_t index = 1; index <= 2; index++) { /* nobody wanted the second */
         struct chunk chunk = {.length = CHUNK, .digest = {1, 2, 3}};
         assert_int_equal(digests_maker_file(m, index, &e), 0);

@@ -63,7 +63,8 @@ struct tree_disk {
     uint64_t room;    /* bytes that fit into unfinished copies, besides what they hold */
     uint64_t padding; /* bytes by which manifests are longer than necessary */
     bool fault[SIM_TREE_FAULTS];
-    bool absent; /* this node has no trees */
+    bool fast_digests; /* that the last reader was asked for */
+    bool absent;       /* this node has no trees */
     /* Since the start: */
     uint64_t bytes_read, bytes_written, bytes_ignored;
 };

@@ -101,6 +101,7 @@ static int read_open(void *context, const struct tree_read_options *o,
     struct tree_reader *r = sim_alloc(sizeof *r);
 
     r->disk = disk;
+    disk->fast_digests = o->fast_digests;
     rule(r, o->paths > 0 && (o->into || o->paths == 1), "several sources without `into`");
     if (tree_disk_check(disk, SIM_TREE_READ_OPEN, progress, o->path[0], e) != 0 ||
         tree_sources_read(&r->sources, &disk->tree, o, e) != 0) {
