@@ -1,5 +1,5 @@
-/* Digests of bytes on their way between two nodes, and of pieces of files: XXH3, 64 or 128 bits. Nobody can make two
- * pieces of bytes on purpose that have the same digest without knowing the seed. */
+/* Digests of bytes on their way between two nodes, and of pieces of files: XXH3, 64 or 128 bits. It is no cryptographic
+ * hash: whoever knows the seed may be able to make different bytes that have the same digest. */
 #ifndef TORUSD_ENGINE_DIGEST_H
 #define TORUSD_ENGINE_DIGEST_H
 

@@ -11,7 +11,7 @@
 #define CHUNK_MOST (256u * 1024)
 
 /* How digests of chunks are made: BLAKE2b, or, if all nodes know it, XXH3 with a seed that is new in each document, so that
- * nobody can have made a file beforehand of which two chunks are taken for each other. */
+ * whoever has made the files beforehand does not know it. */
 struct chunk_digests {
     bool fast;
     uint64_t seed; /* if fast */
