@@ -1,6 +1,7 @@
 /* What ties a record about a file to the file: a record says "these bytes have arrived", and counts as long as nobody has
  * written to the file since. Its inode number, its size and the time of its last change of any kind, which no program can
- * set, make up a number that is kept with the record and compared when the record is used. */
+ * set, make up a number that is kept with the record and compared when the record is used. What somebody writes between a
+ * write of torusd and the look at the file that follows it counts as torusd's. */
 #ifndef TORUSD_FILES_SYSTEM_FILE_STAMP_H
 #define TORUSD_FILES_SYSTEM_FILE_STAMP_H
 
