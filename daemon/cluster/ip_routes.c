@@ -73,6 +73,31 @@ static unsigned preferences(const struct torus *t, const uint32_t *at, const uin
     return count;
 }
 
+/* Returns one of the ports, by the two nodes. */
+static unsigned choose_any(uint32_t rank, uint32_t to, uint32_t ports)
+{
+    unsigned skip = (rank + to) % (unsigned)__builtin_popcount(ports);
+
+    for (; skip > 0; skip--)
+        ports &= ports - 1;
+    return (unsigned)__builtin_ctz(ports);
+}
+
+unsigned ip_routes_choose(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports)
+{
+    uint32_t at[TORUS_MAX_DIMS], target[TORUS_MAX_DIMS];
+    unsigned preferred[TORUS_MAX_PORTS], count;
+
+    torus_coordinates(t, rank, at);
+    torus_coordinates(t, to, target);
+    count = preferences(t, at, target, preferred);
+    for (unsigned i = 0; i < count; i++)
+        if ((ports & UINT32_C(1) << preferred[i]) != 0 &&
+            t->graph[torus_port_dim(t, preferred[i])] == NULL)
+            return preferred[i];
+    return choose_any(rank, to, ports);
+}
+
 /* Stores the distances of all nodes from node `to`, over cables that are not broken; TORUS_NO_NODE if there is no
  * way. */
 static void measure(const struct ip_routes *r, uint32_t to, uint32_t *hops, uint32_t *queue)

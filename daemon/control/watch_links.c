@@ -16,6 +16,7 @@
 struct link_watch {
     bool told_any;
     uint32_t *told;           /* by rank: bits of ports whose links the client knows to be up */
+    bool *told_forwards;      /* by rank: what the client knows of forwarding */
     uint64_t *told_confirmed; /* by rank: what the client knows to be confirmed */
     bool confirms;            /* this node states what the client has confirmed */
     char interface[TORUS_MAX_PORTS][IFNAMSIZ]; /* that the client knows */
@@ -26,6 +27,7 @@ void control_watch_forget(struct control_client *client)
     if (client->watch == NULL)
         return;
     free(client->watch->told);
+    free(client->watch->told_forwards);
     free(client->watch->told_confirmed);
     free(client->watch);
     client->watch = NULL;
@@ -37,6 +39,7 @@ void control_watch_gone(struct control_client *client)
         return;
     client->watch->confirms = false;
     router_confirm(client->server->set.router, 0);
+    router_forward_lost(client->server->set.router);
 }
 
 void control_routes_confirmed(struct control_client *client, const Control__Request *request)
@@ -52,16 +55,19 @@ void control_routes_confirmed(struct control_client *client, const Control__Requ
         if (c->watch != NULL)
             c->watch->confirms = c == client;
     router_confirm(client->server->set.router, request->routes_confirmed->digest);
+    router_forward(client->server->set.router, request->routes_confirmed->forwards);
 }
 
-static uint32_t up_ports(const struct router *router, uint32_t rank)
+/* `knows`: router_knows_forwarding(). */
+static uint32_t up_ports(const struct router *router, uint32_t rank, bool knows)
 {
     const struct torus *t = router_torus(router);
     uint32_t up = 0;
 
     for (unsigned port = 0; port < torus_ports(t); port++)
         if (torus_neighbour(t, rank, port) != TORUS_NO_NODE &&
-            topology_link_up(router_topology(router), rank, port))
+            topology_link_up(router_topology(router), rank, port) &&
+            !(knows && topology_link_quiet(router_topology(router), rank, port)))
             up |= UINT32_C(1) << port;
     return up;
 }
@@ -140,10 +146,11 @@ static int make_room(Control__LinkStates *states, uint32_t nodes)
 {
     states->node = calloc(nodes, sizeof *states->node);
     states->up = calloc(nodes, sizeof *states->up);
+    states->forwards = calloc(nodes, sizeof *states->forwards);
     states->confirmed_node = calloc(nodes, sizeof *states->confirmed_node);
     states->confirmed = calloc(nodes, sizeof *states->confirmed);
-    return states->node != NULL && states->up != NULL && states->confirmed_node != NULL &&
-                   states->confirmed != NULL
+    return states->node != NULL && states->up != NULL && states->forwards != NULL &&
+                   states->confirmed_node != NULL && states->confirmed != NULL
                ? 0
                : -1;
 }
@@ -152,6 +159,7 @@ static void free_room(Control__LinkStates *states)
 {
     free(states->node);
     free(states->up);
+    free(states->forwards);
     free(states->confirmed_node);
     free(states->confirmed);
 }
@@ -160,12 +168,17 @@ static void free_room(Control__LinkStates *states)
 static void list_news(Control__LinkStates *states, struct link_watch *watch,
                       const struct router *router)
 {
+    const bool knows = router_knows_forwarding(router);
+
     for (uint32_t rank = 0; rank < router_torus(router)->nodes; rank++) {
-        const uint32_t up = up_ports(router, rank);
-        const uint64_t confirmed = router_topology(router)->entry[rank].confirmed;
-        if (!watch->told_any || up != watch->told[rank]) {
+        const struct topology_entry *entry = &router_topology(router)->entry[rank];
+        const uint32_t up = up_ports(router, rank, knows);
+        const bool forwards = !knows || entry->forwards != TOPOLOGY_FORWARDS_NOT;
+        const uint64_t confirmed = entry->confirmed;
+        if (!watch->told_any || up != watch->told[rank] || forwards != watch->told_forwards[rank]) {
             states->node[states->n_node++] = rank;
             states->up[states->n_up++] = watch->told[rank] = up;
+            states->forwards[states->n_forwards++] = watch->told_forwards[rank] = forwards;
         }
         if (rank == router_rank(router) || confirmed == watch->told_confirmed[rank])
             continue;
@@ -225,10 +238,11 @@ void control_watch_links(struct control_client *client, const Control__Request *
     client->watch = calloc(1, sizeof *client->watch);
     if (client->watch != NULL) {
         client->watch->told = calloc(nodes, sizeof *client->watch->told);
+        client->watch->told_forwards = calloc(nodes, sizeof *client->watch->told_forwards);
         client->watch->told_confirmed = calloc(nodes, sizeof *client->watch->told_confirmed);
     }
     if (client->watch == NULL || client->watch->told == NULL ||
-        client->watch->told_confirmed == NULL) {
+        client->watch->told_forwards == NULL || client->watch->told_confirmed == NULL) {
         control_watch_forget(client);
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the link states");
         control_reply_error(client, &e, NULL);

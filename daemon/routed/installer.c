@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/cluster/ip_routes.h"
+
 /* The addresses of the two ends of every cable, as 'torusctl init' gives them (client/cli/cluster/host_files.c). */
 #define DIALLING_ADDRESS "fe80::a"
 #define LISTENING_ADDRESS "fe80::b"
@@ -33,6 +35,11 @@ static unsigned ports(const struct installer *i)
     return torus_ports(i->planner->torus);
 }
 
+static bool differs(const struct netlink_interface *a, const struct netlink_interface *b)
+{
+    return a->index != b->index || a->mtu != b->mtu || a->up != b->up;
+}
+
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ])
 {
     unsigned least = 0, most = 0;
@@ -45,7 +52,9 @@ bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ])
             names[port][0] != '\0' && cable->interface.index != 0 &&
             if_indextoname(cable->interface.index, fresh.name) != NULL)
             (void)netlink_interface(i->netlink, fresh.name, &fresh.interface);
-        changed |= memcmp(&fresh.interface, &cable->interface, sizeof fresh.interface) != 0;
+        changed |= differs(&fresh.interface, &cable->interface);
+        fresh.proved = cable->proved && fresh.interface.carrier &&
+                       fresh.interface.index == cable->interface.index;
         *cable = fresh;
         if (fresh.interface.index == 0)
             continue;
@@ -54,6 +63,35 @@ bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ])
     }
     i->mtu = least < most ? least : 0;
     return changed;
+}
+
+void installer_prove_cables(struct installer *i, uint32_t up)
+{
+    for (unsigned port = 0; port < ports(i); port++)
+        i->cable[port].proved |= (up & 1u << port) != 0 && i->cable[port].interface.carrier;
+}
+
+uint32_t installer_direct(const struct installer *i, uint32_t to)
+{
+    uint32_t result = 0;
+
+    for (unsigned port = 0; port < ports(i) && i->planner->route[to].hops == PLANNER_FAR; port++)
+        if (torus_neighbour(i->planner->torus, i->planner->self, port) == to &&
+            i->cable[port].proved && i->cable[port].interface.carrier)
+            result |= 1u << port;
+    return result;
+}
+
+uint32_t installer_used(const struct installer *i, uint32_t to)
+{
+    uint32_t usable = i->planner->route[to].ports;
+
+    for (unsigned port = 0; port < ports(i); port++)
+        if (!i->cable[port].interface.up)
+            usable &= ~(1u << port);
+    if (usable == 0 || i->spread == NULL || i->spread[to])
+        return usable;
+    return 1u << ip_routes_choose(i->planner->torus, i->planner->self, to, usable);
 }
 
 /* --- what the kernel has --- */
@@ -115,6 +153,15 @@ struct looking {
     void *context;
 };
 
+/* A former process has used these cables for their neighbour. */
+static void adopt_cables(struct installer *i, uint32_t to, uint32_t used)
+{
+    for (unsigned port = 0; port < ports(i); port++)
+        if (torus_neighbour(i->planner->torus, i->planner->self, port) != to)
+            used &= ~(1u << port);
+    installer_prove_cables(i, used);
+}
+
 static void on_route(void *context, const struct netlink_route *r)
 {
     struct looking *l = context;
@@ -130,8 +177,10 @@ static void on_route(void *context, const struct netlink_route *r)
         installed->kind = r->kind;
         installed->mtu = r->mtu;
         installed->ports = ports_of(i, r, l->family, &installed->known);
-        if (l->adopt != NULL && l->family == 0)
+        if (l->adopt != NULL && l->family == 0) {
+            adopt_cables(i, to, installed->ports);
             l->adopt(l->context, to, installed->ports);
+        }
         return;
     }
     struct ip *more = reallocarray(l->strange, l->stranger + 1, sizeof *more);
@@ -168,10 +217,10 @@ static void put(struct installer *i, uint32_t to, unsigned family)
                                   .mtu = i->mtu,
                                   .congestion = i->congestion};
 
+    wanted.ports = installer_used(i, to) | installer_direct(i, to);
     for (unsigned port = 0; port < ports(i); port++) {
-        if ((r->ports & 1u << port) == 0 || !i->cable[port].interface.up)
+        if ((wanted.ports & 1u << port) == 0)
             continue;
-        wanted.ports |= 1u << port;
         route.hop[route.hops++] =
             (struct netlink_hop){i->cable[port].interface.index, gateway(i, port, family)};
     }

@@ -9,6 +9,8 @@
 struct cable {
     char name[IFNAMSIZ]; /* "": not known, or no cable */
     struct netlink_interface interface;
+    bool
+        proved; /* a link was up over it since it has had its carrier: its other end is the neighbour */
 };
 
 /* A route as it is in the kernel. */
@@ -25,6 +27,8 @@ struct installer {
     const struct planner *planner;
     const char *congestion; /* NULL: that of the machine */
     struct cable cable[TORUS_MAX_PORTS];
+    const bool *
+        spread; /* by node: connections take all ways, not only the chosen one; NULL: to all nodes. Borrowed */
     unsigned mtu;                          /* of the narrowest cable; 0: all are the same */
     struct installed *installed[FAMILIES]; /* by family and node */
     unsigned families;
@@ -32,14 +36,24 @@ struct installer {
     struct error failure; /* the first of these */
 };
 
-/* The caller has set netlink, hosts, planner and congestion; the rest is zero. Returns 0, or -1 if there is no memory.
+/* The caller has set netlink, hosts, planner, spread and congestion; the rest is zero. Returns 0, or -1 if there is no memory.
  * The caller calls installer_free(). */
 int installer_init(struct installer *i);
 void installer_free(struct installer *i);
 
 /* Takes the names of the interfaces by port, and looks at the interfaces. An interface that has been renamed is found by
- * its number, until its new name is told. Returns whether anything has changed. */
+ * its number, until its new name is told. Returns whether anything has changed, apart from carriers. */
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
+
+/* Notes at which ports links are up (bits): their cables lead to the neighbours. */
+void installer_prove_cables(struct installer *i, uint32_t up);
+
+/* Returns the ports of the cables to a neighbour that no link that is up leads to (its torusd does not run, perhaps), which
+ * had a link and have kept their carrier since: packets to its own addresses take them. 0: none. */
+uint32_t installer_direct(const struct installer *i, uint32_t to);
+
+/* Returns those of the planner's ports that packets to a node take. */
+uint32_t installer_used(const struct installer *i, uint32_t to);
 
 /* Finds out which routes of ours the kernel has, and removes those to addresses of no host, so also all IPv6 routes if
  * IPv6 is not used. `adopt`, which may be

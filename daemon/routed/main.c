@@ -18,15 +18,11 @@ struct program {
 static void on_signal(void *context, const char *name)
 {
     struct program *p = context;
-    struct error e;
 
     log_info("torus-routed stops: it received %s", name);
     signals_close(&p->signals);
     service_stopping(&p->service);
-    if (routed_stop(p->routed, &e) != 0) {
-        log_error("%s", e.text);
-        p->exit_code = EXIT_FAILURE;
-    }
+    routed_stop(p->routed);
 }
 
 static void on_hangup(void *context)
@@ -65,6 +61,8 @@ static int run(const struct routed_options *options)
     service_ready(&p.service);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     service_close(&p.service);
+    if (!routed_stopped_well(p.routed))
+        p.exit_code = EXIT_FAILURE;
     routed_free(p.routed);
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed: this is a bug");

@@ -15,12 +15,13 @@ int planner_init(struct planner *p, const struct torus *torus, uint32_t self, ui
 {
     *p = (struct planner){.torus = torus, .self = self, .settle = settle, .way = PLANNER_CAREFUL};
     p->up = calloc(torus->nodes, sizeof *p->up);
+    p->forwards = calloc(torus->nodes, sizeof *p->forwards);
     p->route = calloc(torus->nodes, sizeof *p->route);
     p->hops = calloc(torus->nodes, sizeof *p->hops);
-    p->queue = calloc(2 * (size_t)torus->nodes, sizeof *p->queue);
+    p->queue = calloc(3 * (size_t)torus->nodes, sizeof *p->queue);
     p->confirmed = calloc(torus->nodes, sizeof *p->confirmed);
-    if (p->up == NULL || p->route == NULL || p->hops == NULL || p->queue == NULL ||
-        p->confirmed == NULL) {
+    if (p->up == NULL || p->forwards == NULL || p->route == NULL || p->hops == NULL ||
+        p->queue == NULL || p->confirmed == NULL) {
         planner_free(p);
         return -1;
     }
@@ -33,6 +34,7 @@ int planner_init(struct planner *p, const struct torus *torus, uint32_t self, ui
 void planner_free(struct planner *p)
 {
     free(p->up);
+    free(p->forwards);
     free(p->route);
     free(p->hops);
     free(p->queue);
@@ -54,8 +56,8 @@ void planner_adopt(struct planner *p, uint32_t to, uint32_t ports)
     p->route[to].ports = ports;
 }
 
-/* Stores the distances of all nodes from `from`. */
-static void measure(const struct planner *p, uint32_t from)
+/* Stores the distances of all nodes from `from`; `links`: over nodes that do not forward as well. */
+static void measure(const struct planner *p, uint32_t from, bool links)
 {
     uint32_t first = 0, last = 0;
 
@@ -65,6 +67,8 @@ static void measure(const struct planner *p, uint32_t from)
     p->queue[last++] = from;
     while (first < last) {
         uint32_t at = p->queue[first++];
+        if (at != from && !links && !p->forwards[at])
+            continue;
         for (unsigned port = 0; port < torus_ports(p->torus); port++) {
             uint32_t next = torus_neighbour(p->torus, at, port);
             if (next == TORUS_NO_NODE || (p->up[at] & 1u << port) == 0 ||
@@ -76,26 +80,30 @@ static void measure(const struct planner *p, uint32_t from)
     }
 }
 
-/* Returns the digest of the links among the nodes that this node reaches; never 0. */
+/* Returns the digest of what the nodes state to which links lead; never 0. */
 static uint64_t digest_view(const struct planner *p)
 {
     char text[SHA256_TEXT_SIZE];
     uint32_t length = 0;
 
     for (uint32_t i = 0; i < p->torus->nodes; i++)
-        if (p->route[i].hops != PLANNER_FAR) {
+        if (p->route[i].linked) {
             p->queue[length++] = htole32(i);
             p->queue[length++] = htole32(p->up[i]);
+            p->queue[length++] = htole32(p->forwards[i]);
         }
     sha256_text(p->queue, length * sizeof *p->queue, text);
     text[16] = '\0';
     return strtoull(text, NULL, 16) | 1u;
 }
 
-/* Computes hops and nearer of all routes. Links lead both ways, so distances do, too. */
+/* Computes what is known of all routes. Links lead both ways, so distances do, too. */
 static void compute(struct planner *p)
 {
-    measure(p, p->self);
+    measure(p, p->self, true);
+    for (uint32_t to = 0; to < p->torus->nodes; to++)
+        p->route[to].linked = p->hops[to] != PLANNER_FAR;
+    measure(p, p->self, false);
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
         r->is_new |= r->hops != p->hops[to];
@@ -106,9 +114,9 @@ static void compute(struct planner *p)
         uint32_t next = torus_neighbour(p->torus, p->self, port);
         if (next == TORUS_NO_NODE || (p->up[p->self] & 1u << port) == 0)
             continue;
-        measure(p, next);
+        measure(p, next, false);
         for (uint32_t to = 0; to < p->torus->nodes; to++)
-            if (p->hops[to] < p->route[to].hops)
+            if (p->hops[to] < p->route[to].hops && (p->forwards[next] || next == to))
                 p->route[to].nearer |= 1u << port;
     }
 }
@@ -123,20 +131,25 @@ static void use(struct planner_route *r, uint32_t ports, uint64_t now)
 }
 
 /* Takes over the link states. Returns which procedure they need: *lost and *found say what has changed. */
-static void compare(struct planner *p, const uint32_t *up, bool *lost, bool *found)
+static void compare(struct planner *p, const uint32_t *up, const bool *forwards, bool *lost,
+                    bool *found)
 {
     for (uint32_t i = 0; i < p->torus->nodes; i++) {
+        const bool may = forwards == NULL || forwards[i];
+        *lost |= p->forwards[i] && !may;
+        *found |= may && !p->forwards[i];
+        p->forwards[i] = may;
         *lost |= (p->up[i] & ~up[i]) != 0;
         *found |= (up[i] & ~p->up[i]) != 0;
         p->up[i] = up[i];
     }
 }
 
-void planner_heard(struct planner *p, const uint32_t *up, uint64_t now)
+void planner_heard(struct planner *p, const uint32_t *up, const bool *forwards, uint64_t now)
 {
     bool lost = false, found = false;
 
-    compare(p, up, &lost, &found);
+    compare(p, up, forwards, &lost, &found);
     if (found)
         p->found = now;
     if (!lost && !found && p->heard != PLANNER_NEVER)
@@ -175,13 +188,13 @@ void planner_confirm(struct planner *p, uint32_t node, uint64_t digest)
     p->confirmed[node] = digest;
 }
 
-/* Whether all nodes that can be reached, and this one, have confirmed the last link states. */
+/* Whether all nodes to which links lead, and this one, have confirmed the last link states. */
 static bool all_confirmed(const struct planner *p)
 {
     if (!p->may_confirm)
         return false;
     for (uint32_t i = 0; i < p->torus->nodes; i++)
-        if (p->route[i].hops != PLANNER_FAR && p->confirmed[i] != p->digest)
+        if (p->route[i].linked && p->confirmed[i] != p->digest)
             return false;
     return true;
 }

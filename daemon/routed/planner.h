@@ -17,6 +17,11 @@
  * A node neither confirms nor counts confirmations if it has heard within PLANNER_CALM * `settle` = 4 D before V that
  * a link has come up. Then, and in the procedure for links that come up, it withdraws its last confirmation.
  *
+ * A node that does not forward (its torus-routed does not run, or cannot set what it needs) is the beginning or the end of
+ * a way only: distances lead through nodes that forward. What nodes state of that belongs to the link states: a node that
+ * forwards no more is a loss, one that forwards again is found. All nodes that links lead to are reached in the sense of
+ * these rules, whether packets find a way there or not.
+ *
  * Proof. A loop can only arise when a node adds ports. Let node a add ports at time t, in 2.
  *   By waiting: a heard of its last change at t - 2 D at the latest. All nodes knew D later what a knew then, and a
  *   knows by now what else they had heard until then. So every node b that a reaches knew exactly V at some moment, and
@@ -70,6 +75,7 @@ struct planner_route {
     uint32_t nearer; /* bits of the ports that are nearer in the last link states */
     uint32_t hops;   /* shortest way there in the last link states; PLANNER_FAR: none */
     uint64_t since;  /* when `ports` has changed last */
+    bool linked;     /* links lead there */
     bool is_new;     /* `ports` or `hops` has changed; the caller clears it */
 };
 
@@ -78,6 +84,7 @@ struct planner {
     uint32_t self;
     uint64_t settle;             /* in the unit of the times that the caller gives */
     uint32_t *up;                /* by node: bits of the ports whose links are up */
+    bool *forwards;              /* by node: packets of others may pass through it */
     struct planner_route *route; /* by node */
     uint64_t *confirmed; /* by node: the digest of the link states that it has confirmed; 0: none */
     uint32_t *hops, *queue; /* room to work */
@@ -101,9 +108,9 @@ uint32_t planner_settle_ms(const struct torus *torus);
  * planner_heard(). */
 void planner_adopt(struct planner *p, uint32_t to, uint32_t ports);
 
-/* Takes the link states: by node, bits of the ports whose links are up, each at both of its ends. Does nothing if they
- * have not changed. */
-void planner_heard(struct planner *p, const uint32_t *up, uint64_t now);
+/* Takes the link states: by node, bits of the ports whose links are up, each at both of its ends, and whether packets may
+ * pass through it (NULL: through all). Does nothing if they have not changed. */
+void planner_heard(struct planner *p, const uint32_t *up, const bool *forwards, uint64_t now);
 
 /* Returns the digest that this node confirms when the kernel has the routes as they are now; 0: none. */
 uint64_t planner_statement(const struct planner *p);

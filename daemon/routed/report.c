@@ -45,23 +45,33 @@ static void describe_down(const struct planner *p, char text[WITHOUT_SIZE])
     damage_free(&damage);
 }
 
-static const char *state_of(const struct planner_route *r, bool in_kernel)
+static const char *state_of(const struct planner_route *r, uint32_t direct, bool in_kernel)
 {
     if (!in_kernel)
         return "missing";
     if (r->hops == PLANNER_FAR)
-        return "unreachable";
+        return direct != 0 ? "direct" : r->linked ? "blocked" : "unreachable";
     if (r->ports == 0)
         return "waits";
     return r->ports == r->nearer ? "routed" : "changes";
 }
 
-static void write_why(const struct planner *p, uint32_t to, const char *down, char why[WHY_SIZE])
+static void write_why(const struct planner *p, uint32_t to, uint32_t direct, const char *down,
+                      char why[WHY_SIZE])
 {
     const struct planner_route *r = &p->route[to];
     uint32_t usual = torus_distance(p->torus, p->self, to);
 
-    if (r->hops == PLANNER_FAR)
+    if (r->hops == PLANNER_FAR && direct != 0)
+        (void)snprintf(why, WHY_SIZE,
+                       "no links that are up lead there (torusd may not run there), but the cable "
+                       "has a carrier: it is used for this host alone; down: %s",
+                       down);
+    else if (r->hops == PLANNER_FAR && r->linked)
+        (void)snprintf(why, WHY_SIZE,
+                       "the hosts on the way do not forward: torus-routed does not run there, or "
+                       "cannot set what it needs");
+    else if (r->hops == PLANNER_FAR)
         (void)snprintf(why, WHY_SIZE, "no links that are up lead there; down: %s", down);
     else if (r->ports != r->nearer)
         (void)snprintf(why, WHY_SIZE, "links have changed: until all hosts know, %s",
@@ -69,12 +79,14 @@ static void write_why(const struct planner *p, uint32_t to, const char *down, ch
                                      : "only ways that cannot become loops are used");
     else if (r->hops > usual)
         (void)snprintf(why, WHY_SIZE, "longer by %u than if all links were up; down: %s",
-                       r->hops - usual, down);
+                       r->hops - usual,
+                       down[0] != '\0' ? down : "none, but some hosts do not forward");
     else
         (void)snprintf(why, WHY_SIZE, "shortest");
 }
 
-static json_t *ways_json(const struct report_of *r, uint32_t ports)
+/* `used`: those of the ports that packets take now. */
+static json_t *ways_json(const struct report_of *r, uint32_t ports, uint32_t used)
 {
     const struct torus *t = r->planner->torus;
     json_t *list = json_array();
@@ -83,10 +95,11 @@ static json_t *ways_json(const struct report_of *r, uint32_t ports)
     for (unsigned port = 0; port < torus_ports(t); port++)
         if ((ports & 1u << port) != 0)
             (void)json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s}", "port",
+                list, json_pack("{s:s, s:s, s:s, s:b}", "port",
                                 torus_port_name(t, r->planner->self, port, name), "interface",
                                 r->installer->cable[port].name, "host",
-                                r->hosts->host[torus_neighbour(t, r->planner->self, port)].name));
+                                r->hosts->host[torus_neighbour(t, r->planner->self, port)].name,
+                                "used", (used & 1u << port) != 0));
     return list;
 }
 
@@ -94,17 +107,19 @@ static json_t *route_json(const struct report_of *r, uint32_t to, const char *do
 {
     const struct planner_route *route = &r->planner->route[to];
     const struct host_entry *host = &r->hosts->host[to];
+    const uint32_t direct = installer_direct(r->installer, to);
+    const uint32_t used = installer_used(r->installer, to) | direct;
     bool in_kernel = true;
     char why[WHY_SIZE];
 
     for (unsigned family = 0; family < r->installer->families; family++)
         in_kernel &= r->installer->installed[family][to].known;
-    write_why(r->planner, to, down, why);
+    write_why(r->planner, to, direct, down, why);
     return json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:o, s:s, s:f, s:b}", "node", (int)to, "host",
                      host->name, "address", ip_json(&host->ip[0]), "address6",
-                     ip_json(&host->ip[1]), "state", state_of(route, in_kernel), "hops",
+                     ip_json(&host->ip[1]), "state", state_of(route, direct, in_kernel), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
-                     ways_json(r, route->ports), "why", why, "seconds",
+                     ways_json(r, route->ports | direct, used), "why", why, "seconds",
                      (double)elapsed(route->since, r->now) / 1000.0, "in_kernel", in_kernel);
 }
 

@@ -11,6 +11,7 @@
 #include "daemon/routed/holdings.h"
 #include "daemon/routed/kernel/firewall.h"
 #include "daemon/routed/report.h"
+#include "daemon/routed/spreading.h"
 #include "daemon/schedule/damage.h"
 #include "proto/elapsed.h"
 
@@ -26,12 +27,13 @@ struct routed {
     struct states states;
     struct report_server server;
     char *socket_path;
-    uv_timer_t planned, check;
+    uv_timer_t planned, check, look;
     uv_poll_t changes;
     bool has_changes;
     unsigned checks;
     char problem[sizeof(((struct error *)NULL)->text)]; /* as it was last logged; "": none */
     bool faulty; /* `problem` is about this host, not about routes */
+    bool stopping, stop_failed;
 
     /* From the first link states on: */
     bool placed;
@@ -39,8 +41,11 @@ struct routed {
     struct planner planner;
     struct damage without;
     struct installer installer;
-    uint32_t *up; /* states.up without the links to be avoided */
-    bool unsure;  /* the kernel has refused a route since all were put there */
+    struct spreading spreading;
+    bool was_settled;  /* the routes have been whole since this place was taken, */
+    bool cables_ready; /* and the kernel forwards what comes over the cables */
+    uint32_t *up;      /* states.up without the links to be avoided */
+    bool unsure;       /* the kernel has refused a route since all were put there */
 };
 
 /* Notes what keeps routes from being set, and logs it once; "": nothing. It is tried again at the next check. */
@@ -85,17 +90,27 @@ static void install(struct routed *r, bool all)
     r->installer.failures = 0;
 }
 
-/* Tells all nodes with which link states the routes in the kernel agree, and counts what they have said. */
-static void confirm(struct routed *r)
+/* Whether packets of others may pass through this host. */
+static bool forwards(const struct routed *r)
+{
+    return r->placed && r->was_settled && r->cables_ready && !r->faulty && !r->stopping;
+}
+
+/* Tells all nodes with which link states the routes in the kernel agree, and whether this host forwards; counts what
+ * they have said. `again`: also if nothing has changed. */
+static void confirm(struct routed *r, bool again)
 {
     const uint64_t digest = r->unsure ? 0 : planner_statement(&r->planner);
 
-    states_confirm(&r->states, digest);
+    r->was_settled |= r->planner.settled;
+    states_confirm(&r->states, digest, forwards(r), again);
     for (uint32_t node = 0; node < r->torus.nodes; node++)
         planner_confirm(&r->planner, node,
                         node == r->planner.self ? digest : r->states.confirmed[node]);
     planner_tick(&r->planner, uv_now(r->loop));
     install(r, false);
+    r->was_settled |= r->planner.settled;
+    states_confirm(&r->states, digest, forwards(r), false);
 }
 
 static void on_planned(uv_timer_t *timer)
@@ -104,6 +119,7 @@ static void on_planned(uv_timer_t *timer)
 
     planner_tick(&r->planner, uv_now(r->loop));
     install(r, false);
+    confirm(r, false);
     wake_up(r);
 }
 
@@ -139,6 +155,9 @@ static void prepare_interfaces(struct routed *r)
     for (unsigned i = 0; i < count; i++)
         if (settings_prepare_interface(&r->holdings.settings, list[i], r->hosts.v6, &e) != 0)
             log_warning("%s", e.text);
+    r->cables_ready = true;
+    for (unsigned i = 0; i < count; i++)
+        r->cables_ready &= settings_forwards(&r->holdings.settings, list[i], r->hosts.v6);
 }
 
 /* Looks at the interfaces of the cables. Settings follow one that has a new name. Returns whether anything has
@@ -190,6 +209,8 @@ static void check(struct routed *r)
     prepare_interfaces(r);
     installer_look(&r->installer, NULL, NULL);
     install(r, true);
+    confirm(r, true);
+    wake_up(r);
     if (r->planner.settled && r->checks++ % FIREWALL_CHECKS == 0)
         firewall_pass(list, interfaces(r, list));
 }
@@ -213,8 +234,29 @@ static void on_change(uv_poll_t *poll, int status, int events)
     if (status < 0 && (errno != EAGAIN || uv_poll_start(poll, UV_READABLE, on_change) != 0))
         log_warning("interfaces are only looked at every %d s: %s", CHECK_MS / 1000,
                     uv_strerror(status));
-    if (r->placed && look_at_cables(r))
+    if (!r->placed)
+        return;
+    if (look_at_cables(r))
         check(r);
+    else
+        install(r, true); /* a carrier decides about cables to hosts whose torusd does not run */
+}
+
+/* Whether there are several ways to any host. */
+static bool has_choice(const struct routed *r)
+{
+    for (uint32_t to = 0; to < r->torus.nodes; to++)
+        if ((r->planner.route[to].ports & (r->planner.route[to].ports - 1)) != 0)
+            return true;
+    return false;
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct routed *r = timer->data;
+
+    if (r->placed && has_choice(r) && spreading_look(&r->spreading, &r->hosts))
+        install(r, true);
 }
 
 /* --- link states --- */
@@ -224,10 +266,11 @@ static void forget_place(struct routed *r)
     installer_free(&r->installer);
     planner_free(&r->planner);
     damage_free(&r->without);
+    spreading_free(&r->spreading);
     free(r->up);
     r->up = NULL;
     (void)uv_timer_stop(&r->planned);
-    r->placed = false;
+    r->placed = r->was_settled = r->cables_ready = false;
 }
 
 static void on_adopted(void *context, uint32_t to, uint32_t ports)
@@ -278,12 +321,13 @@ static int place(struct routed *r, struct error *e)
     if (read_without(r, e) != 0 || prepare_host(r, e) != 0)
         return -1;
     r->up = calloc(r->torus.nodes, sizeof *r->up);
-    if (r->up == NULL ||
+    if (r->up == NULL || spreading_init(&r->spreading, r->torus.nodes) != 0 ||
         planner_init(&r->planner, &r->torus, r->states.rank, planner_settle_ms(&r->torus)) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
     r->installer = (struct installer){.netlink = &r->holdings.netlink,
                                       .hosts = &r->hosts,
                                       .planner = &r->planner,
+                                      .spread = r->spreading.spread,
                                       .congestion = r->options->congestion};
     if (installer_init(&r->installer) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
@@ -306,9 +350,10 @@ static void use_states(struct routed *r, bool fresh)
     for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
         r->up[rank] = r->states.up[rank] & ~r->without.dead[rank];
     uv_update_time(r->loop);
-    planner_heard(&r->planner, r->up, uv_now(r->loop));
+    planner_heard(&r->planner, r->up, r->states.forwards, uv_now(r->loop));
+    installer_prove_cables(&r->installer, r->up[r->states.rank]);
     install(r, fresh);
-    confirm(r);
+    confirm(r, false);
     wake_up(r);
 }
 
@@ -323,6 +368,7 @@ static void take_place(struct routed *r)
         return;
     }
     forget_place(r);
+    states_confirm(&r->states, 0, false, false);
     (void)error_wrap(&e, "no routes");
     note_problem(r, e.text);
     if (holdings_any(&r->holdings))
@@ -441,8 +487,10 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     }
     (void)uv_timer_init(loop, &r->planned);
     (void)uv_timer_init(loop, &r->check);
-    r->planned.data = r->check.data = r;
+    (void)uv_timer_init(loop, &r->look);
+    r->planned.data = r->check.data = r->look.data = r;
     (void)uv_timer_start(&r->check, on_check, CHECK_MS, CHECK_MS);
+    (void)uv_timer_start(&r->look, on_look, SPREADING_MS, SPREADING_MS);
     r->states.loop = loop;
     r->states.path = options->socket;
     r->states.heard = on_heard;
@@ -451,14 +499,45 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     return r;
 }
 
-int routed_stop(struct routed *r, struct error *e)
+static void end(struct routed *r)
 {
+    struct error e;
+
     states_stop(&r->states);
     uv_close((uv_handle_t *)&r->planned, NULL);
     uv_close((uv_handle_t *)&r->check, NULL);
+    uv_close((uv_handle_t *)&r->look, NULL);
     uv_close((uv_handle_t *)&r->changes, NULL);
     report_stop(&r->server);
-    return holdings_remove(&r->holdings, false, e);
+    if (holdings_remove(&r->holdings, false, &e) == 0)
+        return;
+    log_error("%s", e.text);
+    r->stop_failed = true;
+}
+
+static void on_avoided(uv_timer_t *timer)
+{
+    end(timer->data);
+}
+
+void routed_stop(struct routed *r)
+{
+    const bool forwarded = forwards(r) && r->states.connected;
+
+    if (r->stopping)
+        return;
+    r->stopping = true;
+    if (!forwarded) {
+        end(r);
+        return;
+    }
+    states_confirm(&r->states, 0, false, false);
+    (void)uv_timer_start(&r->check, on_avoided, r->planner.settle, 0);
+}
+
+bool routed_stopped_well(const struct routed *r)
+{
+    return !r->stop_failed;
 }
 
 void routed_free(struct routed *r)

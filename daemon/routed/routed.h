@@ -16,9 +16,11 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
  * hosts as the torus, everything stays as it is. */
 void routed_reload(struct routed *r);
 
-/* Removes everything that was set, and closes all handles. Returns 0, or -1 with *e: something is left. After the loop
- * has ended, the caller calls routed_free(). */
-int routed_stop(struct routed *r, struct error *e);
+/* Tells all nodes that this host forwards no more, waits until they avoid it, removes everything that was set, and closes
+ * all handles. After the loop has ended, the caller calls routed_stopped_well() and routed_free(). */
+void routed_stop(struct routed *r);
+/* Whether everything was removed. */
+bool routed_stopped_well(const struct routed *r);
 void routed_free(struct routed *r);
 
 /* Removes everything that a former process has left. Returns 0, or -1 with *e. */

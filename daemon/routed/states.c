@@ -39,6 +39,7 @@ static void end(struct states *s, const char *why)
 static int take_torus(struct states *s, const Control__LinkStates *states, struct error *e)
 {
     uint32_t *up;
+    bool *forwards;
     uint64_t *confirmed;
 
     for (size_t i = 0; i < states->n_graph; i++)
@@ -50,15 +51,19 @@ static int take_torus(struct states *s, const Control__LinkStates *states, struc
         return error_set(e, ERROR_PROTOCOL, "there is no node %u in %s", states->rank,
                          states->dims);
     up = calloc(s->torus.nodes, sizeof *up);
+    forwards = calloc(s->torus.nodes, sizeof *forwards);
     confirmed = calloc(s->torus.nodes, sizeof *confirmed);
-    if (up == NULL || confirmed == NULL) {
+    if (up == NULL || forwards == NULL || confirmed == NULL) {
         free(up);
+        free(forwards);
         free(confirmed);
         return error_set(e, ERROR_MEMORY, "out of memory for %u nodes", s->torus.nodes);
     }
     free(s->up);
+    free(s->forwards);
     free(s->confirmed);
     s->up = up;
+    s->forwards = forwards;
     s->confirmed = confirmed;
     s->rank = states->rank;
     return 0;
@@ -69,12 +74,14 @@ static int take(struct states *s, const Control__LinkStates *states, struct erro
     if (states->all && take_torus(s, states, e) != 0)
         return -1;
     if (s->up == NULL || states->n_node != states->n_up ||
+        (states->n_forwards != 0 && states->n_forwards != states->n_node) ||
         states->n_confirmed_node != states->n_confirmed)
         return error_set(e, ERROR_PROTOCOL, "its message is not complete");
     for (size_t i = 0; i < states->n_node; i++) {
         if (states->node[i] >= s->torus.nodes)
             return error_set(e, ERROR_PROTOCOL, "there is no node %u", states->node[i]);
         s->up[states->node[i]] = states->up[i];
+        s->forwards[states->node[i]] = states->n_forwards == 0 || states->forwards[i] != 0;
     }
     for (size_t i = 0; i < states->n_confirmed_node; i++) {
         if (states->confirmed_node[i] >= s->torus.nodes || states->confirmed_node[i] == s->rank)
@@ -210,7 +217,7 @@ static void on_confirmed(uv_write_t *write, int status)
     free(c);
 }
 
-void states_confirm(struct states *s, uint64_t digest)
+void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again)
 {
     Control__Request message = CONTROL__REQUEST__INIT;
     Control__RoutesConfirmed confirmed = CONTROL__ROUTES_CONFIRMED__INIT;
@@ -218,12 +225,14 @@ void states_confirm(struct states *s, uint64_t digest)
     size_t length = 0;
     uv_buf_t buffer;
 
-    if (!s->connected || !s->confirms || digest == s->said)
+    if (!s->connected || !s->confirms ||
+        (!again && digest == s->said && forwards == s->said_forwards))
         return;
     message.version = CONTROL_VERSION;
     message.kind_case = CONTROL__REQUEST__KIND_ROUTES_CONFIRMED;
     message.routes_confirmed = &confirmed;
     confirmed.digest = digest;
+    confirmed.forwards = forwards;
     c = calloc(1, sizeof *c);
     if (c == NULL || (c->frame = frame_pack(&message.base, &length)) == NULL) {
         free(c);
@@ -231,6 +240,7 @@ void states_confirm(struct states *s, uint64_t digest)
         return;
     }
     s->said = digest;
+    s->said_forwards = forwards;
     c->states = s;
     c->write.data = c;
     buffer = uv_buf_init((char *)c->frame, (unsigned)length);
@@ -249,6 +259,7 @@ static void on_retry(uv_timer_t *timer)
         return;
     s->opened = true;
     s->said = 0;
+    s->said_forwards = false;
     s->pipe.data = s->connecting.data = s;
     uv_pipe_connect(&s->connecting, &s->pipe, s->path, on_connected);
 }
@@ -278,5 +289,6 @@ void states_free(struct states *s)
     frame_stream_free(&s->in);
     free(s->request);
     free(s->up);
+    free(s->forwards);
     free(s->confirmed);
 }

@@ -29,9 +29,11 @@ struct states {
     struct torus torus; /* valid when anything was heard */
     uint32_t rank;
     uint32_t *up;        /* by node: bits of the ports whose links are up */
+    bool *forwards;      /* by node: packets of others may pass through it */
     uint64_t *confirmed; /* by node: the digest that it has confirmed; 0: none, or this node */
     bool confirms;       /* the daemon takes confirmations */
-    uint64_t said;       /* what it has been told over this connection */
+    uint64_t said;       /* what it has been told over this connection, */
+    bool said_forwards;
     char interface[TORUS_MAX_PORTS][16];
     bool renamed; /* the last message has changed `interface` */
 };
@@ -39,8 +41,9 @@ struct states {
 /* Begins to connect. The caller sets loop, path, heard and context; the rest is zero. */
 void states_start(struct states *s);
 
-/* Tells the daemon with which link states the routes agree (planner_statement()), unless it knows. */
-void states_confirm(struct states *s, uint64_t digest);
+/* Tells the daemon with which link states the routes agree (planner_statement()), and whether this host forwards, unless
+ * it knows, or `again`: it counts for some seconds only that a host forwards. */
+void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again);
 
 /* Closes the connection. After the loop has ended, the caller calls states_free(). */
 void states_stop(struct states *s);

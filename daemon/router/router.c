@@ -7,6 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/router/links/probe.h"
+#include "daemon/router/links/quiet.h"
 #include "daemon/router/links/silence.h"
 #include "daemon/router/links/stranger.h"
 #include "daemon/router/ports/flapping.h"
@@ -33,7 +34,8 @@ struct router *router_new(const struct torus *torus, uint32_t rank, const struct
     r->pool = pool;
     if (secrets != NULL)
         r->secrets = *secrets;
-    r->flood_at = r->faults.state_at = r->faults.restate_at = ROUTER_NEVER;
+    r->flood_at = r->faults.state_at = r->faults.restate_at = r->forwards_until = ROUTER_NEVER;
+    r->forwards = TOPOLOGY_FORWARDS_NOT;
     r->heartbeat = ROUTER_HEARTBEAT;
     r->silence = ROUTER_SILENCE;
     while (r->boot == 0)
@@ -191,20 +193,28 @@ static int check_link(struct router *r, struct link *link, uint64_t now, bool be
     return 0;
 }
 
-static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat)
+static void send_heartbeat(struct router *r, const struct link *link)
 {
     struct peer_message heartbeat = {
         .kind = PEER_HEARTBEAT,
         .heartbeat = {.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS)}};
+
+    if (link->minor >= LINK_CLOCK_MINOR)
+        link_clock_fill(&link->clock, &heartbeat.heartbeat, router_now(r));
+    router_send(r, link->port, &heartbeat);
+}
+
+/* `beat`: a heartbeat interval is over; `quick`: one of the shorter intervals of quiet.h. */
+static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat, bool quick)
+{
     struct error why;
 
+    if (quick)
+        quiet_beat(link);
     if (check_link(r, link, now, beat, &why) != 0)
         link_give_up(link, &why, why.code == ERROR_PROTOCOL);
-    else if (beat) {
-        if (link->minor >= LINK_CLOCK_MINOR)
-            link_clock_fill(&link->clock, &heartbeat.heartbeat, router_now(r));
-        router_send(r, link->port, &heartbeat);
-    }
+    else if (beat || quick)
+        send_heartbeat(r, link);
 }
 
 /* Returns how many nanoseconds this tick is late, because this node was not running (stopped, or without a
@@ -233,7 +243,7 @@ void router_tick(struct router *r)
 {
     uint64_t now = r->now = router_now(r);
     uint64_t slept = time_not_running(r, now);
-    bool beat = beat_is_due(r, now);
+    bool beat = beat_is_due(r, now), quick = quiet_is_due(r, now);
 
     r->any_to_close = false;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
@@ -248,7 +258,7 @@ void router_tick(struct router *r)
         if (port->link != NULL) {
             port->link->last_frame += slept;
             port->link->taken_at += slept;
-            tick_link(r, port->link, now, beat);
+            tick_link(r, port->link, now, beat, quick);
             flood_tick(r, i, now);
         }
         turned_away_tell(r, i, now);
@@ -257,6 +267,8 @@ void router_tick(struct router *r)
             port_dial(r, i);
     }
     faults_tick(r, now);
+    flood_check_lease(r, now);
+    quiet_state(r);
     if (now >= r->flood_at)
         flood_flush(r);
 }
@@ -272,6 +284,8 @@ uint64_t router_deadline(const struct router *r)
     uint64_t at = r->any_to_close ? 0 : r->flood_at;
 
     set_earlier(&at, faults_deadline(r));
+    set_earlier(&at, quiet_deadline(r));
+    set_earlier(&at, r->forwards_until);
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         const struct port *port = &r->port[i];
         for (const struct link *link = port->candidates; link != NULL; link = link->next)

@@ -28,7 +28,9 @@ PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
 
 #define ENTRY(NUMBER, TEXT, BYTES, LIST)                                                           \
     NUMBER(rank)                                                                                   \
-    NUMBER(hops) NUMBER(up) NUMBER(boot) NUMBER(version) NUMBER(minor) NUMBER(confirmed)
+    NUMBER(hops)                                                                                   \
+    NUMBER(up)                                                                                     \
+    NUMBER(boot) NUMBER(version) NUMBER(minor) NUMBER(confirmed) NUMBER(forwards) NUMBER(quiet)
 
 static void write_entry(const struct peer_link_state_entry *m, Peer__LinkState__Entry *to)
 {

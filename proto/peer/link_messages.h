@@ -55,6 +55,8 @@ struct peer_link_state_entry {
     uint32_t version;
     uint32_t minor;
     uint64_t confirmed;
+    uint32_t forwards;
+    uint32_t quiet;
 };
 
 struct peer_link_state {

@@ -271,6 +271,63 @@ static void confirmations_wait_for_the_last_node(void **state)
     }
 }
 
+struct forwarding {
+    uint32_t node; /* that forwards */
+    bool known;    /* all nodes know what the others say */
+};
+
+/* Whether all nodes know which one forwards, and that the others do not; or nobody says anything. */
+static bool all_say(struct sim *sim, void *context)
+{
+    const struct forwarding *f = context;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
+        const struct router *r = sim_router(sim, rank);
+        if (router_knows_forwarding(r) != f->known)
+            return false;
+        for (uint32_t other = 0; other < sim_torus(sim)->nodes; other++) {
+            const uint32_t said = router_topology(r)->entry[other].forwards;
+            const uint32_t wanted = other == f->node ? TOPOLOGY_FORWARDS : TOPOLOGY_FORWARDS_NOT;
+            if (other != rank && said != (f->known ? wanted : TOPOLOGY_FORWARDS_UNSAID))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void forward(struct sim *sim, uint32_t node)
+{
+    router_forward(sim_router(sim, node), true);
+    sim_settle(&sim->node[node]);
+}
+
+/* The last node is upgraded: all say at once what they have kept to themselves, long before they state everything
+ * again. */
+static void forwarding_waits_for_the_last_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct sim *sim = start(seed);
+        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+        struct forwarding f = {(old + 1) % nodes, true};
+        forward(sim, f.node);
+        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+        go_back(sim, PROTOCOL_MINOR - FORWARD_MINOR);
+        restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR + 1);
+        await(sim, FORWARD_MINOR - 1);
+        forward(sim, f.node);
+        f.known = false;
+        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+        restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR);
+        await(sim, FORWARD_MINOR);
+        forward(sim, f.node);
+        f.known = true;
+        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+        exchange(sim);
+        sim_free(sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +336,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(surveys_wait_for_the_last_node),
         cmocka_unit_test(copies_wait_for_the_last_node),
         cmocka_unit_test(confirmations_wait_for_the_last_node),
+        cmocka_unit_test(forwarding_waits_for_the_last_node),
     };
     if (argc == 3) {
         first_seed = strtoull(argv[1], NULL, 10);

@@ -1,5 +1,11 @@
 """What tests of torus-routed share."""
 
+import re
+import signal
+import subprocess
+
+from torus_net import patience
+
 from .waiting import wait_for
 
 # Everything that torus-routed may change. The kernel needs some time to notice the carrier of a new cable, and to
@@ -34,8 +40,53 @@ def connected_pairs(geometry, up):
 
 
 def settled(torus, rank=0, down=''):
-    """The report of torus-routed on this host when it knows that these links are down, and has its routes."""
+    """The report of torus-routed on this host when it knows that these links are down, and has its routes: all hosts
+    on the way forward."""
     def report():
         found = torus.ip_hosts.routes(rank)
-        return found if found and found['daemon'] and found['settled'] and found['down'] == down else None
+        whole = found and found['daemon'] and found['settled'] and found['down'] == down and not any(
+            route['state'] == 'blocked' for route in found['routes'])
+        return found if whole else None
     return wait_for(report, what=lambda: str(torus.ip_hosts.routes(rank)))
+
+
+def all_settled(torus, down=''):
+    return [settled(torus, rank, down) for rank in range(len(torus.nodes))]
+
+
+def ping_all(torus, missing=(), tries=1):
+    """Each node pings every other one, which answers one of so many pings, except the pairs in `missing`."""
+    addresses = torus.ip_hosts.addresses
+    for node in torus.nodes:
+        others = [address for address in addresses if address != addresses[node.rank]]
+        said = node.run('sh', '-c', 'tries=$1; shift; for i; do for try in $(seq $tries); do '
+                        'ping -c 1 -W 5 $i >/dev/null 2>&1 && echo $i && break; done & done; wait', 'sh', str(tries),
+                        *others)
+        wanted = {addresses[other] for other in range(len(addresses)) if other != node.rank and
+                  (node.rank, other) not in missing and (other, node.rank) not in missing}
+        assert set(said.split()) == wanted, node.rank
+
+
+class Pings:
+    """Pings of one host to another, every 10 ms."""
+
+    def __init__(self, torus, rank, to):
+        self.process = subprocess.Popen(
+            [*torus.node(rank).host.enter(), 'ping', '-i', '0.01', '-W', '1', torus.ip_hosts.addresses[to]],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.begin = ''
+        while 'ttl=' not in self.begin:  # the first answer
+            line = self.process.stdout.readline()
+            assert line, self.begin
+            self.begin += line
+
+    def end(self):
+        """(how many were lost, what ping has printed)"""
+        self.process.send_signal(signal.SIGINT)
+        said = self.begin + patience.communicate(self.process, patience.Patience(30))[0]
+        sent, received = map(int, re.search(r'(\d+) packets transmitted, (\d+) received', said).groups())
+        return sent - received, said
+
+
+def ways(report, host):
+    return next(sorted(way['host'] for way in route['ways']) for route in report['routes'] if route['host'] == host)

@@ -59,7 +59,8 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 {
     (void)context;
     *stat = ((struct fixture_connection *)connection)->stat;
-    stat->rtt_us = 7;
+    if (stat->rtt_us == 0)
+        stat->rtt_us = 7;
 }
 
 static int io_encrypt(void *context, void *connection, const struct link_keys *keys)

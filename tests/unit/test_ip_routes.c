@@ -256,12 +256,76 @@ static void refused(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
+/* The bits of the ports that lead nearer. */
+static uint32_t nearer(const struct torus *t, uint32_t from, uint32_t to)
+{
+    uint32_t ports = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        const uint32_t next = torus_neighbour(t, from, port);
+        if (next != TORUS_NO_NODE && torus_distance(t, next, to) < torus_distance(t, from, to))
+            ports |= UINT32_C(1) << port;
+    }
+    return ports;
+}
+
+/* Each node sends to the one that is opposite in all rings: no two pairs share a channel. */
+static void chosen_ways_of_opposite_nodes_share_no_channel(void **state)
+{
+    static const char *const tori[] = {"2", "4", "2x2", "4x4", "2x2x2", "4x4x4"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
+        unsigned carried[64 * 6] = {0};
+        struct torus t;
+        struct error e;
+        assert_int_equal(torus_parse(&t, tori[i], &e), 0);
+        for (uint32_t from = 0; from < t.nodes; from++) {
+            uint32_t at[TORUS_MAX_DIMS], to, here = from;
+            torus_coordinates(&t, from, at);
+            for (unsigned dim = 0; dim < t.dims; dim++)
+                at[dim] = (at[dim] + t.size[dim] / 2) % t.size[dim];
+            to = torus_rank(&t, at);
+            while (here != to) {
+                const unsigned port = ip_routes_choose(&t, here, to, nearer(&t, here, to));
+                carried[here * torus_ports(&t) + port]++;
+                here = torus_neighbour(&t, here, port);
+            }
+        }
+        for (size_t channel = 0; channel < sizeof carried / sizeof carried[0]; channel++)
+            assert_true(carried[channel] <= 1);
+    }
+}
+
+/* Any set of ports has one that is chosen; among those of a graph, pairs take different ones. */
+static void one_of_the_ports_is_chosen(void **state)
+{
+    struct torus t;
+    struct error e;
+    uint32_t seen = 0;
+
+    (void)state;
+    assert_int_equal(torus_parse(&t, "4x3m", &e), 0);
+    for (uint32_t ports = 1; ports < UINT32_C(1) << torus_ports(&t); ports++)
+        for (uint32_t to = 1; to < t.nodes; to++)
+            assert_true((ports & UINT32_C(1) << ip_routes_choose(&t, 0, to, ports)) != 0);
+    assert_int_equal(torus_parse(&t, "complete:4", &e), 0);
+    for (uint32_t to = 1; to < t.nodes; to++)
+        seen |= UINT32_C(1) << ip_routes_choose(&t, 0, to, 6);
+    assert_int_equal(seen, 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_short_as_possible), cmocka_unit_test(broken_cables_are_avoided),
-        cmocka_unit_test(dimensions_in_order),  cmocka_unit_test(opposite_nodes_both_ways),
-        cmocka_unit_test(whole_nodes),          cmocka_unit_test(refused),
+        cmocka_unit_test(as_short_as_possible),
+        cmocka_unit_test(broken_cables_are_avoided),
+        cmocka_unit_test(dimensions_in_order),
+        cmocka_unit_test(opposite_nodes_both_ways),
+        cmocka_unit_test(whole_nodes),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(chosen_ways_of_opposite_nodes_share_no_channel),
+        cmocka_unit_test(one_of_the_ports_is_chosen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,14 +16,16 @@
 #define LOSSES 2u
 #define SETTLE 100u
 #define BEGIN 1000u
-#define CUT 100000u             /* long after that */
-#define STATEMENTS (2 * LOSSES) /* of a node, at most */
+#define CUT 100000u                /* long after that */
+#define STATEMENTS (2 * LOSSES)    /* of a node, at most */
+#define FORWARDING TORUS_MAX_PORTS /* in the place of a port: the node does not forward any more */
 #define TABLE (UINT32_C(1) << 21)
 
 /* What can change, with the memory of the planners. */
 struct node {
     struct planner planner;
     uint32_t up[MOST];
+    bool forwards[MOST];
     struct planner_route route[MOST];
     uint64_t confirmed[MOST];
     uint32_t heard;              /* bit by loss */
@@ -53,6 +55,7 @@ static void save(const struct search *s, uint32_t rank, struct node *n)
 
     n->planner = *p;
     memcpy(n->up, p->up, s->torus.nodes * sizeof *n->up);
+    memcpy(n->forwards, p->forwards, s->torus.nodes * sizeof *n->forwards);
     memcpy(n->route, p->route, s->torus.nodes * sizeof *n->route);
     memcpy(n->confirmed, p->confirmed, s->torus.nodes * sizeof *n->confirmed);
 }
@@ -63,6 +66,7 @@ static void load(struct search *s, uint32_t rank, const struct node *n)
 
     *p = n->planner;
     memcpy(p->up, n->up, s->torus.nodes * sizeof *n->up);
+    memcpy(p->forwards, n->forwards, s->torus.nodes * sizeof *n->forwards);
     memcpy(p->route, n->route, s->torus.nodes * sizeof *n->route);
     memcpy(p->confirmed, n->confirmed, s->torus.nodes * sizeof *n->confirmed);
 }
@@ -94,19 +98,24 @@ static void act(const struct search *s, uint32_t rank, struct node *n)
 static void hear_loss(struct search *s, uint32_t rank, struct node *n, unsigned loss)
 {
     uint32_t up[MOST] = {0};
+    bool forwards[MOST];
 
+    memset(forwards, true, sizeof forwards);
     n->heard |= 1u << loss;
     all_up(&s->torus, up);
     for (unsigned i = 0; i < s->losses; i++)
         if ((n->heard & 1u << i) != 0) {
             uint32_t at = s->loss[i].rank;
             unsigned port = s->loss[i].port;
+            forwards[at] &= port != FORWARDING;
+            if (port == FORWARDING)
+                continue;
             up[at] &= ~(1u << port);
             up[torus_neighbour(&s->torus, at, port)] &=
                 ~(1u << torus_port_opposite(&s->torus, port));
         }
     load(s, rank, n);
-    planner_heard(&s->planner[rank], up, CUT);
+    planner_heard(&s->planner[rank], up, forwards, CUT);
     act(s, rank, n);
     save(s, rank, n);
 }
@@ -250,7 +259,7 @@ static bool search(const char *dims, unsigned losses, const uint32_t (*ports)[2]
     all_up(&s.torus, up);
     for (uint32_t i = 0; i < s.torus.nodes; i++) {
         assert_int_equal(planner_init(&s.planner[i], &s.torus, i, SETTLE), 0);
-        planner_heard(&s.planner[i], up, BEGIN);
+        planner_heard(&s.planner[i], up, NULL, BEGIN);
         planner_tick(&s.planner[i], BEGIN + MOST * SETTLE);
         assert_true(s.planner[i].settled);
         save(&s, i, &nodes[i]);
@@ -277,7 +286,9 @@ static const struct {
      1,
      {{1, 0}},
      false}, /* two parts that do not reach each other: there is nothing to add */
-    {"complete:4", 1, {{0, 0}}, false}, /* several ways around */
+    {"complete:4", 1, {{0, 0}}, false},         /* several ways around */
+    {"4", 1, {{1, FORWARDING}}, false},         /* there is another way */
+    {"3", 2, {{0, 0}, {2, FORWARDING}}, false}, /* a link is lost, and what would lead around it */
 };
 
 static void no_order_leads_to_a_loop(void **state)

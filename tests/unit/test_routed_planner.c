@@ -22,16 +22,18 @@ struct news {
     uint64_t at;
     uint32_t node, rank;
     unsigned port;
-    bool up, is_confirmation;
-    unsigned number; /* of the confirmation: later ones replace it */
+    bool up, is_confirmation, is_forwarding; /* up: links; or the node forwards */
+    unsigned number;                         /* of the confirmation: later ones replace it */
     uint64_t digest;
 };
 
 struct world {
     struct torus torus;
     struct planner planner[MOST];
-    uint32_t up[MOST];         /* the truth */
-    uint32_t seen[MOST][MOST]; /* by node: what it has heard */
+    uint32_t up[MOST];                              /* the truth */
+    uint32_t seen[MOST][MOST];                      /* by node: what it has heard */
+    bool forwards[MOST], seen_forwards[MOST][MOST]; /* the same of who forwards */
+    uint64_t changed_forwards[MOST];
     uint64_t changed[MOST][TORUS_MAX_PORTS], now;
     struct news news[WAITING];
     unsigned count;
@@ -95,6 +97,8 @@ static bool arrives(const struct world *w, uint32_t at, uint32_t to, uint32_t ho
 
     if (at == to)
         return true;
+    if (hops > 0 && !w->forwards[at])
+        return false;
     if (ports == 0 || hops > w->torus.nodes || (ports & ~w->up[at]) != 0)
         return false;
     for (unsigned port = 0; port < torus_ports(&w->torus); port++)
@@ -118,10 +122,13 @@ static void begin(struct world *w, const char *dims, uint64_t settle, uint64_t d
         for (unsigned port = 0; port < torus_ports(&w->torus); port++)
             if (torus_neighbour(&w->torus, i, port) != TORUS_NO_NODE)
                 w->up[i] |= 1u << port;
+    for (uint32_t i = 0; i < w->torus.nodes; i++)
+        w->forwards[i] = true;
     for (uint32_t i = 0; i < w->torus.nodes; i++) {
+        memcpy(w->seen_forwards[i], w->forwards, sizeof w->forwards);
         assert_int_equal(planner_init(&w->planner[i], &w->torus, i, settle), 0);
         memcpy(w->seen[i], w->up, sizeof w->up);
-        planner_heard(&w->planner[i], w->up, w->now);
+        planner_heard(&w->planner[i], w->up, w->forwards, w->now);
     }
 }
 
@@ -145,6 +152,21 @@ static void change(struct world *w, uint32_t rank, unsigned port, bool up)
                                             .rank = rank,
                                             .port = port,
                                             .up = up};
+    }
+}
+
+/* A node forwards no more, or again. The others hear of it. */
+static void change_forwards(struct world *w, uint32_t rank, bool forwards)
+{
+    w->forwards[rank] = forwards;
+    w->changed_forwards[rank] = w->now;
+    for (uint32_t node = 0; node < w->torus.nodes; node++) {
+        assert_true(w->count < WAITING);
+        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
+                                            .node = node,
+                                            .rank = rank,
+                                            .is_forwarding = true,
+                                            .up = forwards};
     }
 }
 
@@ -191,8 +213,11 @@ static void hear(struct world *w, unsigned which)
         w->known[n.node][n.rank] = n.number;
         planner_confirm(&w->planner[n.node], n.rank, n.digest);
     } else if (!n.is_confirmation) {
-        set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
-        planner_heard(&w->planner[n.node], w->seen[n.node], w->now);
+        if (n.is_forwarding)
+            w->seen_forwards[n.node][n.rank] = n.up;
+        else
+            set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
+        planner_heard(&w->planner[n.node], w->seen[n.node], w->seen_forwards[n.node], w->now);
         w->looped |= has_loop(w);
     }
     act(w, n.node);
@@ -232,6 +257,10 @@ static void change_any(struct world *w)
     uint32_t rank = draw(w, w->torus.nodes);
     unsigned port = draw(w, torus_ports(&w->torus));
 
+    if (draw(w, 3) == 0 && w->now >= w->changed_forwards[rank] + w->delay + 1) {
+        change_forwards(w, rank, !w->forwards[rank]);
+        return;
+    }
     if (torus_neighbour(&w->torus, rank, port) == TORUS_NO_NODE ||
         w->now < w->changed[rank][port] + w->delay + 1)
         return;
@@ -398,6 +427,40 @@ static void test_confirmations_shorten_it(void **state)
     end(&w);
 }
 
+/* Ways lead around the node; it is reached, and reaches all others. Nothing is lost. */
+static void test_a_node_that_does_not_forward_is_avoided(void **state)
+{
+    static struct world w;
+
+    (void)state;
+    begin(&w, "4", SETTLE, 5, 7);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    assert_int_equal(w.planner[0].route[2].ports, 3);
+    for (int again = 0; again < 2; again++) {
+        change_forwards(&w, 1, again != 0);
+        w.forwards[1] = true; /* as it does until all know */
+        for (uint64_t stop = w.now + SETTLE * MOST; w.now < stop;) {
+            run(&w, w.now + 5);
+            assert_true(all_arrive(&w));
+        }
+        w.forwards[1] = again != 0;
+        assert_true(all_arrive(&w));
+        check_settled(&w);
+        assert_int_equal(w.planner[0].route[2].ports, again != 0 ? 3 : 2);
+        assert_int_equal(w.planner[1].route[3].ports, 3);
+    }
+    end(&w);
+    /* On a line, there is no way around it; links lead on. */
+    begin(&w, "3m", SETTLE, 5, 7);
+    change_forwards(&w, 1, false);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    assert_int_equal(w.planner[0].route[2].hops, PLANNER_FAR);
+    assert_true(w.planner[0].route[2].linked);
+    assert_int_equal(w.planner[0].route[1].hops, 1);
+    assert_int_equal(w.planner[1].route[2].hops, 1);
+    end(&w);
+}
+
 static void test_ports_of_a_former_process_stay(void **state)
 {
     struct torus t;
@@ -411,7 +474,7 @@ static void test_ports_of_a_former_process_stay(void **state)
     assert_int_equal(planner_deadline(&p), PLANNER_NEVER);
     planner_adopt(&p, 1, 3); /* one of them is not nearer */
     planner_adopt(&p, 2, 3);
-    planner_heard(&p, up, 5);
+    planner_heard(&p, up, NULL, 5);
     assert_int_equal(p.route[1].ports, 1);
     assert_int_equal(p.route[2].ports, 3);
     assert_int_equal(p.route[3].ports, 0);
@@ -433,6 +496,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_lost_when_a_link_returns),
         cmocka_unit_test(test_time_without_a_way_after_a_cut),
         cmocka_unit_test(test_confirmations_shorten_it),
+        cmocka_unit_test(test_a_node_that_does_not_forward_is_avoided),
         cmocka_unit_test(test_ports_of_a_former_process_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

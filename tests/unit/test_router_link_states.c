@@ -244,6 +244,47 @@ static void an_older_neighbour_hears_of_no_confirmation(void **state)
     fixture_close(&f);
 }
 
+static uint32_t own_forwards(const struct router_fixture *f)
+{
+    return router_topology(f->router)->entry[5].forwards;
+}
+
+/* It counts for a while only that a node forwards, and for less if whoever has said so has gone. */
+static void a_node_forwards_as_long_as_that_is_said(void **state)
+{
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
+    for (int i = 0; i < 3; i++) {
+        router_forward(f.router, true);
+        fixture_say_heartbeat(f.up[0]);
+        fixture_pass(&f, FORWARD_LEASE / 2);
+        assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
+    }
+    fixture_say_heartbeat(f.up[0]);
+    fixture_pass(&f, FORWARD_LEASE / 2 + 50 * MILLISECONDS);
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f.router, true);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    router_forward_lost(f.router);
+    fixture_pass(&f, FORWARD_GRACE / 2);
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
+    fixture_pass(&f, FORWARD_GRACE);
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f.router, true);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    router_forward_lost(f.router);
+    router_forward(f.router, true); /* another process has taken over */
+    fixture_say_heartbeat(f.up[0]);
+    fixture_pass(&f, 2 * FORWARD_GRACE);
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
+    fixture_close(&f);
+}
+
 /* Changes of a moment are told together, when the moment is over. */
 static void many_changes_are_gathered(void **state)
 {
@@ -273,6 +314,7 @@ int main(void)
         cmocka_unit_test(confirmations_are_passed_on_once),
         cmocka_unit_test(a_node_states_what_it_confirms),
         cmocka_unit_test(an_older_neighbour_hears_of_no_confirmation),
+        cmocka_unit_test(a_node_forwards_as_long_as_that_is_said),
         cmocka_unit_test(many_changes_are_gathered),
         cmocka_unit_test(many_news_at_once_are_told_together),
         cmocka_unit_test(a_new_neighbour_is_told_everything),

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/router/links/quiet.h"
 #include "router_fixture.h"
 
 static const unsigned minus = 1;
@@ -67,6 +68,71 @@ static void a_neighbour_that_does_not_run_is_waited_for(void **state)
         fixture_check_reason(&f, minus, "silent for 5 s: torusd there");
         fixture_close(&f);
     }
+}
+
+static bool is_quiet(const struct router_fixture *f)
+{
+    return topology_link_quiet(router_topology(f->router), 5, minus);
+}
+
+/* Only a host that forwards IP packets looks; the link stays up, and is used again after a while with answers. */
+static void a_link_is_quiet_long_before_it_is_given_up(void **state)
+{
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    struct connection_stat *stat = &f.up[minus]->stat;
+    stat->in_flight = true;
+    fixture_pass(&f, 6 * QUIET_BEAT);
+    assert_false(is_quiet(&f));
+    stat->acked++;
+    router_forward(f.router, true);
+    fixture_pass(&f, QUIET_BEATS * QUIET_BEAT - 2 * MILLISECONDS);
+    assert_false(is_quiet(&f));
+    fixture_pass(&f, QUIET_BEAT + 4 * MILLISECONDS);
+    assert_true(is_quiet(&f));
+    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
+    for (uint32_t i = 0; i < QUIET_CALM - 1; i++) {
+        stat->acked++;
+        fixture_pass(&f, QUIET_BEAT);
+    }
+    assert_true(is_quiet(&f));
+    for (uint32_t i = 0; i < 3; i++) {
+        stat->acked++;
+        fixture_pass(&f, QUIET_BEAT);
+    }
+    assert_false(is_quiet(&f));
+    fixture_close(&f);
+}
+
+/* A queue on the way, a node that does not run itself, and a neighbour without a processor are no silence. */
+static void a_slow_link_is_not_quiet(void **state)
+{
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, minus);
+    struct connection_stat *stat = &f.up[minus]->stat;
+    router_forward(f.router, true);
+    *stat = (struct connection_stat){.in_flight = true, .rtt_us = 200000};
+    fixture_pass(&f, (QUIET_BEATS + 3) * QUIET_BEAT);
+    assert_false(is_quiet(&f));
+    stat->rtt_us = 100;
+    for (uint32_t i = 0; i < 10; i++) { /* this node gets a processor now and then */
+        stat->acked++;
+        f.now += 700 * MILLISECONDS;
+        router_tick(f.router);
+        assert_false(is_quiet(&f));
+    }
+    for (uint32_t i = 0; i < 20; i++) { /* the neighbour's system acknowledges late */
+        stat->acked += i % QUIET_BEATS == 0;
+        fixture_pass(&f, QUIET_BEAT);
+        assert_false(is_quiet(&f));
+    }
+    fixture_close(&f);
 }
 
 /* Small frames arrive, but sent bytes are no longer acknowledged. */
@@ -184,6 +250,8 @@ int main(void)
         cmocka_unit_test(a_neighbour_that_does_not_run_is_waited_for),
         cmocka_unit_test(a_link_that_loses_large_packets_is_given_up),
         cmocka_unit_test(a_slow_heartbeat_gets_more_time),
+        cmocka_unit_test(a_link_is_quiet_long_before_it_is_given_up),
+        cmocka_unit_test(a_slow_link_is_not_quiet),
         cmocka_unit_test(a_link_without_whole_frames_is_given_up),
         cmocka_unit_test(we_are_not_silent_ourselves),
         cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),

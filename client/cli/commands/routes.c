@@ -110,9 +110,10 @@ static int add_ways(json_t *route)
     {
         const char *interface = json_string_value(json_object_get(way, "interface"));
         const char *host = json_string_value(json_object_get(way, "host"));
+        const bool spare = json_is_false(json_object_get(way, "used"));
         if (interface != NULL && host != NULL && used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%.15s (%.64s)",
-                                     i > 0 ? ", " : "", interface, host);
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%.15s (%.64s)",
+                                     i > 0 ? ", " : "", spare ? "spare: " : "", interface, host);
     }
     return json_object_set_new(route, "by", json_string(text));
 }
@@ -171,11 +172,15 @@ const struct command command_routes = {
         "the hosts hear of a change of the links, and only some of the shortest ways are in use;\n"
         "or it waits, for a few hundredths of a second, because every way could lead in a\n"
         "loop meanwhile; or it is unreachable, as no links that are up lead there; or it is\n"
-        "missing, as the kernel has refused the route: 'problem' says why.\n"
+        "blocked, as links lead there, but hosts on the way do not forward; or it is\n"
+        "missing, as the kernel has refused the route: 'problem' says why. A neighbour whose\n"
+        "torusd does not run is reached directly, as long as the cable has a carrier; no other\n"
+        "host reaches it, or others through it.\n"
         "\n"
         "The column 'by' has the interfaces by which packets leave, with the host at the other\n"
-        "end of the cable. If there are several, each connection takes one of them. 'for' says\n"
-        "since when they are used.\n"
+        "end of the cable. If there are several, each connection takes one of them; one that is\n"
+        "spare is equally short, and is used when this host sends much over two or more\n"
+        "connections there, or when the other one is lost. 'for' says since when they are used.\n"
         "\n"
         "examples:\n"
         "  torusctl routes\n"

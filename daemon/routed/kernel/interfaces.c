@@ -21,6 +21,7 @@ static int on_link(const struct nlmsghdr *message, void *context)
 
     out->index = (unsigned)link->ifi_index;
     out->up = (link->ifi_flags & IFF_UP) != 0;
+    out->carrier = (link->ifi_flags & IFF_RUNNING) != 0;
     out->mtu = mtu != NULL ? mnl_attr_get_u32(mtu) : 0;
     return MNL_CB_OK;
 }

@@ -11,9 +11,14 @@
 
 int netlink_open(struct netlink *nl)
 {
+    return netlink_open_for(nl, NETLINK_ROUTE);
+}
+
+int netlink_open_for(struct netlink *nl, int protocol)
+{
     const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
 
-    *nl = (struct netlink){.socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC)};
+    *nl = (struct netlink){.socket = mnl_socket_open2(protocol, SOCK_CLOEXEC)};
     if (nl->socket == NULL || mnl_socket_bind(nl->socket, 0, MNL_SOCKET_AUTOPID) < 0)
         return -1;
     nl->port = mnl_socket_get_portid(nl->socket);

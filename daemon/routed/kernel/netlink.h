@@ -22,6 +22,8 @@ struct netlink {
 
 /* Opens the socket; netlink_close() closes it, also after a failure. */
 int netlink_open(struct netlink *nl);
+/* The same for another part of the kernel (NETLINK_SOCK_DIAG). */
+int netlink_open_for(struct netlink *nl, int protocol);
 void netlink_close(struct netlink *nl);
 
 /* An address of a host. */
@@ -57,7 +59,7 @@ int netlink_remove_interface(struct netlink *nl, const char *name);
 /* Finds an interface. Returns false if it does not exist. */
 struct netlink_interface {
     unsigned index, mtu;
-    bool up;
+    bool up, carrier;
 };
 bool netlink_interface(struct netlink *nl, const char *name, struct netlink_interface *out);
 

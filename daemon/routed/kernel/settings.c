@@ -309,6 +309,15 @@ int settings_prepare_interface(struct settings *s, const char *interface, bool v
     return 0;
 }
 
+bool settings_forwards(const struct settings *s, const char *interface, bool v6)
+{
+    char name[NAME_SIZE], now[VALUE_SIZE];
+
+    return get(s, conf(name, "ipv4", interface, "forwarding"), now) == 0 && strcmp(now, "0") != 0 &&
+           (!v6 || (get(s, conf(name, "ipv6", interface, "forwarding"), now) == 0 &&
+                    strcmp(now, "0") != 0));
+}
+
 static int keep_forwarding(struct settings *s, const char *interface, const char *value,
                            struct error *e)
 {

@@ -42,4 +42,7 @@ int settings_rename(struct settings *s, const char *from, const char *to, struct
  * stays, for another try. */
 int settings_restore(struct settings *s);
 
+/* Whether an interface forwards packets, as the kernel says now. */
+bool settings_forwards(const struct settings *s, const char *interface, bool v6);
+
 #endif

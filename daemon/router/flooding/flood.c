@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/router/flooding/faults.h"
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/send.h"
@@ -42,6 +43,14 @@ static void mark_unsent(struct router *r, uint32_t rank)
         mark_at(r, &r->port[i], rank);
 }
 
+/* Also without a link: clients of this node hear of it. */
+static void mark_routes_unsent(struct router *r)
+{
+    mark_unsent(r, r->rank);
+    if (r->flood_at == ROUTER_NEVER)
+        r->flood_at = router_now(r) + GATHER;
+}
+
 void flood_self_changed(struct router *r)
 {
     mark_unsent(r, r->rank);
@@ -56,11 +65,51 @@ void router_confirm(struct router *r, uint64_t confirmed)
     mark_unsent(r, r->rank);
 }
 
+void router_forward(struct router *r, bool forwards)
+{
+    const uint32_t before = r->forwards;
+
+    r->forwards = forwards ? TOPOLOGY_FORWARDS : TOPOLOGY_FORWARDS_NOT;
+    r->forwards_until = forwards ? router_now(r) + FORWARD_LEASE : ROUTER_NEVER;
+    if (r->forwards != before)
+        mark_routes_unsent(r);
+}
+
+void router_forward_lost(struct router *r)
+{
+    const uint64_t until = router_now(r) + FORWARD_GRACE;
+
+    if (until < r->forwards_until && r->forwards == TOPOLOGY_FORWARDS)
+        r->forwards_until = until;
+}
+
+bool router_knows_forwarding(const struct router *r)
+{
+    return router_least_minor(r) >= FORWARD_MINOR;
+}
+
+void flood_set_quiet(struct router *r, uint32_t quiet)
+{
+    if (r->quiet == quiet)
+        return;
+    r->quiet = quiet;
+    mark_routes_unsent(r);
+}
+
 void flood_mark_all_unsent(struct router *r, unsigned port)
 {
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
         mark_at(r, &r->port[port], rank);
     r->port[port].restate_at = router_now(r) + RESTATE;
+}
+
+void flood_check_lease(struct router *r, uint64_t now)
+{
+    if (now < r->forwards_until)
+        return;
+    log_warning(
+        "torus-routed does not say any more that this node forwards IP packets: others avoid it");
+    router_forward(r, false);
 }
 
 void flood_tick(struct router *r, unsigned port, uint64_t now)
@@ -78,6 +127,24 @@ void flood_lost(struct router *r, unsigned port)
             mark_unsent(r, rank);
 }
 
+/* The handler need not know before the bytes that arrived together have been decoded. */
+static void tell_routes(struct router *r)
+{
+    if (r->reading != NULL)
+        r->must_tell_confirmed = true;
+    else if (r->handler.confirmed != NULL)
+        r->handler.confirmed(r->handler.context);
+}
+
+/* What the last node that did not know of forwarding has kept everybody from saying. */
+static void mark_forwarding_unsent(struct router *r, bool knows)
+{
+    if (r->told_forwarding != knows)
+        for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
+            mark_unsent(r, rank);
+    r->told_forwarding = knows;
+}
+
 static void send_entries(struct router *r, unsigned port, const struct peer_link_state_entry *entry,
                          size_t n)
 {
@@ -91,10 +158,12 @@ void flood_flush(struct router *r)
 {
     struct peer_link_state_entry entry[ENTRIES_A_FRAME];
     const bool confirms = router_least_minor(r) >= CONFIRM_MINOR;
-
-    r->flood_at = ROUTER_NEVER;
+    const bool forwards = router_knows_forwarding(r);
     /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
-    (void)topology_set_confirmed(&r->topology, r->confirmed);
+    const bool changed = topology_set_routes(&r->topology, r->confirmed, r->forwards, r->quiet);
+
+    mark_forwarding_unsent(r, forwards);
+    r->flood_at = ROUTER_NEVER;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         struct port *port = &r->port[i];
         size_t n = 0;
@@ -110,7 +179,9 @@ void flood_flush(struct router *r)
                                                       .boot = known->boot,
                                                       .version = known->version,
                                                       .minor = known->minor,
-                                                      .confirmed = confirms ? known->confirmed : 0};
+                                                      .confirmed = confirms ? known->confirmed : 0,
+                                                      .forwards = forwards ? known->forwards : 0,
+                                                      .quiet = forwards ? known->quiet : 0};
             if (++n == ENTRIES_A_FRAME) {
                 send_entries(r, i, entry, n);
                 n = 0;
@@ -120,6 +191,8 @@ void flood_flush(struct router *r)
         memset(port->dirty, 0, (r->torus->nodes + 7) / 8);
         port->any_dirty = false;
     }
+    if (changed)
+        tell_routes(r);
 }
 
 static int check_link_state(const struct router *r, unsigned port,
@@ -178,6 +251,13 @@ void flood_tell_handler(struct router *r)
         r->handler.confirmed(r->handler.context);
 }
 
+/* Whether what concerns IP routes has changed. */
+static bool says_more(const struct topology_entry *before, const struct topology_entry *now)
+{
+    return now->confirmed != before->confirmed || now->forwards != before->forwards ||
+           now->quiet != before->quiet;
+}
+
 int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
                 struct error *e)
 {
@@ -186,14 +266,14 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
 
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
         const struct peer_link_state_entry *in = &state->entry[i];
-        const struct topology_entry claim = {in->hops, in->version, in->up,
-                                             in->boot, in->minor,   in->confirmed};
+        const struct topology_entry claim = {in->hops,  in->version,   in->up,       in->boot,
+                                             in->minor, in->confirmed, in->forwards, in->quiet};
         result = check_link_state(r, port, in, e);
         if (result != 0)
             break;
-        const uint64_t before = r->topology.entry[in->rank].confirmed;
+        const struct topology_entry before = r->topology.entry[in->rank];
         enum topology_news news = topology_take_claim(&r->topology, port, in->rank, &claim);
-        r->must_tell_confirmed |= r->topology.entry[in->rank].confirmed != before;
+        r->must_tell_confirmed |= says_more(&before, &r->topology.entry[in->rank]);
         if (news != TOPOLOGY_SAME &&
             (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
             mark_unsent(r, in->rank);

@@ -95,7 +95,7 @@ void link_received(struct link *link, size_t length)
     int result;
 
     link->rx_bytes += length;
-    link->heard = true;
+    link->heard = link->quiet.heard = true;
     link->router->now = router_now(link->router);
     link->decoding = true;
     if (link->stranger != NULL) {

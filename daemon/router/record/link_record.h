@@ -52,6 +52,11 @@ struct link {
     uint32_t unanswered; /* beats without hearing it, and without an acknowledgement that was due */
     uint32_t blocked;    /* beats without an acknowledgement that was due, whether heard or not */
     uint64_t acked;      /* connection_stat.acked at the last beat */
+    struct quiet {       /* quiet.c */
+        bool heard, is_quiet;       /* heard: since the last quick beat */
+        uint32_t missing, answered; /* quick beats in a row */
+        uint64_t acked;             /* connection_stat.acked at the last quick beat */
+    } quiet;
     struct probe probe;
     uint64_t interval; /* interval of the neighbour's heartbeats */
     struct link_clock clock;

@@ -57,8 +57,13 @@ struct router {
     bool must_tell_again; /* the handler must be told once more after the decoding */
     uint64_t now;         /* time of the last event, which is precise enough for heartbeats */
     bool stopping, any_to_close;
-    uint64_t flood_at;        /* ROUTER_NEVER: nothing to flood */
-    uint64_t confirmed;       /* what this node states with the next flood */
+    uint64_t flood_at;  /* ROUTER_NEVER: nothing to flood */
+    uint64_t confirmed; /* what this node states with the next flood */
+    enum topology_forwards forwards;
+    uint64_t forwards_until;  /* when TOPOLOGY_FORWARDS is withdrawn; else ROUTER_NEVER */
+    uint32_t quiet;           /* bits of the ports that are quiet (links/quiet.h) */
+    bool told_forwarding;     /* the last flood has told who forwards */
+    uint64_t quick_at;        /* when links are looked at next, if this node forwards */
     bool must_tell_confirmed; /* the handler must be told after the decoding */
     struct faults faults;
     struct contest contest;

@@ -12,7 +12,8 @@ int topology_init(struct topology *p, const struct torus *torus, uint32_t self, 
         goto fail;
     for (uint32_t rank = 0; rank < torus->nodes; rank++)
         p->entry[rank].hops = torus->nodes;
-    p->entry[self] = (struct topology_entry){.version = 1, .boot = boot};
+    p->entry[self] =
+        (struct topology_entry){.version = 1, .boot = boot, .forwards = TOPOLOGY_FORWARDS_NOT};
     for (unsigned port = 0; port < torus_ports(torus); port++) {
         if (torus_neighbour(torus, self, port) == TORUS_NO_NODE)
             continue;
@@ -52,15 +53,18 @@ uint32_t topology_least_minor(const struct topology *p)
     return least;
 }
 
-bool topology_set_confirmed(struct topology *p, uint64_t confirmed)
+bool topology_set_routes(struct topology *p, uint64_t confirmed, enum topology_forwards forwards,
+                         uint32_t quiet)
 {
     struct topology_entry *me = &p->entry[p->self];
 
-    if (me->confirmed == confirmed)
+    if (me->confirmed == confirmed && me->forwards == forwards && me->quiet == quiet)
         return false;
     if (me->version < UINT32_MAX)
         me->version++;
     me->confirmed = confirmed;
+    me->forwards = forwards;
+    me->quiet = quiet;
     return true;
 }
 
@@ -104,7 +108,8 @@ static enum topology_news choose_claim(struct topology *p, uint32_t rank)
     if (now->up != before.up || now->boot != before.boot || now->minor != before.minor)
         return TOPOLOGY_NEW;
     return now->hops != before.hops || now->version != before.version ||
-                   now->confirmed != before.confirmed
+                   now->confirmed != before.confirmed || now->forwards != before.forwards ||
+                   now->quiet != before.quiet
                ? TOPOLOGY_REPEAT
                : TOPOLOGY_SAME;
 }
@@ -148,6 +153,15 @@ bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port)
 
     return peer != TORUS_NO_NODE && states_up(p, rank, port) &&
            states_up(p, peer, torus_port_opposite(p->torus, port));
+}
+
+bool topology_link_quiet(const struct topology *p, uint32_t rank, unsigned port)
+{
+    uint32_t peer = torus_neighbour(p->torus, rank, port);
+
+    return peer != TORUS_NO_NODE &&
+           ((p->entry[rank].quiet & 1u << port) != 0 ||
+            (p->entry[peer].quiet & 1u << torus_port_opposite(p->torus, port)) != 0);
 }
 
 bool topology_node_down(const struct topology *p, uint32_t rank)

@@ -43,7 +43,12 @@ struct topology_entry {
     uint32_t minor;   /* minor version of the protocol that the node speaks */
     uint64_t
         confirmed; /* link states with which its IP routes agree (daemon/routed/planner.h); 0: not said */
+    uint32_t forwards; /* enum topology_forwards; others count as UNSAID */
+    uint32_t quiet;    /* bit p: port p is up, but has brought nothing for a moment */
 };
+
+/* Whether IP packets of other nodes may pass through a node. */
+enum topology_forwards { TOPOLOGY_FORWARDS_UNSAID, TOPOLOGY_FORWARDS, TOPOLOGY_FORWARDS_NOT };
 
 struct topology {
     const struct torus *torus;
@@ -65,16 +70,18 @@ void topology_set_minor(struct topology *p, uint32_t minor);
 /* Returns the least minor version of all nodes that can be reached, with this node. */
 uint32_t topology_least_minor(const struct topology *p);
 
-/* States with which link states the IP routes of this node agree. Returns whether that has changed. */
-bool topology_set_confirmed(struct topology *p, uint64_t confirmed);
+/* States with which link states the IP routes of this node agree, whether it forwards, and which ports are quiet.
+ * Returns whether that has changed. */
+bool topology_set_routes(struct topology *p, uint64_t confirmed, enum topology_forwards forwards,
+                         uint32_t quiet);
 
 /* To be called when a port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
 enum topology_news {
     TOPOLOGY_SAME,
-    TOPOLOGY_REPEAT, /* the hops, the version or `confirmed` have changed: tell neighbours */
-    TOPOLOGY_NEW,    /* tell neighbours; a link or node has changed its state */
+    TOPOLOGY_REPEAT, /* the hops, the version or what concerns IP routes have changed: tell neighbours */
+    TOPOLOGY_NEW, /* tell neighbours; a link or node has changed its state */
 };
 
 /* Records a claim of the neighbour at `port` about `rank`, which must be in the torus. Returns how this
@@ -91,6 +98,9 @@ bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port);
 
 /* Whether the other ends of all its links say that they are down (false if it has no links). */
 bool topology_node_down(const struct topology *p, uint32_t rank);
+
+/* Whether either end of the link at this port of `rank` says that it is quiet. */
+bool topology_link_quiet(const struct topology *p, uint32_t rank, unsigned port);
 
 /* Whether every link of every node is up. */
 bool topology_whole(const struct topology *p);
