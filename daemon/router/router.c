@@ -246,6 +246,8 @@ void router_tick(struct router *r)
     bool beat = beat_is_due(r, now), quick = quiet_is_due(r, now);
 
     r->any_to_close = false;
+    if (r->forwards_until != ROUTER_NEVER)
+        r->forwards_until += slept; /* torus-routed was not running, either */
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         struct port *port = &r->port[i];
         struct link *following;

@@ -14,6 +14,8 @@
  * neighbour's small frames arrive, but its system acknowledges nothing for ROUTER_UNACKED, the cable loses
  * large packets. Each heartbeat carries the interval at which its sender sends them.
  *
+ * On a host that forwards IP packets, a link is quiet (quiet.h) long before that, and IP routes avoid it.
+ *
  * A link that flaps (limits.h) is neither dialled nor accepted until it has been quiet for a while.
  *
  *     no connection --router_connected()--> HELLO --handshake--> PROBING --frames of full size pass--> UP

@@ -261,12 +261,11 @@ static void a_node_forwards_as_long_as_that_is_said(void **state)
     assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
     for (int i = 0; i < 3; i++) {
         router_forward(f.router, true);
-        fixture_say_heartbeat(f.up[0]);
-        fixture_pass(&f, FORWARD_LEASE / 2);
+        fixture_stay_up(&f, 0, FORWARD_LEASE / 2);
         assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
     }
-    fixture_say_heartbeat(f.up[0]);
-    fixture_pass(&f, FORWARD_LEASE / 2 + 50 * MILLISECONDS);
+    fixture_stay_up(&f, 0, FORWARD_LEASE / 2);
+    fixture_pass(&f, 50 * MILLISECONDS);
     assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
     router_forward(f.router, true);
     fixture_pass(&f, 50 * MILLISECONDS);

@@ -11,7 +11,7 @@
 
 #define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations, */
 #define FORWARD_MINOR 4u /* and the one that has added `forwards` and `quiet` */
-#define FORWARD_LEASE (10 * SECONDS) /* how long router_forward() counts, */
+#define FORWARD_LEASE (30 * SECONDS) /* how long router_forward() counts, while this node runs, */
 #define FORWARD_GRACE (1 * SECONDS)  /* and how long after router_forward_lost() */
 
 struct router;

@@ -50,7 +50,7 @@ void quiet_beat(struct link *link)
 
     q->missing = answered ? 0 : q->missing + 1;
     q->answered = answered ? q->answered + 1 : 0;
-    if (!q->is_quiet && q->missing >= QUIET_BEATS + round_trip / QUIET_BEAT) {
+    if (!q->is_quiet && q->missing >= QUIET_BEATS + 2 * round_trip / QUIET_BEAT) {
         q->is_quiet = true;
         log_info("port %s: nothing comes from node %u: IP routes avoid the link",
                  torus_port_name(r->torus, r->rank, link->port, name),

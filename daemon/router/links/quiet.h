@@ -1,8 +1,8 @@
 /* Links that bring nothing for a moment, although they are up: IP routes lead around them long before they are given up
  * (silence.h). A host that forwards IP packets sends a heartbeat and looks at its links QUIET_BEAT apart. A link is quiet
  * when nothing has arrived for QUIET_BEATS of these intervals, not even an acknowledgement, which the neighbour's system
- * sends whether its daemon has a processor or not. Where the way there and back takes longer, as behind a long queue, so
- * many more intervals have to pass. It is quiet no more after QUIET_CALM intervals with an answer, or with a new
+ * sends whether its daemon has a processor or not. Where the way there and back takes longer, as behind a long queue, more
+ * intervals have to pass: those of twice that time. It is quiet no more after QUIET_CALM intervals with an answer, or with a new
  * connection. Exchanges do not care: TCP sends again what was lost. */
 #ifndef TORUSD_ROUTER_LINKS_QUIET_H
 #define TORUSD_ROUTER_LINKS_QUIET_H
