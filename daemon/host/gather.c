@@ -10,6 +10,7 @@ void gather_facts(struct facts *f, const char *settings, const struct gather_set
     gather_limits(f);
     gather_disks(f, setup);
     gather_ip_routes(f);
+    gather_diverted_cables(f, settings);
     gather_firewall(f);
     gather_interfaces(f);
 }

@@ -22,11 +22,17 @@ void gather_disks(struct facts *f, const struct gather_setup *setup);
 void gather_firewall(struct facts *f);
 void gather_interfaces(struct facts *f);
 void gather_ip_routes(struct facts *f);
+/* Of the neighbours' IPv4 addresses in the settings: what takes the packets to them elsewhere. */
+void gather_diverted_cables(struct facts *f, const char *settings);
 void gather_limits(struct facts *f);
 void gather_system(struct facts *f);
 
 /* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept".
  * Where packets pass by rules of torus-routed, these decide. */
 const char *firewall_policy(const char *rules);
+
+/* Returns the same of the rules of this machine, or "unknown": nobody but root, or who has CAP_NET_ADMIN (`may`), can read
+ * them. Runs other programs: for up to a few seconds. */
+const char *firewall_look(bool may);
 
 #endif

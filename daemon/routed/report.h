@@ -12,8 +12,9 @@ struct report_of {
     const struct states *states;
     const struct planner *planner; /* NULL: nothing was heard from the daemon yet */
     const struct installer *installer;
-    const char *problem; /* what keeps routes from being set; "": nothing */
-    uint64_t now;        /* in the time of the planner, milliseconds */
+    const char *firewall; /* what is known of it */
+    const char *problem;  /* what keeps routes from being set; "": nothing */
+    uint64_t now;         /* in the time of the planner, milliseconds */
 };
 
 /* Returns the report, or NULL if memory is short. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/host/gather.h"
 #include "daemon/routed/holdings.h"
 #include "daemon/routed/kernel/firewall.h"
 #include "daemon/routed/report.h"
@@ -31,6 +32,7 @@ struct routed {
     uv_poll_t changes;
     bool has_changes;
     unsigned checks;
+    const char *firewall;                               /* firewall_look() */
     char problem[sizeof(((struct error *)NULL)->text)]; /* as it was last logged; "": none */
     bool faulty; /* `problem` is about this host, not about routes */
     bool stopping, stop_failed;
@@ -211,8 +213,10 @@ static void check(struct routed *r)
     install(r, true);
     confirm(r, true);
     wake_up(r);
-    if (r->planner.settled && r->checks++ % FIREWALL_CHECKS == 0)
+    if (r->planner.settled && r->checks++ % FIREWALL_CHECKS == 0) {
         firewall_pass(list, interfaces(r, list));
+        r->firewall = firewall_look(true);
+    }
 }
 
 static void on_check(uv_timer_t *timer)
@@ -410,6 +414,19 @@ static void on_heard(void *context, bool all)
     use_states(r, false);
 }
 
+static const char *describe_firewall(const struct routed *r)
+{
+    if (r->firewall == NULL)
+        return "was not looked at yet";
+    if (strcmp(r->firewall, "drop") == 0)
+        return "drops packets that this host should forward (a policy 'drop'); to mend it, for "
+               "each "
+               "pair of cables: sudo iptables -I FORWARD -i IN -o OUT -j ACCEPT";
+    if (strcmp(r->firewall, "accept") == 0)
+        return "no policy drops what is forwarded; single rules cannot be judged";
+    return "cannot be seen: neither nft nor iptables-save tells its rules";
+}
+
 static json_t *on_report(void *context)
 {
     const struct routed *r = context;
@@ -417,6 +434,7 @@ static json_t *on_report(void *context)
                                  .states = &r->states,
                                  .planner = r->placed ? &r->planner : NULL,
                                  .installer = &r->installer,
+                                 .firewall = describe_firewall(r),
                                  .problem = r->problem,
                                  .now = uv_now(r->loop)};
 

@@ -163,9 +163,10 @@ class Turn:
                 self.failure(f'{library.family}: {e}')
 
     def _iperf(self):
-        """Mbit/s of all streams together, one from each node to the opposite one, all at once."""
+        """Mbit/s of all streams together, from each node to the opposite one, all at once; or of one pair."""
         programs.require('iperf3')
         pairs = [(rank, opposite(self.net.geometry, rank)) for rank in range(self.net.geometry.nodes)]
+        pairs = pairs[:1] if self.options.iperf_one_pair else pairs
         pairs = [(rank, to) for rank, to in pairs if rank != to]
         servers, clients = [], []
         try:
@@ -177,7 +178,8 @@ class Turn:
                     raise TorusError('a server did not start')
             for rank, to in pairs:
                 clients.append(self._start(rank, '--client', self.net.own_address(to), '--json', '--time',
-                                           str(self.options.iperf_seconds)))
+                                           str(self.options.iperf_seconds), '--parallel',
+                                           str(self.options.iperf_streams)))
             answers = [client.communicate(timeout=self.options.iperf_seconds + 60)[0] for client in clients]
         finally:
             with interrupts.held():
@@ -295,6 +297,8 @@ def parse_arguments():
     parser.add_argument('--iperf-seconds', type=positive, default=3, metavar='N', help='of each run of iperf3 (3); 0: none')
     parser.add_argument('--iperf-runs', type=positive, default=3, metavar='N',
                         help='runs of iperf3 in a turn (3); each gives its streams other ways')
+    parser.add_argument('--iperf-streams', type=positive, default=1, metavar='N', help='streams of each pair (1)')
+    parser.add_argument('--iperf-one-pair', action='store_true', help='only from node 0 to the node opposite to it')
     parser.add_argument('--no-mpi', dest='mpi', action='store_false', help='no MPI_Alltoall')
     parser.add_argument('--congestion', default='cubic', metavar='NAME', help='congestion control of TCP (cubic)')
     parser.add_argument('--into', type=Path, metavar='DIR',

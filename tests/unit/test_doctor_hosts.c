@@ -222,6 +222,27 @@ static void torus_routed(void **state)
                 NULL);
 }
 
+/* What takes packets elsewhere is named, with the command that the machine has given. */
+static void diverted_packets(void **state)
+{
+    (void)state;
+    use_routed();
+    ring_set(&r, 2, "ip_routes.diverted", "0");
+    ring_expect_fine(&r);
+    ring_set(&r, 2, "ip_routes.diverted", "3");
+    ring_set(&r, 2, "ip_routes.diverted_by", "policy rule 5270 takes them to table 52");
+    ring_expect(&r, SEVERITY_ERROR, "ip routes", "ip rule list", "to 3 other machines",
+                "policy rule 5270", NULL);
+    ring_set(&r, 2, "ip_routes.mend", "sudo ip rule add pref 5269 to 10.128.0.0/30 lookup main");
+    ring_expect(&r, SEVERITY_ERROR, "ip routes", "on that machine: sudo ip rule add pref 5269",
+                "policy rule 5270", NULL);
+    ring_set(&r, 2, "ip_routes.diverted", "0");
+    ring_set(&r, 1, "port.+0.diverted", "policy rule 7 takes them to table 9");
+    ring_set(&r, 1, "port.+0.mend", "sudo ip rule add pref 6 to 10.0.0.1/32 lookup main");
+    ring_expect(&r, SEVERITY_ERROR, "links", "on that machine: sudo ip rule add pref 6", "port +0",
+                "policy rule 7", NULL);
+}
+
 /* --- settings --- */
 
 static void settings(void **state)
@@ -263,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup(ip_routes, begin),
         cmocka_unit_test_setup(forwarding, begin),
         cmocka_unit_test_setup(torus_routed, begin),
+        cmocka_unit_test_setup(diverted_packets, begin),
         cmocka_unit_test_setup(settings, begin),
         cmocka_unit_test_setup(a_machine_without_a_daemon, begin),
     };

@@ -26,10 +26,15 @@ static const struct option options[] = {
 };
 
 static const struct field fields[] = {
-    {"torus", "torus", FORMAT_PLAIN},     {"this host", "host", FORMAT_PLAIN},
-    {"address", "address", FORMAT_PLAIN}, {"IPv6 address", "address6", FORMAT_PLAIN},
-    {"torusd", "torusd", FORMAT_PLAIN},   {"down", "down", FORMAT_PLAIN},
-    {"problem", "problem", FORMAT_PLAIN}, {0},
+    {"torus", "torus", FORMAT_PLAIN},
+    {"this host", "host", FORMAT_PLAIN},
+    {"address", "address", FORMAT_PLAIN},
+    {"IPv6 address", "address6", FORMAT_PLAIN},
+    {"torusd", "torusd", FORMAT_PLAIN},
+    {"down", "down", FORMAT_PLAIN},
+    {"firewall", "firewall", FORMAT_PLAIN},
+    {"problem", "problem", FORMAT_PLAIN},
+    {0},
 };
 static const struct field route_fields[] = {
     {"host", "host", FORMAT_PLAIN},
@@ -173,7 +178,10 @@ const struct command command_routes = {
         "or it waits, for a few hundredths of a second, because every way could lead in a\n"
         "loop meanwhile; or it is unreachable, as no links that are up lead there; or it is\n"
         "blocked, as links lead there, but hosts on the way do not forward; or it is\n"
-        "missing, as the kernel has refused the route: 'problem' says why. A neighbour whose\n"
+        "missing, as the kernel has refused the route: 'problem' says why; or it is diverted, as\n"
+        "the kernel, which is asked for each host, takes another route: that of a policy rule\n"
+        "(a VPN), of another table, or with a lower metric; 'problem' says how to mend it. What\n"
+        "rules decide by marks, ports or users cannot be seen. A neighbour whose\n"
         "torusd does not run is reached directly, as long as the cable has a carrier; no other\n"
         "host reaches it, or others through it.\n"
         "\n"

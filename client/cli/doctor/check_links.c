@@ -93,6 +93,24 @@ static void find_down(struct doctor *d, uint32_t node, unsigned port, uint32_t t
                         "in torusd.ini");
 }
 
+/* The kernel of a machine sends the packets to a neighbour elsewhere: then both seem to be down to each other. */
+static void check_diverted(struct doctor *d, uint32_t node, unsigned port)
+{
+    const char *facts = d->node[node].facts;
+    char name[TORUS_PORT_NAME_SIZE], by[FACT_SIZE], mend[FACT_SIZE], end[END_SIZE];
+    struct finding *f;
+
+    (void)torus_port_name(d->torus, node, port, name);
+    if (!doctor_has_facts(d, node) || !fact_text(facts, fact_name("port.%s.diverted", name), by))
+        return;
+    f = doctor_find(d, SEVERITY_ERROR, "links", node,
+                    "packets to the neighbour at %s do not leave by the cable: %.200s",
+                    end_text(d, node, port, end), by);
+    f->why = "the link is down, or will be; the neighbour is not the cause";
+    (void)fact_text(facts, fact_name("port.%s.mend", name), mend);
+    finding_mend(f, "on that machine: %.200s", mend[0] != '\0' ? mend : "ip rule list");
+}
+
 /* A cable that leads elsewhere, as the node at one end has found out. */
 static void find_fault(struct doctor *d, uint32_t node, const struct torus_link_fault *fault)
 {
@@ -183,8 +201,10 @@ void check_links(struct doctor *d)
     if (d->torus == NULL)
         return;
     for (uint32_t node = 0; node < d->nodes; node++) {
-        for (unsigned port = 0; port < torus_ports(d->torus); port++)
+        for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+            check_diverted(d, node, port);
             check_link(d, node, port, &up, &down);
+        }
         for (size_t i = 0; doctor_has_state(d, node) && i < d->node[node].status->link_fault_count;
              i++)
             if (d->node[node].status->link_faults[i]->node == node &&

@@ -3,6 +3,7 @@
 
 #include "client/cli/doctor/judge.h"
 #include "client/cli/doctor/known_facts.h"
+#include "proto/text.h"
 
 static bool has_routes(const struct doctor *d, uint32_t node)
 {
@@ -54,6 +55,27 @@ static void check_count(struct doctor *d, uint32_t node)
                         "torus-routed");
     else
         finding_mend(f, "sudo sh %.80s.sh up (torusctl help ip-routes)", host);
+}
+
+/* What the kernel does, not what was set. */
+static void check_diverted(struct doctor *d, uint32_t node)
+{
+    const char *facts = d->node[node].facts;
+    char by[FACT_SIZE], mend[FACT_SIZE];
+    uint64_t count;
+    struct finding *f;
+
+    if (!fact_number(facts, "ip_routes.diverted", &count) || count == 0)
+        return;
+    (void)fact_text(facts, "ip_routes.diverted_by", by);
+    f = doctor_find(d, SEVERITY_ERROR, "ip routes", node,
+                    "the machine does not use its routes to %llu other %s: %.200s",
+                    (unsigned long long)count, text_plural(count, "machine", "machines"), by);
+    f->why = "packets to these machines do not leave over the cables";
+    if (fact_text(facts, "ip_routes.mend", mend))
+        finding_mend(f, "on that machine: %.200s", mend);
+    else
+        finding_mend(f, "on that machine: torusctl routes; ip rule list");
 }
 
 /* Returns the interface of a cable that forwards nothing, or NULL; *known tells whether it is known of any. */
@@ -156,6 +178,7 @@ void check_routes(struct doctor *d)
         if (!doctor_has_facts(d, node))
             continue;
         check_count(d, node);
+        check_diverted(d, node);
         check_forwarding(d, node);
         check_firewall(d, node);
     }
