@@ -62,8 +62,8 @@ def built_packages():
 class Cluster:
     """Machines and their cables."""
 
-    def __init__(self, names, interfaces, folder, cables):
-        image = make_bare_image(built_packages(), default_cache(), print)
+    def __init__(self, names, interfaces, folder, cables, image=None):
+        image = image or make_bare_image(built_packages(), default_cache(), print)
         self.panel = Panel()
         self.machines = {name: BareMachine(name, interfaces, image, self.panel, folder) for name in names}
         for a, b in cables:

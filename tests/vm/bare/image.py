@@ -37,22 +37,24 @@ class BareImage:
         self.kernel, self.initramfs, self.disk = kernel, initramfs, disk
 
 
-def make_bare_image(packages, cache, say):
-    """The BareImage with these packages (paths of .deb files)."""
+def make_bare_image(packages, cache, say, folders=()):
+    """The BareImage with these packages (paths of .deb files), and with copies of the folders in root's home."""
     cache = Path(cache) / 'bare'
     cache.mkdir(parents=True, exist_ok=True)
     kernel = _kernel(cache, say)
     initramfs = _initramfs(kernel, cache)
     base = _base(cache, say)
     digest = hashlib.sha256(Path(__file__).read_bytes() + base.name.encode() + kernel.name.encode())
-    for path in [*sorted(FILES.iterdir()), *sorted(map(Path, packages), key=lambda path: path.name)]:
+    copied = sorted(path for folder in folders for path in Path(folder).rglob('*') if path.is_file())
+    for path in [*sorted(FILES.iterdir()), *sorted(map(Path, packages), key=lambda path: path.name), *copied]:
         digest.update(path.name.encode() + path.read_bytes())
-    disk = cache / f'disk-{digest.hexdigest()[:16]}'
+    kind = 'disk' if packages else 'empty'
+    disk = cache / f'{kind}-{digest.hexdigest()[:16]}'
     if not disk.exists():
         say(f'building the disk of the bare machines in {cache}')
-        for old in cache.glob('disk-*'):
+        for old in cache.glob(f'{kind}-*'):
             old.unlink()
-        _disk(base, kernel, packages, disk)
+        _disk(base, kernel, packages, folders, disk)
     return BareImage(kernel / 'vmlinuz', initramfs, disk)
 
 
@@ -103,7 +105,7 @@ def _base(cache, say):
     return path
 
 
-def _disk(base, kernel, packages, disk):
+def _disk(base, kernel, packages, folders, disk):
     with tempfile.TemporaryDirectory(dir=disk.parent) as root:
         root = Path(root)
         root.chmod(0o755)
@@ -112,6 +114,8 @@ def _disk(base, kernel, packages, disk):
         _run('chroot', str(root), 'depmod', (kernel / 'release').read_text())
         _add_packages(root, packages)
         _add_own_files(root)
+        for folder in folders:
+            shutil.copytree(folder, root / 'root' / Path(folder).name)
         new = disk.with_suffix('.new')
         _run('mke2fs', '-q', '-t', 'ext4', '-O', '^has_journal', '-d', str(root), str(new), f'{DISK_MIB}M')
         new.rename(disk)
