@@ -1,10 +1,14 @@
 #include "daemon/options.h"
 
+#include <fcntl.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "daemon/from_env.h"
 #include "daemon/service/signals.h"
@@ -201,6 +205,27 @@ int options_read_again(int argc, char **argv, struct config *config, struct erro
     return result == 0 ? config_finish(config, e) : -1;
 }
 
+/* On a file system that is mounted read-only nobody expects to write. */
+static bool is_read_only(const char *folder)
+{
+    struct statvfs status;
+
+    return statvfs(folder, &status) == 0 && (status.f_flag & ST_RDONLY) != 0;
+}
+
+/* Prints the data roots in which the user of this process cannot write. torusd starts with them all the same, because there
+ * may be folders below in which it can. */
+static void print_roots_not_writable(const struct roots *roots)
+{
+    const struct passwd *user = getpwuid(geteuid());
+
+    for (size_t i = 0; i < roots->count; i++)
+        if (faccessat(AT_FDCWD, roots->path[i], W_OK | X_OK, AT_EACCESS) != 0 &&
+            !is_read_only(roots->path[i]))
+            (void)printf("data root %s: the user %s cannot write there\n", roots->path[i],
+                         user != NULL ? user->pw_name : "of this process");
+}
+
 int options_read(int argc, char **argv, struct config *config, int *exit_code)
 {
     struct option options[OPTIONS_MOST];
@@ -228,7 +253,9 @@ int options_read(int argc, char **argv, struct config *config, int *exit_code)
         result = config_finish(config, &e);
     if (result != 0)
         (void)fprintf(stderr, "torusd: %s\n", e.text);
-    if (result == 0 && check)
-        *exit_code = EXIT_SUCCESS;
-    return result == 0 && check ? -1 : result;
+    if (result != 0 || !check)
+        return result;
+    print_roots_not_writable(&config->roots);
+    *exit_code = EXIT_SUCCESS;
+    return -1;
 }

@@ -106,13 +106,38 @@ def test_addresses_that_a_network_has_already(bench, commands, says):
         assert re.match(says, overlaps[0]) and 'in [cluster]' in overlaps[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root may write to /etc')
-def test_a_dry_run_refuses_what_the_host_would_refuse(bench):
-    command = ('init', bench.file, '--here', '--host', 'beta', '--key', bench.folder / 'key', '--dry-run')
-    assert torusctl(*command).returncode == 0
-    bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', f'= {bench.folder}:/not there\n'))
-    done = torusctl(*command)
-    assert done.returncode == 1 and 'data root /not there cannot be opened' in done.stderr, done.stderr
+# A host with the user torusd and data roots of its own.
+HOST = '''set -eu
+sed '/^torusd:/d' /etc/passwd >{folder}/passwd && echo torusd:x:4711:4711::/:/bin/false >>{folder}/passwd
+sed '/^torusd:/d' /etc/group >{folder}/group && echo torusd:x:4711: >>{folder}/group && echo more:x:4712:torusd >>{folder}/group
+mount --bind {folder}/passwd /etc/passwd
+mount --bind {folder}/group /etc/group
+mount -t tmpfs none /srv
+mkdir -m 755 /srv/torusd /srv/roots /srv/group /srv/closed /srv/closed/open /srv/reading
+chown torusd: /srv/torusd /srv/closed/open
+chown :more /srv/group && chmod 775 /srv/group
+chmod 700 /srv/closed
+mount --bind -o ro /srv/reading /srv/reading
+shift
+"$@"
+'''
+
+
+@pytest.mark.hosts  # needs root
+@pytest.mark.parametrize('roots, says', [
+    ('/srv/torusd', None), ('/srv/group:/srv/reading', None),
+    ('/srv/torusd:/srv/not there', "data root /srv/not there does not exist: 'install -d -o torusd -g torusd DIR'"),
+    ('/srv/torusd:/srv/roots', "data root /srv/roots: the user torusd cannot write there. Give it the folder "
+                               "('chown torusd: DIR')"),
+    ('/srv/closed/open', 'data root /srv/closed/open cannot be opened: Permission denied')])
+def test_a_dry_run_refuses_data_roots_that_torusd_cannot_use(bench, roots, says):
+    bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', f'= {roots}\n'))
+    done = subprocess.run(['unshare', '--mount', 'sh', '-c', HOST.format(folder=bench.folder), 'sh', 'init',
+                           find_program('torusctl'), 'init', bench.file, '--here', '--host', 'beta', '--key',
+                           bench.folder / 'key', '--dry-run'], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=with_torusd())
+    assert done.returncode == (1 if says else 0), done.stderr
+    assert (says or '') in done.stderr, done.stderr
     assert not (bench.folder / 'key').exists()
 
 
@@ -129,7 +154,7 @@ def test_an_image_is_checked_like_a_host(bench):
     refuses('exchange_group = root', 'no group "root"', f'{bench.folder}/beta/etc/group')
     (bench.folder / 'beta/etc/group').write_text('staff:x:50:\nimage-only:x:77:\n')
     data.rmdir()
-    refuses('', f'data root {data}', 'No such file')
+    refuses('', f'data root {data} does not exist')
     data.write_text('')
     refuses('', 'not a folder')
     data.unlink()

@@ -175,6 +175,21 @@ def test_init_again_changes_nothing(cluster):
     assert {host['result'] for host in done['hosts']} == {'up to date'}
 
 
+def test_a_data_root_that_torusd_cannot_write(cluster):
+    """torusd-setup is root in a sandbox, and asks as the user that torusd runs as."""
+    alpha, beta = cluster['alpha'], cluster['beta']
+    alpha.run(f"sed '/^dims/a data_roots = /srv/torusd:/srv/more' {CLUSTER} >/root/more.ini")
+    for machine in cluster.machines.values():
+        machine.run('mkdir /srv/more && chown torusd: /srv/more')
+    dry = 'torusctl init /root/more.ini --links --dry-run'
+    alpha.run(dry, timeout=600)
+    for command, said in ('chown root: /srv/more', 'data root /srv/more: the user torusd cannot write there'), (
+            'rmdir /srv/more', 'data root /srv/more does not exist'):
+        beta.run(command)
+        status, text = alpha.try_run(dry, timeout=600)
+        assert status == 1 and f'beta: {said}' in text, text
+
+
 def test_an_mpi_program(cluster, tmp_path):
     """A program that knows nothing of torusd: its MPI_Alltoall goes through the preload of torus-mpi."""
     if not shutil.which('mpicc.mpich'):

@@ -72,6 +72,8 @@ static void start(struct child *c)
     c->start_errno = open_pipes(ends);
     if (c->start_errno != 0)
         return;
+    if (geteuid() == 0 && c->input_owner != 0)
+        (void)fchown(ends[0], c->input_owner, (gid_t)-1);
     c->start_errno = spawn(c, ends);
     c->started = c->start_errno == 0;
     close_end(&ends[0]);

@@ -17,6 +17,8 @@ struct child {
     const char *const *arguments; /* ended by NULL; the first is the program, looked up in PATH */
     const char *input;            /* NULL: none */
     size_t input_length;
+    uid_t
+        input_owner; /* who may open the input by a name such as /dev/stdin, if this user is root */
 
     /* The result. The caller frees both texts. */
     int status;   /* as of waitpid(); only if it was started and not ended by the deadline */

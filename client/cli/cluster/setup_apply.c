@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <pwd.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,35 +183,84 @@ static int put_files(const struct setup_plan *p, bool after, struct error *e)
 
 /* --- programs --- */
 
-static int run(const char *const *arguments, const char *input, int milliseconds, struct error *e)
+/* Runs a program to its end. The caller frees the child. */
+static int run_child(struct child *child, int milliseconds, struct error *e)
 {
-    struct child child = {
-        .arguments = arguments, .input = input, .input_length = input != NULL ? strlen(input) : 0};
     char text[300];
-    int rc = 0;
 
-    child_run(&child, 1, 1, milliseconds, NULL, NULL);
-    if (child_exit_status(&child) != 0)
-        rc = error_set(e, ERROR_REFUSED, "%s", child_problem(&child, text, sizeof text));
-    if (rc != 0 && !child.started && child.start_errno == ENOENT)
-        rc = error_set(e, ERROR_REFUSED, "%s is missing: install the package torusd", arguments[0]);
+    child_run(child, 1, 1, milliseconds, NULL, NULL);
+    if (child_exit_status(child) == 0)
+        return 0;
+    if (!child->started && child->start_errno == ENOENT)
+        return error_set(e, ERROR_REFUSED, "%s is missing: install the package torusd",
+                         child->arguments[0]);
+    return error_set(e, ERROR_REFUSED, "%s", child_problem(child, text, sizeof text));
+}
+
+static int run(const char *const *arguments, int milliseconds, struct error *e)
+{
+    struct child child = {.arguments = arguments};
+    int rc = run_child(&child, milliseconds, e);
+
     child_free(&child);
     return rc;
 }
 
-static int run_check(const char *config, struct error *e)
-{
-    const char *const arguments[] = {"torusd", "--check", "--config", "/dev/stdin", NULL};
+/* --- the check of torusd --- */
 
-    return run(arguments, config, CHECK_MS, e) == 0
-               ? 0
-               : error_wrap(e, "torusd does not accept its configuration");
+#define SYSTEM_BUS "/run/dbus/system_bus_socket"
+#define CHECK_COMMAND "torusd", "--check", "--config", "/dev/stdin", NULL
+
+/* Returns the command that checks a configuration as the user of torusd, who may have less rights than root. In the
+ * sandbox of torusd-setup, which cannot become another user, systemd starts it; without its bus, only what root finds is
+ * known. */
+static const char *const *check_command(const struct passwd *user)
+{
+    static const char *const as_this_user[] = {CHECK_COMMAND};
+    static const char *const as_torusd[] = {"setpriv", "--reuid=" DAEMON_USER,
+                                            "--regid=" DAEMON_USER, "--init-groups", CHECK_COMMAND};
+    static const char *const by_systemd[] = {
+        "systemd-run", "--quiet", "--pipe", "--wait", "--collect", "--property=User=" DAEMON_USER,
+        CHECK_COMMAND};
+
+    if (geteuid() != 0 || user == NULL)
+        return as_this_user;
+    if (prctl(PR_CAPBSET_READ, CAP_SETUID) == 1)
+        return as_torusd;
+    return access(SYSTEM_BUS, F_OK) == 0 ? by_systemd : as_this_user;
 }
 
-/* --- images --- */
+/* Fails with the first line of what torusd has found, although it would start. */
+static int judge_check(const struct child *child, struct error *e)
+{
+    const int length = child->output != NULL ? (int)strcspn(child->output, "\n") : 0;
 
-/* Checks a data root, a path of `length` bytes, in the image below `root`. */
-static int check_image_folder(const char *root, const char *path, size_t length, struct error *e)
+    if (length == 0)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "%.*s. Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it "
+                     "read-only if torusd only has to read there",
+                     length, child->output);
+}
+
+/* Lets torusd check a configuration; `user`: as this one, NULL: as the user of this process. */
+static int run_check(const char *config, const struct passwd *user, struct error *e)
+{
+    struct child child = {.arguments = check_command(user),
+                          .input = config,
+                          .input_length = strlen(config),
+                          .input_owner = user != NULL ? user->pw_uid : 0};
+    int rc = run_child(&child, CHECK_MS, e) == 0
+                 ? judge_check(&child, e)
+                 : error_wrap(e, "torusd%s does not accept its configuration",
+                              user != NULL ? ", as the user " DAEMON_USER "," : "");
+
+    child_free(&child);
+    return rc;
+}
+
+/* Checks a data root, a path of `length` bytes, on this host or in the image below `root`. */
+static int check_data_root(const char *root, const char *path, size_t length, struct error *e)
 {
     char *name, *real = NULL;
     struct stat status;
@@ -217,7 +268,12 @@ static int check_image_folder(const char *root, const char *path, size_t length,
 
     if (asprintf(&name, "%s%.*s", root, (int)length, path) < 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the data roots");
-    if (stat(name, &status) != 0 || (real = realpath(name, NULL)) == NULL)
+    if (stat(name, &status) != 0 && errno == ENOENT)
+        rc = error_set(e, ERROR_REFUSED,
+                       "data root %.200s does not exist: 'install -d -o " DAEMON_USER
+                       " -g " DAEMON_USER " DIR' makes it",
+                       name);
+    else if (stat(name, &status) != 0 || (real = realpath(name, NULL)) == NULL)
         rc = error_set(e, ERROR_USAGE, "data root %.200s cannot be opened: %s", name,
                        strerror(errno));
     else if (!S_ISDIR(status.st_mode))
@@ -231,11 +287,11 @@ static int check_image_folder(const char *root, const char *path, size_t length,
     return rc;
 }
 
-static int check_image_folders(const char *root, const char *list, struct error *e)
+static int check_data_roots(const char *root, const char *list, struct error *e)
 {
     for (size_t length; *list != '\0'; list += length + (list[length] == ':')) {
         length = strcspn(list, ":");
-        if (length > 0 && check_image_folder(root, list, length, e) != 0)
+        if (length > 0 && check_data_root(root, list, length, e) != 0)
             return -1;
     }
     return 0;
@@ -265,49 +321,49 @@ static int check_image_group(const char *root, const char *group, struct error *
 }
 
 /* Checks a line of the configuration if it names what only the host has; writes all others to `rest`. */
-static int check_image_line(const char *root, const char *line, FILE *rest, struct error *e)
+static int check_line(const char *root, const char *line, FILE *rest, struct error *e)
 {
     const char *value = strstr(line, " = ");
     const size_t length = value != NULL ? (size_t)(value - line) : 0;
+    const bool of_image = root[0] != '\0';
 
-    if (length > 6 && strncmp(value - 6, "_group", 6) == 0)
+    if (of_image && length > 6 && strncmp(value - 6, "_group", 6) == 0)
         return check_image_group(root, value + 3, e);
-    if (length == strlen("data_roots") && strncmp(line, "data_roots", length) == 0)
-        return check_image_folders(root, value + 3, e);
+    if (length == strlen("data_roots") && strncmp(line, "data_roots", length) == 0) {
+        if (check_data_roots(root, value + 3, e) != 0)
+            return -1;
+        if (of_image)
+            return 0;
+    }
     (void)fprintf(rest, "%s\n", line);
     return 0;
 }
 
-/* Checks the configuration for the image of a host: folders and groups are those of the image. */
-static int check_image_config(const char *root, const char *config, struct error *e)
-{
-    char *lines = strdup(config), *rest = NULL, *next = lines;
-    size_t size;
-    FILE *out = open_memstream(&rest, &size);
-    int rc = 0;
-
-    if (lines == NULL || out == NULL)
-        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
-    while (rc == 0 && next != NULL && *next != '\0')
-        rc = check_image_line(root, strsep(&next, "\n"), out, e);
-    if (out != NULL && fclose(out) != 0 && rc == 0)
-        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
-    if (rc == 0)
-        rc = run_check(rest, e);
-    free(rest);
-    free(lines);
-    return rc;
-}
-
-/* Lets torusd check its configuration, before the file gets its name. */
+/* Lets torusd check its configuration, before the file gets its name. For the image of a host, folders and groups are those
+ * of the image, and its users are not known here. */
 static int check_config(const struct setup_plan *p, struct error *e)
 {
     const struct setup_change *config = &p->change[HOST_FILE_CONFIG];
+    char *lines, *rest = NULL, *next;
+    size_t size;
+    FILE *out;
+    int rc = 0;
 
     if (!config->differs)
         return 0;
-    return p->root[0] == '\0' ? run_check(config->after, e)
-                              : check_image_config(p->root, config->after, e);
+    lines = next = strdup(config->after);
+    out = open_memstream(&rest, &size);
+    if (lines == NULL || out == NULL)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
+    while (rc == 0 && next != NULL && *next != '\0')
+        rc = check_line(p->root, strsep(&next, "\n"), out, e);
+    if (out != NULL && fclose(out) != 0 && rc == 0)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
+    if (rc == 0)
+        rc = run_check(rest, p->root[0] == '\0' ? getpwnam(DAEMON_USER) : NULL, e);
+    free(rest);
+    free(lines);
+    return rc;
 }
 
 /* `unit` NULL: the command is not about a unit. */
@@ -315,7 +371,7 @@ static int systemctl(const char *command, const char *unit, struct error *e)
 {
     const char *const arguments[] = {"systemctl", "--quiet", command, unit, NULL};
 
-    return run(arguments, NULL, UNIT_MS, e) == 0
+    return run(arguments, UNIT_MS, e) == 0
                ? 0
                : error_wrap(e, "systemctl %s%s%s", command, unit != NULL ? " " : "",
                             unit != NULL ? unit : "");
@@ -393,7 +449,7 @@ static void leave_static_routes(const struct setup_plan *p)
     struct error ignored;
 
     if (has_systemd(p) && c->before != NULL && c->after == NULL)
-        (void)run(arguments, NULL, CHECK_MS, &ignored);
+        (void)run(arguments, CHECK_MS, &ignored);
 }
 
 /* Restores the former files, and the units that ran with them. The error that led here is the one that counts. */
