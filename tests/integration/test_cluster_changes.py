@@ -26,6 +26,7 @@ class Cluster:
 
     def __init__(self, hosts):
         self.hosts, self.file, self.used = hosts, hosts.folder / 'cluster.ini', set()
+        self.names, self.ports = list(NAMES[:3]), ['ea', 'ea,eb', 'ea']
         hosts.cable(0, 'ea', 1, 'ea')
         hosts.cable(1, 'eb', 2, 'ea')
         for number in range(3):
@@ -36,8 +37,25 @@ class Cluster:
     def root(self, number):
         return self.hosts.root(number)
 
-    def start(self, number, **options):
-        self.hosts.start_for_setups(number, 'ea,eb', **options)
+    def start(self, number):
+        self.hosts.start_for_setups(number, self.ports[number], named=self.names[number])
+
+    def rename(self, number, name):
+        """The host gets another name; so does its section of the file."""
+        self.hosts.end(number)
+        self.edit(rf'^\[{self.names[number]}\]', f'[{name}]')
+        self.names[number] = name
+        self.start(number)
+
+    def rename_interface(self, number, name):
+        """The last interface of the host gets another name, also in the file."""
+        self.hosts.end(number)
+        *others, former = self.ports[number].split(',')
+        for command in 'down', f'name {name}', 'up':
+            self.hosts[number].ip(f'link set {name if command == "up" else former} {command}')
+        self.edit(rf'= {former}$', f'= {name}')
+        self.ports[number] = ','.join([*others, name])
+        self.start(number)
 
     def write(self, hosts):
         """The file, with the ids that it had."""
@@ -68,7 +86,8 @@ class Cluster:
         path = self.root(number) / 'etc' / 'torusd' / 'cluster.key'
         return path.read_text() if path.exists() else None
 
-    def names(self, number):
+    def names_at(self, number):
+        """The names that a host has for the hosts of the cluster."""
         return re.findall(r'^10\.\S+ (\w+)$', (self.root(number) / 'etc' / 'hosts').read_text(), re.M)
 
     def ids(self):
@@ -99,8 +118,8 @@ def interrupted(hosts, c, draw, *options):
         else:
             process.kill()
         process.communicate()
-    for number in range(3):
-        hosts.wait_reachable(0, NAMES[number])
+    for name in c.names:
+        hosts.wait_reachable(0, name)
     ends = []
 
     def finishes():
@@ -149,7 +168,7 @@ def test_a_killed_setup_is_finished_over_the_cables(seeds):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
             c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
             interrupted(hosts, c, draw)
-            assert [dims(number) for number in range(3)] == ['2m', '2m', '3m'] and c.names(1) == ['alpha', 'beta']
+            assert [dims(number) for number in range(3)] == ['2m', '2m', '3m'] and c.names_at(1) == ['alpha', 'beta']
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
             c.write(THREE)
@@ -165,17 +184,44 @@ def test_a_killed_setup_is_finished_over_the_cables(seeds):
                 c.start(number)
 
 
+@FEW_AND_MANY
+def test_a_killed_renaming_is_finished_over_the_cables(seeds):
+    """Of a host, and of an interface."""
+    def wait_proved():
+        for name in c.names:
+            hosts.wait_reachable(0, name, trust='proved')
+
+    with discoveries(3) as hosts:
+        c = Cluster(hosts)
+        c.write(THREE)
+        c.change(INIT + ' --trust-cables --yes')
+        key, ids = c.key(0), c.ids()
+        for seed in seeds:
+            draw = random.Random(seed)
+            c.rename(2, f'gamma{seed}')
+            wait_proved()
+            interrupted(hosts, c, draw)
+            assert [c.names_at(number) for number in range(3)] == [c.names] * 3
+            wait_proved()
+            c.rename_interface(1, f'lan{seed}')
+            wait_proved()
+            interrupted(hosts, c, draw)
+            assert set((c.root(1) / 'etc/torusd/links').read_text().split()[::2]) == {'ea', f'lan{seed}'}
+            wait_proved()
+            assert c.key(0) == c.key(1) == c.key(2) == key and c.ids() == ids
+
+
 def test_every_change_of_the_page():
     with discoveries(3) as hosts:
         c = Cluster(hosts)
         c.change(INIT, 'y', 'y')
-        assert c.key(0) == c.key(1) and c.names(0) == ['alpha', 'beta'] and c.key(2) is None
+        assert c.key(0) == c.key(1) and c.names_at(0) == ['alpha', 'beta'] and c.key(2) is None
         # Add a machine.
         said = c.page('torusctl discover --output cluster.ini')
         assert c.status == 1 and '--dims 3m' in said
         c.change('torusctl discover --dims 3m --output cluster.ini')
         said = c.change(INIT, 'y', 'y')
-        assert c.found()['gamma'] in said and c.key(2) == c.key(0) and c.names(2) == ['alpha', 'beta', 'gamma']
+        assert c.found()['gamma'] in said and c.key(2) == c.key(0) and c.names_at(2) == ['alpha', 'beta', 'gamma']
         assert len(c.ids()) == 3
         # Take one out for repair, change the others, and put it back.
         for number in 0, 1, 2:
@@ -205,12 +251,10 @@ def test_every_change_of_the_page():
         said = c.change(INIT + ' --host gamma', 'y', 'y')
         assert c.found()['gamma'] in said and c.key(2) == c.key(0)
         # Rename it: the id stays, so that nothing is asked but the changes.
-        hosts.end(2)
-        c.start(2, named='delta')
+        c.rename(2, 'delta')
         hosts.wait_reachable(0, 'delta', trust='proved')
-        c.edit(r'^\[gamma\]', '[delta]')
         c.change(INIT, 'y')
-        assert c.names(1) == ['alpha', 'beta', 'delta']
+        assert c.names_at(1) == ['alpha', 'beta', 'delta']
         # An interface has another name.
         c.change('torusctl discover --cluster cluster.ini')
         c.edit(r'^\+0 = eb', '+0 = lan0')
@@ -236,13 +280,13 @@ def test_every_change_of_the_page():
         c.change(INIT + ' --new-key --without delta', 'y')
         assert c.key(0) == c.key(1) != second == c.key(2)
         # It comes back as a stranger, and leaves the cluster.
-        c.start(2, named='delta')
+        c.start(2)
         hosts.wait_reachable(0, 'delta', trust='other key')
         c.page(INIT, 'y')
         assert c.status == 1
         c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
         c.change(INIT, 'y')
-        assert c.names(0) == ['alpha', 'beta']
+        assert c.names_at(0) == ['alpha', 'beta']
         opened = 'torusd-setup --open'
         c.used.add(opened)
         for path in (c.root(2) / 'etc/torusd').iterdir():
@@ -252,6 +296,6 @@ def test_every_change_of_the_page():
         assert done.returncode == 0, done.stderr
         hosts.end(2)
         c.start(2)
-        hosts.wait_reachable(0, 'gamma', accepts_setups=True)
+        hosts.wait_reachable(0, 'delta', accepts_setups=True)
         commands = {re.sub(r'\b(?:gamma|delta)$', 'beta', command) for command in c.used}
         assert commands == set(re.findall(r'^    (tor.*)$', PAGE.read_text(), re.M))
