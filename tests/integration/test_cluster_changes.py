@@ -297,5 +297,7 @@ def test_every_change_of_the_page():
         hosts.end(2)
         c.start(2)
         hosts.wait_reachable(0, 'delta', accepts_setups=True)
+        c.change(INIT + ' --dry-run')
         commands = {re.sub(r'\b(?:gamma|delta)$', 'beta', command) for command in c.used}
-        assert commands == set(re.findall(r'^    (tor.*)$', PAGE.read_text(), re.M))
+        # vm/test_bare_machines.py upgrades machines.
+        assert commands | {'torusctl status'} == set(re.findall(r'^    (tor.*)$', PAGE.read_text(), re.M))

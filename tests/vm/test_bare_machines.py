@@ -21,7 +21,10 @@ from torus_net.guest_image import default_cache
 
 NAMES = ('alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota')
 CLUSTER = '/root/cluster.ini'
-PACKAGES = ('libtorus1', 'torusd', 'torusd-discover', 'torus-mpi')
+NODE_PACKAGES = ('libtorus1', 'torusd', 'torusd-discover', 'torusd-doc')
+PACKAGES = (*NODE_PACKAGES, 'torus-mpi')
+NEXT_VERSION = '99'
+CHANGES = (CHECKOUT / 'daemon' / 'doc' / 'changes.md').read_text()
 
 MPI_PROGRAM = r'''#include <mpi.h>
 #include <stdio.h>
@@ -59,11 +62,27 @@ def built_packages():
             if path.name.split('_')[0] in PACKAGES and not path.name.endswith('_arm64.deb')]
 
 
+def next_release(packages, folder):
+    """Makes the packages of a node with the next version, from these, in build/packages below the folder. Returns build."""
+    (folder / 'build/packages').mkdir(parents=True)
+    for package in packages:
+        name, _, architecture = package.stem.split('_')
+        if name not in NODE_PACKAGES:
+            continue
+        run = folder / name
+        subprocess.run(['dpkg-deb', '--raw-extract', package, run], check=True)
+        control = run / 'DEBIAN' / 'control'
+        control.write_text(re.sub('^Version: .*', f'Version: {NEXT_VERSION}', control.read_text(), flags=re.M))
+        subprocess.run(['dpkg-deb', '--root-owner-group', '--build', run,
+                        folder / 'build/packages' / f'{name}_{NEXT_VERSION}_{architecture}.deb'], check=True,
+                       stdout=subprocess.DEVNULL, env={**os.environ, 'SOURCE_DATE_EPOCH': '0'})
+    return folder / 'build'
+
+
 class Cluster:
     """Machines and their cables."""
 
-    def __init__(self, names, interfaces, folder, cables, image=None):
-        image = image or make_bare_image(built_packages(), default_cache(), print)
+    def __init__(self, names, interfaces, folder, cables, image):
         self.panel = Panel()
         self.machines = {name: BareMachine(name, interfaces, image, self.panel, folder) for name in names}
         for a, b in cables:
@@ -121,7 +140,9 @@ def cluster(request):
     seed = int(os.environ.get('TORUS_SEED') or random.randrange(10**6))
     print(f'TORUS_SEED={seed}')
     with tempfile.TemporaryDirectory(prefix='torus-bare-') as folder:
-        built = Cluster(NAMES[:count], interfaces, folder, random_torus(NAMES[:count], rows, columns, seed))
+        packages = built_packages()
+        image = make_bare_image(packages, default_cache(), print, [next_release(packages, Path(folder) / 'next')])
+        built = Cluster(NAMES[:count], interfaces, folder, random_torus(NAMES[:count], rows, columns, seed), image)
         built.dims = '3' if rows == 1 else dims
         try:
             yield built
@@ -295,11 +316,24 @@ def test_new_key(cluster):
 
 
 def test_upgrade_one_by_one(cluster):
-    """Each machine's daemon is replaced in turn while an exchange waits for it where it must."""
-    for name in cluster.machines:
-        cluster[name].run('systemctl restart torusd', timeout=120)
+    """By the commands of daemon/doc/changes.md, to packages of a version that is called newer."""
+    install, status, look = re.findall(r'^    (.*)$', CHANGES.partition('**Upgrade**')[2], re.M)
+    assert (status, look) == ('torusctl status', 'torusctl init cluster.ini --links --dry-run')
+    alpha = cluster['alpha']
+    for name, machine in cluster.machines.items():
+        before = machine.run('cat /etc/torusd/* | sha256sum; torusd-discover --id')
+        daemon = machine.run('systemctl show --property=MainPID torusd')
+        machine.run(f"bash -c '{install} </dev/null'", timeout=300)
+        installed = machine.run('dpkg-query', '-W', '-f', '${Package} ${Version} ', *NODE_PACKAGES)
+        assert installed.split()[1::2] == [NEXT_VERSION] * len(NODE_PACKAGES), installed
+        assert machine.run('systemctl show --property=MainPID torusd') != daemon
         wait_whole(cluster)
-    check_exchange(cluster)
+        assert re.search('^whole +yes$', machine.run(status), re.M)
+        assert machine.run('cat /etc/torusd/* | sha256sum; torusd-discover --id') == before, name
+        check_exchange(cluster)
+    said = wait_for(lambda: (done := alpha.try_run(look, timeout=600))[0] == 0 and done[1], 120, pause=1,
+                    what=lambda: alpha.try_run(look, timeout=600)[1])
+    assert len(re.findall('up to date', said)) == len(cluster.machines), said
 
 
 def test_doctor(cluster):
