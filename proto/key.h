@@ -17,14 +17,14 @@ struct key {
     uint8_t id[KEY_ID_SIZE]; /* derived from the bytes without revealing them: may be shown */
 };
 
-/* Makes a key of random bytes. Returns 0, or -1 with *e: there is no randomness. */
+/* Makes a key of random bytes. Returns 0, or -1 with *e if the system cannot provide random bytes. */
 int key_make(struct key *key, struct error *e);
 
 /* Writes a key to a new file with mode 0600, which is complete when it appears. Returns 0, or -1 with *e and no file:
  * one exists already, or it cannot be written. */
 int key_write(const char *path, const struct key *key, struct error *e);
 
-/* Both: makes a key, and writes it to a new file. */
+/* Makes a key, and writes it to a new file: key_make() and key_write(). */
 int key_generate(const char *path, struct key *key, struct error *e);
 
 /* Reads a key. Refuses a file that users other than its owner may read or write, or that belongs

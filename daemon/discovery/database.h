@@ -39,7 +39,7 @@ struct database {
 void database_init(struct database *d, const struct host_id *own);
 void database_free(struct database *d);
 
-/* Finds the entry of a host; NULL: there is none. */
+/* Returns the entry of a host, or NULL if the host is not known. */
 struct host_entry *database_find(const struct database *d, const struct host_id *host);
 
 /* What to do with a report, before its signature is checked. */

@@ -46,8 +46,9 @@ struct discovery_setup {
     const char *name; /* host_name_is_valid() */
     const char *release;
     const struct identity *identity; /* copied */
-    /* Lower than the number of each report that this process is to make, and higher than those of former processes:
-     * a time. If it is not, the host gets its place when it hears a report of its own. */
+    /* The reports of this process get higher numbers than this one, which must be higher than the numbers of former
+     * processes of this host: the present time will do. If it is too low, the host finds out when it hears a former
+     * report of its own. */
     uint64_t sequence;
 };
 
@@ -75,7 +76,8 @@ void discovery_set_setups(struct discovery *d, bool accepts, const uint8_t nonce
 void discovery_receive(struct discovery *d, unsigned interface,
                        const struct discovery_address *from, const uint8_t *bytes, size_t size);
 
-/* When discovery_tick() must be called, and does what is due. Call both after each other function. */
+/* discovery_tick() does what is due; discovery_deadline() returns when it must be called next. Call both after any of
+ * the other functions. */
 uint64_t discovery_deadline(const struct discovery *d);
 void discovery_tick(struct discovery *d);
 

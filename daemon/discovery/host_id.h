@@ -1,5 +1,5 @@
-/* The id of a host, derived from its public keys: who signs with the first is the host, and who opens what is sealed
- * with the second may set it up. */
+/* The id of a host, which is derived from its two public keys. Messages that the first key verifies come from the host.
+ * Only the host can open what is sealed with the second key. */
 #ifndef TORUSD_DISCOVERY_HOST_ID_H
 #define TORUSD_DISCOVERY_HOST_ID_H
 

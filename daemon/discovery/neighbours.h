@@ -16,14 +16,16 @@ void neighbours_take_hello(struct discovery *d, struct own_interface *at,
 /* Drops neighbours that have been silent for too long, or all if the interface cannot be used. */
 void neighbours_expire(struct discovery *d, struct own_interface *at);
 
-/* Notes that the own report must change: soon, but with what else changes at this moment. */
+/* Notes that the report of this host must change. It is made after a short pause, so that it has all changes of a
+ * moment. */
 void neighbours_changed(struct discovery *d);
 
-/* Finds the neighbour with this host and interface on the own interface `by`; NULL: there is none. */
+/* Returns the neighbour *from that this host hears on its interface `by`, and the index of that interface; NULL if it
+ * hears no such neighbour. */
 const struct neighbour *neighbours_find(const struct discovery *d, const char *by,
                                         const struct heard *from, unsigned *interface);
 
-/* A packet arrived from a host that this one cannot speak with (yet): it is not known, and is asked for its report, or its
+/* Notes that a packet arrived from a host with which this host cannot speak: its report has not arrived yet, or its
  * release speaks another version. If that lasts, the interface is reported as unanswered. */
 void neighbours_note_stranger(const struct discovery *d, struct own_interface *at);
 

@@ -14,7 +14,7 @@ struct setup_letter {
 };
 void setup_take_letter(struct discovery *d, const struct setup_letter *l);
 
-/* Gives a setup that waits to io.apply(), asks for missing parts, and forgets setups whose senders are
+/* Gives the next waiting setup to io.apply(), asks for missing chunks, and forgets setups whose senders have gone
  * silent. Returns when to call it again. */
 uint64_t setup_take_tick(struct discovery *d);
 

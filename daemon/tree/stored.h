@@ -33,12 +33,12 @@ struct stored {
 void stored_open(struct stored *s, int folder, int staging);
 void stored_close(struct stored *s);
 
-/* Whether a file with the time `found` has what this file system stores for `wanted`. */
+/* Whether `found`, the time of a file, is what this file system stores if the time is set to `wanted`. */
 bool stored_same_time(struct stored *s, struct timespec found, struct timespec wanted);
 /* Whether a file can be given to this owner and group here. */
 bool stored_can_own(struct stored *s, uid_t owner, gid_t group);
-/* What is stored of an extended attribute. Returns its length in `value`, at most `most`; STORED_REFUSED: the file system
- * or the system refuses it; STORED_UNKNOWN: nobody knows. */
+/* Finds what this file system stores of an extended attribute. Writes at most `most` bytes to `value`, and returns
+ * their number; or STORED_REFUSED if the attribute cannot be set here, or STORED_UNKNOWN if no trial was possible. */
 #define STORED_REFUSED (-1)
 #define STORED_UNKNOWN (-2)
 ssize_t stored_attribute(struct stored *s, const char *name, const void *wanted, size_t length,

@@ -4,24 +4,25 @@
 
 #include "proto/error.h"
 
-/* Returns the value of a setting of a section, which the caller frees, or NULL: the section does not set it, or memory
- * is short. */
+/* The functions below return a text that the caller frees, or NULL if there is not enough memory. */
+
+/* Returns the value of a setting in a section; also NULL if the section does not have the setting. */
 char *cluster_edit_get(const char *text, const char *section, const char *name);
 
-/* Returns a copy of the text, to be freed, in which this setting of a section has this value. Where the setting is, only
- * its value changes, and a comment behind it stays. Otherwise it gets a line of its own at the end of the section; "rank"
- * at its beginning, because ports depend on it. NULL: there is no such section, or no memory. */
+/* Returns a copy of the text in which a setting of a section has this value. If the section has the setting, only the
+ * value changes, and a comment behind it stays. Otherwise the setting is added as a line at the end of the section;
+ * "rank" is added at the beginning, because the names of ports depend on it. Also returns NULL if the text has no such
+ * section. */
 char *cluster_edit_set(const char *text, const char *section, const char *name, const char *value);
 
-/* Returns a copy of the text without the line of this setting. The caller frees it. Returns NULL if memory is short. */
+/* Returns a copy of the text without the line of a setting. */
 char *cluster_edit_remove(const char *text, const char *section, const char *name);
 
-/* Returns a copy of the text, to be freed, with a new section at its end, which has these lines (each ends with "\n").
- * NULL: there is no memory. */
+/* Returns a copy of the text with a new section at the end. Each of its lines ends with "\n". */
 char *cluster_edit_add(const char *text, const char *section, const char *lines);
 
-/* Replaces the file `path`, which has the text `before`, at once. Links are followed, and mode and owner stay. Returns
- * 0, or -1 with *e: the file has been changed meanwhile, or cannot be written. */
+/* Replaces the text of the file `path` in one step. Follows links, and keeps mode and owner. Returns 0, or -1 with *e:
+ * the file cannot be written, or its text is no longer `before`, because somebody else has changed it. */
 int cluster_edit_write(const char *path, const char *before, const char *after, struct error *e);
 
 #endif

@@ -42,9 +42,8 @@ extern const struct host_file_kind host_file_kinds[HOST_FILES];
 /* The program that keeps the IP routes. */
 #define ROUTED_PROGRAM "/usr/sbin/torus-routed"
 
-/* Writes the contents of all files of the host hosts[rank] into text[]. `second_key` NULL: there is none. `routed`:
- * torus-routed is installed there. Returns 0, or
- * -1 with *e; in both cases the caller calls host_files_forget(). */
+/* Writes the contents of all files of hosts[rank] into text[]. `second_key` may be NULL. `routed`: torus-routed is
+ * installed there. Returns 0, or -1 with *e; in both cases the caller calls host_files_forget(). */
 int host_files_make(const struct cluster *c, uint32_t rank, const struct key *key,
                     const struct key *second_key, bool routed, char *text[HOST_FILES],
                     struct error *e);

@@ -10,15 +10,14 @@ struct identify_options {
     const char *file;   /* the cluster file, into which ids are written */
     const char *host;   /* only this one; NULL: all */
     const char *socket; /* of the discovery process; NULL: the default */
-    bool
-        trust_cables; /* take all hosts that are found, without asking; for the first setup of a cluster */
-    bool yes;         /* do not ask */
-    bool dry_run; /* do not write the file */
+    bool trust_cables;  /* in the first setup of a cluster: take all hosts that are found */
+    bool yes;           /* do not ask */
+    bool dry_run;       /* do not write the file */
 };
 
-/* Adds the ids that the cluster lacks, and writes them into the file: of this host, of hosts that have proved the cluster
- * key, and of hosts that the user has confirmed. Hosts that are not found stay without an id. Returns 0; or -1 with *e:
- * a host is not confirmed, or several have its name. *c may have been read again. */
+/* Adds missing ids to the cluster and to its file: those of this host, of hosts that have proved the cluster key, and
+ * of hosts that the user confirms. Hosts that are not found stay without an id. *c is read again if its text changes.
+ * Returns 0, or -1 with *e: a host was not confirmed, or several hosts have its name. */
 int identify_hosts(struct cluster *c, const struct identify_options *o, const struct cli *cli,
                    struct error *e);
 

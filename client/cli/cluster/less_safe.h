@@ -6,9 +6,9 @@
 
 #include "client/cli/cluster/setup_plan.h"
 
-/* Returns an array with a sentence for each change that makes the host less safe: links that are not encrypted any more,
- * groups whose members could not exchange before, data roots with files of the system, a key elsewhere that is not used
- * any more. A first setup makes nothing less safe. NULL if memory is short. */
+/* Returns an array with a sentence for each change that makes the host less safe: links are not encrypted any more,
+ * members of a group may exchange who could not before, a data root has files of the system, a key file in another
+ * place is not used any more. A first setup makes nothing less safe. Returns NULL if there is not enough memory. */
 json_t *less_safe(const struct setup_plan *p, const struct setup *s);
 
 #endif

@@ -16,8 +16,8 @@ struct setup {
     bool has_second_key; /* while keys are changed */
 };
 
-/* Returns the JSON of the setup of hosts[rank], which the caller frees with free(), and its length; NULL if memory is
- * short. `second_key` NULL: there is none. The JSON contains the keys. */
+/* Returns the setup of hosts[rank] as JSON, which contains the keys, and its length; the caller frees it. `second_key`
+ * may be NULL. Returns NULL if there is not enough memory. */
 char *setup_write(const struct cluster *c, uint32_t rank, const struct key *key,
                   const struct key *second_key, size_t *length);
 

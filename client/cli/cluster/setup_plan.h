@@ -9,8 +9,8 @@
 
 struct setup_change {
     char *path;   /* with the root folder before it */
-    char *before; /* NULL: the file does not exist */
-    char *after;  /* NULL: it must not exist */
+    char *before; /* the present content; NULL if the file does not exist */
+    char *after;  /* the content after the setup; NULL if the file is removed */
     bool differs;
 };
 
@@ -28,9 +28,9 @@ void setup_plan_free(struct setup_plan *p);
 /* Returns whether any file differs. */
 bool setup_plan_differs(const struct setup_plan *p);
 
-/* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text]}: what would change, with differences as of
- * 'diff -u'; of secret files only that they change; "keys": the ids of the cluster keys that the host has now; and "less_safe": see
- * less_safe.h. NULL if memory is short. */
+/* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text], "keys": [id], "less_safe": [text]}. A change
+ * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
+ * that the host has now; less_safe.h describes "less_safe". Returns NULL if there is not enough memory. */
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
 
 #endif

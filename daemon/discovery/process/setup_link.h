@@ -6,7 +6,7 @@
 
 #include "daemon/discovery/discovery.h"
 
-/* The state of the host, as torusd-setup says. */
+/* What torusd-setup says about this host. */
 struct host_facts {
     struct identity identity;
     struct secrets secrets; /* derived keys */
@@ -20,27 +20,29 @@ struct host_facts {
 struct setup_link;
 
 struct setup_link_user {
-    /* At each connection, and at each change; borrowed. */
+    /* torusd-setup has said how the host is: after each connection, and after each change. *facts is borrowed. */
     void (*told)(void *context, const struct host_facts *facts);
-    /* The setup that was handed over has ended; borrowed. If torusd-setup goes away, it is refused. */
+    /* The setup that was handed over has ended; *end is borrowed. It is a refusal if torusd-setup went away. */
     void (*ended)(void *context, const struct setup_end *end);
     void (*closed)(void *context);
     void *context;
 };
 
-/* Connects to the socket (the path must outlive the link), now or as soon as torusd-setup serves it, and again when the
- * connection is lost. It must be served by root or by the user of this process. Returns NULL if there is no memory. */
+/* Connects to the socket as soon as torusd-setup serves it, and again whenever the connection is lost. Accepts a server
+ * that runs as root or as the user of this process only. The path must outlive the link. Returns NULL if there is not
+ * enough memory. */
 struct setup_link *setup_link_open(uv_loop_t *loop, const char *path,
                                    const struct setup_link_user *user);
 
-/* Hands over a sealed setup (borrowed); ended() follows, but not from inside this function. One at a time. */
+/* Hands a sealed setup (borrowed) to torusd-setup. ended() is called later, never from inside this function; until
+ * then, no other setup may be handed over. */
 void setup_link_hand_over(struct setup_link *l, const uint8_t id[SETUP_ID_SIZE],
                           const struct host_id *from, const uint8_t *sealed, size_t size);
 
-/* Says that an interface has appeared, and is down. */
+/* Tells torusd-setup that an interface has appeared that is down. */
 void setup_link_say_appeared(struct setup_link *l, const char *interface);
 
-/* Closes the connection; closed() follows when the loop has closed the handles, and the link is freed. */
+/* Closes the connection. When the loop has closed the handles, closed() is called and the link is freed. */
 void setup_link_close(struct setup_link *l);
 
 #endif

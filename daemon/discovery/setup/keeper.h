@@ -1,5 +1,6 @@
-/* The part of discovery that runs as root: it keeps the keys of the host, opens setups, runs the command for them, and sets
- * up interfaces of a new host. Its only input are messages at a Unix socket, of the discovery process and of root. */
+/* The part of discovery that runs as root. It keeps the keys of the host, opens setups, runs the command that applies
+ * them, and sets up the interfaces of a new host. Its only input are messages of the discovery process and of root at a
+ * Unix socket. */
 #ifndef TORUSD_DISCOVERY_SETUP_KEEPER_H
 #define TORUSD_DISCOVERY_SETUP_KEEPER_H
 

@@ -69,8 +69,9 @@ struct call {
     enum call_over over;
     uint64_t number;
     uint32_t signature;
-    /* What is known of the data, and of which member: of this one, as its program has told, or of the first other one
-     * whose data has told it. Known at the beginning: whether all nodes compare it. */
+    /* The kind of the data, as member `data_member` has it: this member, if its program has said so, or else the first
+     * other member whose data arrived. `compares_data`, which is known from the beginning: all nodes compare the
+     * kinds. */
     struct data_kind data;
     uint32_t data_member;
     bool compares_data;
