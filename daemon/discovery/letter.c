@@ -5,22 +5,18 @@
 #include "daemon/discovery/blob.h"
 #include "daemon/discovery/neighbours.h"
 #include "daemon/discovery/packets.h"
+#include "proto/borrowed.h"
 
 #define LETTER_MOST 2048u /* bytes of a packed letter */
 #define SPARE_HOPS 8u     /* routes may change while a letter is on its way */
-
-static ProtobufCBinaryData borrow(const uint8_t *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
-}
 
 void letter_begin(const struct discovery *d, Discovery__Letter *letter, const struct host_id *to,
                   const uint8_t setup[SETUP_ID_SIZE])
 {
     discovery__letter__init(letter);
-    letter->from = packet_host(&d->own.host);
-    letter->to = packet_host(to);
-    letter->setup = borrow(setup, SETUP_ID_SIZE);
+    letter->from = borrowed(d->own.host.bytes, HOST_ID_SIZE);
+    letter->to = borrowed(to->bytes, HOST_ID_SIZE);
+    letter->setup = borrowed(setup, SETUP_ID_SIZE);
 }
 
 void letter_pass_on(struct discovery *d, Discovery__Relay *relay)
@@ -76,7 +72,7 @@ void letter_send_chunk(struct discovery *d, const struct host_id *to,
     letter_begin(d, &letter, to, setup);
     chunk.index = index;
     chunk.size = (uint32_t)size;
-    chunk.bytes = borrow(bytes + (size_t)index * BLOB_CHUNK, blob_chunk_size(size, index));
+    chunk.bytes = borrowed(bytes + (size_t)index * BLOB_CHUNK, blob_chunk_size(size, index));
     letter.kind_case = DISCOVERY__LETTER__KIND_CHUNK;
     letter.chunk = &chunk;
     letter_send(d, &letter);

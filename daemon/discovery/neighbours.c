@@ -5,6 +5,7 @@
 #include "daemon/discovery/bounded.h"
 #include "daemon/discovery/packets.h"
 #include "daemon/discovery/sync.h"
+#include "proto/borrowed.h"
 
 #define HELLO_UNPACKED_MOST 4096u
 
@@ -46,7 +47,7 @@ void neighbours_hello(struct discovery *d, struct own_interface *at, bool leavin
     at->hello_due = discovery_now(d) + every - every / 8 + every / 4 * jitter / 256;
     if (!at->state.up || !at->state.carrier)
         return;
-    hello.host = packet_host(&d->own.host);
+    hello.host = borrowed(d->own.host.bytes, HOST_ID_SIZE);
     hello.interface = at->state.name;
     hello.hold_ms = leaving ? 0 : (uint32_t)(DISCOVERY_HOLD_INTERVALS * every / MILLISECONDS);
     hello.digest = d->database.digest;

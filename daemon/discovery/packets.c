@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "proto/borrowed.h"
+
 #define UNFRAGMENTED 1200u /* bytes that fit into one packet on every IPv6 link */
 
 void packet_send(struct discovery *d, unsigned interface, const struct discovery_address *to,
@@ -22,11 +24,6 @@ void packet_send(struct discovery *d, unsigned interface, const struct discovery
     d->io.send(d->io.context, interface, to, bytes, size);
     if (bytes != small)
         free(bytes);
-}
-
-ProtobufCBinaryData packet_host(const struct host_id *host)
-{
-    return (ProtobufCBinaryData){HOST_ID_SIZE, (uint8_t *)(uintptr_t)host->bytes};
 }
 
 void report_batch_send(struct discovery *d, struct report_batch *b)
@@ -50,6 +47,6 @@ void report_batch_add(struct discovery *d, struct report_batch *b, const struct 
     if (b->count == sizeof b->list / sizeof b->list[0] ||
         (b->count > 0 && b->bytes + h->packed_size > UNFRAGMENTED))
         report_batch_send(d, b);
-    b->list[b->count++] = (ProtobufCBinaryData){h->packed_size, h->packed};
+    b->list[b->count++] = borrowed(h->packed, h->packed_size);
     b->bytes += h->packed_size + 4;
 }

@@ -10,9 +10,6 @@
 void packet_send(struct discovery *d, unsigned interface, const struct discovery_address *to,
                  Discovery__Packet *packet);
 
-/* The bytes of an id for a message, which borrows them. */
-ProtobufCBinaryData packet_host(const struct host_id *host);
-
 /* Reports that are sent together, as many in each packet as fit without fragments. Zero-initialise. */
 struct report_batch {
     unsigned interface;

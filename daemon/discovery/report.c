@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/discovery/bounded.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/text.h"
 
@@ -63,35 +64,25 @@ struct packed_interface {
     Discovery__Heard *list[DISCOVERY_HEARD_MOST];
 };
 
-static char *text_of(const char *text)
-{
-    return (char *)(uintptr_t)text;
-}
-
-static uint8_t *bytes_of(const uint8_t *bytes)
-{
-    return (uint8_t *)(uintptr_t)bytes;
-}
-
 static void fill_interface(struct packed_interface *p, const struct reported_interface *i)
 {
     discovery__interface__init(&p->message);
-    p->message.name = text_of(i->name);
-    p->message.mac = (ProtobufCBinaryData){MAC_SIZE, bytes_of(i->mac)};
+    p->message.name = borrowed_text(i->name);
+    p->message.mac = borrowed(i->mac, MAC_SIZE);
     p->message.mtu = i->mtu;
     p->message.speed_mbit = i->speed_mbit;
     p->message.up = i->up;
     p->message.carrier = i->carrier;
     p->message.ipv6 = i->ipv6;
-    p->message.member_of = text_of(i->member_of);
+    p->message.member_of = borrowed_text(i->member_of);
     p->message.unanswered = i->unanswered;
     p->message.n_heard = i->heards;
     p->message.heard = p->list;
     for (unsigned n = 0; n < i->heards; n++) {
         p->list[n] = &p->heard[n];
         discovery__heard__init(&p->heard[n]);
-        p->heard[n].host = (ProtobufCBinaryData){HOST_ID_SIZE, bytes_of(i->heard[n].host.bytes)};
-        p->heard[n].interface = text_of(i->heard[n].interface);
+        p->heard[n].host = borrowed(i->heard[n].host.bytes, HOST_ID_SIZE);
+        p->heard[n].interface = borrowed_text(i->heard[n].interface);
     }
 }
 
@@ -108,11 +99,11 @@ uint8_t *report_pack(const struct report *report, size_t *size)
         fill_interface(&packed[i], &report->interface[i]);
         list[i] = &packed[i].message;
     }
-    message.host = (ProtobufCBinaryData){HOST_ID_SIZE, bytes_of(report->host.bytes)};
-    message.name = text_of(report->name);
+    message.host = borrowed(report->host.bytes, HOST_ID_SIZE);
+    message.name = borrowed_text(report->name);
     message.sequence = report->sequence;
-    message.torusd = text_of(report->release);
-    message.dims = text_of(report->dims);
+    message.torusd = borrowed_text(report->release);
+    message.dims = borrowed_text(report->dims);
     message.rank = report->have_rank ? report->rank + 1 : 0;
     message.accepts_setups = report->accepts_setups;
     message.n_interfaces = report->interfaces;

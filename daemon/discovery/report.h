@@ -51,8 +51,8 @@ struct report {
     struct reported_interface interface[];
 };
 
-/* Returns a zeroed report with room for so many interfaces, which the caller frees with free(); NULL: no
- * memory. */
+/* Returns a zeroed report with room for so many interfaces, which the caller frees with free(); or NULL if there is not
+ * enough memory. */
 struct report *report_new(unsigned interfaces);
 
 /* Packs a report. Returns *size malloc'ed bytes, or NULL if there is no memory. */
@@ -62,7 +62,7 @@ uint8_t *report_pack(const struct report *report, size_t *size);
  * with *e: the bytes are not a report, a name has bytes that no name has, or a list is too long. */
 struct report *report_read(const uint8_t *bytes, size_t size, struct error *e);
 
-/* Finds an interface by its name; NULL: the host has no such interface. */
+/* Returns the interface with a name, or NULL if the host has no such interface. */
 const struct reported_interface *report_interface(const struct report *report, const char *name);
 
 /* Whether the host hears `interface` of `host` on interface `at`. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/discovery/bounded.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/text.h"
 
@@ -21,11 +22,6 @@ _Static_assert(REPLY_KEY_SIZE == SEALING_KEY_SIZE, "X25519");
 void reply_keys_make(struct reply_keys *keys)
 {
     (void)crypto_scalarmult_base(keys->public_key, keys->secret_key);
-}
-
-static ProtobufCBinaryData borrow(const uint8_t *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
 }
 
 /* Authenticates a setup by a cluster key. */
@@ -67,15 +63,15 @@ uint8_t *seal_setup(const struct setup_frame *frame, const struct secrets *secre
     Discovery__Proof proof[SECRETS_MOST], *proofs[SECRETS_MOST];
     uint8_t mac[SECRETS_MOST][MAC_OF_KEY_SIZE], *packed, *sealed = NULL;
 
-    setup.nonce = borrow(frame->nonce, NONCE_SIZE);
+    setup.nonce = borrowed(frame->nonce, NONCE_SIZE);
     setup.apply = apply;
-    setup.bytes = borrow(bytes, bytes_size);
-    setup.reply_key = borrow(keys->public_key, REPLY_KEY_SIZE);
+    setup.bytes = borrowed(bytes, bytes_size);
+    setup.reply_key = borrowed(keys->public_key, REPLY_KEY_SIZE);
     for (unsigned i = 0; i < secrets->count; i++) {
         setup_mac(frame, &setup, &secrets->key[i], mac[i]);
         discovery__proof__init(&proof[i]);
-        proof[i].key_id = borrow(secrets->key[i].id, KEY_ID_SIZE);
-        proof[i].mac = borrow(mac[i], MAC_OF_KEY_SIZE);
+        proof[i].key_id = borrowed(secrets->key[i].id, KEY_ID_SIZE);
+        proof[i].mac = borrowed(mac[i], MAC_OF_KEY_SIZE);
         proofs[i] = &proof[i];
     }
     setup.n_proofs = secrets->count;
@@ -196,9 +192,9 @@ uint8_t *seal_result(const uint8_t *reply_key, const struct setup_answer *answer
 
     result.status = answer->status;
     if (answer->e.code != ERROR_NONE)
-        result.error = (char *)(uintptr_t)answer->e.text;
-    result.output = borrow(answer->output, at_most(answer->size, DISCOVERY_OUTPUT_MOST));
-    result.errors = borrow(answer->errors, at_most(answer->errors_size, DISCOVERY_ERRORS_MOST));
+        result.error = borrowed_text(answer->e.text);
+    result.output = borrowed(answer->output, at_most(answer->size, DISCOVERY_OUTPUT_MOST));
+    result.errors = borrowed(answer->errors, at_most(answer->errors_size, DISCOVERY_ERRORS_MOST));
     *size = discovery__result__get_packed_size(&result);
     packed = malloc(*size);
     if (packed == NULL)
@@ -207,8 +203,8 @@ uint8_t *seal_result(const uint8_t *reply_key, const struct setup_answer *answer
     return seal(packed, *size, reply_key, size);
 }
 
-static int take_result(const Discovery__Result *result, struct setup_answer *answer,
-                       uint8_t **storage, struct error *e)
+int read_result(const Discovery__Result *result, struct setup_answer *answer, char **storage,
+                struct error *e)
 {
     char text[sizeof answer->e.text];
 
@@ -219,20 +215,20 @@ static int take_result(const Discovery__Result *result, struct setup_answer *ans
     if (result->error[0] != '\0')
         (void)error_set(&answer->e, ERROR_REFUSED, "%s",
                         text_printable(text, sizeof text, result->error));
-    *storage = malloc(result->output.len + result->errors.len + 1);
+    *storage = calloc(1, result->output.len + result->errors.len + 2);
     if (*storage == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the answer to the setup");
     if (result->output.len > 0)
         memcpy(*storage, result->output.data, result->output.len);
     if (result->errors.len > 0)
-        memcpy(*storage + result->output.len, result->errors.data, result->errors.len);
+        memcpy(*storage + result->output.len + 1, result->errors.data, result->errors.len);
     answer->output = *storage;
-    answer->errors = *storage + result->output.len;
+    answer->errors = *storage + result->output.len + 1;
     return 0;
 }
 
 int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t size,
-                struct setup_answer *answer, uint8_t **storage, struct error *e)
+                struct setup_answer *answer, char **storage, struct error *e)
 {
     struct bounded bounded;
     ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
@@ -246,7 +242,7 @@ int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t siz
     free(bytes);
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup cannot be read");
-    result = take_result(message, answer, storage, e);
+    result = read_result(message, answer, storage, e);
     discovery__result__free_unpacked(message, allocator);
     return result;
 }

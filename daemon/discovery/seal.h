@@ -14,9 +14,9 @@
 struct setup_answer {
     struct error e;
     uint32_t status; /* exit status of the command */
-    const uint8_t *output;
+    const void *output;
     size_t size;
-    const uint8_t *errors; /* what the command has printed on standard error */
+    const void *errors; /* what the command has printed on standard error */
     size_t errors_size;
 };
 
@@ -56,16 +56,19 @@ struct opened_setup {
     uint8_t reply_key[REPLY_KEY_SIZE];
 };
 
-/* Opens a setup, and checks its challenge and its authentication by a cluster key, which a host needs unless it is open.
- * Returns 0 with *opened, or -1 with *e. */
+/* Opens a setup, and checks its challenge and its authentication by a cluster key, which a host needs unless it is
+ * open. Returns 0 with *opened, or -1 with *e. */
 int open_setup(const struct setup_frame *frame, const struct opener *opener, const uint8_t *sealed,
                size_t size, struct opened_setup *opened, struct error *e);
 
 /* Seals an answer for the sender of a setup. Returns *size malloc'ed bytes, or NULL: no memory. */
 uint8_t *seal_result(const uint8_t *reply_key, const struct setup_answer *answer, size_t *size);
 
-/* Opens an answer. Returns 0 with *answer, whose output is in *storage, to be freed; or -1 with *e. */
+/* Opens an answer, or reads one that is not sealed. Return 0 with *answer, whose output and errors are in *storage (to
+ * be freed) with a '\0' at the end of each; or -1 with *e. */
 int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t size,
-                struct setup_answer *answer, uint8_t **storage, struct error *e);
+                struct setup_answer *answer, char **storage, struct error *e);
+int read_result(const Discovery__Result *result, struct setup_answer *answer, char **storage,
+                struct error *e);
 
 #endif

@@ -56,11 +56,9 @@ struct setup_user {
     void *context;
 };
 
-/* Announces a setup of so many bytes to another host, whose challenge follows. Returns a setup, or NULL with *e and no
- * call of *user. */
+/* Announces a setup to another host, whose challenge follows. Returns a setup, or NULL with *e and no call of *user. */
 struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct host_id *host,
-                                            size_t size, const struct setup_user *user,
-                                            struct error *e);
+                                            const struct setup_user *user, struct error *e);
 
 /* Sends the sealed setup (copied) that the challenge has asked for. */
 void discovery_send_sealed(struct discovery *d, struct outgoing_setup *setup, const uint8_t *bytes,

@@ -14,7 +14,6 @@ struct outgoing_setup {
     uint8_t id[SETUP_ID_SIZE];
     struct host_id host;
     char name[REPORT_NAME_SIZE]; /* of the host, for errors */
-    size_t size;                 /* before it is sealed */
     uint8_t nonce[NONCE_SIZE];   /* of the challenge */
     bool challenged;
     uint8_t *sealed; /* for that challenge; NULL: the user seals it */
@@ -72,16 +71,13 @@ void setup_send_free(struct discovery *d)
 /* Checks that a setup can be sent to the host. Which key the host has now it says itself: while keys are changed, its
  * report may be older. Returns its entry, or NULL with *e. */
 static const struct host_entry *check_host(struct discovery *d, const struct host_id *host,
-                                           size_t size, struct error *e)
+                                           struct error *e)
 {
     const struct host_entry *h;
 
     (void)database_refresh(&d->database, discovery_now(d));
     h = database_find(&d->database, host);
-    if (size > DISCOVERY_SETUP_MOST)
-        (void)error_set(e, ERROR_USAGE, "the setup has %zu bytes, at most %u are possible", size,
-                        DISCOVERY_SETUP_MOST);
-    else if (h == NULL || !h->reachable)
+    if (h == NULL || !h->reachable)
         (void)error_set(e, ERROR_LINK, "%s%s is not reachable over the cables",
                         h != NULL ? "host " : "the host", h != NULL ? h->report->name : "");
     else if (h->distance == 0)
@@ -97,10 +93,9 @@ static const struct host_entry *check_host(struct discovery *d, const struct hos
 }
 
 struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct host_id *host,
-                                            size_t size, const struct setup_user *user,
-                                            struct error *e)
+                                            const struct setup_user *user, struct error *e)
 {
-    const struct host_entry *h = check_host(d, host, size, e);
+    const struct host_entry *h = check_host(d, host, e);
     struct outgoing_setup *s;
     unsigned place = 0;
 
@@ -120,7 +115,6 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
     }
     s->host = h->report->host;
     (void)strcpy(s->name, h->report->name);
-    s->size = size;
     s->heard_at = discovery_now(d);
     s->user = *user;
     d->io.random(d->io.context, s->id, sizeof s->id);
@@ -154,7 +148,6 @@ static void ask(struct discovery *d, struct outgoing_setup *s)
     Discovery__Ask message = DISCOVERY__ASK__INIT;
 
     letter_begin(d, &letter, &s->host, s->id);
-    message.size = (uint32_t)s->size;
     letter.kind_case = DISCOVERY__LETTER__KIND_ASK;
     letter.ask = &message;
     letter_send(d, &letter);

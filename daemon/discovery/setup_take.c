@@ -4,6 +4,7 @@
 
 #include "daemon/discovery/blob.h"
 #include "daemon/discovery/letter.h"
+#include "proto/borrowed.h"
 
 #define MISSING_PAUSE (300 * MILLISECONDS)
 #define SENDER_WAIT (30 * SECONDS) /* for any word of the sender */
@@ -56,7 +57,7 @@ static void refuse(struct discovery *d, const struct host_id *to, const uint8_t 
     Discovery__Refusal refusal = DISCOVERY__REFUSAL__INIT;
 
     letter_begin(d, &letter, to, id);
-    refusal.text = (char *)(uintptr_t)text;
+    refusal.text = borrowed_text(text);
     letter.kind_case = DISCOVERY__LETTER__KIND_REFUSAL;
     letter.refusal = &refusal;
     letter_send(d, &letter);
@@ -68,7 +69,7 @@ static void challenge(struct discovery *d, const struct incoming_setup *s)
     Discovery__Challenge message = DISCOVERY__CHALLENGE__INIT;
 
     letter_begin(d, &letter, &s->from, s->id);
-    message.nonce = (ProtobufCBinaryData){NONCE_SIZE, d->setups.nonce};
+    message.nonce = borrowed(d->setups.nonce, NONCE_SIZE);
     message.running = s->state != INCOMING_ARRIVES;
     letter.kind_case = DISCOVERY__LETTER__KIND_CHALLENGE;
     letter.challenge = &message;
@@ -168,10 +169,6 @@ static void begin(struct discovery *d, const struct setup_letter *l)
 
     if (!d->own.accepts_setups) {
         refuse(d, from, id, "it accepts no setups");
-        return;
-    }
-    if (l->letter->ask->size > DISCOVERY_SETUP_MOST) {
-        refuse(d, from, id, "the setup is too large");
         return;
     }
     place = find_room(d, l);

@@ -3,6 +3,8 @@
 #include <sodium.h>
 #include <string.h>
 
+#include "proto/borrowed.h"
+
 _Static_assert(crypto_sign_PUBLICKEYBYTES == SIGNING_KEY_SIZE, "Ed25519");
 _Static_assert(crypto_scalarmult_BYTES == SEALING_KEY_SIZE, "X25519");
 _Static_assert(crypto_scalarmult_SCALARBYTES == SEALING_KEY_SIZE, "X25519");
@@ -92,15 +94,15 @@ void signing_sign(const struct identity *identity, const struct secrets *secrets
     (void)crypto_sign_detached(parts->signature, NULL, hash, sizeof hash, identity->secret_key);
     memcpy(parts->key, identity->public_key, PUBLIC_KEY_SIZE);
     discovery__signed__init(out);
-    out->content = (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)content};
-    out->key = (ProtobufCBinaryData){PUBLIC_KEY_SIZE, parts->key};
-    out->signature = (ProtobufCBinaryData){SIGNATURE_SIZE, parts->signature};
+    out->content = borrowed(content, size);
+    out->key = borrowed(parts->key, PUBLIC_KEY_SIZE);
+    out->signature = borrowed(parts->signature, SIGNATURE_SIZE);
     if (secrets->count == 0)
         return;
     memcpy(parts->key_id, secrets->key[0].id, KEY_ID_SIZE);
     mac_of_signed(&secrets->key[0], kind, identity->public_key, content, size, parts->mac);
-    out->key_id = (ProtobufCBinaryData){KEY_ID_SIZE, parts->key_id};
-    out->mac = (ProtobufCBinaryData){MAC_OF_KEY_SIZE, parts->mac};
+    out->key_id = borrowed(parts->key_id, KEY_ID_SIZE);
+    out->mac = borrowed(parts->mac, MAC_OF_KEY_SIZE);
 }
 
 bool signing_check(enum signed_kind kind, const Discovery__Signed *s, const struct host_id *host)

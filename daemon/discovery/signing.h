@@ -24,15 +24,20 @@ struct identity {
 /* What is signed; a signature of one kind is not valid for another. */
 enum signed_kind { SIGNED_HELLO, SIGNED_REPORT, SIGNED_LETTER };
 
-enum trust { TRUST_OPEN, TRUST_PROVED, TRUST_OTHER_KEY };
+/* What a host has proved to this one about its cluster key; numbered as in discovery.proto. */
+enum trust {
+    TRUST_OPEN,      /* it has none */
+    TRUST_PROVED,    /* it has the same one */
+    TRUST_OTHER_KEY, /* it claims another one, or this host has none */
+};
 
-/* Makes the keys that belong to SEED_SIZE random bytes; `opening_key` (NULL: not needed) is the secret one that opens
- * setups. */
+/* Derives the keys of a host from SEED_SIZE random bytes. Stores in `opening_key`, unless it is NULL, the secret key
+ * that opens setups. */
 void identity_make(struct identity *identity, const uint8_t seed[SEED_SIZE],
                    uint8_t opening_key[SEALING_KEY_SIZE]);
 
-/* Derives the key that authenticates hellos, reports and letters from a cluster key, which does not follow from it. It
- * has the id of the cluster key. */
+/* Derives from the cluster key the key that authenticates hellos, reports and letters. The cluster key cannot be
+ * computed from it. Both have the same id. */
 void discovery_key_make(struct key *derived, const struct key *cluster_key);
 
 /* The parts of a Signed that its sender computes. */
@@ -47,10 +52,10 @@ void signing_sign(const struct identity *identity, const struct secrets *secrets
                   enum signed_kind kind, const uint8_t *content, size_t size,
                   struct signed_parts *parts, Discovery__Signed *out);
 
-/* Whether the lengths of the fields are possible, and `host` has signed the content. */
+/* Whether all fields have valid lengths, and `host` has signed the content. */
 bool signing_check(enum signed_kind kind, const Discovery__Signed *s, const struct host_id *host);
 
-/* Whether the host has one of the cluster keys. */
+/* Returns what the sender of *s has proved about its cluster key. */
 enum trust signing_trust(const struct secrets *secrets, enum signed_kind kind,
                          const Discovery__Signed *s);
 

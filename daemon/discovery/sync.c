@@ -4,6 +4,7 @@
 
 #include "daemon/discovery/bounded.h"
 #include "daemon/discovery/packets.h"
+#include "proto/borrowed.h"
 #include "proto/elapsed.h"
 
 #define KNOWN_MOST 40u   /* hosts in one summary: about a kilobyte */
@@ -59,18 +60,27 @@ void sync_send_own(struct discovery *d)
         pass_on(d, own, NULL);
 }
 
-void sync_ask(struct discovery *d, const struct own_interface *at,
-              const struct discovery_address *to, const struct host_id *host)
+static void send_want(struct discovery *d, const struct own_interface *at,
+                      const struct discovery_address *to, ProtobufCBinaryData *list, size_t count)
 {
     Discovery__Packet packet = DISCOVERY__PACKET__INIT;
     Discovery__Want want = DISCOVERY__WANT__INIT;
-    ProtobufCBinaryData list = packet_host(host);
 
-    want.n_hosts = 1;
-    want.hosts = &list;
+    if (count == 0)
+        return;
+    want.n_hosts = count;
+    want.hosts = list;
     packet.kind_case = DISCOVERY__PACKET__KIND_WANT;
     packet.want = &want;
     packet_send(d, at->state.index, to, &packet);
+}
+
+void sync_ask(struct discovery *d, const struct own_interface *at,
+              const struct discovery_address *to, const struct host_id *host)
+{
+    ProtobufCBinaryData list = borrowed(host->bytes, HOST_ID_SIZE);
+
+    send_want(d, at, to, &list, 1);
 }
 
 /* Returns the id that follows. */
@@ -99,14 +109,14 @@ static uint32_t send_part(struct discovery *d, const struct own_interface *at,
         Discovery__Known *k = list[summary.n_known] = &known[summary.n_known];
         summary.n_known++;
         discovery__known__init(k);
-        k->host = packet_host(&h->report->host);
+        k->host = borrowed(h->report->host.bytes, HOST_ID_SIZE);
         k->sequence = h->report->sequence;
     }
     memset(last.bytes, 0xff, sizeof last.bytes);
     if (i < d->database.hosts)
         last = d->database.host[i - 1]->report->host;
-    summary.first = packet_host(first);
-    summary.last = packet_host(&last);
+    summary.first = borrowed(first->bytes, HOST_ID_SIZE);
+    summary.last = borrowed(last.bytes, HOST_ID_SIZE);
     summary.known = list;
     packet.kind_case = DISCOVERY__PACKET__KIND_SUMMARY;
     packet.summary = &summary;
@@ -225,21 +235,6 @@ void sync_take_reports(struct discovery *d, struct own_interface *at,
 }
 
 /* --- questions --- */
-
-static void send_want(struct discovery *d, const struct own_interface *at,
-                      const struct discovery_address *to, ProtobufCBinaryData *list, size_t count)
-{
-    Discovery__Packet packet = DISCOVERY__PACKET__INIT;
-    Discovery__Want want = DISCOVERY__WANT__INIT;
-
-    if (count == 0)
-        return;
-    want.n_hosts = count;
-    want.hosts = list;
-    packet.kind_case = DISCOVERY__PACKET__KIND_WANT;
-    packet.want = &want;
-    packet_send(d, at->state.index, to, &packet);
-}
 
 /* Returns the sender's number of the host's report; 0: it has none. */
 static uint64_t number_in(const Discovery__Summary *summary, const struct host_id *host)

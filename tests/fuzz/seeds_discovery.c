@@ -135,7 +135,6 @@ static void letter_seeds(void)
     uint8_t bytes[896] = {1, 2, 3};
     uint32_t chunks[] = {0, 1, 2, 400};
 
-    ask.size = 1000;
     letter.kind_case = DISCOVERY__LETTER__KIND_ASK;
     letter.ask = &ask;
     message(3, &letter.base);

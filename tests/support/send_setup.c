@@ -6,6 +6,7 @@
  * JSON when the setup has been handed over, and one with the end: {"status", "output", "errors"} or {"code", "text"}. */
 #include <jansson.h>
 #include <sodium.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/discovering/setup_socket.h"
@@ -27,7 +28,8 @@ static int print_error(const struct error *e)
 static int run(struct setup_sending *s, const char *socket, const char *host)
 {
     struct host_id id;
-    struct setup_reply reply;
+    struct setup_answer answer;
+    char *storage;
     struct error e;
     int rc;
 
@@ -38,13 +40,13 @@ static int run(struct setup_sending *s, const char *socket, const char *host)
     if (rc != 0)
         return rc < 0 ? print_error(&e) : rc;
     print(json_string("sent"));
-    while ((rc = setup_continue(s, &reply, &e)) == 0)
+    while ((rc = setup_continue(s, &answer, &storage, &e)) == 0)
         continue;
     if (rc < 0)
         return print_error(&e);
-    print(json_pack("{s:i, s:s, s:s}", "status", (int)reply.status, "output", reply.output,
-                    "errors", reply.errors));
-    setup_reply_free(&reply);
+    print(json_pack("{s:i, s:s, s:s}", "status", (int)answer.status, "output", answer.output,
+                    "errors", answer.errors));
+    free(storage);
     return 0;
 }
 

@@ -46,7 +46,7 @@ static void on_challenged(void *context, const struct setup_challenge *c)
 static void on_ended(void *context, const struct setup_end *end)
 {
     struct setup_answer a;
-    uint8_t *storage = NULL;
+    char *storage = NULL;
 
     (void)context;
     assert_false(answer.ended);
@@ -76,7 +76,7 @@ static struct outgoing_setup *send_setup(struct world *w, unsigned from, unsigne
     answer.apply = apply;
     answer.bytes = bytes;
     answer.bytes_size = size;
-    answer.setup = discovery_send_setup(w->host[from].discovery, &answer.to, size, &user, &e);
+    answer.setup = discovery_send_setup(w->host[from].discovery, &answer.to, &user, &e);
     answer.ended = false;
     answer.e.code = answer.setup != NULL ? ERROR_NONE : e.code;
     return answer.setup;
@@ -332,8 +332,7 @@ static void test_strangers_do_not_take_all_places(void **state)
         assert_true(world_run_until(&w, world_is_known, 30 * SECONDS));
         for (unsigned h = 2; h < 8; h++)
             for (unsigned i = 0; i < SETUPS_OUT_MOST; i++)
-                assert_non_null(
-                    discovery_send_setup(w.host[h].discovery, &victim, 10, &nobody, &e));
+                assert_non_null(discovery_send_setup(w.host[h].discovery, &victim, &nobody, &e));
         world_run(&w, 2 * SECONDS);
         assert_non_null(send_setup(&w, 0, 1, true, "owner", 5));
         assert_true(wait_for_command(&w, 1));
@@ -464,11 +463,12 @@ static void test_replays_are_refused(void **state)
 static void test_refusals_and_silence(void **state)
 {
     static struct world w;
-    uint8_t *bytes = pattern(DISCOVERY_SETUP_MOST + 1);
+    uint8_t *bytes = pattern(2 * DISCOVERY_SETUP_MOST);
 
     (void)state;
     begin_line(&w, 3, 0);
-    assert_null(send_setup(&w, 0, 1, true, bytes, DISCOVERY_SETUP_MOST + 1));
+    assert_non_null(send_setup(&w, 0, 1, true, bytes, 2 * DISCOVERY_SETUP_MOST));
+    assert_true(world_run_until(&w, has_ended, 60 * SECONDS));
     assert_int_equal(answer.e.code, ERROR_USAGE);
     assert_null(send_setup(&w, 0, 50, true, "x", 1));
     assert_int_equal(answer.e.code, ERROR_LINK);

@@ -68,27 +68,6 @@ static void write_here(struct command_line *line, bool apply, const struct deliv
     }
 }
 
-/* Sets the reply or the error of a host from what its program has printed. */
-static void take_reply(struct delivery *d, const struct child *c)
-{
-    json_error_t error;
-    char text[400];
-
-    d->reply = c->output != NULL ? json_loads(c->output, 0, &error) : NULL;
-    if (child_exit_status(c) == 0 && json_is_object(d->reply))
-        return;
-    const char *why =
-        json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
-    if (why != NULL)
-        (void)snprintf(text, sizeof text, "%s", why);
-    else
-        (void)child_problem(c, text, sizeof text);
-    text_clean(text); /* another host has written it */
-    (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name, text);
-    json_decref(d->reply);
-    d->reply = NULL;
-}
-
 struct counting {
     uint32_t ended, count;
 };
@@ -107,6 +86,7 @@ static int run_programs(struct delivery *list, uint32_t count, bool apply,
     struct child *children = calloc(count, sizeof *children);
     struct command_line *lines = calloc(count, sizeof *lines);
     struct counting counting = {0, count};
+    char text[400];
 
     if (children == NULL || lines == NULL) {
         free(children);
@@ -123,7 +103,8 @@ static int run_programs(struct delivery *list, uint32_t count, bool apply,
     }
     child_run(children, count, CHILD_MOST_AT_ONCE, HOST_MS, on_end, &counting);
     for (uint32_t i = 0; i < count; i++) {
-        take_reply(&list[i], &children[i]);
+        deliver_take(&list[i], children[i].output, child_exit_status(&children[i]) == 0,
+                     child_problem(&children[i], text, sizeof text));
         child_free(&children[i]);
     }
     free(children);

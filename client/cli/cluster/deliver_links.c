@@ -74,20 +74,19 @@ static const struct discovered_host *find(const struct links *l, struct delivery
 
 /* --- answers --- */
 
-static void take_answer(struct delivery *d, const struct setup_reply *reply)
+void deliver_take(struct delivery *d, const char *output, bool done, const char *why)
 {
     json_error_t error;
     char text[400];
-    const char *why;
 
-    d->reply = reply->status <= 1 ? json_loads(reply->output, 0, &error) : NULL;
-    if (reply->status == 0 && json_is_object(d->reply))
+    d->reply = output != NULL ? json_loads(output, 0, &error) : NULL;
+    if (done && json_is_object(d->reply))
         return;
-    why = json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
-    if (why == NULL)
-        why = reply->errors[0] != '\0' ? reply->errors : "its answer is not understood";
+    const char *said =
+        json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
+    why = said != NULL ? said : why;
     (void)snprintf(text, sizeof text, "%.*s", (int)strcspn(why, "\n"), why);
-    text_clean(text);
+    text_clean(text); /* another host has written it */
     (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name, text);
     json_decref(d->reply);
     d->reply = NULL;
@@ -97,15 +96,17 @@ static void take_answer(struct delivery *d, const struct setup_reply *reply)
 static void go_on(struct links *l, unsigned at)
 {
     struct sent *s = &l->sent[at];
-    struct setup_reply reply;
+    struct setup_answer answer;
+    char *storage;
     struct error e;
-    int rc = setup_continue(&s->sending, &reply, &e);
+    int rc = setup_continue(&s->sending, &answer, &storage, &e);
 
     if (rc == 0)
         return;
     if (rc > 0) {
-        take_answer(s->delivery, &reply);
-        setup_reply_free(&reply);
+        deliver_take(s->delivery, answer.output, answer.status == 0,
+                     answer.errors_size > 0 ? answer.errors : "its answer is not understood");
+        free(storage);
     } else {
         (void)error_set(&s->delivery->error, e.code, "%s: %s", s->delivery->host->name, e.text);
     }

@@ -111,26 +111,17 @@ int init_keys_read(struct init_keys *k, const char *path, const char *cluster_fi
     return find_former(k, e);
 }
 
-static void add(struct secrets *list, const struct key *key)
-{
-    for (unsigned i = 0; i < list->count; i++)
-        if (memcmp(list->key[i].id, key->id, KEY_ID_SIZE) == 0)
-            return;
-    if (list->count < SECRETS_MOST)
-        list->key[list->count++] = *key;
-}
-
 void init_keys_list(const struct init_keys *k, struct secrets *list)
 {
     struct key own;
     struct error e;
 
     *list = (struct secrets){0};
-    add(list, &k->key);
+    secrets_add(list, &k->key);
     if (k->changing)
-        add(list, &k->next);
+        secrets_add(list, &k->next);
     if (key_read_as_root(host_file_kinds[HOST_FILE_KEY].path, &own, &e) == 0)
-        add(list, &own);
+        secrets_add(list, &own);
     key_forget(&own);
 }
 

@@ -89,6 +89,7 @@ uint32_t init_report_changing(const struct delivery *list, uint32_t count)
 
 static json_t *host_row(const struct delivery *d, bool applied)
 {
+    static const char *const copied[] = {"changes", "warnings", "less_safe"};
     const json_t *changes = json_object_get(d->reply, "changes");
     size_t files = json_array_size(changes);
     json_t *row = json_pack("{s:s, s:I}", "host", d->host->name, "files", (json_int_t)files);
@@ -97,12 +98,8 @@ static json_t *host_row(const struct delivery *d, bool applied)
     (void)json_object_set_new(row, "result", json_string(d->reply != NULL ? result : "failed"));
     if (d->reply == NULL)
         (void)json_object_set_new(row, "error", json_string(d->error.text));
-    if (d->reply != NULL)
-        (void)json_object_set(row, "changes", json_object_get(d->reply, "changes"));
-    if (d->reply != NULL)
-        (void)json_object_set(row, "warnings", json_object_get(d->reply, "warnings"));
-    if (d->reply != NULL)
-        (void)json_object_set(row, "less_safe", json_object_get(d->reply, "less_safe"));
+    for (size_t i = 0; d->reply != NULL && i < sizeof copied / sizeof copied[0]; i++)
+        (void)json_object_set(row, copied[i], json_object_get(d->reply, copied[i]));
     (void)json_object_set_new(row, "failed", json_boolean(d->reply == NULL));
     return row;
 }

@@ -5,15 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
+#include <torus/status.h>
 #include <unistd.h>
 
 #include "client/cli/cluster/identify.h"
 #include "client/cli/cluster/init_keys.h"
 #include "client/cli/cluster/init_report.h"
-#include "client/cli/cluster/wait_whole.h"
+#include "client/cli/terminal/clock.h"
+#include "client/cli/terminal/long_work.h"
+#include "daemon/schedule/watch.h"
 #include "proto/text.h"
 
-#define WHOLE_SECONDS 60
+#define WHOLE_SECONDS 60 /* how long the torus may take to become whole */
+#define WHOLE_SIZE 128
+#define ASK_AGAIN_MS 200
 
 struct run {
     struct cli *cli;
@@ -47,47 +53,46 @@ static int64_t only_host(const struct run *r, struct error *e)
     return -2;
 }
 
-/* Whether --without names the host. */
-static bool is_left_out(const struct run *r, uint32_t rank)
+/* Marks the hosts that --without names. */
+static int mark_left_out(const struct run *r, bool *left_out, struct error *e)
 {
+    const char *without = r->options->without != NULL ? r->options->without : "";
     char list[1024], *saved;
 
-    (void)snprintf(list, sizeof list, "%s", r->options->without != NULL ? r->options->without : "");
-    for (char *name = strtok_r(list, ",", &saved); name != NULL; name = strtok_r(NULL, ",", &saved))
-        if (cluster_find(&r->cluster, name) == (int64_t)rank)
-            return true;
-    return false;
-}
-
-static int check_left_out(const struct run *r, struct error *e)
-{
-    char list[1024], *saved;
-
-    if (r->options->without == NULL)
-        return 0;
-    if (strlen(r->options->without) >= sizeof list)
+    if (strlen(without) >= sizeof list)
         return error_set(e, ERROR_USAGE, "--without: the list is too long");
-    (void)strcpy(list, r->options->without);
-    for (char *name = strtok_r(list, ",", &saved); name != NULL; name = strtok_r(NULL, ",", &saved))
-        if (cluster_find(&r->cluster, name) < 0)
+    (void)strcpy(list, without);
+    for (char *name = strtok_r(list, ",", &saved); name != NULL;
+         name = strtok_r(NULL, ",", &saved)) {
+        const int64_t rank = cluster_find(&r->cluster, name);
+        if (rank < 0)
             return error_set(e, ERROR_USAGE, "--without: %.200s has no host \"%.80s\"",
                              r->options->file, name);
+        left_out[rank] = true;
+    }
     return 0;
 }
 
 static int choose_hosts(struct run *r, struct error *e)
 {
-    int64_t only = only_host(r, e);
+    const int64_t only = only_host(r, e);
+    bool *left_out;
+    int rc;
 
-    if (only < -1 || check_left_out(r, e) != 0)
+    if (only < -1)
         return -1;
     r->list = calloc(r->cluster.count, sizeof *r->list);
-    if (r->list == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for the hosts");
-    for (uint32_t i = 0; i < r->cluster.count; i++)
-        if (only >= 0 ? i == (uint32_t)only : !is_left_out(r, i))
+    left_out = calloc(r->cluster.count, sizeof *left_out);
+    rc = r->list != NULL && left_out != NULL
+             ? mark_left_out(r, left_out, e)
+             : error_set(e, ERROR_MEMORY, "out of memory for the hosts");
+    for (uint32_t i = 0; rc == 0 && i < r->cluster.count; i++)
+        if (only >= 0 ? i == (uint32_t)only : !left_out[i])
             r->list[r->count++].host = &r->cluster.hosts[i];
-    return r->count > 0 ? 0 : error_set(e, ERROR_USAGE, "--without leaves no host");
+    free(left_out);
+    if (rc == 0 && r->count == 0)
+        rc = error_set(e, ERROR_USAGE, "--without leaves no host");
+    return rc;
 }
 
 /* Writes the setups of all hosts with these keys; `second` NULL: there is none. */
@@ -105,6 +110,50 @@ static int write_setups(struct run *r, const struct key *key, const struct key *
             return error_set(e, ERROR_USAGE, "the cluster file is too large");
     }
     return 0;
+}
+
+/* --- the torus --- */
+
+enum answer { NO_DAEMON, NOT_WHOLE, WHOLE };
+
+static enum answer ask(const struct cli *cli)
+{
+    struct torus_client *client;
+    struct torus_status *status;
+    struct torus_error e;
+    enum answer answer = NO_DAEMON;
+
+    client = torus_client_open(cli->socket, &e);
+    if (client == NULL)
+        return NO_DAEMON;
+    if (torus_client_status(client, &status, &e) == 0) {
+        answer = status->whole ? WHOLE : NOT_WHOLE;
+        torus_status_free(status);
+    }
+    torus_client_close(client);
+    return answer;
+}
+
+/* Asks the daemon of this machine until it says that the torus is whole, for at most WHOLE_SECONDS. Writes the result:
+ * "whole", that it is not, or "" if this machine has no daemon. */
+static void wait_until_whole(const struct cli *cli, char result[WHOLE_SIZE])
+{
+    const struct timespec pause = {.tv_nsec = ASK_AGAIN_MS * 1000000L};
+    int64_t end = clock_ms() + 1000 * (int64_t)WHOLE_SECONDS;
+    enum answer answer;
+
+    result[0] = '\0';
+    long_work_begin("waiting until the torus is whole");
+    while ((answer = ask(cli)) == NOT_WHOLE && clock_ms() < end) {
+        watch_tell(-1);
+        (void)nanosleep(&pause, NULL);
+    }
+    long_work_end();
+    if (answer == WHOLE)
+        (void)snprintf(result, WHOLE_SIZE, "whole");
+    else if (answer == NOT_WHOLE)
+        (void)snprintf(result, WHOLE_SIZE,
+                       "not whole after %u s: 'torusctl status' lists the faults", WHOLE_SECONDS);
 }
 
 /* --- the flow --- */
@@ -282,7 +331,7 @@ static int report(const struct run *r, bool applied, const char *whole)
 
 static int carry_out(struct run *r)
 {
-    char whole[WAIT_WHOLE_SIZE] = "";
+    char whole[WHOLE_SIZE] = "";
     struct error e;
     uint32_t failed;
 
@@ -301,7 +350,7 @@ static int carry_out(struct run *r)
                        "set up again, by --ssh or --here"
                      : "the hosts of --without were left as they are");
     if (failed == 0 && !r->options->no_wait && r->options->deliver.root == NULL)
-        wait_until_whole(r->cli, WHOLE_SECONDS, whole);
+        wait_until_whole(r->cli, whole);
     return report(r, true, whole);
 }
 

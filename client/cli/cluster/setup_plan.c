@@ -13,39 +13,18 @@
 #include "client/cli/cluster/less_safe.h"
 #include "client/cli/cluster/overlap.h"
 
-#define FILE_MOST (16u << 20)
 #define DIFF_MS 10000
 #define DIFF_LINES 40 /* shown of a file */
 
 /* --- the files as they are --- */
 
-static int read_stream(FILE *in, const char *path, char **text, struct error *e)
-{
-    size_t used = 0, room = 4096;
-    char *more;
-
-    *text = NULL;
-    do {
-        room *= 2;
-        more = room <= FILE_MOST ? realloc(*text, room + 1) : NULL;
-        if (more == NULL)
-            return error_set(e, ERROR_REFUSED, "%.200s is too large", path);
-        *text = more;
-        used += fread(more + used, 1, room - used, in);
-    } while (used == room);
-    (*text)[used] = '\0';
-    if (ferror(in))
-        return error_set(e, ERROR_IO, "cannot read %.200s: %s", path, strerror(errno));
-    if (strlen(*text) != used)
-        return error_set(e, ERROR_REFUSED, "%.200s is not a text", path);
-    return 0;
-}
-
 /* Reads a file into *text; NULL if there is none. */
 static int read_file(const char *path, char **text, struct error *e)
 {
     FILE *in = fopen(path, "re");
-    int rc;
+    size_t room = 0;
+    ssize_t length;
+    int rc = 0;
 
     *text = NULL;
     if (in == NULL && errno == ENOENT)
@@ -53,7 +32,13 @@ static int read_file(const char *path, char **text, struct error *e)
     if (in == NULL)
         return error_set(e, ERROR_IO, "cannot read %.200s: %s%s", path, strerror(errno),
                          errno == EACCES ? " (run this as root)" : "");
-    rc = read_stream(in, path, text, e);
+    length = getdelim(text, &room, '\0', in); /* all of it, as texts have no '\0' */
+    if (length < 0 && feof(in) && *text != NULL)
+        (*text)[0] = '\0'; /* an empty file */
+    else if (length < 0)
+        rc = error_set(e, ERROR_IO, "cannot read %.200s: %s", path, strerror(errno));
+    else if (strlen(*text) != (size_t)length)
+        rc = error_set(e, ERROR_REFUSED, "%.200s is not a text", path);
     (void)fclose(in);
     return rc;
 }

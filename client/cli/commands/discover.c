@@ -116,10 +116,34 @@ static const char *left_out(const struct recognised *r, const struct discovered_
     return why[0] != '\0' ? why : recognised_left_out(r, c->host_b, c->interface_b);
 }
 
+static bool is_end(const struct recognised *r, const struct cabling_end *end, uint32_t host,
+                   uint32_t interface)
+{
+    return r->host_of[end->host] == host && end->interface == interface;
+}
+
+/* Whether a move moves or removes the cable. */
+static bool is_wrong(const struct recognised *r, const struct discovered_cable *c)
+{
+    for (uint32_t i = 0; i < r->result.cables; i++) {
+        const struct cabling_end *end = r->result.cable[i].end;
+        if (r->result.cable[i].state != CABLING_CABLE_WRONG)
+            continue;
+        if ((is_end(r, &end[0], c->host_a, c->interface_a) &&
+             is_end(r, &end[1], c->host_b, c->interface_b)) ||
+            (is_end(r, &end[1], c->host_a, c->interface_a) &&
+             is_end(r, &end[0], c->host_b, c->interface_b)))
+            return true;
+    }
+    return false;
+}
+
 static const char *problem_of(const struct recognised *r, const struct discovered_cable *c,
                               const struct reported_interface *a,
                               const struct reported_interface *b)
 {
+    if (is_wrong(r, c))
+        return "is wrong here";
     if (left_out(r, c)[0] != '\0')
         return left_out(r, c);
     if (!c->mutual)
@@ -207,64 +231,28 @@ static void count_cables(const struct recognised *r, json_t *hosts)
 }
 
 /* The interfaces that are left out, for the table. */
-static json_t *left_out_json(const struct recognised *r)
+static json_t *left_out_json(const json_t *value)
 {
-    const struct cabling_result *c = &r->result;
-    json_t *list = json_array();
+    const json_t *shared = json_object_get(value, "shared"),
+                 *twins = json_object_get(value, "twins");
+    json_t *list = json_array(), *item;
+    size_t i;
 
-    for (uint32_t i = 0; i < c->shared_count; i++) {
-        const struct cabling_host *host = &r->input.host[c->shared[i].host];
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s}", "host", host->name, "interface",
-                            host->interface[c->shared[i].interface].name, "reason",
-                            "hears several hosts: a switch or a LAN, no cable"));
+    json_array_foreach(shared, i, item)
+    {
+        (void)json_object_set_new(item, "reason",
+                                  json_string("hears several hosts: a switch or a LAN, no cable"));
+        (void)json_array_append(list, item);
     }
-    for (uint32_t i = 0; i < c->twins; i++) {
-        const struct cabling_host *host = &r->input.host[c->twin[i].left_out.host];
-        (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o}", "host", host->name, "interface",
-                            host->interface[c->twin[i].left_out.interface].name, "reason",
-                            json_sprintf("is another function of the port of %s, which is taken",
-                                         host->interface[c->twin[i].taken].name)));
+    json_array_foreach(twins, i, item)
+    {
+        (void)json_object_set_new(
+            item, "reason",
+            json_sprintf("is another function of the port of %s, which is taken",
+                         json_string_value(json_object_get(item, "taken"))));
+        (void)json_array_append(list, item);
     }
     return list;
-}
-
-static bool is_end(const json_t *cable, const char *host_key, const char *interface_key,
-                   const char *host, const char *interface)
-{
-    return strcmp(json_string_value(json_object_get(cable, host_key)), host) == 0 &&
-           strcmp(json_string_value(json_object_get(cable, interface_key)), interface) == 0;
-}
-
-/* Whether the JSON of a cable is about this cable of the result. */
-static bool is_cable(const struct recognised *r, const json_t *cable, const struct cabling_cable *c)
-{
-    for (int end = 0; end < 2; end++) {
-        const struct cabling_host *host = &r->input.host[c->end[end].host];
-        const char *interface = host->interface[c->end[end].interface].name;
-        if (!is_end(cable, "host", "interface", host->name, interface) &&
-            !is_end(cable, "to_host", "to_interface", host->name, interface))
-            return false;
-    }
-    return true;
-}
-
-/* Marks the cables that a move moves or removes. */
-static void mark_wrong_cables(const struct recognised *r, json_t *cables)
-{
-    size_t i;
-    json_t *cable;
-
-    for (uint32_t n = 0; n < r->result.cables; n++) {
-        if (r->result.cable[n].state != CABLING_CABLE_WRONG)
-            continue;
-        json_array_foreach(cables, i, cable)
-        {
-            if (is_cable(r, cable, &r->result.cable[n]))
-                (void)json_object_set_new(cable, "problem", json_string("is wrong here"));
-        }
-    }
 }
 
 /* Writes the ports of each node as a text for the table: "+0 eth1, -0 eth2". */
@@ -309,7 +297,6 @@ static json_t *value_of(const struct recognised *r, const struct outcome *x, boo
 
     if (hosts != NULL)
         count_cables(r, hosts);
-    mark_wrong_cables(r, cables);
     value = json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables, "free",
                       free_json(d), "settled", x->settled, "key",
                       d->key[0] != '\0' ? json_string(d->key) : json_null());
@@ -324,7 +311,7 @@ static json_t *value_of(const struct recognised *r, const struct outcome *x, boo
         (void)json_object_set(value, "kept", x->merged->kept);
     }
     if (for_people)
-        (void)json_object_set_new(value, "left_out", left_out_json(r));
+        (void)json_object_set_new(value, "left_out", left_out_json(value));
     if (for_people && picture_has_table(&r->result))
         (void)json_object_del(value, "nodes");
     else if (for_people)

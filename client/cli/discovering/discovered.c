@@ -73,7 +73,7 @@ uint32_t discovered_interface(const struct discovered_host *host, const char *na
 
 bool discovered_is_certain(const struct discovered_host *h)
 {
-    return h->self || h->trust == DISCOVERED_PROVED;
+    return h->self || h->trust == TRUST_PROVED;
 }
 
 bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,

@@ -3,20 +3,13 @@
 #define TORUSD_CLI_DISCOVERED_H
 
 #include "daemon/discovery/report.h"
-#include "proto/key.h"
-
-/* What a host has proved about its cluster key. */
-enum discovered_trust {
-    DISCOVERED_OPEN,      /* it has none */
-    DISCOVERED_PROVED,    /* it has that of the asked host */
-    DISCOVERED_OTHER_KEY, /* it claims another one, or the asked host has none */
-};
+#include "daemon/discovery/signing.h"
 
 struct discovered_host {
     struct report *report;       /* with id, name, interfaces and neighbours */
     char name[REPORT_NAME_SIZE]; /* as the host calls itself; others may have the same */
     char id[HOST_ID_TEXT_SIZE];
-    enum discovered_trust trust;
+    enum trust trust;           /* as the asked host sees it */
     char key[KEY_ID_TEXT_SIZE]; /* id of its cluster key; "": none */
     bool self;                  /* the asked host */
     bool reachable;             /* by cables that both ends confirm */

@@ -42,11 +42,9 @@ static json_t *interface_json(const struct discovered *d, uint32_t host, uint32_
                      "unanswered", at->unanswered, "heard", heard_json(d, host, interface));
 }
 
-static const char *trust_name(enum discovered_trust trust)
+static const char *trust_name(enum trust trust)
 {
-    return trust == DISCOVERED_PROVED      ? "proved"
-           : trust == DISCOVERED_OTHER_KEY ? "other key"
-                                           : "open";
+    return trust == TRUST_PROVED ? "proved" : trust == TRUST_OTHER_KEY ? "other key" : "open";
 }
 
 static json_t *host_json(const struct discovered *d, uint32_t host)
@@ -159,7 +157,7 @@ static void read_more(struct discovered_host *h, const json_t *from)
     const json_t *rank = json_object_get(from, "rank");
 
     if (trust != NULL && strcmp(trust, "open") != 0)
-        h->trust = strcmp(trust, "proved") == 0 ? DISCOVERED_PROVED : DISCOVERED_OTHER_KEY;
+        h->trust = strcmp(trust, "proved") == 0 ? TRUST_PROVED : TRUST_OTHER_KEY;
     (void)snprintf(h->key, sizeof h->key, "%s", key != NULL ? key : "");
     (void)snprintf(h->report->release, sizeof h->report->release, "%s",
                    version != NULL ? version : "");

@@ -1,14 +1,128 @@
 #include "client/cli/discovering/discovery_socket.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-#include "client/cli/discovering/message_socket.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 #define LIST_SECONDS 20
+
+/* --- messages --- */
+
+static int no_process(const char *program, const char *path, int cause, struct error *e)
+{
+    if (cause == ENOENT || cause == ENOTDIR || cause == ECONNREFUSED)
+        (void)error_set(e, ERROR_IO, "no %s at %s: start %s.service, or the program", program, path,
+                        program);
+    else if (cause == EACCES || cause == EPERM)
+        (void)error_set(e, ERROR_REFUSED,
+                        "permission denied: this user may not connect to %s at %s", program, path);
+    else
+        (void)error_set(e, ERROR_IO, "cannot connect to %s at %s: %s", program, path,
+                        strerror(cause));
+    errno = cause == ENOTDIR ? ENOENT : cause;
+    return -1;
+}
+
+int message_connect(const char *program, const char *path, int seconds, struct error *e)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval wait = {.tv_sec = seconds};
+    int fd, error;
+
+    if (strlen(path) >= sizeof address.sun_path) {
+        errno = 0;
+        return error_set(e, ERROR_USAGE, "the path of the socket is too long: %.120s", path);
+    }
+    (void)strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return no_process(program, path, errno, e);
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    error = errno;
+    (void)close(fd);
+    return no_process(program, path, error, e);
+}
+
+static int send_all(int fd, const uint8_t *bytes, size_t size, struct error *e)
+{
+    while (size > 0) {
+        ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ERROR_IO, "cannot send the request: %s", strerror(errno));
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+int message_send(int fd, const ProtobufCMessage *message, struct error *e)
+{
+    size_t size = 0;
+    uint8_t *frame = frame_pack(message, &size);
+    int result;
+
+    if (frame == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the request");
+    result = send_all(fd, frame, size, e);
+    sodium_memzero(frame, size); /* a setup contains keys */
+    free(frame);
+    return result;
+}
+
+/* Reads once. Returns 0, or -1 with *e. */
+static int read_more(int fd, struct frame_stream *stream, struct error *e)
+{
+    size_t room;
+    uint8_t *at = frame_stream_room(stream, 65536, &room);
+    ssize_t n;
+
+    if (at == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the answer");
+    n = recv(fd, at, room, 0);
+    if (n < 0 && errno == EINTR)
+        return 0;
+    if (n < 0 && errno == EAGAIN)
+        return error_set(e, ERROR_TIMEOUT, "there was no answer");
+    if (n <= 0)
+        return error_set(e, ERROR_IO, "the connection was closed%s%s", n < 0 ? ": " : "",
+                         n < 0 ? strerror(errno) : "");
+    frame_stream_added(stream, (size_t)n);
+    return 0;
+}
+
+ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind, struct error *e)
+{
+    struct frame_stream stream = {0};
+    ProtobufCMessage *message = NULL;
+    const uint8_t *head;
+    size_t size;
+    int more;
+
+    while ((more = frame_stream_next(&stream, FRAME_MAX_REPLY, &head, &size, e)) == 0)
+        if (read_more(fd, &stream, e) != 0)
+            break;
+    if (more > 0) {
+        message = protobuf_c_message_unpack(kind, NULL, size, head);
+        if (message == NULL)
+            (void)error_set(e, ERROR_PROTOCOL, "the answer is invalid");
+    }
+    frame_stream_free(&stream);
+    return message;
+}
 
 Discovery__Reply *discovery_reply_read(int fd, struct error *e)
 {
@@ -52,9 +166,7 @@ static int take_hosts(struct discovered *d, const Discovery__Hosts *hosts, struc
         if (to->report == NULL)
             return -1;
         d->hosts++;
-        to->trust = from->trust == DISCOVERY__TRUST__PROVED      ? DISCOVERED_PROVED
-                    : from->trust == DISCOVERY__TRUST__OTHER_KEY ? DISCOVERED_OTHER_KEY
-                                                                 : DISCOVERED_OPEN;
+        to->trust = (enum trust)from->trust;
         key_text(to->key, &from->key_id);
         to->self = from->self;
         to->reachable = from->reachable;

@@ -1,4 +1,5 @@
-/* Asks the discovery process of this machine (torusd-discover) for all hosts. */
+/* Sends requests to torusd-discover and torusd-setup of this machine over their Unix sockets, and waits for the
+ * answers. */
 #ifndef TORUSD_CLI_DISCOVERY_SOCKET_H
 #define TORUSD_CLI_DISCOVERY_SOCKET_H
 
@@ -7,6 +8,16 @@
 #include "proto/error.h"
 
 #define DISCOVERY_DEFAULT_SOCKET "/run/torusd-discover/discover.sock"
+
+/* Connects to the socket of a program, which then has so many seconds for each answer. Returns a descriptor, or -1 with
+ * *e, and errno ENOENT or ECONNREFUSED if there is no such process. */
+int message_connect(const char *program, const char *path, int seconds, struct error *e);
+
+/* Sends a message. Returns 0, or -1 with *e. */
+int message_send(int fd, const ProtobufCMessage *message, struct error *e);
+
+/* Waits for a message of this kind. Returns it, to be given to protobuf_c_message_free_unpacked(); or NULL with *e. */
+ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind, struct error *e);
 
 /* Asks the discovery process at `socket` (NULL: the default) for all hosts that it knows. Returns 0 with *d,
  * which the caller gives to discovered_free(); or -1 with *e, and errno ENOENT or ECONNREFUSED if there is no

@@ -8,12 +8,7 @@
 #include <unistd.h>
 
 #include "client/cli/discovering/discovery_socket.h"
-#include "client/cli/discovering/message_socket.h"
-
-static ProtobufCBinaryData borrow(const void *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
-}
+#include "proto/borrowed.h"
 
 void setup_abandon(struct setup_sending *s)
 {
@@ -21,13 +16,6 @@ void setup_abandon(struct setup_sending *s)
     if (s->fd >= 0)
         (void)close(s->fd);
     s->fd = -1;
-}
-
-void setup_reply_free(struct setup_reply *reply)
-{
-    free(reply->output);
-    free(reply->errors);
-    *reply = (struct setup_reply){0};
 }
 
 /* --- the beginning --- */
@@ -40,12 +28,15 @@ int setup_begin(struct setup_sending *s, const char *socket, const struct host_i
 
     s->own = false;
     s->host = *host;
+    s->fd = -1;
+    if (s->size > DISCOVERY_SETUP_MOST)
+        return error_set(e, ERROR_USAGE, "the setup has %zu bytes, at most %u are possible",
+                         s->size, DISCOVERY_SETUP_MOST);
     s->fd = message_connect("torusd-discover", socket != NULL ? socket : DISCOVERY_DEFAULT_SOCKET,
                             SETUP_SECONDS, e);
     if (s->fd < 0)
         return -1;
-    setup.host = borrow(host->bytes, HOST_ID_SIZE);
-    setup.size = (uint32_t)s->size;
+    setup.host = borrowed(host->bytes, HOST_ID_SIZE);
     request.kind_case = DISCOVERY__REQUEST__KIND_SETUP;
     request.setup = &setup;
     if (message_send(s->fd, &request.base, e) == 0)
@@ -76,7 +67,7 @@ int setup_begin_own(struct setup_sending *s, const char *socket, struct error *e
     if (s->fd < 0)
         return -1;
     own.apply = s->apply;
-    own.bytes = borrow(s->bytes, s->size);
+    own.bytes = borrowed(s->bytes, s->size);
     call.kind_case = DISCOVERY__SETUP_CALL__KIND_OWN;
     call.own = &own;
     if (check_server(s->fd, socket, e) == 0 && message_send(s->fd, &call.base, e) == 0)
@@ -112,7 +103,7 @@ static int answer_challenge(struct setup_sending *s, const Discovery__Challenged
                         &size, e);
     if (sealed == NULL)
         return -1;
-    message.bytes = borrow(sealed, size);
+    message.bytes = borrowed(sealed, size);
     request.kind_case = DISCOVERY__REQUEST__KIND_SEALED;
     request.sealed = &message;
     rc = message_send(s->fd, &request.base, e);
@@ -120,50 +111,8 @@ static int answer_challenge(struct setup_sending *s, const Discovery__Challenged
     return rc;
 }
 
-/* Copies bytes as a text. Returns NULL if there is no memory. */
-static char *copy_text(const uint8_t *bytes, size_t size)
-{
-    char *text = malloc(size + 1);
-
-    if (text == NULL)
-        return NULL;
-    if (size > 0)
-        memcpy(text, bytes, size);
-    text[size] = '\0';
-    return text;
-}
-
-static int take_answer(const struct setup_answer *answer, struct setup_reply *reply,
-                       struct error *e)
-{
-    if (answer->e.code != ERROR_NONE) {
-        *e = answer->e;
-        return -1;
-    }
-    *reply = (struct setup_reply){.status = answer->status,
-                                  .output = copy_text(answer->output, answer->size),
-                                  .errors = copy_text(answer->errors, answer->errors_size)};
-    if (reply->output != NULL && reply->errors != NULL)
-        return 1;
-    setup_reply_free(reply);
-    return error_set(e, ERROR_MEMORY, "out of memory for the answer");
-}
-
-static int take_sealed(const struct setup_sending *s, const Discovery__SetupReply *setup,
-                       struct setup_reply *reply, struct error *e)
-{
-    struct setup_answer answer;
-    uint8_t *storage = NULL;
-    int rc;
-
-    if (open_result(&s->keys, setup->sealed.data, setup->sealed.len, &answer, &storage, e) != 0)
-        return -1;
-    rc = take_answer(&answer, reply, e);
-    free(storage);
-    return rc;
-}
-
-static int continue_other(struct setup_sending *s, struct setup_reply *reply, struct error *e)
+static int continue_other(struct setup_sending *s, struct setup_answer *answer, char **storage,
+                          struct error *e)
 {
     Discovery__Reply *message = discovery_reply_read(s->fd, e);
     int rc;
@@ -173,43 +122,48 @@ static int continue_other(struct setup_sending *s, struct setup_reply *reply, st
     if (message->kind_case == DISCOVERY__REPLY__KIND_CHALLENGED)
         rc = answer_challenge(s, message->challenged, e);
     else if (message->kind_case == DISCOVERY__REPLY__KIND_SETUP)
-        rc = take_sealed(s, message->setup, reply, e);
+        rc = open_result(&s->keys, message->setup->sealed.data, message->setup->sealed.len, answer,
+                         storage, e);
     else
         rc = error_set(e, ERROR_PROTOCOL, "torusd-discover sent an unexpected answer");
     discovery__reply__free_unpacked(message, NULL);
     return rc;
 }
 
-static int continue_own(const struct setup_sending *s, struct setup_reply *reply, struct error *e)
+static int continue_own(const struct setup_sending *s, struct setup_answer *answer, char **storage,
+                        struct error *e)
 {
     ProtobufCMessage *message = message_read(s->fd, &discovery__setup_event__descriptor, e);
     const Discovery__SetupEvent *event = (const Discovery__SetupEvent *)message;
-    int rc;
+    int rc = -1;
 
     if (message == NULL)
         return -1;
-    if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_RESULT) {
-        const Discovery__Result *result = event->result;
-        const struct setup_answer answer = {.status = result->status,
-                                            .output = result->output.data,
-                                            .size = result->output.len,
-                                            .errors = result->errors.data,
-                                            .errors_size = result->errors.len};
-        rc = take_answer(&answer, reply, e);
-    } else {
-        rc = error_set(e, ERROR_PROTOCOL, "torusd-setup sent an unexpected answer");
-        if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_FAILURE)
-            discovery_failure_read(event->failure, e);
-    }
+    if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_RESULT)
+        rc = read_result(event->result, answer, storage, e);
+    else if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_FAILURE)
+        discovery_failure_read(event->failure, e);
+    else
+        (void)error_set(e, ERROR_PROTOCOL, "torusd-setup sent an unexpected answer");
     protobuf_c_message_free_unpacked(message, NULL);
     return rc;
 }
 
-int setup_continue(struct setup_sending *s, struct setup_reply *reply, struct error *e)
+int setup_continue(struct setup_sending *s, struct setup_answer *answer, char **storage,
+                   struct error *e)
 {
-    int rc = s->own ? continue_own(s, reply, e) : continue_other(s, reply, e);
+    int rc;
 
-    if (rc != 0)
-        setup_abandon(s);
-    return rc;
+    *storage = NULL;
+    rc = s->own ? continue_own(s, answer, storage, e) : continue_other(s, answer, storage, e);
+    if (rc == 0 && *storage == NULL)
+        return 0;
+    setup_abandon(s);
+    if (rc == 0 && answer->e.code == ERROR_NONE)
+        return 1;
+    if (rc == 0)
+        *e = answer->e;
+    free(*storage);
+    *storage = NULL;
+    return -1;
 }

@@ -1,5 +1,5 @@
-/* Sends setups to hosts: to another one by the discovery process of this machine (torusd-discover), sealed so that only
- * torusd-setup of that host can read it; to this one by its own torusd-setup. */
+/* Sends setups. A setup for another host goes through torusd-discover of this machine, sealed so that only torusd-setup
+ * of that host can read it. A setup for this host goes straight to its torusd-setup. */
 #ifndef TORUSD_CLI_SETUP_SOCKET_H
 #define TORUSD_CLI_SETUP_SOCKET_H
 
@@ -7,13 +7,6 @@
 #include "daemon/discovery/seal.h"
 
 #define SETUP_SECONDS 420 /* longer than a host's command may run */
-
-/* What the command of a host has printed; texts end with '\0', and setup_reply_free() frees them. */
-struct setup_reply {
-    uint32_t status; /* exit status of the command */
-    char *output;
-    char *errors; /* on its standard error */
-};
 
 /* A setup of at most DISCOVERY_SETUP_MOST bytes on its way. The first four are set by the caller, who keeps the bytes
  * and the keys. */
@@ -28,8 +21,8 @@ struct setup_sending {
     struct reply_keys keys;
 };
 
-/* Begins to send a setup to another host, by the discovery process at `socket` (NULL: the default). Returns 0, or -1 with
- * *e: this user may not send setups (ERROR_REFUSED), the host accepts none (ERROR_REFUSED), or is not reachable
+/* Begins to send a setup to another host, by the discovery process at `socket` (NULL: the default). Returns 0, or -1
+ * with *e: this user may not send setups (ERROR_REFUSED), the host accepts none (ERROR_REFUSED), or is not reachable
  * (ERROR_LINK). */
 int setup_begin(struct setup_sending *s, const char *socket, const struct host_id *host,
                 struct error *e);
@@ -38,13 +31,13 @@ int setup_begin(struct setup_sending *s, const char *socket, const struct host_i
  * Returns 0, or -1 with *e. */
 int setup_begin_own(struct setup_sending *s, const char *socket, struct error *e);
 
-/* Goes on when something has arrived. Returns 1 if the command has run, with *reply; 0 if more is to come; or -1 with *e:
- * also as above, and the host did not answer (ERROR_TIMEOUT). Except with 0, the descriptor is closed. */
-int setup_continue(struct setup_sending *s, struct setup_reply *reply, struct error *e);
+/* Handles what has arrived at `fd`. Returns 1 if the host's command has run, with *answer, whose texts
+ * are in *storage (to be freed) and end with '\0'; 0 if more is to come; or -1 with *e, as setup_begin(), or if the
+ * host did not answer (ERROR_TIMEOUT). Closes the descriptor unless it returns 0. */
+int setup_continue(struct setup_sending *s, struct setup_answer *answer, char **storage,
+                   struct error *e);
 
-/* Ends it all before. */
+/* Gives up a setup that has not ended. The host may apply it all the same. */
 void setup_abandon(struct setup_sending *s);
-
-void setup_reply_free(struct setup_reply *reply);
 
 #endif

@@ -3,9 +3,14 @@
 #include <stdlib.h>
 
 #include "daemon/discovery/times.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/elapsed.h"
 #include "proto/frame.h"
+
+_Static_assert((int)TRUST_PROVED == (int)DISCOVERY__TRUST__PROVED &&
+                   (int)TRUST_OTHER_KEY == (int)DISCOVERY__TRUST__OTHER_KEY,
+               "the numbers of enum trust");
 
 /* The messages of all hosts. */
 struct host_messages {
@@ -41,12 +46,10 @@ static int fill(struct host_messages *m, const struct database *database)
         m->count++;
         if (m->report[i] == NULL)
             return -1;
-        to->report = (ProtobufCBinaryData){size, m->report[i]};
-        to->trust = h->trust == TRUST_PROVED      ? DISCOVERY__TRUST__PROVED
-                    : h->trust == TRUST_OTHER_KEY ? DISCOVERY__TRUST__OTHER_KEY
-                                                  : DISCOVERY__TRUST__OPEN;
+        to->report = borrowed(m->report[i], size);
+        to->trust = (Discovery__Trust)h->trust;
         if (h->has_key_id)
-            to->key_id = (ProtobufCBinaryData){KEY_ID_SIZE, (uint8_t *)(uintptr_t)h->key_id};
+            to->key_id = borrowed(h->key_id, KEY_ID_SIZE);
         to->self = host_id_is(&h->report->host, &database->own);
         to->reachable = h->reachable;
         to->distance = h->reachable ? h->distance : 0;
@@ -70,10 +73,9 @@ uint8_t *hosts_reply_pack(struct discovery *d, const char *setups, uint64_t now,
         hosts.digest = database->picture;
         hosts.quiet_ms = quiet < UINT32_MAX ? (uint32_t)quiet : UINT32_MAX;
         if (secrets->count > 0)
-            hosts.key_id =
-                (ProtobufCBinaryData){KEY_ID_SIZE, (uint8_t *)(uintptr_t)secrets->key[0].id};
+            hosts.key_id = borrowed(secrets->key[0].id, KEY_ID_SIZE);
         if (setups != NULL)
-            hosts.setup_socket = (char *)(uintptr_t)setups;
+            hosts.setup_socket = borrowed_text(setups);
         reply.kind_case = DISCOVERY__REPLY__KIND_HOSTS;
         reply.hosts = &hosts;
         if (discovery__reply__get_packed_size(&reply) <= FRAME_MAX_REPLY)

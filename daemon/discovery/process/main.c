@@ -74,30 +74,21 @@ static int run(const struct discover_options *o)
 /* --- the id --- */
 
 struct asking {
-    struct setup_link *link;
-    uv_timer_t deadline;
+    uv_loop_t loop;
     char id[HOST_ID_TEXT_SIZE]; /* "": not told */
 };
-
-static void stop_asking(struct asking *a)
-{
-    if (uv_is_closing((uv_handle_t *)&a->deadline))
-        return;
-    uv_close((uv_handle_t *)&a->deadline, NULL);
-    setup_link_close(a->link);
-}
 
 static void on_told(void *context, const struct host_facts *facts)
 {
     struct asking *a = context;
 
     (void)host_id_text(&facts->identity.id, a->id);
-    stop_asking(a);
+    uv_stop(&a->loop);
 }
 
 static void on_late(uv_timer_t *timer)
 {
-    stop_asking(timer->data);
+    uv_stop(timer->loop);
 }
 
 static void on_closed(void *context)
@@ -107,22 +98,23 @@ static void on_closed(void *context)
 
 static int show_id(const struct discover_options *o)
 {
-    struct asking a = {0};
+    struct asking a = {.id = ""};
     const struct setup_link_user user = {.told = on_told, .closed = on_closed, .context = &a};
-    uv_loop_t loop;
+    struct setup_link *link;
+    uv_timer_t deadline;
 
-    if (uv_loop_init(&loop) != 0)
+    if (uv_loop_init(&a.loop) != 0)
         return fail("no id", "out of memory");
-    a.link = setup_link_open(&loop, o->setups, &user);
-    if (a.link == NULL) {
-        (void)uv_loop_close(&loop);
-        return fail("no id", "out of memory");
+    link = setup_link_open(&a.loop, o->setups, &user);
+    if (link != NULL) {
+        (void)uv_timer_init(&a.loop, &deadline);
+        (void)uv_timer_start(&deadline, on_late, ID_MS, 0);
+        (void)uv_run(&a.loop, UV_RUN_DEFAULT);
+        uv_close((uv_handle_t *)&deadline, NULL);
+        setup_link_close(link);
+        (void)uv_run(&a.loop, UV_RUN_DEFAULT);
     }
-    (void)uv_timer_init(&loop, &a.deadline);
-    a.deadline.data = &a;
-    (void)uv_timer_start(&a.deadline, on_late, ID_MS, 0);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    (void)uv_loop_close(&loop);
+    (void)uv_loop_close(&a.loop);
     if (a.id[0] == '\0')
         return fail("no id", "torusd-setup does not answer: run this as root, after systemctl "
                              "start torusd-setup");

@@ -6,6 +6,7 @@
 #include "daemon/discovery/bounded.h"
 #include "daemon/discovery/process/hosts_reply.h"
 #include "daemon/net/local/framed_server.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 
 #define CLIENTS_MOST 32u
@@ -24,18 +25,13 @@ struct discovery_server {
     struct framed_server *framed;
 };
 
-static ProtobufCBinaryData borrow(const void *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
-}
-
 static void reply_failure(struct framed_client *client, const struct error *e)
 {
     Discovery__Reply reply = DISCOVERY__REPLY__INIT;
     Discovery__Failure failure = DISCOVERY__FAILURE__INIT;
 
     failure.code = (uint32_t)e->code;
-    failure.text = (char *)(uintptr_t)e->text;
+    failure.text = borrowed_text(e->text);
     reply.kind_case = DISCOVERY__REPLY__KIND_FAILURE;
     reply.failure = &failure;
     framed_send(&client->framed, &reply.base);
@@ -49,10 +45,10 @@ static void on_challenged(void *context, const struct setup_challenge *challenge
     Discovery__Reply reply = DISCOVERY__REPLY__INIT;
     Discovery__Challenged challenged = DISCOVERY__CHALLENGED__INIT;
 
-    challenged.setup = borrow(challenge->id, SETUP_ID_SIZE);
-    challenged.from = borrow(challenge->from->bytes, HOST_ID_SIZE);
-    challenged.key = borrow(challenge->key, PUBLIC_KEY_SIZE);
-    challenged.nonce = borrow(challenge->nonce, NONCE_SIZE);
+    challenged.setup = borrowed(challenge->id, SETUP_ID_SIZE);
+    challenged.from = borrowed(challenge->from->bytes, HOST_ID_SIZE);
+    challenged.key = borrowed(challenge->key, PUBLIC_KEY_SIZE);
+    challenged.nonce = borrowed(challenge->nonce, NONCE_SIZE);
     reply.kind_case = DISCOVERY__REPLY__KIND_CHALLENGED;
     reply.challenged = &challenged;
     framed_send(&c->client->framed, &reply.base);
@@ -71,7 +67,7 @@ static void on_ended(void *context, const struct setup_end *end)
         reply_failure(client, &end->e);
         return;
     }
-    setup.sealed = borrow(end->sealed, end->size);
+    setup.sealed = borrowed(end->sealed, end->size);
     reply.kind_case = DISCOVERY__REPLY__KIND_SETUP;
     reply.setup = &setup;
     framed_send(&client->framed, &reply.base);
@@ -98,7 +94,7 @@ static void start_setup(const struct discovery_server *s, struct framed_client *
     else {
         *c = (struct carried){.client = client};
         user.context = c;
-        c->setup = discovery_send_setup(s->discovery, &host, request->size, &user, &e);
+        c->setup = discovery_send_setup(s->discovery, &host, &user, &e);
     }
     if (e.code == ERROR_NONE) {
         client->data = c;

@@ -13,6 +13,7 @@
 #include "daemon/discovery/seal.h"
 #include "daemon/net/local/access.h"
 #include "daemon/net/local/framed.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 
 #define RETRY_MS 200
@@ -30,11 +31,6 @@ struct setup_link {
     bool handed;     /* a setup that has not ended */
     uint8_t id[SETUP_ID_SIZE];
 };
-
-static ProtobufCBinaryData borrow(const void *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
-}
 
 /* --- events --- */
 
@@ -141,9 +137,9 @@ void setup_link_hand_over(struct setup_link *l, const uint8_t id[SETUP_ID_SIZE],
 
     l->handed = true;
     memcpy(l->id, id, SETUP_ID_SIZE);
-    received.setup = borrow(id, SETUP_ID_SIZE);
-    received.from = borrow(from->bytes, HOST_ID_SIZE);
-    received.sealed = borrow(sealed, size);
+    received.setup = borrowed(id, SETUP_ID_SIZE);
+    received.from = borrowed(from->bytes, HOST_ID_SIZE);
+    received.sealed = borrowed(sealed, size);
     message.kind_case = DISCOVERY__SETUP_CALL__KIND_RECEIVED;
     message.received = &received;
     call(l, &message); /* without a connection, the next attempt refuses it */
@@ -154,7 +150,7 @@ void setup_link_say_appeared(struct setup_link *l, const char *interface)
     Discovery__SetupCall message = DISCOVERY__SETUP_CALL__INIT;
     Discovery__AppearedInterface appeared = DISCOVERY__APPEARED_INTERFACE__INIT;
 
-    appeared.name = (char *)(uintptr_t)interface;
+    appeared.name = borrowed_text(interface);
     message.kind_case = DISCOVERY__SETUP_CALL__KIND_APPEARED;
     message.appeared = &appeared;
     call(l, &message);

@@ -13,6 +13,7 @@
 #include "daemon/discovery/seal.h"
 #include "daemon/discovery/setup/command.h"
 #include "daemon/net/local/framed_server.h"
+#include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 
 #define RETRY_MS 5000 /* between two attempts to read what could not be read */
@@ -51,11 +52,6 @@ struct keeper {
     uv_timer_t retry;
 };
 
-static ProtobufCBinaryData borrow(const void *bytes, size_t size)
-{
-    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
-}
-
 /* --- the state of the host, for the discovery process --- */
 
 static bool accepts(const struct keeper *k)
@@ -73,17 +69,17 @@ static void send_state(const struct keeper *k, struct framed_client *client)
     for (unsigned i = 0; i < k->settings.secrets.count; i++) {
         discovery_key_make(&derived[i], &k->settings.secrets.key[i]);
         discovery__discovery_key__init(&key[i]);
-        key[i].key_id = borrow(derived[i].id, KEY_ID_SIZE);
-        key[i].bytes = borrow(derived[i].bytes, KEY_SIZE);
+        key[i].key_id = borrowed(derived[i].id, KEY_ID_SIZE);
+        key[i].bytes = borrowed(derived[i].bytes, KEY_SIZE);
         keys[i] = &key[i];
     }
-    state.public_key = borrow(k->identity.public_key, PUBLIC_KEY_SIZE);
-    state.secret_key = borrow(k->identity.secret_key, SECRET_KEY_SIZE);
-    state.nonce = borrow(k->nonce, NONCE_SIZE);
+    state.public_key = borrowed(k->identity.public_key, PUBLIC_KEY_SIZE);
+    state.secret_key = borrowed(k->identity.secret_key, SECRET_KEY_SIZE);
+    state.nonce = borrowed(k->nonce, NONCE_SIZE);
     state.accepts_setups = accepts(k);
     state.n_keys = k->settings.secrets.count;
     state.keys = keys;
-    state.dims = (char *)(uintptr_t)k->settings.dims;
+    state.dims = borrowed_text(k->settings.dims);
     state.rank = k->settings.have_rank ? k->settings.rank + 1 : 0;
     event.kind_case = DISCOVERY__SETUP_EVENT__KIND_STATE;
     event.state = &state;
@@ -138,7 +134,7 @@ static void send_failure(struct framed_client *client, const struct error *e)
     Discovery__Failure failure = DISCOVERY__FAILURE__INIT;
 
     failure.code = (uint32_t)e->code;
-    failure.text = (char *)(uintptr_t)e->text;
+    failure.text = borrowed_text(e->text);
     event.kind_case = DISCOVERY__SETUP_EVENT__KIND_FAILURE;
     event.failure = &failure;
     framed_send(&client->framed, &event.base);
@@ -151,11 +147,11 @@ static void send_end(struct framed_client *client, const uint8_t *id, const uint
     Discovery__SetupEvent event = DISCOVERY__SETUP_EVENT__INIT;
     Discovery__SetupEnd end = DISCOVERY__SETUP_END__INIT;
 
-    end.setup = borrow(id, SETUP_ID_SIZE);
+    end.setup = borrowed(id, SETUP_ID_SIZE);
     if (sealed != NULL)
-        end.sealed = borrow(sealed, size);
+        end.sealed = borrowed(sealed, size);
     else
-        end.refusal = (char *)(uintptr_t)refusal;
+        end.refusal = borrowed_text(refusal);
     event.kind_case = DISCOVERY__SETUP_EVENT__KIND_END;
     event.end = &end;
     framed_send(&client->framed, &event.base);
@@ -171,8 +167,8 @@ static void send_own_result(struct framed_client *client, const struct setup_ans
         return;
     }
     result.status = answer->status;
-    result.output = borrow(answer->output, answer->size);
-    result.errors = borrow(answer->errors, answer->errors_size);
+    result.output = borrowed(answer->output, answer->size);
+    result.errors = borrowed(answer->errors, answer->errors_size);
     event.kind_case = DISCOVERY__SETUP_EVENT__KIND_RESULT;
     event.result = &result;
     framed_send(&client->framed, &event.base);

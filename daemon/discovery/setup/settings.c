@@ -82,14 +82,6 @@ static void read_configuration(struct configuration *c, const char *path)
 
 /* --- keys --- */
 
-static bool has_key(const struct secrets *secrets, const struct key *key)
-{
-    for (unsigned i = 0; i < secrets->count; i++)
-        if (memcmp(secrets->key[i].id, key->id, KEY_ID_SIZE) == 0)
-            return true;
-    return false;
-}
-
 /* `needed`: it is an error if there is no such file. */
 static void read_key(struct setup_settings *s, const char *path, bool needed)
 {
@@ -104,8 +96,7 @@ static void read_key(struct setup_settings *s, const char *path, bool needed)
         return;
     }
     close_host(s, path);
-    if (s->secrets.count < SECRETS_MOST && !has_key(&s->secrets, &key))
-        s->secrets.key[s->secrets.count++] = key;
+    secrets_add(&s->secrets, &key);
     key_forget(&key);
 }
 

@@ -3,6 +3,7 @@
 #define TORUSD_ROUTER_INTERFACE_SECRETS_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "proto/key.h"
 
@@ -14,5 +15,15 @@ struct secrets {
     unsigned count;
     bool encrypt; /* needs a key */
 };
+
+/* Adds a key, unless the list has it already, or is full. */
+static inline void secrets_add(struct secrets *list, const struct key *key)
+{
+    for (unsigned i = 0; i < list->count; i++)
+        if (memcmp(list->key[i].id, key->id, KEY_ID_SIZE) == 0)
+            return;
+    if (list->count < SECRETS_MOST)
+        list->key[list->count++] = *key;
+}
 
 #endif

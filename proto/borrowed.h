@@ -1,0 +1,19 @@
+/* Bytes and texts that a message only borrows: they must stay as they are until it is packed. */
+#ifndef TORUSD_PROTO_BORROWED_H
+#define TORUSD_PROTO_BORROWED_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline ProtobufCBinaryData borrowed(const void *bytes, size_t size)
+{
+    return (ProtobufCBinaryData){size, (uint8_t *)(uintptr_t)bytes};
+}
+
+static inline char *borrowed_text(const char *text)
+{
+    return (char *)(uintptr_t)text;
+}
+
+#endif
