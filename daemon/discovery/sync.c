@@ -12,7 +12,7 @@
 #define ANSWERS_MOST 64u /* reports that one summary or Want brings */
 #define SIGNED_UNPACKED_MOST (2u * REPORT_BYTES_MOST)
 
-/* Takes so much of what the interface may cost. */
+/* Takes tokens from the allowance of an interface. Returns whether it had enough. */
 static bool take_tokens(struct discovery *d, struct own_interface *at, uint64_t tokens)
 {
     const uint64_t now = discovery_now(d), passed = elapsed(at->tokens_at, now);
@@ -236,7 +236,7 @@ void sync_take_reports(struct discovery *d, struct own_interface *at,
 
 /* --- questions --- */
 
-/* Returns the sender's number of the host's report; 0: it has none. */
+/* Returns the number of the host's report that the sender has, or 0 if it has no report of the host. */
 static uint64_t number_in(const Discovery__Summary *summary, const struct host_id *host)
 {
     for (size_t i = 0; i < summary->n_known; i++)

@@ -13,7 +13,7 @@
 
 /* Where a setting is in a text, or where it would be. */
 struct place {
-    const char *section;    /* behind the line that begins the section; NULL: there is none */
+    const char *section;    /* behind the line that begins the section; NULL if it is missing */
     const char *end;        /* behind its last line that is not empty */
     const char *value;      /* NULL: it is not set */
     size_t length;          /* of the value */

@@ -95,7 +95,7 @@ static int choose_hosts(struct run *r, struct error *e)
     return rc;
 }
 
-/* Writes the setups of all hosts with these keys; `second` NULL: there is none. */
+/* Writes the setups of all hosts with these keys; `second` may be NULL. */
 static int write_setups(struct run *r, const struct key *key, const struct key *second,
                         struct error *e)
 {

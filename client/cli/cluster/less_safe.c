@@ -69,7 +69,8 @@ static bool is_in(const char *path, size_t length, const char *folder)
            (length == size || path[size] == '/' || size == 1);
 }
 
-/* The folder of the system that a data root has or is in; NULL: there is none. A folder in somebody's home is none. */
+/* Returns the folder of the system that contains the data root, or that the data root contains; NULL if there is no
+ * such folder. Folders in somebody's home are not folders of the system. */
 static const char *system_folder(const char *root, size_t length)
 {
     static const struct {

@@ -43,8 +43,8 @@ static int read_file(const char *path, char **text, struct error *e)
     return rc;
 }
 
-/* Returns where a line of the text is that is equal to `line`, and the begin of the next one; NULL: there is none. Lines
- * end with "\n" or "\r\n", the last one perhaps without. */
+/* Finds the line of the text that is equal to `line`. Returns its beginning, and that of the next line; or NULL if the
+ * text has no such line. Lines end with "\n" or "\r\n"; the last one may have no end. */
 static const char *find_line(const char *text, const char *line, const char **next)
 {
     const size_t length = strlen(line);

@@ -235,7 +235,7 @@ int merging_recognise(struct merging *m, struct recognised *r, const struct disc
 
 struct node {
     const struct recognised *r;
-    const struct discovered_host *found; /* NULL: there is none */
+    const struct discovered_host *found; /* NULL if no host has the rank */
     const char *name;                    /* of the host that is found */
     uint32_t rank;
     int64_t former; /* the rank of its section in m->cluster; -1: none */

@@ -30,7 +30,7 @@ struct received {
     struct host_id from;
     uint8_t reply_key[REPLY_KEY_SIZE];
     bool own;        /* of this host itself */
-    uint8_t *sealed; /* while it waits; NULL: none waits */
+    uint8_t *sealed; /* the setup that waits; NULL if none does */
     size_t size;
 };
 
