@@ -144,7 +144,8 @@ void random_tree(const char *path, unsigned seed, unsigned entries)
         char name[NAME_MAX + 1];
         if (draw(6) == 0 && folders < 32 && strlen(in) < FIXTURE_PATH / 2) {
             make_name(name);
-            (void)snprintf(made, sizeof made, "%s/%.20s", in, name);
+            if (snprintf(made, sizeof made, "%s/%.20s", in, name) >= (int)sizeof made)
+                continue;
             (void)strcpy(folder[folders], made);
             if (mkdir(folder[folders], 0755) == 0)
                 folders++;

@@ -39,7 +39,8 @@ static enum topology_news hear(struct topology *p, uint32_t rank, uint32_t up)
         }
     }
     static uint32_t version = 1;
-    const struct topology_entry claim = {hops, version++, up, 1000 + rank, 0, 0};
+    const struct topology_entry claim = {
+        .hops = hops, .version = version++, .up = up, .boot = 1000 + rank};
     return topology_take_claim(p, nearest, rank, &claim);
 }
 
@@ -56,7 +57,7 @@ static void all_up(struct topology *p)
 static enum topology_news claim(struct topology *p, unsigned port, uint32_t hops, uint32_t version,
                                 uint32_t up)
 {
-    const struct topology_entry claim = {hops, version, up, 7, 0, 0};
+    const struct topology_entry claim = {.hops = hops, .version = version, .up = up, .boot = 7};
     return topology_take_claim(p, port, 5, &claim);
 }
 
@@ -107,7 +108,7 @@ static void reports_about_ourselves_are_ignored(void **state)
     topology_set_self(&p, 2, true);
     assert_int_equal(p.entry[5].version, 2);
     assert_int_equal(p.changes, 1);
-    const struct topology_entry echo = {3, 2, 1u << 2, 1005, 0, 0};
+    const struct topology_entry echo = {.hops = 3, .version = 2, .up = 1u << 2, .boot = 1005};
     assert_int_equal(topology_take_claim(&p, 0, 5, &echo), TOPOLOGY_SAME);
     assert_int_equal(claim(&p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
     assert_int_equal(claim(&p, 0, 1, 2, 0xf), TOPOLOGY_REPEAT);
