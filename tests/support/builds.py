@@ -16,7 +16,7 @@ PLAIN = 'plain', 'slow', 'memory', 'mininet'  # marks of tests that run without 
 # The sanitizer keeps freed memory for a while to detect its use. By default that is 256 MiB per process, whose new
 # pages would cost more than all checks.
 SANITIZERS = {
-    'ASAN_OPTIONS': 'detect_leaks=1:strict_string_checks=1:quarantine_size_mb=16:malloc_context_size=12',
+    'ASAN_OPTIONS': 'detect_leaks=1:strict_string_checks=1:quarantine_size_mb=4:malloc_context_size=12',
     'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1',
 }
 # To find uses of the locals of a function that has returned, they are put on the heap, which takes a quarter of the time
