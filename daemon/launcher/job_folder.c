@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define FORMAT "/tmp/torusd-%u"
+#define TRIES 1000u
 
 /* Appends "/NAME" to a path. */
 static int below(char out[PATH_MAX], const char *path, const char *name, struct error *e)
@@ -31,39 +32,60 @@ int job_folder_name(struct job_folder *f, const char *job, struct error *e)
     return below(f->control, f->path, "control.sock", e);
 }
 
-static int make(const char *path, struct error *e)
+/* How an attempt to make a folder ended. GONE: the folder that it is in has been removed. */
+enum made { MADE, NOT_MADE, GONE };
+
+static enum made failed(const char *what, const char *path, struct error *e)
 {
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return 0;
-    return error_set(e, ERROR_IO, "cannot make the folder %s: %s", path, strerror(errno));
+    const int number = errno;
+
+    (void)error_set(e, ERROR_IO, "%s%s: %s", what, path, strerror(number));
+    return number == ENOENT ? GONE : NOT_MADE;
+}
+
+static enum made make(const char *path, struct error *e)
+{
+    return mkdir(path, 0700) == 0 || errno == EEXIST ? MADE
+                                                     : failed("cannot make the folder ", path, e);
 }
 
 /* Everybody can make folders in /tmp, so somebody else may have been first. */
-static int check_owner(const char *path, struct error *e)
+static enum made check_owner(const char *path, struct error *e)
 {
     struct stat status;
 
     if (lstat(path, &status) != 0)
-        return error_set(e, ERROR_IO, "%s: %s", path, strerror(errno));
+        return failed("", path, e);
     if (S_ISDIR(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & 077) == 0)
-        return 0;
-    return error_set(e, ERROR_REFUSED,
-                     "%s is not a folder of this user that nobody else may enter: remove it, or "
-                     "let its owner remove it",
-                     path);
+        return MADE;
+    (void)error_set(e, ERROR_REFUSED,
+                    "%s is not a folder of this user that nobody else may enter: remove it, or "
+                    "let its owner remove it",
+                    path);
+    return NOT_MADE;
+}
+
+static enum made make_all(const struct job_folder *f, struct error *e)
+{
+    char user[PATH_MAX], job[PATH_MAX];
+    enum made made;
+
+    (void)snprintf(user, sizeof user, FORMAT, (unsigned)geteuid());
+    (void)snprintf(job, sizeof job, "%.*s", (int)(strrchr(f->path, '/') - f->path), f->path);
+    if ((made = make(user, e)) != MADE || (made = check_owner(user, e)) != MADE ||
+        (made = make(job, e)) != MADE || (made = make(f->path, e)) != MADE)
+        return made;
+    return make(f->data, e);
 }
 
 int job_folder_make(const struct job_folder *f, struct error *e)
 {
-    char part[PATH_MAX];
-    const char *slash;
+    enum made made;
 
-    (void)snprintf(part, sizeof part, FORMAT, (unsigned)geteuid());
-    if (make(part, e) != 0 || check_owner(part, e) != 0)
-        return -1;
-    slash = strrchr(f->path, '/');
-    (void)snprintf(part, sizeof part, "%.*s", (int)(slash - f->path), f->path);
-    return make(part, e) == 0 && make(f->path, e) == 0 ? make(f->data, e) : -1;
+    /* Another job of this user that ends now removes the folders above its own, if they are empty. */
+    for (unsigned i = 0; (made = make_all(f, e)) == GONE && i < TRIES; i++)
+        ;
+    return made == MADE ? 0 : -1;
 }
 
 void job_folder_remove(const struct job_folder *f)

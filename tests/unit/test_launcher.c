@@ -8,6 +8,12 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/launcher/job_folder.h"
 #include "daemon/launcher/launcher.h"
 
 /* Sets the variables of the list, which ends with NULL, and no others of launchers. */
@@ -137,9 +143,43 @@ static void errors(void **state)
     }
 }
 
+/* mkdir(), but the folder above has been removed before the call of this number, counted from 1. */
+static int calls, gone_before;
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode)
+{
+    if (++calls != gone_before)
+        return __real_mkdir(path, mode);
+    errno = ENOENT;
+    return -1;
+}
+
+/* The end of a job removes the folder of the user, if it is empty, while another job makes its own in it. */
+static void jobs_that_end_while_others_begin(void **state)
+{
+    struct job_folder f;
+    struct error e;
+    char job[64];
+
+    (void)state;
+    (void)snprintf(job, sizeof job, "launcher-%ld", (long)getpid());
+    assert_int_equal(job_folder_name(&f, job, &e), 0);
+    for (gone_before = 2; gone_before <= 4; gone_before++) {
+        calls = 0;
+        if (job_folder_make(&f, &e) != 0)
+            fail_msg("%s", e.text);
+        assert_int_equal(access(f.data, W_OK), 0);
+        assert_true(calls > 4);
+        job_folder_remove(&f);
+    }
+    gone_before = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_that_end_while_others_begin),
         cmocka_unit_test(each_launcher),
         cmocka_unit_test(launchers_in_launchers),
         cmocka_unit_test(names_of_jobs),
