@@ -9,13 +9,15 @@
 
 #define CALLS (GROUP_LEAVE + 1u)
 #define UNIT 1024u /* nanoseconds of trace_port.state */
+#define WIDE 3u    /* numbers of 64 bits by interval and port */
+#define LOADS 3u   /* parts of an interval by port, beside the states */
 
 /* The message and everything that it refers to, in one allocation. */
 struct holder {
     Control__Trace message;
-    uint64_t *wide;   /* sent, received, event times and values */
+    uint64_t *wide;   /* sent, received, carried, event times and values */
     uint32_t *narrow; /* all other arrays */
-    uint8_t *shares;
+    uint8_t *shares;  /* of states, and of loads: loaded, drained, no_room */
     int64_t ahead[TORUS_MAX_PORTS];
     uint64_t error[TORUS_MAX_PORTS];
     uint32_t neighbour[TORUS_MAX_PORTS];
@@ -40,6 +42,10 @@ static struct trace_port joined_port(const struct trace *t, uint32_t first, uint
         sum.resent += p->resent;
         sum.queue = larger(sum.queue, p->queue);
         sum.unacked = larger(sum.unacked, p->unacked);
+        sum.loaded += p->loaded;
+        sum.drained += p->drained;
+        sum.no_room += p->no_room;
+        sum.carried += p->carried;
         for (unsigned state = 0; state < TRACE_STATES; state++)
             sum.state[state] += p->state[state];
     }
@@ -74,16 +80,21 @@ static void fill_intervals(struct holder *h, const struct trace *t, uint32_t str
 
     m->sent = h->wide;
     m->received = m->sent + places;
+    m->carried = m->received + places;
     m->queue = h->narrow;
     m->unacked = m->queue + places;
     m->resent = m->unacked + places;
     m->used = m->resent + places;
     m->delayed = m->used + count;
     m->writing = m->delayed + count;
-    m->n_sent = m->n_received = m->n_queue = m->n_unacked = m->n_resent = places;
+    m->n_sent = m->n_received = m->n_queue = m->n_unacked = m->n_resent = m->n_carried = places;
     m->n_used = m->n_delayed = m->n_writing = count;
     m->state.data = h->shares;
     m->state.len = places * TRACE_STATES;
+    m->loaded.data = m->state.data + m->state.len;
+    m->drained.data = m->loaded.data + places;
+    m->no_room.data = m->drained.data + places;
+    m->loaded.len = m->drained.len = m->no_room.len = places;
     for (uint32_t i = 0; i < count; i++) {
         const struct trace_node node = joined_node(t, i * stride, stride);
         m->used[i] = share_of(node.used, interval);
@@ -97,6 +108,10 @@ static void fill_intervals(struct holder *h, const struct trace *t, uint32_t str
             m->queue[at] = p.queue;
             m->unacked[at] = p.unacked;
             m->resent[at] = p.resent;
+            m->loaded.data[at] = share_of(p.loaded, interval);
+            m->drained.data[at] = share_of(p.drained, interval);
+            m->no_room.data[at] = share_of(p.no_room, interval);
+            m->carried[at] = p.carried;
             for (unsigned state = 0; state < TRACE_STATES; state++)
                 h->shares[at * TRACE_STATES + state] = share_of(p.state[state], interval);
         }
@@ -109,7 +124,7 @@ static void fill_events(struct holder *h, const struct trace *t, uint32_t count)
     uint32_t events = trace_kept(t);
     size_t places = (size_t)count * t->ports;
 
-    m->event_at = h->wide + 2 * places;
+    m->event_at = h->wide + WIDE * places;
     m->event_b = m->event_at + events;
     m->event_kind = h->narrow + 3 * places + 3 * (size_t)count;
     m->event_a = m->event_kind + events;
@@ -163,9 +178,9 @@ static struct holder *make(const struct trace *t, struct router *router, uint32_
 
     if (h == NULL)
         return NULL;
-    h->wide = calloc(2 * places + 2 * (size_t)events + 1, sizeof *h->wide);
+    h->wide = calloc(WIDE * places + 2 * (size_t)events + 1, sizeof *h->wide);
     h->narrow = calloc(3 * places + 3 * (size_t)count + 2 * (size_t)events + 1, sizeof *h->narrow);
-    h->shares = calloc(places * TRACE_STATES + 1, 1);
+    h->shares = calloc(places * (TRACE_STATES + LOADS) + 1, 1);
     control__trace__init(&h->message);
     if (h->wide == NULL || h->narrow == NULL || h->shares == NULL) {
         trace_answer_free(&h->message);

@@ -71,6 +71,10 @@ static void join_ports(struct trace_port *to, const struct trace_port *one,
         .queue = larger(one->queue, other->queue),
         .unacked = larger(one->unacked, other->unacked),
         .resent = sum(one->resent, other->resent),
+        .loaded = sum(one->loaded, other->loaded),
+        .drained = sum(one->drained, other->drained),
+        .no_room = sum(one->no_room, other->no_room),
+        .carried = one->carried + other->carried,
     };
 
     for (unsigned i = 0; i < TRACE_STATES; i++)
@@ -185,8 +189,27 @@ static void add_change(struct trace *t, struct change *c, uint64_t now)
     } while (from < now);
 }
 
+/* Adds what a span says of a port's link to all intervals that it covers. */
+static void add_span(struct trace *t, unsigned port, struct link_load_span *span, uint64_t now)
+{
+    uint64_t from = span->began > t->began ? span->began : t->began;
+
+    while (from < now) {
+        uint32_t i = interval_at(t, from);
+        uint64_t end = t->began + (i + UINT64_C(1)) * t->interval, until = end < now ? end : now;
+        uint64_t part = elapsed(from, until), whole = elapsed(from, now);
+        struct trace_port *p = &t->port[(size_t)i * t->ports + port];
+        p->loaded = sum(p->loaded, bounded(take_part(&span->loaded, part, whole) / UNIT));
+        p->drained = sum(p->drained, bounded(take_part(&span->drained, part, whole) / UNIT));
+        p->no_room = sum(p->no_room, bounded(take_part(&span->no_room, part, whole) / UNIT));
+        p->carried += take_part(&span->carried, part, whole);
+        from = until;
+    }
+}
+
 void trace_take(struct trace *t, const struct trace_sample *s, uint64_t now)
 {
+    struct link_load_span span;
     struct change c;
 
     if (now < t->sampled)
@@ -195,6 +218,9 @@ void trace_take(struct trace *t, const struct trace_sample *s, uint64_t now)
         find_change(t, s, now, &c);
         add_change(t, &c, now);
     }
+    for (unsigned port = 0; port < t->ports; port++)
+        if (link_load_take(&t->load[port], &s->port[port].load, now, &span))
+            add_span(t, port, &span, now);
     uint32_t i = interval_at(t, now > t->began ? now - 1 : now);
     for (unsigned port = 0; port < t->ports; port++) {
         struct trace_port *p = &t->port[(size_t)i * t->ports + port];
@@ -213,6 +239,8 @@ void trace_pause(struct trace *t)
     t->paused = true;
     for (unsigned port = 0; port < t->ports; port++)
         t->last.port[port].state = TRACE_NOTHING;
+    memset(t->load, 0,
+           sizeof t->load); /* what a link carries until the next sample is not of this run */
 }
 
 uint64_t trace_due(const struct trace *t)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "daemon/schedule/torus.h"
+#include "daemon/trace/link_load.h"
 
 #define TRACE_INTERVALS 512u                   /* even */
 #define TRACE_INTERVAL_LEAST UINT64_C(1000000) /* nanoseconds */
@@ -58,6 +59,9 @@ struct trace_port {
     uint32_t queue, unacked;      /* most bytes that waited in the daemon; that were on the link */
     uint32_t resent;              /* packets */
     uint32_t state[TRACE_STATES]; /* nanoseconds / 1024 in each state */
+    /* What the link itself held up (link_load.h): nanoseconds / 1024, and bytes. */
+    uint32_t loaded, drained, no_room; /* each at most the interval */
+    uint64_t carried;
 };
 
 /* What happened at the node. */
@@ -74,6 +78,7 @@ struct trace_sample {
         uint64_t queue, unacked;
         uint32_t resent;
         enum trace_state state;
+        struct link_load_sample load;
     } port[TORUS_MAX_PORTS];
     uint64_t used, delayed; /* nanoseconds; 0: not known */
     uint64_t writing;
@@ -91,6 +96,7 @@ struct trace {
     uint64_t events;  /* that have been told */
     uint64_t sampled; /* when the last sample was taken */
     struct trace_sample last;
+    struct link_load load[TORUS_MAX_PORTS];
     bool has_last;
     bool paused; /* trace_pause() */
     unsigned references;

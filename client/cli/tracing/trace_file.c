@@ -72,6 +72,12 @@ static json_t *node_value(const struct collected_traces *c, uint32_t rank)
     (void)json_object_set_new(o, "unacked", array_of_32(t->unacked, places));
     (void)json_object_set_new(o, "resent", array_of_32(t->resent, places));
     (void)json_object_set_new(o, "state", array_of_8(t->state, places * TORUS_TRACE_STATES));
+    if (t->carried != NULL) {
+        (void)json_object_set_new(o, "loaded", array_of_8(t->loaded, places));
+        (void)json_object_set_new(o, "drained", array_of_8(t->drained, places));
+        (void)json_object_set_new(o, "no_room", array_of_8(t->no_room, places));
+        (void)json_object_set_new(o, "carried", array_of_64(t->carried, places));
+    }
     (void)json_object_set_new(o, "used", array_of_32(t->used, t->intervals));
     (void)json_object_set_new(o, "delayed", array_of_32(t->delayed, t->intervals));
     (void)json_object_set_new(o, "writing", array_of_32(t->writing, t->intervals));

@@ -80,6 +80,13 @@ struct torus_trace {
     const uint64_t *clock_error_ns;         /* 0: not known */
     const char *const *phase, *const *call; /* names by event_a */
     size_t phases, calls;
+    /* What the link itself held up, by interval and port; NULL: the node has an older release, and does not tell.
+     * `loaded`: the part of the interval (255: all of it) in which bytes waited for the link from begin to end; `drained`: the
+     * part that began with bytes that waited for it, and in which it carried all of them; `carried`: the bytes that it
+     * carried in both. So its rate is between carried / (loaded + drained) and carried / loaded. `no_room`: the part in
+     * which the receiver had no room for more. */
+    const uint8_t *loaded, *drained, *no_room;
+    const uint64_t *carried;
 };
 
 struct torus_node_answer {

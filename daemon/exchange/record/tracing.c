@@ -70,6 +70,19 @@ static enum trace_state state_of_wait(enum engine_wait wait, bool knows_processo
     return TRACE_NOTHING;
 }
 
+/* Why this node's part of a run is not complete though it has sent everything: its own disk is only to blame when
+ * everything has arrived, or bytes that have arrived are not written. */
+static enum trace_state state_of_own_part(const struct attempt *x)
+{
+    struct sink *sink = x->local.sink;
+
+    if (sink == NULL || x->local.engine == NULL || !sink->durable)
+        return TRACE_NOTHING;
+    return sink->ops->pending(sink) > 0 || x->local.engine->rounds_finished >= exchange_end_round(x)
+               ? TRACE_SINK
+               : TRACE_OTHERS;
+}
+
 /* Why nothing leaves while the attempt has no engine, or the engine has nothing more to send. */
 static enum trace_state state_of_attempt(const struct attempt *x)
 {
@@ -79,14 +92,22 @@ static enum trace_state state_of_attempt(const struct attempt *x)
                    ? TRACE_SOURCE
                    : TRACE_OTHERS;
     case EXCHANGE_RUNNING:
-        return x->local.sink != NULL && x->local.sink->durable && (x->owed & OWN_PART) != 0
-                   ? TRACE_SINK
-                   : TRACE_NOTHING;
-    case EXCHANGE_COMMITTING:
-        return TRACE_SINK;
+        return (x->owed & OWN_PART) != 0 ? state_of_own_part(x) : TRACE_NOTHING;
+    case EXCHANGE_COMMITTING: /* the sink is closed when the output is in its place */
+        return x->local.sink != NULL ? TRACE_SINK : TRACE_NOTHING;
     default:
         return state_of(x)->ended ? TRACE_NOTHING : TRACE_OTHERS;
     }
+}
+
+/* Whether bytes are on the link or wait for it. The end of a message does not, for which the other system may owe its
+ * acknowledgement for 40 ms. */
+static bool is_on_link(const struct trace *t, unsigned port, const struct port_traffic *now)
+{
+    const bool sends = !t->has_last || now->tx_bytes != t->last.port[port].sent;
+
+    return now->queue_bytes > 0 || now->stat.unacked > LINK_LOAD_LEAST ||
+           (now->stat.unacked > 0 && sends);
 }
 
 static void sample_port(const struct attempt *x, unsigned port, enum engine_wait wait,
@@ -102,7 +123,13 @@ static void sample_port(const struct attempt *x, unsigned port, enum engine_wait
     s->port[port].queue = now.queue_bytes;
     s->port[port].unacked = now.stat.unacked;
     s->port[port].resent = now.stat.retransmits;
-    if (now.queue_bytes > 0 || now.stat.unacked > 0)
+    s->port[port].load =
+        (struct link_load_sample){.known = now.stat.tells_room,
+                                  .acked = now.stat.acked,
+                                  .backlog = now.stat.unacked,
+                                  .no_room = now.stat.no_room_us * 1000,
+                                  .min_trip = now.stat.min_rtt_us * UINT64_C(1000)};
+    if (is_on_link(t, port, &now))
         s->port[port].state = t->has_last && now.stat.retransmits > t->last.port[port].resent
                                   ? TRACE_RESENDING
                                   : TRACE_LINK;

@@ -70,6 +70,9 @@ void tcp_stat(int fd, struct tcp_rate *rate, uint64_t now, struct connection_sta
     bool full = size < offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof info.tcpi_snd_wnd ||
                 info.tcpi_snd_wnd == 0;
     stat->unacked = unacked_bytes(fd);
+    stat->tells_room =
+        size >= offsetof(struct tcp_info, tcpi_rwnd_limited) + sizeof info.tcpi_rwnd_limited;
+    stat->no_room_us = info.tcpi_rwnd_limited;
     stat->in_flight = (info.tcpi_unacked > 0 || stat->unacked > 0) && !full;
     stat->segment = info.tcpi_snd_mss;
     stat->mtu = route_mtu(fd);

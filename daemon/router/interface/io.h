@@ -18,6 +18,9 @@ struct connection_stat {
     uint64_t acked;   /* bytes that the peer's system has acknowledged; 0 = unknown */
     bool in_flight;   /* the peer has room, and has not acknowledged everything; false if unknown */
     uint64_t unacked; /* bytes that have been sent and not acknowledged; 0 if unknown */
+    bool tells_room;  /* the system tells: */
+    uint64_t
+        no_room_us;   /* for how long, so far, bytes waited because the peer had no room for them */
     uint32_t segment; /* most bytes in one packet; 0 = unknown */
     uint32_t mtu;     /* of the route; 0 = unknown */
     uint32_t retransmits; /* packets that were sent again */

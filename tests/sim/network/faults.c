@@ -83,7 +83,7 @@ void network_heal(struct sim *sim)
     for (size_t i = 0; i < wire_count(sim); i++) {
         struct wire *w = &sim->wire[i];
         w->stalls++;
-        w->rate = sim->set.rate;
+        w->rate[0] = w->rate[1] = sim->set.rate;
         w->latency = w->usual_latency;
         if (w->state != SIM_WIRE_UP) {
             wire_excuse(sim, w);
@@ -124,5 +124,12 @@ void sim_damage(struct sim *sim, unsigned count)
 
 void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
 {
-    wire_at(sim, rank, port)->rate = rate;
+    struct wire *w = wire_at(sim, rank, port);
+
+    w->rate[0] = w->rate[1] = rate;
+}
+
+void sim_set_rate_from(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
+{
+    wire_at(sim, rank, port)->rate[end_at(sim, rank, port)] = rate;
 }

@@ -86,15 +86,19 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 {
     struct connection_end *end = connection, *to = end_other(end);
     /* In the simulator it does not leave; a real system would send it again and again. */
+    const struct wire *wire = end->connection->wire;
     bool lost = end->queued > 0 && (end_is_cut_off(to) || to->vanished || end_is_too_large(end));
 
     (void)context;
     if (!end_is_cut_off(end))
         end->acked = to->taken;
     *stat = (struct connection_stat){.rtt_us = 1,
+                                     .min_rtt_us = (uint32_t)(wire->usual_latency / 1000),
+                                     .tells_room = true,
+                                     .no_room_us = end_without_room(end) / 1000,
                                      .acked = end->acked,
                                      .in_flight = lost || end->sent > end->acked,
-                                     .unacked = end->sent - end->acked + (lost ? end->queued : 0),
+                                     .unacked = end->sent - end->acked + end->queued,
                                      .segment = PACKET,
                                      .mtu = PACKET};
 }

@@ -14,7 +14,7 @@ void network_open(struct sim *sim)
     for (size_t i = 0; i < wires; i++) {
         struct wire *w = &sim->wire[i];
         w->chance = chance_stream(sim->set.seed, SIM_STREAM_WIRES, i);
-        w->rate = sim->set.rate;
+        w->rate[0] = w->rate[1] = sim->set.rate;
         w->usual_latency = sim->set.latency;
         if (sim->set.chop && sim->set.latency > 0)
             w->usual_latency = sim->set.latency / 2 + chance_below(&w->chance, sim->set.latency);

@@ -151,7 +151,7 @@ static void on_sent(struct sim *sim, void *object, uint64_t number);
 static uint64_t time_to_leave(struct connection_end *end, size_t length)
 {
     const struct sim *sim = end->node->sim;
-    uint64_t rate = end->connection->wire->rate, now = sim->now;
+    uint64_t rate = end->connection->wire->rate[end_index(end)], now = sim->now;
 
     if (rate == 0)
         return 0;
@@ -170,7 +170,7 @@ static size_t piece_length(struct connection_end *end)
     size_t length = PACKET;
 
     if (sim->set.burst > 0) {
-        uint64_t paced = w->rate / PACED_PART;
+        uint64_t paced = w->rate[end_index(end)] / PACED_PART;
         length = paced > PIECE_MOST             ? PIECE_MOST
                  : paced > PACED_LEAST * PACKET ? paced
                                                 : PACED_LEAST * PACKET;
@@ -182,6 +182,22 @@ static size_t piece_length(struct connection_end *end)
     return length < end->queued ? length : end->queued;
 }
 
+/* Whether the system at the other end has room for more bytes; notes since when it has none. */
+static bool has_room(struct connection_end *end)
+{
+    const struct connection_end *to = end_other(end);
+    const uint64_t now = end->node->sim->now;
+
+    if (to->node->frozen && to->coming >= RECEIVE_BUFFER) {
+        if (end->no_room_since == 0 && end->queued > 0)
+            end->no_room_since = now;
+        return false;
+    }
+    end->no_room = end_without_room(end);
+    end->no_room_since = 0;
+    return true;
+}
+
 void transmit(struct connection_end *end)
 {
     struct sim *sim = end->node->sim;
@@ -189,7 +205,7 @@ void transmit(struct connection_end *end)
     struct connection_end *to = end_other(end);
 
     if (end->sending || end->vanished || to->vanished || end_is_cut_off(to) ||
-        end_is_too_large(end) || (to->node->frozen && to->coming >= RECEIVE_BUFFER))
+        end_is_too_large(end) || !has_room(end))
         return;
     if (end->queued == 0) {
         if (end->closing && end->link == NULL)

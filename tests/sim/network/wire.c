@@ -109,6 +109,13 @@ bool end_is_cut_off(const struct connection_end *end)
            (w->state == SIM_WIRE_DEAF && w->deaf == end_index(end));
 }
 
+uint64_t end_without_room(const struct connection_end *end)
+{
+    const uint64_t since = end->no_room_since;
+
+    return end->no_room + (since > 0 ? end->node->sim->now - since : 0);
+}
+
 size_t end_next_frame(const struct connection_end *end)
 {
     const struct outgoing *frame = end->queue.first;

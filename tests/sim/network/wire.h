@@ -17,7 +17,8 @@
 struct wire {
     enum sim_wire state;
     unsigned deaf; /* SIM_WIRE_DEAF: the end that hears nothing */
-    uint64_t usual_latency, latency, rate;
+    uint64_t usual_latency, latency;
+    uint64_t rate[2]; /* from each end */
     struct chance chance;
     uint64_t excused_until;
     unsigned liars; /* at its ends */
@@ -46,6 +47,8 @@ struct connection_end {
     uint64_t sent;              /* bytes that have left here, */
     uint64_t taken, untaken; /* that have been acknowledged here; that have arrived and have not */
     uint64_t acked;          /* of those sent, as far as this end knows */
+    uint64_t no_room,
+        no_room_since; /* time in which the other system had no room; when that began, 0: it has */
     bool reset_held;
     bool sending;
     bool closing;  /* after the queued bytes */
@@ -101,6 +104,9 @@ bool end_is_too_large(const struct connection_end *end);
 
 /* Whether a connection can be made over the wire. */
 bool wire_lets_dials_pass(const struct wire *w);
+
+/* The time so far in which bytes waited at this end because the other system had no room. */
+uint64_t end_without_room(const struct connection_end *end);
 
 /* Loses all bytes in transit to this end. */
 void end_drop_coming(struct connection_end *end);
