@@ -234,9 +234,48 @@ static void on_ended(void *context, const struct error *e)
     agent_end_early(a, &why);
 }
 
+/* Whether this node sends a tree; whether it receives one. */
+static bool sends(const struct agent *a)
+{
+    for (uint32_t i = 0; i < a->plan.trees; i++)
+        if (a->plan.tree[i].reader == a->rank)
+            return true;
+    return false;
+}
+
+static bool receives(const struct agent *a)
+{
+    for (uint32_t i = 0; i < a->plan.trees; i++) {
+        const struct copy_tree *t = &a->plan.tree[i];
+        if (t->writer == a->rank || (t->writer == COPY_EVERY_NODE && t->reader != a->rank))
+            return true;
+    }
+    return false;
+}
+
+/* The disk that the agent waits for before its next call. */
+static enum group_client_wait waits_for(void *context)
+{
+    const struct agent *a = context;
+
+    if (!a->job_runs)
+        return moving_waits(a);
+    if (!sends(a) || !receives(a))
+        return receives(a) ? GROUP_CLIENT_WRITES : GROUP_CLIENT_READS;
+    switch (a->job_step) {
+    case STEP_DIGEST:
+    case STEP_CHECK:
+        return GROUP_CLIENT_READS;
+    case STEP_OPEN:
+        return GROUP_CLIENT_READS;
+    default:
+        return GROUP_CLIENT_WRITES;
+    }
+}
+
 static void open_group(struct agent *a)
 {
-    const struct group_client client = {a, on_opened, on_called, on_ended, NULL};
+    const struct group_client client = {a, on_opened, on_called, on_ended, NULL, waits_for};
     const struct group_options options = {.name = a->name,
                                           .shrink = a->request.shrink,
                                           .wait = a->request.wait,

@@ -43,6 +43,22 @@ bool moving_works(const struct agent *a)
     return false;
 }
 
+/* The next call is that of the earliest round that has not been called: it is being read here, or has no slot yet, because
+ * what arrived in earlier rounds is not written. */
+enum group_client_wait moving_waits(const struct agent *a)
+{
+    const struct moving *m = &a->moving;
+
+    for (unsigned i = 0; m->active && i < COPY_SLOTS; i++)
+        if (m->slot[i].state == SLOT_READING && m->slot[i].round == m->called &&
+            m->slot[i].works > 0)
+            return GROUP_CLIENT_READS;
+    for (unsigned i = 0; m->active && i < COPY_SLOTS; i++)
+        if (m->slot[i].state == SLOT_WRITING && m->slot[i].works > 0)
+            return GROUP_CLIENT_WRITES;
+    return GROUP_CLIENT_OTHERS;
+}
+
 void moving_end(struct agent *a)
 {
     struct moving *m = &a->moving;

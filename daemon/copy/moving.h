@@ -13,6 +13,8 @@ int moving_advance(struct agent *a);
 void moving_called(struct agent *a, unsigned slot);
 /* Whether works are under way. */
 bool moving_works(const struct agent *a);
+/* What keeps the next call back. */
+enum group_client_wait moving_waits(const struct agent *a);
 /* Frees everything; no work may be under way. */
 void moving_end(struct agent *a);
 

@@ -203,7 +203,7 @@ static void on_open(struct sim *sim, void *context)
 {
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
-    const struct group_client client = {p, on_opened, on_called, on_ended, on_late};
+    const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
     const struct group_options options = {.name = p->all->set.name,
                                           .user = 1000 + p->rank % 3,
                                           .timeout_ns = p->all->set.timeout,

@@ -9,6 +9,13 @@
 
 struct group;
 
+/* What a client that is no program waits for before it makes a call. */
+enum group_client_wait {
+    GROUP_CLIENT_READS,  /* reads what it will send */
+    GROUP_CLIENT_WRITES, /* writes what it has received */
+    GROUP_CLIENT_OTHERS, /* other members */
+};
+
 /* The functions are never called from inside a function of group.h. */
 struct group_client {
     void *context;
@@ -22,6 +29,8 @@ struct group_client {
     void (*ended)(void *context, const struct error *e);
     /* Called when a call waits for other members, which `text` names; copy it. NULL: the program is not told. */
     void (*late)(void *context, uint64_t call, const char *text);
+    /* NULL, or tells why the client makes no call now, for traces. NULL: its calls are those of a program. */
+    enum group_client_wait (*waits)(void *context);
 };
 
 #endif

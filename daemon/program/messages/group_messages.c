@@ -73,7 +73,7 @@ static void on_ended(void *context, const struct error *e)
 
 int program_take_open(struct program *p, const struct program_message *m)
 {
-    const struct group_client client = {p, on_opened, on_called, on_ended, on_late};
+    const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
     const struct group_options options = {.name = p->name,
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
