@@ -60,13 +60,14 @@ static void a_slow_link(void **state)
     struct finding list[FINDINGS_MOST];
 
     (void)state;
-    trace_fixture_wait(file, 5, 2, TORUS_TRACE_LINK, 1);
+    trace_fixture_slow(file, 5, 2);
     check_first(file, FINDING_LINK, 5);
 
     file = trace_fixture_new("4x4"); /* in both directions, and with losses */
     for (uint32_t rank = 0; rank < 16; rank++)
         for (unsigned port = 0; port < PORTS; port++)
             trace_fixture_wait(file, rank, port, TORUS_TRACE_OTHERS, 0.5);
+    trace_fixture_slow(file, 3, 0);
     trace_fixture_wait(file, 3, 0, TORUS_TRACE_RESENDING, 0.9);
     trace_fixture_set(file, 3, "resent", 0, 700);
     assert_true(find(file, list) >= 1);
@@ -104,7 +105,7 @@ static void many_of_a_kind(void **state)
             trace_fixture_scale(file, rank, 3, "sent", 1.2);
             trace_fixture_set(file, rank, "resent", 3, 1);
         }
-        trace_fixture_wait(file, 11, 0, TORUS_TRACE_SINK, 0.2);
+        trace_fixture_wait(file, 11, 0, TORUS_TRACE_SINK, 0.3);
         assert_int_equal(find(file, list), kept + 1);
         for (unsigned i = 0; i < kept; i++) {
             assert_int_equal(list[i].kind, FINDING_RESENDING);
@@ -185,6 +186,7 @@ static void a_late_program(void **state)
             trace_fixture_add_event(file, rank, 0.1 * call + late, TORUS_TRACE_CALL_BEGUN, 2, call);
             trace_fixture_add_event(file, rank, 0.1 * call + 0.09, TORUS_TRACE_CALL_ENDED, 2, call);
         }
+    wait_at(file, 7, TORUS_TRACE_PROGRAM, 0.5);
     check_first(file, FINDING_PROGRAM, 7);
 }
 
@@ -215,7 +217,7 @@ static void several_faults(void **state)
     (void)state;
     for (uint32_t rank = 0; rank < 16; rank++)
         if (rank % 2 == 0)
-            wait_at(file, rank, TORUS_TRACE_SINK, 0.2 + 0.02 * rank);
+            wait_at(file, rank, TORUS_TRACE_SINK, 0.5 + 0.02 * rank);
         else
             wait_at(file, rank, TORUS_TRACE_SINK, 0);
     assert_int_equal(find(file, list), 3);
@@ -258,7 +260,7 @@ static void a_link_that_goes_down(void **state)
     struct finding list[FINDINGS_MOST];
 
     (void)state;
-    trace_fixture_wait(file, 9, 3, TORUS_TRACE_LINK, 1); /* and a slow one */
+    trace_fixture_slow(file, 9, 3); /* and a slow one */
     trace_fixture_add_event(file, 5, 0.25, TORUS_TRACE_LINK_DOWN, 2, 0);
     trace_fixture_add_event(file, 6, 0.26, TORUS_TRACE_LINK_DOWN, 3, 0);
     trace_fixture_add_event(file, 6, 0.5, TORUS_TRACE_LINK_DOWN, 0, 0);
@@ -269,6 +271,129 @@ static void a_link_that_goes_down(void **state)
     assert_non_null(strstr(list[0].text, "(port +1) and host6 (node 6) went down, 0.25 s"));
     assert_int_equal(list[1].node, 6);
     assert_int_equal(list[2].kind, FINDING_LINK);
+}
+
+/* A cable is one fault: the slower direction is named, and the other one only if it is as slow. */
+static void directions_of_a_cable(void **state)
+{
+    static const struct {
+        unsigned back_carries; /* in thousands; 1000: as much as others, in as much time */
+        bool both;
+    } cables[] = {{1000, false}, {700, false}, {450, true}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cables / sizeof cables[0]; i++) {
+        json_t *file = trace_fixture_new("4x4");
+        struct finding list[FINDINGS_MOST];
+        trace_fixture_wait(file, 5, 2, TORUS_TRACE_LINK, 1); /* to node 6 */
+        trace_fixture_load(file, 5, 2, 1, 0, 400000);
+        if (cables[i].back_carries < 1000)
+            trace_fixture_load(file, 6, 3, 1, 0, cables[i].back_carries * 1000);
+        assert_int_equal(find(file, list), 1);
+        assert_int_equal(list[0].kind, FINDING_LINK);
+        assert_int_equal(list[0].node, 5);
+        assert_int_equal(list[0].port, 2);
+        assert_true((strstr(list[0].text, "in both directions") != NULL) == cables[i].both);
+    }
+}
+
+/* Bytes waited at these ports all the time, and little passed, but not because of their links: short messages wait for
+ * their acknowledgement, the link carries at once what there is, or the receiver has no room. */
+static void links_that_hold_nothing_up(void **state)
+{
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (unsigned why = 0; why < 3; why++) {
+        json_t *file = trace_fixture_new("4x4");
+        for (unsigned port = 0; port < PORTS; port++) {
+            trace_fixture_wait(file, 3, port, TORUS_TRACE_LINK, 1);
+            trace_fixture_scale(file, 3, port, "sent", 0.2);
+            trace_fixture_load(file, 3, port, why == 1 ? 0.1 : 0, why == 1 ? 0.9 : 0,
+                               why == 1 ? 200000 : 0);
+            for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i++)
+                trace_fixture_set(file, 3, "no_room", i * PORTS + port, why == 2 ? 255 : 0);
+        }
+        assert_int_equal(find(file, list), 1);
+        assert_int_equal(list[0].kind, FINDING_NOTHING);
+    }
+}
+
+/* Older releases do not tell what links held up. Then no link is accused, and the report says so. */
+static void links_of_older_nodes(void **state)
+{
+    static const char *const members[] = {"loaded", "drained", "no_room", "carried"};
+    json_t *file = trace_fixture_new("4x4");
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    trace_fixture_slow(file, 5, 2);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+            (void)json_object_del(trace_fixture_node(file, rank), members[i]);
+    assert_int_equal(find(file, list), 1);
+    assert_int_equal(list[0].kind, FINDING_NOTHING);
+    assert_non_null(strstr(list[0].text, "not known"));
+}
+
+static void set_run(json_t *file, json_t *run)
+{
+    assert_int_equal(json_object_set_new(json_object_get(file, "torusd"), "run", run), 0);
+}
+
+static json_t *run_of(const char *algorithm, double seconds)
+{
+    /* 256 KiB on links of 20 Mbit/s */
+    return json_pack("{s:s, s:s, s:f, s:f}", "operation", "exchange", "algorithm", algorithm,
+                     "seconds", seconds, "bound_seconds", 0.8388608);
+}
+
+/* As measured on a healthy torus: tree takes 33.9 s, pair 3.5 s, and stream is near the bound. */
+static void an_algorithm_that_is_slow(void **state)
+{
+    static const struct {
+        const char *algorithm, *blocks;
+        double seconds;
+    } runs[] = {{"tree", "310 blocks", 33.86}, {"pair", "32 blocks", 3.5}};
+    struct finding list[FINDINGS_MOST];
+    json_t *file;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        file = trace_fixture_new("4x4");
+        set_run(file, run_of(runs[i].algorithm, runs[i].seconds));
+        assert_int_equal(find(file, list), 1);
+        assert_int_equal(list[0].kind, FINDING_ALGORITHM);
+        assert_int_equal(list[0].node, TORUS_NO_NODE);
+        assert_non_null(strstr(list[0].text, runs[i].algorithm));
+        assert_non_null(strstr(list[0].text, runs[i].blocks));
+        assert_non_null(strstr(list[0].text, "--algorithm stream"));
+    }
+    file = trace_fixture_new("4x4"); /* late, but not because of its plan */
+    set_run(file, run_of("stream", 3.5));
+    assert_int_equal(find(file, list), 1);
+    assert_int_equal(list[0].kind, FINDING_NOTHING);
+}
+
+/* The calls of a copy are torusd's own: whatever makes them late is a disk, a source or the network. */
+static void a_copy_has_no_program(void **state)
+{
+    static const char *const operations[] = {"copy", "gather", "scatter", "perf"};
+    struct finding list[FINDINGS_MOST];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+        json_t *file = trace_fixture_new("4x4");
+        for (uint32_t rank = 0; rank < 16; rank++)
+            for (int call = 0; call < 10; call++)
+                trace_fixture_add_event(file, rank, 0.1 * call + (rank == 7 ? 0.05 : 0),
+                                        TORUS_TRACE_CALL_BEGUN, 2, call);
+        /* An older release says that node 7 waited for its program. */
+        wait_at(file, 7, TORUS_TRACE_PROGRAM, 0.5);
+        set_run(file, json_pack("{s:s}", "operation", operations[i]));
+        assert_int_equal(find(file, list), 1);
+        assert_int_equal(list[0].kind, i < 3 ? FINDING_NOTHING : FINDING_PROGRAM);
+    }
 }
 
 /* Short messages occupy a link until they are acknowledged: it is not slow for that. */
@@ -317,6 +442,11 @@ int main(void)
         cmocka_unit_test(several_faults),
         cmocka_unit_test(nodes_that_have_not_answered),
         cmocka_unit_test(a_link_that_goes_down),
+        cmocka_unit_test(directions_of_a_cable),
+        cmocka_unit_test(links_that_hold_nothing_up),
+        cmocka_unit_test(links_of_older_nodes),
+        cmocka_unit_test(an_algorithm_that_is_slow),
+        cmocka_unit_test(a_copy_has_no_program),
         cmocka_unit_test(short_messages),
         cmocka_unit_test(names_that_are_cut),
     };

@@ -59,8 +59,9 @@ static void check_refused(json_t *file, const char *word)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    static const char *const lists[] = {"sent",  "received", "queue",   "unacked", "resent",
-                                        "state", "used",     "delayed", "writing", "neighbour"};
+    static const char *const lists[] = {"sent",   "received", "queue",   "unacked", "resent",
+                                        "state",  "used",     "delayed", "writing", "neighbour",
+                                        "loaded", "drained",  "no_room", "carried"};
     static const char *const times[] = {"began", "ended", "interval", "clock_error"};
     json_t *file;
 

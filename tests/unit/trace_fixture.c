@@ -13,6 +13,7 @@
 
 #define INTERVALS TRACE_FIXTURE_INTERVALS
 #define BUSY 153 /* of 255 */
+#define SENT 1000000
 
 static json_t *list_of(size_t count, json_int_t value)
 {
@@ -44,7 +45,11 @@ static json_t *make_node(const struct torus *t, uint32_t rank)
                   1e-5, "ports", (int)ports, "neighbour", neighbour, "state", states);
     static const char *const by_port[] = {"received", "queue", "unacked", "resent"};
     static const char *const by_interval[] = {"used", "delayed", "writing"};
-    (void)json_object_set_new(o, "sent", list_of(places, 1000000));
+    (void)json_object_set_new(o, "sent", list_of(places, SENT));
+    (void)json_object_set_new(o, "carried", list_of(places, SENT));
+    (void)json_object_set_new(o, "loaded", list_of(places, BUSY));
+    (void)json_object_set_new(o, "drained", list_of(places, 0));
+    (void)json_object_set_new(o, "no_room", list_of(places, 0));
     for (size_t i = 0; i < sizeof by_port / sizeof by_port[0]; i++)
         (void)json_object_set_new(o, by_port[i], list_of(places, 0));
     for (size_t i = 0; i < sizeof by_interval / sizeof by_interval[0]; i++)
@@ -96,6 +101,25 @@ void trace_fixture_wait(json_t *file, uint32_t rank, unsigned port, enum torus_t
             (void)json_array_set_new(list, at + s, json_integer((json_int_t)time));
         }
     }
+}
+
+void trace_fixture_load(json_t *file, uint32_t rank, unsigned port, double loaded, double drained,
+                        json_int_t carried)
+{
+    json_t *node = trace_fixture_node(file, rank);
+
+    for (size_t i = 0; i < INTERVALS; i++) {
+        const size_t at = i * ports_of(node) + port;
+        trace_fixture_set(file, rank, "loaded", at, (json_int_t)(255 * loaded));
+        trace_fixture_set(file, rank, "drained", at, (json_int_t)(255 * drained));
+        trace_fixture_set(file, rank, "carried", at, carried);
+    }
+}
+
+void trace_fixture_slow(json_t *file, uint32_t rank, unsigned port)
+{
+    trace_fixture_wait(file, rank, port, TORUS_TRACE_LINK, 1);
+    trace_fixture_load(file, rank, port, 1, 0, SENT);
 }
 
 void trace_fixture_scale(json_t *file, uint32_t rank, unsigned port, const char *member, double by)

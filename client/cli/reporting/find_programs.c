@@ -3,6 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define WAITED_LEAST 0.3 /* of a program's lateness: for so long a port of its node waited for it */
 
 /* A call of a program. */
 struct call {
@@ -83,7 +86,11 @@ static void find_late_programs(struct finding_list *l, const struct call_list *c
     for (size_t i = 0; i < most->count; i++)
         add_lateness(calls, nodes, &most->call[i], times, late);
     for (uint32_t node = 0; node < nodes; node++) {
-        struct finding *f = finding_add(l, FINDING_PROGRAM, node, late[node]);
+        /* Lateness only counts if a port waited for it: the calls of a copy are torusd's own, and are never late. */
+        const double waited = finding_longest(l->data, node, TORUS_TRACE_PROGRAM);
+        struct finding *f = waited >= WAITED_LEAST * late[node]
+                                ? finding_add(l, FINDING_PROGRAM, node, late[node])
+                                : NULL;
         char name[FINDING_LABEL_SIZE];
         if (f != NULL)
             (void)snprintf(f->text, sizeof f->text,
@@ -94,8 +101,23 @@ static void find_late_programs(struct finding_list *l, const struct call_list *c
     }
 }
 
+/* Whether the run is a copy, whose calls are torusd's own: older releases say that these waited for programs. */
+static bool is_copy(const struct trace_data *d)
+{
+    static const char *const copies[] = {"copy", "gather", "scatter"};
+    const char *operation =
+        json_string_value(json_object_get(json_object_get(d->own, "run"), "operation"));
+
+    for (size_t i = 0; operation != NULL && i < sizeof copies / sizeof copies[0]; i++)
+        if (strcmp(operation, copies[i]) == 0)
+            return true;
+    return false;
+}
+
 void find_programs(struct finding_list *l)
 {
+    if (is_copy(l->data))
+        return;
     const uint32_t nodes = l->data->torus.nodes;
     double *times = calloc(nodes, sizeof *times), *late = calloc(nodes, sizeof *late);
     struct call_list *calls = calloc(nodes, sizeof *calls);

@@ -62,6 +62,44 @@ struct finding *finding_add(struct finding_list *l, enum finding_kind kind, uint
     return f;
 }
 
+double finding_share(const struct trace_data *d, double seconds)
+{
+    return d->seconds > 0 ? 100 * seconds / d->seconds : 0;
+}
+
+double finding_longest(const struct trace_data *d, uint32_t node, enum torus_trace_state state)
+{
+    double most = 0;
+
+    for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+        if (d->node[node].port[port].state[state] > most)
+            most = d->node[node].port[port].state[state];
+    return most;
+}
+
+double finding_processor_time(const struct trace_data *d, uint32_t node,
+                              enum torus_trace_state state)
+{
+    const double waits = finding_longest(d, node, state), delayed = d->node[node].delayed;
+
+    return waits > delayed ? waits : delayed;
+}
+
+double finding_usual_time(const struct trace_data *d, enum torus_trace_state state,
+                          double (*time)(const struct trace_data *d, uint32_t node,
+                                         enum torus_trace_state state))
+{
+    double *all = calloc(d->torus.nodes + 1u, sizeof *all), result;
+    size_t count = 0;
+
+    for (uint32_t node = 0; all != NULL && node < d->torus.nodes; node++)
+        if (d->node[node].traced)
+            all[count++] = time(d, node, state);
+    result = all != NULL ? finding_median(all, count) : 0;
+    free(all);
+    return result;
+}
+
 const char *finding_label(const struct trace_data *d, uint32_t node, char text[FINDING_LABEL_SIZE])
 {
     const char *name = d->node[node].name;

@@ -27,6 +27,18 @@ void finding_count_others(struct finding_list *l);
 /* "alpha (node 3)", or "node 3". Returns `text`. */
 const char *finding_label(const struct trace_data *d, uint32_t node, char text[FINDING_LABEL_SIZE]);
 
+/* A time as a part of the run, in percent. */
+double finding_share(const struct trace_data *d, double seconds);
+/* The time that the port of a node which waited longest for this spent waiting. */
+double finding_longest(const struct trace_data *d, uint32_t node, enum torus_trace_state state);
+/* The same of TORUS_TRACE_PROCESSOR, or what the system says of it, if that is more. */
+double finding_processor_time(const struct trace_data *d, uint32_t node,
+                              enum torus_trace_state state);
+/* The median of such a time over the nodes that have a trace. */
+double finding_usual_time(const struct trace_data *d, enum torus_trace_state state,
+                          double (*time)(const struct trace_data *d, uint32_t node,
+                                         enum torus_trace_state state));
+
 /* The median of `count` values, which are sorted; 0 if there are none. */
 double finding_median(double *values, size_t count);
 

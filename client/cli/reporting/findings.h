@@ -5,8 +5,9 @@
 #include "client/cli/reporting/trace_data.h"
 
 enum finding_kind {
+    FINDING_ALGORITHM, /* the algorithm itself takes much longer than the bound */
     FINDING_DOWN,      /* a link went down during the run */
-    FINDING_LINK,      /* a link carried less while it was busy than others did */
+    FINDING_LINK,      /* a link carried less while bytes waited for it than others did */
     FINDING_RESENDING, /* TCP sent packets again */
     FINDING_SOURCE,    /* a node waited for its own file or program */
     FINDING_DISK,      /* a node waited until received data was written */
@@ -20,7 +21,7 @@ enum finding_kind {
 
 struct finding {
     enum finding_kind kind;
-    uint32_t node;
+    uint32_t node;  /* TORUS_NO_NODE: the whole run */
     unsigned port;  /* FINDING_DOWN, FINDING_LINK, FINDING_RESENDING */
     double seconds; /* an estimate of what it has cost; of FINDING_DOWN the whole run */
     char text[400]; /* a sentence */

@@ -8,8 +8,6 @@
 
 #define NUMBER_MOST 1e19  /* of a counter: 64 bits */
 #define SECONDS_MOST 1e10 /* three hundred years */
-#define LONG_TIME 0.03    /* seconds: a message and its acknowledgement take far less */
-#define FULLY 230 /* of 255: how much of an interval without a pause a port was busy, at least */
 #define NAME_SIZE 256
 
 static int not_a_trace(const char *path, const char *why, struct error *e)
@@ -23,32 +21,26 @@ static double number_at(const json_t *array, size_t index)
     return json_number_value(json_array_get(array, index));
 }
 
-/* How much of an interval, of 255, a port was busy. */
-static double busy_at(const json_t *states, size_t at)
+/* Judges the link of a port by what it held up. Without memory nothing is known of it. */
+static void read_loads(struct port_time *p, const json_t *from, size_t intervals, unsigned ports,
+                       unsigned port, double interval)
 {
-    at *= TORUS_TRACE_STATES;
-    return number_at(states, at + TORUS_TRACE_LINK) + number_at(states, at + TORUS_TRACE_RESENDING);
-}
+    const json_t *loaded = json_object_get(from, "loaded");
+    const json_t *drained = json_object_get(from, "drained");
+    const json_t *no_room = json_object_get(from, "no_room");
+    const json_t *carried = json_object_get(from, "carried");
+    struct link_use *use = calloc(intervals + 1, sizeof *use);
 
-/* Adds the long busy times of a port: intervals without a pause, with what is left of the time in those before and
- * afterwards, because the bytes of the whole time are counted when they are given to the socket. */
-static void add_long_times(struct port_time *p, const json_t *from, size_t intervals,
-                           unsigned ports, unsigned port, double interval)
-{
-    const json_t *states = json_object_get(from, "state"), *sent = json_object_get(from, "sent");
-    size_t first = 0, end;
-
-    for (; first < intervals; first = end + 1) {
-        for (end = first; end < intervals; end++)
-            if (busy_at(states, end * ports + port) < FULLY)
-                break;
-        if ((double)(end - first) * interval < LONG_TIME)
-            continue;
-        for (size_t i = first > 0 ? first - 1 : 0; i <= end && i < intervals; i++) {
-            p->long_time += busy_at(states, i * ports + port) / 255 * interval;
-            p->long_bytes += number_at(sent, i * ports + port);
-        }
+    for (size_t i = 0; use != NULL && i < intervals; i++) {
+        const size_t at = i * ports + port;
+        use[i] = (struct link_use){.loaded = number_at(loaded, at) / 255 * interval,
+                                   .carried = number_at(carried, at),
+                                   .drained = number_at(drained, at) / 255 * interval};
+        p->no_room += number_at(no_room, at) / 255 * interval;
     }
+    if (use != NULL)
+        link_rate_find(use, intervals, &p->link);
+    free(use);
 }
 
 static void read_port(struct port_time *p, const json_t *from, size_t intervals, unsigned ports,
@@ -64,7 +56,7 @@ static void read_port(struct port_time *p, const json_t *from, size_t intervals,
         for (unsigned state = 0; state < TORUS_TRACE_STATES; state++)
             p->state[state] += number_at(states, at * TORUS_TRACE_STATES + state) / 255 * interval;
     }
-    add_long_times(p, from, intervals, ports, port, interval);
+    read_loads(p, from, intervals, ports, port, interval);
 }
 
 /* Whether a member is an array of `count` numbers of at least 0 and at most `most`. */
@@ -119,6 +111,17 @@ static bool is_time(const json_t *node, const char *member)
            json_number_value(value) < SECONDS_MOST;
 }
 
+/* What links held up, by interval and port: a node's release tells all of it, or nothing. */
+static const char *const loads[] = {"loaded", "drained", "no_room", "carried"};
+
+static bool tells_loads(const json_t *node)
+{
+    for (size_t i = 0; i < sizeof loads / sizeof loads[0]; i++)
+        if (json_object_get(node, loads[i]) != NULL)
+            return true;
+    return false;
+}
+
 /* Returns the member of a traced node that is not as it must be, or NULL. */
 static const char *wrong_member(const struct trace_data *d, uint32_t rank, const json_t *from)
 {
@@ -150,6 +153,9 @@ static const char *wrong_member(const struct trace_data *d, uint32_t rank, const
                      lists[i].by_port > 0 ? intervals * ports * lists[i].by_port : intervals,
                      lists[i].most))
             return lists[i].name;
+    for (size_t i = 0; tells_loads(from) && i < sizeof loads / sizeof loads[0]; i++)
+        if (!is_list(from, loads[i], intervals * ports, NUMBER_MOST))
+            return loads[i];
     return are_events(json_object_get(from, "events")) ? NULL : "events";
 }
 
@@ -163,6 +169,7 @@ static void read_arrays(struct trace_data *d, uint32_t rank, const json_t *from)
     const size_t intervals = json_array_size(used);
 
     n->traced = true;
+    n->tells_loads = tells_loads(from);
     n->began = json_number_value(json_object_get(from, "began"));
     n->ended = json_number_value(json_object_get(from, "ended"));
     n->events = json_object_get(from, "events");

@@ -8,6 +8,7 @@
 #include <torus/torus.h>
 
 #include "daemon/schedule/torus.h"
+#include "daemon/trace/link_rate.h"
 #include "proto/error.h"
 
 /* What a port did in the whole run; seconds. */
@@ -15,15 +16,21 @@ struct port_time {
     uint32_t neighbour; /* TORUS_NO_NODE: there is none */
     double state[TORUS_TRACE_STATES];
     double bytes, resent;
-    /* What it sent in the times in which it was busy for long without a pause. They tell the rate of the link: with
-     * short messages, a port is busy until they are acknowledged, and carries little. */
-    double long_time, long_bytes;
+    /* From what its link itself held up; not known also if the node's release does not tell. */
+    struct link_rate link;
+    double no_room; /* the receiver had no room for more */
 };
+
+/* The time in which bytes were on the port's link, or waited for it. */
+static inline double port_busy_time(const struct port_time *p)
+{
+    return p->state[TORUS_TRACE_LINK] + p->state[TORUS_TRACE_RESENDING];
+}
 
 struct trace_node_data {
     const char *name;
-    bool traced;
-    double began, ended; /* seconds after the run began anywhere */
+    bool traced, tells_loads; /* tells_loads: its release tells what links held up */
+    double began, ended;      /* seconds after the run began anywhere */
     struct port_time port[TORUS_MAX_PORTS];
     double used, delayed; /* seconds */
     json_t *events;       /* [seconds, torus_trace_event, a, b]; NULL: not traced; borrowed */
