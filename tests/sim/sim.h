@@ -145,6 +145,8 @@ void sim_set_latency(struct sim *sim, uint32_t rank, unsigned port, uint64_t lat
 void sim_half_open(struct sim *sim, uint32_t rank, unsigned port);
 /* Bytes per second in each direction, for this link alone. */
 void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
+/* The same for what leaves this node. */
+void sim_set_rate_from(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
 /* Whether the node lies from now on: its links may then be closed without a fault. sim_setup.on_bytes and sim_say()
  * decide what it sends. */
 void sim_set_lying(struct sim *sim, uint32_t rank, bool lies);
