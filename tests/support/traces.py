@@ -112,6 +112,11 @@ def sent(trace, rank):
     return sum(trace['torusd']['nodes'][rank]['sent'])
 
 
+def findings(torus, path):
+    """[(kind, node, sentence)] of all that the report says."""
+    return [(found['kind'], found['node'], found['text']) for found in torus.json(0, 'report', path)['findings']]
+
+
 def first_finding(torus, path):
     """(kind, node, sentence) of what stands on top of the report."""
     answer = torus.json(0, 'report', path)
