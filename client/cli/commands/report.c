@@ -43,13 +43,11 @@ const struct command command_report = {
     .usage = "TRACE [--html FILE] [--json]",
     .details =
         "Reads a trace of all nodes, and says what made the run slow, the worst first: an\n"
-        "algorithm that takes much longer than the bound, a link that goes down, or that carries\n"
-        "less than the others while bytes wait for it, packets that TCP sends again, a node that\n"
-        "waits for its own files or program, for its disk or for a processor, a program that "
-        "makes\n"
-        "its calls late. Each node is compared with the median of all nodes. Nodes that are not "
-        "in\n"
-        "the trace are named.\n"
+        "algorithm that takes much longer than the bound, a link that goes down, or that\n"
+        "carries less than the others while bytes wait for it, packets that TCP sends\n"
+        "again, a node that waits for its own files or program, for its disk or for a\n"
+        "processor, a program that makes its calls late. Each node is compared with the\n"
+        "median of all nodes. Nodes that are not in the trace are named.\n"
         "\n"
         "The page of --html needs no network. It shows the sentences, where the time went, the\n"
         "load of each link over time, and a line for each port.\n"
