@@ -94,6 +94,8 @@ def test_keys(torus):
         screen.keys('BTab', 'Enter')
         screen.await_line(r'^node 8 \(2, 0\)')
         screen.await_line(r'^torusd .* memory in use')
+        screen.keys('q')  # leaves the details
+        screen.await_line('^arrows: choose')
         screen.keys('q')
         screen.await_line('^ended with 0$')
 
@@ -117,9 +119,11 @@ def test_resize_and_pause(torus):
         screen.wait_lines(20)
         screen.tmux('resize-window', '-x', '100', '-y', '40')
         screen.wait_lines(40)
-        screen.await_line(r'\d\d:\d\d:\d\d$')
+        screen.await_line(r'\d+ s old  \d\d:\d\d:\d\d$')
+        screen.await_line(r'^  0 .* all links together$')  # there is room beside the torus
+        screen.await_line('^.* [0-9.]+ [GMk]?bit/s [|│]')
         screen.keys('Space')
-        screen.await_line('paused$')
+        screen.await_line(r'paused, [1-9]\d* s old  \d\d:\d\d:\d\d$')  # and it becomes older
         screen.keys('Space')
         screen.await_line(r'\d\d:\d\d:\d\d$')
 

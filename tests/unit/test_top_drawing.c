@@ -363,6 +363,210 @@ static void test_unicode(void **state)
     top_model_free(&m);
 }
 
+/* ---- What matters is never cut ---------------------------------------------------------------- */
+
+#define REASON                                                                                     \
+    "the node at the other end proves itself with another key than this one, and none of its "     \
+    "links is open to a node that it does not know"
+
+/* Whether a number has its unit wherever it stands: no line ends between the two. */
+static void assert_whole_numbers(const char *text, const char *number, const char *unit)
+{
+    for (const char *at = strstr(text, number); at != NULL; at = strstr(at + 1, number))
+        if (strncmp(at + strlen(number), unit, strlen(unit)) != 0)
+            fail_msg("%s without%s in:\n%s", number, unit, text);
+}
+
+/* A run's rate and its remaining time are whole or not there, in a terminal of any width. */
+static void test_numbers_keep_their_units(void **state)
+{
+    struct top_model m = fake_model("4x4", 250000);
+
+    (void)state;
+    for (unsigned i = 3; i <= 4; i++) {
+        struct all_nodes c = fake_survey_full("4x4", 1000 * i, 250000 * i);
+        for (uint32_t rank = 0; rank < 16; rank++) {
+            struct torus_activity *x = fake_exchange(&c, rank, "12-89abcdef-56369");
+            x->total_bytes = 34ull << 20;
+            x->done_bytes = (i - 3) * 20ull << 20;
+        }
+        assert_int_equal(top_model_take(&m, &c, i), 0);
+    }
+    assert_int_equal(m.seen.runs.count, 1);
+    m.seen.runs.run[0].rate = 84.0 * (1 << 20);
+    m.seen.runs.run[0].left = 0.606;
+    for (unsigned columns = 20; columns < 120; columns++) {
+        for (unsigned rows = 14; rows < 25; rows += 5) {
+            char *text = draw(&m, &(struct top_view){.interactive = true}, rows, columns);
+            assert_whole_numbers(text, " 606", " ms");
+            assert_whole_numbers(text, " 84", " MiB/s");
+            free(text);
+        }
+    }
+    char *text = draw(&m, &(struct top_view){0}, 24, 50);
+    assert_shows(text, "84 MiB/s");
+    assert_shows(text, "606 ms left"); /* on the next line */
+    free(text);
+    top_model_free(&m);
+}
+
+/* A fault takes as many lines as its reason needs; where there are fewer, it ends visibly. */
+static void test_reasons_are_whole(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct all_nodes c = fake_survey_make("4x4", 3000);
+    struct top_view v = {.interactive = true};
+
+    (void)state;
+    fake_down(&c, 0, 0, REASON);
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw(&m, &(struct top_view){0}, 24, 80);
+    assert_shows(
+        text, "link 0:+0 h0 - 4:-0 h4: the node at the other end proves itself with another key\n"
+              "  than this one, and none of its links is open to a node that it does not know\n");
+    free(text);
+    text = draw(&m, &(struct top_view){0}, 7, 80); /* room for one line */
+    assert_shows(
+        text, "link 0:+0 h0 - 4:-0 h4: the node at the other end proves itself with another ...\n");
+    free(text);
+    press(&v, &m, TOP_KEY_ENTER);
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "does not know");
+    assert_shows(text, "dialling the node at the other end proves");
+    free(text);
+    press(&v, &m, TOP_KEY_TAB);
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, " that it does not know\n");
+    free(text);
+    top_model_free(&m);
+}
+
+/* The news of the daemon, and the keys, in narrow terminals. */
+static void test_narrow_terminals(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct top_view v = {.interactive = true,
+                         .time = "12:34:56",
+                         .notice = "trying again: no daemon at /run/torusd/torusd.sock: Connection "
+                                   "refused"};
+
+    (void)state;
+    char *text = draw(&m, &v, 24, 50);
+    assert_shows(text, "trying again: no daemon at\n"
+                       "  /run/torusd/torusd.sock: Connection refused\n");
+    assert_shows(text, "arrows: choose  tab: links, runs  ?: help  q: quit\n");
+    assert_shows(text, "4x4  16 of 16 nodes  32 of 32 links up     0 s old\n");
+    free(text);
+    text = draw(&m, &v, 24, 40); /* without what would be cut */
+    assert_shows(text, "4x4  16 of 16 nodes              0 s old\n");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_the_age_is_shown(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct top_view v = {.interactive = true, .time = "12:34:56", .age = 7.9, .interval = 1};
+
+    (void)state;
+    char *text = draw(&m, &v, 24, 80);
+    assert_shows(text, " 7 s old  12:34:56\n");
+    free(text);
+    v.age = 75;
+    v.paused = true;
+    text = draw(&m, &v, 24, 80);
+    assert_shows(text, "100 % = 8 Mbit/s  paused, 1 min 15 s old\n");
+    free(text);
+    text = draw(&m, &v, 24, 100);
+    assert_shows(text, " paused, 1 min 15 s old  12:34:56\n");
+    free(text);
+    top_model_free(&m);
+}
+
+static void test_q_leaves_details_first(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct top_view v = {.interactive = true, .node = 3};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        press(&v, &m, i == 0 ? TOP_KEY_ENTER : TOP_KEY_HELP);
+        press(&v, &m, TOP_KEY_QUIT);
+        assert_int_equal(v.page, TOP_PAGE_TORUS);
+        assert_int_equal(v.node, 3);
+    }
+    assert_false(top_view_key(&v, &m, TOP_KEY_QUIT));
+    top_model_free(&m);
+}
+
+/* ---- The room of a large terminal ------------------------------------------------------------- */
+
+/* Surveys, one a second from 3 s on, in which all links of a 4x4 carry these parts of 8 Mbit/s. */
+static struct top_model model_over_time(const double *loads, unsigned count)
+{
+    struct top_model m = fake_model("4x4", 0);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        bytes += (uint64_t)(loads[i] * 1e6);
+        struct all_nodes c = fake_survey_full("4x4", 3000 + 1000 * i, bytes);
+        if (i + 1 == count) {
+            fake_bytes(&c, 6, 0, bytes + 100000);
+            fake_link(&c, 9, 2)->retransmits = 20;
+        }
+        assert_int_equal(top_model_take(&m, &c, 3 + i), 0);
+    }
+    return m;
+}
+
+static void test_a_wide_terminal_is_used(void **state)
+{
+    static const double loads[] = {0.25, 0.5, 0.5, 0.5};
+    struct top_model m = model_over_time(loads, 4);
+    struct top_view v = {.interactive = true, .interval = 1};
+
+    (void)state;
+    char *text = draw(&m, &v, 50, 160);
+    assert_shows(text, "  0 ==50==  1 ==50==  2 ==50==  3 ==50==   all links together\n");
+    assert_shows(text, "500 Mbit/s |"); /* 64 directions of 4 Mbit/s */
+    assert_shows(text, "         0 |");
+    assert_shows(text, "last survey\n");
+    assert_shows(text, "sent         load    sent again\n");
+    assert_shows(text, "9:+1 h9 to 10 h10");
+    const char *again = strstr(text, "9:+1 h9 to 10 h10"),
+               *busy = strstr(text, "6:+0 h6 to 10 h10"), *other = strstr(text, "0:+0 h0 to 4 h4");
+    assert_true(again != NULL && busy != NULL && other != NULL && again < busy && busy < other);
+    assert_shows(text, "4 Mbit/s     50 %    20 /s\n");
+    assert_shows(text, "4.8 Mbit/s   60 %\n");
+    free(text);
+    text = draw(&m, &v, 24, 80); /* below the lists */
+    assert_shows(text, "nothing runs, and no faults are known\n\nall links together\n");
+    assert_shows(text, "500 Mbit/s |");
+    free(text);
+    text = draw(&m, &v, 14, 80); /* no room */
+    assert_null(strstr(text, "all links together"));
+    free(text);
+    top_model_free(&m);
+}
+
+/* The axis of the rates is the time: surveys that are missing are a gap. */
+static void test_rates_over_time(void **state)
+{
+    struct top_model m = {0};
+
+    (void)state;
+    assert_true(top_model_newest(&m) < 0);
+    for (unsigned i = 0; i < 6; i++) {
+        struct all_nodes c = fake_survey_full("4", 1000 + 1000 * i, 1000ull * i);
+        assert_int_equal(top_model_take(&m, &c, i < 3 ? i : i + 10), 0);
+    }
+    assert_float_equal(top_model_newest(&m), 15, 1e-9);
+    assert_float_equal(top_model_rate_at(&m, 15, 1), 8000, 1e-6);
+    assert_float_equal(top_model_rate_at(&m, 1.9, 1), 8000, 1e-6);
+    assert_true(top_model_rate_at(&m, 8, 1) < 0);
+    top_model_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +583,13 @@ int main(void)
         cmocka_unit_test(test_keys_cross_planes),
         cmocka_unit_test(test_unicode),
         cmocka_unit_test(test_hostile_texts),
+        cmocka_unit_test(test_numbers_keep_their_units),
+        cmocka_unit_test(test_reasons_are_whole),
+        cmocka_unit_test(test_narrow_terminals),
+        cmocka_unit_test(test_the_age_is_shown),
+        cmocka_unit_test(test_q_leaves_details_first),
+        cmocka_unit_test(test_a_wide_terminal_is_used),
+        cmocka_unit_test(test_rates_over_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

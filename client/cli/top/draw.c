@@ -9,35 +9,75 @@
 #define FOOT 2u        /* lines below the lists: what is chosen, and keys */
 #define LEAST_LISTS 3u /* lines for what runs and for faults, if they need so many */
 #define LEAST_ROWS 3u
+#define NOTICE_LINES 3u
+#define KEYS 6u
+#define OLD_SURVEYS 3 /* a view is old when so many surveys */
+#define OLD_SECONDS 2 /* and so many seconds have passed since */
+#define PANEL_GAP 3u  /* columns between the torus and the panel */
+#define PANEL_MOST_ROWS 20u
+
+/* Draws a part of the title, if there is room for all of it before `end`. Returns the column after it. */
+static unsigned put_part(struct top_window *w, unsigned column, unsigned end, enum top_look look,
+                         const char *text)
+{
+    const unsigned gap = column > 0 ? 2 : 0, length = top_text_columns(text);
+
+    if (length == 0 || column + gap + length > end)
+        return column;
+    return column + gap + top_put(w, 0, column + gap, look, false, text);
+}
+
+/* Draws how old the view is at the right, with the time of day if there is room beside `needed` columns. Returns the
+ * columns that are left of it. */
+static unsigned draw_age(struct top_window *w, const struct top_view *v, unsigned needed)
+{
+    const bool old = v->paused || v->age > OLD_SURVEYS * v->interval + OLD_SECONDS;
+    char age[TOP_TEXT_SIZE], text[TOP_TEXT_SIZE];
+
+    if (v->time[0] == '\0')
+        return w->columns;
+    if (v->age < 60)
+        (void)snprintf(age, sizeof age, "%.0f s", v->age > 0 ? (double)(unsigned)v->age : 0);
+    else
+        (void)top_text_seconds(age, (double)(uint64_t)v->age);
+    (void)snprintf(text, sizeof text, "%s%.30s old  %s", v->paused ? "paused, " : "", age, v->time);
+    if (needed + 2 + top_text_columns(text) > w->columns)
+        text[strlen(text) - strlen(v->time) - 2] = '\0';
+    const unsigned length = top_text_columns(text);
+    if (length > w->columns)
+        return w->columns;
+    (void)top_put(w, 0, w->columns - length, old ? TOP_BROKEN : TOP_FAINT, false, text);
+    return w->columns > length + 2 ? w->columns - length - 2 : 0;
+}
 
 static void draw_title(struct top_screen *s, const struct top_model *m, const struct top_view *v)
 {
     struct top_window w = top_window_make(s, 0, 0, 1, s->columns);
-    const struct torus *t = &m->seen.now.torus;
-    char dims[TORUS_TEXT_SIZE], capacity[TOP_TEXT_SIZE];
-    unsigned column;
+    const struct observed *o = &m->seen;
+    const struct torus *t = &o->now.torus;
+    char part[4][TOP_TEXT_SIZE] = {{0}}, rate[TOP_TEXT_SIZE];
+    const enum top_look look[4] = {TOP_TITLE, o->answered < t->nodes ? TOP_BROKEN : TOP_PLAIN,
+                                   o->links_up < o->links ? TOP_BROKEN : TOP_PLAIN, TOP_FAINT};
+    unsigned column = 0, needed = 0;
 
-    if (m->seen.now.state == NULL) {
+    if (o->now.state == NULL) {
         (void)top_put(&w, 0, 0, TOP_TITLE, false, "torusctl top");
         return;
     }
-    column = top_print(&w, 0, 0, TOP_TITLE, "%s", torus_format(t, dims));
-    column += 2;
-    column += top_print(&w, 0, column, m->seen.answered < t->nodes ? TOP_BROKEN : TOP_PLAIN,
-                        "%zu of %u %s", m->seen.answered, t->nodes,
-                        text_plural(t->nodes, "node", "nodes"));
-    column += 2;
-    column += top_print(&w, 0, column, m->seen.links_up < m->seen.links ? TOP_BROKEN : TOP_PLAIN,
-                        "%zu of %zu %s up", m->seen.links_up, m->seen.links,
-                        text_plural(m->seen.links, "link", "links"));
-    if (m->seen.capacity.value > 0)
-        column += 2 + top_print(&w, 0, column + 2, TOP_FAINT, "100 %% = %s%s",
-                                top_text_rate(capacity, m->seen.capacity.value),
-                                m->seen.capacity.nominal ? "" : " (seen)");
-    const char *right = v->paused ? "paused" : v->time;
-    const unsigned length = (unsigned)strlen(right);
-    if (length > 0 && length <= s->columns && (v->paused || column + 2 + length <= s->columns))
-        (void)top_put(&w, 0, s->columns - length, v->paused ? TOP_BROKEN : TOP_FAINT, false, right);
+    (void)torus_format(t, part[0]);
+    (void)snprintf(part[1], sizeof part[1], "%zu of %u %s", o->answered, t->nodes,
+                   text_plural(t->nodes, "node", "nodes"));
+    (void)snprintf(part[2], sizeof part[2], "%zu of %zu %s up", o->links_up, o->links,
+                   text_plural(o->links, "link", "links"));
+    if (o->capacity.value > 0)
+        (void)snprintf(part[3], sizeof part[3], "100 %% = %.30s%s",
+                       top_text_rate(rate, o->capacity.value),
+                       o->capacity.nominal ? "" : " (seen)");
+    for (unsigned i = 0; i < 4; i++)
+        needed += top_text_columns(part[i]) + 2;
+    const unsigned end = draw_age(&w, v, needed - 2);
+    for (unsigned i = 0; i < 4; i++)
+        column = put_part(&w, column, end, look[i], part[i]);
 }
 
 /* Scrolls so that `at` and the cells after it are shown. */
@@ -72,56 +112,94 @@ static void draw_grid(struct top_screen *s, const struct top_model *m, struct to
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-static unsigned list_lines(const struct top_model *m)
-{
-    const size_t n = m->seen.runs.count + m->seen.fault_count + (m->seen.runs.left_out > 0);
+struct entry {
+    enum top_look look;
+    bool chosen;
+    char text[TOP_TEXT_SIZE];
+};
 
-    return n < 1 ? 1 : n > TOP_MOST_ROWS ? TOP_MOST_ROWS : (unsigned)n;
+static size_t count_entries(const struct top_model *m)
+{
+    return m->seen.runs.count + m->seen.fault_count;
 }
 
-static void draw_run(struct top_window *w, unsigned row, const struct run *r, bool chosen)
+static void make_run(struct entry *e, const struct run *r, bool chosen, unsigned columns)
 {
-    char text[TOP_TEXT_SIZE];
     const bool failed = r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
                         r->states[TORUS_STATE_FAILING] > 0;
 
-    (void)top_put(w, row, 0,
-                  failed     ? TOP_BROKEN
-                  : r->ended ? TOP_FAINT
-                             : TOP_PLAIN,
-                  chosen, top_text_run(text, r, w->columns));
+    e->look = failed ? TOP_BROKEN : r->ended ? TOP_FAINT : TOP_PLAIN;
+    e->chosen = chosen;
+    (void)top_text_run(e->text, r, columns);
 }
 
-/* Draws runs that are under way, then faults, then runs that have ended. */
+/* Makes an entry: first come runs that are under way, then faults, then runs that have ended. */
+static void make_entry(struct entry *e, const struct top_model *m, const struct top_view *v,
+                       size_t index, unsigned columns)
+{
+    const struct runs *runs = &m->seen.runs;
+    const struct run *chosen =
+        v->interactive && v->focus == TOP_FOCUS_RUN ? top_view_run(v, m) : NULL;
+    size_t going = 0;
+
+    for (size_t i = 0; i < runs->count; i++)
+        going += !runs->run[i].ended;
+    if (index >= going && index < going + m->seen.fault_count) {
+        *e = (struct entry){.look = TOP_BROKEN};
+        top_model_fault_text(m, &m->seen.faults[index - going], e->text, sizeof e->text);
+        return;
+    }
+    const bool ended = index >= going;
+    size_t before = ended ? index - going - m->seen.fault_count : index;
+    for (size_t i = 0; i < runs->count; i++)
+        if (runs->run[i].ended == ended && before-- == 0) {
+            make_run(e, &runs->run[i], &runs->run[i] == chosen, columns);
+            return;
+        }
+}
+
+/* The lines that all lists need with whole texts; not more than TOP_MOST_ROWS. */
+static unsigned list_lines(const struct top_model *m, const struct top_view *v, unsigned columns)
+{
+    const size_t entries = count_entries(m);
+    unsigned lines = m->seen.runs.left_out > 0;
+    struct entry e;
+
+    if (entries + lines >= TOP_MOST_ROWS)
+        return TOP_MOST_ROWS;
+    for (size_t i = 0; i < entries && lines < TOP_MOST_ROWS; i++) {
+        make_entry(&e, m, v, i, columns);
+        lines += top_count_lines(e.text, columns);
+    }
+    return lines < 1 ? 1 : lines < TOP_MOST_ROWS ? lines : TOP_MOST_ROWS;
+}
+
+/* Draws the lists. If there is not room for all lines, each entry has one, the first ones more while there is room, and
+ * the last line says how many entries are left out. */
 static void draw_lists(struct top_screen *s, const struct top_model *m, const struct top_view *v,
                        unsigned first, unsigned rows)
 {
     struct top_window w = top_window_make(s, first, 0, rows, s->columns);
-    const struct run *chosen =
-        v->interactive && v->focus == TOP_FOCUS_RUN ? top_view_run(v, m) : NULL;
-    char text[TOP_TEXT_SIZE];
+    const size_t entries = count_entries(m), left_out = m->seen.runs.left_out;
+    const unsigned closing = left_out > 0 || entries > w.rows;
     unsigned row = 0;
+    struct entry e;
 
-    for (size_t i = 0; i < m->seen.runs.count; i++)
-        if (!m->seen.runs.run[i].ended)
-            draw_run(&w, row++, &m->seen.runs.run[i], &m->seen.runs.run[i] == chosen);
-    for (size_t i = 0; i < m->seen.fault_count; i++) {
-        top_model_fault_text(m, &m->seen.faults[i], text, sizeof text);
-        (void)top_put(&w, row++, 0, TOP_BROKEN, false, text);
+    if (w.rows == 0)
+        return;
+    if (entries + left_out == 0)
+        (void)top_put(&w, 0, 0, TOP_FAINT, false, "nothing runs, and no faults are known");
+    const size_t shown = entries < w.rows - closing ? entries : w.rows - closing;
+    unsigned spare = w.rows - closing - (unsigned)shown;
+    for (size_t i = 0; i < shown; i++) {
+        make_entry(&e, m, v, i, w.columns);
+        const unsigned used =
+            top_put_lines(&w, row, 0, w.columns, 1 + spare, e.look, e.chosen, e.text);
+        row += used;
+        spare -= used - 1;
     }
-    for (size_t i = 0; i < m->seen.runs.count; i++)
-        if (m->seen.runs.run[i].ended)
-            draw_run(&w, row++, &m->seen.runs.run[i], &m->seen.runs.run[i] == chosen);
-    if (row == 0)
-        (void)top_put(&w, row++, 0, TOP_FAINT, false, "nothing runs, and no faults are known");
-    row += m->seen.runs.left_out > 0;
-    if ((row > w.rows && w.rows > 0) || m->seen.runs.left_out > 0) {
-        const unsigned last = row > w.rows ? w.rows - 1 : row - 1;
-        const size_t more = row - last - 1 + m->seen.runs.left_out + (row > w.rows);
-        for (unsigned column = 0; column < w.columns; column++)
-            top_put_character(&w, last, column, TOP_PLAIN, false, ' ');
-        (void)top_print(&w, last, 0, TOP_FAINT, "and %zu more", more);
-    }
+    if (closing)
+        (void)top_print(&w, row, 0, TOP_FAINT, "and %zu more", entries - shown + left_out);
 }
 
 /* ---- Foot ------------------------------------------------------------------------------------ */
@@ -154,45 +232,74 @@ static void chosen_text(char out[TOP_TEXT_SIZE], const struct top_model *m,
     }
 }
 
+/* Draws the keys of a page. Where there is little room, help and the end are kept. */
+static void draw_keys(struct top_window *w, enum top_page page)
+{
+    static const char *const keys[][KEYS] = {
+        [TOP_PAGE_TORUS] = {"arrows: choose", "tab: links, runs", "enter: details", "space: pause",
+                            "?: help", "q: quit"},
+        [TOP_PAGE_DETAILS] = {"up, down: scroll", "left, right: next", "space: pause",
+                              "enter, q: back", "?: help", ""},
+        [TOP_PAGE_HELP] = {"up, down: scroll", "enter, q: back", "", "", "", ""},
+    };
+    unsigned count = 0, kept = 0, length = 0, column = 0;
+
+    while (count < KEYS && keys[page][count][0] != '\0')
+        length += 2 + (unsigned)strlen(keys[page][count++]);
+    for (kept = count; kept > 2 && length > w->columns + 2;)
+        length -= 2 + (unsigned)strlen(keys[page][--kept - 2]);
+    for (unsigned i = 0; i < kept; i++) /* the last two, whatever is left out before them */
+        column = put_part(w, column, w->columns, TOP_FAINT,
+                          keys[page][i + 2 < kept ? i : count - kept + i]);
+}
+
 static void draw_foot(struct top_screen *s, const struct top_model *m, const struct top_view *v)
 {
-    static const char *const keys[] = {
-        [TOP_PAGE_TORUS] = "arrows: choose  tab: links, runs  enter: details  space: pause  "
-                           "?: help  q: quit",
-        [TOP_PAGE_DETAILS] = "up, down: scroll  left, right: next  enter: back  space: pause  "
-                             "?: help  q: quit",
-        [TOP_PAGE_HELP] = "up, down: scroll  enter: back  q: quit",
-    };
     struct top_window w = top_window_make(s, s->rows - 1, 0, 1, s->columns);
     char text[TOP_TEXT_SIZE];
 
-    (void)top_put(&w, 0, 0, TOP_FAINT, false, keys[v->page]);
+    draw_keys(&w, v->page);
     if (s->rows <= LEAST_ROWS || v->page != TOP_PAGE_TORUS || m->seen.now.state == NULL)
         return;
     w.row--;
     chosen_text(text, m, v, s->columns);
-    (void)top_put(&w, 0, 0, TOP_TITLE, false, text);
+    (void)top_put_lines(&w, 0, 0, s->columns, 1, TOP_TITLE, false, text);
 }
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Draws the torus and the lists between two rows. */
+/* Draws the torus and the lists between two rows, and the panel beside the torus or below the lists, if there is room. */
 static void draw_body(struct top_screen *s, const struct top_model *m, struct top_view *v,
                       unsigned first, unsigned rows)
 {
-    const unsigned wanted = list_lines(m);
+    const unsigned wanted = list_lines(m, v, s->columns);
     unsigned least = wanted < LEAST_LISTS ? wanted : LEAST_LISTS;
 
     if (least > rows / 3)
         least = rows / 3;
     const unsigned most = rows - least;
     const struct top_layout l = top_layout_make(&m->seen.now.torus, most, s->columns);
-    const unsigned grid = l.height < most ? l.height : most;
+    unsigned grid = l.height < most ? l.height : most;
     v->rows = most;
     v->columns = s->columns;
     draw_grid(s, m, v, &l, first, grid);
+    const bool beside = s->columns >= l.width + PANEL_GAP + TOP_PANEL_COLUMNS;
+    if (beside) {
+        const unsigned spare = rows > wanted + 1 ? rows - wanted - 1 : 0;
+        const unsigned high = spare < PANEL_MOST_ROWS ? spare : PANEL_MOST_ROWS;
+        grid = high > grid ? high : grid;
+        const struct top_window w =
+            top_window_make(s, first, l.width + PANEL_GAP, grid, s->columns);
+        if (grid >= TOP_PANEL_ROWS)
+            top_draw_panel(&w, m, v);
+    }
     const unsigned gap = rows - grid > wanted; /* an empty line, if there is one to spare */
     draw_lists(s, m, v, first + grid + gap, rows - grid - gap);
+    const unsigned used = grid + gap + wanted + 1;
+    if (!beside && s->columns >= TOP_PANEL_COLUMNS && used + TOP_PANEL_ROWS <= rows) {
+        const struct top_window w = top_window_make(s, first + used, 0, rows - used, s->columns);
+        top_draw_panel(&w, m, v);
+    }
 }
 
 static void draw_page(struct top_screen *s, const struct top_model *m, struct top_view *v,
@@ -219,8 +326,8 @@ void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *
     top_view_check(v, m);
     draw_title(s, m, v);
     if (v->notice[0] != '\0') {
-        struct top_window w = top_window_make(s, row++, 0, 1, s->columns);
-        (void)top_put(&w, 0, 0, TOP_BROKEN, false, v->notice);
+        struct top_window w = top_window_make(s, row, 0, NOTICE_LINES, s->columns);
+        row += top_put_lines(&w, 0, 0, s->columns, NOTICE_LINES, TOP_BROKEN, false, v->notice);
     }
     if (v->interactive)
         draw_foot(s, m, v);
@@ -242,13 +349,14 @@ int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned colum
     struct top_view v = {0};
 
     /* Nothing is cut: no text is longer than TOP_TEXT_SIZE. */
-    if (top_screen_make(s, HEAD + l.height + list_lines(m),
-                        l.width > TOP_TEXT_SIZE ? l.width : TOP_TEXT_SIZE, unicode) != 0)
+    const unsigned wide = l.width > TOP_TEXT_SIZE ? l.width : TOP_TEXT_SIZE;
+    const unsigned lines = list_lines(m, &v, wide);
+    if (top_screen_make(s, HEAD + l.height + lines, wide, unicode) != 0)
         return -1;
     draw_title(s, m, &v);
     struct top_window legend = top_window_make(s, 1, 0, 1, s->columns);
     top_draw_legend(&legend, 0);
     draw_grid(s, m, &v, &l, HEAD, l.height);
-    draw_lists(s, m, &v, HEAD + l.height, list_lines(m));
+    draw_lists(s, m, &v, HEAD + l.height, lines);
     return 0;
 }

@@ -24,6 +24,14 @@ void top_draw_torus(struct top_window *w, const struct top_layout *l, const stru
 /* Draws the line that explains the links. */
 void top_draw_legend(struct top_window *w, unsigned row);
 
+/* The least columns and rows that a panel needs. */
+#define TOP_PANEL_COLUMNS 46u
+#define TOP_PANEL_ROWS 8u
+
+/* Draws the rates of the last surveys, and the links that matter most, into the whole window. */
+void top_draw_panel(const struct top_window *w, const struct top_model *m,
+                    const struct top_view *v);
+
 /* Draws the details of what is chosen, or the keys. Returns the number of lines. */
 unsigned top_draw_details(struct top_window *w, const struct top_model *m,
                           const struct top_view *v);

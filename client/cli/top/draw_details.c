@@ -1,4 +1,5 @@
 /* Pages with the details of a node, a link or a run, and the page of keys. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,33 @@ static void title(struct page *p, const char *text)
 {
     if (p->row > 0)
         p->row++;
-    (void)top_put(p->w, p->row++, 0, TOP_TITLE, false, text);
+    p->row +=
+        top_put_lines(p->w, p->row, 0, TOP_MOST_COLUMNS, TOP_ALL_LINES, TOP_TITLE, false, text);
+}
+
+/* Adds a text, in as many lines as it needs. */
+static void add_text(struct page *p, unsigned column, enum top_look look, const char *text)
+{
+    p->row +=
+        top_put_lines(p->w, p->row, column, TOP_MOST_COLUMNS, TOP_ALL_LINES, look, false, text);
+}
+
+static void __attribute__((format(printf, 2, 3))) add_line(struct page *p, const char *format, ...)
+{
+    char text[2 * TOP_TEXT_SIZE];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    add_text(p, 0, TOP_PLAIN, text);
+}
+
+/* Puts a text into a column of a table, up to the next column. */
+static void put_cell(struct page *p, unsigned column, unsigned next, enum top_look look,
+                     const char *text)
+{
+    (void)top_put_lines(p->w, p->row, column, next - column - 1, 1, look, false, text);
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
@@ -41,22 +68,19 @@ static void node_link(struct page *p, uint32_t rank, unsigned port)
     if (l.state == LINK_NONE)
         return;
     const enum top_look look = l.state == LINK_DOWN ? TOP_BROKEN : TOP_PLAIN;
-    (void)top_put(p->w, p->row, ADDRESS_COLUMN, look, false,
-                  torus_port_name(&p->m->seen.now.torus, rank, port, name));
-    (void)top_print(p->w, p->row, TO_COLUMN, look, "%.21s",
-                    top_text_end(text, p->m, l.neighbour, l.port_there));
-    (void)top_put(p->w, p->row, STATE_COLUMN, look, false,
-                  here != NULL ? torus_link_state_name(here->state) : "?");
+    put_cell(p, ADDRESS_COLUMN, TO_COLUMN, look,
+             torus_port_name(&p->m->seen.now.torus, rank, port, name));
+    put_cell(p, TO_COLUMN, STATE_COLUMN, look, top_text_end(text, p->m, l.neighbour, l.port_there));
+    put_cell(p, STATE_COLUMN, SENT_COLUMN, look,
+             here != NULL ? torus_link_state_name(here->state) : "?");
     if (here != NULL && here->state != TORUS_LINK_UP) {
-        (void)top_put(p->w, p->row++, SENT_COLUMN, look, false, here->reason);
+        add_text(p, SENT_COLUMN, look, here->reason);
         return;
     }
-    (void)top_put(p->w, p->row, SENT_COLUMN, look, false, top_text_rate(text, l.here->sent));
-    (void)top_put(p->w, p->row, RECEIVED_COLUMN, look, false,
-                  top_text_rate(text, l.here->received));
+    put_cell(p, SENT_COLUMN, RECEIVED_COLUMN, look, top_text_rate(text, l.here->sent));
+    put_cell(p, RECEIVED_COLUMN, QUEUE_COLUMN, look, top_text_rate(text, l.here->received));
     if (here != NULL)
-        (void)top_put(p->w, p->row, QUEUE_COLUMN, look, false,
-                      top_text_bytes(text, here->queue_bytes));
+        put_cell(p, QUEUE_COLUMN, QUEUE_COLUMN + 14, look, top_text_bytes(text, here->queue_bytes));
     p->row++;
 }
 
@@ -68,26 +92,23 @@ static void node_runs(struct page *p, const struct torus_status *s)
         title(p, "runs here");
     for (size_t i = 0; i < s->exchange_count; i++) {
         const struct torus_activity *x = s->exchanges[i];
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
-                        "exchange %s  %s  %s  %llu of %llu rounds  %.20s of %.20s  %s", x->id,
-                        x->algorithm, torus_state_name(x->state), (unsigned long long)x->round,
-                        (unsigned long long)x->rounds, top_text_bytes(done, x->done_bytes),
-                        x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
-                        x->reason);
+        add_line(p, "exchange %s  %s  %s  %llu of %llu rounds  %.20s of %.20s  %s", x->id,
+                 x->algorithm, torus_state_name(x->state), (unsigned long long)x->round,
+                 (unsigned long long)x->rounds, top_text_bytes(done, x->done_bytes),
+                 x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?", x->reason);
     }
     for (size_t i = 0; i < s->group_count; i++) {
         const struct torus_group_info *g = s->groups[i];
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN,
-                        "group %s  %s  process %llu  %llu of %llu calls done  sent %s", g->name,
-                        g->open ? "open" : "being opened", (unsigned long long)g->pid,
-                        (unsigned long long)g->calls_done, (unsigned long long)g->calls,
-                        top_text_bytes(done, g->bytes_sent));
+        add_line(p, "group %s  %s  process %llu  %llu of %llu calls done  sent %s", g->name,
+                 g->open ? "open" : "being opened", (unsigned long long)g->pid,
+                 (unsigned long long)g->calls_done, (unsigned long long)g->calls,
+                 top_text_bytes(done, g->bytes_sent));
     }
     for (size_t i = 0; i < s->copy_count; i++) {
         const struct torus_copy_activity *x = s->copies[i];
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "copy %s  %s  %s  %.20s of %.20s  %s", x->id,
-                        x->target, torus_copy_phase_name(x->phase), top_text_bytes(done, x->bytes),
-                        x->bytes_of > 0 ? top_text_bytes(total, x->bytes_of) : "?", x->waits_for);
+        add_line(p, "copy %s  %s  %s  %.20s of %.20s  %s", x->id, x->target,
+                 torus_copy_phase_name(x->phase), top_text_bytes(done, x->bytes),
+                 x->bytes_of > 0 ? top_text_bytes(total, x->bytes_of) : "?", x->waits_for);
     }
 }
 
@@ -97,15 +118,12 @@ static void node_page(struct page *p, uint32_t rank)
 
     title(p, top_text_node(text, p->m, rank));
     if (!all_nodes_answered(&p->m->seen.now, rank)) {
-        (void)top_put(p->w, p->row++, 0, TOP_BROKEN, false,
-                      all_nodes_missing(&p->m->seen.now, rank));
+        add_text(p, 0, TOP_BROKEN, all_nodes_missing(&p->m->seen.now, rank));
     } else {
         const struct torus_status *s = p->m->seen.now.state->nodes[rank]->status;
-        (void)top_print(
-            p->w, p->row++, 0, TOP_PLAIN,
-            "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
-            (unsigned long long)s->pid, top_text_seconds(text, (double)s->uptime_ms / 1000),
-            top_text_bytes(used, s->memory_used), top_text_bytes(budget, s->memory_budget));
+        add_line(p, "torusd %s, process %llu, up for %s; memory in use %s of %s", s->version,
+                 (unsigned long long)s->pid, top_text_seconds(text, (double)s->uptime_ms / 1000),
+                 top_text_bytes(used, s->memory_used), top_text_bytes(budget, s->memory_budget));
     }
     p->row++;
     (void)top_put(p->w, p->row, ADDRESS_COLUMN, TOP_FAINT, false, "port");
@@ -214,10 +232,10 @@ static void link_page(struct page *p, uint32_t rank, unsigned port)
     (void)snprintf(a, sizeof a, "link %u:%s", rank,
                    torus_port_name(&p->m->seen.now.torus, rank, port, b));
     title(p, a);
-    (void)top_print(p->w, p->row, HERE_COLUMN, TOP_FAINT, "%.28s",
-                    top_text_end(a, p->m, rank, port));
-    (void)top_print(p->w, p->row++, THERE_COLUMN, TOP_FAINT, "%.28s",
-                    top_text_end(b, p->m, l.neighbour, l.port_there));
+    put_cell(p, HERE_COLUMN, THERE_COLUMN, TOP_FAINT, top_text_end(a, p->m, rank, port));
+    put_cell(p, THERE_COLUMN, TOP_MOST_COLUMNS, TOP_FAINT,
+             top_text_end(b, p->m, l.neighbour, l.port_there));
+    p->row++;
     for (enum link_row row = ROW_STATE; row < LINK_ROWS; row++) {
         const char *here = l.here->link != NULL ? link_cell(a, row, l.here, l.away) : "?";
         const char *there = l.there->link != NULL ? link_cell(b, row, l.there, l.towards) : "?";
@@ -227,12 +245,13 @@ static void link_page(struct page *p, uint32_t rank, unsigned port)
             continue;
         (void)top_put(p->w, p->row, 0, TOP_FAINT, false, link_labels[row]);
         if (row == ROW_REASON) { /* long: a line for each end */
-            (void)top_put(p->w, p->row++, HERE_COLUMN, look, false, here);
-            (void)top_put(p->w, p->row++, HERE_COLUMN, look, false, there);
+            add_text(p, HERE_COLUMN, look, here);
+            add_text(p, HERE_COLUMN, look, there);
             continue;
         }
-        (void)top_print(p->w, p->row, HERE_COLUMN, look, "%.29s", here);
-        (void)top_print(p->w, p->row++, THERE_COLUMN, look, "%s", there);
+        put_cell(p, HERE_COLUMN, THERE_COLUMN, look, here);
+        put_cell(p, THERE_COLUMN, TOP_MOST_COLUMNS, look, there);
+        p->row++;
     }
 }
 
@@ -251,6 +270,18 @@ static int compare(const void *a, const void *b)
     if (x->key < y->key || x->key > y->key)
         return x->key < y->key ? -1 : 1;
     return x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+/* Ends a line about a node with what it has done. */
+static void __attribute__((format(printf, 2, 3))) add_done(struct page *p, const char *format, ...)
+{
+    char text[TOP_TEXT_SIZE];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    add_text(p, DONE_COLUMN, TOP_PLAIN, text);
 }
 
 /* What a node says about a run: one of these, or none. */
@@ -292,29 +323,26 @@ static void run_node(struct page *p, const struct run *r, uint32_t rank)
     char text[TOP_TEXT_SIZE], total[TOP_TEXT_SIZE];
 
     (void)top_print(p->w, p->row, 0, TOP_PLAIN, "%6u", rank);
-    (void)top_print(p->w, p->row, TO_COLUMN, TOP_PLAIN, "%.13s", top_model_host(p->m, rank));
+    put_cell(p, TO_COLUMN, PHASE_COLUMN, TOP_PLAIN, top_model_host(p->m, rank));
     if (g != NULL) {
         (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false,
                       g->open ? "open" : "being opened");
-        (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN,
-                        "%llu of %llu calls done, %s received", (unsigned long long)g->calls_done,
-                        (unsigned long long)g->calls, top_text_bytes(text, g->bytes_received));
+        add_done(p, "%llu of %llu calls done, %s received", (unsigned long long)g->calls_done,
+                 (unsigned long long)g->calls, top_text_bytes(text, g->bytes_received));
         return;
     }
     if (copy != NULL) {
         (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false,
                       torus_copy_phase_name(copy->phase));
-        (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, %llu files",
-                        top_text_bytes(text, copy->bytes),
-                        copy->bytes_of > 0 ? top_text_bytes(total, copy->bytes_of) : "?",
-                        (unsigned long long)copy->files);
+        add_done(p, "%.20s of %.20s, %llu files", top_text_bytes(text, copy->bytes),
+                 copy->bytes_of > 0 ? top_text_bytes(total, copy->bytes_of) : "?",
+                 (unsigned long long)copy->files);
         return;
     }
     (void)top_put(p->w, p->row, PHASE_COLUMN, TOP_PLAIN, false, torus_state_name(x->state));
-    (void)top_print(p->w, p->row++, DONE_COLUMN, TOP_PLAIN, "%.20s of %.20s, %llu of %llu rounds",
-                    top_text_bytes(text, x->done_bytes),
-                    x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
-                    (unsigned long long)x->round, (unsigned long long)x->rounds);
+    add_done(p, "%.20s of %.20s, %llu of %llu rounds", top_text_bytes(text, x->done_bytes),
+             x->total_bytes > 0 ? top_text_bytes(total, x->total_bytes) : "?",
+             (unsigned long long)x->round, (unsigned long long)x->rounds);
 }
 
 static void run_nodes(struct page *p, const struct run *r)
@@ -349,20 +377,16 @@ static void run_page(struct page *p, const struct run *r)
     }
     title(p, top_text_run(text, r, p->w->columns));
     if (r->kind == RUN_EXCHANGE && r->root < p->m->seen.now.torus.nodes)
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "began %s ago at %s",
-                        top_text_seconds(total, (double)(r->age_ms / 1000)),
-                        top_text_node(text, p->m, r->root));
+        add_line(p, "began %s ago at %s", top_text_seconds(total, (double)(r->age_ms / 1000)),
+                 top_text_node(text, p->m, r->root));
     if (r->kind == RUN_COPY && r->root < p->m->seen.now.torus.nodes)
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "asked for at %s",
-                        top_text_node(text, p->m, r->root));
+        add_line(p, "asked for at %s", top_text_node(text, p->m, r->root));
     if (r->kind != RUN_GROUP)
-        (void)top_print(p->w, p->row++, 0, TOP_PLAIN, "%.20s of %.20s %s",
-                        top_text_bytes(text, r->done),
-                        r->total > 0 ? top_text_bytes(total, r->total) : "?",
-                        r->kind == RUN_COPY ? "moved" : "delivered at all nodes");
+        add_line(p, "%.20s of %.20s %s", top_text_bytes(text, r->done),
+                 r->total > 0 ? top_text_bytes(total, r->total) : "?",
+                 r->kind == RUN_COPY ? "moved" : "delivered at all nodes");
     if (run_reason(r, text, sizeof text)[0] != '\0')
-        (void)top_put(p->w, p->row++, 0, r->reason[0] != '\0' ? TOP_BROKEN : TOP_PLAIN, false,
-                      text);
+        add_text(p, 0, r->reason[0] != '\0' ? TOP_BROKEN : TOP_PLAIN, text);
     p->row++;
     run_nodes(p, r);
 }
@@ -390,7 +414,7 @@ unsigned top_draw_help(struct top_window *w)
         "page up, down     scroll details",
         "space             pause: keep this view, until space is pressed again",
         "?                 show this help, or the torus again",
-        "q                 quit",
+        "q                 leave details or this help; quit",
         "",
         "A node is shown by its rank; ! means that it has not answered.",
         "A link is drawn at its + end: to the right, or downwards. The last link of a row",
@@ -399,10 +423,14 @@ unsigned top_draw_help(struct top_window *w)
         "cent (in tenths where there is little room); an arrow shows that this direction",
         "has more than twice the load of the other one. 100 % is link_mbit or, if that is",
         "not set, the fastest rate seen so far.",
+        "Where there is room, the rates of the last surveys are shown, and the links on which",
+        "packets are sent again, then those with the highest loads.",
     };
     const unsigned count = sizeof lines / sizeof lines[0];
 
+    unsigned row = 0;
     for (unsigned i = 0; i < count; i++)
-        (void)top_put(w, i, 0, TOP_PLAIN, false, lines[i]);
-    return count;
+        row +=
+            top_put_lines(w, row, 0, TOP_MOST_COLUMNS, TOP_ALL_LINES, TOP_PLAIN, false, lines[i]);
+    return row;
 }

@@ -258,9 +258,11 @@ static void draw_row(struct top_window *w, const struct top_layout *l, const str
     }
     top_model_node_rates(m, rank, &sent, &received);
     draw_label(w, row, column, HOST_COLUMN - 1, m, v, rank);
-    (void)top_print(w, row, HOST_COLUMN, TOP_PLAIN, "%.13s", top_model_host(m, rank));
+    (void)top_put_lines(w, row, HOST_COLUMN, LINKS_COLUMN - HOST_COLUMN - 1, 1, TOP_PLAIN, false,
+                        top_model_host(m, rank));
     (void)top_print(w, row, LINKS_COLUMN, up < shown ? TOP_BROKEN : TOP_PLAIN, "%u/%u", up, shown);
-    (void)top_print(w, row, SENT_COLUMN, TOP_PLAIN, "%.12s", top_text_rate(text, sent));
+    (void)top_put_lines(w, row, SENT_COLUMN, PORTS_COLUMN - SENT_COLUMN - 1, 1, TOP_PLAIN, false,
+                        top_text_rate(text, sent));
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -295,6 +297,8 @@ void top_draw_legend(struct top_window *w, unsigned row)
     unsigned column = top_put(w, row, 0, TOP_FAINT, false, "load:  ");
 
     for (unsigned i = 0; i < LEVELS; i++) {
+        if (column + 4 + strlen(meanings[order[i]]) > w->columns)
+            return;
         for (unsigned k = 0; k < 3; k++)
             top_put_character(w, row, column++, looks[order[i]], false,
                               strokes_of(w)->across[order[i]]);

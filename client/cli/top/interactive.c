@@ -22,6 +22,7 @@ struct interactive {
     struct top_model model;
     struct top_view view;
     double interval, next, began; /* of surveys, in clock_seconds() */
+    double taken;                 /* when the last survey was over */
     double news_until;
     uint64_t restarts; /* that the user has been told about */
     bool lost;         /* the last survey failed */
@@ -110,6 +111,7 @@ static int take(struct interactive *u, double now, struct torus_error *e)
     }
     tell_news(u, now);
     u->lost = false;
+    u->taken = now;
     set_time(u);
     u->changed = true;
     return 0;
@@ -148,6 +150,7 @@ static void draw(struct interactive *u)
     struct top_screen s;
     unsigned rows, columns;
 
+    u->view.age = clock_seconds() - u->taken;
     top_terminal_size(&rows, &columns);
     if (top_screen_make(&s, rows, columns, top_terminal_is_unicode()) == 0) {
         top_draw(&s, &u->model, &u->view);
@@ -155,6 +158,13 @@ static void draw(struct interactive *u)
     }
     top_screen_free(&s);
     u->changed = false;
+}
+
+/* Whether the age on the screen is another one by now. */
+static bool has_aged(const struct interactive *u)
+{
+    return u->view.time[0] != '\0' &&
+           (uint64_t)(clock_seconds() - u->taken) != (uint64_t)u->view.age;
 }
 
 /* Waits for keys, answers, signals, and the next survey. Returns false if the terminal is gone. */
@@ -190,7 +200,7 @@ static bool heed_keys(struct interactive *u)
 int top_interactive(struct cli *cli, double interval)
 {
     struct interactive u = {.ask = {.socket = cli->socket},
-                            .view = {.interactive = true},
+                            .view = {.interactive = true, .interval = interval},
                             .interval = interval,
                             .changed = true};
     struct torus_error e = {.code = TORUS_ERROR_NONE};
@@ -205,7 +215,7 @@ int top_interactive(struct cli *cli, double interval)
         result = ask(&u, &e);
         if (result != 0 || !heed_keys(&u))
             break;
-        if (u.changed)
+        if (u.changed || has_aged(&u))
             draw(&u);
         if (!wait_for_work(&u))
             break;

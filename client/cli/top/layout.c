@@ -16,8 +16,9 @@ static unsigned digits_of(uint32_t number)
 static void lay_table(struct top_layout *l, unsigned columns)
 {
     const unsigned ports = torus_ports(l->torus);
-    const unsigned in_line =
+    const unsigned fitting =
         columns > PORTS_FROM + PORT_COLUMNS ? (columns - PORTS_FROM) / PORT_COLUMNS : 1;
+    const unsigned in_line = fitting > ports && ports > 0 ? ports : fitting;
 
     l->kind = TOP_LAYOUT_TABLE;
     l->in_row = in_line;

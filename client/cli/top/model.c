@@ -28,6 +28,39 @@ static void note_node(struct top_model *m, uint32_t rank)
     k->uptime_ms = n->status->uptime_ms;
 }
 
+/* Remembers what all links carry together, if any end knows its rate. */
+static void note_rate(struct top_model *m, double seconds)
+{
+    double sum = -1;
+
+    for (size_t i = 0; i < (size_t)m->seen.now.torus.nodes * m->seen.ports; i++)
+        if (m->seen.ends[i].link != NULL && m->seen.ends[i].sent >= 0)
+            sum = (sum > 0 ? sum : 0) + m->seen.ends[i].sent;
+    if (sum >= 0)
+        m->point[m->points++ % TOP_POINTS] = (struct top_point){seconds, sum};
+}
+
+double top_model_newest(const struct top_model *m)
+{
+    return m->points > 0 ? m->point[(m->points - 1) % TOP_POINTS].seconds : -1;
+}
+
+double top_model_rate_at(const struct top_model *m, double seconds, double most)
+{
+    const uint64_t count = m->points < TOP_POINTS ? m->points : TOP_POINTS;
+    double rate = -1;
+
+    for (uint64_t i = 1; i <= count; i++) {
+        const struct top_point *p = &m->point[(m->points - i) % TOP_POINTS];
+        const double apart = p->seconds > seconds ? p->seconds - seconds : seconds - p->seconds;
+        if (apart <= most) {
+            most = apart;
+            rate = p->rate;
+        }
+    }
+    return rate;
+}
+
 int top_model_take(struct top_model *m, struct all_nodes *survey, double seconds)
 {
     if (observed_is_new(&m->seen, survey)) {
@@ -40,6 +73,7 @@ int top_model_take(struct top_model *m, struct all_nodes *survey, double seconds
     }
     for (uint32_t rank = 0; rank < m->seen.now.torus.nodes; rank++)
         note_node(m, rank);
+    note_rate(m, seconds);
     m->surveys++;
     return 0;
 }

@@ -2,8 +2,11 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TEXT_SIZE 1024u
+#define INDENT 2u /* of lines after the first one */
+#define ELLIPSIS 0x2026u
 
 int top_screen_make(struct top_screen *s, unsigned rows, unsigned columns, bool unicode)
 {
@@ -48,7 +51,7 @@ void top_put_character(struct top_window *w, unsigned row, unsigned column, enum
 /* Whether a character is one column wide in all terminals: Latin letters, arrows, and what draws lines. */
 static bool is_narrow(uint32_t c)
 {
-    return (c >= ' ' && c < 0x7f) || (c >= 0xa1 && c < 0x250 && c != 0xad) ||
+    return (c >= ' ' && c < 0x7f) || (c >= 0xa1 && c < 0x250 && c != 0xad) || c == ELLIPSIS ||
            (c >= 0x2190 && c < 0x2194) || (c >= 0x2500 && c < 0x25c4) || c == 0x2573;
 }
 
@@ -93,6 +96,142 @@ unsigned top_print(struct top_window *w, unsigned row, unsigned column, enum top
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
     return top_put(w, row, column, look, false, text);
+}
+
+unsigned top_text_columns(const char *text)
+{
+    unsigned n = 0;
+
+    while (*text != '\0') {
+        (void)next_character(&text);
+        n++;
+    }
+    return n;
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+/* A text of characters. */
+struct characters {
+    uint32_t c[TEXT_SIZE];
+    unsigned n;
+};
+
+static struct characters decode(const char *text)
+{
+    struct characters t = {.n = 0};
+
+    while (*text != '\0' && t.n < TEXT_SIZE)
+        t.c[t.n++] = next_character(&text);
+    return t;
+}
+
+static bool is_digit(uint32_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Whether the word that ends before `at` is a number, or a unit of a time that goes on after it: "1 min 23 s". */
+static bool belongs_to_next(const struct characters *t, unsigned from, unsigned at)
+{
+    static const char *const parts_of_times[] = {"d", "h", "min"};
+    unsigned begin = at;
+    bool number = false;
+    char word[8] = "";
+
+    while (begin > from && t->c[begin - 1] != ' ')
+        begin--;
+    for (unsigned i = begin; i < at; i++) {
+        if (i - begin < sizeof word - 1)
+            word[i - begin] = t->c[i] < 0x80 ? (char)t->c[i] : '?';
+        if (!is_digit(t->c[i]) && t->c[i] != '.' && t->c[i] != ',')
+            number = false;
+        else if (i == begin)
+            number = is_digit(t->c[i]);
+    }
+    for (size_t i = 0; i < sizeof parts_of_times / sizeof parts_of_times[0]; i++)
+        if (at + 1 < t->n && is_digit(t->c[at + 1]) && begin > from + 1 &&
+            is_digit(t->c[begin - 2]) && strcmp(word, parts_of_times[i]) == 0)
+            return true;
+    return number;
+}
+
+/* Where a line of at most `columns` ends that begins at `from`: at a space, or at the end. Returns `from` if there is no
+ * such place: a word is longer than the line. */
+static unsigned line_end(const struct characters *t, unsigned from, unsigned columns)
+{
+    if (t->n - from <= columns)
+        return t->n;
+    for (unsigned at = from + columns; at > from; at--)
+        if (t->c[at] == ' ' && !belongs_to_next(t, from, at))
+            return at;
+    return from;
+}
+
+static void put_characters(struct top_window *w, unsigned row, unsigned column, enum top_look look,
+                           bool chosen, const struct characters *t, unsigned from, unsigned to)
+{
+    for (unsigned i = from; i < to && w->rows > 0; i++) {
+        const uint32_t c = t->c[i];
+        const bool shown = is_narrow(c) && (c < 0x80 || w->screen->unicode);
+        top_put_character(w, row, column + i - from, look, chosen, shown ? c : '?');
+    }
+}
+
+/* Writes the last line, whose text is too long for it: whole words, or a part of one long word, but no part of a number;
+ * then an ellipsis. */
+static void put_cut(struct top_window *w, unsigned row, unsigned column, unsigned columns,
+                    enum top_look look, bool chosen, const struct characters *t, unsigned from)
+{
+    const char *ellipsis = w->screen->unicode ? "\u2026" : "...";
+    const unsigned dots = top_text_columns(ellipsis);
+    unsigned end = columns > dots ? line_end(t, from, columns - dots - 1) : from;
+
+    if (end > from)
+        end++; /* the space */
+    else if (columns > dots && !is_digit(t->c[from]))
+        end = from + columns - dots;
+    put_characters(w, row, column, look, chosen, t, from, end);
+    column += end - from;
+    if (columns >= dots)
+        (void)top_put(w, row, column, look, chosen, ellipsis);
+}
+
+unsigned top_put_lines(struct top_window *w, unsigned row, unsigned column, unsigned columns,
+                       unsigned lines, enum top_look look, bool chosen, const char *text)
+{
+    const struct characters t = decode(text);
+    const unsigned edge = w->from_column + w->columns;
+    const unsigned room = column < edge ? edge - column : 0;
+    unsigned from = 0, line = 0;
+
+    columns = columns < room ? columns : room;
+    while (columns > 0) {
+        unsigned end = line_end(&t, from, columns);
+        if (line + 1 >= lines && end < t.n) {
+            put_cut(w, row + line, column, columns, look, chosen, &t, from);
+            break;
+        }
+        if (end == from && end < t.n)
+            end = from + columns;
+        put_characters(w, row + line, column, look, chosen, &t, from, end);
+        for (from = end; from < t.n && t.c[from] == ' ';)
+            from++;
+        if (from >= t.n)
+            break;
+        if (line++ == 0 && columns > 8 * INDENT) {
+            column += INDENT;
+            columns -= INDENT;
+        }
+    }
+    return line + 1;
+}
+
+unsigned top_count_lines(const char *text, unsigned columns)
+{
+    struct top_window nothing = {.columns = columns};
+
+    return top_put_lines(&nothing, 0, 0, columns, TOP_ALL_LINES, TOP_PLAIN, false, text);
 }
 
 size_t top_utf8(char out[5], uint32_t c)

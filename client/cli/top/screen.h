@@ -9,6 +9,7 @@
 
 #define TOP_MOST_ROWS 4096u
 #define TOP_MOST_COLUMNS 4096u
+#define TOP_ALL_LINES TOP_MOST_ROWS
 
 /* What a cell is, from which its colour follows. */
 enum top_look {
@@ -58,7 +59,19 @@ unsigned top_put(struct top_window *w, unsigned row, unsigned column, enum top_l
 unsigned top_print(struct top_window *w, unsigned row, unsigned column, enum top_look look,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* The same with one character. */
+/* The columns that a UTF-8 text takes. */
+unsigned top_text_columns(const char *text);
+
+/* Writes a text into at most `lines` lines of at most `columns` columns (and of what the window has), without cutting
+ * what a reader needs: lines end between words, and never between a number and its unit. If the text is longer than that,
+ * it ends in an ellipsis. Lines after the first one are indented. Returns the number of lines, at least 1. */
+unsigned top_put_lines(struct top_window *w, unsigned row, unsigned column, unsigned columns,
+                       unsigned lines, enum top_look look, bool chosen, const char *text);
+
+/* The lines that a text needs in so many columns. */
+unsigned top_count_lines(const char *text, unsigned columns);
+
+/* Writes one character. */
 void top_put_character(struct top_window *w, unsigned row, unsigned column, enum top_look look,
                        bool chosen, uint32_t character);
 

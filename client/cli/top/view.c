@@ -109,13 +109,14 @@ static void arrow(struct top_view *v, const struct top_model *m, int down, int a
 
 bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key key)
 {
-    if (key == TOP_KEY_QUIT)
+    if (key == TOP_KEY_QUIT && v->page == TOP_PAGE_TORUS)
         return false;
     if (key == TOP_KEY_HELP)
         open_page(v, TOP_PAGE_HELP);
     if (key == TOP_KEY_PAUSE)
         v->paused = !v->paused;
-    if (key == TOP_KEY_ESCAPE || (key == TOP_KEY_ENTER && v->page == TOP_PAGE_HELP))
+    if (key == TOP_KEY_ESCAPE || key == TOP_KEY_QUIT ||
+        (key == TOP_KEY_ENTER && v->page == TOP_PAGE_HELP))
         open_page(v, TOP_PAGE_TORUS);
     else if (key == TOP_KEY_ENTER)
         open_page(v, TOP_PAGE_DETAILS);

@@ -40,9 +40,11 @@ struct top_view {
     unsigned rows, columns;         /* for the torus, when it was drawn last; 0: never */
     char notice[TOP_NOTICE_SIZE];   /* about the daemon, for people; "": none */
     char time[16];                  /* of the last survey, for people; "": not shown */
+    double age;                     /* of the last survey in seconds, if `time` is known */
+    double interval;                /* between surveys in seconds; 0: not known */
 };
 
-/* Does what a key means. Returns false if the view shall end. */
+/* Does what a key means. Returns false if the view shall end: q leaves details and help first. */
 bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key key);
 
 /* Chooses something else if what is chosen is not there any more. */
