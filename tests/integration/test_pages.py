@@ -120,6 +120,94 @@ def test_nodes_of_an_animation_are_chosen(browser, pages, dims):
     browser.check()
 
 
+WINDOWS = [(1280, 800), (1024, 768)]
+
+
+@pytest.mark.parametrize('size', WINDOWS, ids=lambda size: f'{size[0]}x{size[1]}')
+@pytest.mark.parametrize('dims,compare', [('4x4', None), ('4x4', 'stream'), ('8x8', None), ('8x8', 'dim')])
+def test_a_torus_and_its_controls_are_above_the_fold(browser, pages, dims, compare, size):
+    browser.open(pages(dims, compare), *size[:1], height=size[1])
+    steps = browser.run('return panels[0].schedule.steps.length')
+    for _ in range(steps + 1):
+        boxes = browser.run('return [...document.querySelectorAll("#schedules canvas, .step, .controls")].map((e) => {'
+                            'const b = e.getBoundingClientRect(); return [b.top, b.bottom]; })')
+        assert all(top >= 0 and bottom <= size[1] for top, bottom in boxes), boxes
+        controls = boxes[-1]
+        assert all(bottom <= controls[0] + 1 for _, bottom in boxes[:-1]), boxes
+        browser.run('stepBy(1)')
+    assert browser.run('return panels[0].view.scale * 2 * NODE_RADIUS') > 12  # pixels of a node
+
+
+def test_a_page_fills_the_screen(browser, pages):
+    browser.open(pages('4x4'))
+    scale = browser.run('return panels[0].view.scale')
+    browser.press('f')
+    wait_for(lambda: browser.run('return document.fullscreenElement?.id === "stage"'), what='F does not fill the screen')
+    wait_for(lambda: browser.text('full') == 'Leave full screen')
+    assert browser.run('return [document.getElementById("play"), panels[0].canvas].every((e) =>'
+                       'e.getBoundingClientRect().bottom <= innerHeight)')
+    browser.press(Keys.ARROW_RIGHT)
+    assert browser.run('return player.at') == 1
+    browser.click('full')
+    wait_for(lambda: browser.run('return document.fullscreenElement === null'), what='the button does not leave')
+    wait_for(lambda: browser.run('return panels[0].view.scale') == scale)
+    browser.check()
+
+
+@pytest.mark.parametrize('dims', TORI)
+def test_each_step_has_a_sentence(browser, pages, dims):
+    """What moves, why, and what has arrived, which is counted here from the messages."""
+    browser.open(pages(dims))
+    wrong = browser.run("""
+        const {schedule} = panels[0], wrong = [];
+        schedule.steps.forEach((step, i) => {
+            const held = schedule.before(i + 1), text = wordsOf(panels[0], i)[1];
+            const there = held.reduce((n, set, node) => n + [...set].filter((b) => schedule.destination(b) === node).length, 0);
+            const moved = step.messages.reduce((n, m) => n + m.blocks.length, 0);
+            if (!text.startsWith(`${moved} of ${schedule.all} `) || text.split('. ').length < 3
+                || !text.endsWith(there === schedule.all ? 'Then all have arrived.'
+                    : `Then ${there} have arrived, and ${schedule.all - there} are on their way.`)) wrong.push(text);
+        });
+        return wrong;""")
+    assert not wrong, wrong
+    assert browser.run('return panels[0].why.textContent') == browser.run('return wordsOf(panels[0], 0)[1]')
+    if dims in ('4x4', '8x8'):
+        assert 'parities of their destination' in browser.run('return panels[0].why.textContent')
+
+
+@pytest.mark.parametrize('dims', ['4x4', '8x8', '3x4x5', '2mx2mx2mx2m', '16x2', '12', '16x16', '32x32'])
+def test_each_destination_has_a_colour_or_none_has(browser, tmp_path, dims):
+    page = tmp_path / 'page.html'
+    plan('--dims', dims, '--algorithm', 'dim', '--source', 0, '--html', page)
+    for dark in False, True:
+        browser.open(page, dark=dark)
+        nodes, colours = browser.run("""
+            const seen = new Set(), g = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+            for (let n = 0; n < torus.nodes; n++) {
+                g.fillStyle = colourOfNode(torus, n);
+                g.fillRect(0, 0, 1, 1);
+                seen.add(g.getImageData(0, 0, 1, 1).data.join());
+            }
+            return [torus.nodes, seen.size];""")
+        assert colours == (nodes if nodes <= 256 else 1)
+        assert ('too many for a colour' in browser.text('lead')) == (nodes > 256)
+
+
+def test_what_is_down_is_drawn(browser, pages):
+    """Dashed and red: both directions of a link, and a node; and said."""
+    browser.open(pages(DAMAGED))
+    assert 'dashed and red is down' in browser.text('lead')
+    assert browser.run('return [...downNodes]') == [7]
+    ends = browser.run('return [...downChannels].map((c) => [torus.channels[c][0], torus.channels[c][6]])')
+    assert [3, '+0'] in ends and [7, '-0'] in ends and [6, '+1'] in ends and len(ends) == 8
+    canvas = browser.run('return panels[0].canvas')
+    drawn = browser.pixels(canvas)
+    browser.run('downNodes.clear(); downChannels.clear(); drawAll()')
+    assert browser.pixels(canvas) != drawn
+    browser.open(pages('4x4'))
+    assert 'down' not in browser.text('lead') and browser.run('return downNodes.size + downChannels.size') == 0
+
+
 def test_focus_is_visible(browser, pages):
     browser.open(pages('4x4'))
     assert browser.has_visible_focus() >= 12
@@ -133,7 +221,7 @@ def test_focus_is_visible(browser, pages):
     ('panels[0].canvas.removeAttribute("role")', 'has no role'),
     ('document.getElementById("holds").removeAttribute("tabindex"); document.getElementById("holds").style.height = "9px"',
      'no key reaches it'),
-    ('document.getElementById("lead").style.cssText = "width: 2000px; max-width: none"', 'pixels wide'),
+    ('document.getElementById("lead").style.cssText = "min-width: 2000px; max-width: none"', 'pixels wide'),
     ('console.error("an error")', 'an error')])
 def test_faults_of_a_page_are_seen(browser, pages, fault, words):
     browser.open(pages('4x4'))

@@ -107,10 +107,10 @@ class Browser:
     def __exit__(self, *_):
         self.close()
 
-    def open(self, page, width=1280, dark=False):
-        """Opens a file, or an address, in a window of this width."""
+    def open(self, page, width=1280, dark=False, height=900):
+        """Opens a file, or an address, in a window of this size."""
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
-            'width': width, 'height': 900, 'deviceScaleFactor': 1, 'mobile': width < 500})
+            'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 500})
         self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': [
             {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}]})
         self.driver.get(str(page) if '://' in str(page) else f'file://{page}')
@@ -164,6 +164,12 @@ class Browser:
                  'const box = arguments[0].getBoundingClientRect();'
                  'arguments[0].dispatchEvent(new MouseEvent("click", {clientX: box.left + arguments[1],'
                  'clientY: box.top + arguments[2], bubbles: true}));', canvas, x, y)
+
+    def point_at(self, id):
+        """Moves the mouse to an element."""
+        node = self.find(id)
+        self.run('arguments[0].scrollIntoView({block: "center"})', node)
+        ActionChains(self.driver).move_to_element(node).perform()
 
     def pixels(self, canvas):
         """A hash of what the canvas shows, and the number of its colours."""

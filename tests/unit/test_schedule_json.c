@@ -12,6 +12,7 @@
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/animation/schedule_json.h"
 #include "daemon/schedule/algorithms/registry.h"
+#include "daemon/schedule/routes/plan_build.h"
 
 /* One block in one message. */
 struct moved {
@@ -294,6 +295,54 @@ static void names_say_what_happens(void **state)
     }
 }
 
+/* The only dimension of the messages of all nodes in a step; torus dims: more than one. */
+static unsigned dim_of_step(const struct torus *t, const struct algorithm *a, uint32_t step)
+{
+    unsigned dim = t->dims;
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        struct plan plan;
+        assert_int_equal(plan_build(&plan, t, a, rank, NULL), 0);
+        for (uint32_t i = 0; i < plan.sends; i++) {
+            if (plan.send[i].step != step)
+                continue;
+            const unsigned own = torus_port_dim(t, plan.send[i].port);
+            assert_true(dim == t->dims || dim == own);
+            dim = own;
+        }
+        plan_free(&plan);
+    }
+    return dim;
+}
+
+/* Each step with a name has a reason, which fits; and a dimension in a reason is that of the messages. */
+static void reasons_of_steps(void **state)
+{
+    static const char *const cases[][2] = {
+        {"12", "ar"},      {"8x8", "at2"},       {"8x12", "at2"},
+        {"12", "ar1"},     {"8x8", "at2-1port"}, {"12x12x6", "mt"},
+        {"3x4x5m", "dim"}, {"4x6", "pair"},      {"4x4", "direct"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct algorithm *a = algorithm_find(cases[i][1]);
+        struct torus t;
+        assert_int_equal(torus_parse(&t, cases[i][0], NULL), 0);
+        const uint32_t steps = startups_of(&t, cases[i][1]);
+        for (uint32_t step = 0; step < steps; step++) {
+            char reason[PHASE_REASON_SIZE], dim[16];
+            phase_reason(a, &t, step, reason);
+            if (reason[0] == '\0' || strlen(reason) + 1 == PHASE_REASON_SIZE)
+                fail_msg("%s on %s: step %u: '%s'", cases[i][1], cases[i][0], (unsigned)step,
+                         reason);
+            if (strstr(reason, "in dimension ") == NULL)
+                continue;
+            (void)snprintf(dim, sizeof dim, "dimension %u", dim_of_step(&t, a, step));
+            assert_non_null(strstr(reason, dim));
+        }
+    }
+}
+
 /* On a padded torus, and for algorithms whose papers have no phases, steps have no names. */
 static void no_names(void **state)
 {
@@ -321,6 +370,7 @@ int main(void)
         cmocka_unit_test(phases_of_at2),
         cmocka_unit_test(rounds_of_one_port),
         cmocka_unit_test(names_say_what_happens),
+        cmocka_unit_test(reasons_of_steps),
         cmocka_unit_test(no_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,31 @@
 #include "client/cli/web/page_file.h"
 #include "client/cli/web/torus_json.h"
 #include "client/cli/web/web_texts.h"
+#include "daemon/schedule/detour/detour.h"
+
+/* What is out of order, and is avoided by one of the schedules: nodes, and ports whose links are down. */
+static json_t *down_json(const struct torus *t, const struct animated *schedules, unsigned count)
+{
+    const struct damage *d = NULL;
+    json_t *nodes = json_array(), *ports = json_array();
+    int r = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        if (schedules[i].algorithm->detour != NULL)
+            d = detour_damage(schedules[i].algorithm->detour);
+    for (uint32_t rank = 0; d != NULL && rank < t->nodes; rank++) {
+        if (d->gone[rank])
+            r |= json_array_append_new(nodes, json_integer(rank));
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (torus_neighbour(t, rank, port) != TORUS_NO_NODE && !damage_has_link(d, rank, port))
+                r |= json_array_append_new(ports, json_pack("[i, i]", (int)rank, (int)port));
+    }
+    json_t *o = json_pack("{s:o, s:o}", "nodes", nodes, "ports", ports);
+    if (r == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
 
 static json_t *data_of(const struct torus *t, const struct animated *schedules, unsigned count,
                        uint32_t source, struct error *e)
@@ -23,8 +48,9 @@ static json_t *data_of(const struct torus *t, const struct animated *schedules, 
         json_decref(list);
         return NULL;
     }
-    o = json_pack("{s:o, s:o, s:I}", "torus", torus, "schedules", list, "source",
-                  source != TORUS_NO_NODE ? (json_int_t)source : -1);
+    o = json_pack("{s:o, s:o, s:I, s:o}", "torus", torus, "schedules", list, "source",
+                  source != TORUS_NO_NODE ? (json_int_t)source : -1, "down",
+                  down_json(t, schedules, count));
     if (o == NULL)
         (void)error_set(e, ERROR_MEMORY, "out of memory for the page");
     return o;

@@ -6,6 +6,7 @@
 
 #include "daemon/schedule/algorithms/one_port.h"
 #include "daemon/schedule/algorithms/ring.h"
+#include "daemon/schedule/algorithms/rotation.h"
 #include "daemon/schedule/algorithms/rows.h"
 
 /* The two dimensions of a torus that have more than one node, and whether its sizes are multiples of `multiple`. */
@@ -177,4 +178,172 @@ void phase_name(const struct algorithm *a, const struct torus *t, uint32_t step,
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
         if (a == named[i].algorithm)
             named[i].name(t, step, text);
+}
+
+/* ---- Reasons --------------------------------------------------------------------------------- */
+
+static const char *stage_reason(unsigned stage)
+{
+    static const char *const reasons[] = {
+        "",
+        "Blocks whose destination has the other parity on the ring make one hop; from there all go "
+        "on in hops of two, from even to even and from odd to odd nodes.",
+        "In hops of two, even nodes send in direction + and odd nodes in direction -, so that each "
+        "channel carries one message.",
+        "Now even nodes send in direction - and odd nodes in direction +: what has to go the other "
+        "way follows."};
+
+    return reasons[stage];
+}
+
+static void reason_ar(const struct torus *t, uint32_t step, char *text)
+{
+    unsigned dim[2];
+    bool fits;
+
+    if (long_dims(t, 2, dim, &fits) == 1 && fits)
+        (void)snprintf(text, PHASE_REASON_SIZE, "%s",
+                       stage_reason(stage_of(t->size[dim[0]], step)));
+}
+
+static void reason_at2(const struct torus *t, uint32_t step, char *text)
+{
+    unsigned dim[2];
+    bool fits;
+
+    if (long_dims(t, 4, dim, &fits) != 2 || !fits)
+        return;
+    const uint32_t r = t->size[dim[0]], c = t->size[dim[1]],
+                   steps = ring_steps((r > c ? r : c) / 2);
+    const char *reason = "";
+    if (step < 2)
+        reason = "Blocks hop to nodes whose coordinates have the parities of their destination's: "
+                 "from there on hops of two along a row and a column lead to it.";
+    else if (step < 2 + steps)
+        reason = "Half of the nodes send along their rows and the others along their columns, in "
+                 "hops of two, so that the channels of both dimensions are busy.";
+    else if (step < 2 + 2 * steps)
+        reason = "The dimensions change: blocks that have come along their row go on along a "
+                 "column, and the others along a row, to their destinations.";
+    (void)snprintf(text, PHASE_REASON_SIZE, "%s", reason);
+}
+
+static void reason_ar1(const struct torus *t, uint32_t step, char *text)
+{
+    struct one_port p;
+    unsigned dim[2];
+    bool fits;
+
+    one_port_init(&p, t);
+    if (long_dims(t, 2, dim, &fits) != 1 || !fits || step >= p.ring_steps || p.ring_steps == 1)
+        return;
+    (void)snprintf(text, PHASE_REASON_SIZE, "%s",
+                   step == 0
+                       ? "Then even nodes have the blocks of both that go in direction +, and odd "
+                         "nodes those that go in direction -, so that each node sends one message."
+                   : step + 1 < p.ring_steps
+                       ? "Each node carries what goes in its direction two hops on; the next node "
+                         "takes out the blocks for itself and for its neighbour."
+                       : "What was taken out for the neighbour goes there.");
+}
+
+static void reason_rounds(const struct torus *t, uint32_t step, char *text)
+{
+    struct one_port p;
+    unsigned dim[2];
+    bool fits;
+
+    one_port_init(&p, t);
+    if (p.k < 2 || long_dims(t, p.multiple, dim, &fits) != p.k || !fits)
+        return;
+    const char *part = p.k == 2 ? "square" : "cube";
+    const char *every = p.k == 2 ? "second" : p.k == 3 ? "third" : "k-th";
+    if (step < p.k * p.ring_steps)
+        (void)snprintf(
+            text, PHASE_REASON_SIZE,
+            "On rings of every %s node blocks move towards the %s of their destination. "
+            "Neighbours work along different dimensions, so that no two messages meet on "
+            "a channel.",
+            every, part);
+    else
+        (void)snprintf(text, PHASE_REASON_SIZE,
+                       "Blocks are in the %s of their destination, and go to their place in it.",
+                       part);
+}
+
+/* Algorithms of one segment that work along one dimension after the other; `steps` says how many steps a dimension has. */
+static unsigned dim_at(const struct torus *t, uint32_t step,
+                       uint32_t (*steps)(const struct torus *t, unsigned dim))
+{
+    const struct rotation order = rotation_of(t);
+    uint32_t begin = 0;
+
+    for (unsigned turn = 0; turn < order.count; turn++) {
+        const unsigned dim = rotation_dim(&order, 0, turn);
+        begin += steps(t, dim);
+        if (step < begin)
+            return dim;
+    }
+    return t->dims;
+}
+
+static void reason_dim(const struct torus *t, uint32_t step, char *text)
+{
+    const unsigned dim = dim_at(t, step, torus_longest_way);
+
+    if (dim < t->dims)
+        (void)snprintf(
+            text, PHASE_REASON_SIZE,
+            "Every block that has a way to go in dimension %u makes one hop of it. Blocks "
+            "that leave by the same port are one message.",
+            dim);
+}
+
+static uint32_t half(const struct torus *t, unsigned dim)
+{
+    return t->size[dim] / 2;
+}
+
+static void reason_pair(const struct torus *t, uint32_t step, char *text)
+{
+    const unsigned dim = dim_at(t, step, half);
+
+    if (dim < t->dims)
+        (void)snprintf(text, PHASE_REASON_SIZE,
+                       "Each node swaps with one neighbour in dimension %u, and in the next step "
+                       "with the other one; a message has all blocks that go on beyond.",
+                       dim);
+}
+
+static void reason_direct(const struct torus *t, uint32_t step, char *text)
+{
+    (void)t;
+    (void)step;
+    (void)snprintf(
+        text, PHASE_REASON_SIZE,
+        "Each node starts one block, which goes straight to its destination, a dimension "
+        "in each step; no block waits to travel with others.");
+}
+
+void phase_reason(const struct algorithm *a, const struct torus *t, uint32_t step, char *text)
+{
+    static const struct {
+        const struct algorithm *algorithm;
+        void (*reason)(const struct torus *t, uint32_t step, char *text);
+    } known[] = {
+        {&algorithm_ar, reason_ar},
+        {&algorithm_at2, reason_at2},
+        {&algorithm_at2_printed, reason_at2},
+        {&algorithm_ar1, reason_ar1},
+        {&algorithm_at2_1port, reason_rounds},
+        {&algorithm_mt, reason_rounds},
+        {&algorithm_dim, reason_dim},
+        {&algorithm_pair, reason_pair},
+        {&algorithm_direct, reason_direct},
+    };
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (a == known[i].algorithm)
+            known[i].reason(t, step, text);
 }

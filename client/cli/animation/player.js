@@ -4,6 +4,8 @@
 const torus = prepareTorus(DATA.torus);
 const player = { at: 0, playing: false, last: 0, node: 0, only: -1 };
 const panels = DATA.schedules.map((data) => ({ data, schedule: new Schedule(torus, data) }));
+const downNodes = new Set(DATA.down.nodes);
+const downChannels = new Set(DATA.down.ports.map(([node, port]) => channelOf(torus, node, port)));
 const STEP_SECONDS = 1.6; // how long a step takes when played by steps
 
 // Names come from files, too: a text in HTML.
@@ -42,6 +44,7 @@ function drawNode(g, panel, rank, held) {
   held.forEach((b) => { count[schedule.owner(b)]++; });
   g.fillStyle = themeColour('node');
   g.fillRect(x - r, y - r, 2 * r, 2 * r);
+  if (downNodes.has(rank)) drawCross(g, x, y, r);
   for (let n = 0; n < torus.nodes; n++) {
     if (count[n] === 0 || (player.only >= 0 && n !== player.only)) continue;
     const full = count[n] / panel.most;
@@ -50,12 +53,26 @@ function drawNode(g, panel, rank, held) {
     g.fillRect(cx, cy, (2 * r) / columns, (2 * r) / rows);
   }
   g.lineWidth = rank === player.node ? 2.5 : 1;
-  g.strokeStyle = rank === player.node ? themeColour('accent') : themeColour('node-line');
+  g.strokeStyle = themeColour(rank === player.node ? 'accent' : downNodes.has(rank) ? 'bad' : 'node-line');
+  if (downNodes.has(rank)) g.setLineDash([4, 3]);
   g.strokeRect(x - r, y - r, 2 * r, 2 * r);
+  g.setLineDash([]);
   g.fillStyle = themeColour('quiet');
   g.font = '9px sans-serif';
   g.textAlign = 'center';
   g.fillText(`${rank}`, x, y + r + 9);
+}
+
+// What is in a node that is down.
+function drawCross(g, x, y, r) {
+  g.strokeStyle = themeColour('bad');
+  g.lineWidth = 2.5;
+  g.beginPath();
+  for (const side of [-1, 1]) {
+    g.moveTo(x - 0.6 * r, y - 0.6 * r * side);
+    g.lineTo(x + 0.6 * r, y + 0.6 * r * side);
+  }
+  g.stroke();
 }
 
 // A message on its way: a box with the colours of its blocks.
@@ -84,6 +101,10 @@ function totalLoad(panel, steps) {
 function drawLoads(g, panel, step, load, most) {
   torus.channels.forEach((c, i) => {
     const n = load.get(i) || 0;
+    if (downChannels.has(i)) {
+      panel.view.channel(g, i, { colour: themeColour('bad'), width: 2.5, dash: [5, 5] });
+      return;
+    }
     const crowded = step && (step.crossing.get(i) || 0) > 1;
     panel.view.channel(g, i, n === 0 ? { colour: themeColour('link'), width: 0.7 }
       : { colour: crowded ? themeColour('bad') : themeColour('accent'), width: 1 + (5 * n) / most });
@@ -113,21 +134,24 @@ function draw(panel) {
   describe(panel, number_, part);
 }
 
-function describe(panel, at, part) {
+// The words about a step: its name, what moves and why, and counts.
+function wordsOf(panel, at) {
   const { schedule } = panel, step = schedule.steps[at], unit = schedule.data.streaming ? 'Time' : 'Step';
+  if (!step) return ['The end', schedule.gather ? 'Every node has the blocks of all nodes.' : 'Every block is at its destination.', ''];
+  const crowd = step.crowd > 1 ? ` Contention: up to ${step.crowd} messages share a channel.` : '';
+  return [`${unit} ${at + 1} of ${schedule.steps.length}${step.name ? `: ${step.name}` : ''}`, schedule.sentence(at),
+    `${plural(step.messages.length, 'message')} by ${step.ports.join(', ')}, ${plural(step.hops, 'hop')}`
+      + ` at most; ${plural(+number(step.most), 'block')} on the busiest channel.${crowd}`];
+}
+
+function describe(panel, at, part) {
+  const { schedule } = panel, step = schedule.steps[at];
   const key = `${at} ${byId('node').value} ${part > 0}`;
   if (panel.described === key) return;
   panel.described = key;
-  panel.title.textContent = step ? `${unit} ${at + 1} of ${schedule.steps.length}${step.name ? `: ${step.name}` : ''}` : 'The end';
-  if (!step) {
-    panel.text.textContent = schedule.gather ? 'Every node has the blocks of all nodes.' : 'Every block is at its destination.';
-  } else {
-    const crowd = step.crowd > 1 ? ` Contention: up to ${step.crowd} messages share a channel.` : '';
-    panel.text.textContent = `${plural(step.messages.length, 'message')} by ${step.ports.join(', ')}, ${plural(step.hops, 'hop')}`
-      + ` at most; ${plural(+number(step.most), 'block')} on the busiest channel.${crowd}`;
-  }
+  [panel.title.textContent, panel.why.textContent, panel.text.textContent] = wordsOf(panel, at);
   panel.text.classList.toggle('bad', Boolean(step && step.crowd > 1));
-  panel.canvas.setAttribute('aria-label', `${schedule.data.name}. ${panel.title.textContent}. ${panel.text.textContent}`);
+  panel.canvas.setAttribute('aria-label', `${schedule.data.name}. ${panel.title.textContent}. ${panel.why.textContent}`);
   if (panel === panels[0]) describeNode(panel);
 }
 
@@ -199,23 +223,52 @@ function addPanel(panel) {
   const { data, schedule } = panel, box = document.createElement('section');
   box.className = 'schedule';
   box.setAttribute('aria-label', data.name);
-  box.innerHTML = '<h2></h2><p class="quiet"></p><div class="figures"></div><canvas role="img"></canvas><p class="step"><b></b><span></span></p>';
+  box.innerHTML = '<h2></h2><canvas role="img"></canvas><p class="step"><b></b><span></span><span class="quiet"></span></p>';
   box.querySelector('h2').textContent = data.name;
-  box.querySelector('p').textContent = `${data.summary}. ${data.paper ? `Source: ${data.paper}.` : ''}`;
   if (data.measured) schedule.measured = data.measured;
   const figures = [data.ports, plural(data.startups, 'start-up'), `${plural(+number(data.transmission), 'block')} of transmission`,
     `lower bound ${number(data.bound)}`, data.contended > 0 ? `${plural(data.contended, 'step')} with contention` : 'no contention'];
   if (data.measured) figures.push(`times of the run ${data.run}`);
   if (data.streaming) figures.push('runs without steps: a time is what one segment needs on a link');
-  figures.forEach((f) => { box.querySelector('.figures').appendChild(document.createElement('span')).textContent = f; });
+  figures.forEach((f) => { box.querySelector('h2').appendChild(document.createElement('span')).textContent = f; });
   byId('schedules').appendChild(box);
+  const name = document.createElement('h3'), about = document.createElement('p');
+  name.textContent = data.name;
+  about.textContent = `${data.summary}. ${data.paper ? `Source: ${data.paper}.` : ''}`;
+  byId('about').append(name, about);
+  panel.box = box;
   panel.canvas = box.querySelector('canvas');
-  panel.title = box.querySelector('.step b');
-  panel.text = box.querySelector('.step span');
+  panel.words = box.querySelector('.step');
+  [panel.title, panel.why, panel.text] = panel.words.children;
   panel.view = new TorusView(panel.canvas, torus);
   panel.largest = Math.max(1, ...schedule.steps.map((s) => Math.max(0, ...s.messages.map((m) => m.blocks.length))));
   panel.most = schedule.gather ? data.segments : Math.max(data.segments, 1);
   panel.canvas.addEventListener('click', (event) => choose(panel.view.nodeAt(event)));
+}
+
+// Makes room for the longest words of a schedule, so that nothing moves when they change. Rings of many steps repeat
+// themselves: the longest texts are enough.
+function holdWords(panel) {
+  const all = Array.from({ length: Math.min(panel.schedule.steps.length, 400) }, (_, i) => wordsOf(panel, i));
+  panel.words.style.minHeight = '';
+  [panel.title, panel.why, panel.text].forEach((part, k) => {
+    part.textContent = all.reduce((longest, words) => (words[k].length > longest.length ? words[k] : longest), '');
+  });
+  panel.words.style.minHeight = `${panel.words.offsetHeight}px`;
+  panel.described = '';
+}
+
+// Fits the drawings and the controls into the window, if schedules are side by side there.
+function fit() {
+  panels.forEach((p) => { p.canvas.style.height = '0'; holdWords(p); });
+  const stage = byId('stage'), full = document.fullscreenElement === stage, box = stage.getBoundingClientRect();
+  const above = full ? 0 : box.top + scrollY, first = panels[0].box, last = panels[panels.length - 1].box;
+  const beside = innerWidth > 640 && first.offsetTop === last.offsetTop;
+  const padding = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  let rest = byId('legend').offsetHeight + document.querySelector('.controls').offsetHeight;
+  rest += Math.max(...panels.map((p) => p.box.offsetHeight - (byId('schedules').classList.contains('alone')
+    && p.words.offsetTop < p.canvas.offsetTop + 40 ? p.words.offsetHeight : 0)));
+  panels.forEach((p) => p.view.resize(beside ? innerHeight - above - rest - padding : 0));
 }
 
 function choose(rank) {
@@ -244,8 +297,9 @@ function fillTable() {
 }
 
 function drawLegend() {
-  const canvas = byId('colours'), g = canvas.getContext('2d'), columns = torus.sizes[torus.sizes.length - 1];
-  const rows = Math.ceil(torus.nodes / columns), cell = Math.max(3, Math.min(12, 160 / columns, 80 / rows));
+  const canvas = byId('colours'), g = canvas.getContext('2d'), columns = torus.sizes.slice(-huesOf(torus.sizes)).reduce((n, size) => n * size, 1);
+  const rows = Math.ceil(torus.nodes / columns), cell = Math.max(2, Math.min(12, 160 / columns, 44 / rows));
+  canvas.hidden = !hasColours(torus);
   canvas.width = columns * cell;
   canvas.height = rows * cell;
   for (let n = 0; n < torus.nodes; n++) {
@@ -254,25 +308,41 @@ function drawLegend() {
   }
 }
 
+// What the drawing means.
+function leadText(gather) {
+  const coloured = hasColours(torus), parts = [gather ? 'Every node has a block for all others.'
+    : 'Every node has a different block for every other node.'];
+  parts.push(gather ? 'A square is a node; its cells are the nodes whose blocks it has.'
+    : 'A square is a node; its cells are the destinations of the blocks that it holds.');
+  if (!coloured) parts.push(`${torus.nodes} nodes are too many for a colour each.`);
+  if (downChannels.size > 0) parts.push('What is dashed and red is down.');
+  if (DATA.source >= 0) parts.push(`Only the blocks of node ${DATA.source} are shown.`);
+  return parts.join(' ');
+}
+
 function begin() {
   const names = panels.map((p) => p.data.name), gather = panels[0].schedule.gather;
   document.title = `${names.join(' and ')} on ${torus.dims}`;
   byId('title').textContent = document.title;
-  byId('lead').textContent = (gather ? 'Every node has a block for all others. A square is a node, and its small cells are the nodes whose blocks it has.'
-    : 'Every node has a different block for every other node. A square is a node, and its small cells are the destinations of the blocks that it holds.')
-    + (DATA.source >= 0 ? ` Only the blocks of node ${DATA.source} are shown.` : '');
-  byId('legend-text').textContent = gather ? 'Colours: the node that a block comes from' : 'Colours: the node that a block goes to';
+  byId('lead').textContent = leadText(gather);
   for (let n = 0; n < torus.nodes; n++) {
     byId('node').appendChild(new Option(`${n} ${torus.coordinates[n]}`, n));
     byId('only').appendChild(new Option(`node ${n}`, n));
   }
   byId('only').insertBefore(new Option('all nodes', -1), byId('only').firstChild).selected = true;
   if (gather) byId('only').parentNode.firstChild.textContent = 'Blocks of ';
+  byId('schedules').classList.toggle('alone', panels.length === 1);
+  byId('full').hidden = !document.fullscreenEnabled;
   panels.forEach(addPanel);
-  panels.forEach((p) => p.view.resize()); // each panel has made the former ones narrower
   if (panels.length > 1 || panels[0].data.measured) byId('by').value = 'time';
   drawLegend();
+  fit();
   retime();
+}
+
+function toggleFull() {
+  if (document.fullscreenElement) document.exitFullscreen();
+  else if (document.fullscreenEnabled) byId('stage').requestFullscreen();
 }
 
 byId('play').addEventListener('click', () => {
@@ -296,12 +366,20 @@ byId('node').addEventListener('change', (event) => choose(Number(event.target.va
 document.addEventListener('keydown', (event) => {
   if (['INPUT', 'SELECT', 'BUTTON'].includes(event.target.tagName) && event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
   if (event.target.tagName === 'INPUT' || event.target.tagName === 'SELECT') return;
-  if (event.key === ' ') byId('play').click();
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === 'f' || event.key === 'F') toggleFull();
+  else if (event.key === ' ') byId('play').click();
   else if (event.key === 'ArrowLeft') stepBy(-1);
   else if (event.key === 'ArrowRight') stepBy(1);
   else return;
   event.preventDefault();
 });
-window.addEventListener('resize', () => { panels.forEach((p) => p.view.resize()); drawAll(); });
+byId('full').addEventListener('click', toggleFull);
+document.addEventListener('fullscreenchange', () => {
+  byId('full').textContent = document.fullscreenElement ? 'Leave full screen' : 'Full screen';
+  fit();
+  drawAll();
+});
+window.addEventListener('resize', () => { fit(); drawAll(); });
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { drawLegend(); drawAll(); });
 begin();

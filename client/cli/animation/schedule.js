@@ -9,10 +9,11 @@ class Schedule {
     this.data = data;
     this.gather = data.gather;
     this.owners = torus.nodes * data.segments;
-    this.steps = data.streaming ? this.stream() : data.steps.map((s) => ({ name: s.name, messages: s.messages.map(
+    this.steps = data.streaming ? this.stream() : data.steps.map((s) => ({ name: s.name, why: s.why, messages: s.messages.map(
       ([node, port, hops, ...blocks]) => this.message(node, port, hops, blocks)) }));
     this.steps.forEach((s) => this.measure(s));
     this.states = [this.first()];
+    this.count();
   }
 
   message(node, port, hops, blocks) {
@@ -62,7 +63,7 @@ class Schedule {
         legs.filter((l) => l[0] === to).forEach((l) => next.push([block, l, legs]));
       });
       next.forEach(([block, leg, legs]) => add(block, leg, legs));
-      steps.push({ name: '', messages });
+      steps.push({ name: '', why: '', messages });
     }
     return steps;
   }
@@ -94,6 +95,29 @@ class Schedule {
     step.most = Math.max(0, ...step.load.values()) / this.data.segments;
     step.crowd = Math.max(0, ...step.crossing.values());
     step.ports = [...new Set(step.messages.map((m) => this.torus.channels[m.path[0]][6]))].sort();
+  }
+
+  // Counts what has arrived after each step, and all that has to arrive: with `gather` at every node.
+  count() {
+    const blocks = this.states[0].reduce((n, held) => n + held.size, 0);
+    const nodes = new Set(this.steps.flatMap((s) => s.messages.flatMap((m) => [m.node, m.end]))).size;
+    this.all = this.gather ? blocks * Math.max(0, nodes - 1) : blocks;
+    let arrived = 0;
+    this.steps.forEach((s) => {
+      s.messages.forEach((m) => m.blocks.forEach((b) => { if (this.gather || this.destination(b) === m.end) arrived++; }));
+      s.arrived = arrived;
+    });
+  }
+
+  // What moves in a step, why, and what has arrived then.
+  sentence(number) {
+    const step = this.steps[number], unit = this.data.segments > 1 ? 'segments' : 'blocks', combined = step.messages.some((m) => m.blocks.length > 1);
+    const far = [...new Set(step.messages.map((m) => m.path.length))], hops = far.length === 1 ? far[0] : `up to ${step.hops}`;
+    const why = step.why || (this.data.streaming ? 'Each channel carries what has the farthest way to go, and waits for nothing else.'
+      : combined ? 'Those that take the same way travel in one message, which costs one start-up.' : 'Each is a message of its own.');
+    const what = `${step.blocks} of ${this.all} ${unit} ${this.gather ? 'reach another node' : 'move'}, by ${hops} ${hops === 1 ? 'hop' : 'hops'}.`;
+    const left = this.all - step.arrived, then = left === 0 ? 'Then all have arrived.' : `Then ${step.arrived} have arrived, and ${left} are on their way.`;
+    return `${what} ${why} ${this.gather && left > 0 ? `Then ${left} are left.` : then}`;
   }
 
   // A state says for each node which blocks it holds.

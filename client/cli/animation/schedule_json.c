@@ -76,7 +76,7 @@ static int add_node(const struct collecting *c, uint32_t node, struct error *e)
     return r;
 }
 
-/* Returns the steps with their names. */
+/* Returns the steps with their names and reasons. */
 static json_t *name_steps(const struct collecting *c)
 {
     json_t *named = json_array(), *messages;
@@ -85,10 +85,11 @@ static json_t *name_steps(const struct collecting *c)
 
     json_array_foreach(c->steps, step, messages)
     {
-        char name[PHASE_NAME_SIZE];
+        char name[PHASE_NAME_SIZE], reason[PHASE_REASON_SIZE];
         phase_name(c->algorithm, c->torus, (uint32_t)step, name);
-        r |= json_array_append_new(named,
-                                   json_pack("{s:s, s:O}", "name", name, "messages", messages));
+        phase_reason(c->algorithm, c->torus, (uint32_t)step, reason);
+        r |= json_array_append_new(
+            named, json_pack("{s:s, s:s, s:O}", "name", name, "why", reason, "messages", messages));
     }
     if (r == 0)
         return named;

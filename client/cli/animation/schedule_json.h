@@ -12,7 +12,7 @@
  *     startups, transmission, bound, contended                        of the report, in blocks
  *     gather           true: a block is for all nodes, and known by its source alone
  *     measured, run    how many seconds each step took in a run, and the run's id; only if it is known
- *     steps            of each step: {name, messages}; a message is [node, port, hops, block ...], where a block is
+ *     steps            of each step: {name, why, messages}; a message is [node, port, hops, block ...], where a block is
  *                      (segment * nodes + source) * nodes + destination, or with `gather` segment * nodes + source
  *
  * *blocks counts the blocks in all messages, and must not become more than ANIMATION_MOST_BLOCKS. Returns NULL with *e. */

@@ -6,6 +6,7 @@ const STRAIGHT = 0, WRAPS = 1; // other channels lead to another frame
 const NODE_RADIUS = 15;
 const ASIDE = 5; // of a channel from the middle of its link, to the right in its direction
 
+const LEAST_READABLE = 0.45; // scale of a drawing
 const SPREAD = 1.5; // pages have larger nodes than pictures
 
 function prepareTorus(torus) {
@@ -44,10 +45,12 @@ class TorusView {
     this.resize();
   }
 
-  // Fits the drawing to the width that the canvas has on the page.
-  resize() {
+  // Fits the drawing to the width that the canvas has on the page and, unless it could not be read then, to a height; 0: to
+  // a part of the window's.
+  resize(room = 0) {
     const wide = this.canvas.clientWidth || this.torus.width;
-    const most = Math.max(1, Math.min(2.2, (window.innerHeight * 0.8) / this.torus.height));
+    const most = room > 0 ? Math.max(LEAST_READABLE, room / this.torus.height)
+      : Math.max(1, Math.min(2.2, (window.innerHeight * 0.8) / this.torus.height));
     this.scale = Math.min(wide / this.torus.width, most);
     this.left = (wide - this.torus.width * this.scale) / 2;
     const high = Math.ceil(this.torus.height * this.scale);
