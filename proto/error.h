@@ -35,6 +35,9 @@ struct culprit {
     uint32_t port; /* with CULPRIT_LINK, else 0 */
 };
 
+/* The text of an exchange that its client has cancelled: views do not call that a fault. */
+#define ERROR_TEXT_CANCELLED "cancelled by its client"
+
 struct error {
     enum error_code code;
     char text[320];

@@ -323,7 +323,7 @@ void exchanges_tick(struct exchanges *exchanges)
 
 void exchange_cancel(struct job *j)
 {
-    const struct error e = {.code = ERROR_CANCELLED, .text = "cancelled by its client"};
+    const struct error e = {.code = ERROR_CANCELLED, .text = ERROR_TEXT_CANCELLED};
 
     job_fail(j, &e);
 }

@@ -308,6 +308,96 @@ def test_a_page_is_for_everybody(shared, dims, width):
 
 
 @needs_browser
+def test_rows_hold_still(served):
+    """The busiest links keep their order for some seconds, and as long as somebody points at them, whatever they carry."""
+    with Browser() as page:
+        page.open(served.url)
+        page.wait_text('table', 'bit/s')
+        told = """
+            const told = (rank) => {  // a state in which the channels from this one on carry most
+                const state = structuredClone(page.state);
+                state.end.forEach((end, i) => { end[SENT] = 1e9 * ((i - rank + 64) % 64); });
+                onState(state);
+                return [...document.querySelectorAll('#table tbody tr')].map((row) => Number(row.dataset.channel));
+            };
+            const old = () => { order.at = 1; order.sums.fill(0); };"""
+        first, others, later = page.run(told + """
+            old();
+            const first = told(0), others = [];
+            order.at = Date.now();
+            for (let rank = 1; rank < 60; rank++) others.push(told(rank));
+            old();
+            return [first, others, told(30)];""")
+        assert first == [63, 62, 61, 60, 59, 58, 57, 56, 55, 54]
+        assert all(order == first for order in others)
+        assert later == [29, 28, 27, 26, 25, 24, 23, 22, 21, 20]
+        page.point_at('table')
+        before, after = page.run(told + 'const before = told(5); old(); return [before, told(50)];')
+        assert before == after
+        page.point_at('title')
+        assert page.run(told + 'old(); return told(50);')[:2] == [49, 48]
+
+
+@needs_browser
+def test_charts_have_axes_with_numbers(served):
+    with Browser() as page:
+        page.open(served.url)
+        page.wait_text('charts', 'Sent by all nodes', 'ago', 'now')
+        numbers = page.run("return [...document.querySelectorAll('#charts .rates span')].map((s) => s.textContent)")
+        assert len(numbers) == 3 and numbers[2] == '0' and all(number.endswith('bit/s') for number in numbers[:2])
+        assert page.run("return document.querySelectorAll('#charts svg .grid').length") == 3
+        ends = page.run('return [0, 1, 12.5e6, 13e6, 26e6, 99e6, 1e12].map((rate) => [rate, roundUp(rate)])')
+        for rate, end in ends:
+            assert rate <= end and (end <= 2.5 * rate or end < 1)
+            assert f'{end * 8:.0e}'[0] in '125'
+
+
+@needs_browser
+@pytest.mark.parametrize('width,height', [(1280, 800), (390, 844)], ids=['screen', 'telephone'])
+def test_rates_and_faults_are_in_view(loopback, width, height):
+    """Rates on the links, and in a table whatever its width; what failed, on the first screen and in the title."""
+    torus = loopback('4x4')
+    with Served(torus) as served, Browser() as page:
+        page.open(served.url, width, height=height)
+        page.wait_text('faults', 'None')
+        assert page.driver.title == 'Torus 4x4'
+        with LongExchange(torus, rank=3):
+            def labels():
+                return page.run("""
+                    const texts = [], real = CanvasRenderingContext2D.prototype.fillText;
+                    CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+                        if (/[kMG]$/.test(text)) texts.push(text);
+                        real.call(this, text, ...at);
+                    };
+                    draw();
+                    CanvasRenderingContext2D.prototype.fillText = real;
+                    return texts;""")
+            wait_for(lambda: len(labels()) > 16, 60, labels)
+            assert all(len(label) <= 4 for label in labels())
+            for node in -1, 5:
+                page.choose('node', node)
+                edges = page.run("""return [...document.querySelectorAll('#table tbody tr')].flatMap((row) =>
+                    [...row.cells].filter((c) => c.textContent.endsWith('bit/s')).map((c) => c.getBoundingClientRect().right));""")
+                assert len(edges) >= 8 and max(edges) <= width
+            page.choose('node', -1)
+            page.check()
+            torus.node(6).kill()
+            page.wait_text('faults', '(node 6)', 'exchange at2', 'failed')
+            torus.node(6).start()
+        wait_for(lambda: page.driver.title.startswith('\u25b2 1 fault - '), 60, lambda: page.driver.title)  # the exchange
+        bottom = page.run("return Math.max(...[...document.querySelectorAll('#faults .fault')].map((f) => f.getBoundingClientRect().bottom))")
+        assert bottom < height
+        page.run("""const state = structuredClone(page.state);
+            state.faults = Array.from({length: 9}, (_, i) => ({text: `fault ${i}`, why: 'reason'}));
+            onEvent('state', state);
+            if (document.title !== '\u25b2 10 faults - Torus 4x4') throw new Error(document.title);
+            const shown = [...document.querySelectorAll('#faults .fault')].filter((f) => f.checkVisibility()).length;
+            if (shown !== 5) throw new Error(`${shown} are shown`);
+            onEvent('doctor', {at: 0, nodes: 16, findings: [{severity: 'error', check: 'c', hosts: ['h'], what: 'w', why: '', mend: ''}]});""")
+        assert '1 error' in page.text('doctor-says')
+
+
+@needs_browser
 def test_a_browser_connects_again(torus):
     with Browser() as page:
         with Served(torus, '--token', 'x' * 20) as served:

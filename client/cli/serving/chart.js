@@ -48,27 +48,41 @@ function pieces(list) {
   return all;
 }
 
+// The end of an axis: the lowest of 1, 2, 5, 10, 20 ... bits a second that is not below a rate in bytes.
+function roundUp(bytes) {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, bytes * 8)));
+  return [1, 2, 5, 10].map((n) => (n * power) / 8).find((end) => end >= bytes * 0.999999);
+}
+
+// Numbers beside or below a chart.
+function ticks(name, texts) {
+  const box = element('div', undefined, name);
+  box.append(...texts.map((text) => element('span', text)));
+  return box;
+}
+
 // A chart of an hour, or of as much of it as is known: the mean as a line, the highest second as an area behind it.
 function chart(name, series, step) {
   const figure = element('figure'), svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
   const first = series.peak.findIndex(known), all = series.peak.length;
   const from = Math.min(first < 0 ? all : first, all - 300 / step); // at least five minutes
-  const peaks = series.peak.slice(from), means = series.mean.slice(from), points = peaks.length, most = Math.max(1, ...peaks);
-  const y = (value) => (62 - (58 * value) / most).toFixed(1), last = means[points - 1];
-  const hours = duration(points * step).replace(/ 0 (s|min)$/, '');
+  const peaks = series.peak.slice(from), means = series.mean.slice(from), points = peaks.length, most = roundUp(Math.max(...peaks));
+  const y = (value) => (64 - (64 * value) / most).toFixed(1), last = means[points - 1];
+  const hours = duration(points * step).replace(/ 0 (s|min)$/, ''), half = duration((points * step) / 2).replace(/ 0 (s|min)$/, '');
   const text = first < 0 ? `${name}: nothing is known yet`
     : `${name}: ${known(last) ? `${bitRate(last)} in the last ${step} seconds, ` : ''}at most ${bitRate(Math.max(...peaks))} in ${hours}`;
   svg.setAttribute('viewBox', `0 0 ${points} 64`);
   svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', text);
+  [0.5, 32, 63.5].forEach((at) => svg.append(shape('grid', `M0 ${at}H${points}`)));
   pieces(peaks).forEach((part) => {
     const line = part.map(([i, v]) => `L${i} ${y(v)}L${i + 1} ${y(v)}`).join('');
     svg.append(shape('peak', `M${part[0][0]} 64${line}L${part[part.length - 1][0] + 1} 64Z`));
   });
   pieces(means).forEach((part) => svg.append(shape('mean', `M${part.map(([i, v]) => `${i} ${y(v)}L${i + 1} ${y(v)}`).join('L')}`)));
-  const axis = element('div', undefined, 'hours');
-  axis.append(element('span', `${hours} ago`), element('span', 'now'));
-  figure.append(element('figcaption', text), svg, axis);
+  const plot = element('div', undefined, 'plot');
+  plot.append(ticks('rates', [bitRate(most), bitRate(most / 2), '0']), svg);
+  figure.append(element('figcaption', text), plot, ticks('hours', [`${hours} ago`, `${half} ago`, 'now']));
   return figure;
 }

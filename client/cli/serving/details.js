@@ -3,6 +3,8 @@
 // keeps its place.
 
 const ROWS = 10; // of the busiest links
+const HOLD_MS = 5000; // for so long the busiest links keep their order
+const order = { torus: null, channels: [], sums: [], at: 0, pointed: false };
 const chosen = { node: -1, port: -1 };
 const [UP, SENT, RECEIVED, QUEUE, UNACKED, RESENT, RESENDING, RTT, MTU, STATE, REASON, INTERFACE] = Array.from({ length: 12 }, (_, i) => i);
 
@@ -12,10 +14,10 @@ function channelsOf(torus, node) {
 
 const COLUMNS = [
   ['port', (t, s, i) => t.channels[i][6], 'text'],
-  ['to', (t, s, i) => s.node[t.channels[i][2]][0], 'text'],
-  ['state', (t, s, i) => (s.end[i] ? (s.end[i][UP] ? 'up' : s.end[i][STATE]) : 'not known'), 'text'],
-  ['sent', (t, s, i) => bitRate(s.end[i] && s.end[i][SENT])],
+  ['sent', (t, s, i) => bitRate(s.end[i] && s.end[i][SENT])], // first: a telephone shows no more
   ['received', (t, s, i) => bitRate(s.end[i] && s.end[i][RECEIVED])],
+  ['state', (t, s, i) => (s.end[i] ? (s.end[i][UP] ? 'up' : s.end[i][STATE]) : 'not known'), 'text'],
+  ['to', (t, s, i) => s.node[t.channels[i][2]][0], 'text'],
   ['waiting', (t, s, i) => byteCount(s.end[i] && s.end[i][QUEUE])],
   ['unacknowledged', (t, s, i) => byteCount(s.end[i] && s.end[i][UNACKED])],
   ['packets sent again', (t, s, i) => (s.end[i] ? `${s.end[i][RESENT]}${s.end[i][RESENDING] > 0 ? ` (${s.end[i][RESENDING]}/s)` : ''}` : '-')],
@@ -40,11 +42,27 @@ function makeTable(rows, choose) {
   return table;
 }
 
+// Adds up what each channel sends until the next order.
+function noteRates(torus, state) {
+  if (order.torus !== torus) [order.torus, order.at, order.sums] = [torus, 0, torus.channels.map(() => 0)];
+  state.end.forEach((end, i) => { order.sums[i] += (end && end[SENT]) || 0; });
+}
+
+// The links that carried most since the last order. It changes only every few seconds, and not while somebody points at the
+// table or is in it with the keyboard.
+function busiestChannels(box) {
+  const held = order.pointed || box.contains(document.activeElement);
+  if (order.at === 0 || (!held && Date.now() - order.at >= HOLD_MS)) {
+    order.channels = order.sums.map((_, i) => i).sort((a, b) => order.sums[b] - order.sums[a] || a - b).slice(0, ROWS);
+    order.at = order.sums.some((sum) => sum > 0) ? Date.now() : 0; // until rates are known, it is no order
+    order.sums.fill(0);
+  }
+  return order.channels;
+}
+
 // Which channels the table shows.
-function shownChannels(torus, state) {
-  if (chosen.node < 0)
-    return torus.channels.map((_, i) => i).sort((a, b) => ((state.end[b] || [])[SENT] || 0) - ((state.end[a] || [])[SENT] || 0)
-      || a - b).slice(0, ROWS);
+function shownChannels(torus, box) {
+  if (chosen.node < 0) return busiestChannels(box);
   const all = channelsOf(torus, chosen.node);
   if (chosen.port < 0) return all;
   const one = channelOf(torus, chosen.node, chosen.port);
@@ -52,7 +70,7 @@ function shownChannels(torus, state) {
 }
 
 function fillTable(box, torus, state, choose) {
-  const channels = shownChannels(torus, state);
+  const channels = shownChannels(torus, box);
   if (!box.firstChild || box.firstChild.tBodies[0].rows.length !== channels.length) box.replaceChildren(makeTable(channels.length, choose));
   channels.forEach((channel, r) => {
     const row = box.firstChild.tBodies[0].rows[r], name = state.node[torus.channels[channel][0]][0];
@@ -60,7 +78,7 @@ function fillTable(box, torus, state, choose) {
     row.cells[0].firstChild.textContent = name;
     row.cells[0].firstChild.setAttribute('aria-label', `Show the link ${torus.channels[channel][6]} of ${name}`);
     COLUMNS.forEach(([, text], c) => { row.cells[c + 1].textContent = text(torus, state, channel); });
-    row.cells[3].className = state.end[channel] && !state.end[channel][UP] ? 'text down' : 'text';
+    row.className = state.end[channel] && !state.end[channel][UP] ? 'down' : '';
   });
 }
 

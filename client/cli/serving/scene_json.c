@@ -125,6 +125,8 @@ static json_t *run_value(const struct scene *s, const struct run *run)
     r |= json_object_set_new(o, "what", text_value(run->what));
     r |= json_object_set_new(o, "state", json_string(run_state(run, text, sizeof text)));
     r |= json_object_set_new(o, "reason", json_string(run_reason(run, text, sizeof text)));
+    r |= json_object_set_new(o, "failed",
+                             json_boolean(run_has_failed(run) && !run_was_cancelled(run)));
     r |= json_object_set_new(o, "ended", json_boolean(run->ended));
     r |= json_object_set_new(o, "nodes", json_integer(run->nodes));
     r |= json_object_set_new(o, "root",

@@ -5,6 +5,8 @@ const page = { torus: null, view: null, state: null, doctor: null, lost: null, t
   ahead: null }; // ahead: of the server's clock, in milliseconds, until the first state has come, which may be an old one
 const LEAST_SCALE = 0.7; // of the torus, so that its numbers can be read
 const OLD_MS = 4000; // without a state the data is old
+const FAULTS_SHOWN = 5; // the others are folded, so that the torus is not far below
+const LABEL_SCALE = 0.8; // of the torus, from which on rates are written on its links
 
 // --- how old the data is ---
 
@@ -18,6 +20,15 @@ function showAge() {
   if (line.textContent !== text) line.textContent = text;
   line.className = good ? 'good' : 'bad';
   byId('torus').style.opacity = good ? '' : '0.5';
+  showTitle(good);
+}
+
+// The title of the tab says what is wrong, too.
+function showTitle(good) {
+  const name = page.torus ? `Torus ${page.torus.dims}` : 'Torus', count = page.state && page.torus ? faultsOf(page.state).length + page.state.more : 0;
+  const wrong = !good && page.state ? 'no new data' : count > 0 ? `${count} ${count === 1 ? 'fault' : 'faults'}` : '';
+  const title = wrong ? `\u25B2 ${wrong} - ${name}` : name;
+  if (document.title !== title) document.title = title;
 }
 
 // --- the torus ---
@@ -34,6 +45,23 @@ function isDown(index) {
   return end !== null && !end[UP];
 }
 
+// A rate in four characters or less: "612M" is 612 Mbit/s.
+function shortRate(bytes) {
+  const [value, unit] = scaled(bytes * 8, 1000, ['', 'k', 'M', 'G', 'T']).split(' ');
+  return `${value.length > 3 ? Math.round(Number(value)) : value}${unit}`;
+}
+
+// Writes the rate of a channel beside it, to the right in its direction.
+function drawRate(g, index, bytes) {
+  const at = page.torus.channels[index][3] === STRAIGHT ? 0.5 : 0.3;
+  const [x, y] = pointOnChannel(page.torus, index, at), [x0, y0] = pointOnChannel(page.torus, index, at - 0.1);
+  const length = Math.hypot(x - x0, y - y0) || 1, dx = (x - x0) / length, dy = (y - y0) / length;
+  g.fillStyle = themeColour('text');
+  g.font = '9px sans-serif';
+  g.textAlign = Math.abs(dx) > Math.abs(dy) ? 'center' : dy < 0 ? 'left' : 'right';
+  g.fillText(shortRate(bytes), x - dy * 7, y + dx * 9 + 3);
+}
+
 function draw() {
   const { view, torus, state } = page;
   if (!view || !state) return;
@@ -45,6 +73,8 @@ function draw() {
     if (isDown(i)) view.channel(g, i, { colour: themeColour('bad'), width: 2.5, dash: [5, 5] });
     else view.channel(g, i, { colour: colourOfLoad(part), width: 1.2 + 7 * part, dash: end ? [] : [1, 4] });
   });
+  if (view.scale >= LABEL_SCALE)
+    state.end.forEach((end, i) => { if (end && end[SENT] / most >= 0.005 && !isDown(i)) drawRate(g, i, end[SENT]); });
   torus.place.forEach(([x, y], rank) => {
     const missing = state.node[rank][1] !== '';
     g.fillStyle = themeColour('node');
@@ -70,26 +100,41 @@ function showTorus() {
     + `${bitRate(all)} on all links together. Asked at ${state.node[torus.asker][0]}.`;
   byId('torus').setAttribute('aria-label', `Torus ${torus.dims}: ${byId('summary').textContent}`);
   byId('scale').textContent = !state.capacity ? 'The widest line would be the fastest rate seen; so far there is hardly any load.'
-    : `The widest line is ${bitRate(state.capacity)}, ${state.nominal ? 'the nominal rate of a link' : 'the fastest rate seen since the page is served'}.`;
+    : `The widest line is ${bitRate(state.capacity)}, ${state.nominal ? 'the nominal rate of a link' : 'the fastest rate seen since the page is served'}.`
+    + (page.view.scale >= LABEL_SCALE ? ' Numbers beside links are what they carry in bit/s.' : '');
   draw();
 }
 
 // --- faults, runs, findings ---
 
+// What is wrong: nodes, links and cables; and runs that have failed.
+function faultsOf(state) {
+  const runs = state.runs.filter((run) => run.failed)
+    .map((run) => ({ text: `${run.kind} ${run.kind === 'exchange' ? `${run.what} ${run.id}` : run.what} ${run.state}`, why: run.reason }));
+  return [...state.faults, ...runs];
+}
+
+function showFault(f) {
+  const line = element('p', f.text, 'fault'), why = element('span', f.why, 'quiet');
+  why.setAttribute('aria-live', 'off');
+  line.append(f.why ? ', ' : '', why);
+  return line;
+}
+
 function showFaults() {
-  const { faults, more } = page.state, box = byId('faults'), all = JSON.stringify([faults.map((f) => f.text), more]);
+  const { more } = page.state, faults = faultsOf(page.state), box = byId('faults'), all = JSON.stringify([faults.map((f) => f.text), more]);
   if (box.dataset.all === all) { // otherwise screen readers would read the same again
-    faults.forEach((f, i) => { box.children[i].lastChild.textContent = f.why; });
+    box.querySelectorAll('.fault > span').forEach((why, i) => { why.textContent = faults[i].why; });
     return;
   }
   box.dataset.all = all;
-  const list = faults.map((f) => {
-    const line = element('p', f.text, 'fault'), why = element('span', f.why, 'quiet');
-    why.setAttribute('aria-live', 'off');
-    line.append(f.why ? ', ' : '', why);
-    return line;
-  });
-  if (more > 0) list.push(element('p', `and ${more} more`, 'fault'));
+  const list = faults.slice(0, FAULTS_SHOWN).map(showFault), rest = faults.slice(FAULTS_SHOWN).map(showFault);
+  if (more > 0) rest.push(element('p', `and ${more} more`, 'fault'));
+  if (rest.length > 0) {
+    const folded = element('details');
+    folded.append(element('summary', `${faults.length + more - FAULTS_SHOWN} more`), ...rest);
+    list.push(folded);
+  }
   box.replaceChildren(...(list.length > 0 ? list : [element('p', 'None: all nodes answer, and all links are up.', 'good')]));
 }
 
@@ -139,7 +184,9 @@ function showFinding(f) {
 }
 
 function showDoctor() {
-  const d = page.doctor;
+  const d = page.doctor, errors = (d.findings || []).filter((f) => f.severity === 'error').length;
+  byId('doctor-says').hidden = errors === 0;
+  byId('doctor-says').firstChild.textContent = `The doctor has found ${errors} ${errors === 1 ? 'error' : 'errors'}.`;
   byId('judge').disabled = false;
   byId('judged').textContent = `Judged at ${timeOfDay(d.at)}, and again every minute.`;
   if (!d.findings) byId('findings').replaceChildren(element('p', 'The machines could not be judged.', 'bad'));
@@ -166,6 +213,7 @@ function showDetails() {
   if (!page.torus || !page.state) return;
   fillSelects(page.torus, page.state);
   byId('table-title').textContent = titleOfTable(page.state);
+  byId('order').hidden = chosen.node >= 0;
   byId('who').textContent = describe(page.torus, page.state);
   fillTable(byId('table'), page.torus, page.state, chooseChannel);
   if (Date.now() - page.history > 10000) showHistory();
@@ -191,7 +239,6 @@ function onTorus(torus) {
   page.torus = prepareTorus(torus);
   page.state = null;
   if (chosen.node >= torus.nodes) [chosen.node, chosen.port] = [-1, -1];
-  document.title = `Torus ${torus.dims}`;
   byId('title').textContent = `Torus ${torus.dims}`;
   byId('columns').classList.toggle('wide', torus.width > 1.6 * torus.height);
   byId('torus').style.minWidth = `${LEAST_SCALE * torus.width}px`; // narrower pages scroll it
@@ -203,6 +250,7 @@ function onState(state) {
   page.lost = null;
   page.heard = page.ahead === null ? Date.now() : Math.min(Date.now(), state.at + page.ahead);
   page.ahead = null;
+  noteRates(page.torus, state);
   showTorus();
   showFaults();
   showRuns();
@@ -225,6 +273,18 @@ byId('torus').addEventListener('click', (e) => {
   if (channel >= 0) chooseChannel(channel);
   else choose(node, -1);
 });
+// What is below the pointer.
+function pointAt(e) {
+  const index = page.view && page.state ? page.view.channelAt(e) : -1;
+  if (index < 0) return;
+  const [node, , next, , , , port] = page.torus.channels[index], end = page.state.end[index];
+  byId('pointed').textContent = `Link ${port} of ${page.state.node[node][0]} to ${page.state.node[next][0]}: `
+    + (isDown(index) ? 'down.' : end ? `sends ${bitRate(end[SENT])}, receives ${bitRate(end[RECEIVED])}.` : 'not known.');
+}
+
+byId('torus').addEventListener('pointermove', pointAt);
+byId('table').addEventListener('pointerenter', (e) => { order.pointed = e.pointerType === 'mouse'; });
+byId('table').addEventListener('pointerleave', () => { order.pointed = false; });
 byId('judge').addEventListener('click', async () => {
   byId('judge').disabled = true;
   byId('judged').textContent = 'Judging all machines ...';

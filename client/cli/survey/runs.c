@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "proto/error.h"
 #include "proto/text.h"
 
 #define SMOOTH 0.5 /* weight of the last interval in a rate */
@@ -305,6 +306,17 @@ const char *run_state(const struct run *r, char *out, size_t size)
         break;
     }
     return out;
+}
+
+bool run_has_failed(const struct run *r)
+{
+    return r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
+           r->states[TORUS_STATE_FAILING] > 0;
+}
+
+bool run_was_cancelled(const struct run *r)
+{
+    return r->reason != NULL && strcmp(r->reason, ERROR_TEXT_CANCELLED) == 0;
 }
 
 const char *run_reason(const struct run *r, char *out, size_t size)

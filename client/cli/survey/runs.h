@@ -57,6 +57,12 @@ const char *run_kind_name(enum run_kind kind);
 /* The state of a run for people: "running", or "running 12, done 4"; "open"; the phase of a copy. Returns `out`. */
 const char *run_state(const struct run *r, char *out, size_t size);
 
+/* Whether a run has failed or fails at any node, as far as nodes say. */
+bool run_has_failed(const struct run *r);
+
+/* Whether it is known that its client has ended it. */
+bool run_was_cancelled(const struct run *r);
+
 /* What there is to say about a run that failed, waits or avoids links, for people; "": nothing. Returns `out`. */
 const char *run_reason(const struct run *r, char *out, size_t size);
 

@@ -125,10 +125,7 @@ static size_t count_entries(const struct top_model *m)
 
 static void make_run(struct entry *e, const struct run *r, bool chosen, unsigned columns)
 {
-    const bool failed = r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
-                        r->states[TORUS_STATE_FAILING] > 0;
-
-    e->look = failed ? TOP_BROKEN : r->ended ? TOP_FAINT : TOP_PLAIN;
+    e->look = run_has_failed(r) ? TOP_BROKEN : r->ended ? TOP_FAINT : TOP_PLAIN;
     e->chosen = chosen;
     (void)top_text_run(e->text, r, columns);
 }
