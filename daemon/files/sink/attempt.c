@@ -39,7 +39,6 @@ static int take_over_file(struct folder_sink *s, uint32_t i, struct error *e)
         log_warning("exchange %s: %s; the block arrives again", s->open.id, e->text);
         *e = (struct error){0};
     }
-    o->lost = there != 1;
     output_close(s, i);
     if (there != -ENOENT && target_remove_file(&s->target, i, e) != 0)
         return -1;
@@ -66,10 +65,8 @@ static int start_next(struct folder_sink *s, struct error *e)
         return 0;
     memcpy(s->open.next_id, s->open.id, sizeof s->open.next_id);
     memcpy(s->gone, s->next_gone, s->request.nodes * sizeof *s->gone);
-    for (uint32_t i = 0; i < s->request.nodes; i++) {
+    for (uint32_t i = 0; i < s->request.nodes; i++)
         s->output[i].limit = 0;
-        s->output[i].lost = false;
-    }
     if (!jobs_begin(&s->jobs, run_take_over, on_prepared))
         return error_set(e, ERROR_MEMORY, "out of memory to write files");
     s->is_retried = false;
@@ -120,7 +117,8 @@ void sink_limit(struct sink *base, uint32_t origin, uint64_t size)
 
 bool sink_lost(struct sink *base, uint32_t origin)
 {
-    return ((struct folder_sink *)base)->output[origin].lost;
+    /* An attempt may be withdrawn after it has removed the file, and before its node has told that. */
+    return !((struct folder_sink *)base)->output[origin].made;
 }
 
 struct sink *attempt_take_over(struct folder_sink *s, const struct folder_request *request,

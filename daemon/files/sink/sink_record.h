@@ -33,7 +33,6 @@ struct output {
     int fd;            /* used only by the job that writes the file; -1: not open */
     bool made;         /* the file has been made */
     bool written;      /* bytes have been written */
-    bool lost;         /* what the last attempt had written is not there any more */
     uint64_t stamp;    /* of the file when torusd had written to it last (file_stamp.h) */
     uint64_t unsynced; /* bytes written since the last start_sync() */
     uint64_t limit;    /* bytes of the last attempt that stay when the next one lays out the file */
