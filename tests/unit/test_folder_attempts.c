@@ -148,11 +148,11 @@ static void run_first(struct attempts *a)
 }
 
 /* The second attempt has the output of the first one, under its own name, */
-static void open_second(struct attempts *a, void **state)
+static void open_next(struct attempts *a, void **state, const char *id)
 {
     struct ends *ends = &a->second;
 
-    a->request.id = OTHER_ID;
+    a->request.id = id;
     a->request.marks = a->marks;
     a->request.kept_sink = a->first.sink;
     begin_open(&a->f, ends, &a->request);
@@ -161,9 +161,14 @@ static void open_second(struct attempts *a, void **state)
            !(ends->sink->ops->opened(ends->sink) && ends->source->ops->opened(ends->source)))
         turn(&a->f);
     assert_int_equal(ends->failures + a->kept_sink.failures, 0);
-    assert_true(exists(at(state, "data/new/.out.torusd-" OTHER_ID "-0")));
+    assert_true(exists(at(state, "data/new/.out.torusd-%s-0", id)));
     assert_int_equal(entries(at(state, "data/new")), 1);
     assert_int_equal(entries(a->f.state_folder), 1);
+}
+
+static void open_second(struct attempts *a, void **state)
+{
+    open_next(a, state, OTHER_ID);
 }
 
 /* and moves the missing bytes. */
@@ -219,6 +224,18 @@ static void write_all(struct fixture *f, struct ends *ends)
     stepper_finish(&f->jobs);
 }
 
+/* The second attempt is withdrawn before anybody has asked it what is lost. A third one takes its place. */
+static void withdraw_second(struct attempts *a, void **state)
+{
+    const struct block_events events = {&a->kept_sink, on_wake, on_failed, on_closed};
+
+    assert_true(a->second.sink->ops->keep_output(a->second.sink, &events));
+    (void)a->second.source->ops->close(a->second.source);
+    stepper_finish(&a->f.jobs);
+    a->first.sink = a->second.sink;
+    open_next(a, state, ID);
+}
+
 /* Somebody overwrites a few bytes of files that have arrived: none of them is in the result. */
 static void damaged_bytes_do_not_become_the_result(void **state)
 {
@@ -232,6 +249,8 @@ static void damaged_bytes_do_not_become_the_result(void **state)
                 overwrite(at(state, "data/new/.out.torusd-" ID "-0/%u", d), 1 + seed * 4000,
                           "damage");
         open_second(&a, state);
+        if (seed % 2 == 0)
+            withdraw_second(&a, state);
         for (unsigned d = 0; d < FILES; d++) {
             assert_int_equal(a.second.sink->ops->lost(a.second.sink, d), seed % 4 != d);
             if (a.second.sink->ops->lost(a.second.sink, d))
