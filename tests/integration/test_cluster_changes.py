@@ -132,6 +132,7 @@ FEW_AND_MANY = pytest.mark.parametrize('seeds', [range(3), pytest.param(range(3,
                                        ids=['few', 'many'])
 
 
+@pytest.mark.full  # the same for a change of the key
 @FEW_AND_MANY
 def test_a_killed_change_of_the_key_is_finished_over_the_cables(seeds):
     with discoveries(3) as hosts:
@@ -184,6 +185,7 @@ def test_a_killed_setup_is_finished_over_the_cables(seeds):
                 c.start(number)
 
 
+@pytest.mark.full  # test_init_killed kills a renaming by ssh
 @FEW_AND_MANY
 def test_a_killed_renaming_is_finished_over_the_cables(seeds):
     """Of a host, and of an interface."""
