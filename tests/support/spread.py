@@ -104,9 +104,17 @@ def _work(session, pipe, number):
             pipe.send(('end', index, _processor_seconds() - before))
 
 
+def _interrupt_once(_signum, _frame):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def _child(session, pipe, number):
     status = 0
     try:
+        # Ctrl-C reaches all processes, and then the parent tells it to the workers: the second one must not interrupt
+        # the cleaning up, and must not leave this function.
+        signal.signal(signal.SIGINT, _interrupt_once)
         try:
             _work(session, pipe, number)
         finally:
