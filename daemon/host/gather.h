@@ -22,7 +22,7 @@ void gather_disks(struct facts *f, const struct gather_setup *setup);
 void gather_firewall(struct facts *f);
 void gather_interfaces(struct facts *f);
 void gather_ip_routes(struct facts *f);
-/* Of the neighbours' IPv4 addresses in the settings: what takes the packets to them elsewhere. */
+/* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */
 void gather_diverted_cables(struct facts *f, const char *settings);
 void gather_limits(struct facts *f);
 void gather_system(struct facts *f);
@@ -31,8 +31,8 @@ void gather_system(struct facts *f);
  * Where packets pass by rules of torus-routed, these decide. */
 const char *firewall_policy(const char *rules);
 
-/* Returns the same of the rules of this machine, or "unknown": nobody but root, or who has CAP_NET_ADMIN (`may`), can read
- * them. Runs other programs: for up to a few seconds. */
+/* Returns firewall_policy() of this machine's rules, or "unknown": only root, or a process with CAP_NET_ADMIN (`may`), can
+ * read them. Runs other programs, which may take a few seconds. */
 const char *firewall_look(bool may);
 
 #endif

@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from support.routed import Pings, all_settled, ping_all, settled, state_of, ways
+from support.routed import Pings, all_settled, give_ipv6, ping_all, settled, state_of, ways
 from support.users import copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
 from torus_net import find_program, patience
@@ -195,13 +195,7 @@ def test_routes_that_others_remove_come_back(mininet):
 def test_ipv6(mininet):
     """With the addresses of cables that 'torusctl init' gives."""
     torus = mininet('4')
-    for node in torus.nodes:
-        for port in torus.geometry.ports(node.rank):
-            name = node.interface(port.name)
-            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
-        node.run('sh', '-c', 'echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6; '
-                             'echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6')
+    give_ipv6(torus)
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
     settled(torus)
     said = torus.node(0).run('ping', '-6', '-c', '1', '-W', '5', 'fd12:3456:789a::3')

@@ -4,7 +4,7 @@ and firewalls, in `torusctl routes` and `torusctl doctor`, with commands that me
 import json
 
 import pytest
-from support.routed import all_settled, ping_all
+from support.routed import all_settled, give_ipv6, ping_all
 from support.waiting import wait_for
 
 VPN = 'ip link add vpn0 type veth peer name vpn1; ip link set vpn0 up; ip link set vpn1 up; '
@@ -95,13 +95,7 @@ def test_a_rule_that_takes_a_cable_down_is_named(mininet):
 
 def test_ipv6_is_asked_for_too(mininet):
     torus = mininet('2m')
-    for node in torus.nodes:
-        for port in torus.geometry.ports(node.rank):
-            name = node.interface(port.name)
-            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
-        node.run('sh', '-c', 'echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6; '
-                             'echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6')
+    give_ipv6(torus)
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
     all_settled(torus)
     assert diverted(torus) == set(), routes(torus)

@@ -90,3 +90,14 @@ class Pings:
 
 def ways(report, host):
     return next(sorted(way['host'] for way in route['ways']) for route in report['routes'] if route['host'] == host)
+
+
+def give_ipv6(torus):
+    """Allows IPv6 on a ring, and gives its cables the addresses that 'torusctl init' gives."""
+    for node in torus.nodes:
+        for port in torus.geometry.ports(node.rank):
+            name = node.interface(port.name)
+            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
+            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
+        node.run('sh', '-c', 'echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6; '
+                             'echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6')

@@ -8,7 +8,7 @@
 #include "client/cli/web/web_texts.h"
 #include "daemon/schedule/detour/detour.h"
 
-/* What is out of order, and is avoided by one of the schedules: nodes, and ports whose links are down. */
+/* Nodes that are down, and ports whose links are down, which one of the schedules avoids. */
 static json_t *down_json(const struct torus *t, const struct animated *schedules, unsigned count)
 {
     const struct damage *d = NULL;

@@ -115,10 +115,12 @@ static void add_this_machine(struct bundle *b)
         const char *name, *about, *argv[10];
     } outputs[] = {
         {"here/torusd.log", "the last lines of the log of torusd", LOG_OF("torusd.service")},
-        {"here/torus-routed.log", "the same of torus-routed", LOG_OF("torus-routed.service")},
-        {"here/torusd-discover.log", "the same of torusd-discover",
+        {"here/torus-routed.log", "the last lines of the log of torus-routed",
+         LOG_OF("torus-routed.service")},
+        {"here/torusd-discover.log", "the last lines of the log of torusd-discover",
          LOG_OF("torusd-discover.service")},
-        {"here/torusd-setup.log", "the same of torusd-setup", LOG_OF("torusd-setup.service")},
+        {"here/torusd-setup.log", "the last lines of the log of torusd-setup",
+         LOG_OF("torusd-setup.service")},
         {"here/units.txt",
          "the state of the units",
          {"systemctl", "status", "torusd.service", "torus-routed.service",

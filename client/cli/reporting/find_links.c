@@ -11,7 +11,7 @@
 #define BYTES_LEAST 0.05 /* of what the port that carried most has carried */
 #define AS_SLOW 1.25     /* directions of a cable whose rates differ by less are equally slow */
 
-/* What is usual in this run. */
+/* The figures of a usual link in this run. */
 struct usual {
     double rate, resending;
 };

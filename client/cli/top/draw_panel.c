@@ -1,5 +1,5 @@
-/* What is drawn beside or below the torus where there is room: the rates of the last surveys, and the links that matter
- * most: those on which packets are sent again, then those with the highest loads. */
+/* Draws, beside or below the torus if there is room, the rates of the last surveys, and the links that matter most: those
+ * on which packets are sent again, then those with the highest loads. */
 #include <string.h>
 
 #include "client/cli/top/draw.h"
@@ -31,7 +31,7 @@ static double round_up(double rate)
     return power * 10;
 }
 
-/* What is drawn in a cell of a bar, from the eighths of a cell that are left above its lower edge. */
+/* Returns the character for a cell of a bar of which so many eighths are filled, from below; more than EIGHTHS fill it. */
 static uint32_t bar_cell(const struct top_window *w, unsigned eighths)
 {
     if (eighths == 0)
