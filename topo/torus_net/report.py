@@ -41,9 +41,9 @@ def rows(result):
     yield 'nodes', f'{result["nodes"]} ({dims})'
     yield 'algorithm', f'{result["algorithm"]}, {result["mode"]}'
     yield 'block', size(result['block_bytes'])
-    what = 'steps' if result['mode'] == 'stepped' else 'most messages by a port'
-    yield what, f'{result["startups"]}' + (f' in each of {result["rounds"]} rounds'
-                                     if result['rounds'] > 1 else '')
+    if result['mode'] == 'stepped':  # nothing else has steps
+        yield 'steps', f'{result["startups"]}' + (f' in each of {result["rounds"]} rounds'
+                                                  if result['rounds'] > 1 else '')
     yield 'bytes sent per port', span(sent, size) if sent else 'no ports'
     yield 'time', duration(result['seconds'])
     if bound:
