@@ -222,7 +222,7 @@ static void print_roots_not_writable(const struct roots *roots)
     for (size_t i = 0; i < roots->count; i++)
         if (faccessat(AT_FDCWD, roots->path[i], W_OK | X_OK, AT_EACCESS) != 0 &&
             !is_read_only(roots->path[i]))
-            (void)printf("data root %s: the user %s cannot write there\n", roots->path[i],
+            (void)printf("data root %s: the user %s cannot write there\n", roots_name(roots, i),
                          user != NULL ? user->pw_name : "of this process");
 }
 

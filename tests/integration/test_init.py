@@ -123,6 +123,14 @@ shift
 '''
 
 
+DRY = 'init {bench.file} --here --host beta --key {bench.folder}/key --dry-run'
+
+
+def on_a_host(bench, *command):
+    return subprocess.run(['unshare', '--mount', 'sh', '-c', HOST.format(folder=bench.folder), 'sh', 'init', *command],
+                          capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_torusd())
+
+
 @pytest.mark.hosts  # needs root
 @pytest.mark.parametrize('roots, says', [
     ('/srv/torusd', None), ('/srv/group:/srv/reading', None),
@@ -132,13 +140,33 @@ shift
     ('/srv/closed/open', 'data root /srv/closed/open cannot be opened: Permission denied')])
 def test_a_dry_run_refuses_data_roots_that_torusd_cannot_use(bench, roots, says):
     bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', f'= {roots}\n'))
-    done = subprocess.run(['unshare', '--mount', 'sh', '-c', HOST.format(folder=bench.folder), 'sh', 'init',
-                           find_program('torusctl'), 'init', bench.file, '--here', '--host', 'beta', '--key',
-                           bench.folder / 'key', '--dry-run'], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=with_torusd())
+    done = on_a_host(bench, find_program('torusctl'), *DRY.format(bench=bench).split())
     assert done.returncode == (1 if says else 0), done.stderr
     assert (says or '') in done.stderr, done.stderr
     assert not (bench.folder / 'key').exists()
+
+
+@pytest.mark.hosts  # needs root
+@pytest.mark.parametrize('before, after', [('/srv/link', None), ('/srv/torusd:/srv/link', None),
+                                           ('/srv/torusd', '/srv/link'), ('/srv/link/x:/srv/lin', '/srv/link'),
+                                           ('/srv/roots', '/srv/link')])
+def test_a_data_root_that_the_host_has_already_refuses_no_other_change(bench, before, after):
+    """torusd cannot write there, with this change as without it."""
+    bench.file.write_text(bench.file.read_text().replace(f'= {bench.folder}\n', '= /srv/torusd:/srv/link\n'))
+    done = on_a_host(bench, 'sh', '-ec', '''
+        ln -s roots /srv/link
+        mount -t tmpfs none /mnt
+        mkdir /mnt/upper /mnt/work
+        mount -t overlay -o lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work none /etc
+        cp "$2/passwd" "$2/group" /etc
+        mkdir -p /etc/torusd
+        echo "data_roots = $1" >/etc/torusd/torusd.ini
+        shift 2
+        exec "$@"''', 'sh', before, bench.folder, find_program('torusctl'), *DRY.format(bench=bench).split())
+    said = ("data root /srv/link: the user torusd cannot write there. Give it the folder ('chown torusd: DIR'), or mount it "
+            'read-only if torusd only has to read there')
+    assert done.returncode == (1 if after else 0), done
+    assert (said in done.stderr) == bool(after) and (f'  warning: {said}\n' in done.stdout) == (not after), done
 
 
 def test_an_image_is_checked_like_a_host(bench):

@@ -118,6 +118,16 @@ static void check_roots(const struct settings *before, const struct settings *af
     }
 }
 
+bool less_safe_had_root(const struct setup_plan *p, const char *root, size_t length)
+{
+    const struct setup_change *c = &p->change[HOST_FILE_CONFIG];
+    struct settings before;
+    struct error e;
+
+    return c->before != NULL && read_settings(&before, c->path, c->before, &e) == 0 &&
+           has_root(before.data_roots, root, length);
+}
+
 /* --- groups --- */
 
 /* A setting that is left out stands for the group of the daemon. */

@@ -1,4 +1,4 @@
-/* What a setup makes less safe on this host. */
+/* What a setup makes less safe on this host, compared with the configuration that it has. */
 #ifndef TORUSD_CLI_LESS_SAFE_H
 #define TORUSD_CLI_LESS_SAFE_H
 
@@ -10,5 +10,8 @@
  * members of a group may exchange who could not before, a data root has files of the system, a key file in another
  * place is not used any more. A first setup makes nothing less safe. Returns NULL if there is not enough memory. */
 json_t *less_safe(const struct setup_plan *p, const struct setup *s);
+
+/* Whether the host's torusd.ini has this data root already before the setup, under the same name. */
+bool less_safe_had_root(const struct setup_plan *p, const char *root, size_t length);
 
 #endif

@@ -38,7 +38,7 @@ static int carry_out(const struct cli *cli, const struct setup *s, bool apply, c
 {
     struct setup_plan plan;
     struct error e;
-    json_t *value = NULL;
+    json_t *value = NULL, *warnings;
     int rc;
 
     if (root == NULL)
@@ -48,8 +48,9 @@ static int carry_out(const struct cli *cli, const struct setup *s, bool apply, c
     rc = setup_plan_make(&plan, s, root, &e);
     if (rc == 0)
         value = setup_plan_json(&plan, s); /* before the files change */
+    warnings = json_object_get(value, "warnings");
     if (rc == 0)
-        rc = apply ? setup_apply(&plan, &e) : setup_check(&plan, &e);
+        rc = apply ? setup_apply(&plan, warnings, &e) : setup_check(&plan, warnings, &e);
     setup_plan_free(&plan);
     if (rc != 0) {
         json_decref(value);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "client/cli/cluster/child.h"
+#include "client/cli/cluster/less_safe.h"
 
 #define DAEMON_USER "torusd"
 #define CHECK_MS 30000
@@ -230,28 +231,47 @@ static const char *const *check_command(const struct passwd *user)
     return access(SYSTEM_BUS, F_OK) == 0 ? by_systemd : as_this_user;
 }
 
-/* Fails with the first line of what torusd has found, although it would start. */
-static int judge_check(const struct child *child, struct error *e)
-{
-    const int length = child->output != NULL ? (int)strcspn(child->output, "\n") : 0;
+#define ROOT_BEGIN "data root "
+#define ROOT_END ": the user "
+#define ROOT_MENDING                                                                               \
+    "Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it read-only if torusd only has " \
+    "to read there"
 
-    if (length == 0)
-        return 0;
-    return error_set(e, ERROR_REFUSED,
-                     "%.*s. Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it "
-                     "read-only if torusd only has to read there",
-                     length, child->output);
+/* Whether a line of torusd is about a data root that the host has already. */
+static bool is_about_former_root(const struct setup_plan *p, const char *line)
+{
+    const char *root = line + strlen(ROOT_BEGIN);
+    const char *end =
+        strncmp(line, ROOT_BEGIN, strlen(ROOT_BEGIN)) == 0 ? strstr(root, ROOT_END) : NULL;
+
+    return end != NULL && less_safe_had_root(p, root, (size_t)(end - root));
 }
 
-/* Lets torusd check a configuration; `user`: as this one, NULL: as the user of this process. */
-static int run_check(const char *config, const struct passwd *user, struct error *e)
+/* Judges what torusd has found, although it would start: data roots in which it cannot write. The first one that the host
+ * gets by this setup fails; the host works with those that it has as well as before. */
+static int judge_check(const struct setup_plan *p, char *output, json_t *warnings, struct error *e)
 {
+    for (char *line; output != NULL && *output != '\0';) {
+        line = strsep(&output, "\n");
+        if (!is_about_former_root(p, line))
+            return error_set(e, ERROR_REFUSED, "%s. " ROOT_MENDING, line);
+        (void)json_array_append_new(warnings, json_sprintf("%s. " ROOT_MENDING, line));
+    }
+    return 0;
+}
+
+/* Lets torusd check a configuration: on this host as its own user, if there is one, otherwise as the user of this
+ * process. */
+static int run_check(const struct setup_plan *p, const char *config, json_t *warnings,
+                     struct error *e)
+{
+    const struct passwd *user = p->root[0] == '\0' ? getpwnam(DAEMON_USER) : NULL;
     struct child child = {.arguments = check_command(user),
                           .input = config,
                           .input_length = strlen(config),
                           .input_owner = user != NULL ? user->pw_uid : 0};
     int rc = run_child(&child, CHECK_MS, e) == 0
-                 ? judge_check(&child, e)
+                 ? judge_check(p, child.output, warnings, e)
                  : error_wrap(e, "torusd%s does not accept its configuration",
                               user != NULL ? ", as the user " DAEMON_USER "," : "");
 
@@ -341,7 +361,7 @@ static int check_line(const char *root, const char *line, FILE *rest, struct err
 
 /* Lets torusd check its configuration, before the file gets its name. For the image of a host, folders and groups are those
  * of the image, and its users are not known here. */
-static int check_config(const struct setup_plan *p, struct error *e)
+static int check_config(const struct setup_plan *p, json_t *warnings, struct error *e)
 {
     const struct setup_change *config = &p->change[HOST_FILE_CONFIG];
     char *lines, *rest = NULL, *next;
@@ -360,7 +380,7 @@ static int check_config(const struct setup_plan *p, struct error *e)
     if (out != NULL && fclose(out) != 0 && rc == 0)
         rc = error_set(e, ERROR_MEMORY, "out of memory for the configuration");
     if (rc == 0)
-        rc = run_check(rest, p->root[0] == '\0' ? getpwnam(DAEMON_USER) : NULL, e);
+        rc = run_check(p, rest, warnings, e);
     free(rest);
     free(lines);
     return rc;
@@ -529,21 +549,21 @@ int setup_lock(const char *root, struct error *e)
     return 0; /* the descriptor stays open until the process ends */
 }
 
-int setup_check(const struct setup_plan *p, struct error *e)
+int setup_check(const struct setup_plan *p, json_t *warnings, struct error *e)
 {
     for (unsigned i = 0; i < HOST_FILES; i++)
         if (p->change[i].differs && check_folder(p->change[i].path, e) != 0)
             return -1;
-    return check_config(p, e);
+    return check_config(p, warnings, e);
 }
 
-int setup_apply(const struct setup_plan *p, struct error *e)
+int setup_apply(const struct setup_plan *p, json_t *warnings, struct error *e)
 {
     bool was_active[UNITS] = {false};
     struct error ignored;
 
     hold_signals();
-    if (setup_check(p, e) != 0 || make_all_folders(p, e) != 0)
+    if (setup_check(p, warnings, e) != 0 || make_all_folders(p, e) != 0)
         return -1;
     for (unsigned unit = 0; has_systemd(p) && unit < UNITS; unit++)
         was_active[unit] = systemctl("is-active", units[unit], &ignored) == 0;

@@ -77,6 +77,11 @@ bool roots_same_place(const struct roots *a, const struct place *at_a, const str
     return strcmp(path[0], path[1]) == 0;
 }
 
+const char *roots_name(const struct roots *roots, size_t root)
+{
+    return roots->root[root].name;
+}
+
 bool roots_are_same(const struct roots *a, const struct roots *b)
 {
     if (a->count != b->count)

@@ -28,6 +28,9 @@ int roots_add(struct roots *roots, const struct file_system *files, const char *
 /* Closes all roots, and frees their memory. */
 void roots_free(struct roots *roots);
 
+/* Returns the path of a root as configured; borrowed. */
+const char *roots_name(const struct roots *roots, size_t root);
+
 /* Returns the descriptor of a place's root; borrowed. */
 int roots_folder(const struct roots *roots, const struct place *place);
 
