@@ -1,4 +1,5 @@
-"""Links between documents: the file and the heading exist. Links to other sites are not checked."""
+"""Links between documents: the file and the heading exist. Links to other sites are not checked. No heading stands twice
+in a row, as one does after two changes of a document were put together."""
 
 import os
 import re
@@ -31,9 +32,23 @@ def links(text):
             yield i, target
 
 
+def doubled(text):
+    """(number of the line, heading) of each heading that repeats the one right before it."""
+    before = None
+    for i, line in enumerate(without_code(text).split('\n'), 1):
+        heading = re.match(r'#{1,6} +(.+?)(?: +#+)? *$', line)
+        if heading and heading[1] == before:
+            yield i, before
+        if line.strip():
+            before = heading and heading[1]
+
+
 def check(root, _build):
     for name in sources.files(root, '.md'):
-        for line, target in links((root / name).read_text()):
+        text = (root / name).read_text()
+        for line, heading in doubled(text):
+            yield f'{name}:{line}', f'the heading "{heading}" stands twice: remove one'
+        for line, target in links(text):
             if re.match(r'[a-z]+:', target):
                 continue
             path, _, anchor = unquote(target).partition('#')

@@ -80,6 +80,12 @@ def test_links_that_lead_nowhere(planted, link, finding):
     assert result.returncode == 1 and f'doc/two.md:5: links: {finding}' in result.stdout, result.stdout
 
 
+def test_a_heading_that_stands_twice(planted):
+    result = planted({'one.md': '# One\n\n### Two\n## Two\n\ntext\n\n## Two\n\n```\n# In\n# In\n```\n'})('links')
+    assert result.returncode == 1 and 'one.md:4: links: the heading "Two" stands twice' in result.stdout, result.stdout
+    assert result.stdout.count('stands twice') == 1
+
+
 @pytest.mark.parametrize('name, line', [
     ('daemon/a.h', '/* It begins anew. */'), ('client/a.h', '/* An attempt that was taken back. */'),
     ('README.md', 'Exchanges go around links.'), ('topo/a.py', "print('its turn has come')"),
