@@ -274,6 +274,14 @@ def test_a_report_of_what_is_no_result(text, says):
     assert done.returncode == 1 and says in done.stderr and 'Traceback' not in done.stderr
 
 
+@pytest.mark.parametrize('algorithm, steps', [('at2', True), ('stream', False)])
+def test_a_report_has_steps_only_of_a_stepped_exchange(shared, algorithm, steps):
+    result = shared('2x3').ctl(0, '--json', 'exchange', '--algorithm', algorithm, '--block-size', '100')
+    done = launcher(sys.executable, 'topo/torus_net/report.py', cwd=CHECKOUT, input=result.stdout)
+    assert done.returncode == 0, done.stderr
+    assert ('  steps  ' in done.stdout) == steps and 'None' not in done.stdout, done.stdout
+
+
 # --- words ---
 
 def test_one_of_them_has_the_word_for_one(shared):

@@ -255,7 +255,8 @@ static int judge_check(const struct setup_plan *p, char *output, json_t *warning
         line = strsep(&output, "\n");
         if (!is_about_former_root(p, line))
             return error_set(e, ERROR_REFUSED, "%s. " ROOT_MENDING, line);
-        (void)json_array_append_new(warnings, json_sprintf("%s. " ROOT_MENDING, line));
+        if (json_array_append_new(warnings, json_sprintf("%s. " ROOT_MENDING, line)) != 0)
+            return error_set(e, ERROR_MEMORY, "out of memory for a warning: %s", line);
     }
     return 0;
 }

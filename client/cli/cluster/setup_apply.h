@@ -9,9 +9,10 @@
 int setup_lock(const char *root, struct error *e);
 
 /* Checks whether a setup is possible on this host, and changes nothing: the files can be written, and torusd, as its
- * own user, accepts the configuration with its data roots and groups. A data root that the host has already, and in which torusd cannot write,
- * refuses no other change: it gets a sentence in `warnings`. With a root folder, these are the folders and groups of the
- * image, and its users are not checked. Returns 0, or -1 with *e. */
+ * own user, accepts the configuration with its data roots and groups. A data root that the host has already, and in
+ * which torusd cannot write, refuses no other change: it gets a sentence in `warnings`, an array that the caller keeps.
+ * With a root folder, data roots and groups are those of the image, and its users are not checked. Returns 0, or -1 with
+ * *e. */
 int setup_check(const struct setup_plan *p, json_t *warnings, struct error *e);
 
 /* Writes the files that differ, then enables, starts, restarts or reloads the units that read them; if only keys
