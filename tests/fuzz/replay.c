@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < input_count; i++)
         run(inputs[i].bytes, inputs[i].length);
     if (argc == 3) /* scripts/test --full sets TORUS_FULL */
-        mutate(strtoul(argv[2], NULL, 10) * (getenv("TORUS_FULL") != NULL ? 10 : 1));
+        mutate(strtoul(argv[2], NULL, 10) * (getenv("TORUS_FULL") != NULL ? 20 : 1));
     for (size_t i = 0; i < input_count; i++)
         free(inputs[i].bytes);
     return EXIT_SUCCESS;

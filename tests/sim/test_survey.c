@@ -189,7 +189,7 @@ static void divided_torus(void **state)
 static void faults_meanwhile(void **state)
 {
     (void)state;
-    for (uint64_t seed = 0; seed < 30; seed++) {
+    for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = sim_new_whole("8x8", seed);
         const uint32_t dead = sim_any(sim, 63), asker = 63;
         struct asked a;
