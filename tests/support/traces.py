@@ -117,10 +117,11 @@ def findings(torus, path):
     return [(found['kind'], found['node'], found['text']) for found in torus.json(0, 'report', path)['findings']]
 
 
-def first_finding(torus, path):
-    """(kind, node, sentence) of what stands on top of the report."""
+def first_finding(torus, path, besides=('processor',)):
+    """(kind, node, sentence) of what stands on top of the report, besides findings of these kinds: on a busy machine, the
+    daemons do wait for a processor, and the report says so first."""
     answer = torus.json(0, 'report', path)
-    first = answer['findings'][0]
+    first = next(found for found in answer['findings'] if found['kind'] not in besides)
     assert answer['findings'] == sorted(answer['findings'], key=lambda f: -f['seconds'])
     text = torus.ctl(0, 'report', path, check=True).stdout
     assert first['text'] in ' '.join(text.split()), text
