@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/discovering/discovery_socket.h"
-#include "client/cli/discovering/setup_socket.h"
+#include "client/cli/discovering/setup_sending.h"
 #include "daemon/schedule/watch.h"
 #include "proto/text.h"
 

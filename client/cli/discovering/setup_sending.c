@@ -1,4 +1,4 @@
-#include "client/cli/discovering/setup_socket.h"
+#include "client/cli/discovering/setup_sending.h"
 
 #include <errno.h>
 #include <sodium.h>

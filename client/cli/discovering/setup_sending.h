@@ -1,7 +1,7 @@
 /* Sends setups. A setup for another host goes through torusd-discover of this machine, sealed so that only torusd-setup
  * of that host can read it. A setup for this host goes straight to its torusd-setup. */
-#ifndef TORUSD_CLI_SETUP_SOCKET_H
-#define TORUSD_CLI_SETUP_SOCKET_H
+#ifndef TORUSD_CLI_SETUP_SENDING_H
+#define TORUSD_CLI_SETUP_SENDING_H
 
 #include "client/cli/discovering/discovered.h"
 #include "daemon/discovery/seal.h"
