@@ -213,8 +213,8 @@ static bool is_read_only(const char *folder)
     return statvfs(folder, &status) == 0 && (status.f_flag & ST_RDONLY) != 0;
 }
 
-/* Prints the data roots in which the user of this process cannot write. torusd starts with them all the same, because there
- * may be folders below in which it can. */
+/* Prints the data roots in which the user of this process cannot write, each on a line of fields: the setting, its value,
+ * what is wrong. torusd starts with them all the same, because there may be folders below in which it can. */
 static void print_roots_not_writable(const struct roots *roots)
 {
     const struct passwd *user = getpwuid(geteuid());
@@ -222,7 +222,7 @@ static void print_roots_not_writable(const struct roots *roots)
     for (size_t i = 0; i < roots->count; i++)
         if (faccessat(AT_FDCWD, roots->path[i], W_OK | X_OK, AT_EACCESS) != 0 &&
             !is_read_only(roots->path[i]))
-            (void)printf("data root %s: the user %s cannot write there\n", roots_name(roots, i),
+            (void)printf("data_roots\t%s\tthe user %s cannot write there\n", roots_name(roots, i),
                          user != NULL ? user->pw_name : "of this process");
 }
 

@@ -118,14 +118,14 @@ static void check_roots(const struct settings *before, const struct settings *af
     }
 }
 
-bool less_safe_had_root(const struct setup_plan *p, const char *root, size_t length)
+bool less_safe_had_root(const struct setup_plan *p, const char *root)
 {
     const struct setup_change *c = &p->change[HOST_FILE_CONFIG];
     struct settings before;
     struct error e;
 
     return c->before != NULL && read_settings(&before, c->path, c->before, &e) == 0 &&
-           has_root(before.data_roots, root, length);
+           has_root(before.data_roots, root, strlen(root));
 }
 
 /* --- groups --- */

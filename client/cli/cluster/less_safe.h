@@ -12,6 +12,6 @@
 json_t *less_safe(const struct setup_plan *p, const struct setup *s);
 
 /* Whether the host's torusd.ini has this data root already before the setup, under the same name. */
-bool less_safe_had_root(const struct setup_plan *p, const char *root, size_t length);
+bool less_safe_had_root(const struct setup_plan *p, const char *root);
 
 #endif

@@ -231,21 +231,9 @@ static const char *const *check_command(const struct passwd *user)
     return access(SYSTEM_BUS, F_OK) == 0 ? by_systemd : as_this_user;
 }
 
-#define ROOT_BEGIN "data root "
-#define ROOT_END ": the user "
-#define ROOT_MENDING                                                                               \
-    "Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it read-only if torusd only has " \
-    "to read there"
-
-/* Whether a line of torusd is about a data root that the host has already. */
-static bool is_about_former_root(const struct setup_plan *p, const char *line)
-{
-    const char *root = line + strlen(ROOT_BEGIN);
-    const char *end =
-        strncmp(line, ROOT_BEGIN, strlen(ROOT_BEGIN)) == 0 ? strstr(root, ROOT_END) : NULL;
-
-    return end != NULL && less_safe_had_root(p, root, (size_t)(end - root));
-}
+#define ROOT_FINDING                                                                               \
+    "data root %s: %s. Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it read-only "  \
+    "if torusd only has to read there"
 
 /* Judges what torusd has found, although it would start: data roots in which it cannot write. The first one that the host
  * gets by this setup fails; the host works with those that it has as well as before. */
@@ -253,10 +241,13 @@ static int judge_check(const struct setup_plan *p, char *output, json_t *warning
 {
     for (char *line; output != NULL && *output != '\0';) {
         line = strsep(&output, "\n");
-        if (!is_about_former_root(p, line))
-            return error_set(e, ERROR_REFUSED, "%s. " ROOT_MENDING, line);
-        if (json_array_append_new(warnings, json_sprintf("%s. " ROOT_MENDING, line)) != 0)
-            return error_set(e, ERROR_MEMORY, "out of memory for a warning: %s", line);
+        const char *setting = strsep(&line, "\t"), *root = strsep(&line, "\t");
+        if (line == NULL || strcmp(setting, "data_roots") != 0)
+            return error_set(e, ERROR_REFUSED, "torusd's finding is not understood: %s", setting);
+        if (!less_safe_had_root(p, root))
+            return error_set(e, ERROR_REFUSED, ROOT_FINDING, root, line);
+        if (json_array_append_new(warnings, json_sprintf(ROOT_FINDING, root, line)) != 0)
+            return error_set(e, ERROR_MEMORY, "out of memory for a warning about %s", root);
     }
     return 0;
 }
