@@ -60,7 +60,7 @@ void letter_send(struct discovery *d, const Discovery__Letter *letter)
     letter_pass_on(d, &relay);
 }
 
-void letter_send_chunk(struct discovery *d, const struct host_id *to,
+static void send_chunk(struct discovery *d, const struct host_id *to,
                        const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size,
                        uint32_t index)
 {
@@ -83,14 +83,14 @@ void letter_send_chunks(struct discovery *d, const struct host_id *to,
                         const Discovery__Missing *missing)
 {
     for (size_t i = 0; i < missing->n_chunks && i < BLOB_WINDOW; i++)
-        letter_send_chunk(d, to, setup, bytes, size, missing->chunks[i]);
+        send_chunk(d, to, setup, bytes, size, missing->chunks[i]);
 }
 
 void letter_send_first(struct discovery *d, const struct host_id *to,
                        const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size)
 {
     for (uint32_t i = 0; i < BLOB_FIRST; i++)
-        letter_send_chunk(d, to, setup, bytes, size, i);
+        send_chunk(d, to, setup, bytes, size, i);
 }
 
 void letter_send_missing(struct discovery *d, const struct host_id *to,

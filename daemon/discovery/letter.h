@@ -15,10 +15,7 @@ void letter_send(struct discovery *d, const Discovery__Letter *letter);
 /* Passes a letter on to the neighbour on the way to its receiver. */
 void letter_pass_on(struct discovery *d, Discovery__Relay *relay);
 
-/* Send parts of a transfer: a chunk, and a list of missing chunks. */
-void letter_send_chunk(struct discovery *d, const struct host_id *to,
-                       const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size,
-                       uint32_t index);
+/* Send parts of a transfer: those that are missing, and the first ones. */
 void letter_send_chunks(struct discovery *d, const struct host_id *to,
                         const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size,
                         const Discovery__Missing *missing);

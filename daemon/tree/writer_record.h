@@ -63,9 +63,6 @@ int writer_inherit(struct tree_writer *w, struct tree_progress *progress, struct
 /* Copies pieces of older versions, which TREE_DIGESTS names, into the new files. Returns 0, or -1 with *e. */
 int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct error *e);
 
-/* Whether the file of an entry has the digest that the entry has. Returns 1, 0 or -errno. */
-int writer_has_digest(int file, const struct entry *entry, struct tree_progress *progress);
-
 /* The new file of an entry is complete: checks its digest, gives it its metadata, and notes that it has arrived; puts it
  * in place if the copy does that as it comes. Closes `file`. Returns 0, or -1 with *e. */
 int writer_complete_file(struct tree_writer *w, const struct entry *entry, int file,

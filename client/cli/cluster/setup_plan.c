@@ -148,14 +148,6 @@ void setup_plan_free(struct setup_plan *p)
     }
 }
 
-bool setup_plan_differs(const struct setup_plan *p)
-{
-    for (unsigned i = 0; i < HOST_FILES; i++)
-        if (p->change[i].differs)
-            return true;
-    return false;
-}
-
 /* --- what is shown --- */
 
 /* Ends a difference after some lines. */

@@ -25,9 +25,6 @@ struct setup_plan {
 int setup_plan_make(struct setup_plan *p, const struct setup *s, const char *root, struct error *e);
 void setup_plan_free(struct setup_plan *p);
 
-/* Returns whether any file differs. */
-bool setup_plan_differs(const struct setup_plan *p);
-
 /* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text], "keys": [id], "less_safe": [text]}. A change
  * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
  * that the host has now; less_safe.h describes "less_safe". Returns NULL if there is not enough memory. */

@@ -10,7 +10,7 @@
 #include "client/cli/discovering/discovery_socket.h"
 #include "proto/borrowed.h"
 
-void setup_abandon(struct setup_sending *s)
+static void abandon(struct setup_sending *s)
 {
     sodium_memzero(&s->keys, sizeof s->keys);
     if (s->fd >= 0)
@@ -41,7 +41,7 @@ int setup_begin(struct setup_sending *s, const char *socket, const struct host_i
     request.setup = &setup;
     if (message_send(s->fd, &request.base, e) == 0)
         return 0;
-    setup_abandon(s);
+    abandon(s);
     return -1;
 }
 
@@ -72,7 +72,7 @@ int setup_begin_own(struct setup_sending *s, const char *socket, struct error *e
     call.own = &own;
     if (check_server(s->fd, socket, e) == 0 && message_send(s->fd, &call.base, e) == 0)
         return 0;
-    setup_abandon(s);
+    abandon(s);
     return -1;
 }
 
@@ -158,7 +158,7 @@ int setup_continue(struct setup_sending *s, struct setup_answer *answer, char **
     rc = s->own ? continue_own(s, answer, storage, e) : continue_other(s, answer, storage, e);
     if (rc == 0 && *storage == NULL)
         return 0;
-    setup_abandon(s);
+    abandon(s);
     if (rc == 0 && answer->e.code == ERROR_NONE)
         return 1;
     if (rc == 0)

@@ -37,7 +37,4 @@ int setup_begin_own(struct setup_sending *s, const char *socket, struct error *e
 int setup_continue(struct setup_sending *s, struct setup_answer *answer, char **storage,
                    struct error *e);
 
-/* Gives up a setup that has not ended. The host may apply it all the same. */
-void setup_abandon(struct setup_sending *s);
-
 #endif

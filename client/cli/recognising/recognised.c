@@ -176,7 +176,9 @@ void recognised_free(struct recognised *r)
     free_input(r);
 }
 
-const char *recognised_finding(const struct recognised *r)
+/* --- the result --- */
+
+static const char *finding_of(const struct recognised *r)
 {
     switch (r->result.finding) {
     case CABLING_FITS:
@@ -189,8 +191,6 @@ const char *recognised_finding(const struct recognised *r)
         return "unclear";
     }
 }
-
-/* --- the result --- */
 
 /* Returns the name of the host with a rank, or NULL if it is missing. */
 static const char *name_of(const struct recognised *r, uint32_t rank)
@@ -370,7 +370,7 @@ int recognised_to_json(const struct recognised *r, json_t *object)
 {
     int result = 0;
 
-    result |= json_object_set_new(object, "finding", json_string(recognised_finding(r)));
+    result |= json_object_set_new(object, "finding", json_string(finding_of(r)));
     result |= json_object_set_new(object, "network", json_string(r->result.text));
     if (r->result.finding != CABLING_UNCLEAR) {
         result |= json_set_torus(object, &r->result.torus);

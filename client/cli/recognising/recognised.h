@@ -39,9 +39,6 @@ int64_t recognised_section(const struct discovered *d, const struct cluster *c, 
 /* Why an interface of a discovered host has no cable of the network, although it hears others: "" if it may have one. */
 const char *recognised_left_out(const struct recognised *r, uint32_t host, uint32_t interface);
 
-/* "fits", "near", "graph" or "unclear". */
-const char *recognised_finding(const struct recognised *r);
-
 /* Adds "finding", "network", "dims", "nodes" ([{"rank", "host", "ports"}]), "moves", "shared" and "twins" to a JSON
  * object. Returns 0, or another value if there is no memory. */
 int recognised_to_json(const struct recognised *r, json_t *object);

@@ -4,8 +4,6 @@
 
 #include "daemon/discovery/discovery.h"
 
-#define INTERFACES_TEXT_SIZE (DISCOVERY_INTERFACES_MOST * IFNAMSIZ)
-
 /* Checks a list of names separated by commas, or "all". Returns 0, or -1 with *e. */
 int interfaces_check(const char *names, struct error *e);
 

@@ -11,8 +11,6 @@
 #include "daemon/schedule/torus.h"
 #include "proto/routes.h"
 
-#define ROUTE_CONGESTION_SIZE 16u
-
 struct mnl_socket;
 
 struct netlink {
