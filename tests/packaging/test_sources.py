@@ -12,6 +12,7 @@ from roots import CHECKOUT
 from torus_net import find_program
 
 PACKAGING = CHECKOUT / 'scripts' / 'packaging'
+LINE = 80
 NEWEST = re.match(r'torusd \((.*?)\) ', (PACKAGING / 'CHANGELOG').read_text())[1]
 
 
@@ -42,9 +43,10 @@ def test_protocols():
 
 
 def test_entries():
-    """Each entry of the change log has the form that dpkg reads."""
+    """Each entry of the change log has the form that dpkg reads, and lines that lintian does not find too long."""
     done = subprocess.run(['dpkg-parsechangelog', '--all', '-l', PACKAGING / 'CHANGELOG'], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, '') and f'Version: {NEWEST}\n' in done.stdout
+    assert not [line for line in (PACKAGING / 'CHANGELOG').read_text().splitlines() if len(line) > LINE]
 
 
 def test_symbols():
