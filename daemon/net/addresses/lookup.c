@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +13,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define THREAD_STACK (256u * 1024u)
+#include "daemon/base/detached_thread.h"
 
 struct question {
     atomic_uint owners;
@@ -89,26 +87,6 @@ static void on_answer(uv_poll_t *poll, int status, int events)
     lookup->user.done(lookup->user.context, q->found, q->count, q->reason);
 }
 
-/* Starts a thread that gets no signals, because the thread of the loop takes them. */
-static int start_thread(struct question *q)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-    pthread_t thread;
-    int error = pthread_attr_init(&attributes);
-
-    if (error != 0)
-        return error;
-    (void)sigfillset(&all);
-    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    (void)pthread_attr_setstacksize(&attributes, THREAD_STACK);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&thread, &attributes, ask_resolver, q);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    (void)pthread_attr_destroy(&attributes);
-    return error;
-}
-
 struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct lookup_user *user)
 {
     const size_t length = strlen(host);
@@ -124,7 +102,7 @@ struct lookup *lookup_start(uv_loop_t *loop, const char *host, const struct look
         error = errno;
         goto fail;
     }
-    error = start_thread((atomic_init(&q->owners, 2), q));
+    error = detached_thread_start(ask_resolver, (atomic_init(&q->owners, 2), q));
     if (error != 0) {
         (void)close(q->fd);
         goto fail;
