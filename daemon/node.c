@@ -7,6 +7,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/config_changes.h"
+#include "daemon/control/route_counts.h"
 #include "daemon/control/server.h"
 #include "daemon/core/core.h"
 #include "daemon/files/folders.h"
@@ -45,6 +46,7 @@ struct node {
     struct tree_files trees;
     struct work recovery; /* of copies that the end of the last daemon has interrupted */
     struct control_server *control;
+    struct route_counts routes;     /* what torus-routed tells */
     struct metrics_server *metrics; /* NULL: monitoring is off */
     struct programs *programs;
     struct access_rules access;
@@ -177,6 +179,7 @@ static void on_read_again(void *context, struct reload *reload)
     node->access = reload->access;
     exchanges_raise_memory(core_exchanges(node->core), config->memory);
     control_settings_changed(node->control, node->roots, config->memory);
+    metrics_roots_changed(node->metrics, node->roots);
     programs_rules_changed(node->programs);
     node_log_keys(&reload->secrets);
     router_set_secrets(core_router(node->core), &reload->secrets);
@@ -266,11 +269,14 @@ static int open_metrics(struct node *node, uv_loop_t *loop, struct error *e)
     const struct metrics_setup setup = {
         .loop = loop,
         .address = node->config->metrics,
+        .roots = node->roots,
         .view = {.router = core_router(node->core),
                  .exchanges = core_exchanges(node->core),
                  .groups = core_groups(node->core),
                  .copies = core_copies(node->core),
                  .shares = core_shares(node->core),
+                 .routes = &node->routes,
+                 .loop = loop,
                  .tcp = node->tcp,
                  .processor = read_processor,
                  .processor_context = node},
@@ -302,6 +308,7 @@ static int open_sockets(struct node *node, uv_loop_t *loop, struct error *e)
         .link_mbit = config->link_mbit,
         .memory_budget = config->memory,
         .metrics = node->metrics != NULL ? metrics_address(node->metrics) : "",
+        .routes = &node->routes,
     };
     const struct programs_setup programs_setup = {loop, config->control, core_groups(node->core),
                                                   &node->access, core_shares(node->core)};

@@ -7,4 +7,27 @@
 #define ROUTE_PROTOCOL 84
 #define ROUTE_METRIC 84
 
+/* What packets to a host take, in the words of 'torusctl routes'. The numbers stand in RouteCounts (control.proto). */
+enum route_state {
+    ROUTE_ROUTED,      /* the shortest ways */
+    ROUTE_CHANGES,     /* a part of them, as links have changed */
+    ROUTE_WAITS,       /* none: links have changed, and packets could go round in a loop */
+    ROUTE_DIRECT,      /* the cable to a neighbour whose torusd may not run */
+    ROUTE_BLOCKED,     /* none: links lead there, but hosts on the way do not forward */
+    ROUTE_UNREACHABLE, /* none: no links lead there */
+    ROUTE_DIVERTED,    /* another route of the kernel */
+    ROUTE_MISSING,     /* nothing known: the kernel has refused the route */
+    ROUTE_STATES
+};
+
+/* Returns the name of a state, "routed". */
+static inline const char *route_state_name(enum route_state state)
+{
+    static const char *const names[ROUTE_STATES] = {
+        "routed", "changes", "waits", "direct", "blocked", "unreachable", "diverted", "missing",
+    };
+
+    return names[state];
+}
+
 #endif

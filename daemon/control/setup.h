@@ -27,7 +27,8 @@ struct control_setup {
     struct tcp *tcp;
     double link_mbit;
     uint64_t memory_budget;
-    const char *metrics; /* the address of metrics; "": none */
+    const char *metrics;         /* the address of metrics; "": none */
+    struct route_counts *routes; /* filled with what torus-routed tells */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/control/internal.h"
+#include "daemon/control/route_counts.h"
 
 #define WATCHERS_MOST 16u /* each needs memory for what it was told */
 #define AGAIN_MS 20       /* until a watcher that has not read yet is looked at again */
@@ -38,8 +39,27 @@ void control_watch_gone(struct control_client *client)
     if (client->watch == NULL || !client->watch->confirms)
         return;
     client->watch->confirms = false;
+    *client->server->set.routes = (struct route_counts){.runs = false};
     router_confirm(client->server->set.router, 0);
     router_forward_lost(client->server->set.router);
+}
+
+/* Notes what monitoring serves. */
+static void note_counts(const struct control_setup *set, const Control__RoutesConfirmed *confirmed)
+{
+    const Control__RouteCounts *counts = confirmed->counts;
+    struct route_counts *known = set->routes;
+
+    *known = (struct route_counts){.runs = true, .known = counts != NULL};
+    if (counts == NULL)
+        return;
+    known->forwards = confirmed->forwards;
+    known->problem = counts->problem;
+    for (size_t state = 0; state < counts->n_hosts && state < ROUTE_STATES; state++)
+        known->hosts[state] = counts->hosts[state];
+    known->ways_lost = counts->ways_lost;
+    known->ways_gained = counts->ways_gained;
+    known->changed = uv_now(set->loop) - counts->unchanged_ms;
 }
 
 void control_routes_confirmed(struct control_client *client, const Control__Request *request)
@@ -54,6 +74,7 @@ void control_routes_confirmed(struct control_client *client, const Control__Requ
     for (struct control_client *c = client->server->clients; c != NULL; c = c->next)
         if (c->watch != NULL)
             c->watch->confirms = c == client;
+    note_counts(&client->server->set, request->routes_confirmed);
     router_confirm(client->server->set.router, request->routes_confirmed->digest);
     router_forward(client->server->set.router, request->routes_confirmed->forwards);
 }

@@ -124,6 +124,10 @@ static const struct {
 static const struct metric link_info = {"torus_link", "", METRIC_INFO,
                                         "The network interface that the link of a port uses"};
 
+static const struct metric forwards = {
+    "torus_link_neighbour_forwards", "", METRIC_GAUGE,
+    "Whether the neighbour says that IP packets of other hosts may pass through it"};
+
 struct ports {
     unsigned count;
     struct {
@@ -162,6 +166,22 @@ static void write_interfaces(struct exposition *x, const struct tcp *tcp, const 
     }
 }
 
+/* What neighbours say counts only if all nodes know that they can say it. */
+static void write_forwarding(struct exposition *x, const struct router *router,
+                             const struct ports *ports)
+{
+    const struct topology *topology = router_topology(router);
+
+    exposition_metric(x, &forwards);
+    for (unsigned i = 0; i < ports->count && router_knows_forwarding(router); i++) {
+        const struct topology_entry *entry = &topology->entry[ports->port[i].info.neighbour];
+        const struct label labels[] = {{"port", ports->port[i].name},
+                                       {"neighbour", ports->port[i].neighbour}};
+        if (entry->hops < topology->torus->nodes && entry->forwards != TOPOLOGY_FORWARDS_UNSAID)
+            exposition_value(x, labels, 2, entry->forwards == TOPOLOGY_FORWARDS);
+    }
+}
+
 void metrics_of_links(struct exposition *x, struct metrics_view *v)
 {
     struct ports ports;
@@ -177,6 +197,7 @@ void metrics_of_links(struct exposition *x, struct metrics_view *v)
                 exposition_value(x, labels, 2, value);
         }
     }
+    write_forwarding(x, v->router, &ports);
     if (v->tcp != NULL)
         write_interfaces(x, v->tcp, &ports);
 }

@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/metrics/accept.h"
 #include "daemon/metrics/metrics.h"
+#include "daemon/metrics/room.h"
 #include "daemon/net/sockets/listener.h"
 #include "daemon/net/sockets/sockets.h"
 #include "proto/elapsed.h"
@@ -86,6 +87,8 @@ static enum MHD_Result answer_metrics(struct metrics_server *s, struct MHD_Conne
     exposition_begin(&x, openmetrics);
     metrics_of_node(&x, &s->view);
     metrics_of_links(&x, &s->view);
+    metrics_of_routes(&x, &s->view);
+    metrics_of_room(&x, &s->view);
     metrics_of_work(&x, &s->view);
     metrics_of_process(&x, &s->view);
     text = exposition_end(&x, &length);
@@ -311,6 +314,11 @@ static int listen_here(struct metrics_server *s, struct error *e)
     return 0;
 }
 
+static void on_room_closed(void *context)
+{
+    release(context);
+}
+
 static int start_http(struct metrics_server *s, struct error *e)
 {
     const union MHD_DaemonInfo *info;
@@ -334,8 +342,28 @@ static int start_http(struct metrics_server *s, struct error *e)
     return 0;
 }
 
-static void close_http(struct metrics_server *s)
+/* Begins to look at the room on the data roots. */
+static int watch_room(struct metrics_server *s, const struct roots *roots, struct error *e)
 {
+    const struct room_setup setup = {.loop = s->loop,
+                                     .ask = fstatvfs,
+                                     .every_ms = ROOM_EVERY_MS,
+                                     .keep_ms = ROOM_KEEP_MS,
+                                     .closed = on_room_closed,
+                                     .context = s};
+
+    s->view.room = room_open(&setup);
+    if (s->view.room == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    s->handles++;
+    room_of(s->view.room, roots);
+    return 0;
+}
+
+static void close_handles(struct metrics_server *s)
+{
+    if (s->view.room != NULL)
+        room_close(s->view.room);
     (void)uv_poll_stop(&s->poll);
     uv_close((uv_handle_t *)&s->poll, on_handle_closed);
     uv_close((uv_handle_t *)&s->timer, on_handle_closed);
@@ -359,9 +387,9 @@ struct metrics_server *metrics_open(const struct metrics_setup *setup, struct er
         free(s);
         return NULL;
     }
-    if (listen_here(s, e) != 0) {
+    if (watch_room(s, setup->roots, e) != 0 || listen_here(s, e) != 0) {
         (void)error_wrap(e, "metrics %s", setup->address);
-        close_http(s);
+        close_handles(s);
         return NULL;
     }
     s->handles++;
@@ -375,10 +403,16 @@ const char *metrics_address(const struct metrics_server *s)
     return s->address;
 }
 
+void metrics_roots_changed(struct metrics_server *s, const struct roots *roots)
+{
+    if (s != NULL)
+        room_of(s->view.room, roots);
+}
+
 void metrics_close(struct metrics_server *s)
 {
     if (s == NULL)
         return;
-    close_http(s);
+    close_handles(s);
     listener_close(&s->listener);
 }

@@ -8,6 +8,7 @@
 
 #include <uv.h>
 
+#include "daemon/files/places/roots.h"
 #include "daemon/metrics/view.h"
 #include "daemon/net/addresses/address.h"
 
@@ -20,8 +21,9 @@ struct metrics_server;
 /* Parts of the daemon that are borrowed: they must outlive metrics_close(). */
 struct metrics_setup {
     uv_loop_t *loop;
-    const char *address; /* as endpoint_parse_own() reads it */
-    struct metrics_view view;
+    const char *address;       /* as endpoint_parse_own() reads it */
+    const struct roots *roots; /* copied */
+    struct metrics_view view;  /* without room */
 };
 
 /* Listens on the address, which need not exist yet, and logs it. metrics_close() frees the server. Returns NULL with *e:
@@ -30,6 +32,9 @@ struct metrics_server *metrics_open(const struct metrics_setup *setup, struct er
 
 /* Returns the address with the real port, "127.0.0.1:9101"; borrowed. */
 const char *metrics_address(const struct metrics_server *server);
+
+/* The data roots have changed. NULL does nothing. */
+void metrics_roots_changed(struct metrics_server *server, const struct roots *roots);
 
 /* Closes all connections; the memory is freed when the loop has closed the handles. NULL does nothing. */
 void metrics_close(struct metrics_server *server);

@@ -23,6 +23,9 @@ struct metrics_view {
     struct groups *groups;
     struct copies *copies;
     struct shares *shares;
+    const struct route_counts *routes; /* what torus-routed tells */
+    struct room *room;                 /* on the data roots */
+    uv_loop_t *loop;
     const struct tcp *tcp; /* NULL: the interfaces of links are not known */
     /* As exchanges_setup.processor. */
     void (*processor)(void *context, uint64_t *used, uint64_t *delayed);

@@ -94,6 +94,42 @@ uint32_t installer_used(const struct installer *i, uint32_t to)
     return 1u << ip_routes_choose(i->planner->torus, i->planner->self, to, usable);
 }
 
+bool installer_knows(const struct installer *i, uint32_t to)
+{
+    bool known = true;
+
+    for (unsigned family = 0; family < i->families; family++)
+        known &= i->installed[family][to].known;
+    return known;
+}
+
+/* Whether any route to a node leads over cables. */
+static bool has_ways(const struct installer *i, uint32_t to)
+{
+    bool ways = false;
+
+    for (unsigned family = 0; family < i->families; family++)
+        ways |= i->installed[family][to].kind == NETLINK_WAYS;
+    return ways;
+}
+
+enum route_state installer_state(const struct installer *i, uint32_t to, bool diverted)
+{
+    const struct planner_route *r = &i->planner->route[to];
+
+    if (diverted && has_ways(i, to))
+        return ROUTE_DIVERTED;
+    if (!installer_knows(i, to))
+        return ROUTE_MISSING;
+    if (r->hops == PLANNER_FAR)
+        return installer_direct(i, to) != 0 ? ROUTE_DIRECT
+               : r->linked                  ? ROUTE_BLOCKED
+                                            : ROUTE_UNREACHABLE;
+    if (r->ports == 0)
+        return ROUTE_WAITS;
+    return r->ports == r->nearer ? ROUTE_ROUTED : ROUTE_CHANGES;
+}
+
 /* --- what the kernel has --- */
 
 static struct ip gateway(const struct installer *i, unsigned port, unsigned family)

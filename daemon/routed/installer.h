@@ -4,6 +4,7 @@
 
 #include "daemon/routed/host_addresses.h"
 #include "daemon/routed/planner.h"
+#include "proto/routes.h"
 
 /* The end of a cable at this host. */
 struct cable {
@@ -54,6 +55,13 @@ uint32_t installer_direct(const struct installer *i, uint32_t to);
 
 /* Returns those of the planner's ports that packets to a node take. */
 uint32_t installer_used(const struct installer *i, uint32_t to);
+
+/* Returns whether the kernel has the routes to a node as they were put there last. */
+bool installer_knows(const struct installer *i, uint32_t to);
+
+/* Returns what packets to a node take. `diverted`: the kernel was asked, and takes another route than the one that was put
+ * there. */
+enum route_state installer_state(const struct installer *i, uint32_t to, bool diverted);
 
 /* Finds out which routes of ours the kernel has, and removes those to addresses of no host, so also all IPv6 routes if
  * IPv6 is not used. `adopt`, which may be

@@ -121,10 +121,13 @@ static void compute(struct planner *p)
     }
 }
 
-static void use(struct planner_route *r, uint32_t ports, uint64_t now)
+static void use(struct planner *p, struct planner_route *r, uint32_t ports, uint64_t now)
 {
     if (r->ports == ports)
         return;
+    p->lost += (unsigned)__builtin_popcount(r->ports & ~ports);
+    p->gained += (unsigned)__builtin_popcount(ports & ~r->ports);
+    p->changed = now;
     r->ports = ports;
     r->since = now;
     r->is_new = true;
@@ -159,6 +162,8 @@ void planner_heard(struct planner *p, const uint32_t *up, const bool *forwards, 
     else if (p->settled)
         p->way = p->way != PLANNER_SMOOTH && now <= p->settled_at + p->settle ? PLANNER_CAREFUL
                                                                               : PLANNER_SMOOTH;
+    if (p->heard == PLANNER_NEVER)
+        p->changed = now;
     p->settled = false;
     p->heard = now;
     compute(p);
@@ -168,7 +173,7 @@ void planner_heard(struct planner *p, const uint32_t *up, const bool *forwards, 
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
         if (p->way != PLANNER_SMOOTH)
-            use(r, r->ports & r->nearer, now);
+            use(p, r, r->ports & r->nearer, now);
     }
 }
 
@@ -211,7 +216,7 @@ void planner_tick(struct planner *p, uint64_t now)
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
         if (p->way == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
-            use(r, r->nearer, now);
+            use(p, r, r->nearer, now);
         else
             p->settled &= r->ports == r->nearer;
     }

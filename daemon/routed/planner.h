@@ -92,8 +92,10 @@ struct planner {
     bool settled, may_confirm;
     uint64_t digest; /* of the last link states */
     uint64_t heard, settled_at;
-    uint64_t waited; /* from the last change until the last route was settled */
-    uint64_t found;  /* when a link has come up last */
+    uint64_t waited;       /* from the last change until the last route was settled */
+    uint64_t found;        /* when a link has come up last */
+    uint64_t lost, gained; /* how often a port has left a route, or come into one */
+    uint64_t changed;      /* when that was, or the first link states were heard */
 };
 
 /* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to planner_free(), or -1

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/host/kernel_route.h"
+#include "daemon/routed/asking.h"
 #include "daemon/schedule/damage.h"
 #include "proto/elapsed.h"
+#include "proto/routes.h"
 #include "proto/text.h"
 
 #define WITHOUT_SIZE 400u
@@ -45,17 +46,6 @@ static void describe_down(const struct planner *p, char text[WITHOUT_SIZE])
     }
     (void)damage_describe(&damage, text, WITHOUT_SIZE);
     damage_free(&damage);
-}
-
-static const char *state_of(const struct planner_route *r, uint32_t direct, bool in_kernel)
-{
-    if (!in_kernel)
-        return "missing";
-    if (r->hops == PLANNER_FAR)
-        return direct != 0 ? "direct" : r->linked ? "blocked" : "unreachable";
-    if (r->ports == 0)
-        return "waits";
-    return r->ports == r->nearer ? "routed" : "changes";
 }
 
 static void write_why(const struct planner *p, uint32_t to, uint32_t direct, const char *down,
@@ -105,51 +95,6 @@ static json_t *ways_json(const struct report_of *r, uint32_t ports, uint32_t use
     return list;
 }
 
-/* --- what the kernel does --- */
-
-/* How to ask the kernel for the routes that it takes. */
-struct asking {
-    struct kernel_routes kernel;
-    bool works;
-    char network[FAMILIES][INET6_ADDRSTRLEN + 4]; /* of all hosts */
-    unsigned diverted;
-    struct kernel_answer first;
-};
-
-static void begin_asking(struct asking *a, const struct report_of *r)
-{
-    for (unsigned family = 0; family < r->installer->families; family++) {
-        struct kernel_network network = {.family = 0};
-        for (uint32_t i = 0; i < r->hosts->count; i++)
-            kernel_network_add(&network, r->hosts->host[i].ip[family].family,
-                               &r->hosts->host[i].ip[family].v6);
-        kernel_network_write(&network, a->network[family], sizeof a->network[family]);
-    }
-    a->diverted = 0;
-    a->works = kernel_routes_open(&a->kernel) == 0;
-}
-
-/* Returns whether the kernel takes another route to a host than the one that was set, and which. A route that drops
- * packets is not asked for: the answer would be an error, whoever drops them. */
-static bool is_diverted(struct asking *a, const struct report_of *r, uint32_t to,
-                        struct kernel_answer *answer)
-{
-    const struct host_entry *self = &r->hosts->host[r->planner->self], *host = &r->hosts->host[to];
-
-    for (unsigned family = 0; a->works && family < r->installer->families; family++) {
-        const struct installed *installed = &r->installer->installed[family][to];
-        if (!installed->known || installed->kind != NETLINK_WAYS ||
-            kernel_route_ask(&a->kernel, host->ip[family].family, &host->ip[family].v6,
-                             &self->ip[family].v6, a->network[family], answer) != 0 ||
-            answer->ours)
-            continue;
-        if (a->diverted++ == 0)
-            a->first = *answer;
-        return true;
-    }
-    return false;
-}
-
 static json_t *route_json(const struct report_of *r, struct asking *a, uint32_t to,
                           const char *down)
 {
@@ -158,22 +103,20 @@ static json_t *route_json(const struct report_of *r, struct asking *a, uint32_t 
     const uint32_t direct = installer_direct(r->installer, to);
     const uint32_t used = installer_used(r->installer, to) | direct;
     struct kernel_answer answer = {.ours = true};
-    const bool diverted = is_diverted(a, r, to, &answer);
-    bool in_kernel = true;
+    const bool diverted = asking_diverted(a, to, &answer);
     char why[WHY_SIZE];
 
-    for (unsigned family = 0; family < r->installer->families; family++)
-        in_kernel &= r->installer->installed[family][to].known;
     write_why(r->planner, to, direct, down, why);
     if (diverted)
         (void)snprintf(why, sizeof why, "%.400s", answer.text);
     return json_pack("{s:i, s:s, s:o, s:o, s:s, s:o, s:o, s:s, s:f, s:b, s:o}", "node", (int)to,
                      "host", host->name, "address", ip_json(&host->ip[0]), "address6",
                      ip_json(&host->ip[1]), "state",
-                     diverted ? "diverted" : state_of(route, direct, in_kernel), "hops",
+                     route_state_name(installer_state(r->installer, to, diverted)), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
                      ways_json(r, route->ports | direct, used), "why", why, "seconds",
-                     (double)elapsed(route->since, r->now) / 1000.0, "in_kernel", in_kernel, "mend",
+                     (double)elapsed(route->since, r->now) / 1000.0, "in_kernel",
+                     installer_knows(r->installer, to), "mend",
                      diverted && answer.mend[0] != '\0' ? json_string(answer.mend) : json_null());
 }
 
@@ -202,11 +145,11 @@ json_t *report_make(const struct report_of *r)
     if (r->planner != NULL) {
         const struct host_entry *self = &r->hosts->host[r->planner->self];
         describe_down(r->planner, down);
-        begin_asking(&asking, r);
+        asking_begin(&asking, r->installer);
         for (uint32_t to = 0; to < r->hosts->count; to++)
             if (to != r->planner->self)
                 (void)json_array_append_new(routes, route_json(r, &asking, to, down));
-        kernel_routes_close(&asking.kernel);
+        asking_end(&asking);
         (void)json_object_set_new(value, "torus",
                                   json_string(torus_format(r->planner->torus, dims)));
         (void)json_object_set_new(value, "host", json_string(self->name));

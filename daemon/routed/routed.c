@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/host/gather.h"
+#include "daemon/routed/asking.h"
 #include "daemon/routed/holdings.h"
 #include "daemon/routed/kernel/firewall.h"
 #include "daemon/routed/report.h"
@@ -16,8 +17,8 @@
 #include "daemon/schedule/damage.h"
 #include "proto/elapsed.h"
 
-#define CHECK_MS 2000       /* between two looks at the kernel's routes and interfaces */
-#define FIREWALL_CHECKS 15u /* every so many of them the firewall is looked at, too */
+#define CHECK_MS 2000   /* between two looks at the kernel's routes and interfaces */
+#define RARE_CHECKS 15u /* every so many of them is followed by look_at_others() */
 
 struct routed {
     uv_loop_t *loop;
@@ -48,6 +49,7 @@ struct routed {
     bool cables_ready; /* and the kernel forwards what comes over the cables */
     uint32_t *up;      /* states.up without the links to be avoided */
     bool unsure;       /* the kernel has refused a route since all were put there */
+    bool *diverted;    /* by node: the kernel took another route when it was asked last */
 };
 
 /* Notes what keeps routes from being set, and logs it once; "": nothing. It is tried again at the next check. */
@@ -191,17 +193,48 @@ static int prepare_host(struct routed *r, struct error *e)
     return holdings_prepare(&r->holdings, &r->hosts.host[rank], rank, &r->hosts.v6, e);
 }
 
+/* What others than torus-routed decide: firewalls, and routes that come before those of torus-routed. */
+static void look_at_others(struct routed *r)
+{
+    char list[TORUS_MAX_PORTS][IFNAMSIZ];
+    struct kernel_answer answer;
+    struct asking asking;
+
+    firewall_pass(list, interfaces(r, list));
+    r->firewall = firewall_look(true);
+    asking_begin(&asking, &r->installer);
+    for (uint32_t to = 0; to < r->torus.nodes; to++)
+        r->diverted[to] = to != r->planner.self && asking_diverted(&asking, to, &answer);
+    asking_end(&asking);
+}
+
+static void on_count(void *context, Control__RouteCounts *counts, uint32_t *hosts)
+{
+    const struct routed *r = context;
+
+    counts->problem = r->problem[0] != '\0';
+    if (!r->placed)
+        return;
+    for (uint32_t to = 0; to < r->torus.nodes; to++)
+        if (to != r->planner.self)
+            hosts[installer_state(&r->installer, to, r->diverted[to])]++;
+    counts->ways_lost = r->planner.lost;
+    counts->ways_gained = r->planner.gained;
+    counts->unchanged_ms = elapsed(r->planner.changed, uv_now(r->loop));
+}
+
 static void take_place(struct routed *r);
 
 /* Compares all that was set with what it should be. Without a place, tries to take one. */
 static void check(struct routed *r)
 {
-    char list[TORUS_MAX_PORTS][IFNAMSIZ];
     struct error e;
 
     if (!r->placed) {
         if (r->states.up != NULL && r->states.connected)
             take_place(r);
+        if (!r->placed)
+            states_confirm(&r->states, 0, false, true);
         return;
     }
     (void)look_at_cables(r);
@@ -213,10 +246,8 @@ static void check(struct routed *r)
     install(r, true);
     confirm(r, true);
     wake_up(r);
-    if (r->planner.settled && r->checks++ % FIREWALL_CHECKS == 0) {
-        firewall_pass(list, interfaces(r, list));
-        r->firewall = firewall_look(true);
-    }
+    if (r->planner.settled && r->checks++ % RARE_CHECKS == 0)
+        look_at_others(r);
 }
 
 static void on_check(uv_timer_t *timer)
@@ -272,7 +303,9 @@ static void forget_place(struct routed *r)
     damage_free(&r->without);
     spreading_free(&r->spreading);
     free(r->up);
+    free(r->diverted);
     r->up = NULL;
+    r->diverted = NULL;
     (void)uv_timer_stop(&r->planned);
     r->placed = r->was_settled = r->cables_ready = false;
 }
@@ -325,7 +358,9 @@ static int place(struct routed *r, struct error *e)
     if (read_without(r, e) != 0 || prepare_host(r, e) != 0)
         return -1;
     r->up = calloc(r->torus.nodes, sizeof *r->up);
-    if (r->up == NULL || spreading_init(&r->spreading, r->torus.nodes) != 0 ||
+    r->diverted = calloc(r->torus.nodes, sizeof *r->diverted);
+    if (r->up == NULL || r->diverted == NULL ||
+        spreading_init(&r->spreading, r->torus.nodes) != 0 ||
         planner_init(&r->planner, &r->torus, r->states.rank, planner_settle_ms(&r->torus)) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
     r->installer = (struct installer){.netlink = &r->holdings.netlink,
@@ -512,6 +547,7 @@ struct routed *routed_start(uv_loop_t *loop, const struct routed_options *option
     r->states.loop = loop;
     r->states.path = options->socket;
     r->states.heard = on_heard;
+    r->states.count = on_count;
     r->states.context = r;
     states_start(&r->states);
     return r;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "proto/routes.h"
 
 #define RETRY_MS 100u
 
@@ -221,6 +222,8 @@ void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again
 {
     Control__Request message = CONTROL__REQUEST__INIT;
     Control__RoutesConfirmed confirmed = CONTROL__ROUTES_CONFIRMED__INIT;
+    Control__RouteCounts counts = CONTROL__ROUTE_COUNTS__INIT;
+    uint32_t hosts[ROUTE_STATES] = {0};
     struct confirmation *c;
     size_t length = 0;
     uv_buf_t buffer;
@@ -233,6 +236,10 @@ void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again
     message.routes_confirmed = &confirmed;
     confirmed.digest = digest;
     confirmed.forwards = forwards;
+    s->count(s->context, &counts, hosts);
+    counts.hosts = hosts;
+    counts.n_hosts = ROUTE_STATES;
+    confirmed.counts = &counts;
     c = calloc(1, sizeof *c);
     if (c == NULL || (c->frame = frame_pack(&message.base, &length)) == NULL) {
         free(c);

@@ -16,6 +16,8 @@ struct states {
     /* Called for every message of the daemon; the numbers in it are checked against `torus`. `all`: the first one
      * after the connection has been made. */
     void (*heard)(void *context, bool all);
+    /* Says what is known of the routes; `hosts` has room for ROUTE_STATES, by state. */
+    void (*count)(void *context, Control__RouteCounts *counts, uint32_t *hosts);
     void *context;
     uv_pipe_t pipe;
     uv_timer_t retry;
@@ -38,11 +40,11 @@ struct states {
     bool renamed; /* the last message has changed `interface` */
 };
 
-/* Begins to connect. The caller sets loop, path, heard and context; the rest is zero. */
+/* Begins to connect. The caller sets loop, path, heard, count and context; the rest is zero. */
 void states_start(struct states *s);
 
 /* Tells the daemon with which link states the routes agree (planner_statement()), and whether this host forwards, unless
- * it knows, or `again`: it counts for some seconds only that a host forwards. */
+ * it knows, or `again`: it counts for some seconds only that a host forwards. Says what count() says, too. */
 void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again);
 
 /* Closes the connection. After the loop has ended, the caller calls states_free(). */

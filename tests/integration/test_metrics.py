@@ -1,6 +1,8 @@
 """torusd --metrics: what monitoring reads of real daemons."""
 
+import os
 import re
+import signal
 import subprocess
 
 import pytest
@@ -9,6 +11,7 @@ from support.copies import Place
 from support.openmetrics import Metrics, get, parse
 from support.users import free_port
 from support.waiting import wait_for, wait_logged
+from support.watcher import Watcher
 from torus_net import CHECKOUT, find_program
 from torus_net.patience import Patience, run, wait
 
@@ -17,9 +20,14 @@ ON = ('--metrics', '127.0.0.1:0')
 LINKS = 2 * 16
 
 
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp('root')
+
+
 @pytest.fixture
-def torus(shared):
-    return shared('4x4', extra=ON)
+def torus(shared, root):
+    return shared('4x4', extra=ON, data_roots=root)
 
 
 def address(torus, rank=0):
@@ -73,14 +81,66 @@ def rows(text):
 def test_the_document_lists_every_metric(torus):
     documented = rows(DOCUMENT.read_text())
     found = {}
-    # The clocks of neighbours are known after some heartbeats.
-    wait_for(lambda: 'torus_link_clock_ahead_seconds' in {key[0] for key in Metrics(torus).samples})
+    # The clocks of neighbours are known after some heartbeats, and the room on data roots when the disk has answered.
+    wait_for(lambda: {'torus_link_clock_ahead_seconds', 'torus_data_root_free_bytes'} <= {
+        key[0] for key in Metrics(torus).samples})
+    watcher = Watcher(torus, 0)
+    watcher.hear()
+    watcher.tell_routes()
+    wait_for(lambda: Metrics(torus).value('torus_routed_up') == 1)
     for family in Metrics(torus).families.values():
         suffix = {'counter': '_total', 'info': '_info'}.get(family.kind, '')
         labels = {label for key in family.samples for label, _ in key[1:]}
         assert family.samples, f'{family.name} has no sample'
         found[family.name + suffix] = labels, family.kind
+    watcher.socket.close()
     assert documented == found
+
+
+def test_what_torus_routed_tells(torus):
+    """torus-routed itself needs hosts of its own: see test_routed.py."""
+    wait_for(lambda: Metrics(torus).value('torus_routed_up') == 0)
+    wait_for(lambda: Metrics(torus, 1).value('torus_link_neighbour_forwards', neighbour='0') == 0)
+    watcher = Watcher(torus, 0)
+    watcher.hear()
+    watcher.tell_routes()
+    wait_for(lambda: Metrics(torus).value('torus_routed_up') == 1)
+    seen = Metrics(torus)
+    found = {dict(key[1:])['state']: value for key, value in seen.samples.items() if key[0] == 'torus_routes'}
+    assert found == {'routed': 9, 'changes': 1, 'waits': 0, 'direct': 2, 'blocked': 0, 'unreachable': 3,
+                     'diverted': 0, 'missing': 0}
+    assert seen.value('torus_routed_forwards') == 1 and seen.value('torus_routed_problem') == 0
+    assert seen.value('torus_route_ways_lost_total') == 7 and seen.value('torus_route_ways_gained_total') == 12
+    age = seen.value('torus_routes_unchanged_seconds')
+    assert age >= 5
+    wait_for(lambda: Metrics(torus).value('torus_routes_unchanged_seconds') > age)
+    wait_for(lambda: Metrics(torus, 1).value('torus_link_neighbour_forwards', neighbour='0') == 1)
+    watcher.tell_routes(forwards=False, counts={1: bytes(40), 5: 1})  # by a later release, with more states
+    wait_for(lambda: Metrics(torus).value('torus_routed_problem') == 1)
+    assert Metrics(torus).value('torus_routed_forwards') == 0
+    wait_for(lambda: Metrics(torus, 1).value('torus_link_neighbour_forwards', neighbour='0') == 0)
+    watcher.tell_routes(counts=None)  # by an earlier release
+    wait_for(lambda: 'torus_routes' not in {key[0] for key in Metrics(torus).samples})
+    assert Metrics(torus).value('torus_routed_up') == 1
+    watcher.socket.close()
+    wait_for(lambda: Metrics(torus).value('torus_routed_up') == 0)
+
+
+def test_room_on_data_roots(loopback, tmp_path):
+    """Also of data roots that are named while the daemon runs."""
+    first, second, config = tmp_path / 'first', tmp_path / 'second', tmp_path / 'node.ini'
+    for folder in first, second:
+        folder.mkdir()
+    config.write_text(f'[node]\ndata_roots = {first}\n')
+    torus = loopback('2', extra=(*ON, '--config', config))
+    wait_for(lambda: Metrics(torus).samples.get(('torus_data_root_answers', ('path', str(first)))) == 1)
+    seen, there = Metrics(torus), os.statvfs(first)
+    assert seen.value('torus_data_root_size_bytes') == there.f_blocks * there.f_frsize
+    assert 0 <= seen.value('torus_data_root_free_bytes') <= there.f_blocks * there.f_frsize
+    config.write_text(f'[node]\ndata_roots = {second}\n')
+    torus.node(0).send_signal(signal.SIGHUP)
+    wait_for(lambda: [key for key in Metrics(torus).samples if key[0] == 'torus_data_root_free_bytes'] == [
+        ('torus_data_root_free_bytes', ('path', str(second)))])
 
 
 def test_exchanges_are_counted(torus):

@@ -11,6 +11,7 @@ import pytest
 from support.openmetrics import Metrics
 from support.users import free_port
 from support.waiting import wait_for
+from support.watcher import Watcher
 from torus_net import CHECKOUT
 from torus_net.patience import Patience, run, wait
 
@@ -24,8 +25,15 @@ def needs(program):
 
 
 @pytest.fixture(scope='module')
-def torus(shared):
-    return shared('2', extra=('--metrics', '127.0.0.1:0'))
+def torus(shared, tmp_path_factory):
+    """With all that has metrics: the test stands for torus-routed, which needs hosts of its own."""
+    torus = shared('2', extra=('--metrics', '127.0.0.1:0'), data_roots=tmp_path_factory.mktemp('root'))
+    watcher = Watcher(torus, 0)
+    watcher.hear()
+    watcher.tell_routes()
+    wait_for(lambda: {'torus_routes', 'torus_data_root_free_bytes'} <= {key[0] for key in Metrics(torus).samples})
+    yield torus
+    watcher.socket.close()
 
 
 class Prometheus:
@@ -147,6 +155,7 @@ def test_promtool_accepts_the_rules():
 
 
 PORT = 'job="torusd",instance="a",port="+0",neighbour="1"'
+ROOT = 'job="torusd",instance="a",path="/srv"'
 # What makes each alert fire: series in the notation of promtool, a sample a minute.
 FIRES = {
     'TorusdUnreachable': {'up{job="torusd",instance="a"}': '1 0x40'},
@@ -161,6 +170,12 @@ FIRES = {
     'TorusExchangesFail': {'torus_exchange_attempts_total{job="torusd",instance="a",operation="exchange",'
                            'outcome="failed"}': '0+1x40'},
     'TorusOutcomeUnknown': {'torus_exchanges{job="torusd",instance="a",state="in_doubt"}': '1x40'},
+    'TorusRoutedDown': {'torus_routed_up{job="torusd",instance="a"}': '1 0x40',
+                        'torus_routed_up{job="torusd",instance="b"}': '1x40'},
+    'TorusRoutesProblem': {'torus_routes{job="torusd",instance="a",state="diverted"}': '0 1x40',
+                           'torus_routes{job="torusd",instance="a",state="routed"}': '3x40'},
+    'TorusDataRootFull': {f'torus_data_root_free_bytes{{{ROOT}}}': '4x40', f'torus_data_root_size_bytes{{{ROOT}}}': '100x40'},
+    'TorusDataRootSilent': {f'torus_data_root_answers{{{ROOT}}}': '1 0x40'},
     'TorusdLate': {'torus_loop_delayed_seconds_total{job="torusd",instance="a"}': '0+30x40'},
     'TorusdRestarts': {'process_start_time_seconds{job="torusd",instance="a"}': '1+60x40'},
     'TorusVersionsDiffer': {'torus_node_info{job="torusd",instance="a",version="1"}': '1x2000',
@@ -171,7 +186,11 @@ QUIET = {f'torus_link_up{{{PORT}}}': '1x40', f'torus_link_held{{{PORT}}}': '0x40
          f'torus_link_retransmitted_packets_total{{{PORT}}}': '0+1x40',
          f'torus_link_sent_bytes_total{{{PORT}}}': '0+60000000x40',
          'up{job="torusd",instance="a"}': '1x40', 'torus_nodes_down{job="torusd",instance="a"}': '0x40',
-         'torus_node_info{job="torusd",instance="a",version="1"}': '1x40'}
+         'torus_node_info{job="torusd",instance="a",version="1"}': '1x40',
+         'torus_routed_up{job="torusd",instance="a"}': '0x40', 'torus_routed_problem{job="torusd",instance="a"}': '0x40',
+         'torus_routes{job="torusd",instance="a",state="unreachable"}': '1x40',
+         f'torus_data_root_free_bytes{{{ROOT}}}': '6x40', f'torus_data_root_size_bytes{{{ROOT}}}': '100x40',
+         f'torus_data_root_answers{{{ROOT}}}': '1x40'}
 
 
 def fired(folder, cases):

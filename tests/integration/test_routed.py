@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 import pytest
+from support.openmetrics import Metrics
 from support.routed import Pings, all_settled, give_ipv6, ping_all, settled, state_of, ways
 from support.users import copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
@@ -36,6 +37,49 @@ def test_routes_go_around_a_cut_and_return_without_loss(mininet):
     assert lost <= 1, said  # one may be on its way at the end
     kernel = torus.node(0).run('ip', 'route', 'show', 'proto', '84')
     assert len(re.findall('^10.128', kernel, re.M)) == 3
+
+
+# Prints what a host of its own network answers to an HTTP request.
+FETCH = "import sys, urllib.request as u; sys.stdout.write(u.urlopen(sys.argv[1]).read().decode())"
+
+
+def test_monitoring_sees_the_routes(mininet):
+    """torus-routed tells its torusd, which serves it. Each way of a route was gained once more than it was lost."""
+    torus = mininet('4', extra=('--metrics', '127.0.0.1:0'))
+    node = torus.node(0)
+
+    def read(address):
+        return 200, None, node.run('/usr/bin/python3', '-c', FETCH, f'http://{address}/metrics')
+
+    def sees(name, value, **labels):
+        key = name, *labels.items()
+        wait_for(lambda: Metrics(torus, get=read).samples.get(key) == value, 60,
+                 lambda: str(Metrics(torus, get=read).samples))
+
+    def counts():
+        seen = Metrics(torus, get=read)
+        return seen.value('torus_route_ways_lost_total'), seen.value('torus_route_ways_gained_total')
+
+    sees('torus_routed_up', 0)
+    torus.set_ip_routes()
+    all_settled(torus)
+    sees('torus_routes', 3, state='routed')
+    sees('torus_routed_up', 1)
+    sees('torus_routed_forwards', 1)
+    assert Metrics(torus, get=read).value('torus_routed_problem') == 0
+    lost, gained = counts()
+    assert gained - lost == 4
+    torus.link_down(0, '+0')
+    all_settled(torus, 'link 0:+0')
+    wait_for(lambda: counts()[0] >= lost + 2 and counts()[1] - counts()[0] == 3)
+    torus.link_up(0, '+0')
+    all_settled(torus)
+    node.run('sh', '-ec', 'ip route add 10.128.0.0/9 dev lo table 52; ip rule add pref 5270 lookup 52')
+    torus.ip_hosts.routed[0].terminate()
+    torus.ip_hosts.routed[0].wait()
+    sees('torus_routed_up', 0)
+    torus.ip_hosts.start_routed(0)
+    sees('torus_routes', 3, state='diverted')
 
 
 def cut_and_mend(torus, ranks):

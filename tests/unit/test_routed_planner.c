@@ -396,6 +396,34 @@ static void test_time_without_a_way_after_a_cut(void **state)
     end(&w);
 }
 
+/* Node 0 of a ring: one way to 1, one to 3, two to 2. */
+static void test_ways_are_counted(void **state)
+{
+    static struct world w;
+    const struct planner *p = &w.planner[0];
+    uint64_t before;
+
+    (void)state;
+    begin(&w, "4", SETTLE, SETTLE / 2, 7);
+    assert_int_equal(p->changed, w.now);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    assert_int_equal(p->lost, 0);
+    assert_int_equal(p->gained, 4);
+    before = p->changed;
+    run(&w, w.now + SETTLE);
+    assert_int_equal(p->changed, before);
+    change(&w, 0, 0, false);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    assert_int_equal(p->lost, 2);
+    assert_int_equal(p->gained, 5);
+    assert_true(p->changed > before);
+    change(&w, 0, 0, true);
+    run(&w, w.now + 2 * SETTLE * MOST);
+    assert_int_equal(p->lost, 3);
+    assert_int_equal(p->gained, 7);
+    end(&w);
+}
+
 /* All have heard after 5, and know all confirmations after 5 more. */
 static void test_confirmations_shorten_it(void **state)
 {
@@ -495,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_confirmations_are_needed),
         cmocka_unit_test(test_nothing_is_lost_when_a_link_returns),
         cmocka_unit_test(test_time_without_a_way_after_a_cut),
+        cmocka_unit_test(test_ways_are_counted),
         cmocka_unit_test(test_confirmations_shorten_it),
         cmocka_unit_test(test_a_node_that_does_not_forward_is_avoided),
         cmocka_unit_test(test_ports_of_a_former_process_stay),

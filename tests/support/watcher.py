@@ -1,0 +1,72 @@
+"""A client that watches the link states of the whole torus, as torus-routed does."""
+
+import struct
+
+from .wire import Fixed64, connect, frame, frames, send
+
+WATCH = frame({9: {}})
+LINK_STATES = 11
+# What torus-routed tells: hosts by state, ways lost and gained, milliseconds without a change.
+COUNTS = {1: bytes((9, 1, 0, 2, 0, 3, 0)), 2: 7, 3: 12, 4: 5000}
+
+
+def read_varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def fields_of(data):
+    """{number: [value]} of a message without fixed fields."""
+    found, at = {}, 0
+    while at < len(data):
+        key, at = read_varint(data, at)
+        value, at = read_varint(data, at)
+        if key & 7 == 2:
+            value, at = data[at:at + value], at + value
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def numbers(data):
+    found, at = [], 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        found.append(value)
+    return found
+
+
+class Watcher:
+    """What a client that watches the links of a node knows."""
+
+    def __init__(self, torus, rank):
+        self.socket = connect(torus.node(rank).socket, 30)
+        self.data, self.up, self.confirmed, self.messages = b'', {}, {}, []
+        send(self.socket, WATCH)
+
+    def hear(self):
+        """Waits for a message, and returns what it says about the nodes."""
+        seen = len(self.messages)
+        while len(self.messages) == seen:
+            piece = self.socket.recv(65536)
+            assert piece, 'closed'
+            self.data += piece
+            heads = frames(self.data)
+            self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
+        for message in self.messages[seen:]:
+            self.up.update(zip(numbers(message.get(5, [b''])[0]), numbers(message.get(6, [b''])[0])))
+            digests = message.get(10, [b''])[0]
+            self.confirmed.update(zip(numbers(message.get(9, [b''])[0]), struct.unpack(f'<{len(digests) // 8}Q', digests)))
+        return self.up
+
+    def hear_until(self, up):
+        while self.up != up:
+            self.hear()
+
+    def tell_routes(self, forwards=True, counts=COUNTS):
+        """Says what torus-routed says of its routes; without `counts`, as an earlier release of it."""
+        send(self.socket, frame({10: {1: Fixed64(1), 2: int(forwards), **({3: counts} if counts else {})}}))
