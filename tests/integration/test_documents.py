@@ -12,27 +12,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from support.documents import DOCUMENTS, MANUAL, block, blocks, rows
 from support.programs import python, run_each
 from torus_net import CHECKOUT, find_program
 
 pytestmark = pytest.mark.plain
-
-FOLDERS = 'client', 'daemon', 'proto', 'tests', 'topo'
-DOCUMENTS = {path: path.read_text() for path in
-             sorted([*CHECKOUT.glob('*.md'), *(path for folder in FOLDERS for path in (CHECKOUT / folder).rglob('*.md'))])}
-
-
-MANUAL = {path: path.read_text() for path in sorted(CHECKOUT.glob('*/doc/man/*.scd.in'))}
-
-
-def blocks(text, language):
-    return [body for name, body in re.findall(r'^```(\w*)\n(.*?)^```$', text, re.M | re.S) if name == language]
-
-
-def block(language, part):
-    """The only block in this language, in all documents, that contains this text."""
-    found, = [body for text in DOCUMENTS.values() for body in blocks(text, language) if part in body]
-    return found
 
 
 def commands(text):
@@ -107,10 +91,10 @@ def sessions():
 
 
 def without_values(text):
-    """Lines of output; numbers of exchanges, and the values of a report, may differ."""
+    """Lines of output; numbers of exchanges, and the values of a report, may differ, but not the rows of a table."""
     lines = [re.sub(r'\d+-[0-9a-f]+-\d+', 'ID', line.rstrip()) for line in text.splitlines()]
     lines = [re.sub(r'^(moved .* in )\d.*', r'\1TIME', line) for line in lines]
-    return [re.sub(r'^([a-z][a-z ]*?)  +\S.*', r'\1', line) for line in lines]
+    return [re.sub(r'^([a-z][a-z ]*?)  +\S(\S| (?! ))*$', r'\1', line) for line in lines]
 
 
 @pytest.mark.parametrize('number', range(len(sessions())))
@@ -204,9 +188,7 @@ RUN_BLOCKS = {'c': ('int main', 'torus_group_shrink('), 'python': ('libtorus.Gro
 
 def excused():
     """The beginnings of commands and blocks that tests/README.md lists with the reason why they are not run."""
-    text = DOCUMENTS[CHECKOUT / 'tests' / 'README.md']
-    table = text.partition('| not run | because |\n|---|---|\n')[2].partition('\n\n')[0]
-    found = [span for row in table.splitlines() for span in re.findall(r'`([^`]+)`', row.split('|')[1])]
+    found = [start for row in rows('| not run | because |') for start in row]
     assert len(found) > 10
     return found
 
