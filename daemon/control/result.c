@@ -13,6 +13,7 @@ struct figures {
     Control__ExchangeResult__Node *node, **nodes;
     Control__ExchangeResult__Port *port, **ports;
     uint32_t *missing;
+    Control__ExchangeResult__Arrival *arrival, **arrivals;
     char (*name)[TORUS_PORT_NAME_SIZE]; /* by port of each node, as `port` */
     char dims[TORUS_TEXT_SIZE];
 };
@@ -24,6 +25,8 @@ static void figures_free(struct figures *f)
     free(f->port);
     free(f->ports);
     free(f->missing);
+    free(f->arrival);
+    free(f->arrivals);
     free(f->name);
 }
 
@@ -36,9 +39,11 @@ static int figures_alloc(struct figures *f, const struct torus *t)
     f->port = calloc(ports + 1, sizeof *f->port); /* a torus of one node has none */
     f->ports = calloc(ports + 1, sizeof(void *));
     f->missing = calloc(t->nodes, sizeof *f->missing);
+    f->arrival = calloc(t->nodes, sizeof *f->arrival);
+    f->arrivals = calloc(t->nodes, sizeof(void *));
     f->name = calloc(ports + 1, sizeof *f->name);
     if (f->node != NULL && f->nodes != NULL && f->port != NULL && f->ports != NULL &&
-        f->missing != NULL && f->name != NULL)
+        f->missing != NULL && f->arrival != NULL && f->arrivals != NULL && f->name != NULL)
         return 0;
     figures_free(f);
     return -1;
@@ -72,6 +77,20 @@ static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
         to->min_rtt_us = from->link[p].min_rtt_us;
         to->rate_bps = from->link[p].rate_bps;
         node->port[node->n_port++] = to;
+    }
+}
+
+static void fill_arrivals(Control__ExchangeResult *message, struct figures *f,
+                          const struct exchange_result *result)
+{
+    message->waited_nanoseconds = result->waited_ns;
+    message->n_arrival = result->arrivals;
+    message->arrival = f->arrivals;
+    for (uint32_t i = 0; i < result->arrivals; i++) {
+        f->arrivals[i] = &f->arrival[i];
+        control__exchange_result__arrival__init(&f->arrival[i]);
+        f->arrival[i].rank = result->arrival[i].rank;
+        f->arrival[i].after_nanoseconds = result->arrival[i].after_ns;
     }
 }
 
@@ -112,6 +131,7 @@ static void fill_result(Control__ExchangeResult *message, struct figures *f, con
     message->node = f->nodes;
     for (uint32_t i = 0; i < message->n_node; i++)
         fill_node(f, t, i, &result->node[i]);
+    fill_arrivals(message, f, result);
 }
 
 void control_reply_result(struct control_client *client, const struct exchange_result *result)

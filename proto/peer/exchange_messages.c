@@ -52,10 +52,11 @@ PEER_CODEC(repair_part, RepairPart, REPAIR_PART)
     NUMBER(round_bytes) NUMBER(window) NUMBER(timeout_ms) TEXT(algorithm) TEXT(mode)
 PEER_CODEC(layout, Layout, LAYOUT)
 
-#define READY(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange)
+#define READY(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) LIST(arrivals)
 PEER_CODEC(ready, Ready, READY)
 
-#define GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(rounds) NUMBER(repetition)
+#define GO(NUMBER, TEXT, BYTES, LIST)                                                              \
+    NUMBER(exchange) NUMBER(rounds) NUMBER(repetition) LIST(arrivals)
 PEER_CODEC(go, Go, GO)
 
 #define REPEATED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(repetition) NUMBER(nanoseconds)

@@ -78,12 +78,16 @@ struct peer_layout {
 
 struct peer_ready {
     uint32_t exchange;
+    size_t n_arrivals;
+    const uint64_t *arrivals;
 };
 
 struct peer_go {
     uint32_t exchange;
     uint64_t rounds;
     uint32_t repetition;
+    size_t n_arrivals;
+    const uint64_t *arrivals;
 };
 
 struct peer_repeated {

@@ -2,6 +2,7 @@
 that `torusctl plan` prints."""
 
 import json
+import re
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -301,6 +302,7 @@ def test_barrier(shared, dims, last):
     """No client completes the barrier before the last one has entered it."""
     torus = shared(dims)
     nodes, came, through = torus.geometry.nodes, {}, {}
+    alone = nodes == 1
 
     def enter(rank):
         came[rank] = time.monotonic()
@@ -317,8 +319,43 @@ def test_barrier(shared, dims, last):
                                  for rank in range(nodes) if rank != last) == nodes - 1)
         results = [enter(last)] + [future.result() for future in early]
     assert min(through.values()) >= came[last]
-    assert all(result['operation'] == 'barrier' and result['blocks_delivered'] == 0
-               for result in results)
+    assert len({result['id'] for result in results}) == 1
+    for result in results:
+        assert result['operation'] == 'barrier' and result['node_count'] == nodes
+        assert [node['rank'] for node in result['nodes']] == list(range(nodes))
+        assert result['nodes'] == results[0]['nodes'] and result['nodes'][result['first']]['after_seconds'] == 0
+        assert result['last'] == last and (alone or result['first'] != last)
+    assert results[0]['waited_seconds'] == min(result['waited_seconds'] for result in results)
+
+
+def test_a_barrier_says_who_was_last(shared):
+    """At every node, in the order in which they came."""
+    torus = shared('2x2')
+    with ThreadPoolExecutor(4) as pool:
+        early = []
+        for rank in 3, 0, 1:
+            early.append(pool.submit(torus.ctl, rank, 'barrier', '--name', 'who', '--timeout', 600))
+            wait_for(lambda: torus.status(rank)['exchanges'])
+        said = [torus.ctl(2, 'barrier', '--name', 'who', '--timeout', 600)] + [future.result() for future in early]
+    for barrier in said:
+        assert barrier.returncode == 0 and re.search(r'^barrier +who$', barrier.stdout, re.M), barrier
+        assert re.search(r'^came first +node 3$', barrier.stdout, re.M), barrier.stdout
+        assert re.search(r'^came last +node 2, [\d.]+ [mu]?s later$', barrier.stdout, re.M), barrier.stdout
+        assert re.search(r'^waited here +[\d.]+ [mu]?s$', barrier.stdout, re.M), barrier.stdout
+        table = barrier.stdout.split('after the first\n')[1]
+        assert [int(line.split()[0]) for line in table.splitlines() if line.strip()] == [3, 0, 1, 2], barrier.stdout
+
+
+def test_a_barrier_with_older_daemons(loopback):
+    """They do not tell each other when they were entered, so torusctl does not say who was last."""
+    torus = loopback('2', extra=['--protocol-minor=3'])
+    with ThreadPoolExecutor(4) as pool:
+        other = pool.submit(torus.ctl, 1, 'barrier', '--timeout', 600)
+        result = torus.json(0, 'barrier', '--timeout', 600)
+        text = other.result().stdout
+    assert result['last'] is None and result['first'] is None and result['waited_seconds'] >= 0
+    assert result['nodes'] == [{'rank': rank, 'after_seconds': None} for rank in range(2)]
+    assert re.search(r'^came last +not known: not every node said when it came$', text, re.M), text
 
 
 def test_barriers_of_other_names_and_again(shared):

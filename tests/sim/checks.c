@@ -342,3 +342,25 @@ bool check_may_die(const struct damage *down, uint32_t rank)
     damage_free(&d);
     return may;
 }
+
+void check_arrivals(const struct sim_request *request, const uint64_t *came, uint64_t slack)
+{
+    const struct exchange_result *result = &request->result;
+    const uint32_t nodes = sim_torus(request->sim)->nodes;
+    uint64_t first = UINT64_MAX, last = 0;
+
+    assert_int_equal(request->error.code, ERROR_NONE);
+    assert_int_equal(result->arrivals, nodes);
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        first = came[rank] < first ? came[rank] : first;
+        last = came[rank] > last ? came[rank] : last;
+    }
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        const uint64_t after = came[rank] - first;
+        assert_int_equal(result->arrival[rank].rank, rank);
+        assert_in_range(result->arrival[rank].after_ns, after > slack ? after - slack : 0,
+                        after + slack);
+    }
+    assert_in_range(result->waited_ns, last - came[request->root],
+                    last - came[request->root] + 2 * slack);
+}

@@ -21,6 +21,10 @@ void check_doubts_end(struct sim *sim, const char *id);
  * all, and each node that is down had a link to one of them. */
 bool check_may_die(const struct damage *down, uint32_t rank);
 
+/* A barrier has succeeded, and its result at this node says of every node when it came: `came` has the times by rank.
+ * At most `slack` passes between nodes for what the barrier tells. */
+void check_arrivals(const struct sim_request *request, const uint64_t *came, uint64_t slack);
+
 /* Checks that an exchange of generated blocks succeeds on the repaired torus. */
 void check_next_exchange(struct sim *sim, uint32_t root);
 

@@ -54,6 +54,7 @@ void sim_requests_free(struct sim *sim)
         sim->requests = r->next;
         free((void *)(uintptr_t)r->result.node);
         free((void *)(uintptr_t)r->result.gone);
+        free((void *)(uintptr_t)r->result.arrival);
         free((void *)(uintptr_t)r->result.each);
         free(r);
     }

@@ -39,6 +39,10 @@ static void on_ended(void *context, const struct exchange_result *result, const 
                      "the client of %s is told of others than outputs show", r->id);
     (void)snprintf(r->algorithm, sizeof r->algorithm, "%s", result->algorithm);
     r->result.algorithm = r->algorithm;
+    struct exchange_arrival *arrival = sim_alloc((result->arrivals + 1) * sizeof *arrival);
+    for (uint32_t i = 0; i < result->arrivals; i++)
+        arrival[i] = result->arrival[i];
+    r->result.arrival = arrival;
     if (result->each == NULL)
         return;
     uint64_t *each = sim_alloc(result->repeat * sizeof *each);

@@ -179,7 +179,7 @@ struct sim_request {
     char missing_in[EXCHANGE_ID_SIZE];
     bool ended;
     struct error error;            /* code ERROR_NONE: success, and */
-    struct exchange_result result; /* `node`, by rank, `each`, `gone` and `algorithm` are copies */
+    struct exchange_result result; /* `node`, by rank, and the other lists and texts are copies */
     char algorithm[40];
 };
 

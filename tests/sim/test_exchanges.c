@@ -370,6 +370,7 @@ static void all_meet_at_a_barrier(void **state)
                                   .to = ""};
         struct sim *sim = sim_new(&setup);
         struct sim_request *r[12];
+        uint64_t came[12];
         uint32_t nodes = sim_torus(sim)->nodes;
         uint32_t first = any_node(sim), stride = seed % 4 < 2 ? 1 : nodes - 1;
 
@@ -377,14 +378,16 @@ static void all_meet_at_a_barrier(void **state)
         for (uint32_t i = 0; i < nodes; i++) {
             for (uint32_t k = 0; k < i; k++)
                 assert_false(r[k]->ended);
+            came[(first + i * stride) % nodes] = sim_now(sim);
             r[i] = sim_exchange(sim, (first + i * stride) % nodes, &spec);
             assert_string_not_equal(r[i]->id, "");
             if (i + 1 < nodes)
-                sim_pass(sim, chance_below(sim_chance(sim), 5 * MILLISECONDS));
+                sim_pass(sim, chance_below(sim_chance(sim), 50 * MILLISECONDS));
         }
         for (uint32_t i = 0; i < nodes; i++) {
             (void)sim_run_until_ended(r[i], 10 * SECONDS);
             assert_true(r[i]->ended && r[i]->error.code == ERROR_NONE);
+            check_arrivals(r[i], came, 10 * MILLISECONDS);
         }
         sim_free(sim);
     }

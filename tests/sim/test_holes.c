@@ -292,6 +292,7 @@ static void links_change_before_a_barrier(uint64_t seed)
     struct sim *sim = down_begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes, last = sim_any(sim, nodes);
     struct sim_request *entered[16];
+    uint64_t came[16];
     struct damage d;
     struct error e;
 
@@ -304,6 +305,7 @@ static void links_change_before_a_barrier(uint64_t seed)
                 if (other != last && entered[other]->ended)
                     fail_msg("node %u is through before node %u", other, last);
         }
+        came[rank] = sim_now(sim);
         entered[rank] = sim_exchange(sim, rank, &barrier);
         if (rank == last)
             break;
@@ -316,6 +318,8 @@ static void links_change_before_a_barrier(uint64_t seed)
             entered[rank]->error.code != ERROR_NONE)
             fail_msg("node %u: %s", rank,
                      entered[rank]->ended ? entered[rank]->error.text : "does not end");
+    for (uint32_t rank = 0; rank < nodes; rank++) /* also of attempts that were withdrawn */
+        check_arrivals(entered[rank], came, 1 * SECONDS);
     damage_free(&d);
     sim_heal(sim);
     check_next_exchange(sim, last);

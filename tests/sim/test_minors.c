@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/exchange/record/barrier_times.h"
 #include "daemon/router/flooding/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
@@ -155,6 +156,42 @@ static void surveys_wait_for_the_last_node(void **state)
         sim_settle(&sim->node[asker]);
         assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
         exchange(sim);
+        sim_free(sim);
+    }
+}
+
+/* All nodes enter a barrier, which succeeds. Returns of how many nodes each one hears when they came. */
+static uint32_t arrivals_told(struct sim *sim)
+{
+    static const struct spec barrier = {
+        .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    struct sim_request *r[64];
+
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        r[rank] = sim_exchange(sim, rank, &barrier);
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        assert_true(sim_run_until_ended(r[rank], 60 * SECONDS));
+        assert_int_equal(r[rank]->error.code, ERROR_NONE);
+        assert_int_equal(r[rank]->result.arrivals, r[0]->result.arrivals);
+    }
+    return r[0]->result.arrivals;
+}
+
+/* With one node that does not know when the others came, barriers succeed, and nobody is told when they came. */
+static void barriers_tell_arrivals_with_the_last_node(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
+        struct sim *sim = start(seed);
+        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+        go_back(sim, PROTOCOL_MINOR - ARRIVALS_MINOR);
+        restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR + 1);
+        await(sim, ARRIVALS_MINOR - 1);
+        assert_int_equal(arrivals_told(sim), 0);
+        restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR);
+        await(sim, ARRIVALS_MINOR);
+        assert_int_equal(arrivals_told(sim), nodes);
         sim_free(sim);
     }
 }
@@ -334,6 +371,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_torus_is_upgraded_node_by_node),
         cmocka_unit_test(the_least_version_follows_the_nodes_that_are_there),
         cmocka_unit_test(surveys_wait_for_the_last_node),
+        cmocka_unit_test(barriers_tell_arrivals_with_the_last_node),
         cmocka_unit_test(copies_wait_for_the_last_node),
         cmocka_unit_test(confirmations_wait_for_the_last_node),
         cmocka_unit_test(forwarding_waits_for_the_last_node),

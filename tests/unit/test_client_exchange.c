@@ -195,7 +195,19 @@ static void serve_barrier(int fd)
     fake_reply_progress(fd, "entered", 0, 0);
     fake_reply_accepted(fd, "0.7.1"); /* the barrier has become an exchange of node 0 */
     fake_reply_progress(fd, "waiting", 0, 0);
-    fake_reply_result(fd);
+    fake_reply_barrier(fd, (uint32_t[]){0, 3, 15}, 3);
+}
+
+static void serve_a_node_that_does_not_exist(int fd)
+{
+    control__request__free_unpacked(fake_request(fd), NULL);
+    fake_reply_barrier(fd, (uint32_t[]){0, 16}, 2);
+}
+
+static void serve_a_node_twice(int fd)
+{
+    control__request__free_unpacked(fake_request(fd), NULL);
+    fake_reply_barrier(fd, (uint32_t[]){3, 3}, 2);
 }
 
 struct steps {
@@ -220,6 +232,7 @@ static void test_barrier(void **state)
     struct torus_client *client = client_begin(&f, serve_barrier);
     struct torus_error e;
     struct steps steps = {0};
+    struct torus_result *result;
     char name[65];
 
     (void)state;
@@ -227,7 +240,14 @@ static void test_barrier(void **state)
     name[64] = '\0';
     assert_int_equal(torus_client_barrier(client, name, 0, NULL, NULL, NULL, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_USAGE);
-    assert_int_equal(torus_client_barrier(client, "here", 5000, note_step, &steps, NULL, &e), 0);
+    assert_int_equal(torus_client_barrier(client, "here", 5000, note_step, &steps, &result, &e), 0);
+    assert_int_equal(result->operation, TORUS_BARRIER);
+    assert_int_equal(result->waited_nanoseconds, 2500000);
+    assert_int_equal(result->arrival_count, 3);
+    assert_int_equal(result->arrival[1]->rank, 3);
+    assert_int_equal(result->arrival[2]->rank, 15);
+    assert_int_equal(result->arrival[2]->after_nanoseconds, 2000000);
+    torus_result_free(result);
     assert_true(steps.count >= 4);
     assert_string_equal(steps.id[0], "3.7.1");
     assert_int_equal(steps.state[0], TORUS_STATE_UNKNOWN);
@@ -237,13 +257,29 @@ static void test_barrier(void **state)
     client_end(&f, client);
 }
 
+static void test_false_arrivals(void **state)
+{
+    static void (*const servers[])(int fd) = {serve_a_node_that_does_not_exist, serve_a_node_twice};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fake f;
+        struct torus_client *client = client_begin(&f, servers[i]);
+        struct torus_result *result;
+        struct torus_error e;
+        assert_int_equal(torus_client_barrier(client, "", 0, NULL, NULL, &result, &e), -1);
+        assert_int_equal(e.code, TORUS_ERROR_PROTOCOL);
+        assert_non_null(strstr(e.text, "arrivals"));
+        client_end(&f, client);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_files_in_pieces),
-        cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_repetitions),
+        cmocka_unit_test(test_files_in_pieces), cmocka_unit_test(test_barrier),
+        cmocka_unit_test(test_false_arrivals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

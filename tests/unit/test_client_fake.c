@@ -286,6 +286,31 @@ void fake_reply_progress(int fd, const char *state, uint64_t done, uint64_t tota
     fake_reply(fd, &reply);
 }
 
+void fake_reply_barrier(int fd, const uint32_t *ranks, size_t count)
+{
+    Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
+    Control__ExchangeResult__Arrival arrival[16], *arrivals[16];
+    Control__Reply reply = CONTROL__REPLY__INIT;
+
+    FAKE_MUST(count <= 16);
+    for (size_t i = 0; i < count; i++) {
+        control__exchange_result__arrival__init(&arrival[i]);
+        arrival[i].rank = ranks[i];
+        arrival[i].after_nanoseconds = 1000000 * i;
+        arrivals[i] = &arrival[i];
+    }
+    body.id = (char[]){"0.7.1"};
+    body.dims = (char[]){"4x4"};
+    body.nodes = 16;
+    body.operation = (char[]){"barrier"};
+    body.waited_nanoseconds = 2500000;
+    body.n_arrival = count;
+    body.arrival = arrivals;
+    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
+    reply.exchange = &body;
+    fake_reply(fd, &reply);
+}
+
 static void reply_result(int fd, uint64_t *each, size_t repeat)
 {
     Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;

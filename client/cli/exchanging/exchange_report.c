@@ -222,9 +222,7 @@ static json_t *bound_of(const struct torus_result *x)
         return json_string("one block");
     if ((x->without[0] != '\0' || x->missing_count > 0) && x->operation == TORUS_EXCHANGE)
         return json_string("all-port, what is in order");
-    if (x->operation == TORUS_BARRIER || a == NULL)
-        return json_null();
-    return json_string(algorithm_bound_name(a));
+    return a != NULL ? json_string(algorithm_bound_name(a)) : json_null();
 }
 
 /* Adds the time that the blocks of the bound take on a channel, and its ratio to the measured time. */

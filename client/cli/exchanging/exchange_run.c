@@ -166,11 +166,11 @@ static int print_result(struct cli *cli, const struct exchange_arguments *a, con
     return code;
 }
 
-/* Runs the request, or a barrier if `request` is NULL, and prints the result. `bound_of` names the model of the lower
+/* Runs the request, and prints the result. `bound_of` names the model of the lower
  * bound if the schedule is from a file. */
 static int exchange(struct cli *cli, const struct exchange_arguments *a,
-                    const struct torus_request *request, uint64_t timeout_ms,
-                    const struct torus_candidates *predictions, const char *bound_of)
+                    const struct torus_request *request, const struct torus_candidates *predictions,
+                    const char *bound_of)
 {
     struct torus_result *result;
     struct torus_error e;
@@ -180,20 +180,13 @@ static int exchange(struct cli *cli, const struct exchange_arguments *a,
 
     progress_begin(&progress, true);
     interrupt_arm(cli->client);
-    if (request != NULL)
-        r = torus_client_exchange(cli->client, request, progress_update, &progress, &result, &e);
-    else
-        r = torus_client_barrier(cli->client, a->name, timeout_ms, progress_update, &progress,
-                                 &result, &e);
+    r = torus_client_exchange(cli->client, request, progress_update, &progress, &result, &e);
     took = clock_seconds() - began;
     interrupt_disarm();
     progress_end(&progress);
     if (r != 0)
         return cli_fail_client(cli, &e);
-    code = print_result(cli, a,
-                        a->schedule != NULL ? request->schedule
-                        : request != NULL   ? request->algorithm
-                                            : TORUS_AUTO,
+    code = print_result(cli, a, a->schedule != NULL ? request->schedule : request->algorithm,
                         result, predictions, bound_of, took);
     torus_result_free(result);
     return code;
@@ -216,7 +209,7 @@ static int explain(struct cli *cli, const struct exchange_arguments *a,
         if (!cli->json)
             (void)putchar('\n');
         (void)fflush(stdout);
-        code = exchange(cli, a, request, 0, predictions, NULL);
+        code = exchange(cli, a, request, predictions, NULL);
     }
     torus_candidates_free(predictions);
     return code;
@@ -271,20 +264,8 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
         code = send_schedule(cli, a->schedule, &request, digest, &bound_of);
     if (code == EXIT_DONE)
         code = a->explain || a->dry_run ? explain(cli, a, &request)
-                                        : exchange(cli, a, &request, 0, NULL, bound_of);
+                                        : exchange(cli, a, &request, NULL, bound_of);
     free(from);
     free(to);
     return code;
-}
-
-int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a)
-{
-    uint64_t timeout_ms = 0;
-    struct error e;
-    int code;
-
-    if (a->timeout != NULL && parse_seconds(a->timeout, &timeout_ms, &e) != 0)
-        return cli_fail_usage(cli, "--timeout: %s", e.text);
-    code = cli_connect(cli);
-    return code == EXIT_DONE ? exchange(cli, a, NULL, timeout_ms, NULL, NULL) : code;
 }

@@ -1,4 +1,4 @@
-/* The common part of exchange, allgather, broadcast and barrier: request, progress and report. */
+/* The common part of exchange, allgather and broadcast: request, progress and report. */
 #ifndef TORUSD_CLI_EXCHANGE_RUN_H
 #define TORUSD_CLI_EXCHANGE_RUN_H
 
@@ -11,12 +11,11 @@ struct exchange_arguments {
     const char *block_size;
     const char *from, *to;
     const char *timeout;
-    const char *repeat; /* not barrier */
+    const char *repeat;
     const char *mode;
-    const char *sender;     /* broadcast only */
-    const char *on_failure; /* not barrier */
-    const char *name;       /* barrier only, which has only a name and a timeout */
-    const char *trace;      /* not barrier */
+    const char *sender; /* broadcast only */
+    const char *on_failure;
+    const char *trace;
     bool missing_ok, replace;
     bool per_node;
     bool explain, dry_run; /* exchange only */
@@ -74,9 +73,8 @@ struct exchange_arguments {
     "In streaming mode no step waits for another step: a node relays data as it arrives.\n"        \
     "\n"
 
-/* Run the operation, or the barrier, and print everything. Return the exit code. */
+/* Runs the operation, and prints everything. Returns the exit code. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
-int exchange_run_barrier(struct cli *cli, const struct exchange_arguments *a);
 
 #endif

@@ -170,6 +170,14 @@ struct torus_node {
     uint64_t unused_files;
 };
 
+/* When the client of a node entered a barrier. */
+struct torus_arrival {
+    uint32_t rank;
+    /* After the client of the first node. Nodes share no clock: this is by the clock of node 0, and a node seems to come
+     * later by the time that its messages take to get there. */
+    uint64_t after_nanoseconds;
+};
+
 /* The result of an operation. If it has several repetitions, all counts and the times of the nodes describe the last
  * one. */
 struct torus_result {
@@ -208,6 +216,12 @@ struct torus_result {
      * files and lost+found are not counted). */
     uint64_t missing_files;
     uint64_t unused_files;
+
+    /* TORUS_BARRIER: how long this client waited for the other nodes, and when each node came, by rank. Nodes of
+     * which this is not known are left out: all of them while the daemon of a node is older. */
+    uint64_t waited_nanoseconds;
+    size_t arrival_count;
+    const struct torus_arrival *const *arrival;
 };
 
 #define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */

@@ -17,6 +17,8 @@ struct result_holder {
     const struct torus_node **nodes;
     struct torus_port *port; /* of all nodes, one after the other */
     const struct torus_port **ports;
+    struct torus_arrival *arrival;
+    const struct torus_arrival **arrivals;
 };
 
 void torus_result_free(struct torus_result *result)
@@ -29,6 +31,8 @@ void torus_result_free(struct torus_result *result)
     free(h->nodes);
     free(h->port);
     free(h->ports);
+    free(h->arrival);
+    free(h->arrivals);
     free(h);
 }
 
@@ -45,6 +49,10 @@ static int check(const Control__ExchangeResult *in, struct torus_error *e)
     for (size_t i = 0; i < in->n_missing; i++)
         if (in->missing[i] >= in->nodes || (i > 0 && in->missing[i] <= in->missing[i - 1]))
             return invalid_reply(e, "its missing nodes do not exist or are not in order");
+    for (size_t i = 0; i < in->n_arrival; i++)
+        if (in->arrival[i]->rank >= in->nodes ||
+            (i > 0 && in->arrival[i]->rank <= in->arrival[i - 1]->rank))
+            return invalid_reply(e, "its arrivals are of nodes that do not exist, or not in order");
     for (size_t i = 0; i < in->n_node; i++)
         if (in->node[i]->rank >= in->nodes)
             return invalid_reply(e, "it has results of a rank that does not exist");
@@ -119,6 +127,22 @@ static int fill_nodes(struct result_holder *h, struct torus_error *e)
     return 0;
 }
 
+static int fill_arrivals(struct result_holder *h, struct torus_error *e)
+{
+    const Control__ExchangeResult *in = h->reply->exchange;
+
+    h->arrival = array_new(in->n_arrival, sizeof *h->arrival);
+    h->arrivals = array_new(in->n_arrival, sizeof *h->arrivals);
+    if (h->arrival == NULL || h->arrivals == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_arrival; i++) {
+        h->arrivals[i] = &h->arrival[i];
+        h->arrival[i] = (struct torus_arrival){
+            .rank = in->arrival[i]->rank, .after_nanoseconds = in->arrival[i]->after_nanoseconds};
+    }
+    return 0;
+}
+
 static int fill(struct result_holder *h, struct torus_error *e)
 {
     const Control__ExchangeResult *in = h->reply->exchange;
@@ -126,7 +150,7 @@ static int fill(struct result_holder *h, struct torus_error *e)
 
     if (operation_named(in->operation, &operation) != 0)
         return invalid_reply(e, "its operation is unknown");
-    if (check(in, e) != 0 || fill_nodes(h, e) != 0)
+    if (check(in, e) != 0 || fill_nodes(h, e) != 0 || fill_arrivals(h, e) != 0)
         return -1;
     h->result = (struct torus_result){
         .id = clean_text(in->id),
@@ -159,6 +183,9 @@ static int fill(struct result_holder *h, struct torus_error *e)
         .missing = in->missing,
         .missing_files = in->missing_files,
         .unused_files = in->unused_files,
+        .waited_nanoseconds = in->waited_nanoseconds,
+        .arrival_count = in->n_arrival,
+        .arrival = h->arrivals,
     };
     return 0;
 }

@@ -46,6 +46,12 @@ struct exchange_node_report {
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
 
+/* When the client of a node entered a barrier: after that of the first node, as the root reckons (record/barrier_times.h). */
+struct exchange_arrival {
+    uint32_t rank;
+    uint64_t after_ns;
+};
+
 struct exchange_result {
     const char *id;
     const char *algorithm;
@@ -75,6 +81,11 @@ struct exchange_result {
     uint64_t all_ns;
     enum check check;       /* how the received data was compared with the data sent */
     struct unmoved unmoved; /* files of all nodes */
+    /* Barriers: how long the client of this node waited, and when each node came, by rising rank. Nodes of which this
+     * is not known are left out. */
+    uint64_t waited_ns;
+    const struct exchange_arrival *arrival;
+    uint32_t arrivals;
 };
 
 /* The client that asked for an exchange. */

@@ -116,11 +116,16 @@ static void send_layout(struct attempt *x)
 
 static void send_ready(struct attempt *x)
 {
-    const struct peer_message message = {.kind = PEER_READY, .ready = {x->handle}};
+    size_t count;
+    uint64_t *arrivals = barrier_times_below(x, &count);
+    const struct peer_message message = {
+        .kind = PEER_READY,
+        .ready = {.exchange = x->handle, .n_arrivals = count, .arrivals = arrivals}};
 
     if (x->job != NULL)
         x->job->ready = true;
     tree_messages_to_parent(x, &message);
+    free(arrivals);
 }
 
 void prepare_wrap_refusal(const struct exchanges *exchanges, unsigned port, struct error *e)
@@ -305,8 +310,7 @@ int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *lay
 
 int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *message, struct error *e)
 {
-    (void)message;
     if (tree_messages_child_part(x, port, e) != 0)
         return -1;
-    return 0;
+    return barrier_times_add_child(x, port, message->arrivals, message->n_arrivals, e);
 }

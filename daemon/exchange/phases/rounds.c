@@ -43,7 +43,9 @@ static void send_go(struct attempt *x)
     const struct peer_message message = {.kind = PEER_GO,
                                          .go = {.exchange = x->handle,
                                                 .rounds = x->rounds.count,
-                                                .repetition = x->rounds.repetition}};
+                                                .repetition = x->rounds.repetition,
+                                                .n_arrivals = x->barrier_times.n_told,
+                                                .arrivals = x->barrier_times.told}};
 
     tree_messages_to_children(x, &message);
 }
@@ -53,6 +55,7 @@ static void begin_rounds(struct attempt *x, uint64_t rounds)
     x->rounds.count = x->local.engine->rounds = rounds;
     if (kind_of(x)->has_session) /* the timeout covered only opening the group */
         x->deadline = router_now(router_of(x)) + SPEC_LONGEST_TIMEOUT;
+    barrier_times_go(x);
     send_go(x);
     attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
@@ -94,6 +97,7 @@ void rounds_begin(struct attempt *x)
         attempt_fail(x, &e);
         return;
     }
+    barrier_times_compare(x);
     begin_rounds(x, rounds);
     rounds_advance(x);
 }
@@ -297,13 +301,16 @@ int go_heard(struct attempt *x, unsigned port, const struct peer_go *message, st
 {
     (void)port;
     if (x->state == EXCHANGE_READY && message->repetition == 0 && message->rounds > 0 &&
-        message->rounds <= UINT64_MAX / x->spec.repeat)
+        message->rounds <= UINT64_MAX / x->spec.repeat) {
+        if (barrier_times_set(x, message->arrivals, message->n_arrivals, e) != 0)
+            return -1;
         begin_rounds(x, message->rounds);
-    else if (x->state == EXCHANGE_PAUSED && message->repetition == x->rounds.repetition + 1 &&
-             message->rounds == x->rounds.count)
+    } else if (x->state == EXCHANGE_PAUSED && message->repetition == x->rounds.repetition + 1 &&
+               message->rounds == x->rounds.count) {
         next_repetition(x);
-    else
+    } else {
         return unexpected_message(x, "go", e);
+    }
     return 0;
 }
 

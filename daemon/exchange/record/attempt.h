@@ -6,6 +6,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "daemon/exchange/record/barrier_times.h"
 #include "daemon/exchange/record/exchange_record.h"
 #include "daemon/exchange/record/id.h"
 #include "daemon/exchange/record/job_kind.h"
@@ -113,7 +114,8 @@ struct attempt {
     struct local_part local;
     struct rounds rounds;
     struct report report;
-    struct trace *trace; /* NULL: it is not traced */
+    struct barrier_times barrier_times; /* of a barrier */
+    struct trace *trace;                /* NULL: it is not traced */
 
     struct doubt *doubt; /* durable exchanges: memory for a doubt, allocated in advance */
     uint32_t *confirmed; /* COMMITTING: ranks of nodes here and below that have confirmed */

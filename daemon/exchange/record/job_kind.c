@@ -28,6 +28,7 @@ static const struct job_kind exchange = {
 
 static const struct job_kind barrier = {
     .is_entered = true,
+    .tells_arrivals = true,
     .share = SHARE_TRANSIT,
     .memory = no_memory,
 };

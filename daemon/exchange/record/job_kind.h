@@ -18,6 +18,8 @@ struct job_kind {
     /* The job stays open after all have entered, and its engine is a session (session.h). The root restarts the
      * job under another id, and keeps the session. */
     bool has_session;
+    /* Nodes tell each other when each of them entered (record/barrier_times.h). */
+    bool tells_arrivals;
     /* The root may withdraw an attempt that runs and start another one, because clients hear of the end only
      * from the root. Clients of a barrier learn it from `go`. */
     bool retries_running;

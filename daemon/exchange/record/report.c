@@ -293,6 +293,9 @@ void report_result(const struct attempt *x, struct exchange_result *result)
         .damages = x->job->damages,
         .kept_bytes = x->local.kept_bytes,
         .check = kind_of(x)->has_blocks ? r->check : CHECK_NOTHING,
+        .waited_ns = x->barrier_times.waited_ns,
+        .arrival = x->barrier_times.all,
+        .arrivals = (uint32_t)(x->barrier_times.n_told / 2),
     };
     if (x->avoided != NULL) {
         (void)damage_describe_links(&x->avoided->damage, result->without, sizeof result->without);

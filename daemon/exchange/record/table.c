@@ -49,6 +49,7 @@ void attempt_forget(struct attempt *x)
         take_out(x);
     avoided_drop(x);
     report_free(&x->report);
+    barrier_times_free(&x->barrier_times);
     spec_free(&x->spec);
     free(x->confirmed);
     free(x->doubt);
