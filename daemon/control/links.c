@@ -40,6 +40,10 @@ static bool fill_link(const struct control_setup *set, unsigned port, Control__L
     l->unacked_bytes = info->stat.unacked;
     l->retransmits = info->stat.retransmits;
     l->mtu = info->stat.mtu;
+    l->hour_ms = info->hour_ns / MILLISECONDS;
+    l->hour_tx_bytes = info->hour_tx_bytes;
+    l->hour_retransmits = info->hour_retransmits;
+    l->hour_connects = info->hour_connects;
     return true;
 }
 

@@ -68,6 +68,39 @@ static void a_link_without_a_carrier_is_given_up(void **state)
     fixture_close(&f);
 }
 
+/* Losses of a link that is up count for an hour, also when it has come up anew meanwhile. */
+static void losses_of_the_last_hour(void **state)
+{
+    struct router_fixture f;
+    struct port_info info;
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_port_info(f.router, minus, &info);
+    assert_int_equal(info.hour_ns, 0);
+    fixture_link_up(&f, minus);
+    fixture_stay_up(&f, minus, 60 * SECONDS);
+    f.up[minus]->stat.retransmits = 500;
+    fixture_stay_up(&f, minus, 60 * SECONDS);
+    router_port_info(f.router, minus, &info);
+    assert_in_range(info.hour_ns, 120 * SECONDS, 125 * SECONDS);
+    assert_int_equal(info.hour_retransmits, 500);
+    assert_int_equal(info.hour_connects, 1);
+    assert_true(info.hour_tx_bytes > 0);
+    link_closed(f.up[minus]->link, "reset");
+    f.up[minus]->link = NULL;
+    fixture_link_up(&f, minus);
+    router_port_info(f.router, minus, &info);
+    assert_int_equal(info.hour_retransmits, 500);
+    assert_int_equal(info.hour_connects, 2);
+    fixture_stay_up(&f, minus, 3700 * SECONDS);
+    router_port_info(f.router, minus, &info);
+    assert_in_range(info.hour_ns, 3300 * SECONDS, 3600 * SECONDS);
+    assert_int_equal(info.hour_retransmits, 0);
+    assert_int_equal(info.hour_connects, 0);
+    assert_int_equal(info.totals.retransmits, 500);
+    fixture_close(&f);
+}
+
 /* At once, not after the pause that has grown in the meantime, and whether or not a dial is running. */
 static void a_carrier_that_is_back_is_dialled_at_once(void **state)
 {
@@ -258,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dialling_goes_on_for_ever_and_slows_down),
         cmocka_unit_test(a_link_without_a_carrier_is_given_up),
+        cmocka_unit_test(losses_of_the_last_hour),
         cmocka_unit_test(a_carrier_that_is_back_is_dialled_at_once),
         cmocka_unit_test(a_connection_that_has_been_replaced_is_not_dialled_again),
         cmocka_unit_test(a_link_that_flaps_has_to_be_quiet),

@@ -7,6 +7,25 @@ static const char *security(const struct torus_link *l)
     return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
 }
 
+/* What the link has counted in the last hour; null: not known. */
+static json_t *hour_value(const struct torus_link *l)
+{
+    json_t *hour;
+    int r = 0;
+
+    if (l->hour_ms == 0)
+        return json_null();
+    hour = json_object();
+    r |= json_object_set_new(hour, "seconds", json_real((double)l->hour_ms / 1000));
+    r |= json_object_set_new(hour, "tx_bytes", json_count(l->hour_tx_bytes));
+    r |= json_object_set_new(hour, "retransmits", json_count(l->hour_retransmits));
+    r |= json_object_set_new(hour, "connects", json_integer(l->hour_connects));
+    if (r == 0)
+        return hour;
+    json_decref(hour);
+    return NULL;
+}
+
 json_t *link_value(const struct torus_link *l)
 {
     const bool up = l->state == TORUS_LINK_UP;
@@ -39,6 +58,7 @@ json_t *link_value(const struct torus_link *l)
     r |= json_object_set_new(link, "unacked_bytes", json_count(l->unacked_bytes));
     r |= json_object_set_new(link, "retransmits", json_integer(l->retransmits));
     r |= json_object_set_new(link, "mtu", json_known(l->mtu));
+    r |= json_object_set_new(link, "last_hour", hour_value(l));
     if (r == 0)
         return link;
     json_decref(link);

@@ -445,6 +445,10 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
             .unacked_bytes = from->unacked_bytes,
             .retransmits = from->retransmits,
             .mtu = from->mtu,
+            .hour_ms = from->hour_ms,
+            .hour_tx_bytes = from->hour_tx_bytes,
+            .hour_retransmits = from->hour_retransmits,
+            .hour_connects = from->hour_connects,
         };
         h->list[i] = &h->link[i];
     }

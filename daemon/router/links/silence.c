@@ -3,6 +3,7 @@
 #include "daemon/router/flooding/faults.h"
 #include "daemon/router/links/probe.h"
 #include "daemon/router/ports/flapping.h"
+#include "daemon/router/ports/port_hour.h"
 #include "daemon/router/record/router_record.h"
 
 static uint32_t beats_in(const struct router *r, uint64_t time)
@@ -30,6 +31,7 @@ int silence_beat(struct link *link, struct error *why)
     bool answered = heard || taken;
     link->acked = stat.acked;
     link->retransmits = stat.retransmits;
+    port_hour_note(r, link->port);
     link->blocked = taken ? 0 : link->blocked + 1;
     link->heard = false;
     link->unheard = heard ? 0 : link->unheard + 1;

@@ -6,6 +6,7 @@
 #include "daemon/base/log.h"
 #include "daemon/router/flooding/faults.h"
 #include "daemon/router/flooding/flood.h"
+#include "daemon/router/ports/port_hour.h"
 #include "daemon/router/ports/turned_away.h"
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/send.h"
@@ -125,6 +126,7 @@ void port_link_up(struct link *link)
     port->backoff = 0;
     port->dial_at = ROUTER_NEVER;
     port->reason[0] = port->turned_away.last[0] = '\0';
+    port_hour_note(r, link->port); /* before it has carried anything */
     port->connects++;
     port->up_since = router_now(r);
     log_info("port %s: link to node %u is up (%s)",

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/router/ports/flapping.h"
+#include "daemon/router/ports/port_hour.h"
 #include "daemon/router/record/router_record.h"
 #include "daemon/router/record/view.h"
 #include "proto/elapsed.h"
@@ -95,4 +96,5 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
     } else {
         info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
     }
+    port_hour_fill(r, i, info);
 }

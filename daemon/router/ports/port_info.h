@@ -28,10 +28,14 @@ struct port_info {
     uint64_t tx_bytes;      /* since the link came up */
     uint64_t rx_bytes;
     struct port_totals totals; /* since the daemon has started, of all links of the port */
-    uint64_t up_ns;            /* for how long it has been up */
-    uint32_t connects;         /* how many times it has come up */
-    uint64_t held_ns;          /* PORT_HELD: for how much longer it must be quiet */
-    uint64_t queue_bytes;      /* of frames that wait for the link */
+    /* How far back the next three reach, at most about an hour; 0: no link has been up. */
+    uint64_t hour_ns;
+    uint64_t hour_tx_bytes, hour_retransmits;
+    uint32_t hour_connects;
+    uint64_t up_ns;       /* for how long it has been up */
+    uint32_t connects;    /* how many times it has come up */
+    uint64_t held_ns;     /* PORT_HELD: for how much longer it must be quiet */
+    uint64_t queue_bytes; /* of frames that wait for the link */
     struct connection_stat stat;
     bool clock_known;     /* of the neighbour: */
     int64_t clock_ahead;  /* nanoseconds by which it is ahead of this node's (router_now()), */

@@ -2,6 +2,7 @@
 #ifndef TORUSD_ROUTER_RECORD_PORT_RECORD_H
 #define TORUSD_ROUTER_RECORD_PORT_RECORD_H
 
+#include "daemon/base/last_hour.h"
 #include "daemon/router/frames/outgoing.h"
 #include "daemon/router/interface/limits.h"
 #include "daemon/router/topology/fault.h"
@@ -39,6 +40,9 @@ struct port_totals {
     uint64_t tx_bytes, rx_bytes, retransmits;
 };
 
+/* What struct last_hour has of a port. */
+enum port_hour { PORT_HOUR_SENT, PORT_HOUR_RETRANSMITS, PORT_HOUR_CONNECTS };
+
 struct port {
     uint32_t neighbour; /* TORUS_NO_NODE: no link here */
     struct link *link;  /* the link that is up; NULL: none */
@@ -50,6 +54,7 @@ struct port {
     uint64_t up_since;
     uint32_t connects;
     struct port_totals before; /* of links that are gone */
+    struct last_hour hour;
     char reason[PORT_REASON_SIZE];
     struct turned_away turned_away;
     struct flapping flapping;
