@@ -28,6 +28,7 @@
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
 #define RETIRED_MOST 8u
+#define NOTE_EVERY_MS 300000u /* of what interfaces have counted */
 
 struct node {
     struct config *config;
@@ -51,7 +52,8 @@ struct node {
     struct programs *programs;
     struct access_rules access;
     struct gathering gathering; /* of facts about this host */
-    int processor;              /* processor_open() */
+    uv_timer_t note_counters;
+    int processor; /* processor_open() */
     uv_prepare_t before_sleep;
     uv_idle_t no_sleep;
     uv_timer_t wake_up;
@@ -350,14 +352,23 @@ static void on_survey(void *context, enum survey_kind kind)
         gather_host(node);
 }
 
+static void on_note_counters(uv_timer_t *timer)
+{
+    struct node *node = timer->data;
+
+    gathering_note(&node->gathering);
+}
+
 static void start_turns(struct node *node, uv_loop_t *loop)
 {
     (void)uv_prepare_init(loop, &node->before_sleep);
     (void)uv_idle_init(loop, &node->no_sleep);
     (void)uv_timer_init(loop, &node->wake_up);
-    node->before_sleep.data = node->wake_up.data = node;
+    (void)uv_timer_init(loop, &node->note_counters);
+    node->before_sleep.data = node->wake_up.data = node->note_counters.data = node;
     node->wakes_at = ROUTER_NEVER;
     (void)uv_prepare_start(&node->before_sleep, before_sleep);
+    (void)uv_timer_start(&node->note_counters, on_note_counters, 0, NOTE_EVERY_MS);
     node->running = true;
 }
 
@@ -371,8 +382,10 @@ static int start_parts(struct node *node, uv_loop_t *loop, struct secrets *secre
     node->beacon = beacon_start(loop, node->tcp, core_router(node->core));
     if (open_metrics(node, loop, e) != 0 || open_sockets(node, loop, e) != 0)
         return -1;
-    node->gathering =
-        (struct gathering){.workers = &node->workers, .done = on_facts, .context = node};
+    node->gathering = (struct gathering){
+        .workers = &node->workers, .past = past_new(), .done = on_facts, .context = node};
+    if (node->gathering.past == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the counters of interfaces");
     survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
     return 0;
 }
@@ -467,6 +480,7 @@ void node_stop(struct node *node)
         uv_close((uv_handle_t *)&node->before_sleep, NULL);
         uv_close((uv_handle_t *)&node->no_sleep, NULL);
         uv_close((uv_handle_t *)&node->wake_up, NULL);
+        uv_close((uv_handle_t *)&node->note_counters, NULL);
     }
     node->running = false;
     reload_stop(&node->reload);
@@ -493,6 +507,7 @@ size_t node_free(struct node *node)
     roots_free(node->roots);
     free(node->roots);
     processor_close(node->processor);
+    past_free(node->gathering.past);
     free(node);
     return leaked;
 }

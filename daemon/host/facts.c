@@ -1,5 +1,6 @@
 #include "daemon/host/facts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,8 +53,11 @@ bool facts_read_line(const char *path, char *line, size_t size)
 
     if (fd < 0)
         return false;
+    errno = 0;
     length = read(fd, line, size - 1);
+    const int error = errno;
     (void)close(fd);
+    errno = error;
     if (length <= 0)
         return false;
     line[length] = '\0';
@@ -63,10 +67,25 @@ bool facts_read_line(const char *path, char *line, size_t size)
     return length > 0;
 }
 
+void facts_unseen(struct facts *f, const char *name, const char *path, int error)
+{
+    char unseen[96];
+
+    (void)snprintf(unseen, sizeof unseen, "unseen.%s", name);
+    /* One cause has one text, whatever it hides. */
+    if (error == ENOENT && strncmp(path, "/proc/", 6) == 0 && access("/proc/sys", F_OK) != 0)
+        facts_add(f, unseen,
+                  "/proc shows torusd nothing but processes (ProcSubset=pid in its unit)");
+    else
+        facts_add(f, unseen, "%s: %s", path, error != 0 ? strerror(error) : "it is empty");
+}
+
 void facts_add_file(struct facts *f, const char *name, const char *path)
 {
     char line[256];
 
     if (facts_read_line(path, line, sizeof line))
         facts_add(f, name, "%s", line);
+    else
+        facts_unseen(f, name, path, errno);
 }

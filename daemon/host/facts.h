@@ -1,5 +1,5 @@
 /* Facts about a machine as text: a line "name value" each. A name has words joined by dots and no blank; the value goes
- * to the end of its line. A fact that cannot be read is left out. */
+ * to the end of its line. Of a fact that cannot be read, "unseen.NAME" says why. */
 #ifndef TORUSD_HOST_FACTS_H
 #define TORUSD_HOST_FACTS_H
 
@@ -25,7 +25,9 @@ void facts_add_lines(struct facts *f, const char *lines);
 /* Reads the first line of a small file, such as those of /proc and /sys, without blanks at its end. Returns false if
  * there is none. */
 bool facts_read_line(const char *path, char *line, size_t size);
-/* Adds the first line of a file, if there is one. */
+/* Adds "unseen.NAME", which says that a file cannot be read; `error` is an errno. */
+void facts_unseen(struct facts *f, const char *name, const char *path, int error);
+/* Adds the first line of a file, or says why there is none. */
 void facts_add_file(struct facts *f, const char *name, const char *path);
 
 #endif

@@ -76,5 +76,11 @@ const char *firewall_look(bool may)
 void gather_firewall(struct facts *f)
 {
     facts_add(f, "firewall.docker", "%s", if_nametoindex("docker0") != 0 ? "yes" : "no");
-    facts_add(f, "firewall.forward", "%s", firewall_look(geteuid() == 0));
+    const char *policy = firewall_look(geteuid() == 0);
+
+    facts_add(f, "firewall.forward", "%s", policy);
+    if (strcmp(policy, "unknown") == 0)
+        facts_add(f, "unseen.firewall.forward",
+                  geteuid() == 0 ? "neither nft nor iptables-save prints the rules"
+                                 : "only root can read the rules of the firewall");
 }

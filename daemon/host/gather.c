@@ -1,6 +1,6 @@
 #include "daemon/host/gather.h"
 
-/* Interfaces come last: a machine may have so many of them that some are left out. */
+/* Interfaces come last: a machine may have so many of them that some are left out. What that is, nobody knows then. */
 void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup)
 {
     facts_begin(f);
@@ -12,5 +12,5 @@ void gather_facts(struct facts *f, const char *settings, const struct gather_set
     gather_ip_routes(f);
     gather_diverted_cables(f, settings);
     gather_firewall(f);
-    gather_interfaces(f);
+    gather_interfaces(f, setup->past);
 }

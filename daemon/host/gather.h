@@ -4,6 +4,7 @@
 #define TORUSD_HOST_GATHER_H
 
 #include "daemon/host/facts.h"
+#include "daemon/host/past.h"
 
 #define GATHER_FOLDERS_MOST 32u
 
@@ -11,6 +12,7 @@ struct gather_setup {
     size_t folders;
     /* Data roots, with the kind "data_root", and the state folder, "state_dir". */
     const char *folder[GATHER_FOLDERS_MOST], *kind[GATHER_FOLDERS_MOST];
+    struct past *past; /* NULL: what the interfaces have counted in the last hour is not known */
 };
 
 /* `settings`: lines of facts that come first. */
@@ -20,7 +22,7 @@ void gather_facts(struct facts *f, const char *settings, const struct gather_set
 void gather_clock(struct facts *f);
 void gather_disks(struct facts *f, const struct gather_setup *setup);
 void gather_firewall(struct facts *f);
-void gather_interfaces(struct facts *f);
+void gather_interfaces(struct facts *f, struct past *past);
 void gather_ip_routes(struct facts *f);
 /* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */
 void gather_diverted_cables(struct facts *f, const char *settings);

@@ -51,6 +51,7 @@ static int copy_texts(struct gathering *g, const char *settings, const struct ga
         g->setup.folder[i] = copy;
         g->setup.folders++;
     }
+    g->setup.past = g->past;
     return 0;
 }
 
@@ -67,6 +68,29 @@ void gathering_start(struct gathering *g, const char *settings, const struct gat
     free(g->facts);
     g->facts = NULL;
     g->done(g->context, "");
+}
+
+static struct gathering *noting_of(struct work *work)
+{
+    return (struct gathering *)(void *)((char *)work - offsetof(struct gathering, noting_work));
+}
+
+static void run_noting(struct work *work)
+{
+    past_note(noting_of(work)->past);
+}
+
+static void end_noting(struct work *work)
+{
+    noting_of(work)->noting = false;
+}
+
+void gathering_note(struct gathering *g)
+{
+    if (g->noting || g->past == NULL)
+        return;
+    g->noting_work = (struct work){.run = run_noting, .done = end_noting};
+    g->noting = workers_submit(g->workers, &g->noting_work) == 0;
 }
 
 void gathering_stop(struct gathering *g)

@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "daemon/host/gather.h"
-#include "daemon/host/netlink.h"
+#include "daemon/host/interface_list.h"
 
 #define INTERFACES_MOST 64u
 
 struct list {
     struct facts *facts;
-    int fd; /* for questions to drivers; -1: none */
+    struct past *past; /* NULL: there is none */
+    int fd;            /* for questions to drivers; -1: none */
     unsigned count;
 };
 
@@ -89,59 +90,18 @@ static void add_driver(const struct list *l, const char *interface)
     }
 }
 
-/* --- what the kernel lists --- */
+/* --- facts --- */
 
-/* The attributes of a link that are used; NULL: not there, or too short. */
-struct attributes {
-    const char *name;
-    const uint32_t *mtu, *carrier_changes;
-    const uint8_t *state, *carrier;
-    const struct rtnl_link_stats64 *stats;
-    const uint8_t *address;
-    bool kind; /* it is a virtual interface of some kind */
-};
-
-static void read_attributes(const struct nlmsghdr *m, struct attributes *a)
+static void add_stats(struct facts *f, const char *interface, const struct rtnl_link_stats64 *s)
 {
-    const struct ifinfomsg *info = NLMSG_DATA(m);
-    unsigned left = m->nlmsg_len - (unsigned)NLMSG_LENGTH(sizeof *info);
-
-    for (const struct rtattr *r = IFLA_RTA(info); RTA_OK(r, left); r = RTA_NEXT(r, left)) {
-        const void *data = RTA_DATA(r);
-        const size_t size = RTA_PAYLOAD(r);
-        const unsigned type = r->rta_type & (unsigned)NLA_TYPE_MASK;
-        if (type == IFLA_IFNAME && size > 0 && ((const char *)data)[size - 1] == '\0')
-            a->name = data;
-        else if (type == IFLA_MTU && size >= sizeof *a->mtu)
-            a->mtu = data;
-        else if (type == IFLA_CARRIER_CHANGES && size >= sizeof *a->carrier_changes)
-            a->carrier_changes = data;
-        else if (type == IFLA_OPERSTATE && size >= 1)
-            a->state = data;
-        else if (type == IFLA_CARRIER && size >= 1)
-            a->carrier = data;
-        else if (type == IFLA_ADDRESS && size == 6)
-            a->address = data;
-        else if (type == IFLA_STATS64 && size >= offsetof(struct rtnl_link_stats64, rx_compressed))
-            a->stats = data;
-        else if (type == IFLA_LINKINFO)
-            a->kind = true;
-    }
-}
-
-static void add_stats(struct facts *f, const char *interface, const struct rtnl_link_stats64 *from)
-{
-    struct rtnl_link_stats64 s; /* the attribute need not be aligned */
-
-    memcpy(&s, from, offsetof(struct rtnl_link_stats64, rx_compressed));
-    add_number(f, interface, "rx_packets", s.rx_packets);
-    add_number(f, interface, "tx_packets", s.tx_packets);
-    add_number(f, interface, "rx_errors", s.rx_errors);
-    add_number(f, interface, "tx_errors", s.tx_errors);
-    add_number(f, interface, "rx_dropped", s.rx_dropped);
-    add_number(f, interface, "tx_dropped", s.tx_dropped);
-    add_number(f, interface, "rx_crc_errors", s.rx_crc_errors);
-    add_number(f, interface, "rx_missed_errors", s.rx_missed_errors);
+    add_number(f, interface, "rx_packets", s->rx_packets);
+    add_number(f, interface, "tx_packets", s->tx_packets);
+    add_number(f, interface, "rx_errors", s->rx_errors);
+    add_number(f, interface, "tx_errors", s->tx_errors);
+    add_number(f, interface, "rx_dropped", s->rx_dropped);
+    add_number(f, interface, "tx_dropped", s->tx_dropped);
+    add_number(f, interface, "rx_crc_errors", s->rx_crc_errors);
+    add_number(f, interface, "rx_missed_errors", s->rx_missed_errors);
 }
 
 static void add_address(struct facts *f, const char *interface, const uint8_t *a)
@@ -156,49 +116,48 @@ static void add_address(struct facts *f, const char *interface, const uint8_t *a
 static void add_settings(struct facts *f, const char *interface)
 {
     static const char *const settings[] = {"rp_filter", "forwarding"};
-    char path[128], value[16];
+    char path[128], name[64];
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         (void)snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/%s", interface, settings[i]);
-        if (facts_read_line(path, value, sizeof value))
-            add(f, interface, settings[i], value);
+        (void)snprintf(name, sizeof name, "interface.%s.%s", interface, settings[i]);
+        facts_add_file(f, name, path);
     }
 }
 
-static void add_link(const struct nlmsghdr *m, void *context)
+static void add_interface(const struct interface *i, void *context)
 {
     struct list *l = context;
-    const struct ifinfomsg *info = NLMSG_DATA(m);
-    struct attributes a = {.name = NULL};
 
-    if (m->nlmsg_type != RTM_NEWLINK || m->nlmsg_len < NLMSG_LENGTH(sizeof *info) ||
-        l->count == INTERFACES_MOST)
+    if (l->count++ >= INTERFACES_MOST)
         return;
-    read_attributes(m, &a);
-    if (a.name == NULL || strchr(a.name, ' ') != NULL || strchr(a.name, '/') != NULL)
-        return;
-    l->count++;
-    if (a.mtu != NULL)
-        add_number(l->facts, a.name, "mtu", *a.mtu);
-    add(l->facts, a.name, "state", (info->ifi_flags & IFF_UP) != 0 ? "up" : "down");
-    if (a.carrier != NULL && (info->ifi_flags & IFF_UP) != 0)
-        add(l->facts, a.name, "carrier", *a.carrier != 0 ? "1" : "0");
-    if (a.carrier_changes != NULL)
-        add_number(l->facts, a.name, "carrier_changes", *a.carrier_changes);
-    if (a.address != NULL)
-        add_address(l->facts, a.name, a.address);
-    if (a.stats != NULL)
-        add_stats(l->facts, a.name, a.stats);
-    add(l->facts, a.name, "physical", a.kind || info->ifi_type == ARPHRD_LOOPBACK ? "no" : "yes");
-    add_settings(l->facts, a.name);
-    add_driver(l, a.name);
+    if (i->mtu != NULL)
+        add_number(l->facts, i->name, "mtu", *i->mtu);
+    add(l->facts, i->name, "state", i->is_up ? "up" : "down");
+    if (i->carrier != NULL && i->is_up)
+        add(l->facts, i->name, "carrier", *i->carrier != 0 ? "1" : "0");
+    if (i->carrier_changes != NULL)
+        add_number(l->facts, i->name, "carrier_changes", *i->carrier_changes);
+    if (i->address != NULL)
+        add_address(l->facts, i->name, i->address);
+    if (i->has_stats)
+        add_stats(l->facts, i->name, &i->stats);
+    if (i->has_stats && l->past != NULL)
+        past_add(l->past, l->facts, i->name, i->index, &i->stats);
+    add(l->facts, i->name, "physical", i->physical ? "yes" : "no");
+    add_settings(l->facts, i->name);
+    add_driver(l, i->name);
 }
 
-void gather_interfaces(struct facts *f)
+void gather_interfaces(struct facts *f, struct past *past)
 {
-    struct list l = {.facts = f, .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    struct list l = {.facts = f, .past = past, .fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
 
-    (void)host_netlink_list(RTM_GETLINK, AF_UNSPEC, add_link, &l);
+    if (interfaces_list(add_interface, &l) != 0)
+        facts_add(f, "unseen.interfaces", "the kernel did not list all interfaces");
+    else if (l.count > INTERFACES_MOST)
+        facts_add(f, "unseen.interfaces", "only %u of %u interfaces are told", INTERFACES_MOST,
+                  l.count);
     if (l.fd >= 0)
         (void)close(l.fd);
 }

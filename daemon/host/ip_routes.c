@@ -110,6 +110,8 @@ static void ask_kernel(struct facts *f, const struct routes *routes, const struc
             facts_add(f, "ip_routes.diverted_by", "%s", first.text);
         if (count > 0 && first.mend[0] != '\0')
             facts_add(f, "ip_routes.mend", "%s", first.mend);
+    } else {
+        facts_add(f, "unseen.ip_routes.diverted", "the kernel did not say which routes it takes");
     }
     kernel_routes_close(&k);
 }
@@ -124,6 +126,8 @@ void gather_ip_routes(struct facts *f)
 
     if (host_netlink_list(RTM_GETROUTE, AF_INET, count_route, &routes) == 0)
         facts_add(f, "ip_routes.count", "%u", routes.ways);
+    else
+        facts_add(f, "unseen.ip_routes.count", "the kernel did not list its routes");
     if (routes.any)
         facts_add(f, "ip_routes.by", "%s", routes.routed ? "torus-routed" : "ip-routes");
     facts_add(f, "ip_routes.interface", "%s", own.index != 0 ? INTERFACE : "none");
@@ -169,7 +173,9 @@ void gather_diverted_cables(struct facts *f, const char *settings)
     struct in_addr address;
     char port[16];
 
-    if (kernel_routes_open(&k) == 0)
+    if (kernel_routes_open(&k) != 0)
+        facts_add(f, "unseen.diverted", "the kernel did not say which routes it takes");
+    else
         for (const char *line = settings; *line != '\0';
              line += strcspn(line, "\n"), line += *line != '\0')
             if (read_port(line, port, &address))

@@ -1,8 +1,10 @@
 /* Limits of this process, and memory of the machine. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "daemon/host/gather.h"
 
@@ -23,8 +25,10 @@ static void add_open_files(struct facts *f)
     DIR *folder = opendir("/proc/self/fd");
     unsigned count = 0;
 
-    if (folder == NULL)
+    if (folder == NULL) {
+        facts_unseen(f, "files.open", "/proc/self/fd", errno);
         return;
+    }
     while (readdir(folder) != NULL)
         count++;
     (void)closedir(folder);
@@ -41,6 +45,8 @@ static void add_memory(struct facts *f)
     char line[128], key[64];
     unsigned long long kib;
 
+    if (file == NULL)
+        facts_unseen(f, "memory.available_bytes", "/proc/meminfo", errno);
     while (file != NULL && fgets(line, sizeof line, file) != NULL)
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
             if (sscanf(line, "%63s %llu", key, &kib) == 2 && strcmp(key, wanted[i][0]) == 0)
@@ -57,6 +63,8 @@ static void add_group(struct facts *f)
     if (!facts_read_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::/", 4) != 0)
         return;
     (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", line + 3);
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return;                                  /* no limit can be set there */
     facts_add_file(f, "memory.group_max", path); /* "max": none */
     (void)snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.current", line + 3);
     facts_add_file(f, "memory.group_bytes", path);

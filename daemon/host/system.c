@@ -1,4 +1,5 @@
 /* The kernel and its settings that matter for links. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -32,30 +33,31 @@ static void add_settings(struct facts *f)
     }
 }
 
-/* The governors of the processors: "performance", "powersave 3 of 4". */
+/* The governors of the processors: "performance", "powersave". A machine may have none. */
 static void add_governor(struct facts *f)
 {
-    char first[64] = "", path[96], line[64];
+    const long processors = sysconf(_SC_NPROCESSORS_CONF);
+    char slow[64] = "", path[96], line[64];
     unsigned others = 0, count = 0;
 
-    for (unsigned i = 0; i < PROCESSORS_MOST; i++) {
+    if (access("/sys/devices/system/cpu", R_OK | X_OK) != 0) {
+        facts_unseen(f, "cpu.governors", "/sys/devices/system/cpu", errno);
+        return;
+    }
+    for (unsigned i = 0; i < PROCESSORS_MOST && i < processors; i++) {
         (void)snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor",
                        i);
-        if (!facts_read_line(path, line, sizeof line)) {
-            if (i > 0 && count == 0)
-                break; /* a machine without such settings */
-            if (i >= (unsigned)sysconf(_SC_NPROCESSORS_CONF))
-                break;
+        if (!facts_read_line(path, line, sizeof line))
             continue;
-        }
         count++;
         if (strcmp(line, "performance") == 0)
             continue;
         others++;
-        (void)snprintf(first, sizeof first, "%s", line);
+        (void)snprintf(slow, sizeof slow, "%s", line);
     }
+    facts_add(f, "cpu.governors", "%u", count);
     if (count > 0)
-        facts_add(f, "cpu.governor", "%s", others > 0 ? first : "performance");
+        facts_add(f, "cpu.governor", "%s", others > 0 ? slow : "performance");
     if (others > 0)
         facts_add(f, "cpu.slow_governors", "%u", others);
 }
