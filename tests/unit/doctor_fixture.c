@@ -14,6 +14,8 @@ static const char fine[] = "clock.synchronised yes\n"
                            "files.limit 65536\n"
                            "files.open 40\n"
                            "memory.available_bytes 8000000000\n"
+                           "cpu.load 0.50 0.40 0.30 1/234 5678\n"
+                           "cpu.count 4\n"
                            "memory.group_max max\n"
                            "disk.0.kind state_dir\n"
                            "disk.0.path /var/lib/torusd\n"
@@ -44,6 +46,9 @@ static void fill_links(struct ring *r, uint32_t node)
                                 .reason = "",
                                 .tx_bytes = 100000000,
                                 .connects = 1,
+                                .hour_ms = 3500000,
+                                .hour_tx_bytes = 100000000,
+                                .hour_connects = 1,
                                 .key = r->keys[node][0],
                                 .interface = port == 0 ? "eth0" : "eth1"};
         r->list[node][port] = &r->link[node][port];
@@ -58,12 +63,13 @@ static void fill_facts(struct ring *r, uint32_t node)
                                             {"carrier", "1"},
                                             {"speed_mbit", "1000"},
                                             {"duplex", "full"},
-                                            {"rx_packets", "1000000"},
-                                            {"tx_packets", "1000000"},
-                                            {"rx_errors", "0"},
-                                            {"tx_errors", "0"},
-                                            {"rx_dropped", "0"},
-                                            {"tx_dropped", "0"},
+                                            {"hour_ms", "3500000"},
+                                            {"hour_rx_packets", "1000000"},
+                                            {"hour_tx_packets", "1000000"},
+                                            {"hour_rx_errors", "0"},
+                                            {"hour_tx_errors", "0"},
+                                            {"hour_rx_dropped", "0"},
+                                            {"hour_tx_dropped", "0"},
                                             {"physical", "yes"},
                                             {"rp_filter", "0"},
                                             {"tso", "on"},
@@ -119,18 +125,32 @@ void ring_set(struct ring *r, uint32_t node, const char *name, const char *value
     (void)strcat(facts, before);
 }
 
+void ring_hide(struct ring *r, uint32_t node, const char *names)
+{
+    char *to = r->facts[node];
+
+    for (const char *line = to, *next; *line != '\0'; line = next) {
+        next = strchr(line, '\n') + 1;
+        if (strncmp(line, names, strlen(names)) == 0)
+            continue;
+        memmove(to, line, (size_t)(next - line));
+        to += next - line;
+    }
+    *to = '\0';
+}
+
 void ring_fault(struct ring *r, uint32_t node, uint32_t port, const char *code, uint32_t found_node,
                 uint32_t found_port)
 {
-    r->fault = (struct torus_link_fault){.node = node,
-                                         .port = port,
-                                         .code = code,
-                                         .text = "a text",
-                                         .found_node = found_node,
-                                         .found_port = found_port};
-    r->faults[0] = &r->fault;
+    r->fault[node] = (struct torus_link_fault){.node = node,
+                                               .port = port,
+                                               .code = code,
+                                               .text = "a text",
+                                               .found_node = found_node,
+                                               .found_port = found_port};
+    r->faults[node][0] = &r->fault[node];
     r->status[node].link_fault_count = 1;
-    r->status[node].link_faults = r->faults;
+    r->status[node].link_faults = r->faults[node];
 }
 
 void ring_lose(struct ring *r, uint32_t node)
@@ -147,7 +167,7 @@ static const struct finding *only_finding(const struct ring *r)
 
     for (size_t i = 0; i < r->doctor.findings; i++) {
         const struct finding *f = &r->doctor.finding[i];
-        if (f->severity == SEVERITY_FINE)
+        if (f->severity <= SEVERITY_UNSEEN)
             continue;
         if (found != NULL)
             fail_msg("two findings: %s; %s", found->what, f->what);
@@ -188,6 +208,9 @@ void ring_expect_fine(struct ring *r)
     f = only_finding(r);
     if (f != NULL)
         fail_msg("%s: %s", f->check, f->what);
+    for (size_t i = 0; i < r->doctor.findings; i++)
+        if (r->doctor.finding[i].severity != SEVERITY_FINE)
+            fail_msg("%s was not seen: %s", r->doctor.finding[i].check, r->doctor.finding[i].what);
     assert_true(r->doctor.findings >= 8);
     doctor_free(&r->doctor);
 }
@@ -198,8 +221,26 @@ unsigned ring_count(struct ring *r, const char *check)
 
     doctor_judge(&r->doctor);
     for (size_t i = 0; i < r->doctor.findings; i++)
-        count += r->doctor.finding[i].severity != SEVERITY_FINE &&
+        count += r->doctor.finding[i].severity > SEVERITY_UNSEEN &&
                  strcmp(r->doctor.finding[i].check, check) == 0;
     doctor_free(&r->doctor);
     return count;
+}
+
+void ring_expect_unseen(struct ring *r, const char *check, uint32_t node, const char *why)
+{
+    bool found = false;
+
+    doctor_judge(&r->doctor);
+    for (size_t i = 0; i < r->doctor.findings; i++) {
+        const struct finding *f = &r->doctor.finding[i];
+        if (strcmp(f->check, check) != 0 || f->node != node)
+            continue;
+        if (f->severity != SEVERITY_UNSEEN)
+            fail_msg("%s %s: %s", severity_name(f->severity), check, f->what);
+        found |= strstr(f->what, why) != NULL;
+    }
+    doctor_free(&r->doctor);
+    if (!found)
+        fail_msg("%s is not said to be unseen because of \"%s\"", check, why);
 }

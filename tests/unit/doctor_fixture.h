@@ -15,13 +15,15 @@ struct ring {
     struct torus_link link[RING][2];
     const struct torus_link *list[RING][2];
     const char *keys[RING][2];
-    struct torus_link_fault fault;
-    const struct torus_link_fault *faults[1];
+    struct torus_link_fault fault[RING];
+    const struct torus_link_fault *faults[RING][1];
     char facts[RING][4096];
 };
 
 /* Sets *r up: hosts alpha, beta, gamma, delta; the interfaces eth0 (+) and eth1 (-). */
 void ring_begin(struct ring *r);
+/* Removes all facts of a node whose names begin so. */
+void ring_hide(struct ring *r, uint32_t node, const char *names);
 /* Replaces a fact of a node, or adds it. */
 void ring_set(struct ring *r, uint32_t node, const char *name, const char *value);
 /* Makes a node report this fault of its port. */
@@ -33,8 +35,10 @@ void ring_lose(struct ring *r, uint32_t node);
 /* Judges, and ends the test unless there is exactly one finding that is not fine, of this severity and check, whose
  * what contains all the texts (ended by NULL), and whose mend contains `mend`. Frees the findings. */
 void ring_expect(struct ring *r, enum severity severity, const char *check, const char *mend, ...);
-/* Judges; nothing may be found. */
+/* Judges; all must be seen, and nothing found. */
 void ring_expect_fine(struct ring *r);
+/* Judges; the check must say of the node nothing but that it could not be seen, once because of `why`. */
+void ring_expect_unseen(struct ring *r, const char *check, uint32_t node, const char *why);
 /* Judges; the number of findings of a check that are not fine. */
 unsigned ring_count(struct ring *r, const char *check);
 

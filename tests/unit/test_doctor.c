@@ -97,9 +97,63 @@ static void wrong_cable(void **state)
     (void)state;
     ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
     r.link[0][0].state = r.link[1][1].state = TORUS_LINK_WAITING;
-    ring_expect(&r, SEVERITY_ERROR, "cables",
-                "move that end of the cable to port -0 of beta (eth1)", "port +0 of alpha (eth0)",
-                "leads to port -0 of gamma (eth1)", NULL);
+    ring_expect(&r, SEVERITY_ERROR, "cables", "move that end of the cable to beta's eth1 (port -0)",
+                "alpha's eth0 (port +0)", "leads to gamma's eth1 (port -0)", NULL);
+}
+
+/* Two cables that are crossed are one finding, in the words of 'torusctl discover', however many ends tell of it. */
+static void crossed_cables(void **state)
+{
+    (void)state;
+    for (unsigned ends = 1; ends <= 2; ends++) {
+        ring_begin(&r);
+        ring_fault(&r, 0, 0, "wrong-cable", 3, 1); /* alpha's eth0 to delta's eth1 */
+        ring_fault(&r, 2, 0, "wrong-cable", 1, 1); /* gamma's eth0 to beta's eth1 */
+        if (ends == 2) {
+            ring_fault(&r, 3, 1, "wrong-cable", 0, 0);
+            ring_fault(&r, 1, 1, "wrong-cable", 2, 0);
+        }
+        r.link[0][0].state = r.link[2][0].state = TORUS_LINK_WAITING;
+        r.link[1][1].state = r.link[3][1].state = TORUS_LINK_WAITING;
+        ring_expect(&r, SEVERITY_ERROR, "cables", "swap the cables in ", "(port ", "leads to",
+                    "alpha's eth0", "delta's eth1", NULL);
+    }
+}
+
+/* What nobody can name falls back to the cables one by one; a cable that both ends tell of is one. */
+static void a_cable_that_both_ends_tell_of(void **state)
+{
+    (void)state;
+    ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
+    ring_fault(&r, 2, 1, "wrong-cable", 0, 0);
+    assert_int_equal(ring_count(&r, "cables"), 1);
+}
+
+/* "fine" of a cable, link or node is said only of nodes that have answered. */
+static void a_late_node(void **state)
+{
+    (void)state;
+    ring_lose(&r, 2);
+    r.node[2].missing = "has not answered within 3 s (2 of 2 links to it are up)";
+    r.node[2].late = true;
+    ring_expect(&r, SEVERITY_WARNING, "nodes", "once more", "not answered within 3 s", "2 of 2",
+                NULL);
+    r.node[2].facts = r.facts[2];
+    ring_expect(&r, SEVERITY_WARNING, "nodes", "once more", "so it runs", NULL);
+    for (size_t i = 0; i < 6; i++) {
+        static const char *const checks[] = {"versions", "links", "losses",
+                                             "cables",   "keys",  "clocks"};
+        ring_expect_unseen(&r, checks[i], 2, "has not answered within 3 s");
+    }
+}
+
+/* A link to a node that has not answered is down: that may be the node. */
+static void a_link_to_a_missing_node(void **state)
+{
+    (void)state;
+    ring_lose(&r, 2);
+    r.link[1][0].state = TORUS_LINK_WAITING;
+    ring_expect_unseen(&r, "links", 1, "a link to gamma is down");
 }
 
 static void duplicate_rank(void **state)
@@ -121,13 +175,19 @@ static void faults_of_no_port(void **state)
 static void lost_packets(void **state)
 {
     (void)state;
-    r.link[3][0].retransmits = 90; /* too few to judge */
+    r.link[3][0].hour_retransmits = 90; /* too few to judge */
     ring_expect_fine(&r);
-    r.link[3][0].retransmits = 500;
+    r.link[3][0].hour_retransmits = 500;
     ring_expect(&r, SEVERITY_WARNING, "losses", "ethtool -S eth0", "delta", "500", NULL);
     ring_begin(&r);
-    r.link[3][0].connects = 9;
-    ring_expect(&r, SEVERITY_WARNING, "losses", "journalctl", "9 times", NULL);
+    r.link[3][0].hour_connects = 9;
+    ring_expect(&r, SEVERITY_WARNING, "losses", "journalctl", "9 times in the last hour", NULL);
+    ring_begin(&r);
+    r.link[3][0].retransmits = 100000; /* long ago */
+    r.link[3][0].connects = 100;
+    ring_expect_fine(&r);
+    r.link[3][0].hour_ms = 0;
+    ring_expect_unseen(&r, "losses", 3, "in the last hour");
 }
 
 /* --- interfaces --- */
@@ -138,7 +198,7 @@ static void different_mtu(void **state)
     ring_set(&r, 2, "interface.eth1.mtu", "1400");
     ring_set(&r, 2, "interface.eth1.physical", "no");
     ring_expect(&r, SEVERITY_ERROR, "mtu", "on gamma: ip link set dev eth1 mtu 9000", "eth0",
-                "9000", "eth1 of gamma", "1400", NULL);
+                "9000", "gamma's eth1", "1400", NULL);
 }
 
 static void small_mtu(void **state)
@@ -167,12 +227,12 @@ static void slow_interface(void **state)
 static void interface_errors(void **state)
 {
     (void)state;
-    ring_set(&r, 0, "interface.eth0.rx_errors", "9");
+    ring_set(&r, 0, "interface.eth0.hour_rx_errors", "9");
     ring_expect_fine(&r);
-    ring_set(&r, 0, "interface.eth0.rx_errors", "70");
+    ring_set(&r, 0, "interface.eth0.hour_rx_errors", "70");
     ring_expect(&r, SEVERITY_WARNING, "interface errors", "ethtool -S eth0", "70 errors", NULL);
     ring_begin(&r);
-    ring_set(&r, 0, "interface.eth0.tx_dropped", "5000");
+    ring_set(&r, 0, "interface.eth0.hour_tx_dropped", "5000");
     ring_expect(&r, SEVERITY_HINT, "interface errors", "ethtool -G", "5000 of 1000000", NULL);
 }
 
@@ -192,7 +252,7 @@ static void facts_that_make_no_sense(void **state)
     static const char *const values[] = {"", "-1", "18446744073709551616", "1e9", "yes", "0"};
     static const char *const names[] = {"interface.eth0.mtu",
                                         "interface.eth0.speed_mbit",
-                                        "interface.eth0.rx_errors",
+                                        "interface.eth0.hour_rx_errors",
                                         "disk.0.total_bytes",
                                         "disk.0.free_bytes",
                                         "memory.available_bytes",
@@ -261,6 +321,10 @@ int main(void)
         cmocka_unit_test_setup(flapping_link, begin),
         cmocka_unit_test_setup(one_way_link, begin),
         cmocka_unit_test_setup(wrong_cable, begin),
+        cmocka_unit_test_setup(crossed_cables, begin),
+        cmocka_unit_test_setup(a_cable_that_both_ends_tell_of, begin),
+        cmocka_unit_test_setup(a_late_node, begin),
+        cmocka_unit_test_setup(a_link_to_a_missing_node, begin),
         cmocka_unit_test_setup(duplicate_rank, begin),
         cmocka_unit_test_setup(faults_of_no_port, begin),
         cmocka_unit_test_setup(lost_packets, begin),

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "client/cli/doctor/judge.h"
 #include "doctor_fixture.h"
 
 #define OLD "aaaaaaaaaaaaaaaa"
@@ -153,11 +154,13 @@ static void have_routes(void)
 {
     set_all("ip_routes.interface", "torus0");
     set_all("ip_routes.count", "3");
+    set_all("ip_routes.diverted", "0");
 }
 
 static void use_routes(void)
 {
     have_routes();
+    set_all("firewall.forward", "accept");
     set_all("sysctl.net.ipv4.ip_forward", "1");
 }
 
@@ -179,6 +182,7 @@ static void forwarding(void **state)
     ring_set(&r, 1, "firewall.forward", "drop"); /* nobody forwards */
     ring_expect_fine(&r);
     use_routes();
+    ring_set(&r, 1, "firewall.forward", "drop");
     ring_set(&r, 1, "firewall.docker", "yes");
     ring_expect(&r, SEVERITY_ERROR, "firewall", "DOCKER-USER", "drops packets", "Docker", NULL);
     ring_set(&r, 1, "firewall.forward", "unknown");
@@ -200,6 +204,7 @@ static void use_routed(void)
 {
     have_routes();
     set_all("ip_routes.by", "torus-routed");
+    set_all("firewall.forward", "accept");
     set_all("interface.eth0.forwarding", "1");
     set_all("interface.eth1.forwarding", "1");
 }
@@ -260,6 +265,88 @@ static void settings(void **state)
     ring_expect_fine(&r);
 }
 
+/* --- what cannot be seen --- */
+
+static const char sandbox[] = "/proc shows torusd nothing but processes";
+
+static void hide(const char *names, const char *fact, const char *why)
+{
+    char name[96];
+
+    ring_hide(&r, 1, names);
+    (void)snprintf(name, sizeof name, "unseen.%s", fact);
+    ring_set(&r, 1, name, why);
+}
+
+/* What a sandbox hides is not fine. The others are. */
+static void a_sandbox_that_hides_the_kernel(void **state)
+{
+    (void)state;
+    hide("memory.available", "memory.available_bytes", sandbox);
+    ring_expect_unseen(&r, "memory", 1, sandbox);
+    hide("cpu.load", "cpu.load", sandbox);
+    ring_expect_unseen(&r, "load", 1, sandbox);
+    hide("sysctl.net.ipv4.tcp_slow", "sysctl.net.ipv4.tcp_slow_start_after_idle", sandbox);
+    ring_expect_unseen(&r, "system", 1, sandbox);
+    hide("sysctl.net.ipv4.conf", "sysctl.net.ipv4.conf.all.rp_filter", sandbox);
+    ring_expect_unseen(&r, "rp_filter", 1, sandbox);
+    hide("clock.", "clock.synchronised", "torusd may not ask");
+    ring_expect_unseen(&r, "clocks", 1, "torusd may not ask");
+    use_routed();
+    hide("interface.eth0.forwarding", "sysctl.net.ipv4.ip_forward", sandbox);
+    hide("interface.eth1.forwarding", "interface.eth1.forwarding", sandbox);
+    ring_expect_unseen(&r, "forwarding", 1, sandbox);
+    hide("firewall.", "firewall.forward", "only root");
+    ring_expect_unseen(&r, "firewall", 1, "only root");
+    assert_int_equal(ring_count(&r, "forwarding"), 0);
+    doctor_judge(&r.doctor);
+    for (size_t i = 0; i < r.doctor.findings; i++)
+        assert_true(r.doctor.finding[i].severity == SEVERITY_FINE || r.doctor.finding[i].node == 1);
+    doctor_free(&r.doctor);
+}
+
+/* Nothing is said to be fine that needs facts of a machine that has told none, and each check says so. */
+static void a_machine_that_tells_nothing(void **state)
+{
+    static const char *const checks[] = {"mtu",      "speed", "interface errors", "offloads",
+                                         "clocks",   "disks", "large frames",     "limits",
+                                         "memory",   "load",  "ip routes",        "system",
+                                         "rp_filter"};
+
+    (void)state;
+    r.node[1].facts = "";
+    r.doctor.facts_ms = 5000;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        ring_expect_unseen(&r, checks[i], 1, "told nothing about its machine within 5.0 s");
+}
+
+/* An older release tells fewer facts. */
+static void facts_that_are_missing(void **state)
+{
+    (void)state;
+    ring_hide(&r, 1, "memory.");
+    ring_expect_unseen(&r, "memory", 1, "another release");
+    ring_hide(&r, 1, "files.");
+    ring_expect_unseen(&r, "limits", 1, "another release");
+    ring_hide(&r, 1, "interface.eth0.hour");
+    ring_expect_unseen(&r, "interface errors", 1, "another release");
+    ring_hide(&r, 1, "interface.eth0.speed");
+    ring_expect_unseen(&r, "speed", 1, "the driver of eth0 tells no speed");
+    ring_hide(&r, 1, "disk.0.total");
+    ring_expect_unseen(&r, "disks", 1, "another release");
+    ring_hide(&r, 1, "interface.eth0.mtu");
+    ring_expect_unseen(&r, "mtu", 1, "another release");
+}
+
+static void load(void **state)
+{
+    (void)state;
+    ring_set(&r, 2, "cpu.load", "30.00 20.50 3.00 9/999 12345");
+    ring_expect(&r, SEVERITY_HINT, "load", "top", "20 processes compete for 4 processors", NULL);
+    ring_set(&r, 2, "cpu.load", "30.00 2.00 3.00 9/999 12345"); /* only now */
+    ring_expect_fine(&r);
+}
+
 static void a_machine_without_a_daemon(void **state)
 {
     (void)state;
@@ -286,6 +373,10 @@ int main(void)
         cmocka_unit_test_setup(torus_routed, begin),
         cmocka_unit_test_setup(diverted_packets, begin),
         cmocka_unit_test_setup(settings, begin),
+        cmocka_unit_test_setup(a_sandbox_that_hides_the_kernel, begin),
+        cmocka_unit_test_setup(a_machine_that_tells_nothing, begin),
+        cmocka_unit_test_setup(facts_that_are_missing, begin),
+        cmocka_unit_test_setup(load, begin),
         cmocka_unit_test_setup(a_machine_without_a_daemon, begin),
     };
 

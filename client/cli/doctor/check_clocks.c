@@ -18,7 +18,15 @@ static void check_offset(struct doctor *d, uint32_t node)
 {
     const struct doctor_node *n = &d->node[node];
 
-    if (n->clock_error_us == 0 || certain(n) < OFFSET_POOR_US)
+    if (!doctor_has_state(d, node)) {
+        doctor_unseen(d, "clocks", node, NULL);
+        return;
+    }
+    if (n->clock_error_us == 0) {
+        (void)doctor_find(d, SEVERITY_UNSEEN, "clocks", node, "the answer does not tell the time");
+        return;
+    }
+    if (certain(n) < OFFSET_POOR_US)
         return;
     struct finding *f = doctor_find(
         d, certain(n) >= OFFSET_BAD_US ? SEVERITY_WARNING : SEVERITY_HINT, "clocks", node,
@@ -30,24 +38,30 @@ static void check_offset(struct doctor *d, uint32_t node)
     finding_mend(f, "timedatectl set-ntp true; or apt-get install chrony");
 }
 
+static void check_kept(struct doctor *d, uint32_t node)
+{
+    const char *facts = d->node[node].facts;
+
+    if (fact_is(facts, "clock.synchronised", "yes"))
+        return;
+    if (!fact_is(facts, "clock.synchronised", "no")) {
+        doctor_unseen(d, "clocks", node, "clock.synchronised");
+        return;
+    }
+    struct finding *f = doctor_find(d, SEVERITY_HINT, "clocks", node,
+                                    "nothing keeps the clock of the machine right");
+    f->why = "clocks drift apart by seconds a day, so times of files and logs disagree";
+    finding_mend(f, "timedatectl set-ntp true; or apt-get install chrony");
+}
+
 void check_clocks(struct doctor *d)
 {
     const size_t before = d->findings;
-    uint32_t seen = 0;
 
     for (uint32_t node = 0; node < d->nodes; node++) {
-        check_offset(d, node);
-        if (!doctor_has_facts(d, node))
-            continue;
-        seen++;
-        if (!fact_is(d->node[node].facts, "clock.synchronised", "no"))
-            continue;
-        struct finding *f = doctor_find(d, SEVERITY_HINT, "clocks", node,
-                                        "nothing keeps the clock of the machine right");
-        f->why = "clocks drift apart by seconds a day, so times of files and logs disagree";
-        finding_mend(f, "timedatectl set-ntp true; or apt-get install chrony");
+        if (d->torus != NULL)
+            check_offset(d, node);
+        check_kept(d, node);
     }
-    if (seen > 0 && d->findings == before)
-        (void)doctor_find(d, SEVERITY_FINE, "clocks", FINDING_NOBODY, "the clocks of %u %s", seen,
-                          seen == 1 ? "machine" : "machines");
+    doctor_settle(d, before, "clocks", "the clock is right");
 }

@@ -18,10 +18,17 @@ static void check_space(struct doctor *d, uint32_t node, unsigned number, const 
 {
     const char *facts = d->node[node].facts;
     uint64_t total, left;
+    char error[FACT_SIZE];
     struct finding *f;
 
-    if (!fact_number(facts, fact_name("disk.%u.total_bytes", number), &total) || total == 0 ||
-        !fact_number(facts, fact_name("disk.%u.free_bytes", number), &left))
+    if (fact_text(facts, fact_name("disk.%u.error", number), error))
+        return; /* that has been said */
+    if (!fact_number(facts, fact_name("disk.%u.total_bytes", number), &total) ||
+        !fact_number(facts, fact_name("disk.%u.free_bytes", number), &left)) {
+        doctor_unseen(d, "disks", node, fact_name("disk.%u.total_bytes", number));
+        return;
+    }
+    if (total == 0)
         return;
     const bool full = left < FULL_BYTES && left < total / 2;
     const bool tight = left < TIGHT_BYTES && left < total / 20;
@@ -121,23 +128,21 @@ static bool check_home(struct doctor *d, uint32_t node, unsigned number, const s
 void check_disks(struct doctor *d)
 {
     const size_t before = d->findings;
-    uint32_t seen = 0;
 
-    for (uint32_t node = 0; node < d->nodes; node++)
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        if (!doctor_has_facts(d, node))
+            doctor_unseen(d, "disks", node, "disk");
         for (unsigned i = 0; i < DISKS_MOST; i++) {
             struct disk disk;
             if (!fact_text(d->node[node].facts, fact_name("disk.%u.path", i), disk.path))
                 break;
             (void)fact_text(d->node[node].facts, fact_name("disk.%u.kind", i), disk.kind);
             disk.is_state = fact_is(d->node[node].facts, fact_name("disk.%u.kind", i), "state_dir");
-            seen++;
             if (!check_home(d, node, i, &disk))
                 check_use(d, node, i, &disk);
             check_space(d, node, i, &disk);
             check_inodes(d, node, i, &disk);
         }
-    if (seen > 0 && d->findings == before)
-        (void)doctor_find(d, SEVERITY_FINE, "disks", FINDING_NOBODY,
-                          "space, inodes and permissions of %u %s", seen,
-                          seen == 1 ? "folder" : "folders");
+    }
+    doctor_settle(d, before, "disks", "space, inodes and permissions of its folders");
 }

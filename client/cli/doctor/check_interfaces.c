@@ -42,21 +42,26 @@ static void check_both_ends(struct doctor *d, uint32_t node, unsigned port, cons
     const uint32_t there = torus_neighbour(d->torus, node, port);
     const char *other =
         there < d->nodes ? interface_of(d, there, torus_port_opposite(d->torus, port)) : NULL;
+    char at_end[120];
     uint64_t mtu, mtu_there, speed, speed_there;
     struct finding *f;
 
+    if (other == NULL && there < d->nodes)
+        (void)doctor_find(d, SEVERITY_UNSEEN, "mtu", node,
+                          "the MTU of %.80s, at the other end of a cable, is not known",
+                          d->node[there].host);
     if (other == NULL || there < node ||
         (there == node && torus_port_opposite(d->torus, port) < port))
         return;
+    (void)snprintf(at_end, sizeof at_end, "%.60s's %.40s", d->node[there].host, other);
     (void)number(d, node, here, "mtu", &mtu);
     (void)number(d, there, other, "mtu", &mtu_there);
     if (mtu != mtu_there) {
         f = doctor_find(
             d, SEVERITY_ERROR, "mtu", node,
-            "%s has an MTU of %llu bytes, and %s of %s at the other end of the cable one "
-            "of %llu",
-            here, (unsigned long long)mtu, other, d->node[there].host,
-            (unsigned long long)mtu_there);
+            "%s has an MTU of %llu bytes, and %s at the other end of the cable one of %llu", here,
+            (unsigned long long)mtu, at_end, (unsigned long long)mtu_there);
+        f->peer = there;
         f->why = "packets that one end sends are too large for the other, and are lost";
         finding_mend(f, "on %.60s: ip link set dev %s mtu %llu",
                      d->node[mtu < mtu_there ? node : there].host, mtu < mtu_there ? here : other,
@@ -65,16 +70,24 @@ static void check_both_ends(struct doctor *d, uint32_t node, unsigned port, cons
     if (number(d, node, here, "speed_mbit", &speed) &&
         number(d, there, other, "speed_mbit", &speed_there) && speed > 0 && speed_there > 0 &&
         speed != speed_there) {
-        f = doctor_find(
-            d, SEVERITY_WARNING, "speed", node,
-            "%s runs at %llu Mbit/s, and %s of %s at the other end of the cable at %llu", here,
-            (unsigned long long)speed, other, d->node[there].host, (unsigned long long)speed_there);
+        f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                        "%s runs at %llu Mbit/s, and %s at the other end of the cable at %llu",
+                        here, (unsigned long long)speed, at_end, (unsigned long long)speed_there);
+        f->peer = there;
         f->why = "a device between the ends has two speeds, and drops packets when it is full";
         finding_mend(f,
                      "cable the interfaces directly, or set both to one speed: ethtool -s %s "
                      "speed N",
                      here);
     }
+}
+
+/* An interface without a carrier has no speed. */
+static void unknown_speed(struct doctor *d, const char *check, uint32_t node, const char *interface)
+{
+    if (!is(d, node, interface, "carrier", "0") && !is(d, node, interface, "state", "down"))
+        (void)doctor_find(d, SEVERITY_UNSEEN, check, node, "the driver of %.60s tells no speed",
+                          interface);
 }
 
 static void check_speed(struct doctor *d, uint32_t node, const char *interface)
@@ -88,8 +101,11 @@ static void check_speed(struct doctor *d, uint32_t node, const char *interface)
         f->why = "the two directions of the cable disturb each other";
         finding_mend(f, "ethtool -s %s autoneg on, at both ends; else another cable", interface);
     }
-    if (number(d, node, interface, "speed_mbit", &speed) && speed > 0 && nominal > 0 &&
-        (double)speed < 0.95 * nominal) {
+    if (!number(d, node, interface, "speed_mbit", &speed) || speed == 0) {
+        unknown_speed(d, "speed", node, interface);
+        return;
+    }
+    if (nominal > 0 && (double)speed < 0.95 * nominal) {
         f = doctor_find(d, SEVERITY_WARNING, "speed", node,
                         "%s runs at %llu Mbit/s; link_mbit says %g", interface,
                         (unsigned long long)speed, nominal);
@@ -99,33 +115,51 @@ static void check_speed(struct doctor *d, uint32_t node, const char *interface)
     }
 }
 
-static void check_errors(struct doctor *d, uint32_t node, const char *interface)
+/* One direction of an interface, in the last hour or since torusd has run: counters of the kernel begin when the machine
+ * starts, and may tell of faults that are long over. */
+static void check_side(struct doctor *d, uint32_t node, const char *interface, const char *side,
+                       const char *span)
 {
-    static const char *const sides[] = {"rx", "tx"};
+    const bool receives = side[0] == 'r';
+    uint64_t packets, errors, drops;
     struct finding *f;
 
-    for (size_t i = 0; i < 2; i++) {
-        uint64_t packets, errors, drops;
-        (void)number(d, node, interface, fact_name("%s_packets", sides[i]), &packets);
-        (void)number(d, node, interface, fact_name("%s_errors", sides[i]), &errors);
-        (void)number(d, node, interface, fact_name("%s_dropped", sides[i]), &drops);
-        if (errors >= ERRORS_LEAST && errors > packets / ERRORS_PART) {
-            f = doctor_find(d, SEVERITY_WARNING, "interface errors", node,
-                            "%s has counted %llu errors in %llu packets %s", interface,
-                            (unsigned long long)errors, (unsigned long long)packets,
-                            i == 0 ? "received" : "sent");
-            f->why = "a cable, plug or card is damaged; TCP sends again what is lost";
-            finding_mend(f, "another cable; ethtool -S %s shows the kinds of errors", interface);
-        }
-        if (drops >= DROPS_LEAST && drops > packets / DROPS_PART) {
-            f = doctor_find(d, SEVERITY_HINT, "interface errors", node,
-                            "%s has dropped %llu of %llu packets %s", interface,
-                            (unsigned long long)drops, (unsigned long long)packets,
-                            i == 0 ? "received" : "to send");
-            f->why = "its queues are too short, or the processor is too slow";
-            finding_mend(f, "ethtool -G %s rx 4096 tx 4096", interface);
-        }
+    if (!number(d, node, interface, fact_name("hour_%s_packets", side), &packets) ||
+        !number(d, node, interface, fact_name("hour_%s_errors", side), &errors) ||
+        !number(d, node, interface, fact_name("hour_%s_dropped", side), &drops)) {
+        doctor_unseen(d, "interface errors", node, fact_name("interface.%s.hour_ms", interface));
+        return;
     }
+    if (errors >= ERRORS_LEAST && errors > packets / ERRORS_PART) {
+        f = doctor_find(d, SEVERITY_WARNING, "interface errors", node,
+                        "%s has counted %llu errors in %llu packets %s in the last %s", interface,
+                        (unsigned long long)errors, (unsigned long long)packets,
+                        receives ? "received" : "sent", span);
+        f->why = "a cable, plug or card is damaged; TCP sends again what is lost";
+        finding_mend(f, "another cable; ethtool -S %s shows the kinds of errors", interface);
+    }
+    if (drops >= DROPS_LEAST && drops > packets / DROPS_PART) {
+        f = doctor_find(d, SEVERITY_HINT, "interface errors", node,
+                        "%s has dropped %llu of %llu packets %s in the last %s", interface,
+                        (unsigned long long)drops, (unsigned long long)packets,
+                        receives ? "received" : "to send", span);
+        f->why = "its queues are too short, or the processor is too slow";
+        finding_mend(f, "ethtool -G %s rx 4096 tx 4096", interface);
+    }
+}
+
+static void check_errors(struct doctor *d, uint32_t node, const char *interface)
+{
+    char span[DOCTOR_SPAN_SIZE];
+    uint64_t ms;
+
+    if (!number(d, node, interface, "hour_ms", &ms)) {
+        doctor_unseen(d, "interface errors", node, fact_name("interface.%s.hour_ms", interface));
+        return;
+    }
+    (void)doctor_span(ms, span);
+    check_side(d, node, interface, "rx", span);
+    check_side(d, node, interface, "tx", span);
 }
 
 static void check_offloads(struct doctor *d, uint32_t node, const char *interface)
@@ -134,11 +168,12 @@ static void check_offloads(struct doctor *d, uint32_t node, const char *interfac
                                               {"gro", "gro"},        {"scatter_gather", "sg"},
                                               {"rx_checksum", "rx"}, {"tx_checksum", "tx"}};
     char off[128] = "", command[128] = "";
-    size_t used = 0, written = 0;
+    size_t used = 0, written = 0, told = 0;
 
     if (!is(d, node, interface, "physical", "yes"))
         return;
     for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
+        told += is(d, node, interface, offloads[i][0], "on");
         if (!is(d, node, interface, offloads[i][0], "off"))
             continue;
         used += (size_t)snprintf(off + used, sizeof off - used, "%s%s", used > 0 ? ", " : "",
@@ -146,6 +181,9 @@ static void check_offloads(struct doctor *d, uint32_t node, const char *interfac
         written +=
             (size_t)snprintf(command + written, sizeof command - written, " %s on", offloads[i][1]);
     }
+    if (used == 0 && told == 0)
+        (void)doctor_find(d, SEVERITY_UNSEEN, "offloads", node,
+                          "the driver of %.60s tells no offloads", interface);
     if (used == 0)
         return;
     struct finding *f = doctor_find(d, SEVERITY_HINT, "offloads", node,
@@ -159,8 +197,11 @@ static void check_large_frames(struct doctor *d, uint32_t node, const char *inte
     uint64_t mtu, speed;
 
     if (!number(d, node, interface, "mtu", &mtu) || mtu > USUAL_MTU ||
-        !number(d, node, interface, "speed_mbit", &speed) || speed < FAST_MBIT ||
         !is(d, node, interface, "physical", "yes"))
+        return;
+    if (!number(d, node, interface, "speed_mbit", &speed))
+        unknown_speed(d, "large frames", node, interface);
+    if (speed < FAST_MBIT)
         return;
     struct finding *f = doctor_find(d, SEVERITY_HINT, "large frames", node,
                                     "%s has an MTU of %llu bytes at %llu Mbit/s", interface,
@@ -169,27 +210,70 @@ static void check_large_frames(struct doctor *d, uint32_t node, const char *inte
     finding_mend(f, "at both ends of the cable: ip link set dev %s mtu 9000", interface);
 }
 
+static const struct {
+    const char *check, *fine;
+} checks[] = {{"mtu", "both ends of its cables have the same MTU"},
+              {"speed", "the speed of its cables"},
+              {"interface errors", "few errors or drops since torusd has run, or in the last hour"},
+              {"offloads", "its network cards do what they can"},
+              {"large frames", "the size of frames suits its cables"}};
+
+static void nothing_seen(struct doctor *d, uint32_t node, const char *fact)
+{
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        doctor_unseen(d, checks[i].check, node, fact);
+}
+
+/* Says that nothing is known of the interface of a port. */
+static void unknown_interface(struct doctor *d, uint32_t node, const struct torus_link *l)
+{
+    char why[FACT_SIZE];
+
+    if (l->interface[0] != '\0' &&
+        (fact_text(d->node[node].facts, "unseen.interfaces", why) || l->state == TORUS_LINK_UP)) {
+        nothing_seen(d, node, "interfaces");
+        return;
+    }
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        (void)doctor_find(d, SEVERITY_UNSEEN, checks[i].check, node,
+                          l->interface[0] != '\0' ? "there is no interface %s%.40s"
+                                                  : "which interface port %s uses is not known",
+                          l->interface[0] != '\0' ? "" : l->name, l->interface);
+}
+
+static void check_ports(struct doctor *d, uint32_t node)
+{
+    for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+        const struct torus_link *l = doctor_link(d, node, port);
+        const char *interface = interface_of(d, node, port);
+        if (l == NULL || strcmp(l->interface, "lo") == 0)
+            continue; /* no cable */
+        if (interface == NULL) {
+            unknown_interface(d, node, l);
+            continue;
+        }
+        check_both_ends(d, node, port, interface);
+        check_speed(d, node, interface);
+        check_errors(d, node, interface);
+        check_offloads(d, node, interface);
+        check_large_frames(d, node, interface);
+    }
+}
+
 void check_interfaces(struct doctor *d)
 {
-    uint32_t seen = 0;
     const size_t before = d->findings;
 
-    for (uint32_t node = 0; d->torus != NULL && node < d->nodes; node++)
-        for (unsigned port = 0; port < torus_ports(d->torus); port++) {
-            const char *interface = interface_of(d, node, port);
-            if (interface == NULL)
-                continue;
-            seen++;
-            check_both_ends(d, node, port, interface);
-            check_speed(d, node, interface);
-            check_errors(d, node, interface);
-            check_offloads(d, node, interface);
-            check_large_frames(d, node, interface);
-        }
-    if (seen > 0 && d->findings == before)
-        (void)doctor_find(d, SEVERITY_FINE, "interfaces", FINDING_NOBODY,
-                          "MTU, speed, errors and offloads of %u interfaces", seen);
-    else if (seen == 0 && d->torus != NULL)
-        (void)doctor_find(d, SEVERITY_FINE, "interfaces", FINDING_NOBODY,
-                          "no link uses an interface with a cable that is known");
+    if (d->torus == NULL)
+        return;
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        if (!doctor_has_state(d, node))
+            nothing_seen(d, node, NULL);
+        else if (!doctor_has_facts(d, node))
+            nothing_seen(d, node, "interfaces");
+        else
+            check_ports(d, node);
+    }
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        doctor_settle(d, before, checks[i].check, checks[i].fine);
 }

@@ -120,12 +120,12 @@ static void find_change(struct doctor *d, const struct keys *k)
                  k->second);
 }
 
-void check_keys(struct doctor *d)
+static void judge_keys(struct doctor *d)
 {
     const struct keys k = count_keys(d);
     struct finding *f;
 
-    if (d->torus == NULL || k.nodes == 0)
+    if (k.nodes == 0)
         return;
     if (k.without_any == k.nodes) {
         f = doctor_find(d, SEVERITY_HINT, "keys", FINDING_NOBODY, "no node has a cluster key");
@@ -142,7 +142,17 @@ void check_keys(struct doctor *d)
         }
     if (k.without_any == 0 && k.second[0] != '\0')
         find_change(d, &k);
-    else if (k.without_any == 0)
-        (void)doctor_find(d, SEVERITY_FINE, "keys", FINDING_NOBODY,
-                          "all nodes have the cluster key %s, and no other one", k.first);
+}
+
+void check_keys(struct doctor *d)
+{
+    const size_t before = d->findings;
+
+    if (d->torus == NULL)
+        return;
+    for (uint32_t i = 0; i < d->nodes; i++)
+        if (!doctor_has_state(d, i))
+            doctor_unseen(d, "keys", i, NULL);
+    judge_keys(d);
+    doctor_settle(d, before, "keys", "the cluster key is that of all nodes that have answered");
 }

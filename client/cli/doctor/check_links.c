@@ -1,4 +1,4 @@
-/* Links that are down or work badly, and cables that lead elsewhere. Each link is judged once, with what both ends say. */
+/* Links that are down or work badly. Each link is judged once, with what both ends say. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,16 +23,6 @@ static const char *end_text(const struct doctor *d, uint32_t node, unsigned port
                    l != NULL && l->interface[0] != '\0' ? " (" : "", l != NULL ? l->interface : "",
                    l != NULL && l->interface[0] != '\0' ? ")" : "");
     return text;
-}
-
-static const struct torus_link_fault *fault_at(const struct doctor *d, uint32_t node, unsigned port)
-{
-    const struct torus_status *s = doctor_has_state(d, node) ? d->node[node].status : NULL;
-
-    for (size_t i = 0; s != NULL && i < s->link_fault_count; i++)
-        if (s->link_faults[i]->node == node && s->link_faults[i]->port == port)
-            return s->link_faults[i];
-    return NULL;
 }
 
 static bool is_up(const struct torus_link *l)
@@ -79,6 +69,7 @@ static void find_down(struct doctor *d, uint32_t node, unsigned port, uint32_t t
                     end_text(d, node, port, end), end_text(d, there, back, other),
                     d->node[node].host, reason_of(l), d->node[there].host, reason_of(m));
 
+    f->peer = there;
     f->why = "exchanges avoid the link, and are slower, or fail";
     if (is_up(l) || is_up(m))
         f->why = "one end has noticed what the other has not: the link changes now, or only one "
@@ -111,66 +102,52 @@ static void check_diverted(struct doctor *d, uint32_t node, unsigned port)
     finding_mend(f, "on that machine: %.200s", mend[0] != '\0' ? mend : "ip rule list");
 }
 
-/* A cable that leads elsewhere, as the node at one end has found out. */
-static void find_fault(struct doctor *d, uint32_t node, const struct torus_link_fault *fault)
+/* A link that is up: what it has lost in the last hour. A counter since the start of torusd is no present fault. */
+static void check_losses(struct doctor *d, uint32_t node, const struct torus_link *l)
 {
-    const uint32_t expected = torus_neighbour(d->torus, node, fault->port);
-    const bool known = fault->found_node < d->nodes && fault->found_port < torus_ports(d->torus);
-    char end[END_SIZE], found[END_SIZE] = "", right[END_SIZE] = "";
+    const uint64_t packets = l->hour_tx_bytes / PACKET_BYTES;
+    char end[END_SIZE], span[DOCTOR_SPAN_SIZE];
     struct finding *f;
 
-    (void)end_text(d, node, fault->port, end);
-    if (known)
-        (void)end_text(d, fault->found_node, fault->found_port, found);
-    if (expected < d->nodes)
-        (void)end_text(d, expected, torus_port_opposite(d->torus, fault->port), right);
-    if (strcmp(fault->code, "wrong-cable") == 0 || strcmp(fault->code, "same-side") == 0 ||
-        strcmp(fault->code, "loop") == 0) {
-        f = doctor_find(d, SEVERITY_ERROR, "cables", node, "the cable in %s leads to %s, not to %s",
-                        end, known ? found : "another port", right);
-        f->why = "the link is down until the cable leads where the torus has it";
-        finding_mend(f, "move that end of the cable to %s", right);
-    } else if (strcmp(fault->code, "duplicate-rank") == 0) {
-        f = doctor_find(d, SEVERITY_ERROR, "ranks", node,
-                        "another machine has the rank %u, too, as %s shows", fault->found_node,
-                        end);
-        f->why = "two machines with one rank take each other's place, and links go up and down";
-        finding_mend(f, "give each machine a rank of its own in torusd.ini, then: systemctl "
-                        "restart torusd");
-    } else {
-        f = doctor_find(d, SEVERITY_ERROR, strcmp(fault->code, "mtu") == 0 ? "mtu" : "cables", node,
-                        "%s: %.300s", end, fault->text);
-        f->why = "small packets pass and large ones are lost, so that the link cannot be used";
-        finding_mend(f, "set the same MTU at both ends: ip link set dev INTERFACE mtu 1500");
+    if (l->hour_ms == 0) {
+        (void)doctor_find(d, SEVERITY_UNSEEN, "losses", node,
+                          "its torusd does not tell what was lost in the last hour: it may run "
+                          "another release");
+        return;
     }
-}
-
-/* A link that is up. */
-static void check_quality(struct doctor *d, uint32_t node, const struct torus_link *l)
-{
-    const uint64_t packets = l->tx_bytes / PACKET_BYTES;
-    char end[END_SIZE];
-    struct finding *f;
-
-    if (l->retransmits >= RETRANSMITS_LEAST && l->retransmits > packets / RETRANSMITS_PART) {
-        f = doctor_find(
-            d, SEVERITY_WARNING, "losses", node, "%s has sent %u packets again, of about %llu",
-            end_text(d, node, l->port, end), l->retransmits, (unsigned long long)packets);
+    (void)doctor_span(l->hour_ms, span);
+    if (l->hour_retransmits >= RETRANSMITS_LEAST &&
+        l->hour_retransmits > packets / RETRANSMITS_PART) {
+        f = doctor_find(d, SEVERITY_WARNING, "losses", node,
+                        "%s has sent %llu packets again, of about %llu, in the last %s",
+                        end_text(d, node, l->port, end), (unsigned long long)l->hour_retransmits,
+                        (unsigned long long)packets, span);
         f->why = "the cable, an interface or a device in between loses packets, which costs rate";
         finding_mend(f, "on both machines: ethtool -S %s; try another cable",
                      l->interface[0] != '\0' ? l->interface : "INTERFACE");
     }
-    if (l->connects >= CONNECTS_MANY) {
+    if (l->hour_connects >= CONNECTS_MANY) {
         f = doctor_find(d, SEVERITY_WARNING, "losses", node,
-                        "%s has come up %u times since torusd started",
-                        end_text(d, node, l->port, end), l->connects);
+                        "%s has come up %u times in the last %s", end_text(d, node, l->port, end),
+                        l->hour_connects, span);
         f->why = "the link is lost now and then";
         finding_mend(f, "journalctl -u torusd | grep 'port' shows when and why");
     }
 }
 
+/* The link between a node that has answered and one that has not. */
+static void check_half(struct doctor *d, uint32_t node, unsigned port, uint32_t missing)
+{
+    const struct torus_link *l = doctor_link(d, node, port);
+
+    if (l != NULL && !is_up(l))
+        (void)doctor_find(d, SEVERITY_UNSEEN, "links", node,
+                          "a link to %.80s is down, which has not answered: the cause may be there",
+                          d->node[missing].host);
+}
+
 /* Judges the link at a port, if this is the end with the smaller rank or port. */
-static void check_link(struct doctor *d, uint32_t node, unsigned port, uint32_t *up, uint32_t *down)
+static void check_link(struct doctor *d, uint32_t node, unsigned port)
 {
     const uint32_t there = torus_neighbour(d->torus, node, port);
     const unsigned back = torus_port_opposite(d->torus, port);
@@ -179,38 +156,37 @@ static void check_link(struct doctor *d, uint32_t node, unsigned port, uint32_t 
     if (there == TORUS_NO_NODE || there >= d->nodes)
         return;
     if (is_up(l))
-        check_quality(d, node, l);
-    if (there < node || (there == node && back < port))
-        return;
-    const struct torus_link *m = doctor_link(d, there, back);
-    if (is_up(l) && is_up(m)) {
-        (*up)++;
+        check_losses(d, node, l);
+    if (!doctor_has_state(d, there)) {
+        check_half(d, node, port, there);
         return;
     }
-    if (d->node[node].missing[0] != '\0' || d->node[there].missing[0] != '\0')
-        return; /* that a node does not answer has been said */
-    (*down)++;
-    if (fault_at(d, node, port) == NULL && fault_at(d, there, back) == NULL)
+    if (!doctor_has_state(d, node) || there < node || (there == node && back < port))
+        return;
+    if (!(is_up(l) && is_up(doctor_link(d, there, back))) && doctor_fault(d, node, port) == NULL &&
+        doctor_fault(d, there, back) == NULL)
         find_down(d, node, port, there, back);
 }
 
 void check_links(struct doctor *d)
 {
-    uint32_t up = 0, down = 0;
+    const size_t before = d->findings;
+    char why[FACT_SIZE];
 
     if (d->torus == NULL)
         return;
     for (uint32_t node = 0; node < d->nodes; node++) {
+        if (!doctor_has_state(d, node)) {
+            doctor_unseen(d, "links", node, NULL);
+            doctor_unseen(d, "losses", node, NULL);
+        }
+        if (fact_text(d->node[node].facts, "unseen.diverted", why))
+            doctor_unseen(d, "links", node, "diverted");
         for (unsigned port = 0; port < torus_ports(d->torus); port++) {
             check_diverted(d, node, port);
-            check_link(d, node, port, &up, &down);
+            check_link(d, node, port);
         }
-        for (size_t i = 0; doctor_has_state(d, node) && i < d->node[node].status->link_fault_count;
-             i++)
-            if (d->node[node].status->link_faults[i]->node == node &&
-                d->node[node].status->link_faults[i]->port < torus_ports(d->torus))
-                find_fault(d, node, d->node[node].status->link_faults[i]);
     }
-    if (down == 0 && up > 0)
-        (void)doctor_find(d, SEVERITY_FINE, "links", FINDING_NOBODY, "%u links are up", up);
+    doctor_settle(d, before, "links", "all its links are up");
+    doctor_settle(d, before, "losses", "few losses since torusd has run, or in the last hour");
 }

@@ -20,24 +20,41 @@ static void add_reasons(struct doctor *d, uint32_t node, struct finding *f)
     }
 }
 
+static void find_down(struct doctor *d, uint32_t node, struct finding *f)
+{
+    add_reasons(d, node, f);
+    f->why = "exchanges that need all nodes fail; what else is wrong there cannot be seen";
+    finding_mend(f, "on that machine: systemctl status torusd; torusctl doctor");
+}
+
+/* A loaded machine answers late. That is no fault of the node, nor a sign of one. */
+static void find_late(const struct doctor *d, uint32_t node, struct finding *f)
+{
+    const size_t used = strlen(f->what);
+
+    if (doctor_has_facts(d, node))
+        (void)snprintf(f->what + used, sizeof f->what - used,
+                       "; it has told facts about its machine meanwhile, so it runs");
+    f->why =
+        "what is wrong there, if anything, cannot be seen: the machine or its torusd may be busy";
+    finding_mend(f, "torusctl doctor, once more; on that machine: uptime; torusctl doctor");
+}
+
 static void check_missing(struct doctor *d)
 {
-    uint32_t answered = 0;
+    const size_t before = d->findings;
 
     for (uint32_t i = 0; i < d->nodes; i++) {
-        if (doctor_has_state(d, i)) {
-            answered++;
+        if (doctor_has_state(d, i))
             continue;
-        }
-        struct finding *f =
-            doctor_find(d, SEVERITY_ERROR, "nodes", i, "the node %s", d->node[i].missing);
-        add_reasons(d, i, f);
-        f->why = "exchanges that need all nodes fail; what else is wrong there cannot be seen";
-        finding_mend(f, "on that machine: systemctl status torusd; torusctl doctor");
+        struct finding *f = doctor_find(d, d->node[i].late ? SEVERITY_WARNING : SEVERITY_ERROR,
+                                        "nodes", i, "the node %s", d->node[i].missing);
+        if (d->node[i].late)
+            find_late(d, i, f);
+        else
+            find_down(d, i, f);
     }
-    if (answered == d->nodes)
-        (void)doctor_find(d, SEVERITY_FINE, "nodes", FINDING_NOBODY, "all %u nodes answer",
-                          d->nodes);
+    doctor_settle(d, before, "nodes", "the node answers");
 }
 
 /* Returns the release that most nodes run; "" if none is known. */
@@ -62,12 +79,15 @@ static const char *usual_version(const struct doctor *d)
 static void check_versions(struct doctor *d)
 {
     const char *usual = usual_version(d);
-    bool differ = false;
+    const size_t before = d->findings;
 
     for (uint32_t i = 0; i < d->nodes; i++) {
-        if (!doctor_has_state(d, i) || strcmp(d->node[i].status->version, usual) == 0)
+        if (!doctor_has_state(d, i)) {
+            doctor_unseen(d, "versions", i, NULL);
             continue;
-        differ = true;
+        }
+        if (strcmp(d->node[i].status->version, usual) == 0)
+            continue;
         struct finding *f =
             doctor_find(d, SEVERITY_WARNING, "versions", i,
                         "runs torusd %s (peer protocol %u); most nodes run %s",
@@ -75,9 +95,7 @@ static void check_versions(struct doctor *d)
         f->why = "an upgrade is not finished: the older release rules what all nodes can do";
         finding_mend(f, "install the same release there, then: systemctl restart torusd");
     }
-    if (!differ && usual[0] != '\0')
-        (void)doctor_find(d, SEVERITY_FINE, "versions", FINDING_NOBODY, "all nodes run torusd %s",
-                          usual);
+    doctor_settle(d, before, "versions", "the node runs the release that most nodes run");
 }
 
 void check_nodes(struct doctor *d)

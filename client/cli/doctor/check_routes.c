@@ -65,7 +65,12 @@ static void check_diverted(struct doctor *d, uint32_t node)
     uint64_t count;
     struct finding *f;
 
-    if (!fact_number(facts, "ip_routes.diverted", &count) || count == 0)
+    if (!fact_number(facts, "ip_routes.diverted", &count)) {
+        if (fact_number(facts, "ip_routes.count", &count) && count > 0)
+            doctor_unseen(d, "ip routes", node, "ip_routes.diverted");
+        return;
+    }
+    if (count == 0)
         return;
     (void)fact_text(facts, "ip_routes.diverted_by", by);
     f = doctor_find(d, SEVERITY_ERROR, "ip routes", node,
@@ -102,10 +107,16 @@ static void check_forwarding(struct doctor *d, uint32_t node)
 {
     const bool off = fact_is(d->node[node].facts, "sysctl.net.ipv4.ip_forward", "0");
     bool known;
+    uint64_t on;
     const char *idle = find_idle_cable(d, node, &known);
     struct finding *f;
 
-    if (idle == NULL && (known || !off || uses_routed(d, node)))
+    if (!known && (uses_routed(d, node) ||
+                   !fact_number(d->node[node].facts, "sysctl.net.ipv4.ip_forward", &on))) {
+        doctor_unseen(d, "forwarding", node, "sysctl.net.ipv4.ip_forward");
+        return;
+    }
+    if (idle == NULL && (known || !off))
         return;
     f = doctor_find(d, SEVERITY_ERROR, "forwarding", node, "the machine forwards no packets%s%s",
                     idle != NULL ? " that come by " : "", idle != NULL ? idle : "");
@@ -121,12 +132,14 @@ static void check_forwarding(struct doctor *d, uint32_t node)
 static void check_unknown_firewall(struct doctor *d, uint32_t node, bool docker)
 {
     const bool may_drop = docker && !uses_routed(d, node); /* which lets packets pass Docker */
-    struct finding *f =
-        doctor_find(d, may_drop ? SEVERITY_WARNING : SEVERITY_FINE, "firewall", node,
-                    may_drop ? "Docker runs there, whose firewall usually drops forwarded "
-                               "packets; the rules cannot be seen without root"
-                             : "the rules of the firewall cannot be seen without root");
+    char why[FACT_SIZE];
+    struct finding *f;
 
+    if (!fact_text(d->node[node].facts, "unseen.firewall.forward", why))
+        (void)strcpy(why, "only root can read the rules of the firewall");
+    f = doctor_find(
+        d, may_drop ? SEVERITY_WARNING : SEVERITY_UNSEEN, "firewall", node, "%s%.200s",
+        may_drop ? "Docker runs there, whose firewall usually drops forwarded packets; " : "", why);
     if (may_drop)
         f->why = "IP packets between machines that are not neighbours may be lost here";
     finding_mend(f, "on that machine: sudo torusctl doctor; or sudo iptables -S FORWARD");
@@ -142,8 +155,11 @@ static void check_firewall(struct doctor *d, uint32_t node)
         check_unknown_firewall(d, node, docker);
         return;
     }
-    if (!fact_is(facts, "firewall.forward", "drop"))
+    if (!fact_is(facts, "firewall.forward", "drop")) {
+        if (!fact_is(facts, "firewall.forward", "accept"))
+            doctor_unseen(d, "firewall", node, "firewall.forward");
         return;
+    }
     f = doctor_find(d, SEVERITY_ERROR, "firewall", node,
                     "the firewall drops packets that the machine should forward%s",
                     docker ? " (Docker sets this policy)" : "");
@@ -159,30 +175,45 @@ static void check_firewall(struct doctor *d, uint32_t node)
                      docker ? "DOCKER-USER" : "FORWARD");
 }
 
+static void check_routes_of(struct doctor *d, uint32_t node)
+{
+    uint64_t count;
+
+    if (!doctor_has_facts(d, node)) {
+        doctor_unseen(d, "ip routes", node, "ip_routes.count");
+        doctor_unseen(d, "forwarding", node, "ip_routes.count");
+        doctor_unseen(d, "firewall", node, "ip_routes.count");
+        return;
+    }
+    if (fact_number(d->node[node].facts, "ip_routes.count", &count))
+        check_count(d, node);
+    else
+        doctor_unseen(d, "ip routes", node, "ip_routes.count");
+    check_diverted(d, node);
+    check_forwarding(d, node);
+    check_firewall(d, node);
+}
+
 void check_routes(struct doctor *d)
 {
     const size_t before = d->findings;
-    uint32_t using = 0, seen = 0;
+    uint32_t using = 0;
 
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        seen += doctor_has_facts(d, node);
+    for (uint32_t node = 0; node < d->nodes; node++)
         using += has_routes(d, node);
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        uint64_t count;
+        if (using > 0)
+            check_routes_of(d, node);
+        else if (!fact_number(d->node[node].facts, "ip_routes.count", &count))
+            doctor_unseen(d, "ip routes", node, "ip_routes.count");
     }
     if (using == 0) {
-        if (seen > 0)
-            (void)doctor_find(d, SEVERITY_FINE, "ip routes", FINDING_NOBODY,
-                              "no machine uses torus-routed or 'torusctl ip-routes'");
+        doctor_settle(d, before, "ip routes",
+                      "torus-routed and 'torusctl ip-routes' are not in use");
         return;
     }
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        if (!doctor_has_facts(d, node))
-            continue;
-        check_count(d, node);
-        check_diverted(d, node);
-        check_forwarding(d, node);
-        check_firewall(d, node);
-    }
-    if (d->findings == before)
-        (void)doctor_find(d, SEVERITY_FINE, "ip routes", FINDING_NOBODY,
-                          "routes and forwarding of %u machines", using);
+    doctor_settle(d, before, "ip routes", "the kernel uses the routes over the cables");
+    doctor_settle(d, before, "forwarding", "the machine forwards packets");
+    doctor_settle(d, before, "firewall", "the firewall lets packets pass");
 }

@@ -6,7 +6,14 @@
 
 static void check_slow_start(struct doctor *d, uint32_t node)
 {
-    if (!fact_is(d->node[node].facts, "sysctl.net.ipv4.tcp_slow_start_after_idle", "1"))
+    static const char name[] = "sysctl.net.ipv4.tcp_slow_start_after_idle";
+    uint64_t on;
+
+    if (!fact_number(d->node[node].facts, name, &on)) {
+        doctor_unseen(d, "system", node, name);
+        return;
+    }
+    if (on == 0)
         return;
     struct finding *f =
         doctor_find(d, SEVERITY_HINT, "system", node, "TCP starts slowly again after each pause");
@@ -16,10 +23,16 @@ static void check_slow_start(struct doctor *d, uint32_t node)
 
 static void check_governor(struct doctor *d, uint32_t node)
 {
+    const char *facts = d->node[node].facts;
     char governor[FACT_SIZE];
+    uint64_t count;
 
-    if (!fact_text(d->node[node].facts, "cpu.governor", governor) ||
-        strcmp(governor, "performance") == 0)
+    if (!fact_text(facts, "cpu.governor", governor)) {
+        if (!fact_number(facts, "cpu.governors", &count)) /* 0: a machine without governors */
+            doctor_unseen(d, "system", node, "cpu.governors");
+        return;
+    }
+    if (strcmp(governor, "performance") == 0)
         return;
     struct finding *f =
         doctor_find(d, SEVERITY_HINT, "system", node,
@@ -29,48 +42,60 @@ static void check_governor(struct doctor *d, uint32_t node)
 }
 
 /* The effective filter of an interface is the larger one of its own and that of all. */
-static bool is_strict(const char *facts, const char *interface)
+static void check_rp_filter_of(struct doctor *d, uint32_t node, const struct torus_link *link)
 {
+    static const char for_all[] = "sysctl.net.ipv4.conf.all.rp_filter";
+    const char *facts = d->node[node].facts,
+               *name = fact_name("interface.%s.rp_filter", link->interface);
     uint64_t own, all;
 
-    (void)fact_number(facts, "sysctl.net.ipv4.conf.all.rp_filter", &all);
-    return fact_number(facts, fact_name("interface.%s.rp_filter", interface), &own) &&
-           (own > all ? own : all) == 1;
+    if (!fact_number(facts, for_all, &all)) {
+        doctor_unseen(d, "rp_filter", node, for_all);
+        return;
+    }
+    if (!fact_number(facts, name, &own)) {
+        doctor_unseen(d, "rp_filter", node, name);
+        return;
+    }
+    if ((own > all ? own : all) != 1)
+        return;
+    const bool up = link->state == TORUS_LINK_UP;
+    struct finding *f = doctor_find(d, up ? SEVERITY_HINT : SEVERITY_WARNING, "rp_filter", node,
+                                    "the kernel drops packets at %s whose way back leads "
+                                    "elsewhere (rp_filter is 1)",
+                                    link->interface);
+    f->why = "cables with equal addresses, and IP routes over several hosts, do not work so";
+    finding_mend(f, "sysctl -w net.ipv4.conf.%s.rp_filter=2", link->interface);
 }
 
 static void check_rp_filter(struct doctor *d, uint32_t node)
 {
     const struct torus_links *links = d->node[node].links;
 
-    for (size_t i = 0; links != NULL && i < links->count; i++) {
-        const char *interface = links->link[i]->interface;
-        if (interface[0] == '\0' || strcmp(interface, "lo") == 0 ||
-            !is_strict(d->node[node].facts, interface))
-            continue;
-        const bool up = links->link[i]->state == TORUS_LINK_UP;
-        struct finding *f = doctor_find(d, up ? SEVERITY_HINT : SEVERITY_WARNING, "rp_filter", node,
-                                        "the kernel drops packets at %s whose way back leads "
-                                        "elsewhere (rp_filter is 1)",
-                                        interface);
-        f->why = "cables with equal addresses, and IP routes over several hosts, do not work so";
-        finding_mend(f, "sysctl -w net.ipv4.conf.%s.rp_filter=2", interface);
+    if (!doctor_has_state(d, node) || !doctor_has_facts(d, node)) {
+        doctor_unseen(d, "rp_filter", node, doctor_has_state(d, node) ? "interfaces" : NULL);
+        return;
+    }
+    for (size_t i = 0; i < links->count; i++) {
+        if (links->link[i]->interface[0] == '\0')
+            doctor_unseen(d, "rp_filter", node,
+                          fact_name("port.%s.interface", links->link[i]->name));
+        else if (strcmp(links->link[i]->interface, "lo") != 0)
+            check_rp_filter_of(d, node, links->link[i]);
     }
 }
 
 void check_system(struct doctor *d)
 {
     const size_t before = d->findings;
-    uint32_t seen = 0;
 
     for (uint32_t node = 0; node < d->nodes; node++) {
-        if (!doctor_has_facts(d, node))
-            continue;
-        seen++;
         check_slow_start(d, node);
         check_governor(d, node);
-        check_rp_filter(d, node);
+        if (d->torus != NULL)
+            check_rp_filter(d, node);
     }
-    if (seen > 0 && d->findings == before)
-        (void)doctor_find(d, SEVERITY_FINE, "system", FINDING_NOBODY, "settings of %u %s", seen,
-                          seen == 1 ? "machine" : "machines");
+    doctor_settle(d, before, "system", "settings of the kernel and of the processors");
+    if (d->torus != NULL)
+        doctor_settle(d, before, "rp_filter", "no cable drops packets by rp_filter");
 }

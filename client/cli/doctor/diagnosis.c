@@ -43,6 +43,7 @@ static int fill_nodes(struct diagnosis *d)
         d->node[rank] = (struct doctor_node){
             .host = all_nodes_name(c, rank),
             .missing = all_nodes_missing(c, rank),
+            .late = all_nodes_late(c, rank),
             .status = state->status,
             .links = state->links,
             .facts = rank < d->hosts->count ? d->hosts->nodes[rank]->facts : "",
@@ -52,8 +53,11 @@ static int fill_nodes(struct diagnosis *d)
     if (geteuid() == 0 && c->asker < c->torus.nodes &&
         (d->facts = with_firewall(d->node[c->asker].facts)) != NULL)
         d->node[c->asker].facts = d->facts;
-    d->doctor = (struct doctor){
-        .torus = &c->torus, .nodes = c->torus.nodes, .node = d->node, .asker = c->asker};
+    d->doctor = (struct doctor){.torus = &c->torus,
+                                .nodes = c->torus.nodes,
+                                .node = d->node,
+                                .asker = c->asker,
+                                .facts_ms = d->hosts->took_us / 1000};
     return 0;
 }
 
@@ -137,5 +141,5 @@ void diagnosis_free(struct diagnosis *d)
 
 const char *diagnosis_host(const struct diagnosis *d, const struct finding *f)
 {
-    return f->node < d->doctor.nodes ? d->node[f->node].host : "";
+    return f->node < d->doctor.nodes ? d->doctor.node[f->node].host : "";
 }

@@ -1,5 +1,6 @@
 /* Judges what is known of all machines, or of this one alone. The checks see only a struct doctor, so that tests can
- * make up what is known; they add findings to it. */
+ * make up what is known; they add findings to it. Each check says of each node that something is wrong (a hint or worse),
+ * that it is fine, or that it could not be seen, and why: what was not seen is never fine. */
 #ifndef TORUSD_CLI_DOCTOR_H
 #define TORUSD_CLI_DOCTOR_H
 
@@ -11,14 +12,15 @@
 #include "daemon/schedule/torus.h"
 
 enum severity {
-    SEVERITY_FINE,    /* checked, and nothing is wrong; shown by --all only */
+    SEVERITY_FINE,    /* seen, and nothing is wrong; shown by --all only */
+    SEVERITY_UNSEEN,  /* it could not be seen; `what` says why */
     SEVERITY_HINT,    /* it works, and could be better */
     SEVERITY_WARNING, /* something may fail */
     SEVERITY_ERROR,   /* something fails */
     SEVERITIES
 };
 
-/* "fine", "hint", "warning", "error". Static. */
+/* "fine", "not seen", "hint", "warning", "error". Static. */
 const char *severity_name(enum severity severity);
 
 #define FINDING_NOBODY UINT32_MAX /* not about one node */
@@ -27,15 +29,18 @@ struct finding {
     enum severity severity;
     const char *check; /* name of the check: "mtu" */
     uint32_t node;     /* rank, or FINDING_NOBODY */
+    uint32_t peer;     /* the node at the other end of a cable; or FINDING_NOBODY */
     char what[480];
-    const char *why; /* static; "" if it is obvious, or nothing is wrong */
-    char mend[320];  /* a command or an instruction; "" if there is none */
+    /* Static; "" if it is obvious, or nothing is wrong. Findings of one check with one `why` are shown as one. */
+    const char *why;
+    char mend[320]; /* a command or an instruction; "" if there is none */
 };
 
 /* One node, as the survey describes it. */
 struct doctor_node {
-    const char *host;                  /* name for people */
-    const char *missing;               /* why the node has not answered; "" if it has */
+    const char *host;    /* name for people */
+    const char *missing; /* why the node has not answered; "" if it has */
+    bool late; /* it can be reached, and has not answered in time: that says nothing about it */
     const struct torus_status *status; /* NULL: not known */
     const struct torus_links *links;   /* NULL: not known */
     const char *facts;                 /* daemon/host/facts.h; "": not known */
@@ -48,6 +53,7 @@ struct doctor {
     uint32_t nodes;
     const struct doctor_node *node; /* by rank */
     uint32_t asker;
+    uint64_t facts_ms; /* how long nodes had to tell facts about their machines */
     struct finding *finding;
     size_t findings, room;
     bool no_memory; /* findings were left out */
@@ -64,13 +70,23 @@ enum severity doctor_worst(const struct doctor *d);
 struct finding *doctor_find(struct doctor *d, enum severity severity, const char *check,
                             uint32_t node, const char *what, ...)
     __attribute__((format(printf, 5, 6)));
+/* Says that a check could not see a fact of a node: why, as far as the node has told that. NULL: a fact of its state. */
+void doctor_unseen(struct doctor *d, const char *check, uint32_t node, const char *fact);
+/* Says "fine" of the nodes of which a check has said nothing; `before` is d->findings from before the check. */
+void doctor_settle(struct doctor *d, size_t before, const char *check, const char *fine);
 /* Sets `mend` of a finding. */
 void finding_mend(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define DOCTOR_SPAN_SIZE 32u
+/* Writes "hour", "12 min" or "40 s", for "in the last ...". Returns the text. */
+const char *doctor_span(uint64_t ms, char text[DOCTOR_SPAN_SIZE]);
 
 /* Whether a node has answered with its state, or with its facts. */
 bool doctor_has_state(const struct doctor *d, uint32_t node);
 bool doctor_has_facts(const struct doctor *d, uint32_t node);
 /* The link at a port of a node; NULL: not known. */
 const struct torus_link *doctor_link(const struct doctor *d, uint32_t node, unsigned port);
+/* What a node says is wrong with the cable at one of its ports; NULL: nothing. */
+const struct torus_link_fault *doctor_fault(const struct doctor *d, uint32_t node, unsigned port);
 
 #endif

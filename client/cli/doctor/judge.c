@@ -4,6 +4,7 @@ void doctor_judge(struct doctor *d)
 {
     check_nodes(d);
     check_links(d);
+    check_cables(d);
     check_interfaces(d);
     check_keys(d);
     check_clocks(d);

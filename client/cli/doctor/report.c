@@ -2,22 +2,28 @@
 
 #include <string.h>
 
-#define NAMED 4u /* hosts that a line names */
+#include "proto/text.h"
 
-/* The finding in the list that says the same, or NULL; borrowed. */
-static json_t *find_same(json_t *list, const json_t *o)
+#define NAMED 4u /* hosts that a line names */
+#define SHOWN 4u /* of one kind, with their texts */
+
+/* The finding in the list that has the same cause, or NULL; borrowed. A cause of what is wrong has one `why`. What is
+ * fine, or was not seen, is the same if it says the same. */
+static json_t *find_same(json_t *list, const json_t *o, bool wrong)
 {
-    static const char *const keys[] = {"severity", "check", "what", "why", "mend"};
+    static const char *const keys[] = {"severity", "check", "why", "what"};
+    const char *why = json_string_value(json_object_get(o, "why"));
+    const size_t compared = wrong && why != NULL && why[0] != '\0' ? 3 : 4;
     json_t *other;
     size_t i;
 
     json_array_foreach(list, i, other)
     {
         size_t equal = 0;
-        while (equal < sizeof keys / sizeof *keys &&
+        while (equal < compared &&
                json_equal(json_object_get(o, keys[equal]), json_object_get(other, keys[equal])))
             equal++;
-        if (equal == sizeof keys / sizeof *keys)
+        if (equal == compared)
             return other;
     }
     return NULL;
@@ -34,30 +40,151 @@ static json_t *text_value(const char *text)
     return value;
 }
 
+static bool has_text(const json_t *array, const char *text)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(array, i, one)
+    {
+        if (strcmp(json_string_value(one), text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Names a node, once. */
+static int add_host(json_t *to, const struct diagnosis *d, uint32_t node)
+{
+    json_t *hosts = json_object_get(to, "hosts");
+    json_t *name = node < d->doctor.nodes ? text_value(d->doctor.node[node].host) : NULL;
+    int r = 0;
+
+    if (name == NULL)
+        return 0;
+    if (has_text(hosts, json_string_value(name))) {
+        json_decref(name);
+        return 0;
+    }
+    r |= json_array_append_new(hosts, name);
+    if (d->doctor.torus != NULL)
+        r |= json_array_append_new(json_object_get(to, "ranks"), json_integer(node));
+    return r;
+}
+
 static int add_finding(json_t *list, const struct diagnosis *d, const struct finding *f)
 {
-    json_t *o = json_object(), *hosts = json_array(), *ranks = json_array(), *same;
+    const bool wrong = f->severity > SEVERITY_UNSEEN;
+    json_t *o = json_object(), *each = json_object(), *same;
     int r = 0;
 
     r |= json_object_set_new(o, "severity", json_string(severity_name(f->severity)));
     r |= json_object_set_new(o, "check", json_string(f->check));
-    r |= json_object_set_new(o, "hosts", hosts);
-    r |= json_object_set_new(o, "ranks", ranks);
+    r |= json_object_set_new(o, "hosts", json_array());
+    r |= json_object_set_new(o, "ranks", json_array());
     r |= json_object_set_new(o, "what", text_value(f->what));
     r |= json_object_set_new(o, "why", json_string(f->why));
     r |= json_object_set_new(o, "mend", text_value(f->mend));
-    same = find_same(list, o);
-    if (f->node != FINDING_NOBODY) {
-        const json_t *to = same != NULL ? same : o;
-        r |= json_array_append_new(json_object_get(to, "hosts"), text_value(diagnosis_host(d, f)));
-        if (d->doctor.torus != NULL)
-            r |= json_array_append_new(json_object_get(to, "ranks"), json_integer(f->node));
-    }
+    r |= json_object_set_new(each, "host", text_value(diagnosis_host(d, f)));
+    r |= json_object_set_new(each, "what", text_value(f->what));
+    r |= json_object_set_new(each, "mend", text_value(f->mend));
+    if (wrong)
+        r |= json_object_set_new(o, "each", json_array());
+    same = find_same(list, o, wrong);
+    json_t *to = same != NULL ? same : o;
+    r |= add_host(to, d, f->node) | add_host(to, d, f->peer);
+    if (wrong)
+        r |= json_array_append(json_object_get(to, "each"), each);
+    json_decref(each);
     if (same != NULL)
         json_decref(o);
     else
         r |= json_array_append_new(list, o);
     return r;
+}
+
+/* --- of how many hosts what was seen --- */
+
+struct sights {
+    const char *check;
+    uint32_t fine, unseen, wrong;
+};
+
+/* What a check says of a node is the worst that it has found. Something that was not seen outweighs what was fine. */
+static int count_sights(const struct doctor *d, struct sights *s)
+{
+    int *worst = malloc((d->nodes + 1) * sizeof *worst);
+
+    if (worst == NULL)
+        return -1;
+    for (uint32_t node = 0; node < d->nodes; node++)
+        worst[node] = -1;
+    for (size_t i = 0; i < d->findings; i++) {
+        const struct finding *f = &d->finding[i];
+        const uint32_t ends[] = {f->node, f->peer};
+        for (size_t end = 0; end < 2 && strcmp(f->check, s->check) == 0; end++)
+            if (ends[end] < d->nodes && worst[ends[end]] < (int)f->severity)
+                worst[ends[end]] = (int)f->severity;
+        /* What is wrong nowhere in particular is so everywhere. */
+        for (uint32_t node = 0; node < d->nodes && f->node == FINDING_NOBODY; node++)
+            if (strcmp(f->check, s->check) == 0 && worst[node] < (int)f->severity)
+                worst[node] = (int)f->severity;
+    }
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        s->fine += worst[node] == SEVERITY_FINE;
+        s->unseen += worst[node] == SEVERITY_UNSEEN;
+        s->wrong += worst[node] > SEVERITY_UNSEEN;
+    }
+    free(worst);
+    return 0;
+}
+
+static bool is_first(const struct doctor *d, size_t finding)
+{
+    for (size_t i = 0; i < finding; i++)
+        if (strcmp(d->finding[i].check, d->finding[finding].check) == 0)
+            return false;
+    return true;
+}
+
+/* "checks": for each check, of how many hosts it found something, nothing, or could not see it. */
+static json_t *checks_value(const struct doctor *d)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < d->findings; i++) {
+        struct sights s = {.check = d->finding[i].check};
+        if (!is_first(d, i))
+            continue;
+        json_t *o = json_object();
+        int r = count_sights(d, &s);
+        r |= json_object_set_new(o, "check", json_string(s.check));
+        r |= json_object_set_new(o, "fine", json_integer(s.fine));
+        r |= json_object_set_new(o, "not_seen", json_integer(s.unseen));
+        r |= json_object_set_new(o, "wrong", json_integer(s.wrong));
+        if ((r | json_array_append_new(list, o)) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+/* "answered": how many nodes have told their state, and facts about their machines. */
+static json_t *answered_value(const struct doctor *d)
+{
+    uint32_t state = 0, facts = 0;
+    json_t *o = json_object();
+
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        state += doctor_has_state(d, node);
+        facts += doctor_has_facts(d, node);
+    }
+    if ((json_object_set_new(o, "state", json_integer(state)) |
+         json_object_set_new(o, "facts", json_integer(facts))) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
 }
 
 json_t *doctor_report_value(const struct diagnosis *d, bool all)
@@ -76,8 +203,10 @@ json_t *doctor_report_value(const struct diagnosis *d, bool all)
     }
     r |= json_object_set_new(o, "worst", json_string(severity_name(doctor_worst(&d->doctor))));
     r |= json_object_set_new(o, "nodes", json_integer(d->doctor.nodes));
+    r |= json_object_set_new(o, "answered", answered_value(&d->doctor));
     r |= json_object_set_new(o, "daemon", d->no_daemon[0] == '\0' ? json_true() : json_false());
     r |= json_object_set_new(o, "counts", counts);
+    r |= json_object_set_new(o, "checks", checks_value(&d->doctor));
     r |= json_object_set_new(o, "findings", list);
     if (r == 0)
         return o;
@@ -90,6 +219,11 @@ static const char *text_of(const json_t *o, const char *key)
     const char *text = json_string_value(json_object_get(o, key));
 
     return text != NULL ? text : "";
+}
+
+static bool is_unseen(const json_t *f)
+{
+    return strcmp(text_of(f, "severity"), severity_name(SEVERITY_UNSEEN)) == 0;
 }
 
 /* "alpha, beta and 3 others: " */
@@ -106,30 +240,140 @@ static void print_hosts(FILE *out, const json_t *hosts)
         (void)fputs(": ", out);
 }
 
+static void print_mend(FILE *out, const char *mend)
+{
+    if (mend[0] != '\0')
+        (void)fprintf(out, "         mend: %s\n", mend);
+}
+
+/* The others of a finding that has several of one kind: the first few, each with what mends it. */
+static void print_others(FILE *out, const json_t *f, const char **mend)
+{
+    const json_t *each = json_object_get(f, "each");
+    const size_t count = json_array_size(each);
+
+    for (size_t i = 1; i < count && i < SHOWN; i++) {
+        const json_t *one = json_array_get(each, i);
+        if (strcmp(text_of(one, "what"), text_of(f, "what")) == 0)
+            continue;
+        if (strcmp(text_of(one, "mend"), *mend) != 0)
+            print_mend(out, *mend);
+        *mend = text_of(one, "mend");
+        (void)fprintf(out, "         also: %s%s%s\n", text_of(one, "host"),
+                      text_of(one, "host")[0] != '\0' ? ": " : "", text_of(one, "what"));
+    }
+    if (count > SHOWN)
+        (void)fprintf(out, "         and %zu more of this kind (torusctl --json doctor)\n",
+                      count - SHOWN);
+}
+
+static void print_finding(FILE *out, const json_t *f)
+{
+    const char *mend = text_of(f, "mend");
+
+    (void)fprintf(out, "%-8s %s: ", text_of(f, "severity"), text_of(f, "check"));
+    print_hosts(out, json_object_get(f, "hosts"));
+    (void)fprintf(out, "%s\n", text_of(f, "what"));
+    print_others(out, f, &mend);
+    print_mend(out, mend);
+    if (text_of(f, "why")[0] != '\0')
+        (void)fprintf(out, "         why:  %s\n", text_of(f, "why"));
+}
+
+static bool same_sight(const json_t *a, const json_t *b)
+{
+    return json_equal(json_object_get(a, "what"), json_object_get(b, "what")) &&
+           json_equal(json_object_get(a, "hosts"), json_object_get(b, "hosts"));
+}
+
+/* What could not be seen: the checks that one cause hides on the same hosts are one line. */
+static void print_unseen(FILE *out, const json_t *list, size_t at)
+{
+    const json_t *f = json_array_get(list, at), *other;
+    size_t i, checks = 0;
+
+    for (i = 0; i < at; i++)
+        if (is_unseen(json_array_get(list, i)) && same_sight(json_array_get(list, i), f))
+            return; /* printed with that one */
+    (void)fputs("not seen ", out);
+    json_array_foreach(list, i, other)
+    {
+        if (is_unseen(other) && same_sight(other, f))
+            (void)fprintf(out, "%s%s", checks++ > 0 ? ", " : "", text_of(other, "check"));
+    }
+    (void)fputs(": ", out);
+    print_hosts(out, json_object_get(f, "hosts"));
+    (void)fprintf(out, "%s\n", text_of(f, "what"));
+    print_mend(out, text_of(f, "mend"));
+}
+
+static long long number_of(const json_t *o, const char *key)
+{
+    return (long long)json_integer_value(json_object_get(o, key));
+}
+
+/* "; 3 checks could not be seen on 2 hosts" */
+static void print_count_of_unseen(FILE *out, const json_t *list)
+{
+    json_t *checks = json_object(), *hosts = json_object();
+    const json_t *f, *host;
+    size_t i, k;
+
+    json_array_foreach(list, i, f)
+    {
+        if (!is_unseen(f))
+            continue;
+        (void)json_object_set_new(checks, text_of(f, "check"), json_null());
+        json_array_foreach(json_object_get(f, "hosts"), k, host)
+        {
+            (void)json_object_set_new(hosts, json_string_value(host), json_null());
+        }
+    }
+    if (json_object_size(checks) > 0)
+        (void)fprintf(out, "; %zu %s could not be seen on %zu %s", json_object_size(checks),
+                      text_plural(json_object_size(checks), "check", "checks"),
+                      json_object_size(hosts),
+                      text_plural(json_object_size(hosts), "host", "hosts"));
+    json_decref(checks);
+    json_decref(hosts);
+}
+
+static void print_count(FILE *out, const json_t *counts, const char *name)
+{
+    const long long count = number_of(counts, name);
+
+    (void)fprintf(out, "%lld %s%s", count, name, count == 1 ? "" : "s");
+}
+
 void doctor_report_print(FILE *out, const json_t *value)
 {
     const json_t *list = json_object_get(value, "findings"),
                  *counts = json_object_get(value, "counts"), *f;
+    const long long nodes = number_of(value, "nodes");
     size_t i;
 
     json_array_foreach(list, i, f)
     {
-        (void)fprintf(out, "%-8s %s: ", text_of(f, "severity"), text_of(f, "check"));
-        print_hosts(out, json_object_get(f, "hosts"));
-        (void)fprintf(out, "%s\n", text_of(f, "what"));
-        if (text_of(f, "why")[0] != '\0')
-            (void)fprintf(out, "         why:  %s\n", text_of(f, "why"));
-        if (text_of(f, "mend")[0] != '\0')
-            (void)fprintf(out, "         mend: %s\n", text_of(f, "mend"));
+        if (is_unseen(f))
+            print_unseen(out, list, i);
+        else
+            print_finding(out, f);
     }
-    const long long errors = (long long)json_integer_value(json_object_get(counts, "error"));
-    const long long warnings = (long long)json_integer_value(json_object_get(counts, "warning"));
-    const long long hints = (long long)json_integer_value(json_object_get(counts, "hint"));
-    const long long nodes = (long long)json_integer_value(json_object_get(value, "nodes"));
-    (void)fprintf(out, "%s%lld %s judged: %lld %s, %lld %s, %lld %s\n",
-                  json_array_size(list) > 0 ? "\n" : "", nodes, nodes == 1 ? "machine" : "machines",
-                  errors, errors == 1 ? "error" : "errors", warnings,
-                  warnings == 1 ? "warning" : "warnings", hints, hints == 1 ? "hint" : "hints");
+    if (json_array_size(list) > 0)
+        (void)fputc('\n', out);
+    if (json_is_true(json_object_get(value, "daemon")))
+        (void)fprintf(out, "%lld of %lld %s answered: ",
+                      number_of(json_object_get(value, "answered"), "state"), nodes,
+                      text_plural((uint64_t)nodes, "host", "hosts"));
+    else
+        (void)fputs("this host alone was judged: ", out);
+    print_count(out, counts, "error");
+    (void)fputs(", ", out);
+    print_count(out, counts, "warning");
+    (void)fputs(", ", out);
+    print_count(out, counts, "hint");
+    print_count_of_unseen(out, list);
+    (void)fputc('\n', out);
 }
 
 int doctor_report_status(const struct diagnosis *d)

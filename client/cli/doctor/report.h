@@ -6,8 +6,9 @@
 
 #include "client/cli/doctor/diagnosis.h"
 
-/* {"worst": ..., "counts": {...}, "nodes": N, "findings": [...]}; without findings that are fine unless `all`. Equal
- * findings of several machines are one finding, whose `hosts` lists them. NULL if memory is short. */
+/* {"worst": ..., "nodes": N, "answered": {"state": N, "facts": N}, "counts": {...}, "checks": [{"check": ..., "fine": N,
+ * "not_seen": N, "wrong": N}, ...], "findings": [...]}; without findings that are fine unless `all`. What has one cause is
+ * one finding: `hosts` lists its machines, and `each` what was found at each of them. NULL if memory is short. */
 json_t *doctor_report_value(const struct diagnosis *d, bool all);
 /* Prints such a value for people. */
 void doctor_report_print(FILE *out, const json_t *value);

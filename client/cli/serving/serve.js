@@ -174,7 +174,7 @@ function showRuns() {
 }
 
 function showFinding(f) {
-  const box = element('div', undefined, `finding ${f.severity}`), line = element('p');
+  const box = element('div', undefined, `finding ${f.severity.replace(' ', '-')}`), line = element('p');
   const hosts = f.hosts.length > 4 ? `${f.hosts.slice(0, 3).join(', ')} and ${f.hosts.length - 3} others` : f.hosts.join(', ');
   line.append(element('b', f.severity), ` (${f.check}) ${hosts ? `${hosts}: ` : ''}${f.what}`);
   box.append(line);

@@ -1,9 +1,11 @@
 #include "client/cli/survey/all_nodes.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/cli/algorithms/daemon_torus.h"
+#include "proto/text.h"
 
 #define NAME_SIZE 100u
 
@@ -35,6 +37,76 @@ static int make_names(struct all_nodes *c)
     return c->name != NULL ? 0 : -1;
 }
 
+static const struct torus_link *link_at(const struct torus_survey *s, uint32_t rank, unsigned port)
+{
+    const struct torus_links *links = s->nodes[rank]->links;
+
+    for (size_t i = 0; links != NULL && i < links->count; i++)
+        if (links->link[i]->port == port)
+            return links->link[i];
+    return NULL;
+}
+
+/* " (2 of 2 links to it are up)", from what its neighbours have answered; "" if none has. */
+static void links_to(const struct all_nodes *c, uint32_t rank, char *text, size_t size)
+{
+    unsigned known = 0, up = 0;
+
+    text[0] = '\0';
+    for (unsigned port = 0; port < torus_ports(&c->torus); port++) {
+        const uint32_t there = torus_neighbour(&c->torus, rank, port);
+        const struct torus_link *l =
+            there < c->state->count && there != rank
+                ? link_at(c->state, there, torus_port_opposite(&c->torus, port))
+                : NULL;
+        known += l != NULL;
+        up += l != NULL && l->state == TORUS_LINK_UP;
+    }
+    if (known > 0)
+        (void)snprintf(text, size, " (%u of %u %s to it %s up)", up, known,
+                       text_plural(known, "link", "links"), text_plural(known, "is", "are"));
+}
+
+static void write_missing(const struct all_nodes *c, uint32_t rank, char *text, size_t size)
+{
+    char links[64];
+
+    text[0] = '\0';
+    if (all_nodes_answered(c, rank))
+        return;
+    switch (c->state->nodes[rank]->outcome) {
+    case TORUS_SURVEY_UNREACHABLE:
+        (void)snprintf(text, size, "is down, or cannot be reached");
+        break;
+    case TORUS_SURVEY_SILENT:
+        links_to(c, rank, links, sizeof links);
+        (void)snprintf(text, size, "has not answered within %.3g s%s",
+                       (double)(c->state->took_us / 100000) / 10, links);
+        break;
+    case TORUS_SURVEY_TOO_LARGE:
+        (void)snprintf(text, size, "has sent an answer that is too large");
+        break;
+    case TORUS_SURVEY_ANSWERED:
+    case TORUS_SURVEY_UNREADABLE:
+        (void)snprintf(text, size,
+                       "has sent an answer that cannot be read: it may run another "
+                       "release of torusd");
+        break;
+    }
+}
+
+static int make_missing(struct all_nodes *c)
+{
+    c->missing = calloc(c->state->count, sizeof *c->missing);
+    for (size_t i = 0; c->missing != NULL && i < c->state->count; i++) {
+        c->missing[i] = malloc(NAME_SIZE);
+        if (c->missing[i] == NULL)
+            return -1;
+        write_missing(c, (uint32_t)i, c->missing[i], NAME_SIZE);
+    }
+    return c->missing != NULL ? 0 : -1;
+}
+
 static int set_error(struct torus_error *to, enum torus_error_code code, const char *text)
 {
     *to = (struct torus_error){.code = code};
@@ -53,7 +125,9 @@ int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
     if (c->state->count != c->torus.nodes || c->asker >= c->torus.nodes)
         return set_error(failed, TORUS_ERROR_PROTOCOL,
                          "the daemon has asked another number of nodes than its torus has");
-    return make_names(c) == 0 ? 0 : set_error(failed, TORUS_ERROR_MEMORY, "out of memory");
+    return make_names(c) == 0 && make_missing(c) == 0
+               ? 0
+               : set_error(failed, TORUS_ERROR_MEMORY, "out of memory");
 }
 
 int all_nodes_try(const struct cli *cli, struct all_nodes *c, struct torus_error *failed)
@@ -83,6 +157,9 @@ void all_nodes_free(struct all_nodes *c)
     for (size_t i = 0; c->name != NULL && i < c->state->count; i++)
         free(c->name[i]);
     free(c->name);
+    for (size_t i = 0; c->missing != NULL && i < c->state->count; i++)
+        free(c->missing[i]);
+    free(c->missing);
     torus_survey_free(c->state);
     *c = (struct all_nodes){0};
 }
@@ -104,20 +181,13 @@ const char *all_nodes_name(const struct all_nodes *c, uint32_t rank)
 
 const char *all_nodes_missing(const struct all_nodes *c, uint32_t rank)
 {
-    if (all_nodes_answered(c, rank))
-        return "";
-    switch (c->state->nodes[rank]->outcome) {
-    case TORUS_SURVEY_UNREACHABLE:
-        return "is down, or cannot be reached";
-    case TORUS_SURVEY_SILENT:
-        return "can be reached, and has not answered";
-    case TORUS_SURVEY_TOO_LARGE:
-        return "has sent an answer that is too large";
-    case TORUS_SURVEY_ANSWERED:
-    case TORUS_SURVEY_UNREADABLE:
-        break;
-    }
-    return "has sent an answer that cannot be read: it may run another release of torusd";
+    return c->missing != NULL && rank < c->state->count ? c->missing[rank] : "";
+}
+
+bool all_nodes_late(const struct all_nodes *c, uint32_t rank)
+{
+    return !all_nodes_answered(c, rank) && rank < c->state->count &&
+           c->state->nodes[rank]->outcome == TORUS_SURVEY_SILENT;
 }
 
 int all_nodes_set_node(json_t *o, const struct all_nodes *c, uint32_t rank)
