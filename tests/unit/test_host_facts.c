@@ -1,4 +1,7 @@
 /* Facts about the machine on which the test runs. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,6 +82,99 @@ static void values_are_printable_and_bounded(void **state)
     }
     assert_true(f.full);
     assert_true(f.length < FACTS_MOST && f.text[f.length] == '\0' && f.text[f.length - 1] == '\n');
+}
+
+/* --- what cannot be read --- */
+
+static void an_unseen_fact_has_a_reason(void **state)
+{
+    static struct facts f;
+
+    (void)state;
+    facts_begin(&f);
+    facts_add_file(&f, "a.fact", "/proc/self/nothing");
+    facts_add_file(&f, "another", "/dev/null");
+    assert_null(value_of(&f, "a.fact"));
+    assert_string_equal(value_of(&f, "unseen.a.fact"),
+                        "/proc/self/nothing: No such file or directory");
+    assert_string_equal(value_of(&f, "unseen.another"), "/dev/null: it is empty");
+}
+
+/* Makes the kernel do this to whoever asks for the state of the clock. */
+static void filter_clock(uint32_t action)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_adjtime, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_adjtimex, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, action),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof code / sizeof *code, code};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        _exit(77);
+}
+
+/* A process that may not ask lives on, and says that it does not know. */
+static void the_clock_in_a_sandbox(void **state)
+{
+    static const struct {
+        uint32_t action;
+        bool known;
+    } filters[] = {{SECCOMP_RET_ALLOW, true},
+                   {SECCOMP_RET_ERRNO | EPERM, false},
+                   {SECCOMP_RET_KILL_PROCESS, false}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        static struct facts f;
+        int status;
+        const pid_t child = fork();
+        if (child == 0) {
+            filter_clock(filters[i].action);
+            facts_begin(&f);
+            gather_clock(&f);
+            const bool known = value_of(&f, "clock.synchronised") != NULL;
+            const bool unseen = value_of(&f, "unseen.clock.synchronised") != NULL;
+            /* A file of systemd-timesyncd says that the clock is right, too. */
+            const bool file = access("/run/systemd/timesync/synchronized", F_OK) == 0;
+            _exit(known != unseen && known == (filters[i].known || file) ? 0 : 1);
+        }
+        assert_true(child > 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip(); /* no filters here */
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
+/* Errors from before torusd has run do not count, nor those of another interface with the same name. */
+static void counters_of_the_last_hour(void **state)
+{
+    struct past *past = past_new();
+    struct rtnl_link_stats64 stats = {.rx_packets = 1000000, .rx_errors = 500};
+    static struct facts f;
+
+    (void)state;
+    assert_non_null(past);
+    facts_begin(&f);
+    past_add(past, &f, "eth9", 7, &stats);
+    assert_string_equal(value_of(&f, "interface.eth9.hour_rx_errors"), "0");
+    stats.rx_errors += 20;
+    stats.tx_dropped = 3;
+    facts_begin(&f);
+    past_add(past, &f, "eth9", 7, &stats);
+    assert_string_equal(value_of(&f, "interface.eth9.hour_rx_errors"), "20");
+    assert_string_equal(value_of(&f, "interface.eth9.hour_tx_dropped"), "3");
+    assert_string_equal(value_of(&f, "interface.eth9.hour_rx_packets"), "0");
+    assert_true(strtoull(value_of(&f, "interface.eth9.hour_ms"), NULL, 10) > 0);
+    facts_begin(&f);
+    past_add(past, &f, "eth9", 8, &stats);
+    assert_string_equal(value_of(&f, "interface.eth9.hour_rx_errors"), "0");
+    past_free(past);
 }
 
 #define DOCKER                                                                                     \
@@ -165,13 +264,35 @@ static void gathers_once_for_all(void **state)
     assert_string_equal(last, "");
 }
 
+/* Counters are noted from time to time, though nobody asks. */
+static void notes_counters(void **state)
+{
+    const struct workers workers = {NULL, submit};
+    struct gathering g = {.workers = &workers, .past = past_new(), .done = on_facts};
+
+    (void)state;
+    assert_non_null(g.past);
+    gathering_note(&g);
+    gathering_note(&g); /* one at a time */
+    finish();
+    assert_true(g.past->count > 0 && g.past->interface[0].hour.notes == 1);
+    gathering_note(&g);
+    finish();
+    assert_int_equal(g.past->interface[0].hour.notes, 1); /* too early */
+    past_free(g.past);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_line_is_a_fact),
         cmocka_unit_test(values_are_printable_and_bounded),
+        cmocka_unit_test(an_unseen_fact_has_a_reason),
+        cmocka_unit_test(the_clock_in_a_sandbox),
+        cmocka_unit_test(counters_of_the_last_hour),
         cmocka_unit_test(policies_of_firewalls),
         cmocka_unit_test(gathers_once_for_all),
+        cmocka_unit_test(notes_counters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
