@@ -171,6 +171,29 @@ def test_an_interface_that_is_down(hosts):
     assert 'port +0' in one['what'] and 'port -0' in one['what'] and 'plus0' in one['what']
 
 
+@pytest.mark.skipif(not shutil.which('nft'), reason='nft is missing')
+def test_a_cable_that_loses_packets(hosts):
+    """The end that sends them again is named, with the time in which it did so."""
+    torus = ring(hosts)
+    torus.start(0, 1, 2)
+    torus.wait_up()
+    try:
+        torus[1].run('nft', 'add table netdev lossy; add chain netdev lossy c { type filter hook ingress device minus0 '
+                     'priority 0; }; add rule netdev lossy c numgen random mod 20 < 1 drop')
+    except AssertionError as error:
+        pytest.skip(f'no rules in a network namespace here: {error}')
+
+    def found():
+        done = torus.ctl(2, 'exchange', '--block-size', '1MiB')
+        assert done.returncode == 0, done.stderr
+        return doctor(torus, 2)[1].get('losses')
+    [one, *_] = wait_for(found, what=lambda: torus.ctl(0, 'links').stdout)
+    assert one['ranks'] == [0] and 'port +0 of' in one['what'] and 'plus0' in one['what'], one
+    assert re.search(r'has sent \d+ packets again, of about \d+, in the last \d+ (s|min)', one['what']), one
+    link = json.loads(torus.ctl(0, 'links').stdout)['links'][0]
+    assert link['last_hour']['retransmits'] >= 100, link
+
+
 def test_a_dead_node(hosts):
     """What its neighbours know of it is shown."""
     torus = ring(hosts)

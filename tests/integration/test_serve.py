@@ -393,8 +393,11 @@ def test_rates_and_faults_are_in_view(loopback, width, height):
             if (document.title !== '\u25b2 10 faults - Torus 4x4') throw new Error(document.title);
             const shown = [...document.querySelectorAll('#faults .fault')].filter((f) => f.checkVisibility()).length;
             if (shown !== 5) throw new Error(`${shown} are shown`);
-            onEvent('doctor', {at: 0, nodes: 16, findings: [{severity: 'error', check: 'c', hosts: ['h'], what: 'w', why: '', mend: ''}]});""")
+            onEvent('doctor', {at: 0, nodes: 16, findings: [{severity: 'error', check: 'c', hosts: ['h'], what: 'w', why: '', mend: '',
+                each: ['w', 'x', 'y', 'z', 'a', 'b'].map((what) => ({host: 'h', what, mend: ''}))}]});""")
         assert '1 error' in page.text('doctor-says')
+        said = page.run("return document.getElementById('findings').textContent")
+        assert 'also h: z' in said and 'also h: a' not in said and 'and 2 more of this kind' in said
 
 
 @needs_browser
@@ -444,7 +447,8 @@ def test_texts_of_other_machines_are_no_html(served):
             s.runs = [{kind: 'copy', id: evil, what: evil, state: evil, reason: evil, ended: false, nodes: 1, root: evil,
                        age: 1, done: 1, total: 2, round: 0, rounds: 0, calls: 0, calls_done: 0, part: 0.5, rate: 1, left: 1}];
             onState(s);
-            onEvent('doctor', {at: 1, findings: [{severity: 'error', check: evil, hosts: [evil], what: evil, why: evil, mend: evil}]});
+            onEvent('doctor', {at: 1, findings: [{severity: 'error', check: evil, hosts: [evil], what: evil, why: evil, mend: evil,
+                each: [0, 1].map((i) => ({host: evil, what: i + evil, mend: evil}))}]});
             window.shown = ['faults', 'runs', 'findings', 'table', 'node'].map((id) =>
                 [document.querySelectorAll(`#${id} img, #${id} .run b`).length, document.getElementById(id).textContent]);""")
         for images, text in page.run('return window.shown'):

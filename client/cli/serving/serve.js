@@ -178,6 +178,9 @@ function showFinding(f) {
   const hosts = f.hosts.length > 4 ? `${f.hosts.slice(0, 3).join(', ')} and ${f.hosts.length - 3} others` : f.hosts.join(', ');
   line.append(element('b', f.severity), ` (${f.check}) ${hosts ? `${hosts}: ` : ''}${f.what}`);
   box.append(line);
+  const others = (f.each || []).slice(1), shown = others.slice(0, 3);
+  for (const one of shown) if (one.what !== f.what) box.append(element('p', `also ${one.host}: ${one.what}`));
+  if (others.length > shown.length) box.append(element('p', `and ${others.length - shown.length} more of this kind`, 'quiet'));
   if (f.why) box.append(element('p', f.why, 'quiet'));
   if (f.mend) box.append(element('code', f.mend));
   return box;
