@@ -13,6 +13,7 @@
 #include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
+#include "client/cli/terminal/wrap.h"
 #include "client/cli/terminal/writer.h"
 
 /* The printed value: as text with a view, otherwise as JSON. */
@@ -30,6 +31,35 @@ static void check(const json_t *value, const struct view *view, const char *expe
     assert_int_equal(fclose(out), 0);
     assert_string_equal(text, expected);
     free(text);
+}
+
+/* Takes the next part of a text, which must be this one. */
+static void check_part(const char **text, size_t columns, const char *expected, size_t width)
+{
+    const struct wrap_part part = wrap_next(text, columns);
+
+    assert_int_equal(part.length, strlen(expected));
+    assert_memory_equal(part.text, expected, part.length);
+    assert_int_equal(part.columns, width);
+}
+
+static void test_texts_are_divided_at_words(void **state)
+{
+    const char *text = "h\xc3\xa4ngt  an\ndiesemlangenwort, fest";
+
+    (void)state;
+    assert_int_equal(wrap_longest(text), 17);
+    assert_int_equal(wrap_longest(""), 0);
+    check_part(&text, 9, "h\xc3\xa4ngt  an", 9);
+    check_part(&text, 9, "diesemlangenwort,", 17); /* a word that is too long */
+    check_part(&text, 4, "fest", 4);
+    assert_string_equal(text, "");
+    check_part(&text, 4, "", 0);
+    text = "two  spaces";
+    check_part(&text, 11, "two  spaces", 11); /* it fits: unchanged */
+    text = "one ";
+    check_part(&text, 3, "one", 3);
+    assert_string_equal(text, "");
 }
 
 static json_t *sample(void)
@@ -412,6 +442,7 @@ static void test_report_without_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts_are_divided_at_words),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_formats),

@@ -17,6 +17,12 @@ static bool is_space(char c)
     return c == ' ' || c == '\n';
 }
 
+/* Returns the length of the word at the beginning of a text in bytes. */
+static size_t word_length(const char *text)
+{
+    return strcspn(text, " \n");
+}
+
 static unsigned width(const char *word, size_t length)
 {
     unsigned columns = 0;
@@ -128,6 +134,43 @@ void wrap_text(FILE *out, const char *text)
             line = print_item(out, line);
         }
     }
+}
+
+struct wrap_part wrap_next(const char **text, size_t columns)
+{
+    const char *const begin = *text, *end = begin;
+    size_t used = width(begin, strlen(begin));
+    struct wrap_part part = {begin, strlen(begin), used};
+
+    if (used <= columns) {
+        *text += part.length;
+        return part;
+    }
+    do { /* another word, with the spaces before it */
+        part.length = (size_t)(end - begin);
+        end += strspn(end, " \n");
+        end += word_length(end);
+        used = width(begin, (size_t)(end - begin));
+    } while (used <= columns);
+    if (part.length == 0)
+        part.length = (size_t)(end - begin);
+    part.columns = width(begin, part.length);
+    *text = begin + part.length;
+    *text += strspn(*text, " \n");
+    return part;
+}
+
+size_t wrap_longest(const char *text)
+{
+    size_t longest = 0;
+
+    while (*text != '\0') {
+        const size_t length = word_length(text), columns = width(text, length);
+        longest = columns > longest ? columns : longest;
+        text += length;
+        text += strspn(text, " \n");
+    }
+    return longest;
 }
 
 unsigned wrap_terminal(int fd)

@@ -2,6 +2,7 @@
 #ifndef TORUSD_CLI_WRAP_H
 #define TORUSD_CLI_WRAP_H
 
+#include <stddef.h>
 #include <stdio.h>
 
 #define WRAP_COLUMNS 80u /* of help texts, whatever the terminal has */
@@ -15,6 +16,19 @@ void wrap_words(FILE *out, const char *text, unsigned column, unsigned indent, u
  * paragraph. An indented line stands for itself; if it has a word and, behind two spaces or more, an explanation, the lines
  * below that begin where the explanation does continue it. Commands ("  torusctl ...") are not wrapped. */
 void wrap_text(FILE *out, const char *text);
+
+struct wrap_part {
+    const char *text;
+    size_t length;  /* in bytes */
+    size_t columns; /* on a terminal */
+};
+
+/* Returns the words at the beginning of a text that fit into so many columns, at least one, and moves *text to the next
+ * word, or to the end. A text that fits is returned unchanged. */
+struct wrap_part wrap_next(const char **text, size_t columns);
+
+/* Returns the columns of the longest word. */
+size_t wrap_longest(const char *text);
 
 /* Returns the width of the terminal that a file descriptor is, or 0. */
 unsigned wrap_terminal(int fd);

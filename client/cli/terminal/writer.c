@@ -1,8 +1,14 @@
 #include "client/cli/terminal/writer.h"
 
+#include <stdint.h>
 #include <string.h>
 
-#define GAP 2 /* columns between columns */
+#include "client/cli/terminal/wrap.h"
+
+#define GAP 2            /* columns between columns */
+#define FOLDED 4         /* the indentation of further lines of a row that is too wide */
+#define DIVIDED 24u      /* columns: longer entries may be divided before a row gets another line */
+#define LEAST_COLUMNS 20 /* on narrower terminals nothing is wrapped */
 
 void writer_json(FILE *out, const json_t *value)
 {
@@ -19,106 +25,221 @@ static void spaces(FILE *out, size_t count)
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-static void record_line(FILE *out, const char *label, size_t width, const char *text)
+/* A form of labels and texts. */
+struct form {
+    FILE *out;
+    size_t columns; /* of the terminal, or SIZE_MAX */
+    size_t begin;   /* the column where texts begin */
+};
+
+static void record_line(const struct form *f, const char *label, const char *text)
 {
-    (void)fputs(label, out);
-    spaces(out, width - format_columns(label) + GAP);
-    (void)fputs(text, out);
-    (void)fputc('\n', out);
+    const size_t room = f->columns > f->begin ? f->columns - f->begin : 1;
+
+    (void)fputs(label, f->out);
+    spaces(f->out, f->begin - format_columns(label));
+    for (;;) {
+        const struct wrap_part part = wrap_next(&text, room);
+        (void)fwrite(part.text, 1, part.length, f->out);
+        (void)fputc('\n', f->out);
+        if (*text == '\0')
+            break;
+        spaces(f->out, f->begin);
+    }
 }
 
-static void record_lines(FILE *out, const char *label, size_t width, const json_t *list)
+static void record_lines(const struct form *f, const char *label, const json_t *list)
 {
     size_t i;
     json_t *item;
-    json_array_foreach(list, i, item)
-        record_line(out, i == 0 ? label : "", width, json_string_value(item));
+    json_array_foreach(list, i, item) record_line(f, i == 0 ? label : "", json_string_value(item));
 }
 
-static void record(FILE *out, const json_t *object, const struct field *fields)
+static void record(FILE *out, size_t columns, const json_t *object, const struct field *fields)
 {
+    struct form form = {.out = out, .columns = columns};
     char text[FORMAT_SIZE];
-    size_t width = 0;
 
     for (const struct field *f = fields; f->label != NULL; f++) {
-        size_t columns = format_columns(f->label);
-        if (format_field(text, object, f->key, f->format) > 0 && columns > width)
-            width = columns;
+        const size_t begin = format_columns(f->label) + GAP;
+        if (format_field(text, object, f->key, f->format) > 0 && begin > form.begin)
+            form.begin = begin;
     }
     for (const struct field *f = fields; f->label != NULL; f++) {
         const json_t *value = json_object_get(object, f->key);
         if (f->format == FORMAT_LINES && json_is_array(value))
-            record_lines(out, f->label, width, value);
+            record_lines(&form, f->label, value);
         else if (json_is_string(value) && json_string_length(value) > 0)
-            record_line(out, f->label, width,
-                        json_string_value(value)); /* not cut to FORMAT_SIZE */
+            record_line(&form, f->label, json_string_value(value)); /* not cut to FORMAT_SIZE */
         else if (format_field(text, object, f->key, f->format) > 0)
-            record_line(out, f->label, width, text);
+            record_line(&form, f->label, text);
     }
 }
 
-static void records(FILE *out, const json_t *value, const struct field *fields)
+static void records(FILE *out, size_t columns, const json_t *value, const struct field *fields)
 {
     size_t i;
     json_t *object;
 
     if (json_is_object(value))
-        record(out, value, fields);
+        record(out, columns, value, fields);
     json_array_foreach(value, i, object)
     {
         if (i > 0)
             (void)fputc('\n', out);
-        record(out, object, fields);
+        record(out, columns, object, fields);
     }
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
+struct column {
+    size_t width; /* of the label and the longest entry; then as it is printed */
+    size_t entry; /* the longest entry */
+    size_t least; /* the longest word; numbers are not divided */
+    bool right;   /* aligned to the right: numbers */
+    bool any;     /* has entries; other columns are omitted */
+    bool folded;  /* the first one of a further line of each row */
+};
+
 struct table {
     FILE *out;
+    size_t columns; /* of the terminal, or SIZE_MAX */
     const struct field *fields;
-    size_t width[MOST_FIELDS];
-    bool right[MOST_FIELDS]; /* aligned to the right: numbers */
-    bool any[MOST_FIELDS];   /* has entries; other columns are omitted */
+    size_t count;
+    struct column column[MOST_FIELDS];
 };
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Returns the text of a field. `buffer` has FORMAT_SIZE bytes, for those that are not strings. */
+static const char *field_text(char *buffer, const json_t *row, const struct field *field)
+{
+    const json_t *value = json_object_get(row, field->key);
+
+    if (json_is_string(value))
+        return json_string_value(value); /* not cut to FORMAT_SIZE */
+    (void)format_field(buffer, row, field->key, field->format);
+    return buffer;
+}
 
 static void measure(struct table *t, const json_t *row)
 {
-    char text[FORMAT_SIZE];
-    for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
-        size_t n = format_field(text, row, t->fields[i].key, t->fields[i].format);
-        if (n > t->width[i])
-            t->width[i] = n;
-        t->any[i] = t->any[i] || n > 0;
-        t->right[i] = t->right[i] || json_is_number(json_object_get(row, t->fields[i].key));
+    char buffer[FORMAT_SIZE];
+
+    for (size_t i = 0; i < t->count; i++) {
+        struct column *c = &t->column[i];
+        const bool number = json_is_number(json_object_get(row, t->fields[i].key));
+        const char *text = field_text(buffer, row, &t->fields[i]);
+        const size_t columns = format_columns(text);
+        c->entry = larger(c->entry, columns);
+        c->width = larger(c->width, columns);
+        c->least = larger(c->least, number ? columns : wrap_longest(text));
+        c->any = c->any || columns > 0;
+        c->right = c->right || number;
     }
 }
 
-/* Prints a line of the table; the labels if `row` is NULL. */
-static void line(const struct table *t, const json_t *row)
+/* Returns the widest column that can be narrower, or NULL. Labels are divided before entries are. */
+static struct column *to_narrow(struct column *first, const struct column *end)
 {
-    size_t owed = 0; /* spaces to print before the next text; so no line ends in spaces */
+    struct column *label = NULL, *entry = NULL;
 
-    for (size_t i = 0; i < MOST_FIELDS && t->fields[i].label != NULL; i++) {
-        char text[FORMAT_SIZE];
-        size_t n, pad;
-        if (!t->any[i])
+    for (struct column *c = first; c < end; c++) {
+        if (!c->any || c->width <= c->least)
             continue;
-        if (row != NULL) {
-            n = format_field(text, row, t->fields[i].key, t->fields[i].format);
+        if (c->width > c->entry && (label == NULL || c->width > label->width))
+            label = c;
+        if (entry == NULL || c->width > entry->width)
+            entry = c;
+    }
+    return label != NULL ? label : entry;
+}
+
+/* Makes columns narrower until they fit, or cannot be. */
+static void narrow(struct column *first, const struct column *end, size_t room)
+{
+    size_t total = 0;
+    struct column *c;
+
+    for (c = first; c < end; c++)
+        total += c->any ? c->width + (total > 0 ? GAP : 0) : 0;
+    for (; total > room && (c = to_narrow(first, end)) != NULL; total--)
+        c->width--;
+}
+
+/* Returns the width that a column must have in a line of a row: labels are divided, but short entries stay whole. */
+static size_t wanted_width(const struct column *c)
+{
+    const size_t whole = c->entry < DIVIDED ? c->entry : DIVIDED;
+
+    return whole > c->least ? whole : c->least;
+}
+
+/* Divides the columns among the lines of a row. */
+static void fold(struct table *t)
+{
+    struct column *first = t->column, *const end = t->column + t->count;
+    size_t used = 0, room = t->columns;
+
+    for (struct column *c = first; c < end; c++) {
+        if (!c->any)
+            continue;
+        if (used > 0 && used + GAP + wanted_width(c) > room) {
+            narrow(first, c, room);
+            c->folded = true;
+            first = c;
+            used = 0;
+            room = t->columns - FOLDED;
+        }
+        used += wanted_width(c) + (used > 0 ? GAP : 0);
+    }
+    narrow(first, end, room);
+}
+
+/* Prints what fits of the columns [first, end) in one line, and moves text[] behind it. Returns whether more is left. */
+static bool print_part(const struct table *t, size_t first, size_t end, const char **text)
+{
+    bool more = false;
+    size_t owed = t->column[first].folded ? FOLDED : 0; /* so no line ends in spaces */
+
+    for (size_t i = first; i < end; i++) {
+        const struct column *c = &t->column[i];
+        struct wrap_part part;
+        if (!c->any)
+            continue;
+        part = wrap_next(&text[i], c->width);
+        more = more || *text[i] != '\0';
+        if (part.columns > 0) {
+            const size_t pad = part.columns < c->width ? c->width - part.columns : 0;
+            spaces(t->out, owed + (c->right ? pad : 0));
+            (void)fwrite(part.text, 1, part.length, t->out);
+            owed = GAP + (c->right ? 0 : pad);
         } else {
-            (void)snprintf(text, sizeof text, "%s", t->fields[i].label);
-            n = format_columns(text);
+            owed += GAP + c->width;
         }
-        pad = t->width[i] - n;
-        if (n > 0) {
-            spaces(t->out, owed + (t->right[i] ? pad : 0));
-            (void)fputs(text, t->out);
-            owed = 0;
-        }
-        owed += GAP + (n == 0 ? t->width[i] : t->right[i] ? 0 : pad);
     }
     (void)fputc('\n', t->out);
+    return more;
+}
+
+/* Prints a row of the table; the labels if `row` is NULL. */
+static void line(const struct table *t, const json_t *row)
+{
+    char buffer[MOST_FIELDS][FORMAT_SIZE];
+    const char *text[MOST_FIELDS];
+
+    for (size_t i = 0; i < t->count; i++)
+        text[i] = row != NULL ? field_text(buffer[i], row, &t->fields[i]) : t->fields[i].label;
+    for (size_t first = 0, end; first < t->count; first = end) {
+        for (end = first + 1; end < t->count && !t->column[end].folded; end++)
+            ;
+        while (print_part(t, first, end, text))
+            ;
+    }
 }
 
 /* Measures or prints every line of the table. */
@@ -152,21 +273,35 @@ static void for_rows(struct table *t, const struct section *s, const json_t *lis
     }
 }
 
-static void table(FILE *out, const struct section *s, const json_t *list)
+static void table(FILE *out, size_t columns, const struct section *s, const json_t *list)
 {
-    struct table t = {.out = out, .fields = s->fields};
+    struct table t = {.out = out, .columns = columns, .fields = s->fields};
 
-    for (size_t i = 0; i < MOST_FIELDS && t.fields[i].label != NULL; i++)
-        t.width[i] = format_columns(t.fields[i].label);
+    for (; t.count < MOST_FIELDS && t.fields[t.count].label != NULL; t.count++) {
+        const char *label = t.fields[t.count].label;
+        t.column[t.count].width = format_columns(label);
+        t.column[t.count].least = wrap_longest(label);
+    }
     for_rows(&t, s, list, false);
+    fold(&t);
     line(&t, NULL);
     for_rows(&t, s, list, true);
 }
 
 /* ---- Views ----------------------------------------------------------------------------------- */
 
+static void title(FILE *out, size_t columns, const char *text)
+{
+    do {
+        const struct wrap_part part = wrap_next(&text, columns);
+        (void)fprintf(out, "%.*s\n", (int)part.length, part.text);
+    } while (*text != '\0');
+}
+
 void writer_text(FILE *out, const json_t *value, const struct view *view)
 {
+    const unsigned terminal = wrap_terminal(fileno(out));
+    const size_t columns = terminal >= LEAST_COLUMNS ? terminal : SIZE_MAX;
     bool first = true;
 
     for (size_t i = 0; i < view->count; i++) {
@@ -178,10 +313,10 @@ void writer_text(FILE *out, const json_t *value, const struct view *view)
             (void)fputc('\n', out);
         first = false;
         if (s->title != NULL)
-            (void)fprintf(out, "%s\n", s->title);
+            title(out, columns, s->title);
         if (s->layout == LAYOUT_RECORD)
-            records(out, part, s->fields);
+            records(out, columns, part, s->fields);
         else
-            table(out, s, part);
+            table(out, columns, s, part);
     }
 }

@@ -39,7 +39,8 @@ struct view {
     size_t count;
 };
 
-/* Print the value. The caller checks ferror(out). */
+/* Print the value. The caller checks ferror(out). On a terminal, text is wrapped at words, and a table that is too wide
+ * has several lines a row; elsewhere each row and each text is a line, for programs that read it. */
 void writer_json(FILE *out, const json_t *value);
 void writer_text(FILE *out, const json_t *value, const struct view *view);
 
