@@ -8,7 +8,7 @@ import re
 import subprocess
 
 import pytest
-from support.background import LongExchange
+from support.background import Client, LongExchange
 from support.documents import DOCUMENTS, MANUAL, block, blocks, rows, without_values
 from support.terminal import run_in_terminal
 from support.waiting import wait_for
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.plain
 QUOTING = {path: text for path, text in (DOCUMENTS | MANUAL).items()
            if path == CHECKOUT / 'README.md' or 'doc' in path.relative_to(CHECKOUT).parts}
 # Blocks whose outputs are compared: below, and by test_scripts.py.
-COMPARED = '  nodes ', '4x8  32 of 32 nodes', '500000 lines', '2: 2 of 4: member 1'
+COMPARED = '  nodes ', '4x8  32 of 32 nodes', '500000 lines', '2: 2 of 4: member 1', 'barrier '
 # Tables whose first column is messages, however short.
 TABLES = '| what you see | what it means, and what to do |', '| line | means |'
 # Where a message has the values of the case: names, addresses, numbers, "..." and what the documents write in capitals.
@@ -33,6 +33,16 @@ def test_the_report_of_quickstart(shared):
     printed = subprocess.run(['/usr/bin/python3', CHECKOUT / 'topo' / 'torus_net' / 'report.py'], text=True,
                              input=json.dumps(result), stdout=subprocess.PIPE, check=True).stdout
     assert without_values(printed) == without_values(block('', COMPARED[0]))
+
+
+def test_the_report_of_a_barrier(shared):
+    torus = shared('2x2')
+    barrier = 'barrier', '--name', 'before-measuring'
+    with Client(torus, *barrier, rank=1) as one, Client(torus, *barrier, rank=2) as two, Client(
+            torus, *barrier, rank=3) as three:
+        printed = torus.ctl(0, *barrier, check=True).stdout
+        assert one.end()[0] == two.end()[0] == three.end()[0] == 0
+    assert without_values(printed) == without_values(block('', COMPARED[4])), printed
 
 
 def drawing(text):
