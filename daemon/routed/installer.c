@@ -65,6 +65,16 @@ bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ])
     return changed;
 }
 
+int installer_sent(const struct installer *i, uint64_t sent[TORUS_MAX_PORTS])
+{
+    memset(sent, 0, TORUS_MAX_PORTS * sizeof *sent);
+    for (unsigned port = 0; port < ports(i); port++)
+        if (i->cable[port].interface.index != 0 &&
+            netlink_sent(i->netlink, i->cable[port].interface.index, &sent[port]) != 0)
+            return -1;
+    return 0;
+}
+
 void installer_prove_cables(struct installer *i, uint32_t up)
 {
     for (unsigned port = 0; port < ports(i); port++)

@@ -46,6 +46,10 @@ void installer_free(struct installer *i);
  * its number, until its new name is told. Returns whether anything has changed, apart from carriers. */
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
 
+/* Stores by port what its interface has sent since it exists; 0 without an interface. Returns 0, or -1 with errno if the
+ * kernel does not say that. */
+int installer_sent(const struct installer *i, uint64_t sent[TORUS_MAX_PORTS]);
+
 /* Notes at which ports links are up (bits): their cables lead to the neighbours. */
 void installer_prove_cables(struct installer *i, uint32_t up);
 

@@ -289,8 +289,13 @@ static bool has_choice(const struct routed *r)
 static void on_look(uv_timer_t *timer)
 {
     struct routed *r = timer->data;
+    uint64_t sent[TORUS_MAX_PORTS];
+    bool known;
 
-    if (r->placed && has_choice(r) && spreading_look(&r->spreading, &r->hosts))
+    if (!r->placed || !has_choice(r))
+        return;
+    known = installer_sent(&r->installer, sent) == 0;
+    if (spreading_look(&r->spreading, &r->hosts, known ? sent : NULL))
         install(r, true);
 }
 

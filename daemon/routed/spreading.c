@@ -6,6 +6,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/routed/kernel/connections.h"
+#include "proto/elapsed.h"
 
 int spreading_init(struct spreading *s, uint32_t nodes)
 {
@@ -67,7 +68,7 @@ static void on_connection(void *context, const struct ip *to, uint64_t cookie, u
     }
     s->now[s->nows++] = key;
     before = s->befores > 0 ? bsearch(&key, s->before, s->befores, sizeof key, compare) : NULL;
-    if (s->looked && sent - (before != NULL ? before->sent : 0) >= SPREADING_BYTES)
+    if (s->looked && elapsed(before != NULL ? before->sent : 0, sent) >= SPREADING_BYTES)
         s->count[node]++;
 }
 
@@ -85,6 +86,18 @@ static void keep(struct spreading *s)
     s->now = before;
     s->room = room;
     s->nows = 0;
+}
+
+/* Returns how much the cables have sent since the last look. An interface that has replaced another one counts from now on. */
+static uint64_t take_sent(struct spreading *s, const uint64_t sent[TORUS_MAX_PORTS])
+{
+    uint64_t all = 0;
+
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
+        all += elapsed(s->passed[port], sent[port]);
+        s->passed[port] = sent[port];
+    }
+    return all;
 }
 
 static bool judge(struct spreading *s)
@@ -106,20 +119,31 @@ static bool judge(struct spreading *s)
     return changed;
 }
 
-bool spreading_look(struct spreading *s, const struct host_addresses *hosts)
+static int list(struct spreading *s, const struct host_addresses *hosts)
 {
     struct look l = {s, hosts};
-    bool failed;
+    int rc = connections_list(AF_INET, on_connection, &l);
+
+    if (rc == 0 && hosts->v6)
+        rc = connections_list(AF_INET6, on_connection, &l);
+    keep(s);
+    return rc;
+}
+
+bool spreading_look(struct spreading *s, const struct host_addresses *hosts,
+                    const uint64_t sent[TORUS_MAX_PORTS])
+{
+    const bool busy = sent == NULL || take_sent(s, sent) >= 2 * SPREADING_BYTES;
 
     memset(s->count, 0, s->nodes * sizeof *s->count);
-    failed = connections_list(AF_INET, on_connection, &l) != 0 ||
-             (hosts->v6 && connections_list(AF_INET6, on_connection, &l) != 0);
-    if (failed && !s->unknown)
-        log_warning("the kernel does not say what connections send (%s): each takes any of the "
-                    "shortest ways",
-                    strerror(errno));
-    s->unknown = failed;
-    s->looked = true;
-    keep(s);
+    if (busy) {
+        const bool failed = list(s, hosts) != 0;
+        if (failed && !s->unknown)
+            log_warning("the kernel does not say what connections send (%s): each takes any of the "
+                        "shortest ways",
+                        strerror(errno));
+        s->unknown = failed;
+    }
+    s->looked = busy && !s->unknown;
     return judge(s);
 }

@@ -26,7 +26,8 @@ struct spreading {
     uint32_t nodes;
     struct spreading_connection *before, *now; /* at the last look, by cookie; and at this one */
     size_t befores, nows, room, before_room;
-    bool looked;  /* once: then it is known what connections had sent before */
+    uint64_t passed[TORUS_MAX_PORTS]; /* by port: what its interface had sent at the last look */
+    bool looked;  /* at the last look: then it is known what connections had sent before */
     bool unknown; /* the kernel cannot tell: connections are always spread */
 };
 
@@ -34,7 +35,11 @@ struct spreading {
 int spreading_init(struct spreading *s, uint32_t nodes);
 void spreading_free(struct spreading *s);
 
-/* Looks at the connections of this host. Returns whether `spread` has changed. */
-bool spreading_look(struct spreading *s, const struct host_addresses *hosts);
+/* Looks at the connections of this host; `sent`: by port, what its interface has sent since it exists, 0 without one;
+ * NULL: not known. The kernel searches a table for all connections of the machine, which takes it about a millisecond.
+ * So connections are only listed if the cables have sent enough since the last look for two that count. Returns whether
+ * `spread` has changed. */
+bool spreading_look(struct spreading *s, const struct host_addresses *hosts,
+                    const uint64_t sent[TORUS_MAX_PORTS]);
 
 #endif

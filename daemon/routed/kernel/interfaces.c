@@ -39,6 +39,34 @@ bool netlink_interface(struct netlink *nl, const char *name, struct netlink_inte
     return netlink_ask(nl, request, on_link, out) == 0 && out->index != 0;
 }
 
+static int on_statistics(const struct nlmsghdr *message, void *context)
+{
+    uint64_t *sent = context;
+    const struct nlattr *all =
+        netlink_attribute(message, sizeof(struct if_stats_msg), IFLA_STATS_LINK_64);
+    struct rtnl_link_stats64 statistics = {0};
+
+    if (all == NULL)
+        return MNL_CB_OK;
+    memcpy(&statistics, mnl_attr_get_payload(all),
+           mnl_attr_get_payload_len(all) < sizeof statistics ? mnl_attr_get_payload_len(all)
+                                                             : sizeof statistics);
+    *sent = statistics.tx_bytes;
+    return MNL_CB_OK;
+}
+
+int netlink_sent(struct netlink *nl, unsigned index, uint64_t *sent)
+{
+    char buffer[NETLINK_REQUEST_SIZE];
+    struct nlmsghdr *request = netlink_begin(buffer, RTM_GETSTATS, 0);
+    struct if_stats_msg *head = mnl_nlmsg_put_extra_header(request, sizeof *head);
+
+    *sent = 0;
+    head->ifindex = index;
+    head->filter_mask = IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64);
+    return netlink_ask(nl, request, on_statistics, sent) == 0 || errno == ENODEV ? 0 : -1;
+}
+
 static int add_dummy(struct netlink *nl, const char *name)
 {
     char buffer[NETLINK_REQUEST_SIZE];

@@ -61,6 +61,9 @@ struct netlink_interface {
 };
 bool netlink_interface(struct netlink *nl, const char *name, struct netlink_interface *out);
 
+/* Stores how many bytes the interface with this number has sent since it exists; 0 if it does not exist. */
+int netlink_sent(struct netlink *nl, unsigned index, uint64_t *sent);
+
 /* --- routes --- */
 
 enum netlink_kind {

@@ -1,0 +1,186 @@
+/* When connections to a host are spread over all ways, and when the kernel is asked for connections. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/routed/kernel/connections.h"
+#include "daemon/routed/spreading.h"
+
+#define NODES 4u
+#define MUCH (10 * SPREADING_BYTES)
+
+/* What the kernel tells. */
+static struct {
+    uint64_t
+        connection[4]; /* bytes that each has sent to node 2, since it exists; 0: there is none */
+    uint64_t sent[TORUS_MAX_PORTS];
+    unsigned lists;
+    bool fails;
+} kernel;
+static struct host_entry entry[NODES];
+static const struct host_addresses hosts = {.count = NODES, .host = entry};
+static struct spreading spreading;
+
+int __wrap_connections_list(int family,
+                            void (*on_connection)(void *, const struct ip *, uint64_t, uint64_t),
+                            void *context);
+int __wrap_connections_list(int family,
+                            void (*on_connection)(void *, const struct ip *, uint64_t, uint64_t),
+                            void *context)
+{
+    assert_int_equal(family, AF_INET);
+    kernel.lists++;
+    if (kernel.fails)
+        return -1;
+    for (unsigned i = 0; i < 4; i++)
+        if (kernel.connection[i] > 0)
+            on_connection(context, &entry[2].ip[0], i + 1, kernel.connection[i]);
+    return 0;
+}
+
+/* Half a second in which so many connections send so much each. */
+static void pass(unsigned connections, uint64_t each)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        kernel.connection[i] = i < connections ? kernel.connection[i] + each : 0;
+        kernel.sent[i % 2] += i < connections ? each : 0;
+    }
+}
+
+static bool look(void)
+{
+    return spreading_look(&spreading, &hosts, kernel.sent);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&kernel, 0, sizeof kernel);
+    for (uint32_t i = 0; i < NODES; i++) {
+        entry[i].ip[0].family = AF_INET;
+        entry[i].ip[0].v4.s_addr = i + 1;
+    }
+    return spreading_init(&spreading, NODES);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    spreading_free(&spreading);
+    return 0;
+}
+
+/* Sends much over two connections until they are spread. */
+static void spread(void)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        assert_false(spreading.spread[2]);
+        pass(2, MUCH);
+        assert_int_equal(look(), i == 1);
+    }
+    assert_true(spreading.spread[2]);
+}
+
+static void several_are_spread_and_one_is_not(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 5; i++) {
+        pass(1, MUCH);
+        assert_false(look());
+    }
+    pass(2, MUCH);
+    assert_true(look());
+    assert_true(spreading.spread[2]);
+    assert_false(spreading.spread[0] || spreading.spread[1] || spreading.spread[3]);
+}
+
+static void they_are_spread_until_they_have_been_calm(void **state)
+{
+    (void)state;
+    spread();
+    for (unsigned i = 1; i < SPREADING_LOOKS; i++) {
+        pass(1, MUCH);
+        assert_false(look());
+    }
+    pass(1, MUCH);
+    assert_true(look());
+    assert_false(spreading.spread[2]);
+}
+
+/* The table of all connections is long to search. */
+static void connections_are_not_listed_while_cables_are_idle(void **state)
+{
+    (void)state;
+    spread();
+    kernel.lists = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        pass(2, SPREADING_BYTES - 1);
+        assert_false(look());
+    }
+    assert_int_equal(kernel.lists, 0);
+    /* What they sent meanwhile is not taken for what they sent since the last look. */
+    spreading.spread[2] = false;
+    kernel.connection[0] += MUCH;
+    kernel.connection[1] += MUCH;
+    kernel.sent[0] += 2 * SPREADING_BYTES;
+    assert_false(look());
+    assert_int_equal(kernel.lists, 1);
+}
+
+/* Counters begin again with an interface that was made anew. */
+static void counters_that_begin_again_are_no_traffic(void **state)
+{
+    (void)state;
+    spread();
+    kernel.sent[1] = 0;
+    pass(2, MUCH);
+    assert_false(look());
+    assert_true(spreading.spread[2]);
+}
+
+static void without_counters_connections_are_listed_each_time(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        pass(2, MUCH);
+        assert_int_equal(spreading_look(&spreading, &hosts, NULL), i == 1);
+    }
+    assert_int_equal(kernel.lists, 2);
+    assert_true(spreading.spread[2]);
+}
+
+static void connections_that_the_kernel_does_not_list_are_spread(void **state)
+{
+    (void)state;
+    kernel.fails = true;
+    pass(2, MUCH);
+    assert_true(look());
+    for (uint32_t node = 0; node < NODES; node++)
+        assert_true(spreading.spread[node]);
+    /* It has not told anything else while nothing is sent. */
+    for (unsigned i = 0; i < 2 * SPREADING_LOOKS; i++)
+        assert_false(look());
+    kernel.fails = false;
+    pass(1, MUCH);
+    assert_true(look());
+    assert_false(spreading.spread[2]);
+}
+
+int main(void)
+{
+#define WITH_KERNEL(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WITH_KERNEL(several_are_spread_and_one_is_not),
+        WITH_KERNEL(they_are_spread_until_they_have_been_calm),
+        WITH_KERNEL(connections_are_not_listed_while_cables_are_idle),
+        WITH_KERNEL(counters_that_begin_again_are_no_traffic),
+        WITH_KERNEL(without_counters_connections_are_listed_each_time),
+        WITH_KERNEL(connections_that_the_kernel_does_not_list_are_spread),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
