@@ -58,6 +58,7 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
     (void)context;
+    ((struct fixture_connection *)connection)->stats++;
     *stat = ((struct fixture_connection *)connection)->stat;
     if (stat->rtt_us == 0)
         stat->rtt_us = 7;

@@ -15,6 +15,7 @@ struct fixture_connection {
     unsigned wakes;
     struct link_keys keys; /* zeros: not encrypted */
     struct connection_stat stat;
+    unsigned stats; /* how often it was asked for */
     char last[256]; /* reason in the last word; "" : none */
 };
 

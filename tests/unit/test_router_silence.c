@@ -135,6 +135,34 @@ static void a_slow_link_is_not_quiet(void **state)
     fixture_close(&f);
 }
 
+/* To ask the kernel takes longer than to read a frame. What was acknowledged while nobody asked does not delay anything. */
+static void acknowledgements_are_asked_for_when_nothing_arrives(void **state)
+{
+    struct router_fixture f;
+
+    (void)state;
+    fixture_open(&f, "4x4", 5, NULL);
+    router_set_heartbeats(f.router, 60 * SECONDS, 60 * SECONDS);
+    fixture_link_up(&f, minus);
+    router_forward(f.router, true);
+    f.up[minus]->stat.in_flight = true;
+    fixture_say_heartbeat(f.up[minus]);
+    fixture_pass(&f, QUIET_BEAT);
+    f.up[minus]->stats = 0;
+    for (uint32_t i = 0; i < 10; i++) {
+        fixture_say_heartbeat(f.up[minus]);
+        f.up[minus]->stat.acked++;
+        fixture_pass(&f, QUIET_BEAT);
+    }
+    assert_int_equal(f.up[minus]->stats, 0);
+    fixture_pass(&f, (QUIET_BEATS - 1) * QUIET_BEAT);
+    assert_false(is_quiet(&f));
+    fixture_pass(&f, QUIET_BEAT);
+    assert_true(is_quiet(&f));
+    assert_int_equal(f.up[minus]->stats, QUIET_BEATS);
+    fixture_close(&f);
+}
+
 /* Small frames arrive, but sent bytes are no longer acknowledged. */
 static void a_link_that_loses_large_packets_is_given_up(void **state)
 {
@@ -252,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_slow_heartbeat_gets_more_time),
         cmocka_unit_test(a_link_is_quiet_long_before_it_is_given_up),
         cmocka_unit_test(a_slow_link_is_not_quiet),
+        cmocka_unit_test(acknowledgements_are_asked_for_when_nothing_arrives),
         cmocka_unit_test(a_link_without_whole_frames_is_given_up),
         cmocka_unit_test(we_are_not_silent_ourselves),
         cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),

@@ -25,18 +25,24 @@ uint64_t quiet_deadline(const struct router *r)
     return looks(r) ? r->quick_at : ROUTER_NEVER;
 }
 
-/* The acknowledgements are asked for now: if this node was not running, they have arrived meanwhile. */
+/* The acknowledgements are only asked for if nothing else has arrived, because that takes three calls to the kernel. They are
+ * asked for now: if this node was not running, they have arrived meanwhile. In the first such interval it is not known how
+ * much was acknowledged before; then everything has to be. */
 static bool is_answered(struct link *link, uint64_t *round_trip)
 {
+    struct quiet *q = &link->quiet;
     struct connection_stat stat = {0};
-    bool answered;
+    bool answered = q->heard || link->held_by != 0;
 
-    link->router->io.stat(link->router->io.context, link->connection, &stat);
-    *round_trip = stat.rtt_us * (MILLISECONDS / 1000);
-    answered = link->quiet.heard || link->held_by != 0 || !stat.in_flight ||
-               stat.acked != link->quiet.acked;
-    link->quiet.acked = stat.acked;
-    link->quiet.heard = false;
+    *round_trip = 0;
+    if (!answered) {
+        link->router->io.stat(link->router->io.context, link->connection, &stat);
+        *round_trip = stat.rtt_us * (MILLISECONDS / 1000);
+        answered = !stat.in_flight || (q->counted && stat.acked != q->acked);
+        q->acked = stat.acked;
+    }
+    q->counted = !q->heard && link->held_by == 0;
+    q->heard = false;
     return answered;
 }
 

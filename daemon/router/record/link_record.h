@@ -54,6 +54,7 @@ struct link {
     uint64_t acked;      /* connection_stat.acked at the last beat */
     struct quiet {       /* quiet.c */
         bool heard, is_quiet;       /* heard: since the last quick beat */
+        bool counted;               /* `acked` is of the last quick beat */
         uint32_t missing, answered; /* quick beats in a row */
         uint64_t acked;             /* connection_stat.acked at the last quick beat */
     } quiet;
