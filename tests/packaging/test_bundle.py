@@ -29,6 +29,21 @@ nsenter -t $beta --net ip -6 address show scope link
 kill $beta $gamma
 '''
 
+# A second signal reaches the installer, and what it runs, while it removes its address.
+TWICE = r'''
+ip link add eth0 type veth peer name other
+mkdir /tmp/bin
+printf '#!/bin/sh\ncase $* in *"address del"*) kill $PPID $$ ;; esac\nexec %s "$@"\n' "$(command -v ip)" >/tmp/bin/ip
+chmod +x /tmp/bin/ip
+PATH=/tmp/bin:$PATH torusd-amd64/install --offer eth0 2>/tmp/said & installer=$!
+until grep -q offering /tmp/said; do kill -0 $installer; sleep 0.01; done
+ip -6 address show dev eth0
+kill $installer
+wait $installer || true
+echo ended
+ip -6 address show dev eth0
+'''
+
 
 def put(bundle, root):
     (root.folder / 'upper' / 'root').mkdir(mode=0o700, exist_ok=True)
@@ -66,3 +81,9 @@ def test_goes_from_neighbour_to_neighbour(bundle, bare):
     said = bare.run('unshare', '--net', 'bash', '-euc', 'cd; ip link set lo up\n' + ROW % {'get': GET})
     assert 'install\n' in said and 'fe80::7413' not in said, said
     assert 'offering torusd-amd64 at eth0;' in (bare.folder / 'tmp' / 'alpha').read_text()
+
+
+def test_a_second_signal_leaves_no_address(bundle, bare):
+    put(bundle, bare)
+    before, after = bare.run('unshare', '--net', 'bash', '-euc', 'cd; ' + TWICE).split('ended\n')
+    assert 'fe80::7413' in before and 'fe80::7413' not in after
