@@ -120,6 +120,17 @@ def test_crossed_cables(hosts):
     assert len(one['each']) == 1 and 'links' not in doctor(torus, 1)[1]
 
 
+def test_swapped_cables_of_the_machine_that_is_asked(hosts):
+    """It reaches no other machine, and has found out by itself where its cables lead."""
+    torus = ring(hosts, cables=[(0, 'plus0', 2, 'plus0'), (0, 'minus0', 1, 'minus0'), (1, 'plus0', 2, 'minus0')])
+    torus.start(0, 1, 2)
+
+    def mends():
+        return [one['mend'] for finding in doctor(torus, 0)[1].get('cables', []) for one in finding['each']]
+    one, = wait_for(lambda: mends() if len(mends()) == 1 else None, what=lambda: doctor(torus, 0))
+    assert 'swap the cables in' in one, one
+
+
 def test_a_full_disk(hosts):
     torus = hosts('3', 3)
     root = torus.folder / 'data'

@@ -336,10 +336,43 @@ def test_upgrade_one_by_one(cluster):
     assert len(re.findall('up to date', said)) == len(cluster.machines), said
 
 
-def test_doctor(cluster):
-    status, text = cluster['alpha'].try_run('torusctl --json doctor', timeout=180)
-    assert status in (0, 1), text
-    assert not [finding for finding in json.loads(text)['findings'] if finding['severity'] == 'error'], text
+def doctor(machine):
+    status, text = machine.try_run('torusctl --json doctor', timeout=180)
+    assert status in (0, 1, 2), text
+    return json.loads(text)
+
+
+def test_doctor_sees_what_it_judges(cluster):
+    """In the sandbox of the installed unit. Only root may read the rules of the firewall, and virtual cards have no speed."""
+    value = doctor(cluster['alpha'])
+    count = len(cluster.machines)
+    assert not [finding for finding in value['findings'] if finding['severity'] == 'error'], value
+    assert value['answered'] == {'state': count, 'facts': count}
+    checks = {check['check']: check for check in value['checks']}
+    assert {name for name, check in checks.items() if check['not_seen']} <= {'firewall', 'speed', 'large frames'}, value
+    for name in 'clocks', 'memory', 'load', 'system', 'rp_filter', 'limits', 'losses', 'interface errors', 'ip routes', 'forwarding':
+        assert checks[name]['fine'] + checks[name]['wrong'] == count, (name, value)
+
+
+def test_doctor_says_what_a_sandbox_hides(cluster):
+    """One machine has a unit as in earlier releases."""
+    alpha, beta = cluster['alpha'], cluster['beta']
+    folder = '/etc/systemd/system/torusd.service.d'
+    beta.run(f"mkdir -p {folder} && printf '[Service]\nProcSubset=pid\nProtectClock=yes\n' >{folder}/hide.conf && "
+             'systemctl daemon-reload && systemctl restart torusd')
+    try:
+        wait_whole(cluster)
+
+        def hidden():
+            value = doctor(alpha)
+            return {one['check']: one for one in value['findings'] if one['severity'] == 'not seen'
+                    and ('ProcSubset' in one['what'] or 'ProtectClock' in one['what'])} or None
+        found = wait_for(hidden, 60, pause=1, what=lambda: doctor(alpha))
+        assert found.keys() == {'clocks', 'memory', 'load', 'system', 'rp_filter', 'forwarding'}, found
+        assert all(one['hosts'] == ['beta'] and 'unit of this release' in one['mend'] for one in found.values()), found
+    finally:
+        beta.run(f'rm -r {folder} && systemctl daemon-reload && systemctl restart torusd')
+    wait_whole(cluster)
 
 
 def test_purge_leaves_nothing(cluster):
