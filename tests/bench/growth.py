@@ -108,7 +108,7 @@ def _model_rows(dims, algorithm, said):
     counts = {row['algorithm']: row for row in said['algorithms']}.get(algorithm)
     for row in said['times']:
         if row['algorithm'] == algorithm and counts is not None:
-            yield {'dims': dims, 'nodes': said['nodes'], 'algorithm': algorithm,
+            yield {'dims': dims, 'nodes': said['node_count'], 'algorithm': algorithm,
                    'size': row['block_size'], 'startups': counts['startups'],
                    'transmission': counts['transmission'], 'from': row['from'],
                    'seconds': row['time_us'] * 1e-6, 'start_seconds': row['startup_us'] * 1e-6,

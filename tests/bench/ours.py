@@ -65,8 +65,8 @@ def messages(result):
     if not ports:
         return {}
     return {'chosen': result['algorithm'],
-            'messages': sum(port['combined_messages'] for port in ports) / result['nodes'],
-            'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['nodes']}
+            'messages': sum(port['combined_messages'] for port in ports) / result['node_count'],
+            'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['node_count']}
 
 
 def our_systems(torus, wanted, complain):

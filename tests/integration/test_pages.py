@@ -79,7 +79,7 @@ def test_an_animation_plays(browser, pages, dims):
     assert at() == steps and browser.run('return panels[0].title.textContent') == 'The end'
     # All blocks are where they belong: nobody holds a block for another node.
     assert browser.run('return panels[0].held.every((s, n) => [...s].every((b) => panels[0].schedule.destination(b) === n))')
-    nodes = browser.run('return torus.nodes') - (dims == DAMAGED)
+    nodes = browser.run('return torus.node_count') - (dims == DAMAGED)
     assert browser.run('return panels[0].held.reduce((n, s) => n + s.size, 0)') == nodes * (nodes - 1) * browser.run(
         'return panels[0].data.segments')
     browser.click('first')
@@ -104,7 +104,7 @@ def test_an_animation_plays(browser, pages, dims):
 @pytest.mark.parametrize('dims', TORI)
 def test_nodes_of_an_animation_are_chosen(browser, pages, dims):
     browser.open(pages(dims))
-    nodes = browser.run('return torus.nodes')
+    nodes = browser.run('return torus.node_count')
     for rank in {0, nodes // 2, nodes - 1}:
         x, y = browser.run('const v = panels[0].view, p = torus.place[arguments[0]];'
                            'return [p[0] * v.scale + v.left, p[1] * v.scale];', rank)
@@ -183,12 +183,12 @@ def test_each_destination_has_a_colour_or_none_has(browser, tmp_path, dims):
         browser.open(page, dark=dark)
         nodes, colours = browser.run("""
             const seen = new Set(), g = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
-            for (let n = 0; n < torus.nodes; n++) {
+            for (let n = 0; n < torus.node_count; n++) {
                 g.fillStyle = colourOfNode(torus, n);
                 g.fillRect(0, 0, 1, 1);
                 seen.add(g.getImageData(0, 0, 1, 1).data.join());
             }
-            return [torus.nodes, seen.size];""")
+            return [torus.node_count, seen.size];""")
         assert colours == (nodes if nodes <= 256 else 1)
         assert ('too many for a colour' in browser.text('lead')) == (nodes > 256)
 

@@ -46,7 +46,7 @@ def perf(torus, arguments):
 def test_perf_verifies_what_arrives(shared, operation, memory):
     torus = shared('2x3', bw=50)
     report = perf(torus, f'{operation} --sizes 0,1,1000,20000 --repeat 3 --pause 0 --verify {memory}')
-    assert (report['dims'], report['nodes'], report['operation']) == ([2, 3], 6, operation)
+    assert (report['dims'], report['node_count'], report['operation']) == ([2, 3], 6, operation)
     assert report['memory'] == memory.lstrip('-')
     unit = 8 if 'reduce' in operation else 1
     assert [row['bytes'] for row in report['results']] == [0] + [max(size // unit, 1) * unit

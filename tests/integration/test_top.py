@@ -220,7 +220,7 @@ def test_a_copy(loopback, tmp_path):
         one = wait_for(lambda: next((c for c in copies() if c['waits_for']), None), 60)
         assert one['target'] == place.to and one['asker'] == 0 and one['waits_for'] == 'node 2', one
         assert [c['waits_for'] for c in torus.json(3, 'status', '--all')['copies']] == ['node 2']
-        assert one['nodes'] == 3 and one['phase'] == 'calling' and one['part'] is None, one
+        assert one['node_count'] == 3 and one['phase'] == 'calling' and one['part'] is None, one
         line = next(line for line in torus.ctl(1, 'top', '--once').stdout.splitlines() if line.startswith('copy '))
         assert re.match(rf'copy {one["id"]}  {re.escape(place.to[:40])}  calling  waits for node 2$', line), line
         torus.node(2).start()

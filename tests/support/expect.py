@@ -127,7 +127,7 @@ def schedule(dims, algorithm):
 
 COUNTS = ('tx_bytes', 'rx_bytes', 'tx_blocks', 'combined_messages')
 PORT_KEYS = {*COUNTS, 'min_rtt_us', 'rate_bps'}
-KEYS = {'id': str, 'dims': list, 'algorithm': str, 'mode': str, 'nodes': int, 'block_bytes': int,
+KEYS = {'id': str, 'dims': list, 'algorithm': str, 'mode': str, 'node_count': int, 'block_bytes': int,
         'seconds': float, 'rounds': int,
         'call_seconds': float, 'blocks_delivered': int, 'bytes_delivered': int, 'verified': str,
         'per_node': list}
@@ -181,7 +181,7 @@ def check_result(result, dims, algorithm, block_bytes=None, sizes=None, bw=None,
         assert result['rounds'] == rounds
     rounds = result['rounds']
     assert rounds >= 1
-    assert result['dims'] == list(geometry.sizes) and result['nodes'] == nodes
+    assert result['dims'] == list(geometry.sizes) and result['node_count'] == nodes
     assert result['algorithm'] == algorithm and result['mode'] == (mode or mode_of(algorithm))
     assert result['id'].split('-')[0].isdigit()
     assert result['verified'] == ('every byte' if uniform else 'digests')

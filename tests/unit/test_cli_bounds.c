@@ -22,7 +22,7 @@ static void torus(void **state)
     json_t *value = run_cli_json("bounds --dims 8x8");
     (void)state;
     assert_string_equal(json_string_value(json_object_get(value, "network")), "ring:8^2");
-    assert_true(number(value, NULL, "nodes") == 64);
+    assert_true(number(value, NULL, "node_count") == 64);
     assert_true(number(value, NULL, "diameter") == 8);
     double excess = 63 * number(value, NULL, "average_distance") - 256;
     assert_true(excess < 1e-9 && excess > -1e-9);

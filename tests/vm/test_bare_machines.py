@@ -169,7 +169,7 @@ def check_pings(cluster):
 
 def check_exchange(cluster):
     result = cluster['alpha'].json('exchange', '--block-size', '16KiB', timeout=120)
-    assert result['verified'] == 'every byte' and result['nodes'] == len(cluster.machines)
+    assert result['verified'] == 'every byte' and result['node_count'] == len(cluster.machines)
 
 
 def test_discover_and_init(cluster):

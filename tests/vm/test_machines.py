@@ -40,7 +40,7 @@ def cases():
 def check(result, torus, algorithm, bytes_delivered, verified='every byte'):
     nodes = torus.geometry.nodes
     assert result['verified'] == verified and result['algorithm'] == algorithm
-    assert result['dims'] == list(torus.geometry.sizes) and result['nodes'] == nodes
+    assert result['dims'] == list(torus.geometry.sizes) and result['node_count'] == nodes
     assert result['blocks_delivered'] == nodes * (nodes - 1)
     assert result['bytes_delivered'] == bytes_delivered
     ports = {node['rank']: node['ports'] for node in result['per_node']}

@@ -38,7 +38,7 @@ def rows(result):
     dims = 'x'.join(f'{n}' if wraps else f'{n}m' for n, wraps in zip(result['dims'], wrap))
     sent = [port['tx_bytes'] for node in result['per_node'] for port in node['ports'].values()]
     bound = result['bound_seconds']
-    yield 'nodes', f'{result["nodes"]} ({dims})'
+    yield 'nodes', f'{result["node_count"]} ({dims})'
     yield 'algorithm', f'{result["algorithm"]}, {result["mode"]}'
     yield 'block', size(result['block_bytes'])
     if result['mode'] == 'stepped':  # nothing else has steps

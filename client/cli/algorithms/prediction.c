@@ -319,7 +319,7 @@ json_t *prediction_value(const struct prediction *p, struct error *e)
         r = add_schedule(&b);
     if (r == 0) {
         r |= json_set_torus(o, &p->torus);
-        r |= json_object_set_new(o, "nodes", json_integer(p->torus.nodes));
+        r |= json_object_set_new(o, "node_count", json_integer(p->torus.nodes));
         r |= json_object_set_new(o, "operation", json_string(operation_name(p->operation)));
         r |= json_object_set_new(o, "parameters", parameters(&p->parameters));
         r |= json_object_set(o, "algorithms", b.algorithms);

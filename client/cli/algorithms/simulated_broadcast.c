@@ -10,7 +10,7 @@
 
 static const struct field broadcast_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"queue", "queue", FORMAT_PLAIN},
     {"switches at", "switch", FORMAT_PLAIN},
@@ -99,8 +99,8 @@ static json_t *broadcast_value(const struct torus *t, const struct algorithm *a,
     double excess = (double)r->delay - formula, bound = bound_delay(t, m);
     json_t *o = json_pack(
         "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "simulated",
-        "broadcast", "nodes", (int)t->nodes, "algorithm", a->name, "queue", queue_names[m->queue],
-        "switch", switch_names[m->place], "startup_us",
+        "broadcast", "node_count", (int)t->nodes, "algorithm", a->name, "queue",
+        queue_names[m->queue], "switch", switch_names[m->place], "startup_us",
         json_number((double)m->startup / PICOSECONDS), "switching_us",
         json_number((double)m->switching / PICOSECONDS), "transmission_us",
         json_number((double)m->transmission / PICOSECONDS), "arrivals", json_count(r->arrivals),

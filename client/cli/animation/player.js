@@ -39,13 +39,13 @@ function place(panel) {
 
 function drawNode(g, panel, rank, held) {
   const [x, y] = torus.place[rank], r = NODE_RADIUS;
-  const { schedule } = panel, columns = Math.ceil(Math.sqrt(torus.nodes)), rows = Math.ceil(torus.nodes / columns);
-  const count = new Float64Array(torus.nodes);
+  const { schedule } = panel, columns = Math.ceil(Math.sqrt(torus.node_count)), rows = Math.ceil(torus.node_count / columns);
+  const count = new Float64Array(torus.node_count);
   held.forEach((b) => { count[schedule.owner(b)]++; });
   g.fillStyle = themeColour('node');
   g.fillRect(x - r, y - r, 2 * r, 2 * r);
   if (downNodes.has(rank)) drawCross(g, x, y, r);
-  for (let n = 0; n < torus.nodes; n++) {
+  for (let n = 0; n < torus.node_count; n++) {
     if (count[n] === 0 || (player.only >= 0 && n !== player.only)) continue;
     const full = count[n] / panel.most;
     g.fillStyle = colourOfNode(torus, n, 0.35 + 0.65 * Math.min(1, full));
@@ -129,7 +129,7 @@ function draw(panel) {
   }
   const held = part > 0 && step && !schedule.gather ? panel.held.map((s) => new Set(s)) : panel.held;
   if (part > 0 && step && !schedule.gather) step.messages.forEach((m) => m.blocks.forEach((b) => held[m.node].delete(b)));
-  for (let rank = 0; rank < torus.nodes; rank++) drawNode(g, panel, rank, held[rank]);
+  for (let rank = 0; rank < torus.node_count; rank++) drawNode(g, panel, rank, held[rank]);
   if (show === 'blocks' && step && part > 0) step.messages.forEach((m) => drawMessage(g, panel, m, part));
   describe(panel, number_, part);
 }
@@ -298,11 +298,11 @@ function fillTable() {
 
 function drawLegend() {
   const canvas = byId('colours'), g = canvas.getContext('2d'), columns = torus.sizes.slice(-huesOf(torus.sizes)).reduce((n, size) => n * size, 1);
-  const rows = Math.ceil(torus.nodes / columns), cell = Math.max(2, Math.min(12, 160 / columns, 44 / rows));
+  const rows = Math.ceil(torus.node_count / columns), cell = Math.max(2, Math.min(12, 160 / columns, 44 / rows));
   canvas.hidden = !hasColours(torus);
   canvas.width = columns * cell;
   canvas.height = rows * cell;
-  for (let n = 0; n < torus.nodes; n++) {
+  for (let n = 0; n < torus.node_count; n++) {
     g.fillStyle = colourOfNode(torus, n);
     g.fillRect((n % columns) * cell, Math.floor(n / columns) * cell, cell, cell);
   }
@@ -314,7 +314,7 @@ function leadText(gather) {
     : 'Every node has a different block for every other node.'];
   parts.push(gather ? 'A square is a node; its cells are the nodes whose blocks it has.'
     : 'A square is a node; its cells are the destinations of the blocks that it holds.');
-  if (!coloured) parts.push(`${torus.nodes} nodes are too many for a colour each.`);
+  if (!coloured) parts.push(`${torus.node_count} nodes are too many for a colour each.`);
   if (downChannels.size > 0) parts.push('What is dashed and red is down.');
   if (DATA.source >= 0) parts.push(`Only the blocks of node ${DATA.source} are shown.`);
   return parts.join(' ');
@@ -325,7 +325,7 @@ function begin() {
   document.title = `${names.join(' and ')} on ${torus.dims}`;
   byId('title').textContent = document.title;
   byId('lead').textContent = leadText(gather);
-  for (let n = 0; n < torus.nodes; n++) {
+  for (let n = 0; n < torus.node_count; n++) {
     byId('node').appendChild(new Option(`${n} ${torus.coordinates[n]}`, n));
     byId('only').appendChild(new Option(`node ${n}`, n));
   }

@@ -8,7 +8,7 @@ class Schedule {
     this.torus = torus;
     this.data = data;
     this.gather = data.gather;
-    this.owners = torus.nodes * data.segments;
+    this.owners = torus.node_count * data.segments;
     this.steps = data.streaming ? this.stream() : data.steps.map((s) => ({ name: s.name, why: s.why, messages: s.messages.map(
       ([node, port, hops, ...blocks]) => this.message(node, port, hops, blocks)) }));
     this.steps.forEach((s) => this.measure(s));
@@ -27,10 +27,10 @@ class Schedule {
     return { node, end: at, path, blocks };
   }
 
-  source(block) { return this.gather ? block % this.torus.nodes : Math.floor(block / this.torus.nodes) % this.torus.nodes; }
-  destination(block) { return block % this.torus.nodes; }
+  source(block) { return this.gather ? block % this.torus.node_count : Math.floor(block / this.torus.node_count) % this.torus.node_count; }
+  destination(block) { return block % this.torus.node_count; }
   // The node that gives a block its colour: where it goes; in an allgather, where it comes from.
-  owner(block) { return block % this.torus.nodes; }
+  owner(block) { return block % this.torus.node_count; }
 
   // A schedule without steps, as if each channel carried one segment at a time, always the one with the longest way to
   // go: one step for each such time.
@@ -122,7 +122,7 @@ class Schedule {
 
   // A state says for each node which blocks it holds.
   first() {
-    const state = Array.from({ length: this.torus.nodes }, () => new Set());
+    const state = Array.from({ length: this.torus.node_count }, () => new Set());
     const seen = new Set();
     this.steps.forEach((s) => s.messages.forEach((m) => m.blocks.forEach((b) => seen.add(b))));
     seen.forEach((b) => state[this.source(b)].add(b));

@@ -51,7 +51,7 @@ static const struct field cost_fields[] = {
 };
 static const struct field torus_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {0},
 };
 static const struct section cost_sections[] = {
@@ -120,7 +120,7 @@ static json_t *value_of(const struct torus *t)
     }
     if (t != NULL) {
         r |= json_set_torus(o, t);
-        r |= json_object_set_new(o, "nodes", json_integer(t->nodes));
+        r |= json_object_set_new(o, "node_count", json_integer(t->nodes));
     }
     r |= json_object_set_new(o, "algorithms", list);
     if (r == 0)

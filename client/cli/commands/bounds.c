@@ -28,7 +28,7 @@ static const struct option options[] = {
 
 static const struct field network_fields[] = {
     {"network", "network", FORMAT_PLAIN},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"diameter", "diameter", FORMAT_PLAIN},
     {"average distance", "average_distance", FORMAT_PLAIN},
     {0},
@@ -78,7 +78,7 @@ static const struct field a1_fields[] = {
 static const struct field dimension_fields[] = {
     {"dimension", "dimension", FORMAT_PLAIN},
     {"graph", "graph", FORMAT_PLAIN},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"diameter", "diameter", FORMAT_PLAIN},
     {"average status", "average_status", FORMAT_PLAIN},
     {"cut", "cut", FORMAT_PLAIN},
@@ -99,7 +99,7 @@ static const struct section sections[] = {
 static json_t *network_value(const struct product *p)
 {
     char text[PRODUCT_TEXT_SIZE];
-    return json_pack("{s:s, s:i, s:i, s:o}", "network", product_format(p, text), "nodes",
+    return json_pack("{s:s, s:i, s:i, s:o}", "network", product_format(p, text), "node_count",
                      (int)p->nodes, "diameter", (int)product_diameter(p), "average_distance",
                      json_number(product_average_distance(p)));
 }
@@ -154,11 +154,11 @@ static json_t *dimensions_value(const struct product *p)
     int r = 0;
     for (unsigned i = 0; i < p->dims; i++) {
         const struct factor *f = &p->factor[i];
-        json_t *o =
-            json_pack("{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph",
-                      f->kind == FACTOR_GRAPH ? f->graph->text : factor_kind_name(f->kind), "nodes",
-                      (int)f->nodes, "diameter", (int)factor_diameter(f), "average_status",
-                      json_number(factor_average_status(f)), "cut", json_number(factor_cut(f)));
+        json_t *o = json_pack("{s:i, s:s, s:i, s:i, s:o, s:o}", "dimension", (int)i, "graph",
+                              f->kind == FACTOR_GRAPH ? f->graph->text : factor_kind_name(f->kind),
+                              "node_count", (int)f->nodes, "diameter", (int)factor_diameter(f),
+                              "average_status", json_number(factor_average_status(f)), "cut",
+                              json_number(factor_cut(f)));
         r |= json_array_append_new(list, o);
     }
     if (r == 0)

@@ -54,7 +54,7 @@ static const struct option options[] = {
 
 static const struct field fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"addresses", "addresses", FORMAT_PLAIN},
     {"broken cables", "broken", FORMAT_PLAIN},
     {"longest route", "longest", FORMAT_PLAIN},
@@ -161,7 +161,7 @@ static json_t *value_of(const struct route_script *s, const char *folder, const 
 
     (void)inet_ntop(AF_INET, &s->hosts[0].address, first, sizeof first);
     (void)inet_ntop(AF_INET, &s->hosts[t->nodes - 1].address, last, sizeof last);
-    r |= json_object_set_new(o, "nodes", json_integer(t->nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(t->nodes));
     r |= json_object_set_new(o, "addresses", json_sprintf("%s to %s", first, last));
     r |= json_object_set_new(o, "broken", json_integer(f->broken));
     r |= json_object_set_new(o, "longest", json_integer(f->longest));

@@ -44,7 +44,7 @@ static const struct option options[] = {
 
 static const struct field torus_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"operation", "operation", FORMAT_PLAIN},
     {0},
 };

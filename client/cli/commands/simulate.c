@@ -54,7 +54,7 @@ static const struct option options[] = {
 
 static const struct field product_fields[] = {
     {"network", "network", FORMAT_PLAIN},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"blocks delivered", "delivered", FORMAT_PLAIN},
     {"hops of all blocks", "hops", FORMAT_PLAIN},
@@ -79,7 +79,7 @@ static json_t *product_value(const struct product *p, enum product_algorithm a,
         r->transmission > 0 ? json_real(bound / (double)r->transmission) : json_null();
 
     return json_pack("{s:s, s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "simulated",
-                     "product", "network", product_format(p, text), "nodes", (int)p->nodes,
+                     "product", "network", product_format(p, text), "node_count", (int)p->nodes,
                      "algorithm", product_algorithm_name(a), "delivered", json_count(r->blocks),
                      "hops", json_count(r->hops), "messages", json_count(r->messages), "startups",
                      json_count(r->steps), "transmission", json_count(r->transmission),
@@ -231,7 +231,7 @@ static int simulate_banyan(const struct cli *cli, const struct simulate_argument
 
 static const struct field stream_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"segments of a block", "segments", FORMAT_PLAIN},
     {"ticks", "ticks", FORMAT_PLAIN},
@@ -249,7 +249,7 @@ static json_t *stream_value(const struct torus *t, const struct algorithm *a, ui
     uint64_t bound = simulate_bound(t, a);
     json_t *efficiency = ticks > 0 ? json_real((double)bound / (double)ticks) : json_null();
     json_t *o =
-        json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "simulated", "stream", "nodes",
+        json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "simulated", "stream", "node_count",
                   (int)t->nodes, "algorithm", a->name, "segments", (int)a->segments, "ticks",
                   json_count(ticks), "bound_ticks", json_count(bound), "efficiency", efficiency,
                   "block_times", json_number((double)ticks / a->segments));

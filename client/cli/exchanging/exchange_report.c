@@ -14,7 +14,7 @@
 /* The first fields of the summary, for one exchange or several repetitions. */
 #define COMMON_FIELDS                                                                              \
     {"exchange", "id", FORMAT_PLAIN}, {"operation", "operation", FORMAT_PLAIN},                    \
-        {"torus", "dims", FORMAT_TORUS}, {"nodes", "nodes", FORMAT_PLAIN},                         \
+        {"torus", "dims", FORMAT_TORUS}, {"nodes", "node_count", FORMAT_PLAIN},                    \
         {"algorithm", "algorithm", FORMAT_PLAIN}, {"mode", "mode", FORMAT_PLAIN},                  \
         {"missing nodes", "missing", FORMAT_PLAIN}, {"without", "without", FORMAT_PLAIN},          \
         {"reroutes", "reroutes", FORMAT_PLAIN}, {"damages", "damages", FORMAT_PLAIN},              \
@@ -277,7 +277,7 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     if (x->kept_bytes > 0)
         r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
     r |= set_unmoved(o, x->missing_files, x->unused_files);
-    r |= json_object_set_new(o, "nodes", json_integer(x->nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(x->nodes));
     r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
     if (repeated)
         r |= set_repetitions(o, x, &time);

@@ -14,7 +14,7 @@ function bytes(n) {
 }
 
 const rates = () => byId('show').value === 'rate';
-const amount = (size, t) => (rates() ? ((DATA.nodes - 1) * size * 8e-6) / t : t);
+const amount = (size, t) => (rates() ? ((DATA.node_count - 1) * size * 8e-6) / t : t);
 const label = (y) => (rates() ? `${+y.toPrecision(3)}` : seconds(y, 3));
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 const colour = (i) => `hsl(${(i * 137) % 360} ${isDark() ? '70% 68%' : '75% 34%'})`;
@@ -128,7 +128,7 @@ function table() {
 
 document.title = `Exchanges on ${DATA.network}`;
 byId('title').textContent = document.title;
-byId('lead').textContent = `${DATA.nodes} nodes, ${DATA.repeat} exchanges back to back for each size and algorithm`
+byId('lead').textContent = `${DATA.node_count} nodes, ${DATA.repeat} exchanges back to back for each size and algorithm`
   + `${DATA.link_mbit > 0 ? `, links of ${+DATA.link_mbit.toPrecision(4)} Mbit/s` : ''}.`;
 byId('only').appendChild(new Option('all', ''));
 names.forEach((name) => byId('only').appendChild(new Option(name, name)));

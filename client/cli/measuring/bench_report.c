@@ -92,7 +92,7 @@ int bench_print_text(const struct cli *cli, const struct sweep *s)
 {
     static const struct field head_fields[] = {
         {"torus", "dims", FORMAT_TORUS},
-        {"nodes", "nodes", FORMAT_PLAIN},
+        {"nodes", "node_count", FORMAT_PLAIN},
         {"exchanges each", "repeat", FORMAT_PLAIN},
         {"times", "times", FORMAT_PLAIN},
         {0},
@@ -117,7 +117,7 @@ int bench_print_text(const struct cli *cli, const struct sweep *s)
     if (s->link_mbit > 0)
         fields[columns++] = (struct field){"bound", "bound", FORMAT_SECONDS};
     (void)json_set_torus(o, &s->torus);
-    (void)json_object_set_new(o, "nodes", json_integer(s->torus.nodes));
+    (void)json_object_set_new(o, "node_count", json_integer(s->torus.nodes));
     (void)json_object_set_new(o, "repeat", json_integer(s->repeat));
     (void)json_object_set_new(o, "times", json_string("medians; * marks the shortest"));
     (void)json_object_set_new(o, "table", table_of(s));
@@ -181,7 +181,7 @@ int bench_print_json(const struct cli *cli, const struct sweep *s)
         if (best != NULL)
             r |= json_object_set_new(best, "best", json_true());
     }
-    r |= json_object_set_new(o, "nodes", json_integer(s->torus.nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(s->torus.nodes));
     r |= json_object_set_new(o, "link_mbit",
                              s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
     r |= json_object_set_new(o, "repeat", json_integer(s->repeat));

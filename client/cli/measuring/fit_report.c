@@ -294,7 +294,7 @@ static json_t *value_of(struct report *r)
     const struct sweep *s = r->sweep;
     json_t *o = json_object();
     int bad = json_set_torus(o, &s->torus) |
-              json_object_set_new(o, "nodes", json_integer(s->torus.nodes)) |
+              json_object_set_new(o, "node_count", json_integer(s->torus.nodes)) |
               json_object_set_new(o, "link_mbit",
                                   s->link_mbit > 0 ? json_number(s->link_mbit) : json_null()) |
               json_object_set_new(o, "repeat", json_integer(s->repeat)) |
@@ -320,7 +320,7 @@ static int print(const struct cli *cli, json_t *value)
 {
     static const struct field head_fields[] = {
         {"torus", "dims", FORMAT_TORUS},
-        {"nodes", "nodes", FORMAT_PLAIN},
+        {"nodes", "node_count", FORMAT_PLAIN},
         {"links", "link_mbit", FORMAT_MBIT},
         {"exchanges each", "repeat", FORMAT_PLAIN},
         {"model", "model", FORMAT_PLAIN},

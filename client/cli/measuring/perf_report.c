@@ -90,7 +90,7 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
     json_t *o = json_object();
     int r = json_set_torus(o, whole);
 
-    r |= json_object_set_new(o, "nodes", json_integer(whole->nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(whole->nodes));
     r |= json_object_set_new(o, "link_mbit", link_mbit > 0 ? json_number(link_mbit) : json_null());
     r |= json_object_set_new(o, "operation", json_string(plan->operation->name));
     if (plan->dimensions != 0) {
@@ -116,7 +116,7 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
 
 static const struct field head_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "nodes", FORMAT_PLAIN},
+    {"nodes", "node_count", FORMAT_PLAIN},
     {"links", "link_mbit", FORMAT_MBIT},
     {"operation", "operation", FORMAT_PLAIN},
     {"part", "part", FORMAT_PLAIN},

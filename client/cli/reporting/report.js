@@ -13,7 +13,7 @@ const DARK = ['#2a3036', '#6fb7f2', '#ff8a8a', '#f0a95a', '#b79bea', '#93c47d', 
 const isDark = () => matchMedia('(prefers-color-scheme: dark)').matches;
 const colourOfState = (state) => (isDark() ? DARK : LIGHT)[state];
 
-const portsOf = (n) => (n.ports ? Array.from({ length: n.ports }, (_, p) => p).filter((p) => n.neighbour[p] < torus.nodes) : []);
+const portsOf = (n) => (n.ports ? Array.from({ length: n.ports }, (_, p) => p).filter((p) => n.neighbour[p] < torus.node_count) : []);
 const share = (n, i, p, s) => n.state[(i * n.ports + p) * STATES + s] / 255;
 const nameOfPort = (node, p) => torus.channels[channelOf(torus, node, p)][6];
 const intervals = (n) => (n.used ? n.used.length : 0);
@@ -49,7 +49,7 @@ function fillFigures() {
   if (run.seconds && run.bound_seconds) addFigure('of the bound', `${((100 * run.bound_seconds) / run.seconds).toFixed(1)} %`);
   if (run.predicted_seconds) addFigure('predicted', seconds(run.predicted_seconds));
   if (run.algorithm) addFigure('algorithm', run.algorithm);
-  addFigure('nodes in the trace', `${trace.nodes.filter((n) => n.used).length} of ${torus.nodes}`);
+  addFigure('nodes in the trace', `${trace.nodes.filter((n) => n.used).length} of ${torus.node_count}`);
   byId('clocks').textContent = `Clocks were compared over the links; times of different nodes are right to ±${seconds(trace.clock_error)}.`
     + (trace.nodes.some((n) => n.used && !n.aligned) ? ' The clocks of some nodes could not be compared: their lines begin with the run.' : '');
 }
@@ -235,7 +235,7 @@ function begin() {
   byId('title').textContent = document.title;
   byId('node').appendChild(new Option('all', -1));
   trace.nodes.forEach((n, rank) => { if (n.used) byId('node').appendChild(new Option(`${rank} ${n.name}`, rank)); });
-  if (torus.nodes > 32) page.node = DATA.findings[0].node >= 0 ? DATA.findings[0].node : 0;
+  if (torus.node_count > 32) page.node = DATA.findings[0].node >= 0 ? DATA.findings[0].node : 0;
   byId('node').value = page.node;
   page.at = trace.seconds / 4;
   fillFindings();

@@ -128,7 +128,7 @@ static json_t *run_value(const struct scene *s, const struct run *run)
     r |= json_object_set_new(o, "failed",
                              json_boolean(run_has_failed(run) && !run_was_cancelled(run)));
     r |= json_object_set_new(o, "ended", json_boolean(run->ended));
-    r |= json_object_set_new(o, "nodes", json_integer(run->nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(run->nodes));
     r |= json_object_set_new(o, "root",
                              run->root != TORUS_RANK_NONE ? text_value(scene_name(s, run->root))
                                                           : json_null());

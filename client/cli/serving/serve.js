@@ -96,7 +96,7 @@ function draw() {
 function showTorus() {
   const { torus, state } = page, answered = state.node.filter((n) => n[1] === '').length;
   const all = state.end.reduce((sum, end) => sum + ((end && end[SENT]) || 0), 0);
-  byId('summary').textContent = `${answered} of ${torus.nodes} nodes answer, ${state.links_up} of ${state.links} links are up, `
+  byId('summary').textContent = `${answered} of ${torus.node_count} nodes answer, ${state.links_up} of ${state.links} links are up, `
     + `${bitRate(all)} on all links together. Asked at ${state.node[torus.asker][0]}.`;
   byId('torus').setAttribute('aria-label', `Torus ${torus.dims}: ${byId('summary').textContent}`);
   byId('scale').textContent = !state.capacity ? 'The widest line would be the fastest rate seen; so far there is hardly any load.'
@@ -140,7 +140,7 @@ function showFaults() {
 
 function runFacts(run) {
   const facts = [run.state];
-  if (run.kind === 'group') facts.push(`${run.calls_done} of ${run.calls} calls done`, `${run.nodes} nodes`);
+  if (run.kind === 'group') facts.push(`${run.calls_done} of ${run.calls} calls done`, `${run.node_count} nodes`);
   else if (run.total > 0) facts.push(`${byteCount(run.done)} of ${byteCount(run.total)}`);
   if (run.kind === 'exchange' && run.rounds > 1) facts.push(`${run.round} of ${run.rounds} rounds`);
   if (known(run.rate) && !run.ended) facts.push(byteRate(run.rate));
@@ -241,7 +241,7 @@ async function showHistory() {
 function onTorus(torus) {
   page.torus = prepareTorus(torus);
   page.state = null;
-  if (chosen.node >= torus.nodes) [chosen.node, chosen.port] = [-1, -1];
+  if (chosen.node >= torus.node_count) [chosen.node, chosen.port] = [-1, -1];
   byId('title').textContent = `Torus ${torus.dims}`;
   byId('columns').classList.toggle('wide', torus.width > 1.6 * torus.height);
   byId('torus').style.minWidth = `${LEAST_SCALE * torus.width}px`; // narrower pages scroll it

@@ -40,7 +40,7 @@ static const struct field exchange_fields[] = {
 };
 static const struct field group_fields[] = {
     {"group", "group", FORMAT_PLAIN},
-    {"on nodes", "nodes", FORMAT_PLAIN},
+    {"on nodes", "node_count", FORMAT_PLAIN},
     {"open on", "open", FORMAT_PLAIN},
     {"calls done by all", "calls_done", FORMAT_PLAIN},
     {"calls made", "calls", FORMAT_PLAIN},
@@ -56,7 +56,7 @@ static const struct field cable_fields[] = {
 static const struct field copy_fields[] = {
     {"copy", "id", FORMAT_PLAIN},
     {"asked", "name", FORMAT_PLAIN},
-    {"on nodes", "nodes", FORMAT_PLAIN},
+    {"on nodes", "node_count", FORMAT_PLAIN},
     {"phase", "phase", FORMAT_PLAIN},
     {"moved", "bytes", FORMAT_BYTES},
     {"of", "bytes_of", FORMAT_BYTES},
@@ -235,7 +235,7 @@ static void add_group(json_t *list, const struct torus_group_info *g)
 {
     json_t *o = entry_of(list, "group", g->name);
 
-    add(o, "nodes", 1);
+    add(o, "node_count", 1);
     add(o, "open", g->open ? 1 : 0);
     keep(o, "calls", g->calls, false);
     keep(o, "calls_done", g->calls_done, true);
@@ -248,7 +248,7 @@ static void add_copy(json_t *list, const struct all_nodes *c, uint32_t rank,
 {
     json_t *o = entry_of(list, "id", x->id);
 
-    add(o, "nodes", 1);
+    add(o, "node_count", 1);
     if (json_object_get(o, "phase") != NULL && x->asker != rank)
         return;
     (void)json_object_set_new(o, "asker", json_integer(x->asker));

@@ -93,9 +93,9 @@ static json_t *exchange_value(const struct run *run)
 
 static json_t *group_value(const struct run *run)
 {
-    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "group", run->id, "nodes",
-                     (int)run->nodes, "open", (int)run->open, "missing", run->missing, "avoids",
-                     run->avoids, "calls", json_count(run->calls), "calls_done",
+    return json_pack("{s:s, s:i, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "group", run->id,
+                     "node_count", (int)run->nodes, "open", (int)run->open, "missing", run->missing,
+                     "avoids", run->avoids, "calls", json_count(run->calls), "calls_done",
                      json_count(run->calls_done), "calls_per_second", rate_value(run->call_rate),
                      "bytes_per_second", rate_value(run->rate));
 }
@@ -104,7 +104,7 @@ static json_t *copy_value(const struct run *run)
 {
     return json_pack("{s:s, s:i, s:s, s:s, s:i, s:o, s:o, s:s, s:o, s:o, s:o}", "id", run->id,
                      "asker", (int)run->root, "target", run->what, "phase",
-                     torus_copy_phase_name(run->phase), "nodes", (int)run->nodes, "bytes",
+                     torus_copy_phase_name(run->phase), "node_count", (int)run->nodes, "bytes",
                      json_count(run->done), "bytes_of", json_known(run->total), "waits_for",
                      run->waits_for, "part", rate_value(run->part), "bytes_per_second",
                      rate_value(run->rate), "left_seconds", rate_value(run->left));

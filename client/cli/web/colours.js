@@ -4,7 +4,7 @@
 
 const MOST_COLOURS = 256;
 
-const hasColours = (torus) => torus.nodes <= MOST_COLOURS;
+const hasColours = (torus) => torus.node_count <= MOST_COLOURS;
 
 // How many dimensions at the end have hues.
 function huesOf(sizes) {

@@ -13,7 +13,7 @@ function prepareTorus(torus) {
   ['width', 'height', 'margin'].forEach((key) => { torus[key] *= SPREAD; });
   torus.place = torus.place.map(([x, y]) => [x * SPREAD, y * SPREAD]);
   torus.frames = torus.frames.map(([x, y, width, height, name]) => [x * SPREAD, y * SPREAD, width * SPREAD, height * SPREAD, name]);
-  torus.sizes = torus.coordinates[torus.nodes - 1].slice(1, -1).split(',').map((n) => Number(n) + 1);
+  torus.sizes = torus.coordinates[torus.node_count - 1].slice(1, -1).split(',').map((n) => Number(n) + 1);
   torus.channelAt = new Map();
   torus.channels.forEach((c, i) => torus.channelAt.set(c[0] * 64 + c[1], i));
   return torus;

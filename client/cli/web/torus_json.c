@@ -86,7 +86,7 @@ static json_t *make(const struct svg_layout *l)
     for (uint32_t node = 0; node < t->nodes; node++)
         r |= add_node(places, coordinates, frames, l, node) | add_channels(channels, l, node);
     r |= json_object_set_new(o, "dims", json_string(torus_format(t, dims))) |
-         json_object_set_new(o, "nodes", json_integer(t->nodes)) |
+         json_object_set_new(o, "node_count", json_integer(t->nodes)) |
          json_object_set_new(o, "width", json_integer(l->width)) |
          json_object_set_new(o, "height", json_integer(l->height)) |
          json_object_set_new(o, "margin", json_integer(SVG_MARGIN)) |
