@@ -80,7 +80,8 @@ struct all_nodes fake_survey_make(const char *dims, uint64_t uptime_ms)
     f->node = calloc(nodes, sizeof *f->node);
     f->list = calloc(nodes, sizeof *f->list);
     c.name = calloc(nodes, sizeof *c.name);
-    assert_true(f->node != NULL && f->list != NULL && c.name != NULL);
+    c.missing = calloc(nodes, sizeof *c.missing);
+    assert_true(f->node != NULL && f->list != NULL && c.name != NULL && c.missing != NULL);
     for (uint32_t rank = 0; rank < nodes; rank++) {
         struct fake_node *n = &f->node[rank];
         (void)snprintf(n->host, sizeof n->host, "h%u", rank);
@@ -102,6 +103,7 @@ struct all_nodes fake_survey_make(const char *dims, uint64_t uptime_ms)
                                                .facts = ""};
         f->list[rank] = &n->answer;
         c.name[rank] = strdup(n->host);
+        c.missing[rank] = strdup("");
     }
     f->survey = (struct torus_survey){.count = nodes, .nodes = f->list};
     c.state = &f->survey;
@@ -194,6 +196,8 @@ void fake_dead(struct all_nodes *c, uint32_t rank)
             fake_down(c, rank, port, "no answer");
     n->answer = (struct torus_node_answer){
         .rank = rank, .outcome = TORUS_SURVEY_UNREACHABLE, .host = "", .facts = ""};
+    free(c->missing[rank]);
+    c->missing[rank] = strdup("is down, or cannot be reached");
 }
 
 struct all_nodes fake_survey_full(const char *dims, uint64_t uptime_ms, uint64_t bytes)
