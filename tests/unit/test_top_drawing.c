@@ -332,6 +332,38 @@ static void test_details(void **state)
     top_model_free(&m);
 }
 
+/* The words are those of torusctl links. */
+static void test_security_of_a_link(void **state)
+{
+    static const struct {
+        const char *key, *word;
+        bool encrypted;
+        enum torus_link_state link;
+    } cases[] = {{"", "open ", false, TORUS_LINK_UP},
+                 {"0123", "proved ", false, TORUS_LINK_UP},
+                 {"0123", "encrypted ", true, TORUS_LINK_UP},
+                 {"0123", "- ", true, TORUS_LINK_DIALLING}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct top_model m = fake_model("4x4", 250000);
+        struct all_nodes c = fake_survey_make("4x4", 3000);
+        struct top_view v = {.interactive = true, .node = 5};
+        char wanted[64];
+        fake_link(&c, 5, 0)->key = cases[i].key;
+        fake_link(&c, 5, 0)->encrypted = cases[i].encrypted;
+        fake_link(&c, 5, 0)->state = cases[i].link;
+        assert_int_equal(top_model_take(&m, &c, 3), 0);
+        press(&v, &m, TOP_KEY_ENTER);
+        press(&v, &m, TOP_KEY_TAB);
+        char *text = draw(&m, &v, 40, 80);
+        (void)snprintf(wanted, sizeof wanted, "security             %s", cases[i].word);
+        assert_shows(text, wanted);
+        free(text);
+        top_model_free(&m);
+    }
+}
+
 /* Texts of other machines cannot move the cursor, nor the columns. */
 static void test_hostile_texts(void **state)
 {
@@ -580,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_a_large_torus_scrolls),
         cmocka_unit_test(test_a_copy),
         cmocka_unit_test(test_details),
+        cmocka_unit_test(test_security_of_a_link),
         cmocka_unit_test(test_keys_cross_planes),
         cmocka_unit_test(test_unicode),
         cmocka_unit_test(test_hostile_texts),

@@ -2,8 +2,10 @@
 
 #include "client/cli/terminal/json.h"
 
-static const char *security(const struct torus_link *l)
+const char *link_security(const struct torus_link *l)
 {
+    if (l->state != TORUS_LINK_UP)
+        return NULL;
     return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
 }
 
@@ -52,7 +54,7 @@ json_t *link_value(const struct torus_link *l)
                              l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
                                                          : json_null());
     r |= json_object_set_new(link, "connects", json_integer(l->connects));
-    r |= json_object_set_new(link, "security", up ? json_string(security(l)) : json_null());
+    r |= json_object_set_new(link, "security", up ? json_string(link_security(l)) : json_null());
     r |= json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
     r |= json_object_set_new(link, "queue_bytes", json_count(l->queue_bytes));
     r |= json_object_set_new(link, "unacked_bytes", json_count(l->unacked_bytes));

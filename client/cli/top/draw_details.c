@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/survey/link_value.h"
 #include "client/cli/top/draw.h"
 #include "proto/text.h"
 
@@ -215,7 +216,7 @@ static const char *link_cell(char out[TOP_TEXT_SIZE], enum link_row row, const s
                        text_plural(l->connects, "time", "times"));
         return out;
     case ROW_SECURITY:
-        return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "authenticated" : "none";
+        return link_security(l) != NULL ? link_security(l) : "-";
     case LINK_ROWS:
         break;
     }
