@@ -6,7 +6,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.background import LongExchange
+from support.background import Client, LongExchange
 from support.waiting import wait_for
 from torus_net import Geometry, find_program
 
@@ -97,9 +97,12 @@ def test_nodes_are_a_list_and_their_count_a_number(torus, tmp_path):
         assert named[command] > 0, f'{command} names no nodes: {named}'
 
 
-def test_what_runs(torus, tmp_path):
-    """In status, top, and what their entries say of it."""
-    with LongExchange(torus):
-        wait_for(lambda: json.loads(torus.ctl(1, '--json', 'top', '--once').stdout)['exchanges'])
+def test_what_runs(torus):
+    """In what status and top say of an exchange, and of a group that others have not opened."""
+    def seen(*command):
+        return json.loads(torus.ctl(1, '--json', *command).stdout)
+
+    with LongExchange(torus), Client(torus, 'perf', 'barrier', '--name', 'alone', rank=2):
         for command in ('status', '--all'), ('top', '--once'):
-            assert check(json.loads(torus.ctl(1, '--json', *command).stdout), command[0]) > 0
+            said = wait_for(lambda: (one := seen(*command))['exchanges'] and one['groups'] and one)
+            assert check(said, command[0]) > 0 and said['groups'][0]['node_count'] == 1, said
