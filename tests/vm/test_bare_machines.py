@@ -245,6 +245,12 @@ def test_two_crossed_cables_are_named(cluster):
         print(said)
         words = set(re.findall(r'\w+', said))
         assert {a[0], b[0]} <= words or {to_a[0], to_b[0]} <= words, said
+        # The doctor asks the daemons only, and knows the machines that it does not reach by their ranks.
+
+        def cables():
+            found = [one for one in doctor(cluster['alpha'])['findings'] if (one['check'], one['severity']) == ('cables', 'error')]
+            return [one for finding in found for one in finding['each'] if re.search('swap the cables|move ', one['mend'])]
+        assert all(' leads to ' in one['what'] for one in wait_for(cables, 60, pause=1, what=lambda: doctor(cluster['alpha'])))
     finally:
         cluster.replug((a, to_a), (b, to_b))
     wait_whole(cluster)
