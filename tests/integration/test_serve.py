@@ -138,7 +138,7 @@ def test_events_describe_the_torus(torus, served):
         assert all(end[7] > 0 for end in rates['end'])
     with served.events() as events:
         doctor = events.find('doctor')
-        assert doctor['nodes'] == 16 and all(f['severity'] in ('not seen', 'hint', 'warning', 'error') for f in doctor['findings'])
+        assert doctor['node_count'] == 16 and all(f['severity'] in ('not seen', 'hint', 'warning', 'error') for f in doctor['findings'])
     history = served.ask('/history?node=3&port=0')[1]
     assert '"series"' in history and history.count('"peak"') == 2
 

@@ -26,7 +26,7 @@ def test_the_archive(loopback, tmp_path):
     assert {f'nodes/{rank}.txt' for rank in range(9)} | {'doctor.json', 'doctor.txt', 'status.json', 'links.json',
                                                          'README.txt', 'here/versions.txt'} <= set(files)
     assert json.loads(files['status.json'])['answered'] == 9
-    assert json.loads(files['doctor.json'])['nodes'] == 9
+    assert json.loads(files['doctor.json'])['node_count'] == 9
     for rank in range(9):
         facts = dict(line.split(' ', 1) for line in files[f'nodes/{rank}.txt'].decode().splitlines())
         assert facts['setting.rank'] == str(rank)

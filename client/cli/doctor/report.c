@@ -202,7 +202,7 @@ json_t *doctor_report_value(const struct diagnosis *d, bool all)
                                      json_integer((json_int_t)(json_array_size(list) - before)));
     }
     r |= json_object_set_new(o, "worst", json_string(severity_name(doctor_worst(&d->doctor))));
-    r |= json_object_set_new(o, "nodes", json_integer(d->doctor.nodes));
+    r |= json_object_set_new(o, "node_count", json_integer(d->doctor.nodes));
     r |= json_object_set_new(o, "answered", answered_value(&d->doctor));
     r |= json_object_set_new(o, "daemon", d->no_daemon[0] == '\0' ? json_true() : json_false());
     r |= json_object_set_new(o, "counts", counts);
@@ -349,7 +349,7 @@ void doctor_report_print(FILE *out, const json_t *value)
 {
     const json_t *list = json_object_get(value, "findings"),
                  *counts = json_object_get(value, "counts"), *f;
-    const long long nodes = number_of(value, "nodes");
+    const long long nodes = number_of(value, "node_count");
     size_t i;
 
     json_array_foreach(list, i, f)
