@@ -87,7 +87,7 @@ def test_a_change_of(reached, changed):
 
 
 @pytest.mark.parametrize('changed, tests', [
-    ('README.md', 'test_documents test_lint packaging/test_packages packaging/test_first_copy_by_hand vm/test_first_copy'),
+    ('README.md', 'test_documents test_lint test_quotes test_scripts packaging/test_packages packaging/test_first_copy_by_hand vm/test_first_copy'),
     ('tests/support/nfs_client.py', 'test_routed_services test_lint test_waiting'),
     ('tests/integration/test_wire.py', 'test_wire test_lint test_waiting'),
     ('tests/unit/test_slab.c', 'test_lint')])
