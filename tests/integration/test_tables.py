@@ -1,10 +1,11 @@
 """Tables and texts of torusctl on a terminal: no line is wider than the terminal, and no word is lost."""
 
 import collections
+import re
 import subprocess
 
 import pytest
-from support.background import Client
+from support.background import Client, LongExchange
 from support.terminal import run_in_terminal
 from support.waiting import wait_for
 from torus_net import find_program
@@ -63,6 +64,16 @@ def test_what_is_wrong_is_wrapped_too(loopback):
     assert 'node 1 is down: none of its links is up' in check(torus, 'status')
     for command in 'links', 'links --all', 'status --all':
         check(torus, command)
+    assert re.search(r'^node 1\b.*\bdown\b', check(torus, 'top --once'), re.M)
+
+
+def test_top_while_something_runs(shared):
+    torus = shared('4x8', extra=('--link-mbit', '50'))
+    with LongExchange(torus, algorithm='stream', block_size='16MiB'):
+        printed = wait_for(lambda: ' left' in (text := check(torus, 'top --once')) and text, 30)
+    title, *_, run = re.split(r'\n(?=\S)', printed.strip())
+    assert re.search(r'  0 s old  \d\d:\d\d:\d\d$', title), printed
+    assert re.fullmatch(r'exchange \S+  stream  running.* \d+ %.*/s.* left', ' '.join(run.split('\n'))), printed
 
 
 def test_a_table_that_fits_has_one_line_a_row(shared):

@@ -386,7 +386,7 @@ static void test_unicode(void **state)
     struct top_screen s;
 
     (void)state;
-    assert_int_equal(top_draw_all(&s, &m, 80, true), 0);
+    assert_int_equal(top_draw_all(&s, &m, &(struct top_view){0}, 80, false, true), 0);
     char *text = text_of(&s);
     assert_shows(text, "\n  0 ━━50━━  1 ━━50━━  2 ━━50━━  3 ━━50━━\n"
                        "  ┃50       ┃50       ┃50       ┃50\n");
@@ -470,6 +470,85 @@ static void test_reasons_are_whole(void **state)
     text = draw(&m, &v, 24, 80);
     assert_shows(text, " that it does not know\n");
     free(text);
+    top_model_free(&m);
+}
+
+static char *draw_all(const struct top_model *m, const struct top_view *v, unsigned columns,
+                      bool wrapped)
+{
+    struct top_screen s;
+
+    assert_int_equal(top_draw_all(&s, m, v, columns, wrapped, false), 0);
+    char *text = text_of(&s);
+    top_screen_free(&s);
+    return text;
+}
+
+static void assert_fits(const char *text, size_t columns)
+{
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > columns)
+            fail_msg("wider than %zu columns:\n%s", columns, text);
+}
+
+/* Without keys nothing can be scrolled, so all is printed, in the columns of the terminal. */
+static void test_all_of_it_fits_the_terminal(void **state)
+{
+    struct top_model m = fake_model("4x4", 0);
+    struct all_nodes c = fake_survey_full("4x4", 3000, 0);
+    const struct top_view v = {.time = "12:34:56"};
+
+    (void)state;
+    fake_down(&c, 0, 0, REASON);
+    assert_int_equal(top_model_take(&m, &c, 3), 0);
+    char *text = draw_all(&m, &v, 80, false);
+    assert_shows(text,
+                 "4x4  16 of 16 nodes  31 of 32 links up  100 % = 8 Mbit/s  0 s old  12:34:56\n"
+                 "load: ");
+    assert_shows(text, "\n\nlink 0:+0 h0 - 4:-0 h4: " REASON "\n");
+    free(text);
+    text = draw_all(&m, &v, 80, true);
+    assert_shows(text, "itself with another key\n  than this one, and none of its links is open");
+    free(text);
+    for (unsigned columns = 40; columns < 100; columns++) {
+        text = draw_all(&m, &v, columns, true);
+        assert_fits(text, columns);
+        assert_shows(text, "8 Mbit/s");
+        assert_shows(text, "12:34:56\nload: ");
+        assert_shows(text, "no answer\n");
+        assert_shows(text, " know\n");
+        free(text);
+    }
+    top_model_free(&m);
+}
+
+/* A torus that is wider than the terminal is drawn in parts, with all its nodes and links. */
+static void test_a_wide_torus_is_drawn_in_parts(void **state)
+{
+    struct top_model m = fake_model("2x40", 500000);
+    const struct top_view v = {0};
+    char rank[8];
+
+    (void)state;
+    char *text = draw_all(&m, &v, 80, false);
+    assert_shows(text, "\n 0 =5 1 =5");
+    assert_shows(text, "=538 =539 =5\n");
+    free(text);
+    text = draw_all(&m, &v, 80, true);
+    assert_shows(text, "=514 =515 =5\n");
+    assert_shows(text, "\n\n16 =517 =5");
+    assert_shows(text, "=530 =531 =5\n");
+    assert_shows(text, "=578 =579 =5\n");
+    free(text);
+    for (unsigned columns = 20; columns < 220; columns += 5) {
+        text = draw_all(&m, &v, columns, true);
+        assert_fits(text, columns);
+        for (unsigned i = 0; i < 80; i++) {
+            (void)snprintf(rank, sizeof rank, "%u =", i);
+            assert_shows(text, rank);
+        }
+        free(text);
+    }
     top_model_free(&m);
 }
 
@@ -618,6 +697,8 @@ int main(void)
         cmocka_unit_test(test_hostile_texts),
         cmocka_unit_test(test_numbers_keep_their_units),
         cmocka_unit_test(test_reasons_are_whole),
+        cmocka_unit_test(test_all_of_it_fits_the_terminal),
+        cmocka_unit_test(test_a_wide_torus_is_drawn_in_parts),
         cmocka_unit_test(test_narrow_terminals),
         cmocka_unit_test(test_the_age_is_shown),
         cmocka_unit_test(test_q_leaves_details_first),

@@ -5,7 +5,6 @@
 #include "client/cli/terminal/format.h"
 #include "proto/text.h"
 
-#define HEAD 2u        /* lines above the torus */
 #define FOOT 2u        /* lines below the lists: what is chosen, and keys */
 #define LEAST_LISTS 3u /* lines for what runs and for faults, if they need so many */
 #define LEAST_ROWS 3u
@@ -27,20 +26,32 @@ static unsigned put_part(struct top_window *w, unsigned column, unsigned end, en
     return column + gap + top_put(w, 0, column + gap, look, false, text);
 }
 
+/* Writes how old the view is, and the time of day; nothing if it is not known. */
+static void age_text(char out[TOP_TEXT_SIZE], const struct top_view *v)
+{
+    char age[TOP_TEXT_SIZE];
+
+    out[0] = '\0';
+    if (v->time[0] == '\0')
+        return;
+    if (v->age < 60)
+        (void)snprintf(age, sizeof age, "%.0f s", v->age > 0 ? (double)(unsigned)v->age : 0);
+    else
+        (void)top_text_seconds(age, (double)(uint64_t)v->age);
+    (void)snprintf(out, TOP_TEXT_SIZE, "%s%.30s old  %s", v->paused ? "paused, " : "", age,
+                   v->time);
+}
+
 /* Draws how old the view is at the right, with the time of day if there is room beside `needed` columns. Returns the
  * columns that are left of it. */
 static unsigned draw_age(struct top_window *w, const struct top_view *v, unsigned needed)
 {
     const bool old = v->paused || v->age > OLD_SURVEYS * v->interval + OLD_SECONDS;
-    char age[TOP_TEXT_SIZE], text[TOP_TEXT_SIZE];
+    char text[TOP_TEXT_SIZE];
 
-    if (v->time[0] == '\0')
+    age_text(text, v);
+    if (text[0] == '\0')
         return w->columns;
-    if (v->age < 60)
-        (void)snprintf(age, sizeof age, "%.0f s", v->age > 0 ? (double)(unsigned)v->age : 0);
-    else
-        (void)top_text_seconds(age, (double)(uint64_t)v->age);
-    (void)snprintf(text, sizeof text, "%s%.30s old  %s", v->paused ? "paused, " : "", age, v->time);
     if (needed + 2 + top_text_columns(text) > w->columns)
         text[strlen(text) - strlen(v->time) - 2] = '\0';
     const unsigned length = top_text_columns(text);
@@ -50,33 +61,45 @@ static unsigned draw_age(struct top_window *w, const struct top_view *v, unsigne
     return w->columns > length + 2 ? w->columns - length - 2 : 0;
 }
 
+#define TITLE_PARTS 4u
+
+/* Writes the parts of the title: the torus, nodes, links, and what 100 % is, if it is known. */
+static void title_parts(char part[TITLE_PARTS][TOP_TEXT_SIZE], const struct observed *o)
+{
+    const struct torus *t = &o->now.torus;
+    char rate[TOP_TEXT_SIZE];
+
+    (void)torus_format(t, part[0]);
+    (void)snprintf(part[1], TOP_TEXT_SIZE, "%zu of %u %s", o->answered, t->nodes,
+                   text_plural(t->nodes, "node", "nodes"));
+    (void)snprintf(part[2], TOP_TEXT_SIZE, "%zu of %zu %s up", o->links_up, o->links,
+                   text_plural(o->links, "link", "links"));
+    part[3][0] = '\0';
+    if (o->capacity.value > 0)
+        (void)snprintf(part[3], TOP_TEXT_SIZE, "100 %% = %.30s%s",
+                       top_text_rate(rate, o->capacity.value),
+                       o->capacity.nominal ? "" : " (seen)");
+}
+
 static void draw_title(struct top_screen *s, const struct top_model *m, const struct top_view *v)
 {
     struct top_window w = top_window_make(s, 0, 0, 1, s->columns);
     const struct observed *o = &m->seen;
-    const struct torus *t = &o->now.torus;
-    char part[4][TOP_TEXT_SIZE] = {{0}}, rate[TOP_TEXT_SIZE];
-    const enum top_look look[4] = {TOP_TITLE, o->answered < t->nodes ? TOP_BROKEN : TOP_PLAIN,
-                                   o->links_up < o->links ? TOP_BROKEN : TOP_PLAIN, TOP_FAINT};
+    char part[TITLE_PARTS][TOP_TEXT_SIZE];
     unsigned column = 0, needed = 0;
 
     if (o->now.state == NULL) {
         (void)top_put(&w, 0, 0, TOP_TITLE, false, "torusctl top");
         return;
     }
-    (void)torus_format(t, part[0]);
-    (void)snprintf(part[1], sizeof part[1], "%zu of %u %s", o->answered, t->nodes,
-                   text_plural(t->nodes, "node", "nodes"));
-    (void)snprintf(part[2], sizeof part[2], "%zu of %zu %s up", o->links_up, o->links,
-                   text_plural(o->links, "link", "links"));
-    if (o->capacity.value > 0)
-        (void)snprintf(part[3], sizeof part[3], "100 %% = %.30s%s",
-                       top_text_rate(rate, o->capacity.value),
-                       o->capacity.nominal ? "" : " (seen)");
-    for (unsigned i = 0; i < 4; i++)
+    const enum top_look look[TITLE_PARTS] = {
+        TOP_TITLE, o->answered < o->now.torus.nodes ? TOP_BROKEN : TOP_PLAIN,
+        o->links_up < o->links ? TOP_BROKEN : TOP_PLAIN, TOP_FAINT};
+    title_parts(part, o);
+    for (unsigned i = 0; i < TITLE_PARTS; i++)
         needed += top_text_columns(part[i]) + 2;
     const unsigned end = draw_age(&w, v, needed - 2);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < TITLE_PARTS; i++)
         column = put_part(&w, column, end, look[i], part[i]);
 }
 
@@ -174,9 +197,9 @@ static unsigned list_lines(const struct top_model *m, const struct top_view *v, 
 /* Draws the lists. If there is not room for all lines, each entry has one, the first ones more while there is room, and
  * the last line says how many entries are left out. */
 static void draw_lists(struct top_screen *s, const struct top_model *m, const struct top_view *v,
-                       unsigned first, unsigned rows)
+                       unsigned first, unsigned rows, unsigned columns)
 {
-    struct top_window w = top_window_make(s, first, 0, rows, s->columns);
+    struct top_window w = top_window_make(s, first, 0, rows, columns);
     const size_t entries = count_entries(m), left_out = m->seen.runs.left_out;
     const unsigned closing = left_out > 0 || entries > w.rows;
     unsigned row = 0;
@@ -291,7 +314,7 @@ static void draw_body(struct top_screen *s, const struct top_model *m, struct to
             top_draw_panel(&w, m, v);
     }
     const unsigned gap = rows - grid > wanted; /* an empty line, if there is one to spare */
-    draw_lists(s, m, v, first + grid + gap, rows - grid - gap);
+    draw_lists(s, m, v, first + grid + gap, rows - grid - gap, s->columns);
     const unsigned used = grid + gap + wanted + 1;
     if (!beside && s->columns >= TOP_PANEL_COLUMNS && used + TOP_PANEL_ROWS <= rows) {
         const struct top_window w = top_window_make(s, first + used, 0, rows - used, s->columns);
@@ -330,7 +353,7 @@ void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *
         draw_foot(s, m, v);
     if (v->page == TOP_PAGE_TORUS && m->seen.now.state != NULL) {
         struct top_window w = top_window_make(s, row++, 0, 1, s->columns);
-        top_draw_legend(&w, 0);
+        (void)top_draw_legend(&w, 0);
     }
     if (s->rows <= row + foot)
         return;
@@ -340,20 +363,64 @@ void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *
         draw_body(s, m, v, row, s->rows - row - foot);
 }
 
-int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode)
+/* ---- All of it ------------------------------------------------------------------------------- */
+
+/* Writes the whole title, with the age of the view. */
+static void title_text(char out[TOP_TEXT_SIZE], const struct top_model *m, const struct top_view *v)
+{
+    char part[TITLE_PARTS + 1][TOP_TEXT_SIZE];
+    size_t used = 0;
+
+    out[0] = '\0';
+    title_parts(part, &m->seen);
+    age_text(part[TITLE_PARTS], v);
+    for (unsigned i = 0; i <= TITLE_PARTS; i++)
+        if (part[i][0] != '\0')
+            used += (size_t)snprintf(out + used, TOP_TEXT_SIZE - used, "%s%.90s",
+                                     used > 0 ? "  " : "", part[i]);
+}
+
+/* A torus that is wider than a terminal is drawn in parts, with some columns of nodes each. */
+struct parts {
+    unsigned columns, count;
+};
+
+static struct parts divide(const struct top_layout *l, unsigned columns)
+{
+    if (l->width <= columns || l->cell_width > columns)
+        return (struct parts){l->width, 1};
+    const unsigned most = columns / l->cell_width * l->cell_width;
+    return (struct parts){most, (l->width + most - 1) / most};
+}
+
+int top_draw_all(struct top_screen *s, const struct top_model *m, const struct top_view *view,
+                 unsigned columns, bool wrapped, bool unicode)
 {
     const struct top_layout l = top_layout_make(&m->seen.now.torus, TOP_MOST_ROWS, columns);
-    struct top_view v = {0};
+    struct top_screen unmade = {.unicode = unicode};
+    struct top_window nothing = {.screen = &unmade};
+    struct top_view v = *view;
+    char title[TOP_TEXT_SIZE];
 
-    /* Nothing is cut: no text is longer than TOP_TEXT_SIZE. */
-    const unsigned wide = l.width > TOP_TEXT_SIZE ? l.width : TOP_TEXT_SIZE;
-    const unsigned lines = list_lines(m, &v, wide);
-    if (top_screen_make(s, HEAD + l.height + lines, wide, unicode) != 0)
+    /* No text is longer than TOP_TEXT_SIZE. */
+    const unsigned wide = wrapped ? columns : TOP_TEXT_SIZE;
+    const struct parts parts = wrapped ? divide(&l, columns) : (struct parts){l.width, 1};
+    nothing.columns = wide;
+    title_text(title, m, &v);
+    const unsigned title_lines = top_count_lines(title, wide);
+    const unsigned head = title_lines + top_draw_legend(&nothing, 0);
+    const unsigned lines = list_lines(m, &v, wide), grid = parts.count * (l.height + 1);
+    if (top_screen_make(s, head + grid + lines, wide > parts.columns ? wide : parts.columns,
+                        unicode) != 0)
         return -1;
-    draw_title(s, m, &v);
-    struct top_window legend = top_window_make(s, 1, 0, 1, s->columns);
-    top_draw_legend(&legend, 0);
-    draw_grid(s, m, &v, &l, HEAD, l.height);
-    draw_lists(s, m, &v, HEAD + l.height, lines);
+    struct top_window w = top_window_make(s, 0, 0, head, wide);
+    (void)top_put_lines(&w, 0, 0, wide, title_lines, TOP_TITLE, false, title);
+    (void)top_draw_legend(&w, title_lines);
+    for (unsigned i = 0; i < parts.count; i++) {
+        w = top_window_make(s, head + i * (l.height + 1), 0, l.height, parts.columns);
+        w.from_column = i * parts.columns;
+        top_draw_torus(&w, &l, m, &v);
+    }
+    draw_lists(s, m, &v, head + grid, lines, wide);
     return 0;
 }

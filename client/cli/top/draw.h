@@ -10,10 +10,12 @@
 /* Draws everything on an empty screen. Scrolls *v so that what is chosen can be seen. */
 void top_draw(struct top_screen *s, const struct top_model *m, struct top_view *v);
 
-/* Makes a screen for all of the torus, all that runs and all faults, and draws them. The torus is drawn for
- * `columns`, or more if it needs them; no text is cut. Returns 0 with *s that the caller passes to top_screen_free(), or -1 if memory is
- * short. */
-int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned columns, bool unicode);
+/* Makes a screen for all of the torus, all that runs and all faults, and draws them, with the age of *v. Nothing is cut.
+ * If `wrapped`, texts that are longer than `columns` go on in the next line, and a torus that is wider is drawn in parts
+ * below each other; otherwise each text is a line. Returns 0 with *s that the caller passes to top_screen_free(), or -1
+ * if memory is short. */
+int top_draw_all(struct top_screen *s, const struct top_model *m, const struct top_view *v,
+                 unsigned columns, bool wrapped, bool unicode);
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
@@ -21,8 +23,8 @@ int top_draw_all(struct top_screen *s, const struct top_model *m, unsigned colum
 void top_draw_torus(struct top_window *w, const struct top_layout *l, const struct top_model *m,
                     const struct top_view *v);
 
-/* Draws the line that explains the links. */
-void top_draw_legend(struct top_window *w, unsigned row);
+/* Draws what explains the links; what has no room in a line goes on in the next one. Returns the number of lines. */
+unsigned top_draw_legend(struct top_window *w, unsigned row);
 
 /* The least columns and rows that a panel needs. */
 #define TOP_PANEL_COLUMNS 46u

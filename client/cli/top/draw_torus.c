@@ -288,20 +288,25 @@ void top_draw_torus(struct top_window *w, const struct top_layout *l, const stru
     }
 }
 
-void top_draw_legend(struct top_window *w, unsigned row)
+unsigned top_draw_legend(struct top_window *w, unsigned row)
 {
     static const char *const meanings[LEVELS] = {"no answer", "none", "to 40 %",
                                                  "to 80 %",   "more", "down"};
     static const enum level order[] = {LEVEL_IDLE, LEVEL_LOW,  LEVEL_MIDDLE,
                                        LEVEL_HIGH, LEVEL_DOWN, LEVEL_UNKNOWN};
-    unsigned column = top_put(w, row, 0, TOP_FAINT, false, "load:  ");
+    const unsigned indent = top_put(w, row, 0, TOP_FAINT, false, "load:  ");
+    unsigned column = indent, lines = 1;
 
     for (unsigned i = 0; i < LEVELS; i++) {
-        if (column + 4 + strlen(meanings[order[i]]) > w->columns)
-            return;
+        if (column > indent && column + 4 + strlen(meanings[order[i]]) > w->columns) {
+            column = indent;
+            row++;
+            lines++;
+        }
         for (unsigned k = 0; k < 3; k++)
             top_put_character(w, row, column++, looks[order[i]], false,
                               strokes_of(w)->across[order[i]]);
         column += 1 + top_put(w, row, column + 1, TOP_FAINT, false, meanings[order[i]]) + 2;
     }
+    return lines;
 }

@@ -56,15 +56,6 @@ static void set_notice(struct interactive *u, const char *text)
     u->changed = true;
 }
 
-static void set_time(struct interactive *u)
-{
-    const time_t now = time(NULL);
-    struct tm broken;
-
-    if (localtime_r(&now, &broken) != NULL)
-        (void)strftime(u->view.time, sizeof u->view.time, "%H:%M:%S", &broken);
-}
-
 /* Says which daemons have been restarted, or that the asked one is back. */
 static void tell_news(struct interactive *u, double now)
 {
@@ -112,7 +103,7 @@ static int take(struct interactive *u, double now, struct torus_error *e)
     tell_news(u, now);
     u->lost = false;
     u->taken = now;
-    set_time(u);
+    top_view_set_time(&u->view, time(NULL));
     u->changed = true;
     return 0;
 }

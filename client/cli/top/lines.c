@@ -15,14 +15,10 @@
 #define COLUMNS_BY_DEFAULT 80u
 #define LEAST_COLUMNS 20
 
-/* The width of the terminal, also of one that a pager uses (COLUMNS). */
+/* The columns for the torus where there is no terminal; a pager has some (COLUMNS). */
 static unsigned columns_wanted(void)
 {
     const char *text = getenv("COLUMNS");
-    const unsigned terminal = wrap_terminal(STDOUT_FILENO);
-
-    if (terminal > 0)
-        return terminal;
     const int columns = text != NULL ? atoi(text) : 0;
     return columns >= LEAST_COLUMNS ? (unsigned)columns : COLUMNS_BY_DEFAULT;
 }
@@ -60,11 +56,17 @@ static int ask_into(struct top_ask *ask, struct top_model *m, struct torus_error
     return -1;
 }
 
+/* Prints the view of a survey that is just over. As for tables, texts are wrapped only on a terminal. */
 static int print_text(const struct cli *cli, const struct top_model *m)
 {
+    const unsigned terminal = wrap_terminal(STDOUT_FILENO);
+    const bool wrapped = terminal >= LEAST_COLUMNS;
+    struct top_view v = {0};
     struct top_screen s;
 
-    if (top_draw_all(&s, m, columns_wanted(), top_terminal_is_unicode()) != 0)
+    top_view_set_time(&v, time(NULL));
+    if (top_draw_all(&s, m, &v, wrapped ? terminal : columns_wanted(), wrapped,
+                     top_terminal_is_unicode()) != 0)
         return fail_memory(cli);
     top_screen_print(&s, stdout);
     top_screen_free(&s);

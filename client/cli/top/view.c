@@ -7,6 +7,14 @@
 #define PAGE_LINES 10u
 #define MOST_SCROLL 100000u
 
+void top_view_set_time(struct top_view *v, time_t taken)
+{
+    struct tm broken;
+
+    if (localtime_r(&taken, &broken) != NULL)
+        (void)strftime(v->time, sizeof v->time, "%H:%M:%S", &broken);
+}
+
 static size_t run_index(const struct top_view *v, const struct top_model *m)
 {
     for (size_t i = 0; i < m->seen.runs.count; i++)

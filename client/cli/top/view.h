@@ -2,6 +2,8 @@
 #ifndef TORUSD_CLI_TOP_VIEW_H
 #define TORUSD_CLI_TOP_VIEW_H
 
+#include <time.h>
+
 #include "client/cli/top/model.h"
 
 enum top_page { TOP_PAGE_TORUS, TOP_PAGE_DETAILS, TOP_PAGE_HELP };
@@ -43,6 +45,9 @@ struct top_view {
     double age;                     /* of the last survey in seconds, if `time` is known */
     double interval;                /* between surveys in seconds; 0: not known */
 };
+
+/* Writes the time of the last survey for people, in local time. */
+void top_view_set_time(struct top_view *v, time_t taken);
 
 /* Does what a key means. Returns false if the view shall end: q leaves details and help first. */
 bool top_view_key(struct top_view *v, const struct top_model *m, enum top_key key);
