@@ -38,9 +38,9 @@ def test_commands_without_a_daemon(command):
         assert collections.Counter(printed.split()) == collections.Counter(whole.split()), printed
 
 
-def check(torus, command):
+def check(torus, command, statuses=(0,)):
     status, printed = run_in_terminal([torus.torusctl, '--socket', torus.node(0).socket, *command.split()])
-    assert status == 0 and printed and too_wide(printed, 80) == [], printed
+    assert status in statuses and printed and too_wide(printed, 80) == [], printed
     return printed
 
 
@@ -55,6 +55,21 @@ def test_a_barrier(shared):
             torus, 'barrier', rank=3) as three:
         check(torus, 'barrier')
         assert one.end()[0] == two.end()[0] == three.end()[0] == 0
+
+
+def test_doctor(loopback):
+    torus = loopback('3x3')
+    torus.node(1).kill()
+    wait_for(lambda: not torus.status()['whole'])
+    plain = wait_for(lambda: (found := torus.ctl(0, 'doctor', check=False).stdout).startswith('error') and found)
+    assert too_wide(plain, 80)
+    printed = check(torus, 'doctor --all', (2,))
+    # Texts begin below each other: behind the severity, and behind what the text is.
+    findings, counts = printed.split('\n\n')
+    lines = findings.splitlines()
+    begin = re.compile(r'(?:error   |warning |hint    |fine    |not seen) \S| {9}(?:(?:mend|also): |why:  )?\S| {15}\S')
+    assert counts and [line for line in lines if not begin.match(line)] == [], printed
+    assert any(line.startswith(' ' * 15) for line in lines)
 
 
 def test_what_is_wrong_is_wrapped_too(loopback):

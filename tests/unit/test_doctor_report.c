@@ -25,7 +25,7 @@ static json_t *report(bool all)
     assert_non_null(value);
     FILE *out = fmemopen(text, sizeof text, "w");
     assert_non_null(out);
-    doctor_report_print(out, value);
+    assert_int_equal(doctor_report_print(out, value), 0);
     assert_int_equal(fclose(out), 0);
     doctor_free(&r.doctor);
     return value;

@@ -24,15 +24,12 @@ static int run(struct cli *cli, const void *arguments)
     if (code == EXIT_DONE) {
         json_t *value = doctor_report_value(&d, args->all);
         long_work_end();
-        if (value == NULL) {
+        if (value != NULL && cli->json)
+            writer_json(stdout, value);
+        if (value == NULL || (!cli->json && doctor_report_print(stdout, value) != 0))
             code = cli_fail(cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory"});
-        } else {
-            if (cli->json)
-                writer_json(stdout, value);
-            else
-                doctor_report_print(stdout, value);
+        else
             code = doctor_report_status(&d);
-        }
         json_decref(value);
     }
     diagnosis_free(&d);

@@ -53,9 +53,8 @@ static void add_doctor(struct bundle *b, const struct diagnosis *d)
     size_t size = 0;
     FILE *f = open_memstream(&text, &size);
 
-    if (f != NULL && value != NULL)
-        doctor_report_print(f, value);
-    if (f != NULL && fclose(f) == 0)
+    const bool printed = f != NULL && value != NULL && doctor_report_print(f, value) == 0;
+    if (f != NULL && fclose(f) == 0 && printed)
         bundle_add(b, "doctor.txt", "findings of 'torusctl doctor --all'", text);
     free(text);
     bundle_add_json(b, "doctor.json", "the same in JSON", value);

@@ -1,11 +1,17 @@
 #include "client/cli/doctor/report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/terminal/wrap.h"
 #include "proto/text.h"
 
 #define NAMED 4u /* hosts that a line names */
 #define SHOWN 4u /* of one kind, with their texts */
+
+/* Columns where texts begin. */
+#define FINDINGS 9
+#define TEXTS 15
 
 /* The finding in the list that has the same cause, or NULL; borrowed. A cause of what is wrong has one `why`. What is
  * fine, or was not seen, is the same if it says the same. */
@@ -226,28 +232,46 @@ static bool is_unseen(const json_t *f)
     return strcmp(text_of(f, "severity"), severity_name(SEVERITY_UNSEEN)) == 0;
 }
 
+/* Where findings are printed, a line at a time. */
+struct page {
+    FILE *out;
+    size_t columns; /* of the terminal, or SIZE_MAX */
+    FILE *line;     /* what is put together, into `text` */
+    char *text;
+    size_t size;
+};
+
+/* Prints what was put together behind a label, and begins the next line. */
+static void end_line(struct page *p, const char *label, size_t begin)
+{
+    (void)fputc('\0', p->line); /* what an earlier, longer text has left is behind it */
+    if (fflush(p->line) == 0)
+        wrap_labelled(p->out, label, begin, p->text, p->columns);
+    rewind(p->line);
+}
+
 /* "alpha, beta and 3 others: " */
-static void print_hosts(FILE *out, const json_t *hosts)
+static void add_hosts(struct page *p, const json_t *hosts)
 {
     const size_t count = json_array_size(hosts), named = count <= NAMED ? count : NAMED - 1;
 
     for (size_t i = 0; i < named; i++)
-        (void)fprintf(out, "%s%s", i > 0 ? (i + 1 == count ? " and " : ", ") : "",
+        (void)fprintf(p->line, "%s%s", i > 0 ? (i + 1 == count ? " and " : ", ") : "",
                       json_string_value(json_array_get(hosts, i)));
     if (count > named)
-        (void)fprintf(out, " and %zu others", count - named);
+        (void)fprintf(p->line, " and %zu others", count - named);
     if (count > 0)
-        (void)fputs(": ", out);
+        (void)fputs(": ", p->line);
 }
 
-static void print_mend(FILE *out, const char *mend)
+static void print_mend(struct page *p, const char *mend)
 {
     if (mend[0] != '\0')
-        (void)fprintf(out, "         mend: %s\n", mend);
+        wrap_labelled(p->out, "         mend: ", TEXTS, mend, p->columns);
 }
 
 /* The others of a finding that has several of one kind: the first few, each with what mends it. */
-static void print_others(FILE *out, const json_t *f, const char **mend)
+static void print_others(struct page *p, const json_t *f, const char **mend)
 {
     const json_t *each = json_object_get(f, "each");
     const size_t count = json_array_size(each);
@@ -257,27 +281,30 @@ static void print_others(FILE *out, const json_t *f, const char **mend)
         if (strcmp(text_of(one, "what"), text_of(f, "what")) == 0)
             continue;
         if (strcmp(text_of(one, "mend"), *mend) != 0)
-            print_mend(out, *mend);
+            print_mend(p, *mend);
         *mend = text_of(one, "mend");
-        (void)fprintf(out, "         also: %s%s%s\n", text_of(one, "host"),
+        (void)fprintf(p->line, "%s%s%s", text_of(one, "host"),
                       text_of(one, "host")[0] != '\0' ? ": " : "", text_of(one, "what"));
+        end_line(p, "         also: ", TEXTS);
     }
-    if (count > SHOWN)
-        (void)fprintf(out, "         and %zu more of this kind (torusctl --json doctor)\n",
-                      count - SHOWN);
+    if (count > SHOWN) {
+        (void)fprintf(p->line, "and %zu more of this kind (torusctl --json doctor)", count - SHOWN);
+        end_line(p, "", FINDINGS);
+    }
 }
 
-static void print_finding(FILE *out, const json_t *f)
+static void print_finding(struct page *p, const json_t *f)
 {
     const char *mend = text_of(f, "mend");
 
-    (void)fprintf(out, "%-8s %s: ", text_of(f, "severity"), text_of(f, "check"));
-    print_hosts(out, json_object_get(f, "hosts"));
-    (void)fprintf(out, "%s\n", text_of(f, "what"));
-    print_others(out, f, &mend);
-    print_mend(out, mend);
+    (void)fprintf(p->line, "%s: ", text_of(f, "check"));
+    add_hosts(p, json_object_get(f, "hosts"));
+    (void)fputs(text_of(f, "what"), p->line);
+    end_line(p, text_of(f, "severity"), FINDINGS);
+    print_others(p, f, &mend);
+    print_mend(p, mend);
     if (text_of(f, "why")[0] != '\0')
-        (void)fprintf(out, "         why:  %s\n", text_of(f, "why"));
+        wrap_labelled(p->out, "         why:  ", TEXTS, text_of(f, "why"), p->columns);
 }
 
 static bool same_sight(const json_t *a, const json_t *b)
@@ -287,7 +314,7 @@ static bool same_sight(const json_t *a, const json_t *b)
 }
 
 /* What could not be seen: the checks that one cause hides on the same hosts are one line. */
-static void print_unseen(FILE *out, const json_t *list, size_t at)
+static void print_unseen(struct page *p, const json_t *list, size_t at)
 {
     const json_t *f = json_array_get(list, at), *other;
     size_t i, checks = 0;
@@ -295,16 +322,16 @@ static void print_unseen(FILE *out, const json_t *list, size_t at)
     for (i = 0; i < at; i++)
         if (is_unseen(json_array_get(list, i)) && same_sight(json_array_get(list, i), f))
             return; /* printed with that one */
-    (void)fputs("not seen ", out);
     json_array_foreach(list, i, other)
     {
         if (is_unseen(other) && same_sight(other, f))
-            (void)fprintf(out, "%s%s", checks++ > 0 ? ", " : "", text_of(other, "check"));
+            (void)fprintf(p->line, "%s%s", checks++ > 0 ? ", " : "", text_of(other, "check"));
     }
-    (void)fputs(": ", out);
-    print_hosts(out, json_object_get(f, "hosts"));
-    (void)fprintf(out, "%s\n", text_of(f, "what"));
-    print_mend(out, text_of(f, "mend"));
+    (void)fputs(": ", p->line);
+    add_hosts(p, json_object_get(f, "hosts"));
+    (void)fputs(text_of(f, "what"), p->line);
+    end_line(p, "not seen", FINDINGS);
+    print_mend(p, text_of(f, "mend"));
 }
 
 static long long number_of(const json_t *o, const char *key)
@@ -345,35 +372,50 @@ static void print_count(FILE *out, const json_t *counts, const char *name)
     (void)fprintf(out, "%lld %s%s", count, name, count == 1 ? "" : "s");
 }
 
-void doctor_report_print(FILE *out, const json_t *value)
+/* "4 of 4 hosts answered: 1 error, 0 warnings, 2 hints" */
+static void print_counts(struct page *p, const json_t *value)
 {
-    const json_t *list = json_object_get(value, "findings"),
-                 *counts = json_object_get(value, "counts"), *f;
+    const json_t *counts = json_object_get(value, "counts");
     const long long nodes = number_of(value, "node_count");
-    size_t i;
 
-    json_array_foreach(list, i, f)
-    {
-        if (is_unseen(f))
-            print_unseen(out, list, i);
-        else
-            print_finding(out, f);
-    }
-    if (json_array_size(list) > 0)
-        (void)fputc('\n', out);
     if (json_is_true(json_object_get(value, "daemon")))
-        (void)fprintf(out, "%lld of %lld %s answered: ",
+        (void)fprintf(p->line, "%lld of %lld %s answered: ",
                       number_of(json_object_get(value, "answered"), "state"), nodes,
                       text_plural((uint64_t)nodes, "host", "hosts"));
     else
-        (void)fputs("this host alone was judged: ", out);
-    print_count(out, counts, "error");
-    (void)fputs(", ", out);
-    print_count(out, counts, "warning");
-    (void)fputs(", ", out);
-    print_count(out, counts, "hint");
-    print_count_of_unseen(out, list);
-    (void)fputc('\n', out);
+        (void)fputs("this host alone was judged: ", p->line);
+    print_count(p->line, counts, "error");
+    (void)fputs(", ", p->line);
+    print_count(p->line, counts, "warning");
+    (void)fputs(", ", p->line);
+    print_count(p->line, counts, "hint");
+    print_count_of_unseen(p->line, json_object_get(value, "findings"));
+    end_line(p, "", 0);
+}
+
+int doctor_report_print(FILE *out, const json_t *value)
+{
+    const json_t *list = json_object_get(value, "findings"), *f;
+    struct page p = {.out = out, .columns = wrap_columns(out)};
+    size_t i;
+
+    p.line = open_memstream(&p.text, &p.size);
+    if (p.line == NULL)
+        return -1;
+    json_array_foreach(list, i, f)
+    {
+        if (is_unseen(f))
+            print_unseen(&p, list, i);
+        else
+            print_finding(&p, f);
+    }
+    if (json_array_size(list) > 0)
+        (void)fputc('\n', out);
+    print_counts(&p, value);
+    const int r = ferror(p.line) != 0 ? -1 : 0;
+    (void)fclose(p.line);
+    free(p.text);
+    return r;
 }
 
 int doctor_report_status(const struct diagnosis *d)

@@ -1,9 +1,12 @@
 #include "client/cli/terminal/wrap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#define LEAST_COLUMNS 20u /* on narrower terminals nothing is wrapped */
 
 /* Text that is printed word by word. */
 struct line {
@@ -171,6 +174,35 @@ size_t wrap_longest(const char *text)
         text += strspn(text, " \n");
     }
     return longest;
+}
+
+static void spaces(FILE *out, size_t count)
+{
+    while (count-- > 0)
+        (void)fputc(' ', out);
+}
+
+void wrap_labelled(FILE *out, const char *label, size_t begin, const char *text, size_t columns)
+{
+    const size_t room = columns > begin ? columns - begin : 1, used = width(label, strlen(label));
+
+    (void)fputs(label, out);
+    spaces(out, begin > used ? begin - used : 0);
+    for (;;) {
+        const struct wrap_part part = wrap_next(&text, room);
+        (void)fwrite(part.text, 1, part.length, out);
+        (void)fputc('\n', out);
+        if (*text == '\0')
+            break;
+        spaces(out, begin);
+    }
+}
+
+size_t wrap_columns(FILE *out)
+{
+    const unsigned terminal = wrap_terminal(fileno(out));
+
+    return terminal >= LEAST_COLUMNS ? terminal : SIZE_MAX;
 }
 
 unsigned wrap_terminal(int fd)

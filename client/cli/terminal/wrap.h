@@ -30,6 +30,13 @@ struct wrap_part wrap_next(const char **text, size_t columns);
 /* Returns the columns of the longest word. */
 size_t wrap_longest(const char *text);
 
+/* Prints a label, spaces up to column `begin`, and a text, wrapped at words; further lines begin in the same column. */
+void wrap_labelled(FILE *out, const char *label, size_t begin, const char *text, size_t columns);
+
+/* Returns the columns in which a text for people must fit: those of the terminal, or SIZE_MAX if it is not wrapped, in
+ * files and pipes, where programs read it, and on terminals that are too narrow for it. */
+size_t wrap_columns(FILE *out);
+
 /* Returns the width of the terminal that a file descriptor is, or 0. */
 unsigned wrap_terminal(int fd);
 

@@ -5,10 +5,9 @@
 
 #include "client/cli/terminal/wrap.h"
 
-#define GAP 2            /* columns between columns */
-#define FOLDED 4         /* the indentation of further lines of a row that is too wide */
-#define DIVIDED 24u      /* columns: longer entries may be divided before a row gets another line */
-#define LEAST_COLUMNS 20 /* on narrower terminals nothing is wrapped */
+#define GAP 2       /* columns between columns */
+#define FOLDED 4    /* the indentation of further lines of a row that is too wide */
+#define DIVIDED 24u /* columns: longer entries may be divided before a row gets another line */
 
 void writer_json(FILE *out, const json_t *value)
 {
@@ -34,18 +33,7 @@ struct form {
 
 static void record_line(const struct form *f, const char *label, const char *text)
 {
-    const size_t room = f->columns > f->begin ? f->columns - f->begin : 1;
-
-    (void)fputs(label, f->out);
-    spaces(f->out, f->begin - format_columns(label));
-    for (;;) {
-        const struct wrap_part part = wrap_next(&text, room);
-        (void)fwrite(part.text, 1, part.length, f->out);
-        (void)fputc('\n', f->out);
-        if (*text == '\0')
-            break;
-        spaces(f->out, f->begin);
-    }
+    wrap_labelled(f->out, label, f->begin, text, f->columns);
 }
 
 static void record_lines(const struct form *f, const char *label, const json_t *list)
@@ -290,18 +278,9 @@ static void table(FILE *out, size_t columns, const struct section *s, const json
 
 /* ---- Views ----------------------------------------------------------------------------------- */
 
-static void title(FILE *out, size_t columns, const char *text)
-{
-    do {
-        const struct wrap_part part = wrap_next(&text, columns);
-        (void)fprintf(out, "%.*s\n", (int)part.length, part.text);
-    } while (*text != '\0');
-}
-
 void writer_text(FILE *out, const json_t *value, const struct view *view)
 {
-    const unsigned terminal = wrap_terminal(fileno(out));
-    const size_t columns = terminal >= LEAST_COLUMNS ? terminal : SIZE_MAX;
+    const size_t columns = wrap_columns(out);
     bool first = true;
 
     for (size_t i = 0; i < view->count; i++) {
@@ -313,7 +292,7 @@ void writer_text(FILE *out, const json_t *value, const struct view *view)
             (void)fputc('\n', out);
         first = false;
         if (s->title != NULL)
-            title(out, columns, s->title);
+            wrap_labelled(out, "", 0, s->title, columns);
         if (s->layout == LAYOUT_RECORD)
             records(out, columns, part, s->fields);
         else
