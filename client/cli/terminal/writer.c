@@ -191,7 +191,7 @@ static void fold(struct table *t)
 /* Prints what fits of the columns [first, end) in one line, and moves text[] behind it. Returns whether more is left. */
 static bool print_part(const struct table *t, size_t first, size_t end, const char **text)
 {
-    bool more = false;
+    bool more = false, any = !t->column[first].folded;  /* a further line may be omitted */
     size_t owed = t->column[first].folded ? FOLDED : 0; /* so no line ends in spaces */
 
     for (size_t i = first; i < end; i++) {
@@ -202,6 +202,7 @@ static bool print_part(const struct table *t, size_t first, size_t end, const ch
         part = wrap_next(&text[i], c->width);
         more = more || *text[i] != '\0';
         if (part.columns > 0) {
+            any = true;
             const size_t pad = part.columns < c->width ? c->width - part.columns : 0;
             spaces(t->out, owed + (c->right ? pad : 0));
             (void)fwrite(part.text, 1, part.length, t->out);
@@ -210,7 +211,8 @@ static bool print_part(const struct table *t, size_t first, size_t end, const ch
             owed += GAP + c->width;
         }
     }
-    (void)fputc('\n', t->out);
+    if (any)
+        (void)fputc('\n', t->out);
     return more;
 }
 
