@@ -17,6 +17,7 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
+#include "client/cli/terminal/wrap.h"
 #include "daemon/cluster/cluster_file.h"
 #include "proto/text.h"
 
@@ -386,39 +387,45 @@ static bool is_stdout(const char *path)
     return path != NULL && strcmp(path, "-") == 0;
 }
 
+/* Prints an empty line, and a sentence with the name of a file in it. */
+static void show_file(const char *before, const char *path, const char *after)
+{
+    char name[PATH_MAX], text[2 * PATH_MAX];
+
+    (void)snprintf(text, sizeof text, "%s%s%s", before, text_printable(name, sizeof name, path),
+                   after);
+    (void)fputc('\n', stdout);
+    wrap_labelled(stdout, "", 0, text, wrap_columns(stdout));
+}
+
 /* Prints sentences about a file, if there are any. */
 static void show_sentences(const char *path, const char *title, const json_t *list)
 {
-    char name[PATH_MAX];
     const json_t *text;
     size_t i;
 
     if (json_array_size(list) == 0)
         return;
-    (void)printf("\n%s %s\n", text_printable(name, sizeof name, path), title);
+    show_file("", path, title);
     json_array_foreach(list, i, text)
-    {
-        (void)printf("  %s\n", json_string_value(text));
-    }
+        wrap_labelled(stdout, "", 2, json_string_value(text), wrap_columns(stdout));
 }
 
 /* Prints what follows the tables. */
 static void show_picture(const struct discover_arguments *a, const struct recognised *r,
                          const struct outcome *x)
 {
-    char path[PATH_MAX];
-
     (void)fputc('\n', stdout);
     cabling_picture_draw(stdout, &r->result, &r->input);
     if (x->merged == NULL && x->output != NULL)
-        (void)printf("\nThe cluster file is %s.\n", text_printable(path, sizeof path, x->output));
-    show_sentences(a->cluster, "differs from what the cables make:", x->differences);
+        show_file("The cluster file is ", x->output, ".");
+    show_sentences(a->cluster, " differs from what the cables make:", x->differences);
     if (x->merged == NULL)
         return;
-    show_sentences(x->merged->path, "is changed:", x->merged->changes);
-    show_sentences(x->merged->path, "is left as it is here, because you decide:", x->merged->kept);
+    show_sentences(x->merged->path, " is changed:", x->merged->changes);
+    show_sentences(x->merged->path, " is left as it is here, because you decide:", x->merged->kept);
     if (json_array_size(x->merged->changes) + json_array_size(x->merged->kept) == 0)
-        (void)printf("\n%s is up to date.\n", text_printable(path, sizeof path, x->merged->path));
+        show_file("", x->merged->path, " is up to date.");
 }
 
 /* Writes and prints what is recognised. */

@@ -1,14 +1,18 @@
 #include "client/cli/drawing/cabling_picture.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
+#include "client/cli/terminal/wrap.h"
+#include "client/cli/terminal/writer.h"
 #include "proto/text.h"
 
 enum {
     COLUMNS = 80,
     NODES_MOST = 64,
-    NAME_MOST = 24, /* of a host or interface, in the picture */
+    NAME_SIZE = 4 * 64 + 1, /* of a host or interface, made printable */
+    MOVE_SIZE = 512,
     INDENT = 2,
     WIDE = 4,   /* from a name to the next one: " -- " */
     NARROW = 2, /* "--" */
@@ -75,7 +79,7 @@ static int length_of(const char *text)
 static bool fits(struct picture *p)
 {
     const struct torus *t = &p->result->torus;
-    char name[NAME_MOST + 1];
+    char name[NAME_SIZE];
 
     p->right = p->down = t->dims;
     p->across = p->rows = 1;
@@ -136,7 +140,7 @@ static void put_line(FILE *out, char *line)
 
 static void draw_row(FILE *out, const struct picture *p, uint32_t row)
 {
-    char line[4 * COLUMNS + 1], name[NAME_MOST + 1];
+    char line[4 * COLUMNS + 1], name[NAME_SIZE];
     const char *blank = p->between == WIDE ? " " : "";
     int used = snprintf(line, sizeof line, "%*s", INDENT, "");
 
@@ -208,35 +212,50 @@ static const char *interface_name(const struct cabling_input *in, struct cabling
                           known ? in->host[end.host].interface[end.interface].name : "?");
 }
 
+/* A row of the table; NULL if memory is short. */
+static json_t *row_value(const struct cabling_result *r, const struct cabling_input *in,
+                         uint32_t rank, unsigned port)
+{
+    static const char *const states[] = {"", "one direction only", "to be made"};
+    const uint32_t there = torus_neighbour(&r->torus, rank, port);
+    char host[NAME_SIZE], interface[NAME_SIZE], neighbour[NAME_SIZE];
+    char port_name[TORUS_PORT_NAME_SIZE];
+
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s}", "rank", (int)rank, "host",
+                     cabling_host_name(r, in, rank, host, sizeof host), "port",
+                     torus_port_name(&r->torus, rank, port, port_name), "interface",
+                     interface_name(in, end_at(r, rank, port), interface, sizeof interface),
+                     "neighbour", cabling_host_name(r, in, there, neighbour, sizeof neighbour),
+                     "cable", states[cabling_link_at(r, rank, port)]);
+}
+
 static void draw_table(FILE *out, const struct cabling_result *r, const struct cabling_input *in)
 {
-    static const char *const states[] = {"", "  one direction only", "  to be made"};
-    const struct torus *t = &r->torus;
-    char name[NAME_MOST + 1], interface[NAME_MOST + 1], port_name[TORUS_PORT_NAME_SIZE];
+    static const struct field fields[] = {{"rank", "rank", FORMAT_PLAIN},
+                                          {"host", "host", FORMAT_PLAIN},
+                                          {"port", "port", FORMAT_PLAIN},
+                                          {"interface", "interface", FORMAT_PLAIN},
+                                          {"neighbour", "neighbour", FORMAT_PLAIN},
+                                          {"cable", "cable", FORMAT_PLAIN},
+                                          {0}};
+    static const struct section section = {.layout = LAYOUT_TABLE, .fields = fields};
+    json_t *rows = json_array();
 
-    (void)fprintf(out, "  %5s  %-20s  %-6s  %-12s  %s\n", "rank", "host", "port", "interface",
-                  "neighbour");
-    for (uint32_t rank = 0; rank < t->nodes; rank++)
-        for (unsigned port = 0; port < torus_ports(t); port++) {
-            uint32_t there = torus_neighbour(t, rank, port);
-            if (there == TORUS_NO_NODE)
-                continue;
-            (void)fprintf(out, "  %5" PRIu32 "  %-20s  ", rank,
-                          cabling_host_name(r, in, rank, name, sizeof name));
-            (void)fprintf(out, "%-6s  %-12s  %s%s\n", torus_port_name(t, rank, port, port_name),
-                          interface_name(in, end_at(r, rank, port), interface, sizeof interface),
-                          cabling_host_name(r, in, there, name, sizeof name),
-                          states[cabling_link_at(r, rank, port)]);
-        }
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+            if (torus_neighbour(&r->torus, rank, port) != TORUS_NO_NODE)
+                (void)json_array_append_new(rows, row_value(r, in, rank, port));
+    writer_text(out, rows, &(struct view){&section, 1});
+    json_decref(rows);
 }
 
 void cabling_picture_draw(FILE *out, const struct cabling_result *r, const struct cabling_input *in)
 {
     struct picture p = {.result = r, .input = in};
-    char text[512];
+    char text[MOVE_SIZE], label[16];
     bool grid;
 
-    (void)fprintf(out, "%s\n", r->text);
+    wrap_labelled(out, "", 0, r->text, wrap_columns(out));
     if (r->finding == CABLING_UNCLEAR)
         return;
     (void)fputc('\n', out);
@@ -250,9 +269,12 @@ void cabling_picture_draw(FILE *out, const struct cabling_result *r, const struc
     if (!grid || !p.names)
         draw_table(out, r, in);
     for (uint32_t i = 0; i < r->moves; i++) {
-        char printable[512];
+        char printable[4 * MOVE_SIZE];
         (void)cabling_move_text(r, in, i, text, sizeof text);
-        (void)fprintf(out, "%s%" PRIu32 ". %s\n", i == 0 ? "\n" : "", i + 1,
-                      text_printable(printable, sizeof printable, text));
+        (void)snprintf(label, sizeof label, "%" PRIu32 ". ", i + 1);
+        if (i == 0)
+            (void)fputc('\n', out);
+        wrap_labelled(out, label, strlen(label), text_printable(printable, sizeof printable, text),
+                      wrap_columns(out));
     }
 }
