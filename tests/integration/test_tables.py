@@ -1,8 +1,12 @@
 """Tables and texts of torusctl on a terminal: no line is wider than the terminal, and no word is lost."""
 
 import collections
+import json
 import re
+import socket
 import subprocess
+import tempfile
+import threading
 
 import pytest
 from support.background import Client, LongExchange
@@ -36,6 +40,111 @@ def test_commands_without_a_daemon(command):
         status, printed = run_in_terminal(words, columns)
         assert status == 0 and too_wide(printed, columns) == [], printed
         assert collections.Counter(printed.split()) == collections.Counter(whole.split()), printed
+
+
+def check_alone(words, statuses=(0,)):
+    """A command that needs no daemon: on terminals of all widths it prints what it prints into a pipe, if that is text."""
+    whole = subprocess.run(list(map(str, words)), check=False, stdout=subprocess.PIPE, text=True).stdout
+    for columns in WIDTHS:
+        status, printed = run_in_terminal(words, columns)
+        assert status in statuses and printed and too_wide(printed, columns) == [], printed
+        # A continued line has no other words.
+        assert collections.Counter(printed.split()) == collections.Counter(whole.split()), printed
+    return run_in_terminal(words)[1]
+
+
+def machines(sides=3, name='machine-in-the-second-rack-{}'):
+    """What torusctl discover has found, on square tori."""
+    def name_of(row, column):
+        return name.format(row % sides * sides + column % sides)
+    return {'hosts': [{'name': name_of(row, column), 'interfaces': [
+        {'name': here, 'heard': [{'host': name_of(row + down, column + across), 'interface': there}]}
+        for here, down, across, there in (('enp1s0f0', 1, 0, 'enp1s0f1'), ('enp1s0f1', -1, 0, 'enp1s0f0'),
+                                          ('enp2s0f0', 0, 1, 'enp2s0f1'), ('enp2s0f1', 0, -1, 'enp2s0f0'))]}
+        for row in range(sides) for column in range(sides)]}
+
+
+@pytest.mark.parametrize('sides, name', [(3, 'n{}'), (3, 'machine-of-the-2nd-rack-{}'), (3, 'machine-in-the-second-rack-{}'),
+                                         (8, 'host{}')])
+def test_discover(tmp_path, sides, name):
+    found, path = machines(sides, name), tmp_path / 'hosts.json'
+    words = [find_program('torusctl'), 'discover', '--from', path]
+    path.write_text(json.dumps(found))
+    printed = check_alone(words)
+    assert '\n\n\n' not in printed and all(host['name'] in printed.split('the cables make')[1] for host in found['hosts'])
+    # Crossed cables are named, and rows of a table have no empty lines.
+    (one, *_), (_, *_), (_, *_), (_, *_), (other, *_), *_ = (host['interfaces'] for host in found['hosts'])
+    one['heard'], other['heard'] = other['heard'], one['heard']
+    path.write_text(json.dumps(found))
+    printed = check_alone(words, (1,))
+    assert '\n\n\n' not in printed and re.search(r'(?m)^1\. ', printed), printed
+    # A cluster file that names another host.
+    found = machines(sides, name)
+    path.write_text(json.dumps(found))
+    output = tmp_path / 'cluster.ini'
+    assert subprocess.run([*words, '--output', output], check=False, stdout=subprocess.DEVNULL).returncode == 0
+    output.write_text(re.sub(rf'(?m)^\[{name.format(3)}\]$', '[the-machine-that-was-here-before]', output.read_text()))
+    printed = run_in_terminal([*words, '--cluster', output])[1]
+    assert 'the-machine-that-was-here-before' in printed and too_wide(printed, 80) == [], printed
+
+
+def test_ip_routes():
+    with tempfile.TemporaryDirectory(prefix='ip-') as folder:  # its path has room beside the labels
+        hosts = f'{folder}/hosts.ini'
+        with open(hosts, 'w') as file:
+            for rank in range(9):
+                print(f'[machine-in-the-second-rack-{rank}]', f'rank = {rank}', '+0 = enp1s0f0', '-0 = enp1s0f1',
+                      '+1 = enp2s0f0', '-1 = enp2s0f1', sep='\n', file=file)
+        for without in [], ['--without', '3:+0,7']:
+            check_alone([find_program('torusctl'), 'ip-routes', '--dims', '3x3', '--hosts', hosts, *without, '--to',
+                         f'{folder}/{len(without)}'])
+
+
+def test_routes(tmp_path):
+    """torusctl routes asks torus-routed, for which a socket stands that says the worst."""
+    routes = [{'host': f'machine-in-the-second-rack-{rank}', 'address': f'10.77.0.{rank + 1}', 'address6': f'fd00:77::{rank + 1}',
+               'state': state, 'hops': 2, 'seconds': 7254.5, 'ways': [
+                   {'interface': 'enp1s0f0', 'host': 'machine-in-the-second-rack-1', 'used': True},
+                   {'interface': 'enp2s0f0', 'host': 'machine-in-the-second-rack-2', 'used': rank % 2 == 0}],
+               'why': 'the kernel takes the route of table 220 for this host, by the rule of priority 100'}
+              for rank, state in enumerate(('routed', 'diverted', 'unreachable', 'missing'))]
+    report = {'torus': '3x3', 'host': 'machine-in-the-second-rack-8', 'address': '10.77.0.9', 'address6': 'fd00:77::9',
+              'daemon': False, 'down': 'enp2s0f1', 'problem': 'the kernel does not forward packets: sysctl -w '
+              'net.ipv4.ip_forward=1, and net.ipv6.conf.all.forwarding=1', 'routes': routes}
+    path = tmp_path / 'routed.sock'
+    with socket.create_server(str(path), family=socket.AF_UNIX) as server:
+        def answer():
+            for _ in range(2 + len(WIDTHS)):
+                with server.accept()[0] as client:
+                    client.sendall(json.dumps(report).encode())
+        answering = threading.Thread(target=answer)
+        answering.start()
+        printed = check_alone([find_program('torusctl'), 'routes', '--from', path])
+        answering.join()
+    assert 'spare: enp2s0f0' in ' '.join(printed.split()) and 'diverted' in printed
+
+
+def test_a_report(shared, tmp_path):
+    torus, trace = shared('4x4', extra=('--link-mbit', '100')), tmp_path / 'run.json'
+    torus.ctl(0, 'exchange', '--block-size', '64KiB', '--algorithm', 'tree', '--trace', trace, check=True)
+    printed = check_alone([torus.torusctl, 'report', trace])
+    assert 'tree' in printed
+
+
+def test_perf(shared):
+    torus = shared('2x2')
+    for operation in 'alltoall', 'allreduce':
+        words = 'perf', operation, '--sizes', '64,1MiB', '--repeat', '3'
+        with Client(torus, *words, rank=1) as one, Client(torus, *words, rank=2) as two, Client(
+                torus, *words, rank=3) as three:
+            check(torus, ' '.join(words))
+            assert one.end()[0] == two.end()[0] == three.end()[0] == 0
+
+
+def test_calibrate(loopback):
+    torus = loopback('2x2')
+    for command in 'calibrate', 'calibrate --per-link', 'calibrate --show':
+        check(torus, command)
 
 
 def check(torus, command, statuses=(0,)):
