@@ -61,12 +61,13 @@ class Ours(System):
 
 def messages(result):
     """The mean number of messages and bytes that a node sent, as the daemons count them."""
-    ports = [port for node in result.get('per_node', ()) for port in node['ports'].values()]
+    nodes = result.get('per_node', ())  # older builds have no node_count
+    ports = [port for node in nodes for port in node['ports'].values()]
     if not ports:
         return {}
     return {'chosen': result['algorithm'],
-            'messages': sum(port['combined_messages'] for port in ports) / result['node_count'],
-            'tx_bytes': sum(port['tx_bytes'] for port in ports) / result['node_count']}
+            'messages': sum(port['combined_messages'] for port in ports) / len(nodes),
+            'tx_bytes': sum(port['tx_bytes'] for port in ports) / len(nodes)}
 
 
 def our_systems(torus, wanted, complain):
