@@ -39,7 +39,8 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* The entry of an interface, begun again if it is another one with the same name; NULL if there is no room. */
+/* Returns the entry of an interface. If another interface had this name before, the entry is cleared first. Returns NULL if all
+ * entries are in use. */
 static struct past_interface *find(struct past *p, const char *name, int index)
 {
     struct past_interface *found = NULL;

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from support.errors import assert_refused
+from support.terminal import read_all
 from support.waiting import wait_for, wait_logged
 from torus_net import CommandFailed
 
@@ -131,13 +132,7 @@ def test_calibrate_on_a_terminal(shared, term):
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=terminal,
                                env={**os.environ, 'TERM': term})
     os.close(terminal)
-    shown = b''
-    try:
-        while piece := os.read(main, 65536):
-            shown += piece
-    except OSError:  # the other end is closed
-        pass
-    os.close(main)
+    shown = read_all(main)
     assert process.wait() == 0
     if term == 'dumb':
         assert b'\033' not in shown and (shown == b'' or shown.endswith(b'\n'))

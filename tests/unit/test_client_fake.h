@@ -43,7 +43,7 @@ void fake_reply_links(int fd);
 void fake_reply_accepted(int fd, const char *id);
 void fake_reply_progress(int fd, const char *state, uint64_t done, uint64_t total);
 void fake_reply_result(int fd);
-/* Of a barrier of 16 nodes: these came one millisecond after the other. */
+/* The result of a barrier of 16 nodes, which came one after another, a millisecond apart. */
 void fake_reply_barrier(int fd, const uint32_t *ranks, size_t count);
 void fake_reply_repetitions(int fd); /* three: 0.2, 0.6 and 0.1 s */
 

@@ -131,7 +131,7 @@ static void connections_are_not_listed_while_cables_are_idle(void **state)
     assert_int_equal(kernel.lists, 1);
 }
 
-/* Counters begin again with an interface that was made anew. */
+/* An interface that is deleted and made again counts from 0. */
 static void counters_that_begin_again_are_no_traffic(void **state)
 {
     (void)state;

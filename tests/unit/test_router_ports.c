@@ -68,7 +68,7 @@ static void a_link_without_a_carrier_is_given_up(void **state)
     fixture_close(&f);
 }
 
-/* Losses of a link that is up count for an hour, also when it has come up anew meanwhile. */
+/* Losses count for an hour, even if the link has been down and come up again since. */
 static void losses_of_the_last_hour(void **state)
 {
     struct router_fixture f;

@@ -99,7 +99,7 @@ void doctor_settle(struct doctor *d, size_t before, const char *check, const cha
         const struct finding *f = &d->finding[i];
         if (strcmp(f->check, check) != 0)
             continue;
-        /* What is wrong nowhere in particular is so everywhere. */
+        /* A finding without a node is about all nodes. */
         for (uint32_t node = 0; node < d->nodes; node++)
             said[node] |= f->node == FINDING_NOBODY;
         if (f->node < d->nodes)

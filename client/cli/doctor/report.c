@@ -128,12 +128,14 @@ static int count_sights(const struct doctor *d, struct sights *s)
     for (size_t i = 0; i < d->findings; i++) {
         const struct finding *f = &d->finding[i];
         const uint32_t ends[] = {f->node, f->peer};
-        for (size_t end = 0; end < 2 && strcmp(f->check, s->check) == 0; end++)
+        if (strcmp(f->check, s->check) != 0)
+            continue;
+        for (size_t end = 0; end < 2; end++)
             if (ends[end] < d->nodes && worst[ends[end]] < (int)f->severity)
                 worst[ends[end]] = (int)f->severity;
-        /* What is wrong nowhere in particular is so everywhere. */
+        /* A finding without a node is about all nodes. */
         for (uint32_t node = 0; node < d->nodes && f->node == FINDING_NOBODY; node++)
-            if (strcmp(f->check, s->check) == 0 && worst[node] < (int)f->severity)
+            if (worst[node] < (int)f->severity)
                 worst[node] = (int)f->severity;
     }
     for (uint32_t node = 0; node < d->nodes; node++) {

@@ -12,7 +12,7 @@ struct all_nodes {
     /* NULL, or torus.nodes names: "alpha", or "alpha (node 3)" if two nodes have the same name, or "node 3" if the
      * name is not known. */
     char **name;
-    char **missing; /* the same: why there is no answer; "" if there is one */
+    char **missing; /* NULL, or why each node has not answered: "" if it has */
 };
 
 /* Asks the daemon, to which the client is connected, and all nodes. Returns 0, or -1 with *e. The caller gives *c to

@@ -15,7 +15,7 @@
 #define COLUMNS_BY_DEFAULT 80u
 #define LEAST_COLUMNS 20
 
-/* The columns for the torus where there is no terminal; a pager has some (COLUMNS). */
+/* How wide the torus is drawn without a terminal: as wide as COLUMNS says, which is set for a pager. */
 static unsigned columns_wanted(void)
 {
     const char *text = getenv("COLUMNS");

@@ -15,7 +15,7 @@
 /* A list of more nodes may be longer than a head: a rank takes at most 3 bytes, and a time at most 8. */
 #define NODES_MOST (FRAME_MAX_HEAD / 16u)
 
-/* Makes room for the times of all nodes. Returns false if there is no memory; then they stay unknown. */
+/* Allocates the times of all nodes. Returns false if there is no memory: the times then stay unknown. */
 static bool have_room(struct attempt *x)
 {
     struct barrier_times *a = &x->barrier_times;
@@ -81,7 +81,7 @@ int barrier_times_add_child(struct attempt *x, unsigned port, const uint64_t *li
     return 0;
 }
 
-/* Keeps the list of `go`, with room for this many nodes. Returns false if there is no memory. */
+/* Allocates the lists that `go` fills, with an entry for each of `nodes`. Returns false if there is no memory. */
 static bool allocate(struct barrier_times *a, size_t nodes)
 {
     a->told = calloc(nodes + 1, 2 * sizeof *a->told);

@@ -24,7 +24,7 @@ struct barrier_times {
 };
 
 /* Makes the list for `ready`: pairs of a rank and how many microseconds ago it entered. Sets *count to its numbers. The
- * caller frees it. NULL with *count 0: nothing is known, the attempt is no barrier, or memory is short. */
+ * caller frees it. Returns NULL, and sets *count to 0, if nothing is known, the attempt is no barrier, or memory is short. */
 uint64_t *barrier_times_below(struct attempt *x, size_t *count);
 /* Takes the list of a child's `ready`. Returns 0, or -1 with *e if the list is invalid. */
 int barrier_times_add_child(struct attempt *x, unsigned port, const uint64_t *list, size_t count,
