@@ -289,22 +289,6 @@ static void take_going(struct agent *a, struct copy_end *end)
         memcpy(end->going, paths, length);
 }
 
-void copy_trees_finish(struct agent *a)
-{
-    for (uint32_t i = 0; i < a->plan.ends; i++) {
-        struct copy_end *end = &a->plan.end[i];
-        if (end->node != agent_rank(a) || end->w == NULL)
-            continue;
-        if (is_written_here(a, end) && finish(a, end) == 0)
-            end->error.code = ERROR_NONE;
-        if (end->error.code != ERROR_NONE)
-            continue;
-        a->set.trees->report(end->w, &end->report);
-        if (a->request.dry_run)
-            take_going(a, end);
-    }
-}
-
 bool copy_trees_are_open(const struct agent *a)
 {
     for (uint32_t i = 0; i < a->plan.trees; i++)
@@ -328,4 +312,22 @@ void copy_trees_close(struct agent *a)
             a->set.trees->write_close(a->plan.end[i].w);
         a->plan.end[i].w = NULL;
     }
+}
+
+void copy_trees_finish(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->plan.ends; i++) {
+        struct copy_end *end = &a->plan.end[i];
+        if (end->node != agent_rank(a) || end->w == NULL)
+            continue;
+        if (is_written_here(a, end) && finish(a, end) == 0)
+            end->error.code = ERROR_NONE;
+        if (end->error.code != ERROR_NONE)
+            continue;
+        a->set.trees->report(end->w, &end->report);
+        if (a->request.dry_run)
+            take_going(a, end);
+    }
+    /* Closed before the others are told, so that whoever is told that the copy is done can unmount the disk. */
+    copy_trees_close(a);
 }

@@ -199,7 +199,8 @@ def main():
     prepared = time.monotonic() - begin
     skipped = {part: why for part in o.chosen if (why := obstacle(part))}
     status, tests = 0, []
-    with tempfile.TemporaryDirectory(prefix='torus-tests-') as folder:
+    # what a test has left mounted must not hide the results
+    with tempfile.TemporaryDirectory(prefix='torus-tests-', ignore_cleanup_errors=True) as folder:
         for parts in [part for part in o.chosen if part != 'vm'], [part for part in o.chosen if part == 'vm']:
             parts = [part for part in parts if part not in skipped]
             if parts and not (status and o.first_failure):
