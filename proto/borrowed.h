@@ -1,6 +1,5 @@
 /* Bytes and texts that a message only borrows: they must stay as they are until it is packed. */
-#ifndef TORUSD_PROTO_BORROWED_H
-#define TORUSD_PROTO_BORROWED_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ static inline char *borrowed_text(const char *text)
 {
     return (char *)(uintptr_t)text;
 }
-
-#endif

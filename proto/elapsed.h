@@ -1,6 +1,5 @@
 /* Times between two moments. */
-#ifndef TORUSD_PROTO_ELAPSED_H
-#define TORUSD_PROTO_ELAPSED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,5 +10,3 @@ static inline uint64_t elapsed(uint64_t from, uint64_t to)
 {
     return to > from ? to - from : 0;
 }
-
-#endif

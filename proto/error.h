@@ -1,7 +1,6 @@
 /* The error value of the whole project: a code that decides what to do (and the exit code of the
  * client), and a sentence for the person who has to act on it. */
-#ifndef TORUSD_PROTO_ERROR_H
-#define TORUSD_PROTO_ERROR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -64,5 +63,3 @@ int error_blame_node_by_default(struct error *e, uint32_t node);
 /* Puts "node 3: " before the text, and sets that node as the culprit unless there is one.
  * Returns -1. */
 int error_wrap_node(struct error *e, uint32_t node);
-
-#endif

@@ -5,9 +5,8 @@
  * All numbers are big-endian; both lengths are checked against caps before anything is
  * allocated. The body carries block bytes only, outside protobuf, so that unpacking never copies
  * them. Between peers each head ends with a check of itself and of the lengths
- * (daemon/router/frames/head_check.h). */
-#ifndef TORUSD_PROTO_FRAME_H
-#define TORUSD_PROTO_FRAME_H
+ * (daemon/torusd/router/frames/head_check.h). */
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 #include <stddef.h>
@@ -16,7 +15,7 @@
 #include "proto/error.h"
 
 /* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
- * version adds is sent while a node has an older one: see router_least_minor() (daemon/router/record/view.h). */
+ * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/record/view.h). */
 #define PROTOCOL_VERSION 14u
 #define PROTOCOL_MINOR 4u
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
@@ -68,5 +67,3 @@ int frame_stream_next(struct frame_stream *s, uint32_t max_head, const uint8_t *
                       size_t *length, struct error *e);
 /* Frees what *s holds; it can then be used again. */
 void frame_stream_free(struct frame_stream *s);
-
-#endif

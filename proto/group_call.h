@@ -1,7 +1,6 @@
 /* The numbers by which a program (libtorus) and the daemon name the operations of a group, and
  * the types and operators of reductions (proto/program.h). */
-#ifndef TORUSD_PROTO_GROUP_CALL_H
-#define TORUSD_PROTO_GROUP_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +8,7 @@
 
 #define GROUP_NAME_SIZE 64u /* bytes for the name of a group, with its end */
 #define GROUP_COPY_PREFIX                                                                          \
-    "copy " /* of the groups of copies of trees (daemon/copy); programs may not open them */
+    "copy " /* of the groups of copies of trees (daemon/torusd/copy); programs may not open them */
 
 enum group_operation {
     GROUP_ALLTOALL = 1,
@@ -77,5 +76,3 @@ enum reduction_operator {
     REDUCTION_XOR,
 };
 #define REDUCTION_OPERATORS (REDUCTION_XOR + 1u)
-
-#endif

@@ -1,8 +1,7 @@
 /* INI files: "[section]" and "name = value" lines; blanks at both ends have no meaning. A line
  * that begins with ';' or '#' is a comment, and so is the rest of a line from a ';' behind a
  * blank. Lines cannot be continued, and may have any length. */
-#ifndef TORUSD_PROTO_INI_H
-#define TORUSD_PROTO_INI_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ int ini_read(const char *path, const struct text_kind *kind, ini_line_fn *each, 
  * `name` stands for the path in errors. The text must have passed text_check(). */
 int ini_read_text(const char *name, const struct text_kind *kind, char *text, size_t length,
                   ini_line_fn *each, void *context, struct error *e);
-
-#endif

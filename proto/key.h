@@ -1,7 +1,6 @@
 /* The cluster key: a secret of the daemons of one torus. It is kept in a file of one line,
  * "torusd-key-1 " and 64 hexadecimal digits, that only its owner may read (text_file.h). */
-#ifndef TORUSD_PROTO_KEY_H
-#define TORUSD_PROTO_KEY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -48,5 +47,3 @@ void key_forget(struct key *key);
 
 /* Writes the id as 16 hexadecimal digits. Returns `text`. */
 char *key_id_text(const uint8_t id[KEY_ID_SIZE], char text[KEY_ID_TEXT_SIZE]);
-
-#endif

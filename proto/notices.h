@@ -1,6 +1,5 @@
 /* Whether programs tell people what they wait for. */
-#ifndef TORUSD_PROTO_NOTICES_H
-#define TORUSD_PROTO_NOTICES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  * environment variable TORUS_PROGRESS is 1, no if it is 0, otherwise if standard error is a
  * terminal. */
 bool notices_wanted(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Whole numbers that people write. */
-#ifndef TORUSD_PROTO_NUMBER_H
-#define TORUSD_PROTO_NUMBER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@
 
 /* Reads a whole number up to `most`, of decimal digits only. Returns 0, or -1 with *e (ERROR_USAGE). */
 int number_parse(const char *text, uint32_t most, uint32_t *number, struct error *e);
-
-#endif

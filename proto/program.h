@@ -41,8 +41,7 @@
  *
  * Either side may write the page at any time: the daemon copies a request once, before it checks
  * the request, and keeps all counts itself. */
-#ifndef TORUSD_PROTO_PROGRAM_H
-#define TORUSD_PROTO_PROGRAM_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -155,5 +154,3 @@ _Static_assert(sizeof(struct program_request) == 104, "the same for every compil
 _Static_assert(sizeof(struct program_slot) == 512, "the same for every compiler");
 _Static_assert(offsetof(struct program_page, slot) == 448, "the same for every compiler");
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "atomics are shared between processes");
-
-#endif

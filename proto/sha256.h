@@ -1,6 +1,5 @@
 /* SHA-256 (FIPS 180-4): the name of a file by its bytes. */
-#ifndef TORUSD_PROTO_SHA256_H
-#define TORUSD_PROTO_SHA256_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,5 +8,3 @@
 
 /* Writes the digest of the bytes as lower-case hexadecimal digits, as sha256sum prints it. */
 void sha256_text(const void *bytes, size_t length, char text[SHA256_TEXT_SIZE]);
-
-#endif

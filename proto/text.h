@@ -1,6 +1,5 @@
 /* Texts that somebody else supplied. */
-#ifndef TORUSD_PROTO_TEXT_H
-#define TORUSD_PROTO_TEXT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline const char *text_plural(uint64_t count, const char *one, const cha
 /* Parses "64KiB", "10M", "1GB", "512" (suffixes of 1024: K, KiB, M, MiB, G, GiB; of 1000: KB,
  * MB, GB; B). Returns 0, or -1 if the text is not such a number or the number does not fit. */
 int text_parse_bytes(const char *text, uint64_t *bytes);
-
-#endif

@@ -2,8 +2,7 @@
  * checked here, so that the same limits, encodings and errors hold for each of them. They must
  * be UTF-8, with or without a byte order mark; UTF-16, NUL bytes and files without an end are
  * refused. */
-#ifndef TORUSD_PROTO_TEXT_FILE_H
-#define TORUSD_PROTO_TEXT_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ bool text_is_wide_xml(const char *text, size_t length);
  * *e. `name` is for the line on standard error. */
 ssize_t text_file_fill(int fd, const char *name, char *text, size_t most, int patience_ms,
                        struct error *e);
-
-#endif

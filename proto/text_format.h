@@ -1,7 +1,6 @@
 /* Recognises a file by its beginning, so that errors can name what was given in place of another
  * file. */
-#ifndef TORUSD_PROTO_TEXT_FORMAT_H
-#define TORUSD_PROTO_TEXT_FORMAT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ const char *text_format(const char *text, size_t length, char room[TEXT_FORMAT_S
 /* Finds the name of the outermost element of XML, behind white space, declarations and comments;
  * "" if there is none. Returns `name`, or NULL if the text does not begin like XML. */
 const char *text_format_xml_root(const char *text, size_t length, char *name, size_t size);
-
-#endif

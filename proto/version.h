@@ -1,6 +1,5 @@
 /* The versions that programs of this project print. */
-#ifndef TORUSD_PROTO_VERSION_H
-#define TORUSD_PROTO_VERSION_H
+#pragma once
 
 #include "proto/frame.h"
 #include "proto/program.h"
@@ -9,5 +8,3 @@
  * releases work together. */
 #define VERSION_PROTOCOLS_FORMAT "protocols: peer %u.%u, control %u, program %u"
 #define VERSION_PROTOCOLS PROTOCOL_VERSION, PROTOCOL_MINOR, CONTROL_VERSION, PROGRAM_VERSION
-
-#endif

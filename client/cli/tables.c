@@ -4,7 +4,7 @@
 #include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/help.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 static json_t *options_value(const struct option *options)
 {

@@ -1,8 +1,7 @@
 /* Simulates a complete exchange on a banyan, omega or baseline network (multistage.h) tick by tick.
  * The rows of a square enter one after the other; every message finds its way by the bits of its
  * destination. Two messages that need the same line at the same time are a conflict. */
-#ifndef TORUSD_THEORY_BANYAN_RUN_H
-#define TORUSD_THEORY_BANYAN_RUN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -42,5 +41,3 @@ struct banyan_report {
  * conflict (ERROR_DAMAGED, names row, stage, line and inputs), no memory. */
 int banyan_run(enum multistage network, unsigned m, enum banyan_square s, struct banyan_report *r,
                struct error *e);
-
-#endif

@@ -12,13 +12,10 @@
  *   node with the fewest. This node receives N-1 messages by d channels. The second number is
  *   ceil((n^2-1)/2) on n x n meshes and ceil((n^2-1)/4) on n x n tori, and never smaller than the
  *   diameter there, except on 2x2. (The paper does not round up, and does not name the diameter.) */
-#ifndef TORUSD_THEORY_BROADCAST_BOUND_H
-#define TORUSD_THEORY_BROADCAST_BOUND_H
+#pragma once
 
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/product.h"
 
 /* In transmissions of a message: b above. 0 on a single node. */
 uint32_t broadcast_bound_one_to_all(const struct product *p);
 uint32_t broadcast_bound_all_to_all(const struct product *p);
-
-#endif

@@ -7,10 +7,9 @@
  *
  * If several messages wait in a buffer, either the one that came first is sent next, or the one with
  * the most hops left; of several with equally many hops, the one that came first. */
-#ifndef TORUSD_THEORY_BROADCAST_RUN_H
-#define TORUSD_THEORY_BROADCAST_RUN_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 #define BROADCAST_RUN_MOST_NODES 1024u
 #define BROADCAST_RUN_MOST_TIME UINT64_C(1000000000000) /* 1 s, if the unit is a picosecond */
@@ -44,5 +43,3 @@ struct broadcast_report {
  * no memory; or a message that reaches a node twice (ERROR_DAMAGED). */
 int broadcast_run(const struct torus *t, const struct algorithm *a, const struct broadcast_model *m,
                   struct broadcast_report *r, struct error *e);
-
-#endif

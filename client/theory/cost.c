@@ -1,10 +1,10 @@
 #include "client/theory/cost.h"
 
 #include "client/theory/formula.h"
-#include "daemon/schedule/algorithms/family.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/verify.h"
-#include "daemon/schedule/work.h"
+#include "daemon/lib/schedule/algorithms/family.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/work.h"
 
 const struct cost_parameters cost_paragon = {.ts = 75, .tw = 0.011, .rho = 0.014, .tp = 0};
 

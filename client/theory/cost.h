@@ -1,11 +1,10 @@
 /* The cost model: turns a schedule's counts into time on a machine with given parameters. On small
  * tori the verifier counts all routes; on larger ones the counts come from the formula of the
  * algorithm's paper. */
-#ifndef TORUSD_THEORY_COST_H
-#define TORUSD_THEORY_COST_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
-#include "daemon/schedule/counts.h"
+#include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/counts.h"
 
 /* The parameters of a machine, in microseconds. */
 struct cost_parameters {
@@ -55,5 +54,3 @@ int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost
  * (ERROR_USAGE); the algorithm refuses the torus, or the torus is too large to count and no formula
  * covers it (ERROR_REFUSED); no memory. */
 int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e);
-
-#endif

@@ -2,8 +2,7 @@
  * project, to be compared with what is counted, and for algorithms that are not implemented
  * here, with which the papers compare theirs. Each formula is one row in the file named after
  * its paper. */
-#ifndef TORUSD_THEORY_FORMULA_H
-#define TORUSD_THEORY_FORMULA_H
+#pragma once
 
 #include "client/theory/cost.h"
 
@@ -35,5 +34,3 @@ const struct formula *formula_find(const char *algorithm); /* the one with this 
  * which names the tori that it covers. */
 int formula_counts(const struct formula *f, const struct torus *t, struct cost_counts *c,
                    struct error *e);
-
-#endif

@@ -1,7 +1,7 @@
 #include "client/theory/formula_one_port.h"
 
 #include "client/theory/formula_rows.h"
-#include "daemon/schedule/bits.h"
+#include "daemon/lib/schedule/bits.h"
 
 #define PAPER                                                                                      \
     "Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized "          \

@@ -2,8 +2,7 @@
  * Communication on Multidimensional Tori, for k dimensions, the longest with `longest` nodes, and
  * `nodes` nodes in all. All sizes are multiples of 2k. The functions take numbers rather than a
  * torus, because eight dimensions of 16 are more nodes than a struct torus can have. */
-#ifndef TORUSD_THEORY_FORMULA_ONE_PORT_H
-#define TORUSD_THEORY_FORMULA_ONE_PORT_H
+#pragma once
 
 #include "client/theory/cost.h"
 
@@ -18,5 +17,3 @@ struct cost_counts formula_pt_recurrence_counts(unsigned k, uint32_t longest, do
 
 /* MTk: the formula of section 5.3, which for k = 1 is that of AR1 in section 3. */
 struct cost_counts formula_mt_counts(unsigned k, uint32_t longest, double nodes);
-
-#endif

@@ -1,8 +1,7 @@
 /* The list of all formulas, for formula.c and the files that define them, and conditions on tori
  * that several formulas use. To add a formula, define `formula_<name>` in the file of its paper,
  * and add an entry here. */
-#ifndef TORUSD_THEORY_FORMULA_ROWS_H
-#define TORUSD_THEORY_FORMULA_ROWS_H
+#pragma once
 
 #include "client/theory/formula.h"
 
@@ -45,5 +44,3 @@ static inline bool torus_even_ring(const struct torus *t)
         ring = ring && (t->wrap[i] || t->size[i] == 1);
     return ring;
 }
-
-#endif

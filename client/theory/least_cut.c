@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/watch.h"
+#include "daemon/lib/schedule/watch.h"
 
 struct flow {
     const struct graph *graph;

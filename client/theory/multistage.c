@@ -1,6 +1,6 @@
 #include "client/theory/multistage.h"
 
-#include "daemon/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/banyan.h"
 
 const char *multistage_name(enum multistage kind)
 {

@@ -4,7 +4,7 @@
  *
  * In all three, a switch has the lines 2i and 2i+1 of its stage, and passes them straight on or
  * crosses them. Only the links differ:
- * - banyan: daemon/schedule/algorithms/banyan.h.
+ * - banyan: daemon/lib/schedule/algorithms/banyan.h.
  * - omega: a perfect shuffle before each stage. It moves the highest bit of a line's number to the
  *   lowest place. Lawrie: Access and Alignment of Data in an Array Processor (1975).
  * - baseline: between stages i and i+1 an inverse shuffle in each block of 2^(m-i) lines. It moves
@@ -15,8 +15,7 @@
  * it. So if all switches of a stage cross, that bit of all outputs is flipped. Setting whole stages
  * passes n permutations without conflict: the one with nothing crossed, and that one XORed with each
  * number below n. These are the rows of a Latin square by either construction of latin.h. */
-#ifndef TORUSD_THEORY_MULTISTAGE_H
-#define TORUSD_THEORY_MULTISTAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ uint32_t multistage_switch(enum multistage kind, unsigned m, unsigned stage, uin
 
 /* The output that an input reaches if no switch crosses: the first row of the Latin square. */
 uint32_t multistage_straight(enum multistage kind, unsigned m, uint32_t input);
-
-#endif

@@ -1,10 +1,9 @@
 /* Simulates an exchange on a product of rings, arrays and other graphs block by block: counts
  * the costs of A1 and A2 instead of computing them, and refuses what the model forbids. For
  * networks that are no tori, such as generalized hypercubes. */
-#ifndef TORUSD_THEORY_PRODUCT_RUN_H
-#define TORUSD_THEORY_PRODUCT_RUN_H
+#pragma once
 
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/product.h"
 
 #define PRODUCT_RUN_MOST_NODES 1024u
 
@@ -27,5 +26,3 @@ typedef unsigned product_route_fn(const struct product *p, enum product_algorith
  * step and nodes); no memory. */
 int product_run(const struct product *p, enum product_algorithm a, product_route_fn *route,
                 struct product_report *r, struct error *e);
-
-#endif

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/watch.h"
-#include "daemon/schedule/work.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 enum { NONE = UINT32_MAX };

@@ -7,10 +7,9 @@
  * At the beginning, a node's own segments wait in the order of (offset, segment). The offset is the
  * destination's coordinates minus the source's, modulo the sizes, as a row-major number, so that
  * all nodes of a class behave alike. */
-#ifndef TORUSD_THEORY_SIMULATE_H
-#define TORUSD_THEORY_SIMULATE_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 #define SIMULATE_WORK_MOST (UINT64_C(1) << 28) /* legs and hops, as work.h estimates them */
 
@@ -25,5 +24,3 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
 /* The least time that any execution can take: the larger of the all-port bound in segments and the
  * hops of the longest path. */
 uint64_t simulate_bound(const struct torus *t, const struct algorithm *a);
-
-#endif

@@ -4,8 +4,7 @@
  *     PEER_CODEC(go, Go, GO)
  *
  * A message that holds a list of messages has functions of its own. */
-#ifndef TORUSD_PROTO_PEER_CODEC_H
-#define TORUSD_PROTO_PEER_CODEC_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -85,5 +84,3 @@ static inline int peer_no_memory(struct error *e)
 {
     return error_set(e, ERROR_MEMORY, "out of memory for a message");
 }
-
-#endif

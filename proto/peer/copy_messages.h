@@ -1,6 +1,5 @@
 /* Messages of copies, as plain structs. peer.proto says what each field means; the names are the same. */
-#ifndef TORUSD_PROTO_PEER_COPY_MESSAGES_H
-#define TORUSD_PROTO_PEER_COPY_MESSAGES_H
+#pragma once
 
 #include "proto/error.h"
 #include "proto/peer/link_messages.h"
@@ -23,5 +22,3 @@ struct peer_copy_refusal {
     const char *reason;
     uint32_t left;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Messages that carry blocks, as plain structs. peer.proto says what each field means; the names
  * are the same. A list is a pointer with a count: `n_sizes` numbers at `sizes`. */
-#ifndef TORUSD_PROTO_PEER_DATA_MESSAGES_H
-#define TORUSD_PROTO_PEER_DATA_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ struct peer_clear {
     uint32_t hops;
     uint32_t left;
 };
-
-#endif

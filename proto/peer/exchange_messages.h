@@ -1,13 +1,12 @@
 /* Messages that control exchanges, as plain structs. peer.proto says what each field means; the
  * names are the same. A list is a pointer with a count: `n_rank` numbers at `rank`. Every
  * message of an exchange begins with the exchange's handle. */
-#ifndef TORUSD_PROTO_PEER_EXCHANGE_MESSAGES_H
-#define TORUSD_PROTO_PEER_EXCHANGE_MESSAGES_H
+#pragma once
 
 #include "proto/error.h"
 #include "proto/peer/link_messages.h"
 
-struct Torus__Spec; /* daemon/planning/spec.h reads and writes it; clients use it, too */
+struct Torus__Spec; /* daemon/torusd/planning/spec.h reads and writes it; clients use it, too */
 
 struct peer_prepare {
     uint32_t exchange;
@@ -191,5 +190,3 @@ struct peer_calibration {
     size_t n_replaced;
     const uint64_t *replaced;
 };
-
-#endif

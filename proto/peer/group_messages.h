@@ -1,7 +1,6 @@
 /* Messages of groups, as plain structs. peer.proto says what each field means; the names are the
  * same. */
-#ifndef TORUSD_PROTO_PEER_GROUP_MESSAGES_H
-#define TORUSD_PROTO_PEER_GROUP_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ size_t peer_group_table_write(const struct peer_group_table *table, uint8_t *byt
 int peer_group_table_read(const uint8_t *bytes, size_t length,
                           int (*heard)(void *context, const struct peer_group_table *table),
                           void *context, bool *malformed);
-
-#endif

@@ -1,7 +1,6 @@
 /* Messages about a link itself, and about the links of other nodes, as plain structs. peer.proto
  * says what each field means; the names are the same. */
-#ifndef TORUSD_PROTO_PEER_LINK_MESSAGES_H
-#define TORUSD_PROTO_PEER_LINK_MESSAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,5 +84,3 @@ size_t peer_hello_write(const struct peer_hello *hello, uint8_t *bytes, size_t s
  * or -1 if the bytes are not a hello or there is no memory. */
 int peer_hello_read(const uint8_t *bytes, size_t length,
                     void (*heard)(void *context, const struct peer_hello *hello), void *context);
-
-#endif

@@ -8,8 +8,7 @@
  * place, turns unknown error codes into known ones, and refuses a message that lacks a required
  * part. The receiver checks what depends on the torus or on the state of an exchange. Unknown
  * fields are dropped. */
-#ifndef TORUSD_PROTO_PEER_PEER_MESSAGE_H
-#define TORUSD_PROTO_PEER_PEER_MESSAGE_H
+#pragma once
 
 #include "proto/peer/copy_messages.h"
 #include "proto/peer/data_messages.h"
@@ -105,5 +104,3 @@ void peer_message_free(struct peer_message *m);
  * else. Returns -1 also if the bytes are not a message. */
 int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
                         struct error *e);
-
-#endif

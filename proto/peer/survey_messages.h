@@ -1,7 +1,6 @@
 /* Messages of surveys, as plain structs. peer.proto says what each field means; the names are the
  * same. */
-#ifndef TORUSD_PROTO_PEER_SURVEY_MESSAGES_H
-#define TORUSD_PROTO_PEER_SURVEY_MESSAGES_H
+#pragma once
 
 #include "proto/peer/link_messages.h"
 
@@ -21,5 +20,3 @@ struct peer_survey_answer {
     struct peer_bytes bytes;
     uint32_t left;
 };
-
-#endif

@@ -6,7 +6,9 @@ import re
 
 from . import calls, sources
 
-FORBIDDEN = {'daemon/': ('client/', 'tests/'), 'proto/': ('daemon/', 'client/', 'tests/'), 'client/': ('tests/',)}
+PROGRAMS = ('daemon/torusd/', 'daemon/torusd-discover/', 'daemon/torusd-setup/', 'daemon/torus-routed/')
+FORBIDDEN = {'daemon/': ('client/', 'tests/'), 'daemon/lib/': PROGRAMS,
+             **{folder: tuple(set(PROGRAMS) - {folder}) for folder in PROGRAMS}, 'proto/': ('daemon/', 'client/', 'tests/'), 'client/': ('tests/', *PROGRAMS)}
 
 
 def includes_of(root):

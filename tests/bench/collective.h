@@ -1,8 +1,7 @@
 /* The collective operations of a library, as collective.c measures them: collective_mpi.c wraps an MPI
  * library, collective_torus.c libtorus. All ranks make the same calls in the same order. Errors end the
  * program with a message. */
-#ifndef BENCH_COLLECTIVE_H
-#define BENCH_COLLECTIVE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void library_allreduce(const double *send, double *receive, size_t count); /* su
 /* The largest of each value of all ranks, and the sum of a value. The results are defined at rank 0 only. */
 void library_largest(double *values, size_t count);
 void library_sum(uint64_t *value);
-
-#endif

@@ -1,10 +1,9 @@
 /* What every algorithm promises, checked by enumeration: every block of every pair of nodes arrives
  * once over links that exist, the declared symmetries hold, and the verifier's report agrees with a
  * plain count over all nodes. Each function fails the running test otherwise. */
-#ifndef TORUSD_TESTS_CONTRACT_H
-#define TORUSD_TESTS_CONTRACT_H
+#pragma once
 
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 enum { LARGEST = 16 }; /* rows, and columns, of contract_every_rectangle() */
 
@@ -33,5 +32,3 @@ void contract_check_no_gaps(const struct torus *t, const char *name);
 /* Checks that the algorithm refuses the torus, and that the error names the tori that it accepts
  * and this one. */
 void contract_refused(const char *name, const char *torus);
-
-#endif

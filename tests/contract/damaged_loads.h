@@ -1,7 +1,6 @@
 /* The least possible load of the busiest channel on damaged tori, computed by the linear program of
  * tests/bench/flow.py and printed by tests/bench/damaged.py. 0: the torus is in parts. */
-#ifndef TORUSD_TESTS_CONTRACT_DAMAGED_LOADS_H
-#define TORUSD_TESTS_CONTRACT_DAMAGED_LOADS_H
+#pragma once
 
 static const struct {
     const char *dims, *without;
@@ -169,5 +168,3 @@ static const struct {
     {"3mx3mx3m", "18:+1", 20.250000},
     {"3x3", "4:+0,8:+1,3:+1,1:+1,2,5", 6.000000},
 };
-
-#endif

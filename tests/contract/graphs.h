@@ -1,9 +1,8 @@
 /* Rings, arrays, complete graphs and their products by definition, for the tests of product.h and
  * its algorithms to compare with. */
-#ifndef TORUSD_TESTS_GRAPHS_H
-#define TORUSD_TESTS_GRAPHS_H
+#pragma once
 
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/product.h"
 
 /* Asserts that two numbers are equal up to rounding. */
 void assert_close(double a, double b);
@@ -20,5 +19,3 @@ bool graph_adjacent(const struct product *p, uint32_t a, uint32_t b);
 
 /* The node that is `stride` further along a dimension, modulo its size. */
 uint32_t graph_moved(const struct product *p, uint32_t node, unsigned dim, int32_t stride);
-
-#endif

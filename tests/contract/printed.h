@@ -1,6 +1,5 @@
 /* Helpers of the tests that write out a paper's rule independently of the implementation. */
-#ifndef TORUSD_TESTS_CONTRACT_PRINTED_H
-#define TORUSD_TESTS_CONTRACT_PRINTED_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 enum { MOST_LEGS = 64, MOST_DIMS = 3 };
 
@@ -79,5 +78,3 @@ static inline void run_ar1(struct block *b, unsigned dim, int stride, uint32_t s
         send(b, last, dim, -stride);
     assert_int_equal(b->at[dim] / stride, d);
 }
-
-#endif

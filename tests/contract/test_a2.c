@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
 

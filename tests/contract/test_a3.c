@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/a3.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/a3.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static struct torus cube(unsigned dims, uint32_t size, bool wrap)

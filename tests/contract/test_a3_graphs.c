@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/a3.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/graph/graph_exchange.h"
+#include "daemon/lib/schedule/algorithms/a3.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "tests/contract/contract.h"
 
 static struct torus petersen_squared(void)

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/peak.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/peak.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 #include "tests/contract/contract.h"
 
 enum { MOST = 12 };         /* rows, and columns */

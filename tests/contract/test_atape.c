@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/banyan.h"
-#include "daemon/schedule/algorithms/latin.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/latin.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 enum { MOST_STAGES = 8, MOST = 1 << MOST_STAGES };

@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "client/theory/broadcast_run.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 enum { ALPHA = 1000, LARGEST_N = 13 };

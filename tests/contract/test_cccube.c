@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/cccube.h"
-#include "daemon/schedule/algorithms/families.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/cccube.h"
+#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static const struct {

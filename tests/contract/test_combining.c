@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/peak.h"
-#include "daemon/schedule/routes/plan_build.h"
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/peak.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
 
 enum { LARGEST_HERE = 12, LARGEST_MESH = 8, MOST_PLANS = 36 };

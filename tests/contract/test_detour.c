@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "client/theory/simulate.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/routes/passages.h"
-#include "daemon/schedule/routes/reduction.h"
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/routes/passages.h"
+#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"
 

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/routes/reduction.h"
 #include "tests/contract/contract.h"
 
 static const char *const networks[] = {

@@ -12,11 +12,11 @@
 
 #include "client/theory/broadcast_run.h"
 #include "client/theory/simulate.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/routes/peak.h"
-#include "daemon/schedule/routes/plan_build.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/routes/peak.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED true

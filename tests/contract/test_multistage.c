@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "client/theory/banyan_run.h"
-#include "daemon/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/banyan.h"
 
 enum { MOST_STAGES = 6, MOST = 1 << MOST_STAGES };
 

@@ -12,7 +12,7 @@
 
 #include "client/theory/formula.h"
 #include "client/theory/formula_one_port.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static void ar1_every_rectangle(void **state)

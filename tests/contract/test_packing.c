@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "client/theory/least_cut.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/routes/reduction.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/routes/verify.h"
 #include "tests/contract/contract.h"
 
 #define ENUMERATED 16u /* nodes of a network of which all cuts are looked at */

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 enum { MOST_DIMS = 8, MOST_ENTRIES = 2 * MOST_DIMS };

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/graph/graph_exchange.h"
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/graph/graph_exchange.h"
+#include "daemon/lib/schedule/product.h"
 #include "tests/contract/contract.h"
 
 static const char *const networks[] = {

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/even.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/product.h"
-#include "daemon/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/algorithms/even.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/product.h"
+#include "daemon/lib/schedule/routes/reduction.h"
 #include "tests/support/long_legs.h"
 
 static const char *const shapes[] = {

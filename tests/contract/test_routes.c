@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static void ar_every_rectangle(void **state)

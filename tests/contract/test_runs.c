@@ -10,8 +10,8 @@
 
 #include "client/theory/banyan_run.h"
 #include "client/theory/product_run.h"
-#include "daemon/schedule/algorithms/banyan.h"
-#include "daemon/schedule/algorithms/latin.h"
+#include "daemon/lib/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/latin.h"
 
 static struct product network(const char *text)
 {

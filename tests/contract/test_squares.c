@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "client/theory/formula.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "client/theory/simulate.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 
 static const char *const other_shapes[] = {

@@ -1,7 +1,6 @@
 /* Each program is one fuzz target, run by libFuzzer (TORUS_FUZZ) or by replay.c, which runs the inputs of a corpus
  * and mutations of them. A target aborts if something is wrong. */
-#ifndef TORUSD_TESTS_FUZZ_FUZZ_H
-#define TORUSD_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ static inline const uint8_t *input_bytes(struct input *in, size_t *length)
 /* The first bytes of the seeds of key pairs in fuzz_discovery, whose ids the inputs contain. */
 #define FUZZ_OWN_SEED 9
 #define FUZZ_NEIGHBOUR_SEED 7
-
-#endif

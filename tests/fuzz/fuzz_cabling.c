@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/cabling/cabling.h"
+#include "daemon/lib/cabling/cabling.h"
 #include "tests/fuzz/fuzz.h"
 
 #define HOSTS_MOST 16u

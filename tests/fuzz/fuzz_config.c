@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "daemon/cluster/hosts_file.h"
-#include "daemon/config.h"
+#include "daemon/lib/cluster/hosts_file.h"
+#include "daemon/torusd/config.h"
 #include "tests/fuzz/fuzz.h"
 
 static void read_configuration(const char *path)

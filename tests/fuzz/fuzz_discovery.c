@@ -4,10 +4,10 @@
  * contents that the neighbour signs: 1 a hello, 2 a report, 3 a letter. Kind 4 lets time pass. */
 #include <string.h>
 
-#include "daemon/discovery/discovery.h"
-#include "daemon/discovery/seal.h"
-#include "daemon/discovery/signing.h"
-#include "daemon/discovery/times.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "daemon/lib/discovery/seal.h"
+#include "daemon/lib/discovery/signing.h"
+#include "daemon/lib/discovery/times.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PACKET_MOST 8192u

@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/tree/digests.h"
-#include "daemon/tree/manifest_format.h"
-#include "daemon/tree/patterns.h"
+#include "daemon/torusd/tree/digests.h"
+#include "daemon/torusd/tree/manifest_format.h"
+#include "daemon/torusd/tree/patterns.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Makes a file that holds an input, and the digest of it. */

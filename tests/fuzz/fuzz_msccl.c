@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/file/imported.h"
 #include "tests/fuzz/fuzz.h"
 
 /* The schedule in XML, or NULL if it is refused. */

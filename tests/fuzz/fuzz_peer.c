@@ -7,10 +7,10 @@
  * once, and nothing is left when the node is closed. */
 #include <string.h>
 
-#include "daemon/base/log.h"
-#include "daemon/core/core.h"
-#include "daemon/engine/generated_blocks.h"
-#include "daemon/router/frames/head_check.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/core/core.h"
+#include "daemon/torusd/engine/generated_blocks.h"
+#include "daemon/torusd/router/frames/head_check.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/storage.h"

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
-#include "daemon/program/server.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/program/server.h"
 #include "proto/program.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/standin_group.h"

@@ -1,6 +1,6 @@
 /* Schedules from files in torusd's own format: a schedule that is accepted can be written and read again. */
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/file/imported.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

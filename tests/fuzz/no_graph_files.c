@@ -1,5 +1,5 @@
 /* `dims = graph:FILE` in a configuration names a file. A fuzzer opens none. */
-#include "daemon/schedule/graph/graph.h"
+#include "daemon/lib/schedule/graph/graph.h"
 
 const struct graph *__wrap_graph_read(const char *path, struct error *e);
 

@@ -1,6 +1,5 @@
 /* Files of the corpora. */
-#ifndef TORUSD_TESTS_FUZZ_SEEDS_H
-#define TORUSD_TESTS_FUZZ_SEEDS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@ void discovery_seeds(const char *folder);
 void manifest_seeds(const char *folder);
 void msccl_seeds(const char *folder);
 void peer_seeds(const char *folder);
-
-#endif

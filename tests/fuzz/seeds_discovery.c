@@ -1,8 +1,8 @@
 /* Seeds of fuzz_discovery. */
 #include <string.h>
 
-#include "daemon/discovery/discovery.h"
-#include "daemon/discovery/signing.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "daemon/lib/discovery/signing.h"
 #include "proto/discovery.pb-c.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "daemon/tree/digests.h"
+#include "daemon/torusd/tree/digests.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 

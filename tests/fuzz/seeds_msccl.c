@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/seeds.h"
 

@@ -1,10 +1,10 @@
 /* Inputs of fuzz_peer: operations, many of which are frames of a neighbour. */
 #include <string.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/passages.h"
-#include "daemon/schedule/routes/plan_build.h"
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/passages.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/tree.h"
 #include "proto/sha256.h"
 #include "proto/spec.pb-c.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,10 +1,9 @@
 /* The storage of a fuzzed node: folders whose blocks have few or no bytes, and decisions that are recorded or not,
  * as the node's random numbers say. */
-#ifndef TORUSD_TESTS_FUZZ_STORAGE_H
-#define TORUSD_TESTS_FUZZ_STORAGE_H
+#pragma once
 
-#include "daemon/engine/output_store.h"
-#include "daemon/exchange/interface/exchange_types.h"
+#include "daemon/torusd/engine/output_store.h"
+#include "daemon/torusd/exchange/interface/exchange_types.h"
 #include "tests/unit/router_fixture.h"
 
 #define FUZZ_STORAGE_CALLS 1000u
@@ -27,5 +26,3 @@ struct fuzz_storage {
 void fuzz_storage_open(struct fuzz_storage *all, struct router_fixture *node);
 /* Does all pending calls, the last one first; a third of them fail. */
 void fuzz_storage_run(struct fuzz_storage *all);
-
-#endif

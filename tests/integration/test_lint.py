@@ -112,7 +112,7 @@ ROW = '    {"--dims", "DIMS", offsetof(struct way_arguments, dims), %s},\n    {0
 SETTING = '    {"rank", "rank", "N", set_rank, NULL,\n     %s},\n'
 SCRIPT = "#!/bin/bash\ncase $1 in\n--bin | --out) shift ;;\n--no-*) ;;\nesac\ncat <<END\n  --bin DIR\n%s\nEND\n"
 EXPLAINED = {'client/cli/commands/way.c': 'const struct { char *name; } command_way = {\n    .name = "way",\n};\n',
-             'client/cli/way.h': ROW % '"the torus"', 'daemon/settings.h': SETTING % '"the rank"',
+             'client/cli/way.h': ROW % '"the torus"', 'daemon/torusd/settings.h': SETTING % '"the rank"',
              'topo/torus.py': "p.add_argument('-q', '--quiet', help='say nothing')\n",
              'scripts/go': SCRIPT % '  --out DIR\n  --no-PART',
              'client/doc/commands.md': '| `way --dims DIMS` |\n'
@@ -128,7 +128,7 @@ def test_options(planted):
 @pytest.mark.parametrize('name, text, finding', [
     ('client/cli/way.h', ROW % 'NULL', 'way.h --dims: options: the help does not say'),
     ('client/cli/way.h', ROW % '""', 'way.h --dims: options: the help does not say'),
-    ('daemon/settings.h', SETTING % 'NULL', 'settings.h --rank: options: the help does not say'),
+    ('daemon/torusd/settings.h', SETTING % 'NULL', 'settings.h --rank: options: the help does not say'),
     ('topo/torus.py', "p.add_argument('-q', '--quiet')\n", 'torus.py --quiet: options: the help does not say'),
     ('scripts/go', SCRIPT % '  --out-file X --no-PART', 'scripts/go --out: options: the help does not say'),
     ('client/doc/commands.md', '`scripts/go`', 'commands.md has no row for way'),

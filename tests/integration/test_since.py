@@ -29,7 +29,7 @@ def rows():
 
 @pytest.fixture
 def reached(build, sources, rows):
-    """reached('daemon/main.c'): the test files and programs that a change of the file can reach. Programs that are
+    """reached('daemon/torusd/main.c'): the test files and programs that a change of the file can reach. Programs that are
     not built, which all changes reach, are left out."""
     def reached(*changed):
         reach = Reach(changed, build, sources, rows)
@@ -42,15 +42,15 @@ def reached(build, sources, rows):
 # changed file: tests that it reaches, and others
 CHANGES = {
     # the product
-    'daemon/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_tree_patterns test_config',
+    'daemon/torusd/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_tree_patterns test_config',
      'integration/test_routed integration/test_exchange vm/test_machines test_router_queues'),
-    'daemon/routed/planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
+    'daemon/torus-routed/planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
      'integration/test_copy integration/test_exchange test_plan'),
-    'daemon/cabling/replug.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
+    'daemon/lib/cabling/replug.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
      'integration/test_commit test_config'),
-    'daemon/discovery/sync.c': ('integration/test_discover integration/test_init vm/test_bare_machines fuzz_discovery',
+    'daemon/lib/discovery/sync.c': ('integration/test_discover integration/test_init vm/test_bare_machines fuzz_discovery',
      'integration/test_commit test_tree'),
-    'daemon/router/router.c': ('integration/test_commit integration/test_routed vm/test_machines test_sim_faults',
+    'daemon/torusd/router/router.c': ('integration/test_commit integration/test_routed vm/test_machines test_sim_faults',
      'integration/test_picture integration/test_reproduce packaging/test_packages test_goal'),
     'client/cli/commands/top.c': ('integration/test_top integration/test_documents test_cli_program',
      'integration/test_exchange test_router_queues'),
@@ -96,7 +96,7 @@ def test_a_change_of_little(reached, changed, tests):
 
 
 @pytest.mark.parametrize('changed, programs', [
-    ('tests/conftest.py', True), ('tests/pytest.ini', True), ('nobody/knows.this', True), ('daemon/main.c', False)])
+    ('tests/conftest.py', True), ('tests/pytest.ini', True), ('nobody/knows.this', True), ('daemon/torusd/main.c', False)])
 def test_what_is_not_known(reached, build, sources, changed, programs):
     assert len(reached(changed)[0]) == len(list(filter(TEST.fullmatch, sources.files)))
     assert reached(changed)[1] == (set(build.programs) if programs else set())
@@ -111,8 +111,8 @@ def test_a_program_that_is_not_built(build, monkeypatch):
 
 
 def test_several_changes(reached):
-    one, other = reached('daemon/tree/glob.c'), reached('README.md')
-    assert reached('daemon/tree/glob.c', 'README.md') == (one[0] | other[0], one[1] | other[1])
+    one, other = reached('daemon/torusd/tree/glob.c'), reached('README.md')
+    assert reached('daemon/torusd/tree/glob.c', 'README.md') == (one[0] | other[0], one[1] | other[1])
     assert reached() == (set(), set())
 
 
@@ -153,7 +153,7 @@ def test_what_torusctl_contains(rows, build, sources):
     """Tests without a daemon can notice it."""
     in_torusctl = {file for file in build.files if file.startswith('daemon/') and file.endswith('.c')
                    and build.path('torusctl') in closure([file], lambda one: build.made.get(one, set()))}
-    assert 'daemon/schedule/torus.c' in in_torusctl
+    assert 'daemon/lib/schedule/torus.c' in in_torusctl
     assert {file for file in in_torusctl if 'daemons' in rows.of(file)[1]} == set()
 
 

@@ -1,6 +1,5 @@
 /* Shared by the programs with scenarios. Each rank checks its own results, and ends the program if one is wrong. */
-#ifndef TORUSD_TESTS_MPI_SCENARIO_H
-#define TORUSD_TESTS_MPI_SCENARIO_H
+#pragma once
 
 #include <mpi.h>
 #include <stdarg.h>
@@ -82,5 +81,3 @@ static int run_scenarios(const struct scenario *scenarios, size_t count, int arg
     MPI_Finalize();
     return 0;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Checks of an exchange that has ended. Each function fails the test if its check does not hold. */
-#ifndef TORUSD_TESTS_SIM_CHECKS_H
-#define TORUSD_TESTS_SIM_CHECKS_H
+#pragma once
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/sim.h"
 
 /* The exchange has succeeded, and the counts of every node are those of its plan, in every round. */
@@ -27,5 +26,3 @@ void check_arrivals(const struct sim_request *request, const uint64_t *came, uin
 
 /* Checks that an exchange of generated blocks succeeds on the repaired torus. */
 void check_next_exchange(struct sim *sim, uint32_t root);
-
-#endif

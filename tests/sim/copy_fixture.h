@@ -1,6 +1,5 @@
 /* Tests of copies. */
-#ifndef TORUSD_TESTS_SIM_COPY_FIXTURE_H
-#define TORUSD_TESTS_SIM_COPY_FIXTURE_H
+#pragma once
 
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
@@ -33,5 +32,3 @@ void copy_any_link(struct sim *sim, uint32_t *rank, unsigned *port);
 
 /* The copy that most tests make: /from of `node` becomes /to of all others. */
 struct copy_request copy_default(uint32_t node);
-
-#endif

@@ -1,8 +1,7 @@
 /* Exchanges on a torus with links or nodes that are down. */
-#ifndef TORUSD_TESTS_SIM_DOWN_FIXTURE_H
-#define TORUSD_TESTS_SIM_DOWN_FIXTURE_H
+#pragma once
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
@@ -39,5 +38,3 @@ bool down_is_in_parts(const struct error *e);
 
 /* For sim_run(): whether no node has a journal record or temporary folder left. */
 bool down_no_leftover(struct sim *sim, void *context);
-
-#endif

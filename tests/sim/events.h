@@ -1,6 +1,5 @@
 /* Virtual time: events in a fixed order, and the only source of randomness. */
-#ifndef TORUSD_TESTS_SIM_EVENTS_H
-#define TORUSD_TESTS_SIM_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ uint64_t chance_word(struct chance *c);
 uint64_t chance_below(struct chance *c, uint64_t below);
 /* From `least` to `most`, both at least 1. All powers of two are equally likely. */
 uint64_t chance_magnitude(struct chance *c, uint64_t least, uint64_t most);
-
-#endif

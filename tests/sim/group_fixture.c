@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/events.h"
 
 struct sim *group_sim(const char *dims, uint64_t seed)

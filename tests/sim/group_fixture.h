@@ -1,6 +1,5 @@
 /* Shared by the simulator's tests of groups. */
-#ifndef TORUSD_TESTS_SIM_GROUP_FIXTURE_H
-#define TORUSD_TESTS_SIM_GROUP_FIXTURE_H
+#pragma once
 
 #include "tests/sim/programs.h"
 
@@ -37,5 +36,3 @@ bool group_cut(struct sim *sim, uint32_t node, unsigned port);
 
 /* A random number below `below`, from the simulator's stream. */
 uint32_t group_any(struct sim *sim, uint32_t below);
-
-#endif

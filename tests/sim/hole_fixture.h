@@ -1,8 +1,7 @@
 /* Groups on a torus with links that are down. */
-#ifndef TORUSD_TESTS_SIM_HOLE_FIXTURE_H
-#define TORUSD_TESTS_SIM_HOLE_FIXTURE_H
+#pragma once
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/group_fixture.h"
 
 #define CALLS_MOST 40u
@@ -38,5 +37,3 @@ bool holes_group_is_open(struct sim *sim, void *context);
 
 /* For sim_run(): whether each program has made all calls, or been told that the group has failed. */
 bool holes_all_are_told(struct sim *sim, void *context);
-
-#endif

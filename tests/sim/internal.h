@@ -1,8 +1,7 @@
 /* Internal declarations of the simulator. */
-#ifndef TORUSD_TESTS_SIM_INTERNAL_H
-#define TORUSD_TESTS_SIM_INTERNAL_H
+#pragma once
 
-#include "daemon/files/folders.h"
+#include "daemon/torusd/files/folders.h"
 #include "tests/sim/copies/copies.h"
 #include "tests/sim/disk/file_system.h"
 #include "tests/sim/events.h"
@@ -128,5 +127,3 @@ void sim_requests_lose_root(struct sim *sim, uint32_t root);
 /* The nodes (bits) that were down according to the result of a request. */
 uint64_t sim_missing_by_result(const struct sim_request *request);
 void sim_requests_free(struct sim *sim);
-
-#endif

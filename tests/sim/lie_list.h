@@ -1,6 +1,5 @@
 /* The consequences of lies that proto/peer-trust.md states, and the observed ones. */
-#ifndef TORUSD_TESTS_SIM_LIE_LIST_H
-#define TORUSD_TESTS_SIM_LIE_LIST_H
+#pragma once
 
 #include "tests/sim/lie_scenes.h"
 
@@ -36,5 +35,3 @@ struct lie_line *lie_list_line(struct lie_list *list, const char *name);
 /* Notes the consequence of a lie in a field; `failure` is copied. */
 void lie_list_note(struct lie_list *list, const struct lie_field *field, enum lie_result result,
                    enum lie_named named, const char *failure);
-
-#endif

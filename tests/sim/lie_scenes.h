@@ -1,6 +1,5 @@
 /* Scenes: what runs on a torus while one of its nodes lies, and the consequences. */
-#ifndef TORUSD_TESTS_SIM_LIE_SCENES_H
-#define TORUSD_TESTS_SIM_LIE_SCENES_H
+#pragma once
 
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
@@ -67,5 +66,3 @@ enum lie_named lie_play_named(const struct lie_play *s);
 void lie_play_replace_liar(struct lie_play *s);
 /* Whether a scene also fails without lies. */
 bool lie_scene_fails_anyway(const struct lie_scene *scene);
-
-#endif

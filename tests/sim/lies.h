@@ -1,6 +1,5 @@
 /* Every field of a head in proto/peer.proto, and the worst values for it. */
-#ifndef TORUSD_TESTS_SIM_LIES_H
-#define TORUSD_TESTS_SIM_LIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,5 +31,3 @@ bool lie_tell(Peer__Head *head, const struct lie_field *field, unsigned value);
 Peer__Head *lie_read(const uint8_t *bytes, size_t length, size_t *body);
 /* Packs a head and a body (borrowed) into a frame, malloc'ed. */
 uint8_t *lie_frame(const Peer__Head *head, const uint8_t *body, size_t body_length, size_t *length);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory of the simulator itself. Allocations of the core may be made to fail; those of the simulator never fail. */
-#ifndef TORUSD_TESTS_SIM_MEMORY_H
-#define TORUSD_TESTS_SIM_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ void *sim_realloc(void *old, size_t size);
 /* Makes room for one more element in an array of `count`. The array grows by doubling, because sanitizers copy it
  * each time. It must not shrink, except to nothing. Never NULL. */
 void *sim_grow(void *array, size_t count, size_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The calls of a program in the simulator. */
-#ifndef TORUSD_TESTS_SIM_PROGRAM_CALLS_H
-#define TORUSD_TESTS_SIM_PROGRAM_CALLS_H
+#pragma once
 
 #include "tests/sim/program_record.h"
 
@@ -13,5 +12,3 @@ bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b);
 /* Call these when a program does something that may fail the group, or that fails it. */
 void sim_programs_disturb(struct sim_programs *all);
 void sim_programs_fail(struct sim_programs *all);
-
-#endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/arithmetic.h"
+#include "daemon/lib/base/arithmetic.h"
 
 #define ROOM 64u /* around areas; must not be written */
 #define GUARD 0xa5

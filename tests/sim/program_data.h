@@ -1,6 +1,5 @@
 /* The data that programs of the simulator send and must receive, computed independently of the daemon. */
-#ifndef TORUSD_TESTS_SIM_PROGRAM_DATA_H
-#define TORUSD_TESTS_SIM_PROGRAM_DATA_H
+#pragma once
 
 #include "tests/sim/program_record.h"
 
@@ -32,5 +31,3 @@ void sim_made_use_memory(const struct sim_made *m);
 void sim_made_check(const struct program *p, const struct sim_made *m);
 /* Checks that all members have called a barrier that is complete. */
 void sim_made_check_all_have_called(const struct program *p, const struct sim_made *m);
-
-#endif

@@ -1,5 +1,5 @@
 /* Random calls for programs. */
-#include "daemon/base/arithmetic.h"
+#include "daemon/lib/base/arithmetic.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
 

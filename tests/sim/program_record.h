@@ -1,6 +1,5 @@
 /* A program in the simulator, and its running calls. */
-#ifndef TORUSD_TESTS_SIM_PROGRAM_RECORD_H
-#define TORUSD_TESTS_SIM_PROGRAM_RECORD_H
+#pragma once
 
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
@@ -49,5 +48,3 @@ struct sim_programs {
     bool never_opens;    /* and another one was told that none can have */
     struct sim_sum *sum; /* program_data.c */
 };
-
-#endif

@@ -1,9 +1,8 @@
 /* Programs in the simulator, one on every node. They open a group and make calls, a few at the same time, at random
  * times; all data that they receive are checked. */
-#ifndef TORUSD_TESTS_SIM_PROGRAMS_H
-#define TORUSD_TESTS_SIM_PROGRAMS_H
+#pragma once
 
-#include "daemon/group/group.h"
+#include "daemon/torusd/group/group.h"
 #include "tests/sim/sim.h"
 
 /* A call of all programs. Sizes that differ by member are derived from the seed, up to `size`. */
@@ -104,5 +103,3 @@ void sim_program_leave(struct sim_programs *p, uint32_t rank);
 void sim_program_shrink(struct sim_programs *all, uint32_t rank);
 /* The program makes this call instead of its next one. */
 void sim_program_mistake(struct sim_programs *p, uint32_t rank, const struct sim_call *call);
-
-#endif

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/planning/schedule_store.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/export.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/torusd/planning/schedule_store.h"
 #include "proto/sha256.h"
 #include "tests/sim/internal.h"
 

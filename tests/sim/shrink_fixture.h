@@ -1,8 +1,7 @@
 /* Groups of programs that go on without nodes that go down. */
-#ifndef TORUSD_TESTS_SIM_SHRINK_FIXTURE_H
-#define TORUSD_TESTS_SIM_SHRINK_FIXTURE_H
+#pragma once
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/group_fixture.h"
 
 #define CALLS_MOST 40u
@@ -73,5 +72,3 @@ bool shrink_are_by_themselves(struct sim *sim, void *context);
 /* Waits until that is true; it is a violation, described by `what`, if it does not become true in time. */
 void shrink_must_be(struct shrink_play *p, bool (*how)(struct sim *sim, void *context),
                     const char *what);
-
-#endif

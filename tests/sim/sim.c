@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "tests/sim/internal.h"
 
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)

@@ -3,10 +3,9 @@
  *
  * After every event the cheap invariants are checked (nodes.c). A violation fails the test with the seed and the
  * virtual time. */
-#ifndef TORUSD_TESTS_SIM_SIM_H
-#define TORUSD_TESTS_SIM_SIM_H
+#pragma once
 
-#include "daemon/core/core.h"
+#include "daemon/torusd/core/core.h"
 #include "proto/peer.pb-c.h"
 
 #define MICROSECONDS UINT64_C(1000)
@@ -237,5 +236,3 @@ enum sim_output sim_output(struct sim *sim, uint32_t rank, const char *id);
 const char *sim_leftover(struct sim *sim, uint32_t rank);
 /* Whether the node has decided to commit as the root, even if it no longer remembers it. */
 bool sim_decided(struct sim *sim, uint32_t rank, const char *id);
-
-#endif

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/copy_fixture.h"
 
 #define LARGE 2000000u

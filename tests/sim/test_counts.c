@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/plan_build.h"
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/tree.h"
 #include "tests/sim/checks.h"
 
 #define LATENCY (1 * MILLISECONDS)

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/generated_blocks.h"
-#include "daemon/exchange/record/id.h"
-#include "daemon/exchange/record/job.h"
-#include "daemon/exchange/record/table.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/engine/generated_blocks.h"
+#include "daemon/torusd/exchange/record/id.h"
+#include "daemon/torusd/exchange/record/job.h"
+#include "daemon/torusd/exchange/record/table.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"

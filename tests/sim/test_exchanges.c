@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/peak.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/peak.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/engine.h"
+#include "daemon/torusd/engine/engine.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/lies.h"
 #include "tests/sim/memory.h"

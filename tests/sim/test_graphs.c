@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/damage.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/damage.h"
+#include "daemon/lib/schedule/detour/detour.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/group_fixture.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
 

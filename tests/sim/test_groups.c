@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/record/limits.h"
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
+#include "daemon/torusd/group/record/limits.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/record/barrier_times.h"
-#include "daemon/router/flooding/flood.h"
+#include "daemon/torusd/exchange/record/barrier_times.h"
+#include "daemon/torusd/router/flooding/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/torusd/exchange/phases/choose_algorithm.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 

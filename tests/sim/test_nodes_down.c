@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/tree.h"
 #include "tests/sim/down_fixture.h"
 
 /* The links of a node that dies go down one by one: the exchange is retried without the first link, and some nodes

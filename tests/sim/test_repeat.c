@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 

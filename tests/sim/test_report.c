@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "client/cli/reporting/findings.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/sim/copy_fixture.h"
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"

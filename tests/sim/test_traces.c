@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"

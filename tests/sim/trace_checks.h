@@ -1,8 +1,7 @@
-/* What must hold for every trace (daemon/trace), whatever has happened. */
-#ifndef TORUSD_TESTS_SIM_TRACE_CHECKS_H
-#define TORUSD_TESTS_SIM_TRACE_CHECKS_H
+/* What must hold for every trace (daemon/lib/trace), whatever has happened. */
+#pragma once
 
-#include "daemon/trace/trace.h"
+#include "daemon/lib/trace/trace.h"
 #include "tests/sim/sim.h"
 
 /* Checks the traces of all live nodes: they are within their bounds, and the times of each port's states are not more
@@ -13,5 +12,3 @@ void check_traces(struct sim *sim);
 const struct trace *check_last_trace(struct sim *sim, uint32_t rank);
 /* The number of kept events of a kind. */
 uint32_t check_count_events(const struct trace *t, enum trace_event_kind kind);
-
-#endif

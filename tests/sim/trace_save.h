@@ -1,6 +1,5 @@
 /* Traces of simulated runs as files: as 'torusctl exchange --trace' writes them, for viewers and 'torusctl report'. */
-#ifndef TORUSD_TESTS_SIM_TRACE_SAVE_H
-#define TORUSD_TESTS_SIM_TRACE_SAVE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@
 /* Writes the last trace of each node that is alive. `run` is what is known of the run, or NULL; borrowed. Returns 0, or -1
  * with *e: node 0 has no trace, or the file cannot be written. */
 int sim_trace_save(struct sim *sim, const char *path, json_t *run, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* A group of programs that all draw the same operations and check the results. This program is a member. */
-#ifndef TORUSD_TESTS_SUPPORT_CHECKED_GROUP_H
-#define TORUSD_TESTS_SUPPORT_CHECKED_GROUP_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -50,5 +49,3 @@ void checked_block(const char *what, const uint8_t *at, uint32_t source, uint32_
 /* Calls a random operation with random blocks and areas, and checks its results. Each area has CHECKED_ROOM
  * bytes. */
 void checked_operation(uint8_t *const plain[2], uint8_t *const shared[2], unsigned round);
-
-#endif

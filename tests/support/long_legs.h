@@ -1,9 +1,8 @@
 /* A schedule that is not in the registry: dimension-ordered, with one leg of any length in each dimension. Even
  * segments take the dimensions in rising order, odd segments in falling order. */
-#ifndef TORUSD_TESTS_SUPPORT_LONG_LEGS_H
-#define TORUSD_TESTS_SUPPORT_LONG_LEGS_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 static inline int takes_all(const struct torus *t, struct error *e)
 {
@@ -32,5 +31,3 @@ static inline uint32_t long_legs(const struct torus *t, uint32_t source, uint32_
     }
     return count;
 }
-
-#endif

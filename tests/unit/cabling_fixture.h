@@ -1,9 +1,8 @@
-/* Machines with interfaces and cables for the tests of daemon/cabling/: builds a network in any order of hosts and
+/* Machines with interfaces and cables for the tests of daemon/lib/cabling/: builds a network in any order of hosts and
  * interfaces, makes faults, and carries out the moves that are found. */
-#ifndef TORUSD_TESTS_UNIT_CABLING_FIXTURE_H
-#define TORUSD_TESTS_UNIT_CABLING_FIXTURE_H
+#pragma once
 
-#include "daemon/cabling/cabling.h"
+#include "daemon/lib/cabling/cabling.h"
 
 #define WORLD_INTERFACES 12u /* of a host, at most */
 
@@ -77,5 +76,3 @@ void world_repair(struct world *w, const struct cabling_result *r);
 
 /* Prints the cables and the result, for a test that fails. */
 void world_print(const struct world *w, const struct cabling_result *r);
-
-#endif

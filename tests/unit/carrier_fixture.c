@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
-#include "daemon/net/addresses/route.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/lib/net/addresses/route.h"
 
 struct ifaddrs entry[MOST];
 struct sockaddr_storage addresses[MOST];

@@ -1,6 +1,5 @@
 /* A system whose interfaces, addresses and routes a test sets, and the events about its carriers. */
-#ifndef TORUSD_TESTS_UNIT_CARRIER_FIXTURE_H
-#define TORUSD_TESTS_UNIT_CARRIER_FIXTURE_H
+#pragma once
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -9,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "daemon/net/carrier/carrier.h"
+#include "daemon/lib/net/carrier/carrier.h"
 
 #define MOST 8u
 #define PORTS 4u
@@ -62,5 +61,3 @@ void report(void);
 
 /* Fails the test unless these events were recorded since the last check. */
 void check(struct carrier *c, const char *expected);
-
-#endif

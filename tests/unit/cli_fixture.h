@@ -1,6 +1,5 @@
 /* torusctl as a process whose output and exit code a test looks at. The test is built with TORUSCTL. */
-#ifndef TORUSD_TEST_CLI_FIXTURE_H
-#define TORUSD_TEST_CLI_FIXTURE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -29,5 +28,3 @@ json_t *cli_object(void);
 
 /* Fails the test unless the output is an error with this code, and with the id of an exchange (NULL: without). */
 void cli_check_error(const char *code, const char *id);
-
-#endif

@@ -1,6 +1,5 @@
 /* A client of libtorus, connected to a fake daemon whose replies the test sets. */
-#ifndef TORUSD_TEST_CLIENT_FIXTURE_H
-#define TORUSD_TEST_CLIENT_FIXTURE_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -21,5 +20,3 @@ void client_end(struct fake *f, struct torus_client *client);
 void client_expect_request(int fd);
 void client_serve_silence(int fd);
 void client_serve_pattern(int fd);
-
-#endif

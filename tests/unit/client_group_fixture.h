@@ -1,6 +1,5 @@
 /* Groups of libtorus: a program, and a daemon with stand-in groups, which return to a member what it sends. */
-#ifndef TORUSD_TEST_CLIENT_GROUP_FIXTURE_H
-#define TORUSD_TEST_CLIENT_GROUP_FIXTURE_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -50,5 +49,3 @@ void client_group_fail_all(struct programs_fixture *f, void *text);
 
 /* Whether the descriptor becomes readable in time. */
 bool client_group_is_readable(int fd, int milliseconds);
-
-#endif

@@ -1,6 +1,5 @@
 /* Replies of a fake daemon to requests for copies. */
-#ifndef TORUSD_TEST_COPY_REPLIES_H
-#define TORUSD_TEST_COPY_REPLIES_H
+#pragma once
 
 #include "tests/unit/test_client_fake.h"
 
@@ -20,5 +19,3 @@ void copy_reply_send(int fd, struct copy_reply *r);
 void copy_reply_bytes(ProtobufCBinaryData *field, const char *bytes, size_t length);
 
 void copy_reply_progress(int fd, uint32_t phase, uint64_t files, uint64_t bytes, uint64_t bytes_of);
-
-#endif

@@ -1,9 +1,8 @@
 /* Copies of trees in a temporary folder, from a reader to a writer without a network; random trees; and an independent
  * comparison. */
-#ifndef TORUSD_TESTS_UNIT_COPYING_FIXTURE_H
-#define TORUSD_TESTS_UNIT_COPYING_FIXTURE_H
+#pragma once
 
-#include "daemon/tree/tree_files.h"
+#include "daemon/torusd/tree/tree_files.h"
 #include "folder_fixture.h"
 
 struct copying {
@@ -66,5 +65,3 @@ bool trees_are_equal(const char *one, const char *other, bool quiet);
 void check_equal(const char *one, const char *other);
 
 #define COPYING_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-#endif

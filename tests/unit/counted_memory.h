@@ -3,8 +3,7 @@
  *     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=reallocarray -Wl,--wrap=free
  *
  * Allocations of libraries outside of the project do not count. */
-#ifndef TORUSD_TESTS_UNIT_COUNTED_MEMORY_H
-#define TORUSD_TESTS_UNIT_COUNTED_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ size_t memory_peak(void);
 void memory_fail(unsigned after);
 /* Ends failures. Returns whether an allocation has failed. */
 bool memory_has_failed(void);
-
-#endif

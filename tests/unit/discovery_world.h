@@ -1,10 +1,9 @@
 /* Hosts with discovery, and cables between them, in virtual time. */
-#ifndef TESTS_DISCOVERY_WORLD_H
-#define TESTS_DISCOVERY_WORLD_H
+#pragma once
 
-#include "daemon/discovery/discovery.h"
-#include "daemon/discovery/seal.h"
-#include "daemon/discovery/times.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "daemon/lib/discovery/seal.h"
+#include "daemon/lib/discovery/times.h"
 
 #define WORLD_HOSTS_MOST 80u
 #define WORLD_PORTS_MOST 6u
@@ -93,5 +92,3 @@ void world_command_ends(struct world *w, unsigned host, uint32_t status, const c
 
 /* Sets a key of a host, also of one that runs; `number` 0: none. */
 void world_set_key(struct world *w, unsigned host, unsigned number);
-
-#endif

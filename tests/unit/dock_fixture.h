@@ -1,8 +1,7 @@
 /* A frame buffer without an engine, and holds for it. */
-#ifndef TORUSD_TESTS_UNIT_DOCK_FIXTURE_H
-#define TORUSD_TESTS_UNIT_DOCK_FIXTURE_H
+#pragma once
 
-#include "daemon/engine/frame_buffer.h"
+#include "daemon/torusd/engine/frame_buffer.h"
 #include "engine_fixture.h"
 
 enum { HOLDS = 20, PIECE = 48 };
@@ -23,5 +22,3 @@ void dock_close(struct dock *d);
 
 struct outgoing *dock_frame(struct dock *d);
 void dock_free_frame(struct dock *d, struct outgoing *frame);
-
-#endif

@@ -1,6 +1,5 @@
 /* A ring of machines that are all in order, as far as `torusctl doctor` can know; tests put faults into it. */
-#ifndef TORUSD_TEST_DOCTOR_FIXTURE_H
-#define TORUSD_TEST_DOCTOR_FIXTURE_H
+#pragma once
 
 #include "client/cli/doctor/doctor.h"
 
@@ -41,5 +40,3 @@ void ring_expect_fine(struct ring *r);
 void ring_expect_unseen(struct ring *r, const char *check, uint32_t node, const char *why);
 /* Judges; the number of findings of a check that are not fine. */
 unsigned ring_count(struct ring *r, const char *check);
-
-#endif

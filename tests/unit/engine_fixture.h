@@ -1,11 +1,10 @@
 /* One node's engine over a router without a network: a source and a sink that know every byte of all blocks, and
  * data frames to and from neighbours. */
-#ifndef TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
-#define TORUSD_TESTS_UNIT_ENGINE_FIXTURE_H
+#pragma once
 
-#include "daemon/engine/engine.h"
-#include "daemon/engine/piece_digest.h"
-#include "daemon/schedule/plan.h"
+#include "daemon/lib/schedule/plan.h"
+#include "daemon/torusd/engine/engine.h"
+#include "daemon/torusd/engine/piece_digest.h"
 #include "router_fixture.h"
 
 enum { PLUS, MINUS }; /* ports of a ring */
@@ -93,5 +92,3 @@ void expect_frame(struct node *node, unsigned port, const struct frame *expected
 
 /* Takes all frames that leave at the port. */
 void node_drain(struct node *node, unsigned port);
-
-#endif

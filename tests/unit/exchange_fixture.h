@@ -1,9 +1,8 @@
 /* A core without a network and without disks: one node whose neighbours, workers and storage do what the test
  * says. After every event core_check() must hold. */
-#ifndef TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
-#define TORUSD_TESTS_UNIT_EXCHANGE_FIXTURE_H
+#pragma once
 
-#include "daemon/core/core.h"
+#include "daemon/torusd/core/core.h"
 #include "router_fixture.h"
 
 #define EXCHANGE_FIXTURE_BUDGET (1u << 20)
@@ -139,5 +138,3 @@ bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, u
 bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker);
 bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
                     uint32_t asker);
-
-#endif

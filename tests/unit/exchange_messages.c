@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 #include "exchange_fixture.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))

@@ -1,7 +1,6 @@
 /* The storage of exchange_fixture.h: folders whose blocks are empty, and decisions that are recorded and resolved when
  * the test says so. The caller runs the work that is due afterwards. */
-#ifndef TORUSD_TESTS_UNIT_EXCHANGE_STORAGE_H
-#define TORUSD_TESTS_UNIT_EXCHANGE_STORAGE_H
+#pragma once
 
 #include "exchange_fixture.h"
 
@@ -12,5 +11,3 @@ void exchange_storage_wake(struct exchange_fixture *n);
 void exchange_storage_fail(struct exchange_fixture *n, enum error_code code, const char *text);
 void exchange_storage_closed(struct exchange_fixture *n);
 void exchange_storage_done(struct exchange_fixture *n, const struct error *e);
-
-#endif

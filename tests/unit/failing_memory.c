@@ -3,8 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/router/frames/decoder.h"
-#include "daemon/router/router.h"
+#include "daemon/torusd/router/frames/decoder.h"
+#include "daemon/torusd/router/router.h"
 
 static bool armed, failed, everywhere;
 static unsigned inside, left;

@@ -5,8 +5,7 @@
  *
  * memory_fails() counts only allocations of the daemon's code inside of the last three functions, and between
  * memory_counts_here(true) and (false); not the test's own allocations. */
-#ifndef TORUSD_TESTS_UNIT_FAILING_MEMORY_H
-#define TORUSD_TESTS_UNIT_FAILING_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -18,5 +17,3 @@ void memory_fails_everywhere(unsigned after);
 bool memory_failed(void);
 /* Calls nest. */
 void memory_counts_here(bool here);
-
-#endif

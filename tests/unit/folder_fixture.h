@@ -1,14 +1,13 @@
 /* A temporary folder that is removed with its contents; helpers to make and read files; workers that run one job
  * at a time when the test says so; and a file system in which one call fails. */
-#ifndef TORUSD_TESTS_UNIT_FOLDER_FIXTURE_H
-#define TORUSD_TESTS_UNIT_FOLDER_FIXTURE_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/base/work.h"
-#include "daemon/files/system/file_system.h"
+#include "daemon/lib/base/work.h"
+#include "daemon/torusd/files/system/file_system.h"
 
 #define FIXTURE_PATH (PATH_MAX / 4)
 
@@ -65,5 +64,3 @@ struct faulty_files {
 };
 
 void faulty_files_init(struct faulty_files *f);
-
-#endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 
 void on_wake(void *context)
 {

@@ -1,6 +1,5 @@
 /* Folders as sources and sinks, in a temporary folder; jobs run when the test says so. */
-#ifndef TORUSD_TESTS_UNIT_FOLDERS_FIXTURE_H
-#define TORUSD_TESTS_UNIT_FOLDERS_FIXTURE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/files/folders.h"
+#include "daemon/torusd/files/folders.h"
 #include "folder_fixture.h"
 
 #define ID "0-0000beef-1"
@@ -123,5 +122,3 @@ struct folder_request many(void **state);
 
 /* A cmocka test in a temporary folder of its own. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-#endif

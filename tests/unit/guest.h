@@ -1,6 +1,5 @@
 /* A program that talks to the daemon without libtorus, and may break every rule. */
-#ifndef TORUSD_TESTS_UNIT_GUEST_H
-#define TORUSD_TESTS_UNIT_GUEST_H
+#pragma once
 
 #include "proto/program.h"
 #include "tests/unit/programs_fixture.h"
@@ -45,5 +44,3 @@ uint32_t guest_share(struct guest *g, uint64_t size, uint8_t **data);
 void guest_expect_refusal(struct guest *g, uint32_t code, const char *said);
 /* Checks that others are served as before, and that nothing is left of programs that were closed. */
 void guest_expect_service(unsigned groups);
-
-#endif

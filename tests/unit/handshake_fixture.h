@@ -1,8 +1,7 @@
 /* Two nodes at the ends of a connection, and all messages of their handshake. */
-#ifndef TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
-#define TORUSD_TESTS_UNIT_HANDSHAKE_FIXTURE_H
+#pragma once
 
-#include "daemon/router/links/handshake.h"
+#include "daemon/torusd/router/links/handshake.h"
 #include "proto/frame.h"
 #include "tests/unit/message_bytes.h"
 
@@ -47,5 +46,3 @@ struct side *run(struct pair *p, struct error *e);
 void check_done(struct pair *p);
 
 void check_refused(struct pair *p, struct side *by, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Node 1 of a line of three nodes, between a root and a child; or node 0 with requests of its own. */
-#ifndef TORUSD_TESTS_UNIT_LINE_FIXTURE_H
-#define TORUSD_TESTS_UNIT_LINE_FIXTURE_H
+#pragma once
 
 #include "exchange_fixture.h"
 
@@ -39,5 +38,3 @@ void line_root_open(struct line_root *r);
 bool line_root_learn(struct line_root *r);
 /* The child objects, about itself: node 1. */
 bool line_root_object(struct line_root *r, uint32_t code, const char *reason);
-
-#endif

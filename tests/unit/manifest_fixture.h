@@ -1,8 +1,7 @@
 /* Manifests in memory, for tests. */
-#ifndef TORUSD_TESTS_UNIT_MANIFEST_FIXTURE_H
-#define TORUSD_TESTS_UNIT_MANIFEST_FIXTURE_H
+#pragma once
 
-#include "daemon/tree/manifest.h"
+#include "daemon/torusd/tree/manifest.h"
 
 /* An empty file in memory, which the caller closes. */
 int memory_file(void);
@@ -26,5 +25,3 @@ int small_manifest(uint64_t *size);
 
 /* Reads all entries, and seeks each of them. Fails the test if something is not consistent. */
 void walk_through(const struct manifest *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts messages between daemons to bytes and back. */
-#ifndef TORUSD_TESTS_UNIT_MESSAGE_BYTES_H
-#define TORUSD_TESTS_UNIT_MESSAGE_BYTES_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -43,5 +42,3 @@ static inline size_t message_write(const struct peer_message *m, uint8_t *bytes,
 
     return peer_message_write(m, message_room, &room);
 }
-
-#endif

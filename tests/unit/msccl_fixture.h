@@ -1,6 +1,5 @@
 /* Shared by the tests of MSCCL's XML: writing and reading it, and a schedule by hand. */
-#ifndef TORUSD_TESTS_UNIT_MSCCL_FIXTURE_H
-#define TORUSD_TESTS_UNIT_MSCCL_FIXTURE_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +10,7 @@
 #include <cmocka.h>
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/imported.h"
 
 struct torus msccl_torus(const char *dims);
 
@@ -62,5 +61,3 @@ void msccl_refused(const char *xml, const struct torus *t, const char *part, con
     "</tb>\n" TB("1", "0", "-1") STEP("0", "s", "i", "0", "o", "2", NO) "</tb>\n</gpu>\n"
 #define GPU2 GPU2_HEAD STEP("1", "r", "s", "0", "o", "0", NO) GPU2_TAIL
 #define BY_HAND ALGO GPU0 GPU1 GPU2 "</algo>\n"
-
-#endif

@@ -1,7 +1,6 @@
 /* Schedules in MSCCL's XML that grow, all of them valid unless said otherwise. Each returns text to be
  * freed by the caller. */
-#ifndef TORUSD_TESTS_UNIT_MSCCL_GROWTH_H
-#define TORUSD_TESTS_UNIT_MSCCL_GROWTH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ char *msccl_alternating(uint32_t count, size_t *length);
 /* For a ring of `nodes`: every GPU sends to every other one on a thread block of its own, all
  * segments of a block in one step. */
 char *msccl_wide(uint32_t nodes, uint32_t segments, size_t *length);
-
-#endif

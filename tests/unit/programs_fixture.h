@@ -1,12 +1,11 @@
 /* A daemon's socket for programs, with a stand-in for its groups, in a thread of its own. */
-#ifndef TORUSD_TESTS_UNIT_PROGRAMS_FIXTURE_H
-#define TORUSD_TESTS_UNIT_PROGRAMS_FIXTURE_H
+#pragma once
 
 #include <pthread.h>
 #include <semaphore.h>
 #include <uv.h>
 
-#include "daemon/program/server.h"
+#include "daemon/torusd/program/server.h"
 #include "tests/unit/standin_group.h"
 
 struct programs_fixture {
@@ -39,5 +38,3 @@ void programs_hold(struct programs_fixture *f, bool holds);
 
 /* Descriptors that this process has open. */
 unsigned programs_descriptors(void);
-
-#endif

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "failing_memory.h"
 
 static struct net *open_net; /* there is one at a time */

@@ -2,10 +2,9 @@
  * times, sources that may be late, and the expected results, computed one vector at a time. Link with
  * -Wl,--wrap=router_wake: a port is asked for frames only after it was woken. Allocations of the engines count for
  * failing_memory.h. */
-#ifndef TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
-#define TORUSD_TESTS_UNIT_REDUCING_FIXTURE_H
+#pragma once
 
-#include "daemon/engine/reducing.h"
+#include "daemon/torusd/engine/reducing.h"
 #include "router_fixture.h"
 
 enum { NET_HANDLE = 5 };
@@ -86,5 +85,3 @@ bool net_check_part(const struct net *net);
 /* A frame for a member from its neighbour at `port`: as engine_frame(). */
 int net_feed(struct net *net, uint32_t rank, unsigned port, const struct peer_message *head,
              const uint8_t *body, uint32_t length, struct error *e);
-
-#endif

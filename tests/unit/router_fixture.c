@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
-#include "daemon/router/frames/head_check.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/router/frames/head_check.h"
 
 static uint64_t io_now(void *context)
 {

@@ -1,9 +1,8 @@
 /* A router without a network: the test moves time, and makes connections. */
-#ifndef TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
-#define TORUSD_TESTS_UNIT_ROUTER_FIXTURE_H
+#pragma once
 
-#include "daemon/router/links/handshake.h"
-#include "daemon/router/router.h"
+#include "daemon/torusd/router/links/handshake.h"
+#include "daemon/torusd/router/router.h"
 #include "proto/peer/peer_message.h"
 #include "tests/unit/message_bytes.h"
 
@@ -81,5 +80,3 @@ void fixture_pass(struct router_fixture *f, uint64_t time);
 void fixture_check_reason(struct router_fixture *f, unsigned port, const char *part);
 void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time);
 unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* Runs torusctl, for tests of commands that need no daemon. The test is built with TORUSCTL. */
-#ifndef TORUSD_TESTS_RUN_CLI_H
-#define TORUSD_TESTS_RUN_CLI_H
+#pragma once
 
 #include <jansson.h>
 
@@ -14,5 +13,3 @@ int run_cli(const char *arguments);
 
 /* Runs torusctl with --json, which must succeed. Returns its output; the caller releases it. */
 json_t *run_cli_json(const char *arguments);
-
-#endif

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/export.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 

@@ -1,6 +1,5 @@
 /* Schedules in files, and the messages about them between a node and its neighbours. */
-#ifndef TORUSD_TESTS_UNIT_SCHEDULES_FIXTURE_H
-#define TORUSD_TESTS_UNIT_SCHEDULES_FIXTURE_H
+#pragma once
 
 #include "exchange_fixture.h"
 #include "proto/sha256.h"
@@ -41,5 +40,3 @@ void schedules_hear_part(struct exchange_fixture *n, const struct schedule_file 
                          uint32_t offset, size_t length);
 /* and objects at its parent, with this code and a reason that contains this part (NULL: any reason). */
 void schedules_hear_objection(struct exchange_fixture *n, enum error_code code, const char *part);
-
-#endif

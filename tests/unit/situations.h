@@ -1,6 +1,5 @@
 /* Situations of an exchange at the middle node of a line of three, or at its root. */
-#ifndef TORUSD_TESTS_UNIT_SITUATIONS_H
-#define TORUSD_TESTS_UNIT_SITUATIONS_H
+#pragma once
 
 #include "line_fixture.h"
 
@@ -51,5 +50,3 @@ void situation_reach(struct node *n, enum situation s);
 void situation_prepare(struct node *n, bool folders, uint32_t repeat);
 /* Node 1 and its child are ready. */
 void situation_make_ready(struct node *n);
-
-#endif

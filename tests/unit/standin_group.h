@@ -1,11 +1,10 @@
-/* A stand-in for the groups of a daemon (daemon/group/group.h), without other nodes: all members do the same as the
+/* A stand-in for the groups of a daemon (daemon/torusd/group/group.h), without other nodes: all members do the same as the
  * only program, which receives what it sends. It keeps the rules of real groups towards a program, and checks its
  * arguments as they do. */
-#ifndef TORUSD_TESTS_UNIT_STANDIN_GROUP_H
-#define TORUSD_TESTS_UNIT_STANDIN_GROUP_H
+#pragma once
 
-#include "daemon/group/group.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
+#include "daemon/torusd/group/group.h"
 
 struct groups {
     struct torus torus;
@@ -28,5 +27,3 @@ void standin_run(struct groups *all);
 
 /* Makes all groups fail. */
 void standin_fail(struct groups *all, enum error_code code, const char *text);
-
-#endif

@@ -5,10 +5,9 @@
  *
  * Each channel has two pieces in this order. Some tests use longer meshes and blocks in segments, so that a node has
  * more pieces to choose from. */
-#ifndef TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
-#define TORUSD_TESTS_UNIT_STREAMING_FIXTURE_H
+#pragma once
 
-#include "daemon/engine/streaming.h"
+#include "daemon/torusd/engine/streaming.h"
 #include "engine_fixture.h"
 
 struct how {
@@ -41,5 +40,3 @@ extern const struct how whole;
 
 /* The same frame in another round, with other bytes. */
 struct frame in_round(const struct frame *frame, uint32_t round, const char *body);
-
-#endif

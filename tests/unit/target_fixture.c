@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 
 void open_fixture(struct fixture *f, void **state)
 {

@@ -1,10 +1,9 @@
 /* A target in a temporary folder, with two files. */
-#ifndef TORUSD_TESTS_UNIT_TARGET_FIXTURE_H
-#define TORUSD_TESTS_UNIT_TARGET_FIXTURE_H
+#pragma once
 
 #include <sys/types.h>
 
-#include "daemon/files/target/target.h"
+#include "daemon/torusd/files/target/target.h"
 #include "folder_fixture.h"
 
 #define ID "0-0000beef-1"
@@ -45,5 +44,3 @@ void check_new(void **state);
 
 /* A cmocka test in a temporary folder of its own. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-#endif

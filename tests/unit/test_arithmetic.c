@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/arithmetic.h"
+#include "daemon/lib/base/arithmetic.h"
 
 enum { MOST = 67, GUARD = 32, ROOM = 8 * MOST + 2 * GUARD };
 

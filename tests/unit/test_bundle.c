@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "client/cli/bundle/bundle.h"
-#include "daemon/host/run.h"
+#include "daemon/lib/host/run.h"
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

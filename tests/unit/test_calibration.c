@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/planning/calibration.h"
+#include "daemon/torusd/planning/calibration.h"
 
 static uint64_t random_state;
 

@@ -12,7 +12,7 @@
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/svg.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 static int callocs_left = -1; /* < 0: none fails */
 

@@ -1,6 +1,5 @@
 /* A fake daemon whose replies a test sets. It serves one connection in a thread of its own. */
-#ifndef TORUSD_TEST_CLIENT_FAKE_H
-#define TORUSD_TEST_CLIENT_FAKE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -46,5 +45,3 @@ void fake_reply_result(int fd);
 /* The result of a barrier of 16 nodes, which came one after another, a millisecond apart. */
 void fake_reply_barrier(int fd, const uint32_t *ranks, size_t count);
 void fake_reply_repetitions(int fd); /* three: 0.2, 0.6 and 0.1 s */
-
-#endif

@@ -9,7 +9,7 @@
 #include <torus/torus.h>
 
 #include "client/libtorus/common/names.h"
-#include "daemon/exchange/exchange.h"
+#include "daemon/torusd/exchange/exchange.h"
 
 static void test_states(void **state)
 {

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
-#include "daemon/net/addresses/address.h"
-#include "daemon/settings.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/lib/net/addresses/address.h"
+#include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
 
 static const char *write_config(void **state, const char *text)

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
-#include "daemon/config_changes.h"
-#include "daemon/settings.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/config_changes.h"
+#include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
 
 static void every_setting_is_compared_when_settings_are_read_again(void **state)

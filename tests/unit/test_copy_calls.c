@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/copy/calls.h"
-#include "daemon/router/interface/limits.h"
+#include "daemon/lib/base/limits.h"
+#include "daemon/torusd/copy/calls.h"
 
 #define PORTS 4u
 

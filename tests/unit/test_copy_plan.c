@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/copy/records.h"
-#include "daemon/copy/rounds.h"
+#include "daemon/torusd/copy/records.h"
+#include "daemon/torusd/copy/rounds.h"
 
 #define NODES 6u
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/copy/paths.h"
-#include "daemon/copy/request.h"
+#include "daemon/torusd/copy/paths.h"
+#include "daemon/torusd/copy/request.h"
 #include "proto/copy.pb-c.h"
 
 static char *sources[] = {"/a", "/b/\xff\x01", "/%%/c"};

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "client/theory/formula.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 static struct torus parse(const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/cut.h"
+#include "daemon/torusd/engine/cut.h"
 
 enum { SIZE_MOST = 40, ROUND_MOST = 14, SEGMENTS_MOST = 6, ROUNDS = SIZE_MOST + 2 };
 

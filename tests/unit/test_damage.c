@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 
 static struct torus torus_of(const char *dims)
 {

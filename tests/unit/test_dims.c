@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 #include "proto/dims.h"
 
 /* What torus_format() writes is read as the sizes of that network. */

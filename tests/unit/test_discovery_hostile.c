@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/discovery/signing.h"
+#include "daemon/lib/discovery/signing.h"
 #include "discovery_world.h"
 #include "proto/discovery.pb-c.h"
 

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "daemon/copy/calls.h"
-#include "daemon/router/interface/limits.h"
-#include "daemon/router/record/link_clock.h"
-#include "daemon/survey/heard.h"
+#include "daemon/lib/base/limits.h"
+#include "daemon/torusd/copy/calls.h"
+#include "daemon/torusd/router/record/link_clock.h"
+#include "daemon/torusd/survey/heard.h"
 #include "proto/elapsed.h"
 #include "proto/peer/peer_message.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/family.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/family.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "line_fixture.h"
 
 /* Stands for 0 in a row, where 0 means the usual value. */

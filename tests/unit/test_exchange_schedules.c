@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/planning/schedule_store.h"
+#include "daemon/torusd/planning/schedule_store.h"
 #include "schedules_fixture.h"
 
 static void becomes_ready(struct exchange_fixture *n)

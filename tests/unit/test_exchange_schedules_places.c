@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/planning/schedule_store.h"
+#include "daemon/torusd/planning/schedule_store.h"
 #include "schedules_fixture.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))

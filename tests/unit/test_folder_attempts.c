@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/engine/cut.h"
-#include "daemon/engine/missing_blocks.h"
+#include "daemon/torusd/engine/cut.h"
+#include "daemon/torusd/engine/missing_blocks.h"
 #include "folders_fixture.h"
 
 #define FILES 2u

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
 
 /* After storage.close() no task is reported, and the state folder is released in the end. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
 
 static void what_is_not_committed_is_removed(void **state)

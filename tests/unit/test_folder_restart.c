@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
-#include "daemon/files/state/journal.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/files/state/journal.h"
 #include "folders_fixture.h"
 
 static void an_output_in_doubt_waits_for_its_outcome(void **state)

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
 
 static void a_target_must_be_free(void **state)

@@ -10,10 +10,10 @@
 #include <cmocka.h>
 
 #include "client/cli/schedule_files/goal.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/file/imported.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/file/imported.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */
 

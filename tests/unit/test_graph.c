@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/tree.h"
 
 #define MOST 256
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/graph/graph_exchange.h"
+#include "daemon/lib/schedule/graph/graph_exchange.h"
 
 static const struct graph *of_edges(const uint32_t *edge, size_t count)
 {

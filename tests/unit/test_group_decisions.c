@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/group/record/algorithm_choices.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/group/record/algorithm_choices.h"
 #include "proto/peer.pb-c.h"
 
 struct sent_table {

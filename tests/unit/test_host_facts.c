@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/host/gather.h"
-#include "daemon/host/gathering.h"
+#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/gathering.h"
 
 /* The value of a fact, or NULL. */
 static const char *value_of(const struct facts *f, const char *name)

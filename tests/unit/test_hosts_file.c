@@ -11,7 +11,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "daemon/cluster/hosts_file.h"
+#include "daemon/lib/cluster/hosts_file.h"
 
 #define PAIR "[a]\nrank = 0\n+0 = e0\n-0 = e1\n[b]\nrank = 1\n+0 = e0\n-0 = e1\n"
 

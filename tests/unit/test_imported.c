@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/file/imported.h"
 #include "proto/sha256.h"
 
 #define HEADER "{\"schedule\":1,\"dims\":\"3m\"}\n"

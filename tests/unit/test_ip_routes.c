@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/cluster/ip_routes.h"
+#include "daemon/lib/cluster/ip_routes.h"
 
 #define FAR 1000000u
 #define MOST 128u  /* nodes of a torus here */

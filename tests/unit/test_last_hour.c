@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/last_hour.h"
+#include "daemon/lib/base/last_hour.h"
 
 #define MINUTE UINT64_C(60000000000)
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/launcher/job_folder.h"
-#include "daemon/launcher/launcher.h"
+#include "daemon/torusd/launcher/job_folder.h"
+#include "daemon/torusd/launcher/launcher.h"
 
 /* Sets the variables of the list, which ends with NULL, and no others of launchers. */
 static void set_only(const char *const *list)

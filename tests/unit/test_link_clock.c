@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/router/interface/limits.h"
-#include "daemon/router/record/link_clock.h"
+#include "daemon/lib/base/limits.h"
+#include "daemon/torusd/router/record/link_clock.h"
 #include "proto/peer/peer_message.h"
 
 #define US UINT64_C(1000)

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
-#include "daemon/base/log_kinds.h"
+#include "daemon/lib/base/log.h"
+#include "daemon/lib/base/log_kinds.h"
 
 static int saved = -1, reader = -1;
 

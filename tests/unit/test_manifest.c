@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/tree/manifest_format.h"
+#include "daemon/torusd/tree/manifest_format.h"
 #include "manifest_fixture.h"
 
 static int sign(int value)

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/metrics/accept.h"
-#include "daemon/metrics/exposition.h"
+#include "daemon/torusd/metrics/accept.h"
+#include "daemon/torusd/metrics/exposition.h"
 #include "openmetrics.h"
 
 static const struct metric gauge = {"a_gauge", "", METRIC_GAUGE, "A value"};

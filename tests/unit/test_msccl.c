@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/unit/msccl_fixture.h"
 
 static void every_exchange_is_read_back_leg_for_leg(void **state)

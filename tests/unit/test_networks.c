@@ -7,10 +7,10 @@
 #include <arpa/inet.h>
 
 #include "client/cli/measuring/perf.h"
-#include "daemon/cluster/hosts_file.h"
-#include "daemon/router/topology/fault.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/export.h"
+#include "daemon/lib/cluster/hosts_file.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/torusd/router/topology/fault.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/run_cli.h"
 

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/file/imported.h"
-#include "daemon/schedule/routes/passages.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/imported.h"
+#include "daemon/lib/schedule/routes/passages.h"
 
 struct all {
     struct torus t;

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/generated_blocks.h"
+#include "daemon/torusd/engine/generated_blocks.h"
 
 enum { LENGTH = 100 };
 

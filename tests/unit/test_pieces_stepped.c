@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/stepped.h"
+#include "daemon/torusd/engine/stepped.h"
 #include "pieces_fixture.h"
 
 static struct node *open_stepped(bool repairs)

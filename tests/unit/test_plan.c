@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 
 enum { PLUS = 0, MINUS = 1 };
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/planning/planner.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/planning/planner.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
 

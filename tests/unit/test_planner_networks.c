@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/exchange/phases/choose_algorithm.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/exchange/phases/choose_algorithm.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
 

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/predict/predict.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/predict/predict.h"
 
 #define MOST 16
 

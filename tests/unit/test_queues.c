@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/queues.h"
+#include "daemon/torusd/engine/queues.h"
 
 enum { PORTS = 2, LEVELS = 130, ITEMS = 200 };
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "reducing_fixture.h"
 #include "tests/support/long_legs.h"
 

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/arrived.h"
-#include "daemon/engine/generated_blocks.h"
-#include "daemon/engine/missing_blocks.h"
+#include "daemon/torusd/engine/arrived.h"
+#include "daemon/torusd/engine/generated_blocks.h"
+#include "daemon/torusd/engine/missing_blocks.h"
 
 #define NODES 5u
 #define BYTES 300u

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/metrics/room.h"
+#include "daemon/torusd/metrics/room.h"
 
 enum { GOOD, DEAD, BROKEN, ROOTS };
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/routed/planner.h"
+#include "daemon/torus-routed/planner.h"
 
 #define MOST 5u
 #define LOSSES 2u

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/routed/report.h"
+#include "daemon/torus-routed/report.h"
 
 #define IDLE 40
 #define SIZE (1u << 20) /* more than the kernel takes from a writer at once */

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/routed/kernel/connections.h"
-#include "daemon/routed/spreading.h"
+#include "daemon/torus-routed/kernel/connections.h"
+#include "daemon/torus-routed/spreading.h"
 
 #define NODES 4u
 #define MUCH (10 * SPREADING_BYTES)

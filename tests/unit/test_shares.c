@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/shares.h"
+#include "daemon/lib/base/shares.h"
 
 static struct shares *with(enum share share, uint64_t capacity)
 {

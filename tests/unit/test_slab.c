@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/slab.h"
+#include "daemon/lib/base/slab.h"
 
 static void references_are_counted(void **state)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/engine/stepped.h"
+#include "daemon/torusd/engine/stepped.h"
 #include "engine_fixture.h"
 
 static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/tally.h"
+#include "daemon/lib/schedule/tally.h"
 
 #define KEYS 50000u
 

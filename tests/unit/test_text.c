@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "proto/error.h"
 #include "proto/text.h"
 

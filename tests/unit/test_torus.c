@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 static struct torus parse(const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/trace/trace.h"
+#include "daemon/lib/trace/trace.h"
 
 #define MS UINT64_C(1000000)
 #define UNIT 1024u

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/schedule/tree.h"
+#include "daemon/lib/schedule/tree.h"
 
 enum { MOST = 128 };
 

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <sodium.h>
 
-#include "daemon/engine/digest.h"
-#include "daemon/tree/digests.h"
+#include "daemon/torusd/engine/digest.h"
+#include "daemon/torusd/tree/digests.h"
 #include "manifest_fixture.h"
 
 #define CHUNKS 4096u

@@ -15,8 +15,8 @@
 #include <cmocka.h>
 
 #include "copying_fixture.h"
-#include "daemon/tree/digests.h"
-#include "daemon/tree/file_bytes.h"
+#include "daemon/torusd/tree/digests.h"
+#include "daemon/torusd/tree/file_bytes.h"
 
 #define DOCUMENT_MOST (1u << 20)
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/tree/manifest.h"
-#include "daemon/tree/patterns.h"
+#include "daemon/torusd/tree/manifest.h"
+#include "daemon/torusd/tree/patterns.h"
 
 static struct patterns *patterns_of(const char *const *text, uint32_t count)
 {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <sodium.h>
 
-#include "daemon/tree/digests.h"
+#include "daemon/torusd/tree/digests.h"
 #include "tree_fixture.h"
 
 static void close_reader(void **state, struct tree_reader *r)

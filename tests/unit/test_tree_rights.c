@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "copying_fixture.h"
-#include "daemon/tree/staging.h"
+#include "daemon/torusd/tree/staging.h"
 
 #define USER 54321 /* that no system has */
 

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/tree/walk.h"
+#include "daemon/torusd/tree/walk.h"
 #include "tree_fixture.h"
 
 static void close_reader(void **state, struct tree_reader *r)

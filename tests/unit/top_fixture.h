@@ -1,7 +1,6 @@
 /* Surveys that were never asked for: tori whose counters, links and runs a test chooses. A program that uses this is
  * linked with --wrap=torus_survey_free. */
-#ifndef TOP_FIXTURE_H
-#define TOP_FIXTURE_H
+#pragma once
 
 #include "client/cli/top/model.h"
 
@@ -33,5 +32,3 @@ void fake_dead(struct all_nodes *c, uint32_t rank);
 
 /* A model that has taken two such surveys, the second one of 2000 ms, with so many bytes a second on each direction. */
 struct top_model fake_model(const char *dims, uint64_t bytes);
-
-#endif

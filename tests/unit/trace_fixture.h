@@ -1,6 +1,5 @@
 /* Traces of runs that never were, as files. */
-#ifndef TORUSD_TESTS_TRACE_FIXTURE_H
-#define TORUSD_TESTS_TRACE_FIXTURE_H
+#pragma once
 
 #include "client/cli/reporting/trace_data.h"
 
@@ -31,5 +30,3 @@ void trace_fixture_add_event(json_t *file, uint32_t rank, double at, enum torus_
 const char *trace_fixture_file(const char *text, size_t length);
 /* Reads the value as a file. Takes ownership of it. */
 int trace_fixture_read(json_t *file, struct trace_data *d, struct error *e);
-
-#endif

@@ -1,8 +1,7 @@
 /* Trees in a temporary folder, and readers of them. */
-#ifndef TORUSD_TESTS_UNIT_TREE_FIXTURE_H
-#define TORUSD_TESTS_UNIT_TREE_FIXTURE_H
+#pragma once
 
-#include "daemon/tree/tree_files.h"
+#include "daemon/torusd/tree/tree_files.h"
 #include "folder_fixture.h"
 #include "manifest_fixture.h"
 
@@ -40,5 +39,3 @@ struct entry entry_at(struct manifest_cursor *c, const char *path);
 
 /* The number of descriptors that this process has open. */
 unsigned descriptors(void);
-
-#endif

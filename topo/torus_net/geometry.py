@@ -12,10 +12,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-MAX_DIMS = 8         # as in daemon/schedule/torus.h
+MAX_DIMS = 8         # as in daemon/lib/schedule/torus.h
 MOST_PORTS = 32      # of a node
 MOST_NODES = 4096    # on one machine; a larger torus is refused before anything is created
-GRAPH_NODES = 1024   # of one factor from a file, as in daemon/schedule/graph/graph.h
+GRAPH_NODES = 1024   # of one factor from a file, as in daemon/lib/schedule/graph/graph.h
 
 
 class UsageError(Exception):

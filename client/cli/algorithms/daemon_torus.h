@@ -1,9 +1,8 @@
 /* The network of a daemon, from the text by which the daemon names it. */
-#ifndef TORUSD_CLI_DAEMON_TORUS_H
-#define TORUSD_CLI_DAEMON_TORUS_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 /* Parses the dimensions in a status, whose graphs become known. Returns 0, or -1 with *e
  * (ERROR_PROTOCOL). */
@@ -13,5 +12,3 @@ int daemon_torus_of_status(const struct torus_status *status, struct torus *t, s
  * daemon for them, which takes a request. Returns an exit code; on failure what went wrong has been
  * printed. The client must be connected. */
 int daemon_torus_parse(const struct cli *cli, const char *dims, struct torus *t);
-
-#endif

@@ -1,8 +1,7 @@
 /* `stream` and `disjoint` on networks other than tori: their routes are found for each network. */
-#ifndef TORUSD_CLI_FOUND_ROUTES_H
-#define TORUSD_CLI_FOUND_ROUTES_H
+#pragma once
 
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 /* Whether the routes of an algorithm of this name are found on *t. */
 bool found_is_name(const char *name, const struct torus *t);
@@ -15,5 +14,3 @@ const struct algorithm *found_named(struct detour *found, const char *name, stru
  * which holds the routes, to detour_free(). Returns NULL with *e, and *found NULL, if there are no routes. */
 const struct algorithm *found_routes(const struct algorithm *a, const struct torus *t,
                                      struct detour **found, struct error *e);
-
-#endif

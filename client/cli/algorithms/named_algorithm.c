@@ -7,8 +7,8 @@
 
 #include "client/cli/terminal/suggest.h"
 #include "client/theory/formula.h"
-#include "daemon/schedule/algorithms/families.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
                                         struct error *e)

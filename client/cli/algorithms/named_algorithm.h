@@ -1,8 +1,7 @@
 /* Finds algorithms by the names that users give. */
-#ifndef TORUSD_CLI_NAMED_ALGORITHM_H
-#define TORUSD_CLI_NAMED_ALGORITHM_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* Returns the algorithm with this name, or NULL with *e, which lists the known names: those for `operation`, or all
  * if `operation` is NULL. */
@@ -10,7 +9,7 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
                                         struct error *e);
 
 /* Returns the name to send to the daemon: that of an algorithm for `operation`, "auto", or the "best" name of a
- * family (daemon/schedule/algorithms/family.h). Static. NULL with *e as above. */
+ * family (daemon/lib/schedule/algorithms/family.h). Static. NULL with *e as above. */
 const char *requested_algorithm(const char *name, enum operation operation, struct error *e);
 
 /* The option that completes the name of a family: "--algorithm cccube --q 5" means cccube-q5. */
@@ -31,5 +30,3 @@ bool has_q(const char *name);
 
 /* Returns whether the daemon chooses the algorithm for this name. */
 bool leaves_choice(const char *name);
-
-#endif

@@ -2,7 +2,7 @@
 
 #include "client/cli/terminal/json.h"
 #include "client/theory/simulate.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 /* Converts a number of segments to blocks. */
 static json_t *blocks(uint64_t segments, const struct algorithm *a)

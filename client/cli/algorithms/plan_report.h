@@ -1,11 +1,10 @@
 /* Adds the figures of a schedule to a JSON object. All functions return 0, or another value if memory is short. */
-#ifndef TORUSD_CLI_PLAN_REPORT_H
-#define TORUSD_CLI_PLAN_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
-#include "daemon/schedule/plan.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 /* Adds startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept and minimal, in
  * blocks. */
@@ -22,5 +21,3 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
 /* Adds messages: an object for each combined message that the node sends, relays or receives, by step. It has the
  * port through which the message leaves or arrives, and the node at the other end of the leg. */
 int plan_set_messages(json_t *object, const struct torus *t, const struct plan *p);
-
-#endif

@@ -7,9 +7,9 @@
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/suggest.h"
-#include "daemon/schedule/algorithms/families.h"
-#include "daemon/schedule/algorithms/family.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/family.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 /* Calls `visit` with the name of every implemented algorithm, then of every other algorithm that has a formula. Stops
  * when `visit` returns a value other than 0, and returns this value, or 0. */

@@ -1,6 +1,5 @@
 /* The counts of algorithms on a torus and their predicted times, as JSON. */
-#ifndef TORUSD_CLI_PREDICTION_H
-#define TORUSD_CLI_PREDICTION_H
+#pragma once
 
 #include <jansson.h>
 
@@ -26,5 +25,3 @@ int prediction_check_name(const char *name, enum operation *operation, struct er
  * an object for each algorithm and block size, by block size, fastest first. Returns NULL with *e if p->algorithm has
  * no counts on this torus, or if memory is short. */
 json_t *prediction_value(const struct prediction *p, struct error *e);
-
-#endif

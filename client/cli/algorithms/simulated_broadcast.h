@@ -1,10 +1,9 @@
 /* An all-to-all broadcast in time (client/theory/broadcast_run.h), with the options and the output of
  * 'torusctl simulate'. */
-#ifndef TORUSD_CLI_SIMULATED_BROADCAST_H
-#define TORUSD_CLI_SIMULATED_BROADCAST_H
+#pragma once
 
 #include "client/cli/terminal/command.h"
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 struct broadcast_arguments {
     const char *ts, *tp, *tw, *block_size;
@@ -38,5 +37,3 @@ bool broadcast_arguments_given(const struct broadcast_arguments *a);
 /* Runs an allgather algorithm, and prints what it took. Returns the exit code. */
 int simulated_broadcast(const struct cli *cli, const struct broadcast_arguments *a,
                         const struct torus *t, const struct algorithm *algorithm);
-
-#endif

@@ -6,7 +6,7 @@
 #include "client/cli/web/page_file.h"
 #include "client/cli/web/torus_json.h"
 #include "client/cli/web/web_texts.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 /* Nodes that are down, and ports whose links are down, which one of the schedules avoids. */
 static json_t *down_json(const struct torus *t, const struct animated *schedules, unsigned count)

@@ -1,10 +1,9 @@
 /* torusctl plan --html: a page in which one schedule, or two side by side, play step by step. The page needs no other
  * file and no network. */
-#ifndef TORUSD_CLI_ANIMATION_H
-#define TORUSD_CLI_ANIMATION_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 #define ANIMATION_MOST_BLOCKS 600000u /* segments of blocks in all messages */
 
@@ -22,5 +21,3 @@ struct animated {
  * file. */
 int animation_write(const struct cli *cli, const char *file, const struct torus *t,
                     const struct animated *schedules, unsigned count, uint32_t source);
-
-#endif

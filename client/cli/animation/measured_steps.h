@@ -1,6 +1,5 @@
 /* How long the steps of a schedule took in a run, by its trace. */
-#ifndef TORUSD_CLI_MEASURED_STEPS_H
-#define TORUSD_CLI_MEASURED_STEPS_H
+#pragma once
 
 #include "client/cli/animation/animation.h"
 
@@ -16,5 +15,3 @@ struct measured_steps {
 int measured_steps_read(struct measured_steps *m, const char *path, const struct torus *t,
                         const struct animated *schedule, struct error *e);
 void measured_steps_free(struct measured_steps *m);
-
-#endif

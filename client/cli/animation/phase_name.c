@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/schedule/algorithms/one_port.h"
-#include "daemon/schedule/algorithms/ring.h"
-#include "daemon/schedule/algorithms/rotation.h"
-#include "daemon/schedule/algorithms/rows.h"
+#include "daemon/lib/schedule/algorithms/one_port.h"
+#include "daemon/lib/schedule/algorithms/ring.h"
+#include "daemon/lib/schedule/algorithms/rotation.h"
+#include "daemon/lib/schedule/algorithms/rows.h"
 
 /* The two dimensions of a torus that have more than one node, and whether its sizes are multiples of `multiple`. */
 static unsigned long_dims(const struct torus *t, uint32_t multiple, unsigned *dim, bool *fits)

@@ -1,8 +1,7 @@
 /* The name that a paper gives to a step of its algorithm: "Phase 2, stage 1"; and why it is there. */
-#ifndef TORUSD_CLI_PHASE_NAME_H
-#define TORUSD_CLI_PHASE_NAME_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 #define PHASE_NAME_SIZE 160
 #define PHASE_REASON_SIZE 320
@@ -14,5 +13,3 @@ void phase_name(const struct algorithm *a, const struct torus *t, uint32_t step,
 /* Writes why blocks move as they do in a step, in a sentence or two, to `text`, which has room for PHASE_REASON_SIZE bytes;
  * "" if that is not known, as for schedules from files. */
 void phase_reason(const struct algorithm *a, const struct torus *t, uint32_t step, char *text);
-
-#endif

@@ -7,7 +7,7 @@
 #include "client/cli/animation/measured_steps.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 bool plan_animation_is_output(const struct animation_arguments *a)
 {

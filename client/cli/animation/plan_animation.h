@@ -1,6 +1,5 @@
 /* The options of torusctl plan that make a page. */
-#ifndef TORUSD_CLI_PLAN_ANIMATION_H
-#define TORUSD_CLI_PLAN_ANIMATION_H
+#pragma once
 
 #include "client/cli/animation/animation.h"
 
@@ -18,5 +17,3 @@ bool plan_animation_is_output(const struct animation_arguments *a);
  * --source, or NULL. Returns EXIT_DONE, or another exit code after printing the reason. */
 int plan_animation(const struct cli *cli, const struct animation_arguments *a, const char *source,
                    const struct torus *t, const struct animated *schedule);
-
-#endif

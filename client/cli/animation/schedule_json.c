@@ -6,8 +6,8 @@
 #include "client/cli/animation/measured_steps.h"
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 
 struct collecting {
     const struct torus *torus;

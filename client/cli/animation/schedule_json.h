@@ -1,6 +1,5 @@
 /* The messages of a schedule, step by step, as a page plays them (animation.js). */
-#ifndef TORUSD_CLI_SCHEDULE_JSON_H
-#define TORUSD_CLI_SCHEDULE_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@
  * *blocks counts the blocks in all messages, and must not become more than ANIMATION_MOST_BLOCKS. Returns NULL with *e. */
 json_t *schedule_json(const struct torus *t, const struct animated *a, uint32_t source,
                       uint64_t *blocks, struct error *e);
-
-#endif

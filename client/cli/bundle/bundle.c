@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "client/cli/terminal/output_file.h"
-#include "daemon/host/run.h"
+#include "daemon/lib/host/run.h"
 
 #define OUTPUT_MOST (1024u * 1024u)
 #define PATIENCE_MS 10000

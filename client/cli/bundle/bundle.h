@@ -1,6 +1,5 @@
 /* Collects texts as files of one archive. */
-#ifndef TORUSD_CLI_BUNDLE_H
-#define TORUSD_CLI_BUNDLE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ void bundle_free(struct bundle *b);
 
 /* Replaces what may be a key in a text: 32 or more hexadecimal digits, or 43 or more of base64, in a row. */
 void bundle_mask(char *text);
-
-#endif

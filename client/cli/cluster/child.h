@@ -1,6 +1,5 @@
 /* Runs other programs: several at once, each with a text at its standard input, and collects what they print. */
-#ifndef TORUSD_CLI_CHILD_H
-#define TORUSD_CLI_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ int child_exit_status(const struct child *c);
 const char *child_problem(const struct child *c, char *text, size_t size);
 
 void child_free(struct child *c);
-
-#endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/terminal/output_file.h"
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 
 #define BLANKS " \t\r"
 #define MARK "\xef\xbb\xbf" /* a byte order mark, which some editors write */

@@ -1,6 +1,5 @@
 /* Changes a cluster file that people edit: everything else in it stays as it is, byte for byte. */
-#ifndef TORUSD_CLI_CLUSTER_EDIT_H
-#define TORUSD_CLI_CLUSTER_EDIT_H
+#pragma once
 
 #include "proto/error.h"
 
@@ -24,5 +23,3 @@ char *cluster_edit_add(const char *text, const char *section, const char *lines)
 /* Replaces the text of the file `path` in one step. Follows links, and keeps mode and owner. Returns 0, or -1 with *e:
  * the file cannot be written, or its text is no longer `before`, because somebody else has changed it. */
 int cluster_edit_write(const char *path, const char *before, const char *after, struct error *e);
-
-#endif

@@ -1,12 +1,11 @@
 /* Brings setups to hosts, and their answers back: to this host, or to others by ssh or over
  * the links. */
-#ifndef TORUSD_CLI_DELIVER_H
-#define TORUSD_CLI_DELIVER_H
+#pragma once
 
 #include <jansson.h>
 
 #include "client/cli/cluster/setup.h"
-#include "daemon/router/interface/secrets.h"
+#include "daemon/lib/base/secrets.h"
 
 enum deliver_way { DELIVER_HERE, DELIVER_SSH, DELIVER_LINKS };
 
@@ -35,5 +34,3 @@ uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct
 
 /* Frees the setups, whose bytes are overwritten, and the replies. */
 void deliver_free(struct delivery *list, uint32_t count);
-
-#endif

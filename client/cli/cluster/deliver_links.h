@@ -1,6 +1,5 @@
 /* Delivers setups over the links of the cluster, through the discovery processes of the hosts. */
-#ifndef TORUSD_CLI_DELIVER_LINKS_H
-#define TORUSD_CLI_DELIVER_LINKS_H
+#pragma once
 
 #include "client/cli/cluster/deliver.h"
 
@@ -13,5 +12,3 @@ void deliver_links(struct delivery *list, uint32_t count, bool apply, const char
 /* Takes the answer of a host: what its torusctl has printed, if it was `done`. Otherwise sets the error, to what the
  * output says, or else to the first line of `why`. */
 void deliver_take(struct delivery *d, const char *output, bool done, const char *why);
-
-#endif

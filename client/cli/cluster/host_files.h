@@ -1,11 +1,10 @@
 /* The files that one host of a cluster needs, as texts: its configuration of torusd, the addresses of its cables, its
  * IP routes, and the names of all hosts. */
-#ifndef TORUSD_CLI_HOST_FILES_H
-#define TORUSD_CLI_HOST_FILES_H
+#pragma once
 
 #include <netinet/in.h>
 
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 #include "proto/key.h"
 
 /* Where the files are on a host. */
@@ -53,5 +52,3 @@ bool host_files_address6(const struct cluster *c, uint32_t rank, struct in6_addr
 
 /* Frees the texts, and overwrites the secret ones. */
 void host_files_forget(char *text[HOST_FILES]);
-
-#endif

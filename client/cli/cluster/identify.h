@@ -1,10 +1,9 @@
 /* Finds out which hosts the sections of a cluster file are, before anything secret goes to them. Names only label: a
  * host is the one whose id the file has. */
-#ifndef TORUSD_CLI_IDENTIFY_H
-#define TORUSD_CLI_IDENTIFY_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 
 struct identify_options {
     const char *file;   /* the cluster file, into which ids are written */
@@ -20,5 +19,3 @@ struct identify_options {
  * Returns 0, or -1 with *e: a host was not confirmed, or several hosts have its name. */
 int identify_hosts(struct cluster *c, const struct identify_options *o, const struct cli *cli,
                    struct error *e);
-
-#endif

@@ -1,11 +1,10 @@
 /* The keys that 'torusctl init' gives to the hosts. */
-#ifndef TORUSD_CLI_INIT_KEYS_H
-#define TORUSD_CLI_INIT_KEYS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
 
-#include "daemon/router/interface/secrets.h"
+#include "daemon/lib/base/secrets.h"
 
 struct init_keys {
     char path[PATH_MAX];      /* the file of the current key */
@@ -39,5 +38,3 @@ void init_keys_list(const struct init_keys *k, struct secrets *list);
 int init_keys_finish(struct init_keys *k, struct error *e);
 
 void init_keys_forget(struct init_keys *k);
-
-#endif

@@ -1,6 +1,5 @@
 /* What 'torusctl init' shows: the changes of each host, and what became of them. */
-#ifndef TORUSD_CLI_INIT_REPORT_H
-#define TORUSD_CLI_INIT_REPORT_H
+#pragma once
 
 #include "client/cli/cluster/deliver.h"
 #include "client/cli/terminal/cli.h"
@@ -15,5 +14,3 @@ uint32_t init_report_changing(const struct delivery *list, uint32_t count);
  * now ("" if nothing). Returns EXIT_DONE, or EXIT_FAILED if a host failed. */
 int init_report_result(const struct cli *cli, const struct delivery *list, uint32_t count,
                        bool applied, const char *whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* The asking side of 'torusctl init': shows what changes on the hosts of a cluster, asks, and lets them change it. */
-#ifndef TORUSD_CLI_INIT_RUN_H
-#define TORUSD_CLI_INIT_RUN_H
+#pragma once
 
 #include "client/cli/cluster/deliver.h"
 #include "client/cli/terminal/cli.h"
@@ -21,5 +20,3 @@ struct init_options {
 
 /* Runs it, and prints everything. Returns the exit code. */
 int init_run(struct cli *cli, const struct init_options *o);
-
-#endif

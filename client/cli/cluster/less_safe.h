@@ -1,6 +1,5 @@
 /* What a setup makes less safe on this host, compared with the configuration that it has. */
-#ifndef TORUSD_CLI_LESS_SAFE_H
-#define TORUSD_CLI_LESS_SAFE_H
+#pragma once
 
 #include <jansson.h>
 
@@ -13,5 +12,3 @@ json_t *less_safe(const struct setup_plan *p, const struct setup *s);
 
 /* Whether the host's torusd.ini has this data root already before the setup, under the same name. */
 bool less_safe_had_root(const struct setup_plan *p, const char *root);
-
-#endif

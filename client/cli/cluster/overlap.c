@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "client/cli/cluster/host_files.h"
-#include "daemon/host/netlink.h"
+#include "daemon/lib/host/netlink.h"
 
 #define MOST 8u         /* warnings */
 #define OWN_PROTOCOL 84 /* of the routes of torus-routed and 'torusctl ip-routes' */

@@ -1,9 +1,8 @@
 /* A setup: what one host needs to configure itself as a part of a cluster. It is sent to the host as JSON: the cluster
  * file, the host's name in it, and the cluster keys. */
-#ifndef TORUSD_CLI_SETUP_H
-#define TORUSD_CLI_SETUP_H
+#pragma once
 
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 #include "proto/key.h"
 
 #define SETUP_VERSION 1
@@ -25,5 +24,3 @@ char *setup_write(const struct cluster *c, uint32_t rank, const struct key *key,
  * setup_free(), or -1 with *e and nothing to free. */
 int setup_read(struct setup *s, const char *json, size_t length, struct error *e);
 void setup_free(struct setup *s);
-
-#endif

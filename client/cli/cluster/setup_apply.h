@@ -1,6 +1,5 @@
 /* Carries out a setup on this host, completely or not at all. */
-#ifndef TORUSD_CLI_SETUP_APPLY_H
-#define TORUSD_CLI_SETUP_APPLY_H
+#pragma once
 
 #include "client/cli/cluster/setup_plan.h"
 
@@ -20,5 +19,3 @@ int setup_check(const struct setup_plan *p, json_t *warnings, struct error *e);
  * the former files are restored, and the units that ran before run with them again. With a root folder, or on a host
  * without systemd, only the files are written. The caller has the lock. Returns 0, or -1 with *e. */
 int setup_apply(const struct setup_plan *p, json_t *warnings, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a setup changes on this host: computed and shown before anything is changed. */
-#ifndef TORUSD_CLI_SETUP_PLAN_H
-#define TORUSD_CLI_SETUP_PLAN_H
+#pragma once
 
 #include <jansson.h>
 
@@ -29,5 +28,3 @@ void setup_plan_free(struct setup_plan *p);
  * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
  * that the host has now; less_safe.h describes "less_safe". Returns NULL if there is not enough memory. */
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
-
-#endif

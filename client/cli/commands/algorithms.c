@@ -6,8 +6,8 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/work.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/work.h"
 
 struct algorithms_arguments {
     const char *dims;

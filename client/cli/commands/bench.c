@@ -11,8 +11,8 @@
 #include "client/cli/measuring/fit_report.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour/detour.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"
 #define DEFAULT_REPEAT 10

@@ -7,7 +7,7 @@
 #include "client/cli/terminal/json.h"
 #include "client/theory/broadcast_bound.h"
 #include "client/theory/least_cut.h"
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/product.h"
 
 struct bounds_arguments {
     const char *network;

@@ -18,7 +18,7 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
 #include "client/cli/terminal/wrap.h"
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 #include "proto/text.h"
 
 #define WAIT_MS 60000u

@@ -11,9 +11,9 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/output_file.h"
-#include "daemon/cluster/host_address.h"
-#include "daemon/cluster/hosts_file.h"
-#include "daemon/schedule/watch.h"
+#include "daemon/lib/cluster/host_address.h"
+#include "daemon/lib/cluster/hosts_file.h"
+#include "daemon/lib/schedule/watch.h"
 #include "proto/text.h"
 
 #define DEFAULT_ADDRESS "10.128.0.1"

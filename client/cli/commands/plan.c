@@ -14,10 +14,10 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/schedule/algorithms/registry.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
 
 struct plan_arguments {
     const char *dims;

@@ -1,6 +1,5 @@
 /* The options of copy, gather and scatter, and of exchange with --trees. */
-#ifndef TORUSD_CLI_COPY_ARGUMENTS_H
-#define TORUSD_CLI_COPY_ARGUMENTS_H
+#pragma once
 
 #include "client/cli/terminal/options.h"
 
@@ -64,5 +63,3 @@ struct copy_arguments {
 #define COPY_IF_DOWN                                                                               \
     "what to do if nodes are down: fail, shrink (leave them out), or wait for\n"                   \
     "them (default: fail)"
-
-#endif

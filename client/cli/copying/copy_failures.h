@@ -1,6 +1,5 @@
 /* Names of nodes in the report of a copy, and the nodes that have failed. */
-#ifndef TORUSD_CLI_COPY_FAILURES_H
-#define TORUSD_CLI_COPY_FAILURES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,5 +15,3 @@ void copy_text_node(char *out, size_t size, const struct all_nodes *names, uint3
 /* Writes the node that an outcome is about, and where its files come from if several nodes have sent some. */
 void copy_text_outcome(char *out, size_t size, const struct copy_order *o,
                        const struct all_nodes *names, const struct torus_copy_node *n);
-
-#endif

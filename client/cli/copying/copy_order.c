@@ -5,7 +5,7 @@
 
 #include "client/cli/copying/copy_paths.h"
 #include "client/cli/terminal/arguments.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 #include "proto/text.h"
 
 /* ---- Paths ----------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* The request of a copy, made from options. */
-#ifndef TORUSD_CLI_COPY_ORDER_H
-#define TORUSD_CLI_COPY_ORDER_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -24,5 +23,3 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
 int copy_order_place(struct copy_order *o, const char *list, uint32_t rank, uint32_t nodes,
                      struct error *e);
 void copy_order_free(struct copy_order *o);
-
-#endif

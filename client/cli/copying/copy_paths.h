@@ -1,6 +1,5 @@
 /* Paths of copies, as people write them. */
-#ifndef TORUSD_CLI_COPY_PATHS_H
-#define TORUSD_CLI_COPY_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool copy_path_has_rank(const char *path);
 
 /* Returns the last name of an absolute path. */
 const char *copy_path_name(const char *path);
-
-#endif

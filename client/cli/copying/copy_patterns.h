@@ -1,6 +1,5 @@
 /* The patterns of a copy, from the command line and from files. */
-#ifndef TORUSD_CLI_COPY_PATTERNS_H
-#define TORUSD_CLI_COPY_PATTERNS_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -16,5 +15,3 @@ struct copy_patterns {
  * caller gives *p to copy_patterns_free(). */
 int copy_patterns_read(struct copy_patterns *p, const struct option_list *list, struct error *e);
 void copy_patterns_free(struct copy_patterns *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows how far a copy is, by the rules of client/cli/terminal/progress.h. */
-#ifndef TORUSD_CLI_COPY_PROGRESS_H
-#define TORUSD_CLI_COPY_PROGRESS_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -18,5 +17,3 @@ void copy_watch_begin(struct copy_watch *w, bool looks_only);
 /* A torus_copy_progress_fn with a struct copy_watch as its data. Returns whether the user has interrupted the program. */
 int copy_watch_update(void *watch, const struct torus_copy_progress *progress);
 void copy_watch_end(struct copy_watch *w);
-
-#endif

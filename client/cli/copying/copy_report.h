@@ -1,6 +1,5 @@
 /* The result of a copy as JSON, and what both reports count. */
-#ifndef TORUSD_CLI_COPY_REPORT_H
-#define TORUSD_CLI_COPY_REPORT_H
+#pragma once
 
 #include "client/cli/copying/copy_order.h"
 #include "client/cli/survey/all_nodes.h"
@@ -20,5 +19,3 @@ bool copy_report_removes(const struct torus_copy_result *r);
 /* Returns the number of outcomes that are failures; and that are none, but differ. */
 size_t copy_report_failures(const struct torus_copy_result *r);
 size_t copy_report_differences(const struct torus_copy_result *r);
-
-#endif

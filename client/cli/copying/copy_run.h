@@ -1,6 +1,5 @@
 /* Runs a copy of trees: request, progress and report. */
-#ifndef TORUSD_CLI_COPY_RUN_H
-#define TORUSD_CLI_COPY_RUN_H
+#pragma once
 
 #include "client/cli/copying/copy_arguments.h"
 #include "client/cli/terminal/command.h"
@@ -8,5 +7,3 @@
 /* Runs the copy, and prints everything. Returns the exit code: EXIT_FAILED also if a node has failed, or if --verify
  * has found a difference. */
 int copy_run(struct cli *cli, enum torus_copy_kind kind, const struct copy_arguments *a);
-
-#endif

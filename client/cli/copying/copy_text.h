@@ -1,6 +1,5 @@
 /* The result of a copy as sentences for people. */
-#ifndef TORUSD_CLI_COPY_TEXT_H
-#define TORUSD_CLI_COPY_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void copy_text_verified(FILE *out, const struct copy_order *o, const struct toru
 
 /* Prints what was left out, or could not be preserved, and which nodes took no part; nothing if all is well. */
 void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names);
-
-#endif

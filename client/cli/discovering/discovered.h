@@ -1,9 +1,8 @@
 /* All hosts that a discovery process knows. */
-#ifndef TORUSD_CLI_DISCOVERED_H
-#define TORUSD_CLI_DISCOVERED_H
+#pragma once
 
-#include "daemon/discovery/report.h"
-#include "daemon/discovery/signing.h"
+#include "daemon/lib/discovery/report.h"
+#include "daemon/lib/discovery/signing.h"
 
 struct discovered_host {
     struct report *report;       /* with id, name, interfaces and neighbours */
@@ -53,5 +52,3 @@ bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t in
 /* Lists the cables between known hosts. Returns their number with *cables, which the caller frees; *cables is
  * NULL if there is no memory. */
 size_t discovered_cables(const struct discovered *d, struct discovered_cable **cables);
-
-#endif

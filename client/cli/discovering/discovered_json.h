@@ -1,7 +1,6 @@
 /* Discovered hosts as JSON: {"hosts": [{"name", "id", "interfaces": [{"name", "mac", "mtu", "speed", "carrier",
  * "heard": [{"host", "id", "interface", "mutual"}]}]}]} and more. */
-#ifndef TORUSD_CLI_DISCOVERED_JSON_H
-#define TORUSD_CLI_DISCOVERED_JSON_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ json_t *discovered_to_json(const struct discovered *d);
 /* Reads the output of 'torusctl discover --json' from a file. Only names and neighbours of the hosts are
  * necessary. Returns 0 with *d, or -1 with *e, which names the file. */
 int discovered_read(struct discovered *d, const char *path, struct error *e);
-
-#endif

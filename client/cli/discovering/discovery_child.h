@@ -1,6 +1,5 @@
 /* A discovery process that runs only while torusctl needs it. */
-#ifndef TORUSD_CLI_DISCOVERY_CHILD_H
-#define TORUSD_CLI_DISCOVERY_CHILD_H
+#pragma once
 
 #include <limits.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ int discovery_child_check(struct discovery_child *c, struct error *e);
 
 /* Ends it, and removes its files. */
 void discovery_child_stop(struct discovery_child *c);
-
-#endif

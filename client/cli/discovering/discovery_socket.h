@@ -1,7 +1,6 @@
 /* Sends requests to torusd-discover and torusd-setup of this machine over their Unix sockets, and waits for the
  * answers. */
-#ifndef TORUSD_CLI_DISCOVERY_SOCKET_H
-#define TORUSD_CLI_DISCOVERY_SOCKET_H
+#pragma once
 
 #include "client/cli/discovering/discovered.h"
 #include "proto/discovery.pb-c.h"
@@ -29,5 +28,3 @@ Discovery__Reply *discovery_reply_read(int fd, struct error *e);
 
 /* Fills *e with a failure that a process reports. */
 void discovery_failure_read(const Discovery__Failure *failure, struct error *e);
-
-#endif

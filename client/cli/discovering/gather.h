@@ -1,6 +1,5 @@
 /* Waits until the picture of all hosts and cables is complete. */
-#ifndef TORUSD_CLI_GATHER_H
-#define TORUSD_CLI_GATHER_H
+#pragma once
 
 #include "client/cli/discovering/discovered.h"
 
@@ -16,5 +15,3 @@ struct gather_options {
  * ENOENT or ECONNREFUSED if there is no discovery process. ERROR_CANCELLED: a signal has interrupted it. */
 int gather_hosts(struct discovered *d, const struct gather_options *o, bool *settled,
                  struct error *e);
-
-#endif

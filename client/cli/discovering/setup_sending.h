@@ -1,10 +1,9 @@
 /* Sends setups. A setup for another host goes through torusd-discover of this machine, sealed so that only torusd-setup
  * of that host can read it. A setup for this host goes straight to its torusd-setup. */
-#ifndef TORUSD_CLI_SETUP_SENDING_H
-#define TORUSD_CLI_SETUP_SENDING_H
+#pragma once
 
 #include "client/cli/discovering/discovered.h"
-#include "daemon/discovery/seal.h"
+#include "daemon/lib/discovery/seal.h"
 
 #define SETUP_SECONDS 420 /* longer than a host's command may run */
 
@@ -36,5 +35,3 @@ int setup_begin_own(struct setup_sending *s, const char *socket, struct error *e
  * host did not answer (ERROR_TIMEOUT). Closes the descriptor unless it returns 0. */
 int setup_continue(struct setup_sending *s, struct setup_answer *answer, char **storage,
                    struct error *e);
-
-#endif

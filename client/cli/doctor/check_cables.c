@@ -6,7 +6,7 @@
 
 #include "client/cli/doctor/judge.h"
 #include "client/cli/doctor/known_facts.h"
-#include "daemon/cabling/cabling.h"
+#include "daemon/lib/cabling/cabling.h"
 
 #define END_SIZE 160u
 #define NAME_SIZE 64u

@@ -1,6 +1,5 @@
 /* Asks all nodes, and lets the checks judge the answers. */
-#ifndef TORUSD_CLI_DIAGNOSIS_H
-#define TORUSD_CLI_DIAGNOSIS_H
+#pragma once
 
 #include "client/cli/doctor/doctor.h"
 #include "client/cli/survey/all_nodes.h"
@@ -21,5 +20,3 @@ void diagnosis_free(struct diagnosis *d);
 
 /* The name of the machine that a finding is about; "" if it is not about one. */
 const char *diagnosis_host(const struct diagnosis *d, const struct finding *f);
-
-#endif

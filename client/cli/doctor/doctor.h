@@ -1,15 +1,14 @@
 /* Judges what is known of all machines, or of this one alone. The checks see only a struct doctor, so that tests can
  * make up what is known; they add findings to it. Each check says of each node that something is wrong (a hint or worse),
  * that it is fine, or that it could not be seen, and why: what was not seen is never fine. */
-#ifndef TORUSD_CLI_DOCTOR_H
-#define TORUSD_CLI_DOCTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <torus/torus.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 enum severity {
     SEVERITY_FINE,    /* seen, and nothing is wrong; shown by --all only */
@@ -43,7 +42,7 @@ struct doctor_node {
     bool late; /* it can be reached, and has not answered in time: that says nothing about it */
     const struct torus_status *status; /* NULL: not known */
     const struct torus_links *links;   /* NULL: not known */
-    const char *facts;                 /* daemon/host/facts.h; "": not known */
+    const char *facts;                 /* daemon/lib/host/facts.h; "": not known */
     int64_t clock_offset_us;           /* how far the clock is ahead of the asker's */
     uint64_t clock_error_us;           /* 0: not known */
 };
@@ -88,5 +87,3 @@ bool doctor_has_facts(const struct doctor *d, uint32_t node);
 const struct torus_link *doctor_link(const struct doctor *d, uint32_t node, unsigned port);
 /* What a node says is wrong with the cable at one of its ports; NULL: nothing. */
 const struct torus_link_fault *doctor_fault(const struct doctor *d, uint32_t node, unsigned port);
-
-#endif

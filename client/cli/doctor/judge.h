@@ -1,6 +1,5 @@
 /* All checks. */
-#ifndef TORUSD_CLI_JUDGE_H
-#define TORUSD_CLI_JUDGE_H
+#pragma once
 
 #include "client/cli/doctor/doctor.h"
 
@@ -19,5 +18,3 @@ void check_disks(struct doctor *d);
 void check_limits(struct doctor *d); /* files, memory, load */
 void check_system(struct doctor *d); /* settings of the kernel, governors */
 void check_routes(struct doctor *d); /* IP routes, firewall */
-
-#endif

@@ -1,6 +1,5 @@
-/* Reads facts (daemon/host/facts.h). Another machine has sent them: values may be anything. */
-#ifndef TORUSD_CLI_KNOWN_FACTS_H
-#define TORUSD_CLI_KNOWN_FACTS_H
+/* Reads facts (daemon/lib/host/facts.h). Another machine has sent them: values may be anything. */
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool fact_number(const char *facts, const char *name, uint64_t *number);
 
 /* A name for the functions above: fact_name("interface.%s.mtu", ...). Valid until the fourth call from now on. */
 const char *fact_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows the findings of a diagnosis. */
-#ifndef TORUSD_CLI_DOCTOR_REPORT_H
-#define TORUSD_CLI_DOCTOR_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -15,5 +14,3 @@ json_t *doctor_report_value(const struct diagnosis *d, bool all);
 int doctor_report_print(FILE *out, const json_t *value);
 /* The exit status: 0 fine or hints, 1 warnings, 2 errors, 3 no daemon could be asked. */
 int doctor_report_status(const struct diagnosis *d);
-
-#endif

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "client/cli/doctor/known_facts.h"
-#include "daemon/host/gather.h"
-#include "daemon/host/run.h"
+#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/run.h"
 #include "proto/ini.h"
 
 #define PATIENCE_MS 3000

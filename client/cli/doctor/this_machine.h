@@ -1,6 +1,5 @@
 /* The machine on which torusctl runs, where no daemon can be asked. */
-#ifndef TORUSD_CLI_THIS_MACHINE_H
-#define TORUSD_CLI_THIS_MACHINE_H
+#pragma once
 
 #include "client/cli/doctor/doctor.h"
 
@@ -14,5 +13,3 @@ char *this_machine_facts(void);
 
 /* Adds findings that say why no daemon can be asked at this socket; `error` is what the attempt said. */
 void this_machine_check_daemon(struct doctor *d, const char *socket, const char *error);
-
-#endif

@@ -1,10 +1,9 @@
-/* Draws the network that cables make (daemon/cabling/cabling.h) as text for a terminal. */
-#ifndef TORUSD_CLI_CABLING_PICTURE_H
-#define TORUSD_CLI_CABLING_PICTURE_H
+/* Draws the network that cables make (daemon/lib/cabling/cabling.h) as text for a terminal. */
+#pragma once
 
 #include <stdio.h>
 
-#include "daemon/cabling/cabling.h"
+#include "daemon/lib/cabling/cabling.h"
 
 /* How a link is. */
 enum cabling_link {
@@ -25,5 +24,3 @@ char *cabling_host_name(const struct cabling_result *r, const struct cabling_inp
  * each port. The moves follow, numbered. */
 void cabling_picture_draw(FILE *out, const struct cabling_result *r,
                           const struct cabling_input *in);
-
-#endif

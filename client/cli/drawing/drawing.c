@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "client/cli/terminal/arguments.h"
-#include "daemon/schedule/message_key.h"
-#include "daemon/schedule/routes/routes.h"
-#include "daemon/schedule/tally.h"
+#include "daemon/lib/schedule/message_key.h"
+#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/tally.h"
 
 static int no_memory(struct error *e)
 {

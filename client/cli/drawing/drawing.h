@@ -1,11 +1,10 @@
 /* The contents of a picture of a schedule, before it is laid out (svg.h): the combined messages, step by step, or the
  * load of every channel. */
-#ifndef TORUSD_CLI_DRAWING_H
-#define TORUSD_CLI_DRAWING_H
+#pragma once
 
 #include "client/cli/drawing/drawing_part.h"
 #include "client/cli/drawing/network_places.h"
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* Limits of a picture. Larger pictures cannot be read, and browsers fail on them. */
 #define DRAWING_MOST_NODES 1024u
@@ -73,5 +72,3 @@ void drawing_free(struct drawing *d);
 
 /* Counts all messages of a step in d->crossing, shown or not. Returns the most on any channel. */
 uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step);
-
-#endif

@@ -1,8 +1,7 @@
 /* The part of a torus that a picture shows: all of it, or a box of nodes if it is too large. */
-#ifndef TORUSD_CLI_DRAWING_PART_H
-#define TORUSD_CLI_DRAWING_PART_H
+#pragma once
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* By dimension: the first coordinate, and how many there are. */
 struct drawing_part {
@@ -37,5 +36,3 @@ bool drawing_part_shows(const struct drawing_part *p, const struct torus *t, uin
 /* "(0-3, 0-15, 7)", cut to the size. Returns `text`. */
 char *drawing_part_format(const struct drawing_part *p, const struct torus *t, char *text,
                           size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /* The places of the nodes of a network with factors that are neither rings nor lines. A frame shows the last two
  * factors of more than one node: a copy of the last one for each node of the one before it, which lie as the nodes of
  * that factor do. Further factors have a frame for each of their nodes. */
-#ifndef TORUSD_CLI_NETWORK_PLACES_H
-#define TORUSD_CLI_NETWORK_PLACES_H
+#pragma once
 
 #include "client/cli/drawing/drawing_part.h"
 #include "client/cli/drawing/point.h"
@@ -27,5 +26,3 @@ void network_places_free(struct network_places *p);
 /* The place of a node that is shown, in its frame. */
 struct point network_place(const struct network_places *p, const struct torus *t,
                            const struct drawing_part *part, uint32_t node);
-
-#endif

@@ -1,9 +1,8 @@
 /* The options of torusctl plan that draw the schedule. */
-#ifndef TORUSD_CLI_PLAN_PICTURE_H
-#define TORUSD_CLI_PLAN_PICTURE_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 /* The options as the user has given them; NULL: not given. */
 struct picture_arguments {
@@ -24,5 +23,3 @@ const char *plan_picture_option(const struct picture_arguments *a);
 int plan_picture(const struct cli *cli, const struct picture_arguments *a, const struct torus *t,
                  const struct algorithm *algorithm, const struct schedule_report *report,
                  const uint32_t *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* A place in a picture, or a vector. Lengths are in pixels; y grows downwards. */
-#ifndef TORUSD_CLI_POINT_H
-#define TORUSD_CLI_POINT_H
+#pragma once
 
 #include <math.h>
 
@@ -44,5 +43,3 @@ static inline double point_off_line(struct point p, struct point a, struct point
     at = at < 0 ? 0 : at > length ? length : at;
     return point_distance(p, point_plus(a, along, at));
 }
-
-#endif

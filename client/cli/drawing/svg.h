@@ -1,15 +1,12 @@
 /* Draws a schedule as SVG: a torus for each step, with an arrow for each combined message. The same schedule always
  * gives the same bytes. The SVG needs no script, external style sheet or special font, and follows a viewer's
  * preference for a dark background. */
-#ifndef TORUSD_CLI_SVG_H
-#define TORUSD_CLI_SVG_H
+#pragma once
 
 #include <stdio.h>
 
 #include "client/cli/drawing/drawing.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 /* Writes the whole document. The caller checks `out` for errors. */
 void svg_draw(FILE *out, struct drawing *d, const struct schedule_report *report);
-
-#endif

@@ -1,11 +1,10 @@
 /* The arrows of a picture of a schedule. */
-#ifndef TORUSD_CLI_SVG_ARROW_H
-#define TORUSD_CLI_SVG_ARROW_H
+#pragma once
 
 #include <stdio.h>
 
 #include "client/cli/drawing/svg_layout.h"
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 struct svg_arrow {
     struct leg leg;
@@ -29,5 +28,3 @@ void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsign
 /* Draws an arrow of this length in the direction of the port, for a legend. */
 void svg_arrow_sample(FILE *out, const struct svg_layout *l, unsigned port, struct point centre,
                       double length, double width);
-
-#endif

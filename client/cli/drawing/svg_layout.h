@@ -1,13 +1,12 @@
 /* The places of the nodes of a torus in a picture. Of the dimensions with more than one node, the last goes to the
  * right and the one before it down; these two make a plane, drawn in a frame. Further dimensions alternate between
  * planes side by side and planes below each other. Lengths are in pixels; y grows downwards. */
-#ifndef TORUSD_CLI_SVG_LAYOUT_H
-#define TORUSD_CLI_SVG_LAYOUT_H
+#pragma once
 
 #include "client/cli/drawing/drawing_part.h"
 #include "client/cli/drawing/network_places.h"
 #include "client/cli/drawing/point.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 enum {
     SVG_RADIUS = 10, /* of a node */
@@ -52,5 +51,3 @@ static inline bool svg_layout_leaves_plane(const struct svg_layout *l, unsigned 
 {
     return l->axis[torus_port_dim(l->torus, port)] > 1;
 }
-
-#endif

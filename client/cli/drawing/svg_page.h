@@ -1,12 +1,11 @@
 /* The page of a picture of a schedule: its measures, notes and texts. */
-#ifndef TORUSD_CLI_SVG_PAGE_H
-#define TORUSD_CLI_SVG_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/svg_layout.h"
-#include "daemon/schedule/routes/verify.h"
+#include "daemon/lib/schedule/routes/verify.h"
 
 enum {
     SVG_BORDER = 24,  /* around the page */
@@ -48,5 +47,3 @@ void svg_page_text(const struct svg_page *p, const char *class, int x, int y, co
 
 /* Returns the width in pixels of an arrow for so many segments. */
 double svg_page_arrow_width(const struct svg_page *p, uint64_t segments);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lines and heads of the arrows of a picture. */
-#ifndef TORUSD_CLI_SVG_STROKE_H
-#define TORUSD_CLI_SVG_STROKE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@ double svg_stroke_head_length(double width);
 
 /* Draws a head with its tip at a point, in the direction of a unit vector. */
 void svg_stroke_head(FILE *out, struct point tip, struct point ahead, double width);
-
-#endif

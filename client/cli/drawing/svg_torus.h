@@ -1,6 +1,5 @@
 /* The torus of a picture of a schedule, which all steps share. */
-#ifndef TORUSD_CLI_SVG_TORUS_H
-#define TORUSD_CLI_SVG_TORUS_H
+#pragma once
 
 #include "client/cli/drawing/svg_page.h"
 
@@ -9,5 +8,3 @@ void svg_torus_style(const struct svg_page *p);
 
 /* Defines the torus as "torus", with its planes, links and nodes. */
 void svg_torus_define(const struct svg_page *p);
-
-#endif

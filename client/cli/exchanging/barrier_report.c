@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "client/cli/terminal/json.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 #include "proto/text.h"
 
 static const struct field summary_fields[] = {

@@ -1,6 +1,5 @@
 /* The report of a barrier: when each node came. */
-#ifndef TORUSD_CLI_BARRIER_REPORT_H
-#define TORUSD_CLI_BARRIER_REPORT_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -13,5 +12,3 @@ extern const struct view barrier_report_view;
  * the order in which they came. Returns NULL with *e if the result is invalid or memory is short. */
 json_t *barrier_report(const struct torus_result *x, const char *name, bool by_time,
                        struct error *e);
-
-#endif

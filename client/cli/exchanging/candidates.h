@@ -1,6 +1,5 @@
 /* Predictions as torusctl prints them: the algorithms from which "auto" chooses, and the costs of the prediction. */
-#ifndef TORUSD_CLI_CANDIDATES_H
-#define TORUSD_CLI_CANDIDATES_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -23,5 +22,3 @@ extern const struct view candidates_view;
 /* Returns the predicted seconds of an algorithm in a mode, or a negative number if they are not known. */
 double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,
                           enum torus_mode mode);
-
-#endif

@@ -7,8 +7,8 @@
 
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
-#include "daemon/schedule/algorithm.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 /* The first fields of the summary, for one exchange or several repetitions. */

@@ -1,6 +1,5 @@
 /* The result of an exchange as torusctl prints it. */
-#ifndef TORUSD_CLI_EXCHANGE_REPORT_H
-#define TORUSD_CLI_EXCHANGE_REPORT_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -18,5 +17,3 @@ void exchange_report_warning(const struct torus_result *r, char *out, size_t siz
 
 /* Returns the view of the report. `per_node` adds a table with a line for each port of each node. */
 struct view exchange_report_view(bool repeated, bool per_node);
-
-#endif

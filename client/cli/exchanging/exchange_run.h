@@ -1,6 +1,5 @@
 /* The common part of exchange, allgather and broadcast: request, progress and report. */
-#ifndef TORUSD_CLI_EXCHANGE_RUN_H
-#define TORUSD_CLI_EXCHANGE_RUN_H
+#pragma once
 
 #include "client/cli/terminal/command.h"
 
@@ -76,5 +75,3 @@ struct exchange_arguments {
 /* Runs the operation, and prints everything. Returns the exit code. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
-
-#endif

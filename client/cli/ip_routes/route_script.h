@@ -1,10 +1,9 @@
 /* The shell script that sets and removes the routes of one node. */
-#ifndef TORUSD_CLI_ROUTE_SCRIPT_H
-#define TORUSD_CLI_ROUTE_SCRIPT_H
+#pragma once
 
 #include <stdio.h>
 
-#include "daemon/cluster/hosts_file.h"
+#include "daemon/lib/cluster/hosts_file.h"
 
 struct route_script {
     const struct ip_routes *routes;
@@ -15,5 +14,3 @@ struct route_script {
 
 /* Prints the script of a node. The caller checks ferror(out). */
 void route_script_print(FILE *out, const struct route_script *s, uint32_t rank);
-
-#endif

@@ -1,11 +1,8 @@
 /* torusctl bench --html: a page that plots the times of a sweep. */
-#ifndef TORUSD_CLI_BENCH_PAGE_H
-#define TORUSD_CLI_BENCH_PAGE_H
+#pragma once
 
 #include "client/cli/measuring/sweep.h"
 
 /* Writes the page to a file ("-": standard output). Returns EXIT_DONE, or another exit code after printing the reason,
  * without a new file. */
 int bench_page_write(const struct cli *cli, const char *file, const struct sweep *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* Prints the results of a sweep, for torusctl bench. */
-#ifndef TORUSD_CLI_BENCH_REPORT_H
-#define TORUSD_CLI_BENCH_REPORT_H
+#pragma once
 
 #include "client/cli/measuring/sweep.h"
 
@@ -8,5 +7,3 @@
 int bench_print_text(const struct cli *cli, const struct sweep *s);
 int bench_print_csv(const struct sweep *s);
 int bench_print_json(const struct cli *cli, const struct sweep *s);
-
-#endif

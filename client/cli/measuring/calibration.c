@@ -9,7 +9,7 @@
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 #define PASSES 3u
@@ -191,7 +191,7 @@ static int measure_size(struct meter *m, const struct calibration_run *run, stru
 }
 
 /* Measures sizes between one byte and busy links. The daemon remembers the results
- * (daemon/exchange/phases/choose_algorithm.h); here they only decide what else to measure. */
+ * (daemon/torusd/exchange/phases/choose_algorithm.h); here they only decide what else to measure. */
 static int measure_between(struct meter *m, const struct calibration_run *run,
                            struct torus_error *failed)
 {

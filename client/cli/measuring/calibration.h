@@ -1,4 +1,4 @@
-/* Measures the costs of exchanges on a running torus (daemon/schedule/predict/predict.h):
+/* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict/predict.h):
  *
  * - A step and a message: exchanges of single bytes by algorithms with different numbers of steps and messages. The
  *   costs are those that explain the medians best.
@@ -9,12 +9,11 @@
  * - Sizes in between, where bursts and processors make each algorithm differ from the model: exchanges of several
  *   sizes, whose results the daemon that was asked remembers. Algorithms that the model would prefer to the measured
  *   ones are measured, too. */
-#ifndef TORUSD_CLI_CALIBRATION_H
-#define TORUSD_CLI_CALIBRATION_H
+#pragma once
 
 #include <torus/torus.h>
 
-#include "daemon/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict/predict.h"
 
 #define CALIBRATION_ALGORITHMS 64 /* at most */
 
@@ -39,5 +38,3 @@ struct calibration_run {
 int calibration_measure(struct torus_client *client, struct calibration_run *run,
                         struct torus_error *failed, struct error *e);
 void calibration_free(struct calibration_run *run);
-
-#endif

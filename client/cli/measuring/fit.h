@@ -1,6 +1,5 @@
 /* Fits the papers' cost model to measured times: each startup takes ts, and each byte on the critical path tw. */
-#ifndef TORUSD_CLI_FIT_H
-#define TORUSD_CLI_FIT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -41,5 +40,3 @@ double fit_seconds(const struct fit *fit, const struct fit_point *point);
 
 /* Returns the relative residual: (measured - model) / measured. */
 double fit_residual(const struct fit *fit, const struct fit_point *point);
-
-#endif

@@ -9,7 +9,7 @@
 #include "client/cli/measuring/fit.h"
 #include "client/cli/terminal/json.h"
 #include "client/theory/cost.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 #define TOGETHER "all"

@@ -1,6 +1,5 @@
 /* Fits the papers' cost model to the times of a sweep, for torusctl bench --fit. */
-#ifndef TORUSD_CLI_FIT_REPORT_H
-#define TORUSD_CLI_FIT_REPORT_H
+#pragma once
 
 #include "client/cli/measuring/sweep.h"
 
@@ -13,5 +12,3 @@ int fit_add_neighbours(struct sweep *s, struct error *e);
 /* Fits the model to the results of the sweep, for each algorithm and for all together, and prints the fits. Returns
  * the exit code: EXIT_FAILED, after printing the reason, if nothing could be fitted. */
 int fit_print(const struct cli *cli, const struct sweep *s);
-
-#endif

@@ -1,10 +1,9 @@
 /* Measures collective operations of a group, for `torusctl perf`. Every member runs this with the same plan. */
-#ifndef TORUSD_CLI_PERF_H
-#define TORUSD_CLI_PERF_H
+#pragma once
 
 #include <torus/group.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 #define PERF_MOST_SIZES 64
 #define PERF_SMALL 16384 /* below this many bytes, calls back to back are measured, too */
@@ -93,5 +92,3 @@ size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j);
  * receive. Returns 0 if memory is short. */
 double perf_bound_uneven(const struct torus *t, uint64_t bytes,
                          size_t (*size)(uint64_t bytes, uint32_t i, uint32_t j));
-
-#endif

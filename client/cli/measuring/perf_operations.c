@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "client/cli/measuring/perf.h"
-#include "daemon/schedule/product.h"
+#include "daemon/lib/schedule/product.h"
 #include "proto/text.h"
 
 /* ---- Contents of blocks ---------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 /* The results of `torusctl perf` as JSON and text. */
-#ifndef TORUSD_CLI_PERF_REPORT_H
-#define TORUSD_CLI_PERF_REPORT_H
+#pragma once
 
 #include <jansson.h>
 
@@ -18,5 +17,3 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
                    const struct torus *part, double link_mbit, json_t *rows);
 
 extern const struct view perf_view;
-
-#endif

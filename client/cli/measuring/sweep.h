@@ -1,11 +1,10 @@
 /* A sweep over block sizes and algorithms on a running torus. In each pass there is one run of exchanges back to back
  * for each size and algorithm. */
-#ifndef TORUSD_CLI_SWEEP_H
-#define TORUSD_CLI_SWEEP_H
+#pragma once
 
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 #define SWEEP_MOST_SIZES 64
 #define SWEEP_MOST_ALGORITHMS                                                                      \
@@ -46,5 +45,3 @@ int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct
 /* Runs the sweep. Returns 0 with s->results, which the caller frees, also if runs fail or the user interrupts; or -1
  * with *e. */
 int sweep_run(struct sweep *s, struct cli *cli, struct error *e);
-
-#endif

@@ -1,10 +1,9 @@
 /* Brings a cluster file that exists up to date with the cables, and leaves everything else in it as it is: it belongs to
  * the people who edit it. What only they can decide is said, and not done. */
-#ifndef TORUSD_CLI_MERGING_H
-#define TORUSD_CLI_MERGING_H
+#pragma once
 
 #include "client/cli/recognising/recognised.h"
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 
 struct merging {
     const char *path;
@@ -29,5 +28,3 @@ int merging_recognise(struct merging *m, struct recognised *r, const struct disc
 
 /* Changes the file: new hosts, ports and ids. Returns 0, or -1 with *e, and the file is as before. */
 int merging_finish(struct merging *m, const struct recognised *r, struct error *e);
-
-#endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/cli/terminal/json.h"
-#include "daemon/cluster/cluster_file.h"
+#include "daemon/lib/cluster/cluster_file.h"
 
 #define MOVE_SIZE 512
 

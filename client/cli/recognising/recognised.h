@@ -1,11 +1,10 @@
-/* The network that the discovered cables make (daemon/cabling/cabling.h). */
-#ifndef TORUSD_CLI_RECOGNISED_H
-#define TORUSD_CLI_RECOGNISED_H
+/* The network that the discovered cables make (daemon/lib/cabling/cabling.h). */
+#pragma once
 
 #include <jansson.h>
 
 #include "client/cli/discovering/discovered.h"
-#include "daemon/cabling/cabling.h"
+#include "daemon/lib/cabling/cabling.h"
 
 struct cluster;
 
@@ -64,5 +63,3 @@ char *recognised_lines(const struct recognised *r, uint32_t rank, bool ranked);
 
 /* Checks that a host may have a section with its name. Returns 0, or -1 with *e, which begins with the path. */
 int recognised_check_name(const char *name, const char *path, struct error *e);
-
-#endif

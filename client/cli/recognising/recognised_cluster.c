@@ -5,7 +5,7 @@
 
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/output_file.h"
-#include "daemon/cluster/hosts_file.h"
+#include "daemon/lib/cluster/hosts_file.h"
 
 #define DIMS_SIZE 256
 

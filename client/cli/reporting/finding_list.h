@@ -1,6 +1,5 @@
 /* The findings of a report while they are collected (findings.c). */
-#ifndef TORUSD_CLI_FINDING_LIST_H
-#define TORUSD_CLI_FINDING_LIST_H
+#pragma once
 
 #include "client/cli/reporting/findings.h"
 
@@ -41,5 +40,3 @@ double finding_usual_time(const struct trace_data *d, enum torus_trace_state sta
 
 /* The median of `count` values, which are sorted; 0 if there are none. */
 double finding_median(double *values, size_t count);
-
-#endif

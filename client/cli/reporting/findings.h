@@ -1,6 +1,5 @@
 /* What made a traced run slow, in sentences, the worst first. */
-#ifndef TORUSD_CLI_FINDINGS_H
-#define TORUSD_CLI_FINDINGS_H
+#pragma once
 
 #include "client/cli/reporting/trace_data.h"
 
@@ -33,5 +32,3 @@ unsigned findings_make(const struct trace_data *d, struct finding *list);
 
 /* "link", "resending", "source"... Static. */
 const char *finding_name(enum finding_kind kind);
-
-#endif

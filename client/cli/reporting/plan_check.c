@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "client/theory/cost.h"
-#include "daemon/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 #define SLOW_PLAN 1.4   /* times the bound: a plan that costs less is not to blame */
 #define BETTER 0.8      /* of the blocks: an algorithm that needs more is not worth a sentence */

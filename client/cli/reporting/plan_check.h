@@ -1,10 +1,9 @@
 /* A run beside its plan: what its algorithm costs on links without a fault, beside the bound and other algorithms. */
-#ifndef TORUSD_CLI_PLAN_CHECK_H
-#define TORUSD_CLI_PLAN_CHECK_H
+#pragma once
 
 #include <jansson.h>
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 struct plan_check {
     double seconds;       /* what the run took */
@@ -23,5 +22,3 @@ void plan_check_make(const json_t *run, const struct torus *t, struct plan_check
 
 /* Whether the algorithm, not the torus, is why the run took much longer than the bound. */
 bool plan_check_blames_algorithm(const struct plan_check *c);
-
-#endif

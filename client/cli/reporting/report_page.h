@@ -1,6 +1,5 @@
 /* The report of a trace: as text or JSON, and as a page. */
-#ifndef TORUSD_CLI_REPORT_PAGE_H
-#define TORUSD_CLI_REPORT_PAGE_H
+#pragma once
 
 #include "client/cli/reporting/findings.h"
 #include "client/cli/terminal/cli.h"
@@ -9,5 +8,3 @@
  * the reason. */
 int report_print(const struct cli *cli, const struct trace_data *d);
 int report_page_write(const struct cli *cli, const char *file, const struct trace_data *d);
-
-#endif

@@ -1,14 +1,13 @@
 /* A trace file (tracing/trace_file.h), read again. */
-#ifndef TORUSD_CLI_TRACE_DATA_H
-#define TORUSD_CLI_TRACE_DATA_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <torus/torus.h>
 
-#include "daemon/schedule/torus.h"
-#include "daemon/trace/link_rate.h"
+#include "daemon/lib/schedule/torus.h"
+#include "daemon/lib/trace/link_rate.h"
 #include "proto/error.h"
 
 /* What a port did in the whole run; seconds. */
@@ -50,5 +49,3 @@ struct trace_data {
  * characters. */
 int trace_data_read(struct trace_data *d, const char *path, struct error *e);
 void trace_data_free(struct trace_data *d);
-
-#endif

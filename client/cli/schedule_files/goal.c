@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/schedule/routes/routes.h"
-#include "daemon/schedule/watch.h"
+#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/watch.h"
 
 /* A combined message, or the share of a block in it. */
 struct message {

@@ -1,10 +1,9 @@
 /* Exports a schedule in GOAL, the language of LogGOPSim and its successors. */
-#ifndef TORUSD_CLI_GOAL_H
-#define TORUSD_CLI_GOAL_H
+#pragma once
 
 #include <stdio.h>
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* Prints the combined messages of each node as sends and receives, for blocks of `block_bytes`. The messages of a
  * step begin when the sends and receives of the node's previous step have ended. Each port is a `nic`. A leg of
@@ -12,5 +11,3 @@
  * short. */
 int goal_print(FILE *out, const struct torus *t, const struct algorithm *a, uint64_t block_bytes,
                struct error *e);
-
-#endif

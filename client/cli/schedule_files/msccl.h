@@ -3,12 +3,11 @@
  * With S segments, chunk d * S + k of a GPU's input buffer is segment k of its block for GPU d, and chunk s * S + k of
  * its output buffer is segment k of the block from GPU s. A GPU has thread blocks. Each of them sends to one peer,
  * receives from one peer, or both, on a channel, step by step. A step may wait for a step of another thread block. */
-#ifndef TORUSD_CLI_MSCCL_H
-#define TORUSD_CLI_MSCCL_H
+#pragma once
 
 #include <stdio.h>
 
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* Prints the schedule of an exchange. GPU r is node r. Each leg is a send to the node where it ends and a receive
  * there, on the channel with the number of the port by which it leaves. Blocks that are relayed wait in the scratch
@@ -32,5 +31,3 @@ int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, str
  * chunks, and more than 1677721 sent chunks, because imported_read() would reject the legs of more. */
 int msccl_read(const char *xml, size_t length, const struct torus *t, char **routes,
                size_t *routes_length, struct error *e);
-
-#endif

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/imported.h"
 
 #define NONE UINT32_MAX
 #define TRANSFERS_MOST (1u << 26) /* 4 GiB of memory, 14 GB of XML */

@@ -6,11 +6,10 @@
  *     msccl_read.c     prints the ways as routes
  *
  * A chunk is a segment of a block: (source * nodes + destination) * segments + segment. */
-#ifndef TORUSD_CLI_MSCCL_PROGRAM_H
-#define TORUSD_CLI_MSCCL_PROGRAM_H
+#pragma once
 
 #include "client/cli/schedule_files/msccl.h"
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/imported.h"
 
 #define MSCCL_NONE UINT32_MAX
 
@@ -145,5 +144,3 @@ int msccl_bad_step(const struct msccl_program *p, const struct msccl_step *s, st
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 int msccl_no_memory(struct error *e); /* returns -1 */
-
-#endif

@@ -7,9 +7,9 @@
 #include "client/cli/schedule_files/msccl.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/schedule/detour/detour.h"
-#include "daemon/schedule/file/export.h"
-#include "daemon/schedule/work.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/file/export.h"
+#include "daemon/lib/schedule/work.h"
 
 int plan_export_check(const struct torus *t, const struct algorithm *a, bool by_period,
                       struct error *e)

@@ -1,9 +1,8 @@
 /* The options of torusctl plan that print the schedule as a file. */
-#ifndef TORUSD_CLI_PLAN_EXPORT_H
-#define TORUSD_CLI_PLAN_EXPORT_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithm.h"
 
 /* The options as the user has given them; NULL: not given. */
 struct export_arguments {
@@ -20,5 +19,3 @@ int plan_export_check(const struct torus *t, const struct algorithm *a, bool by_
 /* Prints the schedule as a file. Returns EXIT_DONE, or another exit code after printing the reason. */
 int plan_export(const struct cli *cli, const struct export_arguments *a, const struct torus *t,
                 const struct algorithm *algorithm);
-
-#endif

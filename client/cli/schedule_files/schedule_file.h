@@ -1,8 +1,7 @@
 /* A schedule file of the user: the file that --import and --schedule name. */
-#ifndef TORUSD_CLI_SCHEDULE_FILE_H
-#define TORUSD_CLI_SCHEDULE_FILE_H
+#pragma once
 
-#include "daemon/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/imported.h"
 
 #define SCHEDULE_FILE_BYTES_MOST (64u << 20) /* XML is longer than torusd's format */
 
@@ -19,5 +18,3 @@ struct schedule_file {
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e);
 void schedule_file_free(struct schedule_file *f); /* does nothing if *f is zeroed */
-
-#endif

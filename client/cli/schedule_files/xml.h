@@ -1,8 +1,7 @@
 /* Reads XML that consists of elements with attributes, with libexpat. A grammar says which element may be inside
  * which. Everything else is an error: other elements, text, and document types, which could expand a short file to a
  * long one. Comments and processing instructions are skipped. */
-#ifndef TORUSD_CLI_XML_H
-#define TORUSD_CLI_XML_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int xml_number(const struct xml_element *x, const char *name, int64_t least, int
 /* Sets *e to "line 4: ..." without control characters. Returns -1. */
 int xml_error(uint32_t line, struct error *e, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

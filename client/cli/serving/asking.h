@@ -1,6 +1,5 @@
 /* Asks the daemon and all nodes without waiting, for an event loop; opens the connection again when it was lost. */
-#ifndef TORUSD_CLI_ASKING_H
-#define TORUSD_CLI_ASKING_H
+#pragma once
 
 #include "client/cli/survey/all_nodes.h"
 
@@ -31,5 +30,3 @@ enum asking_result asking_go_on(struct asking *a);
 /* The descriptor to watch; -1: none. */
 int asking_fd(const struct asking *a);
 void asking_free(struct asking *a);
-
-#endif

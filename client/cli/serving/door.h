@@ -1,6 +1,5 @@
 /* Decides who may see the page: by the address that serves it, the host name that a browser asks for, and the token. */
-#ifndef TORUSD_CLI_DOOR_H
-#define TORUSD_CLI_DOOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ int door_open(struct door *d, struct error *e);
 bool door_allows_host(const struct door *d, const char *host);
 /* Whether this is the token; takes as long for each text of the same length. NULL is not. */
 bool door_is_token(const struct door *d, const char *text);
-
-#endif

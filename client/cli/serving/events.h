@@ -1,7 +1,6 @@
 /* Server-sent events: what all watchers see, and where each of them is. A watcher that reads slowly leaves events out: it
  * holds at most the one that it reads, so that its memory is bounded. */
-#ifndef TORUSD_CLI_EVENTS_H
-#define TORUSD_CLI_EVENTS_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ struct place {
 /* Copies what comes next for this watcher to `out`. Returns the number of bytes; 0: it has everything. */
 size_t place_read(struct place *p, const struct bulletin *b, char *out, size_t size);
 void place_free(struct place *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* Describes the faults of a torus in sentences with the names of the machines. */
-#ifndef TORUSD_CLI_FAULTS_H
-#define TORUSD_CLI_FAULTS_H
+#pragma once
 
 #include "client/cli/serving/scene.h"
 
@@ -9,5 +8,3 @@
 /* Returns a list of {"node", "port" (null: the node itself), "text", "why" (which may change often)}, the first
  * FAULTS_MOST of them. NULL if memory is short. */
 json_t *faults_value(const struct scene *s);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rates of an hour, a point a second. Memory is bounded: two bytes for each point. */
-#ifndef TORUSD_CLI_HISTORY_H
-#define TORUSD_CLI_HISTORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void history_set(struct history *h, size_t channel, uint64_t seconds, double rat
  * Channels that are not known in a second do not count in it. */
 void history_reduce(const struct history *h, const size_t *channels, size_t count,
                     struct history_points *points);
-
-#endif

@@ -1,6 +1,5 @@
 /* Judges all machines (client/cli/doctor) in another process, because that waits for answers: pages go on meanwhile. */
-#ifndef TORUSD_CLI_JUDGING_H
-#define TORUSD_CLI_JUDGING_H
+#pragma once
 
 #include <jansson.h>
 #include <sys/types.h>
@@ -24,5 +23,3 @@ int judging_begin(struct judging *j, const struct cli *cli);
 bool judging_go_on(struct judging *j, json_t **value);
 /* Ends the process if there is one. */
 void judging_end(struct judging *j);
-
-#endif

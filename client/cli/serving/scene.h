@@ -1,7 +1,6 @@
 /* What `torusctl serve` knows of a torus: what is observed, the machines, and the history of an hour. Without I/O. What
  * other machines say is cut and made valid text, never more. */
-#ifndef TORUSD_CLI_SCENE_H
-#define TORUSD_CLI_SCENE_H
+#pragma once
 
 #include "client/cli/serving/history.h"
 #include "client/cli/survey/observed.h"
@@ -23,5 +22,3 @@ void scene_free(struct scene *s);
 
 /* The name of a node for people: "alpha" or "node 7". Valid until the next call, or as long as *s. */
 const char *scene_name(const struct scene *s, uint32_t rank);
-
-#endif

@@ -1,7 +1,6 @@
 /* The scene as the page in the browser reads it. All functions return a value that the caller owns, or NULL if memory is
  * short. */
-#ifndef TORUSD_CLI_SCENE_JSON_H
-#define TORUSD_CLI_SCENE_JSON_H
+#pragma once
 
 #include "client/cli/serving/scene.h"
 
@@ -30,5 +29,3 @@ json_t *scene_state_value(const struct scene *s, uint64_t at_ms);
  * not known). Of all channels together without a node (TORUS_RANK_NONE); of a node, or of one of its ports
  * (TORUS_RANK_NONE: all), what it sends, then what it receives. NULL also if there is no such node or port. */
 json_t *scene_history_value(const struct scene *s, uint32_t rank, uint32_t port);
-
-#endif

@@ -1,6 +1,5 @@
 /* Serves the page until a signal ends it. */
-#ifndef TORUSD_CLI_SERVER_H
-#define TORUSD_CLI_SERVER_H
+#pragma once
 
 #include "client/cli/serving/door.h"
 #include "client/cli/terminal/cli.h"
@@ -11,5 +10,3 @@ typedef bool server_announce_fn(const struct cli *cli, const struct door *door);
 /* Serves at the door, which listens at `fd`; closes it. Announces it when signals end the page rather than the program.
  * Returns an exit code; on failure what went wrong has been printed. */
 int server_run(struct cli *cli, struct door *door, int fd, server_announce_fn *announce);
-
-#endif

@@ -1,6 +1,5 @@
 /* The parts of the page, and who gets them: requests of browsers, and what they are answered. */
-#ifndef TORUSD_CLI_SITE_H
-#define TORUSD_CLI_SITE_H
+#pragma once
 
 #include "client/cli/serving/door.h"
 #include "client/cli/serving/scene.h"
@@ -19,5 +18,3 @@ struct site {
 enum MHD_Result site_answer(void *site, struct MHD_Connection *connection, const char *path,
                             const char *method, const char *version, const char *upload,
                             size_t *upload_size, void **request);
-
-#endif

@@ -1,7 +1,6 @@
 /* Connections that have not shown the token. They must not keep out those that have: each gets little time, and when there
  * are too many, the oldest one is ended. */
-#ifndef TORUSD_CLI_STRANGERS_H
-#define TORUSD_CLI_STRANGERS_H
+#pragma once
 
 #include <microhttpd.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void strangers_come(struct strangers *s, struct MHD_Connection *connection, int6
 void strangers_forget(struct strangers *s, const struct MHD_Connection *connection);
 /* Ends the connections that have had their time. Returns in how many milliseconds the next one has; -1: there is none. */
 int64_t strangers_expire(struct strangers *s, int64_t now_ms);
-
-#endif

@@ -1,6 +1,5 @@
 /* The open pages: connections that get events until one side ends them. */
-#ifndef TORUSD_CLI_WATCHERS_H
-#define TORUSD_CLI_WATCHERS_H
+#pragma once
 
 #include <microhttpd.h>
 
@@ -22,5 +21,3 @@ struct watchers {
 struct MHD_Response *watchers_join(struct watchers *w, struct MHD_Connection *connection);
 /* Goes on with those that wait for an event. */
 void watchers_wake(struct watchers *w);
-
-#endif

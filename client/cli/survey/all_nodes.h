@@ -1,9 +1,8 @@
 /* A survey and the torus that it is about, for commands that show all nodes. */
-#ifndef TORUSD_CLI_ALL_NODES_H
-#define TORUSD_CLI_ALL_NODES_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 struct all_nodes {
     struct torus torus;
@@ -41,5 +40,3 @@ const char *all_nodes_missing(const struct all_nodes *c, uint32_t rank);
 /* Adds "rank", "host" (null if not known), "coordinates" and "outcome". Returns 0, or another value if memory is
  * short. */
 int all_nodes_set_node(json_t *o, const struct all_nodes *c, uint32_t rank);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ends of links as their nodes describe them in a survey, with rates since the survey before. */
-#ifndef TORUSD_CLI_LINK_ENDS_H
-#define TORUSD_CLI_LINK_ENDS_H
+#pragma once
 
 #include "client/cli/survey/all_nodes.h"
 
@@ -32,5 +31,3 @@ struct link_capacity {
 /* Updates *c from a survey, and from the rates of all ends, by rank and port. */
 void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
                           const struct link_end *ends);
-
-#endif

@@ -1,6 +1,5 @@
 /* A link in JSON. */
-#ifndef TORUSD_CLI_LINK_VALUE_H
-#define TORUSD_CLI_LINK_VALUE_H
+#pragma once
 
 #include <jansson.h>
 #include <torus/torus.h>
@@ -10,5 +9,3 @@
 const char *link_security(const struct torus_link *l);
 /* Returns a link as `torusctl links` shows it, or NULL if memory is short. */
 json_t *link_value(const struct torus_link *l);
-
-#endif

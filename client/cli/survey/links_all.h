@@ -1,6 +1,5 @@
 /* torusctl links --all */
-#ifndef TORUSD_CLI_LINKS_ALL_H
-#define TORUSD_CLI_LINKS_ALL_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
 
@@ -10,5 +9,3 @@ int links_all(struct cli *cli);
 struct all_nodes;
 /* The links of all nodes in JSON; NULL if memory is short. */
 json_t *links_all_value(const struct all_nodes *c);
-
-#endif

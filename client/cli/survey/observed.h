@@ -1,7 +1,6 @@
 /* What surveys, one after another, say of a torus: its links with their rates, what runs, and what is wrong. Without
  * I/O. */
-#ifndef TORUSD_CLI_OBSERVED_H
-#define TORUSD_CLI_OBSERVED_H
+#pragma once
 
 #include "client/cli/survey/link_ends.h"
 #include "client/cli/survey/runs.h"
@@ -63,5 +62,3 @@ struct observed_link observed_link(const struct observed *o, uint32_t rank, unsi
 double observed_load(const struct observed_link *l);
 /* Why a link is down, as one of its ends says: "no carrier", or the name of its state. */
 const char *observed_reason(const struct observed_link *l);
-
-#endif

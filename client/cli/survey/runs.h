@@ -1,6 +1,5 @@
 /* What runs on a torus, put together from what all nodes say: exchanges, groups of programs, and copies of trees. */
-#ifndef TORUSD_CLI_RUNS_H
-#define TORUSD_CLI_RUNS_H
+#pragma once
 
 #include "client/cli/survey/all_nodes.h"
 
@@ -74,5 +73,3 @@ const struct torus_group_info *run_group_at(const struct run *r, const struct al
                                             uint32_t rank);
 const struct torus_copy_activity *run_copy_at(const struct run *r, const struct all_nodes *c,
                                               uint32_t rank);
-
-#endif

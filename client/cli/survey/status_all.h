@@ -1,6 +1,5 @@
 /* torusctl status --all */
-#ifndef TORUSD_CLI_STATUS_ALL_H
-#define TORUSD_CLI_STATUS_ALL_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
 
@@ -10,5 +9,3 @@ int status_all(struct cli *cli);
 struct all_nodes;
 /* The same in JSON; NULL if memory is short. */
 json_t *status_all_value(const struct all_nodes *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads the values of options: sizes, times, numbers and names. */
-#ifndef TORUSD_CLI_ARGUMENTS_H
-#define TORUSD_CLI_ARGUMENTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ int parse_mode(const char *text, enum torus_mode *mode, struct error *e);
 
 /* Makes the path of a folder absolute, from the working directory. Returns 0 with *path, which the caller frees. */
 int parse_folder(const char *text, char **path, struct error *e);
-
-#endif

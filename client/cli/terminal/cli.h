@@ -1,7 +1,6 @@
 /* The state of torusctl for all commands: global options and the connection; and the only ways to print: one value on
  * stdout, or one failure. */
-#ifndef TORUSD_CLI_CLI_H
-#define TORUSD_CLI_CLI_H
+#pragma once
 
 #include <jansson.h>
 #include <torus/torus.h>
@@ -49,5 +48,3 @@ int cli_read_micros(const struct cli *cli, const char *option, const char *text,
 
 /* Prints a warning on stderr. */
 void cli_warn(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* The commands of torusctl. Each has a file commands/NAME.c with a struct command, and a line in command_list.c. */
-#ifndef TORUSD_CLI_COMMAND_H
-#define TORUSD_CLI_COMMAND_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
 #include "client/cli/terminal/options.h"
@@ -36,5 +35,3 @@ struct global_arguments {
     bool json, help, version;
 };
 extern const struct option global_options[];
-
-#endif

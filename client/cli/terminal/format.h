@@ -1,6 +1,5 @@
 /* Formats JSON values for people. */
-#ifndef TORUSD_CLI_FORMAT_H
-#define TORUSD_CLI_FORMAT_H
+#pragma once
 
 #include <jansson.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ size_t format_columns(const char *text);
 void format_bytes(char *out, double bytes);
 void format_seconds(char *out, double seconds);
 void format_rate(char *out, double bits); /* a second */
-
-#endif

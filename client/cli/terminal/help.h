@@ -1,6 +1,5 @@
 /* Prints help texts, for the command `help` and for --help. The man pages are made from the same texts and tables. */
-#ifndef TORUSD_CLI_HELP_H
-#define TORUSD_CLI_HELP_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ extern const struct exit_meaning exit_meanings[]; /* ended by a row without a te
 /* Print the help of torusctl, or of one command. Return EXIT_DONE. */
 int help_overview(FILE *out, const struct command_group *groups);
 int help_command(const struct command *command);
-
-#endif

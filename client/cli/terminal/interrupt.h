@@ -1,7 +1,6 @@
 /* Handles Ctrl-C during an operation of libtorus: the first SIGINT, SIGTERM or SIGHUP cancels the operation, and a
  * second one ends the program as usual. */
-#ifndef TORUSD_CLI_INTERRUPT_H
-#define TORUSD_CLI_INTERRUPT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void interrupt_disarm(void);
 
 /* Returns whether a signal has arrived. It has not cancelled operations that were started after it. */
 bool interrupt_seen(void);
-
-#endif

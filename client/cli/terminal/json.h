@@ -1,12 +1,11 @@
 /* Builds the JSON values that commands print. */
-#ifndef TORUSD_CLI_JSON_H
-#define TORUSD_CLI_JSON_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 /* Returns a count. A count that is too large for an integer in JSON becomes the largest integer. */
 json_t *json_count(uint64_t count);
@@ -23,5 +22,3 @@ json_t *json_path(const char *folder, const char *name);
 /* Adds "dims": [4, 8] and, if a dimension does not wrap, "wrap": [true, false]. Returns 0, or another value if memory
  * is short. */
 int json_set_torus(json_t *object, const struct torus *t);
-
-#endif

@@ -1,7 +1,6 @@
-/* Shows on standard error how far a long computation is (daemon/schedule/watch.h): after a second, and then at
+/* Shows on standard error how far a long computation is (daemon/lib/schedule/watch.h): after a second, and then at
  * intervals. */
-#ifndef TORUSD_CLI_LONG_WORK_H
-#define TORUSD_CLI_LONG_WORK_H
+#pragma once
 
 /* Starts a computation with this name: "the routes of at2 on 64x64". */
 void long_work_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -11,5 +10,3 @@ void long_work_next(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* Ends the computation, and removes the line from a terminal. May be called at any time. */
 void long_work_end(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Parses and explains command lines by tables of options. */
-#ifndef TORUSD_CLI_OPTIONS_H
-#define TORUSD_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ int options_parse(const struct option_set *sets, size_t count, int argc, char **
 
 /* Prints the rows of a table, indented and aligned. */
 void options_help(FILE *out, const struct option *options);
-
-#endif

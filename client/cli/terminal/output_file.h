@@ -1,6 +1,5 @@
 /* Writes a file completely or not at all. */
-#ifndef TORUSD_CLI_OUTPUT_FILE_H
-#define TORUSD_CLI_OUTPUT_FILE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -25,5 +24,3 @@ int output_file_finish(struct output_file *f, struct error *e);
 
 /* Closes a file that does not get its name: what is there stays as it is. */
 void output_file_give_up(struct output_file *f);
-
-#endif

@@ -1,7 +1,6 @@
 /* Shows the progress of an exchange on stderr if it takes more than a second: a bar on a terminal; elsewhere lines at
  * intervals if TORUS_PROGRESS is 1 (proto/notices.h). */
-#ifndef TORUSD_CLI_PROGRESS_H
-#define TORUSD_CLI_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ size_t progress_line(char *out, size_t size, size_t columns, const struct torus_
 /* Returns the pace at the time `now` on clock_ms(). */
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now);
-
-#endif

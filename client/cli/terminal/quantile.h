@@ -1,6 +1,5 @@
 /* Summaries of many measurements. */
-#ifndef TORUSD_CLI_QUANTILE_H
-#define TORUSD_CLI_QUANTILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -10,5 +9,3 @@ void sort_values(double *values, size_t count);
 /* Returns a quantile of sorted values: part 0.5 is the median, 0 the smallest, 1 the largest value. Interpolates
  * between two values. Returns 0 if there are no values. */
 double quantile(const double *sorted, size_t count, double part);
-
-#endif

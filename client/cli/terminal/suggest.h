@@ -1,6 +1,5 @@
 /* Finds the known word that is closest to a misspelt one, for "did you mean ...?" */
-#ifndef TORUSD_CLI_SUGGEST_H
-#define TORUSD_CLI_SUGGEST_H
+#pragma once
 
 struct suggestion {
     const char *word; /* the word that was given; set by the caller */
@@ -10,5 +9,3 @@ struct suggestion {
 
 /* Compares a known word, and keeps it if it is the closest. */
 void suggest(struct suggestion *s, const char *known);
-
-#endif

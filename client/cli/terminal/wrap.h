@@ -1,6 +1,5 @@
 /* Lays out texts for a terminal. */
-#ifndef TORUSD_CLI_WRAP_H
-#define TORUSD_CLI_WRAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -39,5 +38,3 @@ size_t wrap_columns(FILE *out);
 
 /* Returns the width of the terminal that a file descriptor is, or 0. */
 unsigned wrap_terminal(int fd);
-
-#endif

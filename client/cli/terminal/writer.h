@@ -1,7 +1,6 @@
 /* Prints all results: a value as one line of JSON, or as text laid out by a view. A view is a list of sections, each
  * with the fields to show and their formats. */
-#ifndef TORUSD_CLI_WRITER_H
-#define TORUSD_CLI_WRITER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -43,5 +42,3 @@ struct view {
  * has several lines a row; elsewhere each row and each text is a line, for programs that read it. */
 void writer_json(FILE *out, const json_t *value);
 void writer_text(FILE *out, const json_t *value, const struct view *view);
-
-#endif

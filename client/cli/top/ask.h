@@ -1,6 +1,5 @@
 /* Asks for surveys, again and again, without waiting, and connects again to a daemon that went away. */
-#ifndef TORUSD_CLI_TOP_ASK_H
-#define TORUSD_CLI_TOP_ASK_H
+#pragma once
 
 #include "client/cli/survey/all_nodes.h"
 
@@ -38,5 +37,3 @@ int top_ask_take(struct top_ask *a, struct all_nodes *c, struct torus_error *e);
 int top_ask_now(struct top_ask *a, struct all_nodes *c, struct torus_error *e);
 
 void top_ask_end(struct top_ask *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* Draws what `torusctl top` shows into character cells. Without I/O. */
-#ifndef TORUSD_CLI_TOP_DRAW_H
-#define TORUSD_CLI_TOP_DRAW_H
+#pragma once
 
 #include "client/cli/top/layout.h"
 #include "client/cli/top/model.h"
@@ -63,5 +62,3 @@ const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, ui
 /* Writes "7:+0 alpha", an end of a link. Returns `out`. */
 const char *top_text_end(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank,
                          unsigned port);
-
-#endif

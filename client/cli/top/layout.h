@@ -1,10 +1,9 @@
 /* Where the nodes of a torus lie in a drawing of character cells. The last two dimensions of more than one node are the
  * rows and columns of a plane; further dimensions have a plane for each of their nodes. A ring or line is one row, which
  * is continued below; a network with other graphs is a table, with some lines a node. */
-#ifndef TORUSD_CLI_TOP_LAYOUT_H
-#define TORUSD_CLI_TOP_LAYOUT_H
+#pragma once
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 
 enum top_layout_kind { TOP_LAYOUT_PLANES, TOP_LAYOUT_ROW, TOP_LAYOUT_TABLE };
 
@@ -35,5 +34,3 @@ uint32_t top_layout_plane(const struct top_layout *l, unsigned plane, unsigned *
 
 /* The node in a direction on the screen: steps of -1, 0 or 1. Returns `rank` itself if there is none. */
 uint32_t top_layout_move(const struct top_layout *l, uint32_t rank, int down, int across);
-
-#endif

@@ -1,6 +1,5 @@
 /* torusctl top without keys: one view as text, or a line of JSON at a time. */
-#ifndef TORUSD_CLI_TOP_LINES_H
-#define TORUSD_CLI_TOP_LINES_H
+#pragma once
 
 #include "client/cli/terminal/cli.h"
 
@@ -11,5 +10,3 @@ int top_once(struct cli *cli, double interval);
 /* Prints a line of JSON every `interval` seconds until nobody reads them; if the daemon goes away, lines say so. Returns
  * an exit code, as top_once(). */
 int top_lines(struct cli *cli, double interval);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `torusctl top` knows of a torus: what is observed, the machines, and restarts of daemons. Without I/O. */
-#ifndef TORUSD_CLI_TOP_MODEL_H
-#define TORUSD_CLI_TOP_MODEL_H
+#pragma once
 
 #include "client/cli/survey/observed.h"
 
@@ -54,5 +53,3 @@ double top_model_newest(const struct top_model *m);
 
 /* What a node sends and receives on all its links, in bytes a second; below 0: not known. */
 void top_model_node_rates(const struct top_model *m, uint32_t rank, double *sent, double *received);
-
-#endif

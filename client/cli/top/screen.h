@@ -1,6 +1,5 @@
 /* A grid of character cells, on which views are drawn. Without I/O. */
-#ifndef TORUSD_CLI_TOP_SCREEN_H
-#define TORUSD_CLI_TOP_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,5 +79,3 @@ size_t top_utf8(char out[5], uint32_t character);
 
 /* Prints the screen as text, without spaces at the ends of lines, and without empty lines at the end. */
 void top_screen_print(const struct top_screen *s, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The terminal of `torusctl top`, by ncurses. There is one at a time. */
-#ifndef TORUSD_CLI_TOP_TERMINAL_H
-#define TORUSD_CLI_TOP_TERMINAL_H
+#pragma once
 
 #include "client/cli/top/screen.h"
 #include "client/cli/top/view.h"
@@ -22,5 +21,3 @@ void top_terminal_show(const struct top_screen *s);
 /* Returns the next key that was pressed; TOP_KEY_NONE if there is none, and *resized if the terminal has another size
  * now. */
 enum top_key top_terminal_key(bool *resized);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a user of `torusctl top` looks at, and how keys change it. Without I/O. */
-#ifndef TORUSD_CLI_TOP_VIEW_H
-#define TORUSD_CLI_TOP_VIEW_H
+#pragma once
 
 #include <time.h>
 
@@ -57,5 +56,3 @@ void top_view_check(struct top_view *v, const struct top_model *m);
 
 /* The run that is chosen; NULL if nothing runs. */
 const struct run *top_view_run(const struct top_view *v, const struct top_model *m);
-
-#endif

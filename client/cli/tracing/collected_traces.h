@@ -1,6 +1,5 @@
 /* The traces of all nodes, on one clock. */
-#ifndef TORUSD_CLI_COLLECTED_TRACES_H
-#define TORUSD_CLI_COLLECTED_TRACES_H
+#pragma once
 
 #include "client/cli/survey/all_nodes.h"
 
@@ -34,5 +33,3 @@ void collected_traces_free(struct collected_traces *c);
 
 /* A time of a node's clock as nanoseconds after the run began anywhere. */
 double collected_traces_time(const struct collected_traces *c, uint32_t rank, uint64_t node_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* The events of a trace file: slices, counters and names, as Chrome's trace viewer and Perfetto draw them. */
-#ifndef TORUSD_CLI_TRACE_EVENTS_H
-#define TORUSD_CLI_TRACE_EVENTS_H
+#pragma once
 
 #include "client/cli/tracing/collected_traces.h"
 
@@ -9,5 +8,3 @@ json_t *trace_events(const struct collected_traces *c);
 
 /* What a port did or waited for, for people: "waits for a step or blocks of other nodes". Static. */
 const char *trace_state_name(enum torus_trace_state state);
-
-#endif

@@ -1,7 +1,6 @@
 /* A trace as a file in the JSON format of Chrome's trace viewer, which Perfetto (ui.perfetto.dev) reads, too: a process
  * for each node, a track for each port, counters. Its member "torusd" holds the same data for 'torusctl report'. */
-#ifndef TORUSD_CLI_TRACE_FILE_H
-#define TORUSD_CLI_TRACE_FILE_H
+#pragma once
 
 #include "client/cli/tracing/collected_traces.h"
 
@@ -16,5 +15,3 @@ int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *
 /* Writes traces that have been collected. Returns 0, or -1 with *e. */
 int trace_file_save(const struct collected_traces *c, const char *path, json_t *run,
                     struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Writes a page for a browser as one file: its text, styles, scripts and data. */
-#ifndef TORUSD_CLI_PAGE_H
-#define TORUSD_CLI_PAGE_H
+#pragma once
 
 #include <jansson.h>
 #include <stdio.h>
@@ -15,5 +14,3 @@ struct page {
 
 /* Writes the page. The caller checks the stream. Whatever text the data holds, it cannot end the script. */
 void page_write(FILE *out, const struct page *p);
-
-#endif

@@ -1,10 +1,9 @@
 /* The torus as the pages in a browser draw it (torus.js): the places of its nodes, its frames and its channels. */
-#ifndef TORUSD_CLI_TORUS_JSON_H
-#define TORUSD_CLI_TORUS_JSON_H
+#pragma once
 
 #include <jansson.h>
 
-#include "daemon/schedule/torus.h"
+#include "daemon/lib/schedule/torus.h"
 #include "proto/error.h"
 
 #define TORUS_JSON_MOST_NODES 1024u
@@ -29,5 +28,3 @@ enum channel_shape {
  *
  * Returns NULL with *e if the torus has more than TORUS_JSON_MOST_NODES nodes, or memory is short. */
 json_t *torus_json(const struct torus *t, struct error *e);
-
-#endif

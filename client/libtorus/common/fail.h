@@ -1,6 +1,5 @@
 /* Fills the public error object. */
-#ifndef TORUSD_CLIENT_FAIL_H
-#define TORUSD_CLIENT_FAIL_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -16,5 +15,3 @@ void fail_exchange(struct torus_error *e, const char *id);
 
 /* Copies a text to `out` without control characters, cut to `size` bytes with the terminating 0. */
 void copy_text(char *out, size_t size, const char *text);
-
-#endif

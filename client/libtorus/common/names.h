@@ -1,6 +1,5 @@
 /* Converts the names that the daemon uses to the values of public enums. */
-#ifndef TORUSD_CLIENT_NAMES_H
-#define TORUSD_CLIENT_NAMES_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -11,5 +10,3 @@ enum torus_mode mode_named(const char *name);
 
 /* Returns 0 with *operation set, or -1 if no operation has this name. */
 int operation_named(const char *name, enum torus_operation *operation);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads structs that callers fill, whatever version of the header they were built with. */
-#ifndef TORUSD_CLIENT_REQUEST_H
-#define TORUSD_CLIENT_REQUEST_H
+#pragma once
 
 #include <torus/group.h>
 #include <torus/torus.h>
@@ -15,5 +14,3 @@ int group_options_read(const struct torus_group_options *in, struct torus_group_
 
 /* Returns the name of a mode in a request. Static; not const, because protobuf-c has no const. */
 char *wire_mode(enum torus_mode mode);
-
-#endif

@@ -1,6 +1,5 @@
 /* The sockets of daemons: their paths, and connecting to them. */
-#ifndef TORUSD_CLIENT_SOCKET_H
-#define TORUSD_CLIENT_SOCKET_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -11,5 +10,3 @@ char *socket_path(const char *path, const char *suffix);
 /* Connects a new socket of this type (SOCK_STREAM...) to `path`. Returns the socket, which the caller closes, or -1
  * with *e. */
 int socket_connect(const char *path, int type, struct torus_error *e);
-
-#endif

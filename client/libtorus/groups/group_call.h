@@ -1,6 +1,5 @@
 /* Starts calls of a group: makes a request to the daemon from the arguments of an operation. */
-#ifndef TORUSD_CLIENT_GROUP_CALL_H
-#define TORUSD_CLIENT_GROUP_CALL_H
+#pragma once
 
 #include "client/libtorus/groups/group_record.h"
 
@@ -28,5 +27,3 @@ int group_start(struct torus_group *group, struct call_setup *operation, struct 
 
 /* Ends the use of a call: returns its staging memory, and keeps its record for a later call. */
 void group_call_free(struct torus_call *call);
-
-#endif

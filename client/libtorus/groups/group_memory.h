@@ -1,6 +1,5 @@
 /* Memory of torus_memory_new(). */
-#ifndef TORUSD_CLIENT_GROUP_MEMORY_H
-#define TORUSD_CLIENT_GROUP_MEMORY_H
+#pragma once
 
 #include "client/libtorus/groups/group_record.h"
 
@@ -8,5 +7,3 @@
 const struct shared_memory *group_memory_of(const struct group_session *session, const void *at);
 /* Frees all memory of the group. */
 void group_memory_free(struct group_session *session);
-
-#endif

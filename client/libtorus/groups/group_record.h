@@ -1,6 +1,5 @@
 /* The records of a group, its parts, and their calls. */
-#ifndef TORUSD_CLIENT_GROUP_RECORD_H
-#define TORUSD_CLIENT_GROUP_RECORD_H
+#pragma once
 
 #include "client/libtorus/groups/staging.h"
 
@@ -59,5 +58,3 @@ struct torus_call {
     struct group_area out;
     const uint8_t *from;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Staging memory: memory shared with the daemon, for data that the program has elsewhere. It is reused by later
  * calls. */
-#ifndef TORUSD_CLIENT_STAGING_H
-#define TORUSD_CLIENT_STAGING_H
+#pragma once
 
 #include "client/libtorus/link/memory.h"
 
@@ -31,5 +30,3 @@ void staging_return(struct staging *s, struct program_link *link, struct lease *
 
 /* Frees all staging memory. */
 void staging_free(struct staging *s, struct program_link *link);
-
-#endif

@@ -1,6 +1,5 @@
 /* Submits calls on the page that a program shares with its daemon, and waits for their end. */
-#ifndef TORUSD_CLIENT_LINK_CALLS_H
-#define TORUSD_CLIENT_LINK_CALLS_H
+#pragma once
 
 #include "client/libtorus/link/link.h"
 
@@ -35,5 +34,3 @@ void link_acknowledge(struct program_link *link, uint32_t calls);
 
 /* Returns a descriptor that is readable while a call has ended whose end the program has not learned. */
 int link_notices(struct program_link *link);
-
-#endif

@@ -1,7 +1,6 @@
 /* The connection of a program to its daemon for one group: messages, the page of calls, shared memory
  * (proto/program.h). */
-#ifndef TORUSD_CLIENT_LINK_H
-#define TORUSD_CLIENT_LINK_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -20,5 +19,3 @@ struct program_link {
     bool wants_notices;       /* the program uses link_notices() */
     struct torus_error error; /* why the link cannot be used any more, unless its code is 0 */
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that a program shares with its daemon. */
-#ifndef TORUSD_CLIENT_LINK_MEMORY_H
-#define TORUSD_CLIENT_LINK_MEMORY_H
+#pragma once
 
 #include "client/libtorus/link/link.h"
 
@@ -16,5 +15,3 @@ struct shared_memory {
 int link_memory_new(struct program_link *link, size_t bytes, struct shared_memory *memory,
                     struct torus_error *e);
 void link_memory_free(struct program_link *link, struct shared_memory *memory);
-
-#endif

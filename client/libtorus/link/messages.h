@@ -1,6 +1,5 @@
 /* Messages between a program and its daemon, and errors of their connection. */
-#ifndef TORUSD_CLIENT_LINK_MESSAGES_H
-#define TORUSD_CLIENT_LINK_MESSAGES_H
+#pragma once
 
 #include "client/libtorus/link/link.h"
 #include "client/libtorus/link/waiting.h"
@@ -38,5 +37,3 @@ int link_await(struct program_link *link, uint64_t ms, struct waiting *w, struct
 
 /* Checks that the connection can still be used. Returns 0, or -1 with *e. */
 int link_check(struct program_link *link, struct torus_error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Opening and closing a program's link for a group. */
-#ifndef TORUSD_CLIENT_LINK_OPENING_H
-#define TORUSD_CLIENT_LINK_OPENING_H
+#pragma once
 
 #include "client/libtorus/link/link.h"
 
@@ -33,5 +32,3 @@ void link_close(struct program_link *link);
 /* Leaves the group while calls may be under way, which makes it fail. Every later use of the link fails with
  * TORUS_ERROR_CANCELLED and the text `why`. */
 void link_abandon(struct program_link *link, const char *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lines that a program prints on standard error while it waits for other nodes to open a group. */
-#ifndef TORUSD_CLIENT_WAITING_H
-#define TORUSD_CLIENT_WAITING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ int waiting_pause(const struct waiting *w);
 
 /* Prints a line if one is due. */
 void waiting_print(struct waiting *w);
-
-#endif

@@ -1,7 +1,6 @@
 /* The record of a client and of its operation under way (one at most). One epoll descriptor covers everything that
  * the client waits for. */
-#ifndef TORUSD_CLIENT_CLIENT_H
-#define TORUSD_CLIENT_CLIENT_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -64,5 +63,3 @@ struct torus_client {
     int64_t until_ms, retry_ms;
     char waits_for[sizeof((struct torus_error *)0)->text];
 };
-
-#endif

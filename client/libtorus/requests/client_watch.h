@@ -1,6 +1,5 @@
 /* The events that a client's epoll descriptor watches: the connection, deadlines, cancellation. */
-#ifndef TORUSD_CLIENT_CLIENT_WATCH_H
-#define TORUSD_CLIENT_CLIENT_WATCH_H
+#pragma once
 
 #include "client/libtorus/requests/client.h"
 
@@ -21,5 +20,3 @@ void client_disconnect(struct torus_client *c);
 
 /* Sets the counter of an eventfd or timerfd to 0. Returns whether it was not 0 before. */
 bool client_drain(int fd);
-
-#endif

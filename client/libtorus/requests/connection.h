@@ -1,6 +1,5 @@
 /* The socket to the daemon: sends frames and reads replies without waiting. */
-#ifndef TORUSD_CLIENT_CONNECTION_H
-#define TORUSD_CLIENT_CONNECTION_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -41,5 +40,3 @@ int connection_read(struct connection *c, struct torus_error *e);
 /* Unpacks the next reply from the bytes read. Returns 1 with *reply, which the caller frees with
  * control__reply__free_unpacked(), 0 if no complete reply has been read, or -1 with *e: _PROTOCOL. */
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts the daemon's reply to the result of a copy. */
-#ifndef TORUSD_CLIENT_COPY_RESULT_H
-#define TORUSD_CLIENT_COPY_RESULT_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -18,5 +17,3 @@ int copies_from(const Control__Status *status, struct torus_copy_activity **one,
 
 /* Returns the phase with this number on the wire; the last one for an unknown number. */
 enum torus_copy_phase copy_phase_of(uint32_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts the daemon's reply to the result of an exchange or barrier. */
-#ifndef TORUSD_CLIENT_EXCHANGE_RESULT_H
-#define TORUSD_CLIENT_EXCHANGE_RESULT_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -10,5 +9,3 @@
  * user of the library frees it. Takes ownership of `reply`, also on failure. Returns 0, or -1 with *e: _PROTOCOL if
  * the reply contradicts itself, or _MEMORY. */
 int result_from(Control__Reply *reply, void *result, struct torus_error *e);
-
-#endif

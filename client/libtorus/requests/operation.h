@@ -1,6 +1,5 @@
 /* Starts operations and waits for their end. */
-#ifndef TORUSD_CLIENT_OPERATION_H
-#define TORUSD_CLIENT_OPERATION_H
+#pragma once
 
 #include "client/libtorus/requests/client.h"
 
@@ -22,5 +21,3 @@ void outcome_set(void *outcome, const struct torus_error *error);
 
 /* Dispatches events until the operation has ended. Returns 0, or -1 if it has failed, with *outcome->error. */
 int client_wait(struct torus_client *c, struct outcome *outcome);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ways in which an operation ends, and its repetition after a restart of the daemon. */
-#ifndef TORUSD_CLIENT_OPERATION_END_H
-#define TORUSD_CLIENT_OPERATION_END_H
+#pragma once
 
 #include "client/libtorus/requests/client.h"
 
@@ -24,5 +23,3 @@ void client_expire(struct torus_client *c);
 
 /* Asks the daemon to cancel the operation, unless it has been asked already. */
 void client_end_early(struct torus_client *c);
-
-#endif

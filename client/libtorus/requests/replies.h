@@ -1,6 +1,5 @@
 /* Handles the daemon's replies to the operation under way. */
-#ifndef TORUSD_CLIENT_REPLIES_H
-#define TORUSD_CLIENT_REPLIES_H
+#pragma once
 
 #include "client/libtorus/requests/client.h"
 
@@ -15,5 +14,3 @@ bool client_shows_progress(const struct torus_client *c);
 /* Calls the progress function of the operation, which must exist and may cancel the operation. Sets the time of the
  * next call. */
 void client_report(struct torus_client *c);
-
-#endif

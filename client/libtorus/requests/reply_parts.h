@@ -1,6 +1,5 @@
 /* What all conversions of replies need. */
-#ifndef TORUSD_CLIENT_REPLY_PARTS_H
-#define TORUSD_CLIENT_REPLY_PARTS_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -15,5 +14,3 @@ int invalid_reply(struct torus_error *e, const char *what);
 
 /* Returns whether a number is finite and not negative. */
 bool is_measurement(double value);
-
-#endif

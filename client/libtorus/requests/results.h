@@ -1,7 +1,6 @@
 /* Converts replies to the public structs. Texts and lists of texts stay in the unpacked reply, which the result owns;
  * only the public structs are allocated. */
-#ifndef TORUSD_CLIENT_RESULTS_H
-#define TORUSD_CLIENT_RESULTS_H
+#pragma once
 
 #include <torus/torus.h>
 
@@ -16,5 +15,3 @@ int links_from(Control__Reply *reply, void *result, struct torus_error *e);
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e);
 /* Here `result` may be NULL. */
 int calibration_from(Control__Reply *reply, void *result, struct torus_error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* The blocks in a buffer of the program: reads their types, and packs and unpacks them. */
-#ifndef TORUSD_MPI_BLOCKS_H
-#define TORUSD_MPI_BLOCKS_H
+#pragma once
 
 #include "client/mpi/calls/collectives.h"
 #include "client/mpi/calls/datatype.h"
@@ -36,5 +35,3 @@ int blocks_unpack(const struct block_list *list, const struct communicator *c, c
  * types only. */
 void blocks_offsets(const struct block_list *list, const struct communicator *c,
                     const size_t *bytes, char **base, size_t *offsets);
-
-#endif

@@ -1,8 +1,7 @@
 /* The operations, with the arguments of MPI's functions. Each function checks its arguments. It returns REASON_SERVED
  * if it has carried the operation out, with the result of the MPI function in t->result. Otherwise it has done
  * nothing, and the caller calls the function of the MPI library. */
-#ifndef TORUSD_MPI_COLLECTIVES_H
-#define TORUSD_MPI_COLLECTIVES_H
+#pragma once
 
 #include <limits.h>
 
@@ -95,5 +94,3 @@ static inline bool areas_overlap(const void *a, size_t a_bytes, const void *b, s
 
     return a_bytes > 0 && b_bytes > 0 && x < y + b_bytes && y < x + a_bytes;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The datatypes of MPI, packed into bytes. */
-#ifndef TORUSD_MPI_DATATYPE_H
-#define TORUSD_MPI_DATATYPE_H
+#pragma once
 
 #include "client/mpi/library/abi.h"
 
@@ -21,5 +20,3 @@ bool datatype_is_packable(const struct datatype *type);
  * not call an error handler. */
 int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes);
 int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes);
-
-#endif

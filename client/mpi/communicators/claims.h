@@ -1,7 +1,6 @@
 /* Decides which lane an asking communicator gets, from the votes of its ranks: see sharing.h. Every rank decides by
  * itself, and all decide alike because they have the same votes. */
-#ifndef TORUSD_MPI_CLAIMS_H
-#define TORUSD_MPI_CLAIMS_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -59,5 +58,3 @@ struct claim claims_decide(const struct votes *all, const struct lanes_seen *las
 
 /* Stores the votes for the next question. */
 void claims_remember(struct lanes_seen *seen, const struct votes *all, uint32_t calls);
-
-#endif

@@ -1,6 +1,5 @@
 /* Finds the record of a communicator, and begins and ends its calls. */
-#ifndef TORUSD_MPI_COMMUNICATOR_H
-#define TORUSD_MPI_COMMUNICATOR_H
+#pragma once
 
 #include "client/mpi/communicators/communicator_record.h"
 
@@ -15,5 +14,3 @@ bool communicator_is_new(const struct communicator *c);
  * the communicator make this call at the same point, and get the same result. */
 enum reason communicator_enter(struct communicator *c);
 void communicator_leave(struct communicator *c);
-
-#endif

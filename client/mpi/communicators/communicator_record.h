@@ -1,6 +1,5 @@
 /* The record of a communicator: the places of its ranks on the torus, and its lane. */
-#ifndef TORUSD_MPI_COMMUNICATOR_RECORD_H
-#define TORUSD_MPI_COMMUNICATOR_RECORD_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -44,5 +43,3 @@ static inline bool communicator_leads(const struct communicator *c)
 {
     return c->local == 0;
 }
-
-#endif

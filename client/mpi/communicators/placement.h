@@ -1,7 +1,6 @@
 /* Finds the places of a communicator's ranks on the torus, without messages: all processes have exchanged their nodes
  * in MPI_Init. */
-#ifndef TORUSD_MPI_PLACEMENT_H
-#define TORUSD_MPI_PLACEMENT_H
+#pragma once
 
 #include "client/mpi/communicators/communicator_record.h"
 
@@ -21,5 +20,3 @@ void placement_free(struct placement *p);
 
 /* Returns whether every rank of `inner` is also a rank of `outer`; false if memory is short. */
 bool placement_is_within(const struct communicator *inner, const struct communicator *outer);
-
-#endif

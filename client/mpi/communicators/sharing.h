@@ -22,8 +22,7 @@
  * nodes can open. A communicator can take a lane only if it has all ranks of the former owner. So all these ranks
  * learn of the loss at a point where they have made equally many calls, and the owner's next call is left to MPI on
  * all of them. */
-#ifndef TORUSD_MPI_SHARING_H
-#define TORUSD_MPI_SHARING_H
+#pragma once
 
 #include "client/mpi/communicators/communicator_record.h"
 
@@ -37,5 +36,3 @@ void sharing_leave(struct communicator *c);
 
 /* Frees the lane of a communicator whose record is about to be freed. */
 void sharing_forget(struct communicator *c);
-
-#endif

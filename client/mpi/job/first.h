@@ -1,8 +1,7 @@
 /* Messages between the processes of a program by names that the launcher publishes, for the time when they cannot use
  * MPI because some processes may lack this preload. If the launcher does not publish names, no message arrives. Only
  * for MPI_Init, while error handlers are replaced (errhandlers.h), because an unknown name is an error. */
-#ifndef TORUSD_MPI_FIRST_H
-#define TORUSD_MPI_FIRST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ bool first_of_program(void);
 void first_publish_opened(void);
 bool first_await_opened(uint32_t most_ms);
 void first_unpublish_opened(void);
-
-#endif

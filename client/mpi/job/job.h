@@ -2,8 +2,7 @@
  * processes open a group together, which succeeds if every node has a daemon and the same number of processes, all
  * with this preload. From then on every process knows the nodes of all processes, which determine the communicators
  * that are served. */
-#ifndef TORUSD_MPI_JOB_H
-#define TORUSD_MPI_JOB_H
+#pragma once
 
 #include <pthread.h>
 #include <torus/group.h>
@@ -63,5 +62,3 @@ void job_fail(const struct torus_error *error);
 
 /* Returns whether the job has failed, with its *error. The job must be locked. */
 bool job_has_failed(struct torus_error *error);
-
-#endif

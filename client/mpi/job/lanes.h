@@ -1,8 +1,7 @@
 /* Lanes: the groups of torusd that a leader has open, each with its parts. The whole torus and each part have an
  * order of calls in a lane. There is one lane; under MPI_THREAD_MULTIPLE there is another one if communicators use
  * the torus at the same time (sharing.h). Processes that are not leaders have no lanes. */
-#ifndef TORUSD_MPI_LANES_H
-#define TORUSD_MPI_LANES_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -35,5 +34,3 @@ void lanes_close(void);
  * has failed, the last lanes_leave() closes the lanes. */
 void lanes_enter(void);
 void lanes_leave(void);
-
-#endif

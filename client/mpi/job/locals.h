@@ -1,6 +1,5 @@
 /* Several processes on a node: one of them, the leader, opens the group for all. */
-#ifndef TORUSD_MPI_LOCALS_H
-#define TORUSD_MPI_LOCALS_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -11,5 +10,3 @@ typedef int locals_open_fn(const char *name, uint32_t timeout_ms);
  * *error. They also return -1 if fewer than job.per_node processes have started in time. */
 int locals_open(const char *name, locals_open_fn *open, uint32_t timeout_ms,
                 struct torus_error *error);
-
-#endif

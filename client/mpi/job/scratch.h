@@ -1,7 +1,6 @@
 /* Temporary memory for blocks that are packed or put in order. In a leader, the memory is shared with the daemon if
  * possible, so that libtorus does not copy the blocks again. Freed memory is kept for later calls. */
-#ifndef TORUSD_MPI_SCRATCH_H
-#define TORUSD_MPI_SCRATCH_H
+#pragma once
 
 #include <stddef.h>
 
@@ -17,5 +16,3 @@ void scratch_share(struct torus_group *group);
 
 /* Frees all memory, because the group is about to be closed. No memory may be in use. */
 void scratch_forget(void);
-
-#endif

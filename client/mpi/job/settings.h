@@ -1,6 +1,5 @@
 /* The environment variables of the preload. */
-#ifndef TORUSD_MPI_SETTINGS_H
-#define TORUSD_MPI_SETTINGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct settings settings_read(void);
  * the torus at the same time: TORUS_MPI_JOB, or an identifier from the launcher. Returns whether there is such a
  * text. */
 bool settings_program(char *out, uint32_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* The statistics that TORUS_MPI=stats prints in MPI_Finalize. */
-#ifndef TORUSD_MPI_STATISTICS_H
-#define TORUSD_MPI_STATISTICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ void statistics_add_start(enum unserved operation, uint64_t bytes);
 /* Adds up the statistics of all `ranks`, all of which make this call. Rank 0 prints them as one line on standard
  * error. */
 void statistics_print(MPI_Comm comm, uint32_t rank, uint32_t ranks);
-
-#endif

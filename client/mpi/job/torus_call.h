@@ -1,6 +1,5 @@
 /* Makes calls of libtorus, and waits for them while MPI makes progress. */
-#ifndef TORUSD_MPI_TORUS_CALL_H
-#define TORUSD_MPI_TORUS_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ int torus_call_end(int started, struct torus_call *call, struct torus_error *err
 
 /* Lets MPI make progress. Returns whether MPI seems to have been busy. */
 bool torus_call_progress_mpi(void);
-
-#endif

@@ -2,8 +2,7 @@
  * with its <mpi.h>, and are linked with none of them. A process into which the preload is loaded may not be an MPI
  * program at all (mpiexec and ssh inherit LD_PRELOAD), or may load MPI after the preload (Python). So no file refers
  * to a symbol of MPI; functions and objects are found by name (real.h). */
-#ifndef TORUSD_MPI_ABI_H
-#define TORUSD_MPI_ABI_H
+#pragma once
 
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
@@ -54,6 +53,4 @@
 #define ABI_HANDLE(handle) ((__typeof__(handle))real_object(ABI_TEXT(handle)))
 #else
 #define ABI_HANDLE(handle) (handle)
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* Finds out whether the program or the MPI library itself calls a function of MPI. The implementation of MPI_File_X
  * in the MPI library (ROMIO) calls collective operations by their public names, which this preload defines. */
-#ifndef TORUSD_MPI_CALLER_H
-#define TORUSD_MPI_CALLER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -11,5 +10,3 @@ bool caller_is_mpi(const void *return_address);
 
 /* For use in the function that MPI or the program has called. */
 #define CALLED_BY_MPI() caller_is_mpi(__builtin_return_address(0))
-
-#endif

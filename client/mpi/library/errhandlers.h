@@ -1,7 +1,6 @@
 /* Replaces the error handlers of the program's communicators while the preload uses these communicators: an error
  * that the preload can handle must not reach the program's handler, which ends the program by default. */
-#ifndef TORUSD_MPI_ERRHANDLERS_H
-#define TORUSD_MPI_ERRHANDLERS_H
+#pragma once
 
 #include "client/mpi/library/abi.h"
 
@@ -22,5 +21,3 @@ void errhandlers_replace(struct errhandlers *h, MPI_Comm comm);
 
 /* Restores the handlers, except where another thread of the program has set a new one meanwhile. */
 void errhandlers_restore(struct errhandlers *h);
-
-#endif

@@ -1,6 +1,5 @@
 /* Converts errors of libtorus to error codes of MPI. */
-#ifndef TORUSD_MPI_FAILURE_H
-#define TORUSD_MPI_FAILURE_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -8,5 +7,3 @@
 
 /* Returns an error code with the text of *error, in an error class of this preload. */
 int failure_of_torus(const struct torus_error *error);
-
-#endif

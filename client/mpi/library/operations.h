@@ -1,6 +1,5 @@
 /* The operations that the preload serves, and the reasons why it may leave a call to MPI. */
-#ifndef TORUSD_MPI_OPERATIONS_H
-#define TORUSD_MPI_OPERATIONS_H
+#pragma once
 
 #define OPERATIONS(X)                                                                              \
     X(ALLGATHER, "MPI_Allgather")                                                                  \
@@ -45,5 +44,3 @@ enum reason {
 /* Return the texts above. Static. */
 const char *operation_name(enum operation operation);
 const char *reason_text(enum reason reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* The functions of the MPI library itself, found by their PMPI names, and some of its handles. */
-#ifndef TORUSD_MPI_REAL_H
-#define TORUSD_MPI_REAL_H
+#pragma once
 
 #include "client/mpi/library/unserved_list.h"
 
@@ -133,5 +132,3 @@ int attribute_stays(MPI_Comm comm, int keyval, void *extra, void *in, void *out,
 /* Returns the object of a handle constant of Open MPI, from the text of its expansion; NULL if this version of Open
  * MPI lacks the object. */
 void *real_object(const char *expansion);
-
-#endif

@@ -1,6 +1,5 @@
 /* How the torus carries out reductions of MPI. */
-#ifndef TORUSD_MPI_REDUCTION_H
-#define TORUSD_MPI_REDUCTION_H
+#pragma once
 
 #include <torus/group.h>
 
@@ -30,5 +29,3 @@ struct vector {
     struct reduction reduction;
     size_t count;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * and a type that this rank must set do not determine them. unserved.c defines bytes_of(), parts_of(), NOT_KNOWN, and
  * COUNT and DISPLACEMENT, the types of counts and displacements. Nonblocking and persistent functions have further
  * parameters after these. */
-#ifndef TORUSD_MPI_SHAPES_H
-#define TORUSD_MPI_SHAPES_H
+#pragma once
 
 #define BARRIER_PARAMETERS MPI_Comm comm
 #define BARRIER_ARGUMENTS comm
@@ -110,5 +109,3 @@
 #define SCATTERV_ARGUMENTS                                                                         \
     send, send_counts, displacements, send_type, receive, receive_count, receive_type, root, comm
 #define SCATTERV_BYTES SCATTER_BYTES
-
-#endif

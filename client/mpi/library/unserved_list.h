@@ -5,8 +5,7 @@
  * A row has the name of the function, without "MPI_", and the shape of its parameters (shapes.h). The functions in
  * lists named _PLAIN have no counts. Each other function also exists with large counts, as MPI_X_c, if the MPI
  * library has such functions. */
-#ifndef TORUSD_MPI_UNSERVED_LIST_H
-#define TORUSD_MPI_UNSERVED_LIST_H
+#pragma once
 
 #include <stdint.h>
 
@@ -98,5 +97,3 @@ enum unserved {
 #undef X
         UNSERVED_COUNT,
 };
-
-#endif

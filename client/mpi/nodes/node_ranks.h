@@ -1,7 +1,6 @@
 /* Messages by MPI between the ranks of a communicator on one node. Rank 0 of the node is the leader. All functions
  * return 0 or -1 unless stated otherwise. Errors of MPI do not call an error handler. */
-#ifndef TORUSD_MPI_NODE_RANKS_H
-#define TORUSD_MPI_NODE_RANKS_H
+#pragma once
 
 #include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/reduction.h"
@@ -32,5 +31,3 @@ int node_lacks_memory(const struct communicator *c, struct torus_error *error);
 /* Sends the leader's `result` and *error to all ranks of the node. Returns the leader's `result`: 0, or -1 with the
  * leader's *error. */
 int node_share_result(const struct communicator *c, int result, struct torus_error *error);
-
-#endif

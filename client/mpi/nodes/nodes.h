@@ -1,8 +1,7 @@
 /* Operations on the ranks of a communicator in the order of their places, through the leaders of the nodes. If a node
  * has several ranks, its leader collects and distributes their data by MPI. Buffers must not overlap unless a comment
  * says otherwise. All functions return 0, or -1 with *error, the same on all ranks of a node. */
-#ifndef TORUSD_MPI_NODES_H
-#define TORUSD_MPI_NODES_H
+#pragma once
 
 #include "client/mpi/communicators/communicator_record.h"
 #include "client/mpi/library/reduction.h"
@@ -35,5 +34,3 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
  * result, in the order of places. `receive` may be `send`. */
 int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const void *send,
                          void *receive, const size_t *counts, struct torus_error *error);
-
-#endif

@@ -4,10 +4,9 @@
  * at the end of the test, the targets are compared: a target where the copy has succeeded is that tree, a target where
  * it has failed is as it was before, or, after a copy that failed as a whole, either of them. With as_it_comes each
  * file is one of them. */
-#ifndef TORUSD_TESTS_SIM_COPIES_COPIES_H
-#define TORUSD_TESTS_SIM_COPIES_COPIES_H
+#pragma once
 
-#include "daemon/copy/copy.h"
+#include "daemon/torusd/copy/copy.h"
 #include "tests/sim/copies/store.h"
 #include "tests/sim/sim.h"
 
@@ -113,5 +112,3 @@ bool sim_copy_pair(const struct copy_request *request, uint32_t nodes, uint32_t 
 /* What the reader's sources for a writer are: their manifest as a tree. False if a source does not exist. */
 bool sim_copy_sources(struct sim *sim, const struct copy_request *request, uint32_t reader,
                       uint32_t writer, struct sim_tree *tree);
-
-#endif

@@ -1,8 +1,7 @@
 /* Sets of bytes, as rising ranges that do not touch each other. */
-#ifndef TORUSD_TESTS_SIM_COPIES_SIM_SPANS_H
-#define TORUSD_TESTS_SIM_COPIES_SIM_SPANS_H
+#pragma once
 
-#include "daemon/copy/tree_store.h"
+#include "daemon/torusd/copy/tree_store.h"
 
 struct sim_spans {
     struct tree_span *span;
@@ -17,5 +16,3 @@ uint64_t sim_spans_bytes(const struct sim_spans *spans);
 /* Closes the smallest gaps until there are at most `most` ranges. */
 void sim_spans_join(struct sim_spans *spans, size_t most);
 void sim_spans_free(struct sim_spans *spans);
-
-#endif

@@ -1,12 +1,11 @@
 /* The trees of a simulated node: a struct tree_store in memory. Its documents and spans have the meaning that
- * daemon/copy/tree_store.h gives them, its bytes differ from those of daemon/tree.
+ * daemon/torusd/copy/tree_store.h gives them, its bytes differ from those of daemon/torusd/tree.
  *
  * It checks how it is called, and fails the test if the rules of tree_store.h are broken. Faults of the node's disk
  * (sim_disk_full(), sim_disk_fail()) apply here, too. */
-#ifndef TORUSD_TESTS_SIM_COPIES_STORE_H
-#define TORUSD_TESTS_SIM_COPIES_STORE_H
+#pragma once
 
-#include "daemon/copy/tree_store.h"
+#include "daemon/torusd/copy/tree_store.h"
 #include "tests/sim/copies/sim_spans.h"
 #include "tests/sim/copies/tree.h"
 #include "tests/sim/sim.h"
@@ -130,5 +129,3 @@ int sim_manifest_read(struct sim_manifest *manifest, const struct tree_bytes *fr
 void sim_manifest_free(struct sim_manifest *manifest);
 
 extern const struct tree_store tree_reading, tree_writing; /* one half of a store each */
-
-#endif

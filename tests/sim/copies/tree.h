@@ -1,8 +1,7 @@
 /* Trees of files in memory: what the disks of simulated nodes hold for copies, and what tests compare.
  *
  * Paths are sorted as in a manifest: as if '/' were the smallest byte, so that what a folder holds follows it. */
-#ifndef TORUSD_TESTS_SIM_COPIES_TREE_H
-#define TORUSD_TESTS_SIM_COPIES_TREE_H
+#pragma once
 
 #include "tests/sim/events.h"
 
@@ -84,5 +83,3 @@ void sim_tree_draw(struct sim_tree *tree, const char *root, uint32_t files, uint
                    struct chance *c);
 /* Changes some of a tree below a root: files that are larger, shorter, changed in the middle, new or removed. */
 void sim_tree_change(struct sim_tree *tree, const char *root, uint32_t changes, struct chance *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* A writer of a simulated node's trees. */
-#ifndef TORUSD_TESTS_SIM_COPIES_WRITER_H
-#define TORUSD_TESTS_SIM_COPIES_WRITER_H
+#pragma once
 
 #include "tests/sim/copies/store.h"
 
@@ -44,5 +43,3 @@ void tree_writer_place_folders(struct tree_writer *writer);
 void tree_writer_place_file(struct tree_writer *writer, const struct sim_entry *entry,
                             const struct staged_file *file);
 int tree_writer_finish(struct tree_writer *writer, struct tree_progress *progress, struct error *e);
-
-#endif

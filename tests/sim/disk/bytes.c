@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "daemon/engine/generated_blocks.h"
+#include "daemon/torusd/engine/generated_blocks.h"
 #include "tests/sim/disk/inode.h"
 #include "tests/sim/internal.h"
 

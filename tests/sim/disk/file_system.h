@@ -1,14 +1,13 @@
-/* A disk in memory behind daemon/files/system/file_system.h. A power failure keeps what was synced, and a random
+/* A disk in memory behind daemon/torusd/files/system/file_system.h. A power failure keeps what was synced, and a random
  * part of the rest, as POSIX allows. A sync of a folder makes its names durable, a sync of a file makes its contents
  * durable. Of a folder's changes since its last sync, a random number of the first ones survive.
  *
  * Two kinds of files store no bytes. Reads of sources, /same/N and /random/N, return the generated pattern. Writes
  * to outputs, files in a temporary folder of an exchange, are compared with the pattern at once, and only their
  * offsets are kept. */
-#ifndef TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
-#define TORUSD_TESTS_SIM_DISK_FILE_SYSTEM_H
+#pragma once
 
-#include "daemon/files/system/file_system.h"
+#include "daemon/torusd/files/system/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/sim.h"
 
@@ -61,5 +60,3 @@ int64_t disk_output_size(const struct disk_output *output, uint32_t origin);
 /* Calls each() for the names in a folder of the top level. */
 void disk_each_name(const struct disk *disk, const char *folder,
                     void (*each)(void *context, const char *name), void *context);
-
-#endif

@@ -1,8 +1,7 @@
 /* The files and folders of a disk, and the open descriptors. */
-#ifndef TORUSD_TESTS_SIM_DISK_INODE_H
-#define TORUSD_TESTS_SIM_DISK_INODE_H
+#pragma once
 
-#include "daemon/files/system/file_system.h"
+#include "daemon/torusd/files/system/file_system.h"
 #include "tests/sim/disk/file_system.h"
 
 #define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */
@@ -100,5 +99,3 @@ int disk_open(struct disk *disk, struct inode *inode);
 
 /* The inode with this path below a folder; NULL if there is none. */
 struct inode *disk_look_up(struct disk *disk, struct inode *folder, const char *path);
-
-#endif

@@ -1,4 +1,4 @@
-/* The storage of a node: the daemon's own folders and journal (daemon/files) on a disk in memory, and the jobs
+/* The storage of a node: the daemon's own folders and journal (daemon/torusd/files) on a disk in memory, and the jobs
  * that use the disk, in virtual time.
  *
  * The disk of a dead node does not change: all operations of its daemon fail while it is freed.

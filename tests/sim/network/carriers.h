@@ -1,6 +1,5 @@
 /* Tells routers which cables have no carrier. */
-#ifndef TORUSD_TESTS_SIM_NETWORK_CARRIERS_H
-#define TORUSD_TESTS_SIM_NETWORK_CARRIERS_H
+#pragma once
 
 #include "tests/sim/network/wire.h"
 
@@ -9,5 +8,3 @@ void carriers_tell(struct node *node);
 
 /* Lets the nodes at both ends of a wire check their carriers. */
 void carriers_look(struct sim *sim, struct wire *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* Making connections. */
-#ifndef TORUSD_TESTS_SIM_NETWORK_DIALLING_H
-#define TORUSD_TESTS_SIM_NETWORK_DIALLING_H
+#pragma once
 
 #include "tests/sim/network/wire.h"
 
@@ -9,5 +8,3 @@ void dialling_accept(struct connection_end *end);
 
 /* Implements router_io.dial(). */
 void dialling_begin(void *context, unsigned port);
-
-#endif

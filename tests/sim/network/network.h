@@ -1,10 +1,9 @@
 /* The links of a simulated torus (network/), as the simulator uses them. */
-#ifndef TORUSD_TESTS_SIM_NETWORK_NETWORK_H
-#define TORUSD_TESTS_SIM_NETWORK_NETWORK_H
+#pragma once
 
 #include <stdint.h>
 
-#include "daemon/router/interface/io.h"
+#include "daemon/torusd/router/interface/io.h"
 #include "tests/sim/sim.h"
 
 struct node;
@@ -25,5 +24,3 @@ void network_node_thawed(struct node *node);
 void network_heal(struct sim *sim);
 /* Call this after a fault that may cost the node its links. */
 void network_excuse_node(struct node *node);
-
-#endif

@@ -43,7 +43,7 @@ static void receive(struct connection_end *to, struct piece *piece)
         uint8_t *at = link_room(to->link, &room);
         if (at == NULL) {
             sim_leave();
-            end_lose_link(to, "no memory"); /* the same as daemon/net */
+            end_lose_link(to, "no memory"); /* the same as daemon/torusd/net */
             return;
         }
         room = piece->length - done < room ? piece->length - done : room;

@@ -1,6 +1,5 @@
 /* The transmission of bytes from one end to the other. */
-#ifndef TORUSD_TESTS_SIM_NETWORK_TRANSMISSION_H
-#define TORUSD_TESTS_SIM_NETWORK_TRANSMISSION_H
+#pragma once
 
 #include "tests/sim/network/wire.h"
 
@@ -15,5 +14,3 @@ void transmission_on_reset(struct sim *sim, void *object, uint64_t number);
 
 /* Delivers bytes that could not be received at this end before. */
 void transmission_hear_again(struct connection_end *end);
-
-#endif

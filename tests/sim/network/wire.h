@@ -2,13 +2,12 @@
  * puts pieces of them on the wire, one after the other, at the wire's rate. Pieces arrive in the order in which
  * they were sent, even if the latency changes.
  *
- * A wire that is cut has no carrier. Its routers are told as by daemon/net: they learn the present state, and miss
+ * A wire that is cut has no carrier. Its routers are told as by daemon/torusd/net: they learn the present state, and miss
  * changes that are already over.
  *
  * Routers must not close a connection without a fault: each wire remembers until when a close counts as the
  * consequence of a fault (excuse()). */
-#ifndef TORUSD_TESTS_SIM_NETWORK_WIRE_H
-#define TORUSD_TESTS_SIM_NETWORK_WIRE_H
+#pragma once
 
 #include "tests/sim/internal.h"
 
@@ -113,5 +112,3 @@ void end_drop_coming(struct connection_end *end);
 
 /* The operating system closes the link at this end, for this reason. */
 void end_lose_link(struct connection_end *end, const char *reason);
-
-#endif

@@ -1,6 +1,5 @@
 /* Copies of trees in worlds. tests/sim/copies checks what comes of each. */
-#ifndef TORUSD_TESTS_SIM_SWARM_COPIES_H
-#define TORUSD_TESTS_SIM_SWARM_COPIES_H
+#pragma once
 
 #include "tests/sim/swarm/swarm.h"
 
@@ -15,5 +14,3 @@ void swarm_check_copies(struct swarm_play *play);
 bool swarm_copies_over(const struct swarm_play *play);
 /* When everything has healed: copies that still go on end, nothing is left, and a new one works. */
 void swarm_end_copies(struct swarm_play *play);
-
-#endif

@@ -17,10 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/exchange/record/table.h"
-#include "daemon/group/data/operation.h"
-#include "daemon/group/record/group_record.h"
-#include "daemon/group/record/limits.h"
+#include "daemon/torusd/exchange/record/table.h"
+#include "daemon/torusd/group/data/operation.h"
+#include "daemon/torusd/group/record/group_record.h"
+#include "daemon/torusd/group/record/limits.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/groups.h"
 

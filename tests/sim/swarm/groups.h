@@ -1,6 +1,5 @@
 /* Shared by the files about groups: random calls of programs, invariants, and checks at the end. */
-#ifndef TORUSD_TESTS_SIM_SWARM_GROUPS_H
-#define TORUSD_TESTS_SIM_SWARM_GROUPS_H
+#pragma once
 
 #include "tests/sim/swarm/swarm.h"
 
@@ -17,5 +16,3 @@ enum {
 void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct chance *c);
 /* At the end: it is a violation if a mistake that no member has noticed was not noticed later, either. */
 void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g);
-
-#endif

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/base/log.h"
+#include "daemon/lib/base/log.h"
 #include "tests/sim/swarm/options.h"
 #include "tests/sim/swarm/swarm.h"
 

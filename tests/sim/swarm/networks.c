@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/schedule/damage.h"
+#include "daemon/lib/schedule/damage.h"
 #include "tests/sim/swarm/swarm.h"
 
 #define RANDOM_NODES 24u

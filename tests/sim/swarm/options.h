@@ -1,6 +1,5 @@
 /* The options of the swarm. */
-#ifndef TORUSD_TESTS_SIM_SWARM_OPTIONS_H
-#define TORUSD_TESTS_SIM_SWARM_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ void options_read(struct options *o, int argc, char **argv);
 /* Prints the error, in which %s stands for `word`, and ends the program with status 2. */
 void options_fail(const char *format, const char *word)
     __attribute__((format(printf, 1, 0), noreturn));
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Each request and each fault is drawn from a stream of its own, so that any of them can be left out without changing
  * the others. This is how a failing world is made smaller (shrink.c). */
-#ifndef TORUSD_TESTS_SIM_SWARM_SWARM_H
-#define TORUSD_TESTS_SIM_SWARM_SWARM_H
+#pragma once
 
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"
@@ -226,5 +225,3 @@ void swarm_run(struct swarm_world *world, struct swarm_outcome *outcome, bool te
 void swarm_shrink(struct swarm_world *world, struct swarm_outcome *outcome);
 /* The options that play this world again; "" if the seed says it all. */
 void swarm_options(const struct swarm_world *world, char *text, size_t size);
-
-#endif

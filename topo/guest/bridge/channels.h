@@ -1,6 +1,5 @@
 /* Channels: connections that are carried by the stream. */
-#ifndef TORUSD_TOPO_GUEST_BRIDGE_CHANNELS_H
-#define TORUSD_TOPO_GUEST_BRIDGE_CHANNELS_H
+#pragma once
 
 #include <poll.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ void channel_ready(struct channel *c, short events);
 
 /* The process of this shell has ended. */
 void channels_forget_shell(pid_t pid);
-
-#endif

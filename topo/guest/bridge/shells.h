@@ -1,6 +1,5 @@
 /* Programs that serve connections in the virtual machine. */
-#ifndef TORUSD_TOPO_GUEST_BRIDGE_SHELLS_H
-#define TORUSD_TOPO_GUEST_BRIDGE_SHELLS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -11,5 +10,3 @@ int shell_start(const char *path, pid_t *pid);
 
 /* Reaps a shell that has ended. Returns its process id; 0 if there is none. */
 pid_t shell_reap(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Unix sockets by their paths. */
-#ifndef TORUSD_TOPO_GUEST_BRIDGE_SOCKETS_H
-#define TORUSD_TOPO_GUEST_BRIDGE_SOCKETS_H
+#pragma once
 
 /* Makes fd non-blocking and close-on-exec. */
 void socket_set_nonblocking(int fd);
@@ -12,5 +11,3 @@ int socket_connect(const char *path);
 /* Returns a listening socket. It appears at its path only once it accepts connections. The caller keeps the
  * string `path` until the program exits, which removes the socket. Dies if it cannot listen. */
 int socket_listen(const char *path);
-
-#endif

@@ -1,6 +1,5 @@
 /* The byte stream between both sides: a queue of messages to write, and a reader of messages. */
-#ifndef TORUSD_TOPO_GUEST_BRIDGE_STREAM_H
-#define TORUSD_TOPO_GUEST_BRIDGE_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void stream_write(int fd);
 /* Reads from the descriptor once, and calls `handle` for each complete message. Returns false at the
  * stream's end. Dies if the stream does not carry messages. */
 bool stream_read(int fd, message_handler *handle);
-
-#endif

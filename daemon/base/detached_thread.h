@@ -1,9 +1,0 @@
-/* A thread for a call that may block for long, or for ever: nobody waits for its end, the end of the program neither. */
-#ifndef TORUSD_BASE_DETACHED_THREAD_H
-#define TORUSD_BASE_DETACHED_THREAD_H
-
-/* Starts a thread with a small stack that runs run(argument). It gets no signals, because the thread of the loop takes
- * them. Returns 0, or an error number: then run() is not called. */
-int detached_thread_start(void *(*run)(void *argument), void *argument);
-
-#endif

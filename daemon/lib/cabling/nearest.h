@@ -1,0 +1,19 @@
+/* The network that the cables make after the fewest moves. */
+#pragma once
+
+#include "daemon/lib/cabling/wiring.h"
+
+struct nearest {
+    bool found;
+    struct torus torus;
+    uint32_t *
+        host_at; /* by rank, with room for one host more than there are; a number that is no host stands for a
+                        * host that is missing */
+    uint32_t moves;
+};
+
+/* Looks for the wanted network if dimensions are wanted, otherwise for any (shapes.h) of as many nodes as there are
+ * hosts, or one more or fewer. Of networks with the same number of moves, takes the first one of shapes.h. Returns 0,
+ * or -1 with *e and nothing to free. */
+int nearest_find(struct nearest *n, const struct wiring *w, struct error *e);
+void nearest_free(struct nearest *n);

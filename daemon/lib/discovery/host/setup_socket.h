@@ -1,0 +1,4 @@
+/* Where torusd-setup listens. */
+#pragma once
+
+#define SETUP_SOCKET "/run/torusd-setup/setup.sock"

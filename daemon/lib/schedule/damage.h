@@ -1,0 +1,54 @@
+/* The links and nodes of a torus that are out of order. If a node is out of order, all of its links
+ * are, too. */
+#pragma once
+
+#include "daemon/lib/schedule/torus.h"
+
+struct damage {
+    struct torus torus;
+    uint32_t *dead; /* by node: bits of the ports whose links are out of order */
+    bool *gone;     /* by node: the node is out of order */
+};
+
+/* Sets *d to no damage. Returns 0 with *d, which the caller frees with damage_free(), or -1 with *e
+ * (no memory) and nothing to free. */
+int damage_init(struct damage *d, const struct torus *t, struct error *e);
+/* Frees what *d holds, and empties *d. */
+void damage_free(struct damage *d);
+/* Sets *d to a copy, as damage_init() does; *d need not be initialised. */
+int damage_copy(struct damage *d, const struct damage *from, struct error *e);
+/* Whether both are the same damage to the same torus. */
+bool damage_equal(const struct damage *a, const struct damage *b);
+
+/* Adds the link at this port to the damage, at both of its ends. The port must have a link. */
+void damage_add_link(struct damage *d, uint32_t rank, unsigned port);
+/* Adds a node and all of its links to the damage. */
+void damage_add_node(struct damage *d, uint32_t rank);
+
+/* Reads "3:+0,7": the link at port +0 of node 3, and node 7. Returns 0 with *d, which the caller
+ * frees with damage_free(), or -1 with *e and nothing to free: the text is wrong (ERROR_USAGE), no
+ * memory. */
+int damage_parse(struct damage *d, const struct torus *t, const char *text, struct error *e);
+
+/* Writes the text that damage_parse() reads, naming links at their + ends; "" if nothing is out of
+ * order. Ends in "..." if `size` bytes are not enough. Returns `text`. */
+char *damage_format(const struct damage *d, char *text, size_t size);
+
+/* Writes the links for people, except those of nodes that are out of order: "link 3:+0, link 7:+1".
+ * Otherwise as damage_format(). */
+char *damage_describe_links(const struct damage *d, char *text, size_t size);
+/* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
+char *damage_describe(const struct damage *d, char *text, size_t size);
+
+/* Whether nothing is out of order. */
+bool damage_is_none(const struct damage *d);
+/* Whether the port has a link, and it is in order. */
+static inline bool damage_has_link(const struct damage *d, uint32_t rank, unsigned port)
+{
+    return torus_neighbour(&d->torus, rank, port) != TORUS_NO_NODE &&
+           (d->dead[rank] & 1u << port) == 0;
+}
+
+/* Returns 0 if all nodes that are in order can reach each other; otherwise -1 with *e: ERROR_LINK,
+ * which names nodes that cannot be reached, or no memory. */
+int damage_is_connected(const struct damage *d, struct error *e);

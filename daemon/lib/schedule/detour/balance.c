@@ -1,0 +1,368 @@
+#include "daemon/lib/schedule/detour/balance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/lib/schedule/algorithms/rows.h"
+#include "daemon/lib/schedule/detour/ways.h"
+#include "proto/text.h"
+
+#define BYTES_MOST (UINT64_C(128) << 20) /* memory for all routes */
+/* The room for a route, in hops: SPARE_HOPS more than twice the diameter of the whole torus or, if
+ * that is larger, than the diameter of the damaged torus. */
+#define SPARE_HOPS 8u
+
+/* A channel with the largest load, top, costs 2^TOP_BITS; with each segment less, the cost is
+ * multiplied by top / (top + steep). Every channel costs BASE in addition, so that ways do not grow
+ * long where loads do not matter. */
+#define TOP_BITS 44
+#define BASE (UINT64_C(1) << 30)
+
+#define PASSES_MOST 40u
+#define PATIENCE 4u         /* passes after which the search checks its progress */
+#define LEAST_PROGRESS 256u /* it stops if it has saved less than 1/256 of the largest load */
+
+/* When one steepness does not help any more, another one often does: first the channels around the
+ * busiest ones are relieved, then the busiest ones themselves. Small tori try all values, because
+ * they have the fewest ways to choose from and take the least time. */
+static const uint32_t steepness[] = {30, 100, 10, 50, 200};
+#define STEEPNESSES (sizeof steepness / sizeof steepness[0])
+
+struct search {
+    struct ways ways;
+    const struct damage *damage;
+    struct balance *b;
+    uint32_t *load;  /* by channel: segments */
+    uint64_t *price; /* by load: what one more segment costs on a channel */
+    uint32_t prices;
+    uint8_t *way; /* ports */
+};
+
+/* Fewer blocks can have more segments, which even out the loads better. */
+static uint32_t choose_segments(uint32_t nodes)
+{
+    return nodes <= 16 ? 12 : nodes <= 36 ? 8 : nodes <= 128 ? 4 : nodes <= 256 ? 2 : 1;
+}
+
+/* --- loads and costs --- */
+
+static uint64_t price_of(const struct search *s, uint32_t load)
+{
+    return s->price[load < s->prices ? load : s->prices - 1];
+}
+
+static uint32_t largest_load(const struct search *s)
+{
+    uint32_t largest = 0;
+
+    for (size_t i = 0; i < s->ways.channels; i++)
+        if (s->load[i] > largest)
+            largest = s->load[i];
+    return largest;
+}
+
+/* Sets prices and costs for the current loads. Returns 0, or -1 without memory. */
+static int set_prices(struct search *s, uint32_t steep)
+{
+    uint32_t top = largest_load(s) + 1, count = 2 * top + 64;
+    uint64_t p = UINT64_C(1) << TOP_BITS;
+
+    if (count > s->prices) {
+        uint64_t *price = reallocarray(s->price, count, sizeof *price);
+        if (price == NULL)
+            return -1;
+        s->price = price;
+        s->prices = count;
+    }
+    for (uint32_t load = top; load-- > 0;) {
+        s->price[load] = p + BASE;
+        p = p / (top + steep) * top + p % (top + steep) * top / (top + steep);
+    }
+    p = UINT64_C(1) << TOP_BITS;
+    for (uint32_t load = top; load < s->prices; load++) {
+        p += p / top * steep;
+        if (p > WAYS_MOST_COST - BASE)
+            p = WAYS_MOST_COST - BASE;
+        s->price[load] = p + BASE;
+    }
+    for (size_t i = 0; i < s->ways.channels; i++)
+        s->ways.cost[i] = price_of(s, s->load[i]);
+    return 0;
+}
+
+/* Adds `change`, 1 or -1, to the loads along a way. */
+static void change_loads(struct search *s, uint32_t source, const uint8_t *way, uint32_t hops,
+                         int change)
+{
+    uint32_t here = source;
+
+    for (uint32_t i = 0; i < hops; i++) {
+        size_t channel = ways_channel(&s->ways, here, way[i]);
+        s->load[channel] += (uint32_t)change;
+        s->ways.cost[channel] = price_of(s, s->load[channel]);
+        here = s->ways.neighbour[channel];
+    }
+}
+
+static uint64_t cost_of(const struct search *s, uint32_t source, const uint8_t *way, uint32_t hops)
+{
+    uint32_t here = source;
+    uint64_t cost = 0;
+
+    for (uint32_t i = 0; i < hops; i++) {
+        size_t channel = ways_channel(&s->ways, here, way[i]);
+        cost += s->ways.cost[channel];
+        here = s->ways.neighbour[channel];
+    }
+    return cost;
+}
+
+/* --- the first routes --- */
+
+/* Gives a segment the route that `stream` has for it, if all of its links are in order. */
+static void begin_with_stream(struct search *s, uint32_t source, uint32_t destination,
+                              uint32_t segment, struct leg *legs)
+{
+    struct balance *b = s->b;
+    size_t index = balance_index(b, source, destination, segment);
+    uint32_t ways = algorithm_stream.segments, here = source;
+    uint32_t its = b->segments % ways == 0 ? segment : segment + source + destination;
+    uint32_t hops =
+        algorithm_stream.route(&s->damage->torus, source, destination, its % ways, legs);
+
+    for (uint32_t i = 0; i < hops; i++) {
+        unsigned port = torus_port(&s->damage->torus, legs[i].dim, legs[i].direction);
+        b->port[index * b->stride + i] = (uint8_t)port;
+        here = s->ways.neighbour[ways_channel(&s->ways, here, port)];
+        if (here == TORUS_NO_NODE)
+            return;
+    }
+    b->hops[index] = (uint16_t)hops;
+    change_loads(s, source, balance_ports(b, index), hops, 1);
+}
+
+static int begin_all_with_stream(struct search *s)
+{
+    const struct damage *d = s->damage;
+    struct leg *legs = calloc((size_t)torus_diameter(&d->torus) + 1, sizeof *legs);
+
+    if (legs == NULL)
+        return -1;
+    for (uint32_t source = 0; source < s->b->nodes; source++)
+        for (uint32_t to = 0; to < s->b->nodes && !d->gone[source]; to++)
+            for (uint32_t i = 0; i < s->b->segments && to != source && !d->gone[to]; i++)
+                begin_with_stream(s, source, to, i, legs);
+    free(legs);
+    return 0;
+}
+
+/* Finds the cheapest ways from the source or, if `short_ones`, those with the fewest hops, for
+ * which there is always room. */
+static void find_ways(struct search *s, uint32_t source, bool short_ones)
+{
+    for (size_t i = 0; short_ones && i < s->ways.channels; i++)
+        s->ways.cost[i] = 1;
+    ways_find(&s->ways, source, 0);
+    for (size_t i = 0; short_ones && i < s->ways.channels; i++)
+        s->ways.cost[i] = price_of(s, s->load[i]);
+}
+
+/* Finds a way for this segment of every block of the source that has none. Returns how many are
+ * left because their ways are too long for the room. */
+static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment, bool short_ones)
+{
+    struct balance *b = s->b;
+    uint32_t left = 0;
+    bool found = false;
+
+    for (uint32_t to = 0; to < b->nodes; to++) {
+        size_t index = balance_index(b, source, to, segment);
+        uint8_t *way = b->port + index * b->stride;
+        if (to == source || s->damage->gone[to] || b->hops[index] > 0)
+            continue;
+        if (!found)
+            find_ways(s, source, short_ones);
+        found = true;
+        uint32_t hops = ways_trace(&s->ways, to, s->way);
+        if (hops > b->stride) {
+            left++;
+            continue;
+        }
+        memcpy(way, s->way, hops);
+        b->hops[index] = (uint16_t)hops;
+        change_loads(s, source, way, hops, 1);
+    }
+    return left;
+}
+
+/* --- improvement --- */
+
+/* Moves a segment to the way in s->way, of `hops` hops, if that saves something. */
+static bool improve(struct search *s, uint32_t source, size_t index, uint32_t hops)
+{
+    struct balance *b = s->b;
+    uint8_t *way = b->port + index * b->stride;
+    bool saves;
+
+    change_loads(s, source, way, b->hops[index], -1);
+    saves = cost_of(s, source, s->way, hops) < cost_of(s, source, way, b->hops[index]);
+    if (saves) {
+        memcpy(way, s->way, hops);
+        b->hops[index] = (uint16_t)hops;
+    }
+    change_loads(s, source, way, b->hops[index], 1);
+    return saves;
+}
+
+/* Returns how many segments have been moved. */
+static uint32_t improve_source(struct search *s, uint32_t source, unsigned turn)
+{
+    struct balance *b = s->b;
+    uint32_t moved = 0;
+
+    ways_find(&s->ways, source, turn);
+    for (uint32_t to = 0; to < b->nodes; to++) {
+        uint32_t hops = 0;
+        if (to == source || s->damage->gone[to])
+            continue;
+        for (uint32_t segment = 0; segment < b->segments; segment++) {
+            size_t index = balance_index(b, source, to, segment);
+            if (cost_of(s, source, balance_ports(b, index), b->hops[index]) <= s->ways.distance[to])
+                continue;
+            if (hops == 0)
+                hops = ways_trace(&s->ways, to, s->way);
+            if (hops <= b->stride)
+                moved += improve(s, source, index, hops);
+        }
+    }
+    return moved;
+}
+
+/* Improves all sources with one steepness as long as that helps. Returns 0, or -1 without
+ * memory. */
+static int improve_all(struct search *s, uint32_t steep, unsigned turn)
+{
+    uint32_t before = UINT32_MAX; /* the largest load PATIENCE passes ago */
+
+    for (unsigned pass = 0; pass < PASSES_MOST; pass++) {
+        uint32_t moved = 0, largest = largest_load(s);
+        if (pass % PATIENCE == 0) {
+            if (largest > before - before / LEAST_PROGRESS)
+                break;
+            before = largest;
+        }
+        if (set_prices(s, steep) != 0)
+            return -1;
+        for (uint32_t source = 0; source < s->b->nodes; source++)
+            if (!s->damage->gone[source])
+                moved += improve_source(s, source, pass + turn);
+        if (moved == 0)
+            break;
+    }
+    return 0;
+}
+
+/* --- the whole search --- */
+
+static int find_routes(struct search *s)
+{
+    struct balance *b = s->b;
+    unsigned first = b->nodes <= 128 ? 0 : 1;
+    unsigned last = b->nodes <= 36 ? STEEPNESSES - 1 : 1;
+
+    if (set_prices(s, steepness[first]) != 0 ||
+        (torus_is_plain(&s->damage->torus) && begin_all_with_stream(s) != 0) ||
+        set_prices(s, steepness[first]) != 0)
+        return -1;
+    for (uint32_t source = 0; source < b->nodes; source++)
+        for (uint32_t i = 0; i < b->segments && !s->damage->gone[source]; i++)
+            if (find_missing(s, source, i, false) > 0)
+                (void)find_missing(s, source, i, true);
+    for (unsigned i = first; i <= last; i++)
+        if (improve_all(s, steepness[i], i) != 0)
+            return -1;
+    b->busiest = largest_load(s);
+    for (size_t i = 0; i < (size_t)b->nodes * b->nodes * b->segments; i++)
+        if (b->hops[i] > b->longest)
+            b->longest = b->hops[i];
+    return 0;
+}
+
+/* Sets the stride for ways of up to `hops` hops. Returns 0, or -1 with *e if all routes would take
+ * too much memory. */
+static int check_room(struct search *s, uint32_t hops, struct error *e)
+{
+    struct balance *b = s->b;
+    uint64_t bytes;
+
+    b->stride = hops + SPARE_HOPS;
+    if (b->stride > b->nodes)
+        b->stride = b->nodes; /* no way passes a node twice */
+    bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
+    if (bytes <= BYTES_MOST)
+        return 0;
+    if (damage_is_none(s->damage))
+        return error_set(e, ERROR_REFUSED,
+                         "the routes of stream would take %llu MiB on this network of %u nodes, "
+                         "more than the limit of %llu MiB: name another algorithm",
+                         (unsigned long long)bytes >> 20, b->nodes,
+                         (unsigned long long)(BYTES_MOST >> 20));
+    return error_set(
+        e, ERROR_REFUSED,
+        "routes that avoid links that are down would take %llu MiB on this torus of %u "
+        "nodes, more than the limit of %llu MiB: repair the links",
+        (unsigned long long)bytes >> 20, b->nodes, (unsigned long long)(BYTES_MOST >> 20));
+}
+
+/* Makes room for all routes. Returns 0, or -1 with *e. */
+static int make_room(struct search *s, struct error *e)
+{
+    const struct torus *t = &s->damage->torus;
+    struct balance *b = s->b;
+    uint32_t whole = 2 * torus_diameter(t), left;
+    size_t routes = (size_t)t->nodes * t->nodes * b->segments;
+
+    /* Check this first: ways_diameter() takes long on a large torus. */
+    if (check_room(s, whole, e) != 0)
+        return -1;
+    left = ways_diameter(&s->ways);
+    if (check_room(s, whole > left ? whole : left, e) != 0)
+        return -1;
+    b->hops = calloc(routes, sizeof *b->hops);
+    b->port = malloc(routes * b->stride);
+    s->load = calloc(s->ways.channels, sizeof *s->load);
+    s->way = calloc(t->nodes, sizeof *s->way);
+    if (b->hops != NULL && b->port != NULL && s->load != NULL && s->way != NULL)
+        return 0;
+    return error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", t->nodes,
+                     text_plural(t->nodes, "node", "nodes"));
+}
+
+int balance_find(struct balance *b, const struct damage *d, struct error *e)
+{
+    uint32_t nodes = d->torus.nodes;
+    struct search s = {.damage = d, .b = b};
+    int rc;
+
+    *b = (struct balance){.nodes = nodes, .segments = choose_segments(nodes)};
+    if (damage_is_connected(d, e) != 0 || ways_init(&s.ways, d, e) != 0)
+        return -1;
+    rc = make_room(&s, e);
+    if (rc == 0 && find_routes(&s) != 0)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", nodes,
+                       text_plural(nodes, "node", "nodes"));
+    ways_free(&s.ways);
+    free(s.load);
+    free(s.price);
+    free(s.way);
+    if (rc != 0)
+        balance_free(b);
+    return rc;
+}
+
+void balance_free(struct balance *b)
+{
+    free(b->hops);
+    free(b->port);
+    *b = (struct balance){0};
+}

@@ -1,0 +1,61 @@
+/* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus.
+ * balance.h finds the routes of exchanges, spread.h the trees of allgathers of short blocks, and
+ * disjoint_trees.h those of long ones. Blocks from and to
+ * nodes that are out of order have no route: algorithm_route() returns 0 legs for them. */
+#pragma once
+
+#include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/damage.h"
+#include "daemon/lib/schedule/predict/predict_costs.h"
+
+#define DETOUR_NAME "detour"
+/* Their names where nothing is out of order, for exchanges and for allgathers. */
+#define FOUND_NAME "stream"
+#define FOUND_GATHER_NAME "spread"
+/* The name of the trees that share no channel: that of algorithms/disjoint.c, which has such trees for
+ * whole tori. */
+#define FOUND_DISJOINT_NAME "disjoint"
+
+/* The most nodes of a network on which trees are found that share no channel. */
+#define DETOUR_DISJOINT_MOST 64u
+
+struct detour;
+
+/* Finds routes for the damage, which is copied. Takes 10 ms of processor time on a 4x4, up to a
+ * second on a 16x16. Returns 0 with *out, which the caller gives to detour_free(); or -1 with *e:
+ * the torus is in parts (ERROR_LINK) or too large (ERROR_REFUSED), no memory. */
+int detour_new(struct detour **out, const struct damage *damage, struct error *e);
+/* The same where nothing is out of order, with the bound. */
+int detour_new_whole(struct detour **out, const struct torus *t, struct error *e);
+/* Adds a user, who calls detour_free() as well; the last call frees the routes. Not thread-safe. */
+void detour_keep(const struct detour *d);
+void detour_free(const struct detour *d); /* ends one use; NULL does nothing */
+
+/* The algorithms for exchanges and for allgathers, and the damage that they avoid; valid as long as
+ * *d. */
+const struct algorithm *detour_algorithm(const struct detour *d);
+const struct algorithm *detour_gather(const struct detour *d);
+/* For allgathers and broadcasts, by as many trees as share no channel. If that is one, detour_gather();
+ * NULL on more than DETOUR_DISJOINT_MOST nodes. */
+const struct algorithm *detour_disjoint(const struct detour *d);
+/* For reductions of long vectors on the trees of all nodes: the one of the two whose busiest link carries less. */
+const struct algorithm *detour_reductions(const struct detour *d);
+const struct damage *detour_damage(const struct detour *d);
+
+/* Segments on the busiest channel in an exchange. */
+uint32_t detour_busiest(const struct detour *d);
+/* Hops of the longest way of a small block in an exchange, which travels in one piece. */
+uint32_t detour_longest(const struct detour *d);
+/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.h), which
+ * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
+ * computed. */
+void detour_find_bound(struct detour *d);
+/* Counts the trees of allgathers, for detour_gather_for(); takes some 50 ms on 64 nodes. Returns 0,
+ * or -1 with *e (no memory). */
+int detour_count_trees(struct detour *d, struct error *e);
+/* The algorithm that is predicted to be faster for an allgather of blocks of this size or, with
+ * `one`, a broadcast, in steps or streaming: detour_gather() or detour_disjoint(). The former if
+ * the trees have not been counted. */
+const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool streaming,
+                                          const struct predict_costs *costs, uint64_t block_bytes);
+double detour_bound(const struct detour *d);

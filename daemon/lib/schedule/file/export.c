@@ -1,0 +1,99 @@
+#include "daemon/lib/schedule/file/export.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "daemon/lib/schedule/file/imported.h"
+#include "daemon/lib/schedule/watch.h"
+#include "proto/text.h"
+
+static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,
+                         const uint32_t *period)
+{
+    char dims[TORUS_TEXT_SIZE];
+
+    (void)fprintf(out,
+                  "{\"schedule\":%d,\"dims\":\"%s\",\"name\":\"%s\",\"operation\":\"%s\","
+                  "\"ports\":\"%s\",\"mode\":\"%s\",\"segments\":%" PRIu32,
+                  IMPORTED_VERSION, torus_format(t, dims),
+                  a->imported != NULL ? imported_name(a->imported) : a->name,
+                  operation_name(a->operation),
+                  a->single_hops ? "one-port, single hops" : port_model_name(a->port_model),
+                  a->streaming ? "streaming" : "stepped", a->segments);
+    if (period != NULL) {
+        (void)fputs(",\"period\":[", out);
+        for (unsigned i = 0; i < t->dims; i++)
+            (void)fprintf(out, "%s%" PRIu32, i > 0 ? "," : "", period[i]);
+        (void)fputc(']', out);
+    }
+    (void)fputs("}\n", out);
+}
+
+/* Routes have numbers only, and there may be millions: no JSON values are needed to print them. */
+static void print_route(FILE *out, uint32_t source, uint32_t destination, uint32_t segment,
+                        const struct leg *legs, uint32_t count)
+{
+    (void)fprintf(out,
+                  "{\"src\":%" PRIu32 ",\"dst\":%" PRIu32 ",\"segment\":%" PRIu32 ",\"legs\":[",
+                  source, destination, segment);
+    for (uint32_t i = 0; i < count; i++)
+        (void)fprintf(out, "%s[%" PRIu32 ",%u,%d,%u]", i > 0 ? "," : "", legs[i].step,
+                      (unsigned)legs[i].dim, (int)legs[i].direction, (unsigned)legs[i].hops);
+    (void)fputs("]}\n", out);
+}
+
+static bool is_in_first_box(const struct torus *t, const uint32_t *period, uint32_t node)
+{
+    uint32_t at[TORUS_MAX_DIMS];
+
+    torus_coordinates(t, node, at);
+    for (unsigned i = 0; i < t->dims; i++)
+        if (at[i] >= period[i])
+            return false;
+    return true;
+}
+
+static int print_routes(FILE *out, const struct torus *t, const struct algorithm *a,
+                        const uint32_t *period, struct error *e)
+{
+    uint32_t most = algorithm_max_legs(a, t);
+    struct leg *legs = calloc((size_t)most + 1, sizeof *legs); /* never 0 bytes */
+    uint64_t printed = 0, all = (uint64_t)t->nodes * a->segments;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        all *= period != NULL ? period[i] : t->size[i];
+    if (legs == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for %" PRIu32 " %s", most,
+                         text_plural(most, "leg", "legs"));
+    for (uint32_t source = 0; source < t->nodes && !ferror(out); source++) {
+        if (period != NULL && !is_in_first_box(t, period, source))
+            continue;
+        for (uint32_t destination = 0; destination < t->nodes && !ferror(out); destination++) {
+            if (destination == source)
+                continue;
+            for (uint32_t segment = 0; segment < a->segments; segment++) {
+                print_route(out, source, destination, segment, legs,
+                            algorithm_route(a, t, source, destination, segment, legs));
+                watch_count(&printed, all);
+            }
+        }
+    }
+    free(legs);
+    return 0;
+}
+
+int schedule_export(FILE *out, const struct torus *t, const struct algorithm *a, bool by_period,
+                    struct error *e)
+{
+    uint32_t period[TORUS_MAX_DIMS];
+
+    algorithm_period(a, t, period);
+    print_header(out, t, a, by_period ? period : NULL);
+    return print_routes(out, t, a, by_period ? period : NULL, e);
+}
+
+int schedule_export_routes(FILE *out, const struct torus *t, const struct algorithm *a,
+                           struct error *e)
+{
+    return print_routes(out, t, a, NULL, e);
+}

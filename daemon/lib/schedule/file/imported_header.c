@@ -1,0 +1,203 @@
+/* Reads the first line of a schedule. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/lib/schedule/file/imported_parts.h"
+#include "proto/text.h"
+
+static int read_version(struct json_line *line, void *into, struct error *e)
+{
+    int64_t version;
+
+    (void)into;
+    return json_line_number(line, "the version", IMPORTED_VERSION, IMPORTED_VERSION, &version, e);
+}
+
+static int read_dims(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+    struct error why;
+
+    if (json_line_string(line, "dims", s->dims, sizeof s->dims, e) != 0)
+        return -1;
+    int rc = s->known ? torus_parse_known(&s->torus, s->dims, &why)
+                      : torus_parse_named(&s->torus, s->dims, &why);
+    return rc == 0 ? 0 : json_line_error(line, e, "dims: %s", why.text);
+}
+
+static int read_name(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+
+    if (json_line_string(line, "name", s->name, sizeof s->name, e) != 0)
+        return -1;
+    if (s->name[0] == '\0' ||
+        s->name[strspn(
+            s->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")] != '\0')
+        return json_line_error(line, e, "name must be 1 to %u letters, digits, '-', '_' or '.'",
+                               IMPORTED_NAME_SIZE - 1);
+    return 0;
+}
+
+/* Reads one of two words; *chosen: it is `yes`. */
+static int read_choice(struct json_line *line, const char *what, const char *no, const char *yes,
+                       bool *chosen, struct error *e)
+{
+    char text[16];
+
+    if (json_line_string(line, what, text, sizeof text, e) != 0)
+        return -1;
+    *chosen = strcmp(text, yes) == 0;
+    if (*chosen || strcmp(text, no) == 0)
+        return 0;
+    return json_line_error(line, e, "%s must be \"%s\" or \"%s\"", what, no, yes);
+}
+
+static int read_operation(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+    bool allgather;
+
+    if (read_choice(line, "operation", "exchange", "allgather", &allgather, e) != 0)
+        return -1;
+    s->algorithm.operation = allgather ? OPERATION_ALLGATHER : OPERATION_EXCHANGE;
+    return 0;
+}
+
+/* Reads the port model, by the names that algorithm_bound_name() uses. */
+static int read_ports(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+    char text[32];
+
+    if (json_line_string(line, "ports", text, sizeof text, e) != 0)
+        return -1;
+    s->algorithm.single_hops = strcmp(text, "one-port, single hops") == 0;
+    s->algorithm.port_model =
+        s->algorithm.single_hops || strcmp(text, "one-port") == 0 ? PORT_MODEL_ONE : PORT_MODEL_ALL;
+    if (s->algorithm.port_model == PORT_MODEL_ONE || strcmp(text, "all-port") == 0)
+        return 0;
+    return json_line_error(line, e,
+                           "ports must be \"all-port\", \"one-port\" or \"one-port, single "
+                           "hops\"");
+}
+
+static int read_mode(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+
+    return read_choice(line, "mode", "stepped", "streaming", &s->algorithm.streaming, e);
+}
+
+static int read_segments(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+    int64_t segments;
+
+    if (json_line_number(line, "segments", 1, IMPORTED_SEGMENTS_MOST, &segments, e) != 0)
+        return -1;
+    s->algorithm.segments = (uint32_t)segments;
+    return 0;
+}
+
+/* Only reads the period. check_period() checks it against the torus, which may come later in the
+ * line. */
+static int read_period(struct json_line *line, void *into, struct error *e)
+{
+    struct imported *s = into;
+    unsigned count = 0;
+    int64_t one;
+
+    if (json_line_need(line, '[', e) != 0)
+        return -1;
+    do {
+        if (count == TORUS_MAX_DIMS)
+            return json_line_error(line, e, "period has more numbers than a torus has dimensions");
+        if (json_line_number(line, "a period", 1, TORUS_MAX_NODES, &one, e) != 0)
+            return -1;
+        s->period[count++] = (uint32_t)one;
+    } while (json_line_has(line, ','));
+    return json_line_need(line, ']', e);
+}
+
+enum { KEY_VERSION, KEY_DIMS };
+static const struct json_key header_keys[] = {
+    [KEY_VERSION] = {"schedule", read_version},
+    [KEY_DIMS] = {"dims", read_dims},
+    {"name", read_name},
+    {"operation", read_operation},
+    {"ports", read_ports},
+    {"mode", read_mode},
+    {"segments", read_segments},
+    {"period", read_period},
+};
+
+/* Whether moving all nodes along a dimension, modulo its size, moves links to links. */
+static bool moves(const struct torus *t, unsigned dim)
+{
+    return t->wrap[dim] || (t->graph[dim] != NULL && t->graph[dim]->moves);
+}
+
+/* Sets the default period if the header has none, checks the period, and counts the classes.
+ * Returns 0, or -1 with *e. */
+static int check_period(struct imported_reader *r, struct error *e)
+{
+    struct imported *s = r->s;
+    const struct torus *t = &s->torus;
+    bool given = s->period[0] != 0;
+
+    s->classes = 1;
+    for (unsigned i = 0; i < TORUS_MAX_DIMS; i++) {
+        if (given && (i < t->dims) != (s->period[i] != 0))
+            return json_line_error(&r->line, e, "period must have %u %s, one for each dimension",
+                                   t->dims, text_plural(t->dims, "number", "numbers"));
+        if (i >= t->dims)
+            break;
+        if (!given)
+            s->period[i] = t->size[i];
+        if (t->size[i] % s->period[i] != 0 || (!moves(t, i) && s->period[i] != t->size[i]))
+            return json_line_error(&r->line, e,
+                                   "period %" PRIu32 " of dimension %u must %s its size %" PRIu32,
+                                   s->period[i], i, moves(t, i) ? "divide" : "be", t->size[i]);
+        s->classes *= s->period[i];
+    }
+    return 0;
+}
+
+int imported_read_header(struct imported_reader *r, struct error *e)
+{
+    static const uint32_t needed = 1u << KEY_VERSION | 1u << KEY_DIMS;
+    struct imported *s = r->s;
+    uint32_t seen;
+
+    if (r->line.end - r->line.at >= 6 && memcmp(r->line.at, "{\"src\"", 6) == 0)
+        return json_line_error(&r->line, e,
+                               "expected the header, {\"schedule\":%d,\"dims\":...}, not a route",
+                               IMPORTED_VERSION);
+    if (json_line_object(&r->line, header_keys, sizeof header_keys / sizeof *header_keys, s, &seen,
+                         e) != 0)
+        return -1;
+    if ((seen & needed) != needed)
+        return json_line_error(
+            &r->line, e, "the header has no \"%s\"",
+            header_keys[(seen & 1u << KEY_VERSION) != 0 ? KEY_DIMS : KEY_VERSION].name);
+    if (r->only != NULL && imported_check_torus(s, r->only, e) != 0)
+        return -1;
+    if (s->algorithm.streaming && s->algorithm.port_model == PORT_MODEL_ONE)
+        return json_line_error(&r->line, e, "mode \"streaming\" needs ports \"all-port\"");
+    if (check_period(r, e) != 0)
+        return -1;
+    uint64_t routes = (uint64_t)s->classes * s->torus.nodes * s->algorithm.segments;
+    if (routes > IMPORTED_ROUTES_MOST)
+        return json_line_error(&r->line, e,
+                               "%" PRIu64 " routes are more than the limit of %u: a period makes "
+                               "them fewer",
+                               routes, IMPORTED_ROUTES_MOST);
+    s->routes = (size_t)routes;
+    s->route = calloc(s->routes, sizeof *s->route);
+    if (s->route == NULL)
+        return imported_no_memory(e);
+    r->has_header = true;
+    return 0;
+}

@@ -1,0 +1,69 @@
+/* Internals of the reader of schedules, for imported*.c only. */
+#pragma once
+
+#include "daemon/lib/schedule/file/imported.h"
+#include "daemon/lib/schedule/file/json_line.h"
+#include "proto/sha256.h"
+
+#define IMPORTED_DIGEST_SHOWN 8u /* digits of the digest in the algorithm's name */
+
+struct imported_route {
+    uint32_t first; /* index of its first leg */
+    uint32_t legs;
+    uint32_t line; /* the line of the file; 0: not read yet */
+};
+
+struct imported {
+    unsigned users;
+    struct algorithm algorithm;
+    struct torus torus;
+    bool known; /* it must be for a torus that is known: see torus_parse_known() */
+    uint32_t period[TORUS_MAX_DIMS];
+    uint32_t classes; /* sources in the first box of the period */
+    uint32_t max_legs;
+    struct imported_route *route; /* (class * nodes + destination) * segments + segment */
+    struct leg *leg;
+    size_t legs, leg_room;
+    size_t routes;
+    char name[IMPORTED_NAME_SIZE];
+    char shown[IMPORTED_NAME_SIZE + 1 + IMPORTED_DIGEST_SHOWN];
+    char dims[TORUS_TEXT_SIZE];
+    char digest[SHA256_TEXT_SIZE];
+};
+
+/* The state of reading a file. */
+struct imported_reader {
+    struct imported *s;
+    const struct torus *only; /* the torus that the schedule must be for; NULL: any */
+    struct json_line line;
+    bool has_header;
+
+    /* The route of the current line. */
+    int64_t source, destination, segment;
+    size_t first_leg;
+};
+
+/* imported_table.c */
+/* The route of one segment from the representative of a class. Points into *s. */
+struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
+                                         uint32_t destination, uint32_t segment);
+/* The stored route from which that of this block follows: both ends are moved until the source is
+ * in the first box. Points into *s. */
+struct imported_route *imported_find_route(const struct imported *s, uint32_t source,
+                                           uint32_t destination, uint32_t segment);
+/* The source of a class in the first box. */
+uint32_t imported_representative(const struct imported *s, uint32_t class);
+/* Returns 0 if the schedule is for this torus, otherwise -1 with *e (ERROR_REFUSED). */
+int imported_check_torus(const struct imported *s, const struct torus *t, struct error *e);
+int imported_no_memory(struct error *e); /* sets *e; returns -1 */
+
+/* imported_header.c */
+/* Reads the header in r->line, and makes room for the routes. Returns 0, or -1 with *e. */
+int imported_read_header(struct imported_reader *r, struct error *e);
+
+/* imported_route.c */
+/* Reads the route in r->line, and checks it. Returns 0, or -1 with *e. */
+int imported_read_route(struct imported_reader *r, struct error *e);
+/* Sets *e to what is wrong with the route in r->line. Returns -1. */
+int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

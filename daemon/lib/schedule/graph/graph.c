@@ -1,0 +1,329 @@
+#include "daemon/lib/schedule/graph/graph.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/lib/schedule/graph/colouring.h"
+#include "daemon/lib/schedule/graph/graph_record.h"
+#include "proto/sha256.h"
+
+#define DIGEST_DIGITS 16
+#define FAR UINT16_MAX
+
+/* All that have been made, the newest first. Settings are also read, and schedules imported, off the loop. */
+static struct graph *_Atomic graphs;
+
+/* What graph_of_edges() knows of a graph while it makes one. */
+struct draft {
+    uint32_t nodes, links;
+    uint32_t *edge;  /* sorted, each with the smaller node first */
+    uint32_t *count; /* links by node */
+    uint32_t most;   /* links of a node, at most */
+};
+
+const struct graph *graph_known(const char *text, size_t length)
+{
+    for (const struct graph *g = graphs; g != NULL; g = g->next)
+        if (strlen(g->text) == length && strncmp(g->text, text, length) == 0)
+            return g;
+    return NULL;
+}
+
+static int compare_edges(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+
+    if (a[0] != b[0])
+        return a[0] < b[0] ? -1 : 1;
+    return a[1] < b[1] ? -1 : a[1] > b[1];
+}
+
+static void draft_free(struct draft *d)
+{
+    free(d->edge);
+    free(d->count);
+}
+
+/* Checks the sorted edges, and counts the links of each node. */
+static int check_edges(struct draft *d, struct error *e)
+{
+    for (uint32_t i = 0; i < d->links; i++) {
+        uint32_t a = d->edge[2 * i], b = d->edge[2 * i + 1];
+        if (a == b)
+            return error_set(e, ERROR_USAGE, "the edge %u %u leads from a node to itself", a, b);
+        if (i > 0 && compare_edges(&d->edge[2 * i], &d->edge[2 * i - 2]) == 0)
+            return error_set(e, ERROR_USAGE, "the edge %u %u is there twice", a, b);
+        d->count[a]++;
+        d->count[b]++;
+    }
+    for (uint32_t node = 0; node < d->nodes; node++) {
+        if (d->count[node] == 0)
+            return error_set(e, ERROR_USAGE, "node %u of 0 to %u has no edge", node, d->nodes - 1);
+        if (d->count[node] > GRAPH_DIRECTIONS_MOST)
+            return error_set(e, ERROR_USAGE, "node %u has %u edges: at most %u are possible", node,
+                             d->count[node], GRAPH_DIRECTIONS_MOST);
+        if (d->count[node] > d->most)
+            d->most = d->count[node];
+    }
+    return 0;
+}
+
+static int draft_make(struct draft *d, const uint32_t *edge, size_t count, struct error *e)
+{
+    uint32_t highest = 0;
+
+    if (count == 0)
+        return error_set(e, ERROR_USAGE, "a graph needs at least one edge");
+    for (size_t i = 0; i < 2 * count; i++)
+        highest = edge[i] > highest ? edge[i] : highest;
+    if (highest >= GRAPH_NODES_MOST)
+        return error_set(e, ERROR_USAGE, "node %u: a graph has at most %u nodes, from 0", highest,
+                         GRAPH_NODES_MOST);
+    if (count > (size_t)GRAPH_NODES_MOST * GRAPH_DIRECTIONS_MOST)
+        return error_set(e, ERROR_USAGE, "%zu edges are too many for any graph", count);
+    *d = (struct draft){.nodes = highest + 1, .links = (uint32_t)count};
+    d->edge = calloc(2 * count, sizeof *d->edge);
+    d->count = calloc(d->nodes, sizeof *d->count);
+    if (d->edge == NULL || d->count == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", d->nodes);
+    for (size_t i = 0; i < count; i++) {
+        bool in_order = edge[2 * i] < edge[2 * i + 1];
+        d->edge[2 * i] = edge[2 * i + !in_order];
+        d->edge[2 * i + 1] = edge[2 * i + in_order];
+    }
+    qsort(d->edge, count, 2 * sizeof *d->edge, compare_edges);
+    return check_edges(d, e);
+}
+
+static bool draft_has_edge(const struct draft *d, uint32_t a, uint32_t b)
+{
+    uint32_t wanted[2] = {a < b ? a : b, a < b ? b : a};
+
+    return bsearch(wanted, d->edge, d->links, 2 * sizeof *d->edge, compare_edges) != NULL;
+}
+
+/* Whether adding 1 to all nodes maps edges to edges; it then maps the edges onto each other, because
+ * there are as many before as after. */
+static bool draft_moves(const struct draft *d)
+{
+    for (uint32_t i = 0; i < d->links; i++)
+        if (!draft_has_edge(d, (d->edge[2 * i] + 1) % d->nodes,
+                            (d->edge[2 * i + 1] + 1) % d->nodes))
+            return false;
+    return true;
+}
+
+/* Directions that add a number to the node, in rising order of these numbers. */
+static void number_by_moves(struct graph *g, const struct draft *d)
+{
+    uint32_t n = d->nodes, added[GRAPH_DIRECTIONS_MOST];
+
+    for (uint32_t i = 1; i < n; i++)
+        if (draft_has_edge(d, 0, i))
+            added[g->directions++] = i;
+    for (unsigned i = 0; i < g->directions; i++)
+        g->opposite[i] = (uint8_t)(g->directions - 1 - i); /* added[] has i and n - i */
+    for (uint32_t node = 0; node < n; node++)
+        for (unsigned i = 0; i < g->directions; i++)
+            g->neighbour[(size_t)node * g->directions + i] = (node + added[i]) % n;
+}
+
+/* Directions that are the colours of the links. */
+static int number_by_colours(struct graph *g, const struct draft *d)
+{
+    uint8_t *colour = calloc(d->links, sizeof *colour);
+
+    if (colour == NULL ||
+        colouring_find(d->nodes, d->edge, d->links, d->most, colour, &g->directions) != 0) {
+        free(colour);
+        return -1;
+    }
+    for (unsigned i = 0; i < g->directions && i < GRAPH_DIRECTIONS_MOST; i++)
+        g->opposite[i] = (uint8_t)i;
+    for (uint32_t i = 0; i < d->links; i++) {
+        uint32_t a = d->edge[2 * i], b = d->edge[2 * i + 1];
+        g->neighbour[(size_t)a * g->directions + colour[i]] = b;
+        g->neighbour[(size_t)b * g->directions + colour[i]] = a;
+    }
+    free(colour);
+    return 0;
+}
+
+static int number_links(struct graph *g, const struct draft *d, struct error *e)
+{
+    /* One more colour than a node has links is enough, see colouring.h. */
+    size_t places = (size_t)d->nodes * (d->most + 1);
+
+    g->neighbour = malloc(places * sizeof *g->neighbour);
+    if (g->neighbour == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", d->nodes);
+    for (size_t i = 0; i < places; i++)
+        g->neighbour[i] = GRAPH_NO_NODE;
+    g->moves = draft_moves(d);
+    if (g->moves)
+        number_by_moves(g, d);
+    else if (number_by_colours(g, d) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", d->nodes);
+    if (g->directions > GRAPH_DIRECTIONS_MOST)
+        return error_set(e, ERROR_USAGE,
+                         "this graph needs %u numbers for the links of a node: at most %u are "
+                         "possible",
+                         g->directions, GRAPH_DIRECTIONS_MOST);
+    return 0;
+}
+
+/* The distances from one node, by breadth-first search. */
+static void find_distances(struct graph *g, uint32_t from, uint32_t *queue)
+{
+    uint16_t *distance = g->distance + (size_t)from * g->nodes;
+    uint32_t known = 1;
+
+    for (uint32_t i = 0; i < g->nodes; i++)
+        distance[i] = FAR;
+    distance[from] = 0;
+    queue[0] = from;
+    for (uint32_t i = 0; i < known; i++)
+        for (unsigned direction = 0; direction < g->directions; direction++) {
+            uint32_t there = graph_neighbour(g, queue[i], direction);
+            if (there == GRAPH_NO_NODE || distance[there] != FAR)
+                continue;
+            distance[there] = (uint16_t)(distance[queue[i]] + 1);
+            queue[known++] = there;
+        }
+}
+
+static int measure(struct graph *g, struct error *e)
+{
+    uint32_t n = g->nodes, *queue = calloc(n, sizeof *queue);
+    uint64_t hops = 0;
+
+    g->distance = calloc((size_t)n * n, sizeof *g->distance);
+    if (g->distance == NULL || queue == NULL) {
+        free(queue);
+        return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", n);
+    }
+    for (uint32_t from = 0; from < n; from++)
+        find_distances(g, from, queue);
+    free(queue);
+    for (uint32_t to = 0; to < n; to++)
+        if (g->distance[to] == FAR)
+            return error_set(e, ERROR_USAGE, "no edges connect node 0 with node %u", to);
+    g->radius = UINT32_MAX;
+    for (uint32_t from = 0; from < n; from++) {
+        uint32_t farthest = 0;
+        for (uint32_t to = 0; to < n; to++) {
+            hops += graph_distance(g, from, to);
+            if (graph_distance(g, from, to) > farthest)
+                farthest = graph_distance(g, from, to);
+        }
+        if (farthest > g->diameter)
+            g->diameter = farthest;
+        if (farthest < g->radius) {
+            g->radius = farthest;
+            g->centre = from;
+        }
+    }
+    if (graph_cut(g, &g->least_load) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", n);
+    if ((double)hops / (2.0 * g->links) > g->least_load)
+        g->least_load = (double)hops / (2.0 * g->links);
+    return 0;
+}
+
+static void name_by_digest(struct graph *g, const struct draft *d)
+{
+    char digest[SHA256_TEXT_SIZE];
+    size_t length = 2 * (size_t)d->links, size = 4 * length;
+    uint8_t *bytes = malloc(size);
+
+    /* Little-endian, so that the digest is the same on every machine. */
+    for (size_t i = 0; bytes != NULL && i < length; i++)
+        for (unsigned byte = 0; byte < 4; byte++)
+            bytes[4 * i + byte] = (uint8_t)(d->edge[i] >> 8 * byte);
+    if (bytes == NULL)
+        return;
+    sha256_text(bytes, size, digest);
+    free(bytes);
+    (void)snprintf(g->text, sizeof g->text, "graph:%u:%.*s", g->nodes, DIGEST_DIGITS, digest);
+}
+
+static void graph_free(struct graph *g)
+{
+    free(g->neighbour);
+    free(g->distance);
+    free(g);
+}
+
+/* Makes the graph of a draft; `text` is NULL for graphs that are known by their edges. */
+static const struct graph *make(const struct draft *d, enum graph_kind kind, const char *text,
+                                struct error *e)
+{
+    struct graph *g = calloc(1, sizeof *g);
+    const struct graph *known;
+
+    if (g == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", d->nodes);
+        return NULL;
+    }
+    *g = (struct graph){.kind = kind, .nodes = d->nodes, .links = d->links};
+    if (text != NULL)
+        (void)snprintf(g->text, sizeof g->text, "%s", text);
+    else
+        name_by_digest(g, d);
+    known = graph_known(g->text, strlen(g->text));
+    g->fewest_links = UINT32_MAX;
+    for (uint32_t node = 0; node < d->nodes; node++)
+        g->fewest_links = d->count[node] < g->fewest_links ? d->count[node] : g->fewest_links;
+    if (known != NULL || number_links(g, d, e) != 0 || measure(g, e) != 0) {
+        graph_free(g);
+        return known;
+    }
+    do
+        g->next = graphs;
+    while (!atomic_compare_exchange_weak(&graphs, &g->next, g));
+    return g;
+}
+
+const struct graph *graph_make(const uint32_t *edge, size_t count, enum graph_kind kind,
+                               const char *text, struct error *e)
+{
+    struct draft d = {0};
+    const struct graph *g = NULL;
+
+    if (draft_make(&d, edge, count, e) == 0)
+        g = make(&d, kind, text, e);
+    draft_free(&d);
+    return g;
+}
+
+const struct graph *graph_of_edges(const uint32_t *edge, size_t count, struct error *e)
+{
+    return graph_make(edge, count, GRAPH_KIND_EDGES, NULL, e);
+}
+
+void graph_edges(const struct graph *g, uint32_t *edge)
+{
+    size_t count = 0;
+
+    for (uint32_t node = 0; node < g->nodes; node++)
+        for (unsigned direction = 0; direction < g->directions; direction++) {
+            uint32_t there = graph_neighbour(g, node, direction);
+            if (there == GRAPH_NO_NODE || there < node)
+                continue;
+            edge[2 * count] = node;
+            edge[2 * count++ + 1] = there;
+        }
+    qsort(edge, count, 2 * sizeof *edge, compare_edges);
+}
+
+unsigned graph_towards(const struct graph *g, uint32_t from, uint32_t to)
+{
+    for (unsigned direction = 0; direction < g->directions; direction++) {
+        uint32_t there = graph_neighbour(g, from, direction);
+        if (there != GRAPH_NO_NODE && graph_distance(g, there, to) < graph_distance(g, from, to))
+            return direction;
+    }
+    return 0; /* only where the two are the same node */
+}

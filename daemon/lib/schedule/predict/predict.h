@@ -1,0 +1,72 @@
+/* Predicts how long an operation takes, and so which algorithm is the fastest, for blocks of a
+ * given size on links that have been measured. The counts of a schedule (steps, messages, blocks on
+ * the busiest channel) are priced with the costs of a step, a message and a byte; nothing else is
+ * known of a torus. The cost models of the papers, with the parameters of their machines, are in
+ * client/theory/cost.h. */
+#pragma once
+
+#include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/predict/predict_costs.h"
+
+/* The counts of an algorithm on a torus, which do not depend on the size of the blocks. */
+struct predict_counts {
+    bool streaming;
+    uint32_t segments;
+    double steps;    /* steps one after the other on the longest way */
+    double hops;     /* hops of the longest legs after their first hop, summed over steps */
+    double messages; /* messages that a node handles on average, with small blocks; those of a
+                      * broadcast count more */
+    double blocks;   /* blocks on the busiest channel, summed over steps */
+    double busiest;  /* blocks on the channel that carries most of them in all steps together */
+    double relays;   /* broadcasts: nodes one after the other that each receive a frame before
+                      * they pass it on, and have nothing else to send */
+};
+
+/* Whether predict_count() takes at most a fraction of a second; on networks other than tori, some seconds. */
+bool predict_is_quick(const struct torus *t, const struct algorithm *a);
+
+/* Counts the schedule of an algorithm for exchanges, executed in steps or streaming. Returns 0, or
+ * -1 with *e: not for exchanges (ERROR_USAGE), the algorithm refuses the torus, too much work
+ * (ERROR_REFUSED), no memory. */
+int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
+                  struct predict_counts *counts, struct error *e);
+
+/* As predict_count(), for an algorithm for allgathers; with `one`, for a broadcast along the trees
+ * of one node. */
+int predict_count_gather(const struct torus *t, const struct algorithm *a, bool one, bool streaming,
+                         struct predict_counts *counts, struct error *e);
+
+/* Predicts the seconds from a node's start until its last block has arrived. */
+double predict_seconds(const struct predict_counts *counts, const struct predict_costs *costs,
+                       uint64_t block_bytes);
+
+/* Predicts the seconds of an operation that is never measured: a call of a program, an allgather, a
+ * broadcast. A link passes the bytes of its burst at once, but makes up for them before the next
+ * call can start. Let the operation take a seconds with the burst, and the busiest link b seconds
+ * longer without it: the result is the root of a^2 + b^2. Without a burst it is that of
+ * predict_seconds(). */
+double predict_unmeasured_seconds(const struct predict_counts *counts,
+                                  const struct predict_costs *costs, uint64_t block_bytes);
+
+/* Whether an allgather of blocks of this size is faster as a reduction, in which one vector of all
+ * blocks is combined on the tree of one node, than streaming with these counts. */
+bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
+                          const struct predict_costs *costs, uint64_t block_bytes);
+
+/* Bytes of a vector from which on an allreduce is faster on the trees of all nodes, each of which
+ * combines a part, than on a single tree; UINT64_MAX if it never is. */
+uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);
+
+/* The value for costs->frame if relays pass messages on. relay_frame() describes the parameters. */
+uint32_t predict_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
+
+/* The rate, in bytes a second, with which predict_seconds() predicts the measured `seconds` of an
+ * exchange of large blocks, given the other costs. */
+double predict_rate(const struct predict_counts *counts, const struct predict_costs *costs,
+                    uint64_t block_bytes, double seconds);
+
+/* Sets the costs of a step and of a message to those that explain measured exchanges of very small
+ * blocks best: least squares of relative errors, neither cost below zero. `count` is the number of
+ * measured counts and seconds, at least 1. Does not change the other costs. */
+void predict_fit(const struct predict_counts *counts, const double *seconds, size_t count,
+                 struct predict_costs *costs);

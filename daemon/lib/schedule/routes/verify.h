@@ -1,0 +1,42 @@
+/* The verifier: walks every route of an algorithm on a torus and reports what the schedule costs
+ * and whether it is valid. Used by `torusctl plan` and by the contract tests. */
+#pragma once
+
+#include "daemon/lib/schedule/algorithm.h"
+
+/* Costs of a schedule. Times are in blocks, or in segments if blocks are split, and are counted in
+ * two ways:
+ * - transmission: lockstep. All nodes wait for the busiest channel after each step.
+ * - critical_path: a node begins a step as soon as it has received the messages of earlier steps
+ *   that end at it. A message starts when its first node has begun the step, and every channel on
+ *   its path has carried everything of earlier steps (cut-through: hops take no time). Messages of
+ *   one step that share a channel start together, and have all arrived when the channel has carried
+ *   their sum. Sends of a node by different ports do not wait for each other, even with one port: in
+ *   the middle of a star the critical path of a2 is below its bound.
+ *
+ * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */
+struct schedule_report {
+    uint32_t startups;        /* distinct steps */
+    uint64_t transmission;    /* sum over steps of the most blocks on any channel */
+    uint64_t critical_path;   /* when the last node has received its last message */
+    uint64_t hops;            /* sum over steps of the longest leg */
+    uint64_t busiest;         /* most blocks on any channel, all steps together */
+    double bound;             /* algorithm_bound() */
+    uint32_t contended_steps; /* steps in which two messages use one channel */
+    bool minimal;             /* every route is a shortest path */
+    bool one_port_kept;       /* no node starts, or ends, more than one message in a step */
+    uint32_t crowded_step, crowded_node; /* otherwise the first place where that happens */
+};
+
+/* Follows the routes of one source of each class; trusts the algorithm's symmetries. Returns 0 with
+ * *r filled if every block arrives exactly once, over legs that exist, in rising steps, and in an
+ * allgather the routes of a source form a tree. Returns -1 with *e otherwise: a route is wrong
+ * (ERROR_DAMAGED, names the first pair), the algorithm refuses the torus, it would be too much work
+ * (ERROR_REFUSED, work.h), no memory. */
+int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
+                    struct error *e);
+
+/* Whether a schedule with this report keeps to the algorithm's port model. All-port: no channel
+ * carries two messages in a step. One-port: also, no node starts, or ends, two messages in a step.
+ * Single hops: also, no leg has more than one hop. */
+bool schedule_keeps_ports(const struct algorithm *a, const struct schedule_report *r);

@@ -1,0 +1,76 @@
+/* Puts the planner's routes into the kernel. Remembers what is there, so that only differences are sent. */
+#pragma once
+
+#include "daemon/torus-routed/host_addresses.h"
+#include "daemon/torus-routed/planner.h"
+#include "proto/routes.h"
+
+/* The end of a cable at this host. */
+struct cable {
+    char name[IFNAMSIZ]; /* "": not known, or no cable */
+    struct netlink_interface interface;
+    bool
+        proved; /* a link was up over it since it has had its carrier: its other end is the neighbour */
+};
+
+/* A route as it is in the kernel. */
+struct installed {
+    bool known; /* false: perhaps there is none, or another one */
+    enum netlink_kind kind;
+    uint32_t ports;
+    unsigned mtu;
+};
+
+struct installer {
+    struct netlink *netlink; /* borrowed, as are the next three */
+    const struct host_addresses *hosts;
+    const struct planner *planner;
+    const char *congestion; /* NULL: that of the machine */
+    struct cable cable[TORUS_MAX_PORTS];
+    const bool *
+        spread; /* by node: connections take all ways, not only the chosen one; NULL: to all nodes. Borrowed */
+    unsigned mtu;                          /* of the narrowest cable; 0: all are the same */
+    struct installed *installed[FAMILIES]; /* by family and node */
+    unsigned families;
+    unsigned failures;    /* routes that the kernel has refused since the last installer_look() */
+    struct error failure; /* the first of these */
+};
+
+/* The caller has set netlink, hosts, planner, spread and congestion; the rest is zero. Returns 0, or -1 if there is no memory.
+ * The caller calls installer_free(). */
+int installer_init(struct installer *i);
+void installer_free(struct installer *i);
+
+/* Takes the names of the interfaces by port, and looks at the interfaces. An interface that has been renamed is found by
+ * its number, until its new name is told. Returns whether anything has changed, apart from carriers. */
+bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
+
+/* Stores by port what its interface has sent since it exists; 0 without an interface. Returns 0, or -1 with errno if the
+ * kernel does not say that. */
+int installer_sent(const struct installer *i, uint64_t sent[TORUS_MAX_PORTS]);
+
+/* Notes at which ports links are up (bits): their cables lead to the neighbours. */
+void installer_prove_cables(struct installer *i, uint32_t up);
+
+/* Returns the ports of the cables to a neighbour that no link that is up leads to (its torusd does not run, perhaps), which
+ * had a link and have kept their carrier since: packets to its own addresses take them. 0: none. */
+uint32_t installer_direct(const struct installer *i, uint32_t to);
+
+/* Returns those of the planner's ports that packets to a node take. */
+uint32_t installer_used(const struct installer *i, uint32_t to);
+
+/* Returns whether the kernel has the routes to a node as they were put there last. */
+bool installer_knows(const struct installer *i, uint32_t to);
+
+/* Returns what packets to a node take. `diverted`: the kernel was asked, and takes another route than the one that was put
+ * there. */
+enum route_state installer_state(const struct installer *i, uint32_t to, bool diverted);
+
+/* Finds out which routes of ours the kernel has, and removes those to addresses of no host, so also all IPv6 routes if
+ * IPv6 is not used. `adopt`, which may be
+ * NULL, is told the ports of each IPv4 route. */
+void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t to, uint32_t ports),
+                    void *context);
+
+/* Makes the kernel's routes to a node as the planner has them. */
+void installer_put(struct installer *i, uint32_t to);

@@ -1,0 +1,25 @@
+/* What a host keeps about itself from one process to the next: the seed of its keys, and whether it was set up. */
+#pragma once
+
+#include "daemon/lib/discovery/signing.h"
+
+struct host_state {
+    const char *folder;
+    uint8_t seed[SEED_SIZE]; /* of the host's keys */
+    bool was_set_up;         /* false if the seed was made just now */
+};
+
+/* Reads the state from the folder, which is made if it is missing. A seed belongs to the machine-id and the network
+ * cards of the machine that has made it: where the machine-id differs, or the cards are all others, as on a machine
+ * with a copy of the disk, a new one is made, and the host was never set up. Returns 0 with *s, or -1 with *e: the
+ * folder cannot be used, or the file is damaged. */
+int host_state_read(struct host_state *s, const char *folder, struct error *e);
+
+/* Looks again whether the host was set up: another process may have forgotten it. */
+void host_state_look(struct host_state *s);
+
+/* Remembers that this host was set up, or forgets it. Returns 0, or -1 with *e. */
+int host_state_mark(struct host_state *s, bool set_up, struct error *e);
+
+/* Overwrites the seed. */
+void host_state_forget(struct host_state *s);

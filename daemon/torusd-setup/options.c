@@ -1,0 +1,124 @@
+#include "daemon/torusd-setup/options.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include "daemon/lib/discovery/host/setup_socket.h"
+#include "daemon/torusd-setup/command.h"
+
+enum { SOCKET, STATE, CONFIG, KEY, SECOND_KEY, COMMAND, READER, OPEN };
+
+const struct program_option setup_option_table[] = {
+    [SOCKET] = {"socket", "PATH",
+                "socket for torusd-discover, and for setups of this host itself\n"
+                "(default: " SETUP_SOCKET ")"},
+    [STATE] = {"state", "DIR",
+               "folder that keeps the keys of this host, from which its id follows, and whether\n"
+               "the host was set up before (default: /var/lib/torusd-setup)"},
+    [CONFIG] = {"config", "FILE",
+                "torusd.ini of this host, which may be missing: it names the cluster keys, and\n"
+                "dims and rank are shown to others (default: /etc/torusd/torusd.ini)"},
+    [KEY] = {"key-file", "FILE",
+             "a cluster key, beside that of --config; it may be missing\n"
+             "(default: /etc/torusd/cluster.key)"},
+    [SECOND_KEY] = {"second-key-file", "FILE",
+                    "another cluster key that is accepted, while keys are changed\n"
+                    "(default: /etc/torusd/second.key)"},
+    [COMMAND] = {"command", "COMMAND",
+                 "run COMMAND with the further word show or apply, and the setup at its standard\n"
+                 "input, without a shell"},
+    [READER] = {"reader", "USER",
+                "user of torusd-discover, who may hand over sealed setups, and gets what it\n"
+                "signs with; root may do that, too"},
+    [OPEN] = {"open", NULL,
+              "forget that this host was set up, so that it accepts a first setup again from\n"
+              "everybody whom its cables reach, and end. Refused while the host is configured\n"
+              "or has a cluster key"},
+    PROGRAM_OPTIONS_END,
+};
+
+static int find_user(const char *name, uint32_t *id, struct error *e)
+{
+    const struct passwd *user = getpwnam(name);
+
+    if (user == NULL)
+        return error_set(e, ERROR_USAGE, "there is no user \"%.60s\"", name);
+    *id = (uint32_t)user->pw_uid;
+    return 0;
+}
+
+static int set(void *context, int option, const char *value, struct error *e)
+{
+    struct setup_options *o = context;
+    struct command command = {0};
+
+    switch (option) {
+    case SOCKET:
+        o->socket = value;
+        return 0;
+    case STATE:
+        o->state = value;
+        return 0;
+    case CONFIG:
+        o->config = value;
+        return 0;
+    case KEY:
+        o->key = value;
+        return 0;
+    case SECOND_KEY:
+        o->second_key = value;
+        return 0;
+    case COMMAND:
+        o->command = value;
+        return command_parse(&command, value, e);
+    case READER:
+        return find_user(value, &o->reader, e);
+    default:
+        o->open = true;
+        return 0;
+    }
+}
+
+static const struct program_options options = {
+    .program = "torusd-setup",
+    .head =
+        "torusd-setup: applies setups that reach this host over its cables\n"
+        "\n"
+        "usage: torusd-setup --command COMMAND [OPTION ...]\n"
+        "       torusd-setup --open [--state DIR]\n"
+        "\n"
+        "Opens setups of 'torusctl init --links', which torusd-discover receives without being\n"
+        "able to read them, and runs a command for each that the cluster key authenticates. A\n"
+        "host that is new, without a key, accepts a first setup from everybody whom its cables\n"
+        "reach; a host that was set up before, and cannot read its key, accepts none. While\n"
+        "the host is new, it also sets interfaces up, once, that are down when they appear\n"
+        "(needs CAP_NET_ADMIN). SIGTERM or Ctrl-C ends it; at SIGHUP it reads settings and\n"
+        "keys again.\n"
+        "\n",
+    .tail = "\nexit status: 0 ended by a signal; 1 an error; 2 invalid options\n",
+    .option = setup_option_table,
+    .set = set,
+};
+
+int setup_options_read(int argc, char **argv, struct setup_options *o, int *exit_code)
+{
+    struct error e;
+
+    *o = (struct setup_options){
+        .socket = SETUP_SOCKET,
+        .state = "/var/lib/torusd-setup",
+        .config = "/etc/torusd/torusd.ini",
+        .key = "/etc/torusd/cluster.key",
+        .second_key = "/etc/torusd/second.key",
+        .reader = (uint32_t)geteuid(),
+    };
+    if (program_options_read(&options, argc, argv, o, exit_code) != 0)
+        return -1;
+    if (o->open || o->command != NULL)
+        return 0;
+    (void)error_set(&e, ERROR_USAGE,
+                    "--command is missing: name what applies setups, such as "
+                    "--command \"/usr/bin/torusctl --json init --receive\"");
+    *exit_code = program_options_fail(&options, &e);
+    return -1;
+}

@@ -1,0 +1,79 @@
+/* The configuration of a daemon: from an INI file, from options, or from both (options win). */
+#pragma once
+
+#include <limits.h>
+
+#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/local/access.h"
+#include "daemon/lib/schedule/torus.h"
+#include "daemon/torusd/files/places/roots.h"
+#include "daemon/torusd/router/links/handshake.h"
+
+/* An address, and the name of the port that has it. */
+struct named_endpoint {
+    char name[TORUS_PORT_NAME_SIZE];
+    struct endpoint endpoint;
+};
+
+/* The options of torusd --from-env, and what it has found out. */
+struct from_env_config {
+    bool on;
+    pid_t parent; /* the process that has started this one, which may have ended since */
+    bool guessed; /* the rank is the launcher's, because the cluster file does not have this host */
+    char cluster[PATH_MAX]; /* "": the default */
+    char name[65];          /* of this host; "": that of the system */
+    char job[64];
+    char note[400]; /* for the log; "": none */
+};
+
+struct config {
+    struct from_env_config from_env;
+    struct torus torus;
+    bool have_dims;
+    uint32_t rank;
+    bool have_rank;
+    char coordinates[96]; /* "1,2", checked when the dimensions are known */
+    char control[PATH_MAX];
+    char group[ACCESSES][ACCESS_NAME_SIZE]; /* names of groups; "": that of the daemon */
+    char state_folder[PATH_MAX];
+    char key_file[PATH_MAX];        /* "": no cluster key */
+    char second_key_file[PATH_MAX]; /* "": none; the file may be missing */
+    bool encrypt;
+    struct roots roots;
+    mode_t output_mode;           /* mode of folders that are made for results */
+    double link_mbit;             /* 0: unknown */
+    uint64_t link_burst;          /* bytes that a link passes at once after a pause */
+    double daemons_per_processor; /* at least 1 */
+    uint64_t memory;
+    uint64_t heartbeat_ms, silence_ms; /* see daemon/lib/base/limits.h */
+    char congestion[16];
+    char metrics[ENDPOINT_TEXT_SIZE]; /* the address for monitoring; "": none */
+    unsigned hop_limit; /* limit for the hops of links, see daemon/lib/net/sockets/hops.h */
+    int log_level;
+    uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */
+    /* The addresses that are given, by the names of ports, whose numbers depend on the rank. */
+    struct named_endpoint *named;
+    unsigned nameds;
+    struct endpoint
+        *endpoint; /* the addresses by port; TCP port 0 where there is no link. NULL before
+                                * config_finish() */
+};
+
+/* Fills *c with the defaults. The caller gives it to config_free(). */
+void config_init(struct config *c);
+void config_free(struct config *c);
+
+/* Reads a file into *c. Returns 0, or -1 with *e naming the file and line. */
+int config_read(struct config *c, const char *path, struct error *e);
+
+/* Checks that the settings are complete and consistent, and computes values that follow from them. Returns 0,
+ * or -1 with *e. */
+int config_finish(struct config *c, struct error *e);
+
+/* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */
+int config_read_keys(const struct config *c, struct secrets *secrets, struct error *e);
+/* Overwrites keys with zeros. */
+void config_forget_keys(struct secrets *secrets);
+
+/* Finds the groups of the settings. Returns 0, or -1 with *e: there is no such group. */
+int config_read_groups(const struct config *c, struct access_rules *rules, struct error *e);

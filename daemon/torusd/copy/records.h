@@ -1,0 +1,50 @@
+/* What each member tells all others between the steps of a copy: a record of bytes, which the members exchange by an
+ * allgather. Records come from other nodes and may contain anything. */
+#pragma once
+
+#include "daemon/torusd/copy/plan.h"
+
+enum record_kind {
+    RECORD_OPENED, /* what has been opened: sizes of manifests and streams, if told the granularity of times, or errors */
+    RECORD_COMPARED, /* which digests are wanted, or errors */
+    RECORD_DIGESTED, /* sizes of the digests, or errors */
+    RECORD_MISSING,  /* what is missing, or errors */
+    RECORD_CHECKED, /* whether the trees have stayed unchanged, and if told: which files have not, and are left out */
+    RECORD_FINISHED, /* reports, or errors */
+};
+
+#define RECORD_MOST (4u * 1024u * 1024u)   /* bytes of one member's record */
+#define RECORDS_MOST (64u * 1024u * 1024u) /* bytes of all members' records together */
+#define RECORD_ERROR_TEXT 300u             /* bytes of the text of an error */
+
+/* What a node tells only of itself; with RECORD_OPENED. */
+struct record_of_node {
+    uint32_t call_bytes;
+    uint64_t left_out;
+    const char *first_left_out; /* printable, or "" */
+    uint64_t links_out;         /* only if told, as the next */
+    const char *first_link_out;
+};
+
+struct record_bytes {
+    uint8_t *data;
+    size_t length, room;
+    bool failed; /* no memory, or too long */
+};
+
+/* How many spans or bytes of wanted digests an end may tell, so that all records together are small. */
+uint32_t records_spans_most(const struct copy_plan *p);
+size_t records_wanted_most(const struct copy_plan *p);
+/* How many bytes of paths that would be removed an end may tell. */
+size_t records_going_most(const struct copy_plan *p);
+/* How many files of a tree can be told to be left out. */
+uint32_t records_changes_most(const struct copy_plan *p);
+
+/* Makes the record of `node`. Returns 0 with *out, whose data the caller frees, or -1 with *e and nothing to free. */
+int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t node,
+                  const struct record_of_node *self, struct record_bytes *out, struct error *e);
+
+/* Takes the facts of `node`'s record into the plan. To be called for all members, in the same order at all members, also
+ * for this one. Returns 0, or -1 with *e: malformed (ERROR_PROTOCOL), no memory. */
+int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *bytes,
+                 size_t length, struct error *e);

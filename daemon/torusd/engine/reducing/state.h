@@ -1,0 +1,100 @@
+/* The state of a reducing engine, and small functions on it, for all files of the engine. */
+#pragma once
+
+#include "daemon/torusd/engine/chunks.h"
+#include "daemon/torusd/engine/frame_buffer.h"
+#include "daemon/torusd/engine/queues.h"
+#include "daemon/torusd/engine/reducing.h"
+#include "daemon/torusd/engine/round_window.h"
+
+/* One tree's piece in a round. Its chunks are numbered from 0, and processed in that order. */
+struct reducing_piece {
+    uint64_t begin; /* where the piece begins in the block */
+    uint32_t length, chunks;
+    uint32_t combined; /* chunks combined here, and passed on or delivered */
+    uint32_t returned; /* chunks of the result that the parent has sent */
+    uint32_t missing;  /* children without a waiting chunk */
+    struct extent own; /* this node's part of the next chunk, as far as it has been read */
+    uint32_t filled;
+};
+
+/* One child of a tree in a round. */
+struct reducing_branch {
+    uint32_t arrived;   /* chunks received from the child */
+    struct chain up;    /* contributions that wait for the contributions of other children */
+    struct chain down;  /* results that wait to leave */
+    uint32_t delivered; /* results that have left */
+};
+
+struct reducing_round {
+    struct window_round base; /* left: chunks to combine, receive and send down */
+    uint64_t begin;
+    bool stalled;                   /* the source had no bytes for one of the pieces */
+    struct reducing_piece *piece;   /* by tree */
+    struct reducing_branch *branch; /* by child */
+    struct queues queues; /* items: trees whose next chunk can go up; then children, down */
+};
+
+struct reducing {
+    struct engine base;
+    struct reducing_options options;
+    const struct reduction_trees *trees;
+    struct frame_buffer buffer; /* for its frames */
+    struct slab_writer writer;
+    unsigned ports;
+    uint32_t element; /* bytes */
+    uint32_t chunk;   /* bytes of a chunk, except a piece's last; frames are filled up to this */
+    struct chunks chunks;
+    struct round_window window;
+};
+
+static inline struct reducing *reducing_of(struct engine *engine)
+{
+    return (struct reducing *)engine;
+}
+
+/* Whether the engine has failed. */
+static inline bool reducing_has_failed(const struct reducing *s)
+{
+    return s->base.failure.code != ERROR_NONE;
+}
+
+/* Returns the round, or NULL if it is not under way. */
+static inline struct reducing_round *reducing_find_round(const struct reducing *s, uint64_t number)
+{
+    return round_window_find(&s->window, number);
+}
+
+/* Returns the oldest round under way from this number on, or NULL. */
+static inline struct reducing_round *reducing_next_round(const struct reducing *s, uint64_t number)
+{
+    return round_window_next(&s->window, number);
+}
+
+/* Whether this node is the owner (the root) of a tree. */
+static inline bool reducing_is_owner(const struct reduction_tree *tree)
+{
+    return tree->parent == REDUCTION_NO_PORT;
+}
+
+/* Returns how many bytes chunk number `chunk` of a piece has. */
+static inline uint32_t reducing_chunk_length(const struct reducing *s,
+                                             const struct reducing_piece *piece, uint32_t chunk)
+{
+    uint32_t before = chunk * s->chunk;
+
+    return piece->length - before < s->chunk ? piece->length - before : s->chunk;
+}
+
+/* Urgencies of chunks up and down a tree: chunks with a longer way to go are more urgent. */
+static inline uint32_t reducing_urgency_up(const struct reduction_trees *trees,
+                                           const struct reduction_tree *tree)
+{
+    return trees->most_distance + tree->distance;
+}
+
+static inline uint32_t reducing_urgency_down(const struct reduction_trees *trees,
+                                             const struct reduction_tree *tree)
+{
+    return trees->most_distance - tree->distance;
+}

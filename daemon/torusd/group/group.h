@@ -1,0 +1,119 @@
+/* Groups at one node: a program that is a member, its calls, and what moves their data.
+ *
+ * A group is an exchange that can be restarted (OPERATION_GROUP). It is opened like a barrier is entered, runs
+ * until all members have left it, and fails at all members with the same error. When links go down, it avoids
+ * them. If a group shrinks, nodes that are down are not its members: while it is being opened, a node that goes
+ * down makes the opening start again; after that, it fails the group. While a group runs, the members' calls
+ * are matched by their numbers and carried out by engines. Small calls send no messages except their data.
+ *
+ * The folders, each of which calls only those below it:
+ *
+ *     session/  the engine of a group: frames in, frames out, what its program does
+ *     late/     late calls: which nodes have not made them, or have called differently
+ *     restart/  when links have gone down: which calls are made again
+ *     calls/    when a call starts, what it waits for, its engines, when it is complete
+ *     record/   what is known of groups, sessions, parts and calls; the table of a call's states
+ *     data/     what a program calls, and its memory as the source and sink of engines
+ *
+ * Nothing here does I/O: program/ connects programs by shared memory, the simulator by function calls. */
+#pragma once
+
+#include "daemon/torusd/exchange/exchange.h"
+#include "daemon/torusd/group/data/group_call.h"
+#include "daemon/torusd/group/record/group_client.h"
+
+struct groups; /* the groups of one node; core_groups() */
+
+struct group_options {
+    const char *name;
+    uint64_t timeout_ns; /* for opening the group, in nanoseconds; 0: none */
+    bool unchecked;      /* blocks have no digests; must be the same at all members */
+    bool shrink;         /* nodes that are down are not members */
+    bool wait;           /* wait for nodes that are down until the group is open */
+    bool trace;          /* nodes record what they do (daemon/lib/trace) */
+    uint64_t process;    /* id of the program's process, for status; 0: unknown */
+    uint32_t user;       /* of the program: whose share the group takes (base/shares.h) */
+};
+
+/* Opens a group for the program at this node. Copies all arguments. Returns the group, valid until ended() or
+ * group_close(), or NULL with *e. */
+struct group *group_open(struct groups *groups, const struct group_options *options,
+                         const struct group_client *client, struct error *e);
+
+/* Returns, by node, whether an open group leaves it out; NULL: all nodes are members. Valid until ended(). */
+const bool *group_left_out(const struct group *group);
+/* Returns the number of members of an open group. Members are numbered in the order of their nodes. */
+uint32_t group_members(const struct group *group);
+
+/* Returns how many nodes have not entered the group that is being opened, and lists them as exchange_missing()
+ * does. */
+uint32_t group_missing(const struct group *group, char *list, size_t size);
+
+/* Makes a call; called() reports its end under this `name`. Returns 0, or -1 with *e if an area, size, type,
+ * root or part is invalid; the call then does not count, and the group continues. */
+int group_call(struct group *group, const struct group_call *call, uint64_t name, struct error *e);
+
+/* Leaves the group. If the program has a call under way, the group fails; otherwise other members are not
+ * disturbed. No function of the client is called any more. */
+void group_close(struct group *group);
+
+/* Fails the group at all members, because the program has died or broken the rules. No function of the client
+ * is called any more. */
+void group_abandon(struct group *group, const struct error *why);
+
+/* A group, as status shows it. */
+struct group_info {
+    char name[GROUP_NAME_SIZE];
+    char id[48];
+    bool open; /* all members have opened it; otherwise it is being opened */
+    /* Nodes that have not entered it, as far as this node knows; see exchange_missing(). */
+    char missing[64];
+    /* "link 3:+0, node 7": links that its calls avoid, and nodes that it leaves out; "": nothing. */
+    char avoids[100];
+    uint64_t process; /* as in group_options */
+    bool member;      /* a program has it open at this node */
+    uint64_t calls;   /* calls made here */
+    uint64_t calls_done;
+    uint64_t bytes_sent, bytes_received; /* of blocks for and from other members */
+    uint64_t early;                      /* bytes of early frames */
+    uint64_t reserved;
+};
+/* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
+size_t groups_list(const struct groups *groups, struct group_info *list, size_t most);
+
+/* How many groups programs have at this node, and what they have done since the daemon has started; for monitoring. */
+struct groups_counts {
+    unsigned open, opening;
+    uint64_t calls, calls_done;
+    uint64_t bytes_sent,
+        bytes_received; /* of blocks for and from other members, in calls that are done */
+};
+/* Fills *counts. */
+void groups_count(const struct groups *groups, struct groups_counts *counts);
+
+/* Returns this node's rank in its torus. */
+uint32_t groups_rank(const struct groups *groups);
+/* Returns the torus; valid as long as the router. */
+const struct torus *groups_torus(const struct groups *groups);
+
+/* Whether a program at this node has a group of this name open, or opens it. */
+bool groups_has(const struct groups *groups, const char *name);
+
+/* --- for core/ --- */
+
+/* Creates the groups of a node. The router must outlive them. Returns NULL if there is no memory. */
+struct groups *groups_new(struct router *router, const struct workers *workers);
+/* Returns the functions that exchanges_new() needs. */
+struct sessions groups_sessions(struct groups *groups);
+/* Gives the groups their exchanges, before any group is opened. The exchanges are borrowed. */
+void groups_attach(struct groups *groups, struct exchanges *exchanges);
+/* Frees all groups; call it after exchanges_free(). Clients are told nothing. */
+void groups_free(struct groups *groups);
+
+/* Returns when groups_tick() is due (as router_now()), or ROUTER_NEVER. */
+uint64_t groups_deadline(const struct groups *groups);
+/* Checks late calls and sessions, and tells clients what has happened. */
+void groups_tick(struct groups *groups);
+
+/* Checks what this node knows of groups; for tests, after each event. Returns 0, or -1 with *e. */
+int groups_check(const struct groups *groups, struct error *e);

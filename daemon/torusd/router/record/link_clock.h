@@ -1,0 +1,29 @@
+/* By how much a neighbour's clock is ahead, from the times in heartbeats: each says when it was sent, and when the last one
+ * of the other side was sent and how long ago that arrived. The way there and back takes a time that is known; how it is
+ * divided is not, so the error is half of it, and what clocks may go apart in the meantime. The heartbeat with the least
+ * error of the last minute counts. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct peer_heartbeat;
+
+#define LINK_CLOCK_MINOR 2u /* the minor version of the peer protocol that has added these times */
+
+/* Times are nanoseconds of this node's clock (router_now()), except peer_at. */
+struct link_clock {
+    uint64_t peer_at,
+        heard_at; /* of the last heartbeat that arrived: when it was sent, and arrived; 0: none */
+    bool known;
+    int64_t ahead;     /* the neighbour's clock minus this node's, nanoseconds */
+    uint64_t error;    /* at most so much is that wrong */
+    uint64_t found_at; /* when it was found */
+};
+
+/* Adds the times to a heartbeat that is sent now. */
+void link_clock_fill(const struct link_clock *c, struct peer_heartbeat *beat, uint64_t now);
+/* Takes the times of a heartbeat, which may contain anything. */
+void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, uint64_t now);
+/* Sets by how much the neighbour's clock is ahead now, and how wrong that may be. Returns false if it is not known. */
+bool link_clock_ahead(const struct link_clock *c, uint64_t now, int64_t *ahead, uint64_t *error);

@@ -1,0 +1,424 @@
+/* Comparing the manifest with what the target has: compare(). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/torusd/tree/compare_contents.h"
+#include "daemon/torusd/tree/extras.h"
+#include "daemon/torusd/tree/file_links.h"
+#include "daemon/torusd/tree/names.h"
+#include "daemon/torusd/tree/writer_record.h"
+#include "proto/text.h"
+
+struct comparing {
+    struct tree_writer *w;
+    struct tree_progress *progress;
+    struct tree_at target, links;
+    struct file_links *names; /* files of the target with several names; NULL: none yet */
+    char
+        absent[MANIFEST_PATH_MOST + 1]; /* the last folder of the manifest that the target lacks, */
+    size_t absent_length;               /* if has_absent */
+    bool has_absent;
+    dev_t device; /* of the target */
+};
+
+/* What has the name of an entry. */
+struct found {
+    int folder;
+    const char *name;
+    struct stat st;
+    bool mount;
+};
+
+/* --- what is in the way --- */
+
+/* A folder where the copy has none is replaced if it is empty, or if the copy deletes all that is in it. */
+static int check_folder_in_way(struct comparing *c, const struct entry *entry, struct error *e)
+{
+    struct tree_writer *w = c->w;
+    struct removal removal = {.at = &c->target,
+                              .patterns = w->patterns,
+                              .look_only = true,
+                              .stop = &c->progress->stop,
+                              .paths = &w->going};
+
+    if (removal_of(&removal, entry->path, e) != 0)
+        return -1;
+    if (removal.stays || (removal.removed > 1 && !w->rules.delete))
+        return tree_at_refused(
+            &c->target, entry->path,
+            removal.stays
+                ? "is a folder where the copy has none, and something in it is not to be "
+                  "removed: move it away"
+                : "is a folder with something in it, and the copy has none there: move it "
+                  "away, or let the copy delete (--delete)",
+            e);
+    w->report.removed += removal.removed - 1;
+    return 0;
+}
+
+/* Checks that placing will be able to replace or make a name. */
+static int check_changeable(struct comparing *c, const struct entry *entry,
+                            const struct found *found, bool exists, struct error *e)
+{
+    /* the folder that gets the sources has no entry, and keeps its mode all the time */
+    if (c->w->rules.into && strchr(entry->path, '/') == NULL &&
+        faccessat(found->folder, ".", W_OK | X_OK, AT_EACCESS) != 0)
+        return tree_at_refused(&c->target, "", "does not let torusd make names in it", e);
+    return tree_at_check_change(&c->target, found->folder, exists ? found->name : NULL, entry->path,
+                                e) == 0
+               ? 0
+               : -1;
+}
+
+/* --- one entry --- */
+
+/* Sets *same: a file is equal, as far as the copy compares files. Returns 0; 1: only its time differs; -1 with *e. */
+static int compare_file(struct comparing *c, const struct entry *entry, const struct found *found,
+                        bool *same, struct error *e)
+{
+    *same = (uint64_t)found->st.st_size == entry->size &&
+            metadata_same_time(&c->w->metadata, found->st.st_mtim, entry->modified);
+    if (!c->w->checksum || !entry->has_digest)
+        return 0;
+    bool same_time = *same;
+    *same = false;
+    if ((uint64_t)found->st.st_size != entry->size)
+        return 0;
+    int result = compare_contents(found->folder, found->name, entry, c->progress);
+    if (result < 0)
+        return tree_at_failed(&c->target, entry->path, "read", -result, e);
+    *same = result == 1 && same_time;
+    return result == 1 && !same_time ? 1 : 0;
+}
+
+static int compare_symlink(struct comparing *c, const struct entry *entry,
+                           const struct found *found, bool *same, struct error *e)
+{
+    char text[MANIFEST_PATH_MOST + 2];
+    ssize_t length = readlinkat(found->folder, found->name, text, sizeof text);
+
+    if (length < 0)
+        return tree_at_failed(&c->target, entry->path, "read", errno, e);
+    *same = (size_t)length == strlen(entry->link) && memcmp(text, entry->link, (size_t)length) == 0;
+    return 0;
+}
+
+/* A second name is unchanged if it is one of the same file, and that stays. */
+static int compare_hardlink(struct comparing *c, const struct entry *entry,
+                            const struct found *found, bool *same, struct error *e)
+{
+    const char *name;
+    struct stat st;
+    bool mount;
+
+    *same = false;
+    if (state_of(c->w->state, entry->linked) == STATE_NEW)
+        return 0;
+    int folder = tree_at_parent(&c->links, entry->link, &name);
+    int result = folder < 0 ? folder : tree_at_status(folder, name, &st, &mount);
+    if (result < 0 && result != -ENOENT && result != -ENOTDIR)
+        return tree_at_failed(&c->links, entry->link, "examined", -result, e);
+    *same = result == 0 && st.st_ino == found->st.st_ino && st.st_dev == found->st.st_dev;
+    return 0;
+}
+
+/* Whether a file of the target is that of an earlier entry, although the copy has two files. Returns 1, 0, or -1 with
+ * *e. */
+static int is_linked(struct comparing *c, const struct entry *entry, const struct found *found,
+                     struct error *e)
+{
+    char path[MANIFEST_PATH_MOST + 1];
+    uint64_t index;
+
+    if (found->st.st_nlink < 2)
+        return 0;
+    if (c->names == NULL)
+        c->names = file_links_new(c->w->files);
+    if (c->names == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for hard links");
+    int result = file_links_find(c->names, found->st.st_dev, found->st.st_ino, &index, path, e);
+    return result != 0 ? result
+                       : file_links_add(c->names, found->st.st_dev, found->st.st_ino, entry->index,
+                                        entry->path, e);
+}
+
+/* Whether what is there is an older version, of which pieces may be used; or may be the beginning of the new one. */
+static bool has_old_version(const struct comparing *c, const struct entry *entry,
+                            const struct found *found)
+{
+    return S_ISREG(found->st.st_mode) && found->st.st_size > 0 &&
+           (entry->bytes >= DIGESTS_FILE_LEAST ||
+            (c->w->sizes && (uint64_t)found->st.st_size < entry->size));
+}
+
+/* Compares an entry with what has its name. Returns its state, or -1 with *e. */
+static int compare_existing(struct comparing *c, const struct entry *entry, struct found *found,
+                            struct error *e)
+{
+    static const mode_t type[] = {[ENTRY_FOLDER] = S_IFDIR,
+                                  [ENTRY_FILE] = S_IFREG,
+                                  [ENTRY_SYMLINK] = S_IFLNK,
+                                  [ENTRY_HARDLINK] = S_IFREG};
+    struct metadata_place place = {.file = -1, .folder = found->folder, .name = found->name};
+    bool is_folder = S_ISDIR(found->st.st_mode), same = true;
+    int result = 0;
+
+    if (entry->path_length == 0)
+        c->device = found->st.st_dev;
+    if (found->mount && entry->path_length > 0)
+        return tree_at_refused(&c->target, entry->path,
+                               "is a mount point: copy to it on its own, or leave it out", e);
+    if (is_folder && found->st.st_dev != c->device)
+        return tree_at_refused(&c->target, entry->path,
+                               "is on another file system than the target: copy to it on its own, "
+                               "or leave it out",
+                               e);
+    if ((found->st.st_mode & S_IFMT) != type[entry->kind]) {
+        if (entry->path_length == 0 && S_ISLNK(found->st.st_mode) && entry->kind == ENTRY_FOLDER)
+            return tree_at_refused(&c->target, "",
+                                   "is a symbolic link: name the folder that it leads to", e);
+        if (is_folder && check_folder_in_way(c, entry, e) != 0)
+            return -1;
+        return STATE_NEW;
+    }
+    if (entry->kind == ENTRY_FILE) {
+        int linked = is_linked(c, entry, found, e);
+        if (linked < 0)
+            return -1;
+        if (linked == 1)
+            same = false;
+        else
+            result = compare_file(c, entry, found, &same, e);
+    } else if (entry->kind == ENTRY_SYMLINK)
+        result = compare_symlink(c, entry, found, &same, e);
+    else if (entry->kind == ENTRY_HARDLINK)
+        return compare_hardlink(c, entry, found, &same, e) != 0 ? -1
+               : same                                           ? STATE_SAME
+                                                                : STATE_NEW;
+    if (result != 0)
+        return result < 0 ? -1 : STATE_METADATA;
+    if (!same) {
+        c->w->old_bytes += (uint64_t)found->st.st_blocks * 512;
+        return STATE_NEW | (has_old_version(c, entry, found) ? STATE_OLD : 0);
+    }
+    /* a staging inside the target has changed its time */
+    if (entry->path_length == 0 && strcmp(found->name, ".") == 0)
+        found->st.st_mtim = c->w->staging.before;
+    result = metadata_differ(&c->w->metadata, &place, &found->st, entry);
+    if (result < 0)
+        return tree_at_failed(&c->target, entry->path, "examined", -result, e);
+    return result == 1 ? STATE_METADATA : STATE_SAME;
+}
+
+/* Whether a folder above is known to be absent. */
+static bool is_in_absent(const struct comparing *c, const struct entry *entry)
+{
+    return c->has_absent &&
+           (c->absent_length == 0 || (strncmp(entry->path, c->absent, c->absent_length) == 0 &&
+                                      entry->path[c->absent_length] == '/'));
+}
+
+static int find(struct comparing *c, const struct entry *entry, struct found *found,
+                struct error *e)
+{
+    if (is_in_absent(c, entry))
+        return -ENOENT;
+    found->folder = tree_at_parent(&c->target, entry->path, &found->name);
+    int result = found->folder < 0
+                     ? found->folder
+                     : tree_at_status(found->folder, found->name, &found->st, &found->mount);
+    if (result < 0 && result != -ENOENT && result != -ENOTDIR) {
+        (void)tree_at_failed(&c->target, entry->path, "examined", -result, e);
+        return -1;
+    }
+    return result == 0 ? 0 : -ENOENT;
+}
+
+/* Readers leave such names out; with them, the files of this very copy could be replaced. */
+static int refuse_staging(const struct entry *entry, struct error *e)
+{
+    const char *slash = strrchr(entry->path, '/');
+    char shown[160];
+
+    if (!staging_is_name(slash != NULL ? slash + 1 : entry->path))
+        return 0;
+    return error_set(e, ERROR_PROTOCOL,
+                     "the description of the trees has %s, a name that only copies use themselves",
+                     text_printable(shown, sizeof shown, entry->path));
+}
+
+/* Checks that the metadata of what is there can be changed. */
+static int check_metadata(struct comparing *c, const struct entry *entry, struct error *e)
+{
+    struct metadata_place place = {.file = -1};
+
+    place.folder = tree_at_parent(&c->target, entry->path, &place.name);
+    if (place.folder >= 0 && metadata_is_fixed(&place))
+        return tree_at_refused(&c->target, entry->path,
+                               "has another mode, owner, time or attributes than its source, and "
+                               "is immutable or append-only (see chattr)",
+                               e);
+    return 0;
+}
+
+static int compare_entry(struct comparing *c, const struct entry *entry, struct error *e)
+{
+    struct tree_writer *w = c->w;
+    struct found found = {.folder = -1};
+    int state, result = refuse_staging(entry, e) != 0 ? -1 : find(c, entry, &found, e);
+
+    if (result == -1)
+        return -1;
+    state = result == 0 ? compare_existing(c, entry, &found, e) : STATE_NEW | STATE_ABSENT;
+    if (state < 0)
+        return -1;
+    if (state == STATE_METADATA && check_metadata(c, entry, e) != 0)
+        return -1;
+    if ((state & STATE_MASK) == STATE_NEW) {
+        if (found.folder >= 0) {
+            /* the folder in the way may have been looked through */
+            found.folder = tree_at_parent(&c->target, entry->path, &found.name);
+            if (found.folder >= 0 && check_changeable(c, entry, &found, result == 0, e) != 0)
+                return -1;
+        }
+        if (entry->kind == ENTRY_FOLDER && !is_in_absent(c, entry)) {
+            c->has_absent = true;
+            c->absent_length = entry->path_length;
+            memcpy(c->absent, entry->path, entry->path_length + 1);
+        }
+    }
+    w->state[entry->index] = (uint8_t)state;
+    w->report.added += (state & STATE_ABSENT) != 0;
+    w->report.unchanged += state == STATE_SAME;
+    w->report.changed += state != STATE_SAME && (state & STATE_ABSENT) == 0;
+    if (state != STATE_SAME)
+        writer_note_first(w, entry->path);
+    const uint64_t size = (uint64_t)found.st.st_size;
+    if ((state & STATE_OLD) != 0 &&
+        !wanted_add(w->wanted, entry->index, size < entry->size ? size : 0))
+        w->state[entry->index] = STATE_NEW; /* too many: this one is sent whole */
+    (void)atomic_fetch_add(&c->progress->files, 1);
+    return 0;
+}
+
+/* --- all --- */
+
+static int compare_entries(struct comparing *c, struct error *e)
+{
+    struct manifest_cursor *cursor = manifest_cursor_new(&c->w->manifest);
+    struct entry entry;
+    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
+
+    while (result == 1) {
+        result = manifest_next(cursor, &entry, e);
+        if (result == 1 && (writer_stopped(c->progress, e) || compare_entry(c, &entry, e) != 0))
+            result = -1;
+    }
+    manifest_cursor_free(cursor);
+    return result;
+}
+
+/* Counts what will be removed. */
+static int count_extras(struct comparing *c, struct error *e)
+{
+    struct tree_writer *w = c->w;
+    struct removal removal = {.at = &c->target,
+                              .patterns = w->patterns,
+                              .look_only = true,
+                              .stop = &c->progress->stop,
+                              .paths = &w->going};
+
+    if (!w->rules.delete)
+        return 0;
+    if (extras_remove(&w->manifest, &removal, e) != 0)
+        return -1;
+    w->report.removed += removal.removed;
+    if (removal.removed > 0)
+        writer_note_first(w, removal.first);
+    return 0;
+}
+
+/* Checks that the copy does not remove more than it may. With look_only, the report says how much that is. */
+static int check_removals(const struct tree_writer *w, struct error *e)
+{
+    if (w->delete_most == 0 || w->look_only || w->report.removed < w->delete_most)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "the copy would remove %llu %s of %s, and may remove %llu (--max-delete): "
+                     "nothing was changed here; --dry-run lists them",
+                     (unsigned long long)w->report.removed,
+                     text_plural(w->report.removed, "entry", "entries"), w->staging.printable,
+                     (unsigned long long)w->delete_most - 1);
+}
+
+/* Checks the target itself, for copies without an entry for it. */
+static int check_target(struct comparing *c, struct error *e)
+{
+    const struct staging *s = &c->w->staging;
+    struct stat st;
+    bool mount;
+
+    if (!c->w->rules.into || s->above < 0)
+        return 0;
+    int result = tree_at_status(s->above, s->target, &st, &mount);
+    if (result == 0 && S_ISLNK(st.st_mode))
+        return tree_at_refused(&c->target, "",
+                               "is a symbolic link: name the folder that it leads to", e);
+    if (result == 0 && !S_ISDIR(st.st_mode))
+        return tree_at_refused(&c->target, "", "is no folder, so nothing can be copied into it", e);
+    if (result < 0 && result != -ENOENT)
+        return tree_at_failed(&c->target, "", "examined", -result, e);
+    c->device = st.st_dev;
+    return 0;
+}
+
+static int open_manifest(struct tree_writer *w, struct error *e)
+{
+    if (w->document[TREE_MANIFEST] < 0)
+        return error_set(e, ERROR_PROTOCOL, "the description of the trees is missing");
+    if (manifest_open(&w->manifest, w->document[TREE_MANIFEST], w->document_size[TREE_MANIFEST],
+                      e) != 0)
+        return -1;
+    w->state = calloc(w->manifest.entries + 1, 1);
+    w->wanted = calloc(1, sizeof *w->wanted);
+    if (w->wanted != NULL)
+        w->wanted->sizes = w->sizes;
+    if (w->state == NULL || w->wanted == NULL ||
+        arrivals_init(&w->arrivals, w->manifest.entries) != 0)
+        return error_set(e, ERROR_MEMORY, "out of memory for %llu entries",
+                         (unsigned long long)w->manifest.entries);
+    w->report = (struct tree_report){.files = w->manifest.files + w->manifest.hardlinks,
+                                     .folders = w->manifest.folders,
+                                     .links = w->manifest.symlinks,
+                                     .bytes = w->manifest.stream};
+    return 0;
+}
+
+int writer_compare(struct tree_writer *w, struct tree_progress *progress, const uint8_t **wanted,
+                   size_t *length, struct error *e)
+{
+    struct comparing c = {.w = w, .progress = progress};
+
+    if (open_manifest(w, e) != 0)
+        return -1;
+    tree_at_init(&c.target, w->staging.above, w->staging.target, w->staging.path);
+    tree_at_init(&c.links, w->staging.above, w->staging.target, w->staging.path);
+    int result = check_target(&c, e);
+    if (result == 0)
+        result = compare_entries(&c, e);
+    if (result == 0)
+        result = count_extras(&c, e);
+    if (result == 0)
+        result = check_removals(w, e);
+    tree_at_close(&c.target);
+    tree_at_close(&c.links);
+    file_links_free(c.names);
+    if (result == 0 && !w->look_only)
+        result = writer_inherit(w, progress, e);
+    *wanted = w->wanted->bytes;
+    *length = w->wanted->length;
+    return result;
+}

@@ -1,0 +1,28 @@
+/* The names in a folder, sorted as a manifest sorts them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct names {
+    char *bytes;      /* each name: a byte with its type (as d_type), the name, a 0 byte */
+    uint32_t *offset; /* of each name in `bytes` */
+    size_t count, used, room, offsets;
+};
+
+/* Reads all names of an open folder (which may be O_PATH), except "." and "..". Returns 0 or -errno; the caller calls
+ * names_free() in both cases. */
+int names_read(struct names *n, int folder);
+void names_free(struct names *n);
+
+static inline const char *names_get(const struct names *n, size_t i)
+{
+    return n->bytes + n->offset[i] + 1;
+}
+
+/* Type of a name as d_type in readdir(3); DT_UNKNOWN: the file system does not say it. */
+static inline unsigned char names_type(const struct names *n, size_t i)
+{
+    return (unsigned char)n->bytes[n->offset[i]];
+}

@@ -1,0 +1,380 @@
+#include "daemon/torusd/tree/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/tree/place_ids.h"
+#include "daemon/torusd/tree/reader_digests.h"
+#include "daemon/torusd/tree/stream.h"
+#include "daemon/torusd/tree/tree_files.h"
+
+#define SECOND INT64_C(1000000000)
+#define CLOCK_STEP                                                                                 \
+    (SECOND / 100) /* in which file systems that store nanoseconds count time, at most */
+#define WAIT_STEP (SECOND / 20)
+
+struct tree_reader {
+    struct tree_files *files;
+    struct sources sources;
+    int document[TREE_DOCUMENTS]; /* files, or -1 */
+    uint64_t size[TREE_DOCUMENTS];
+    struct manifest manifest;
+    struct stream *stream;
+    struct changing changing;
+    bool sizes;        /* answers have sizes */
+    bool fast_digests; /* tree_read_options */
+    uint64_t place[TREE_PLACES_MOST];
+    uint32_t places;
+    struct timespec latest, latest_coarse; /* as in struct entry_builder */
+    uint64_t left_out, links_out;
+    struct shown_path first_left_out, first_link_out;
+};
+
+static int refuse_memory(struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory to read a tree");
+}
+
+static void on_read_close(struct tree_reader *r)
+{
+    stream_free(r->stream);
+    sources_close(&r->sources);
+    changing_free(&r->changing);
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
+        if (r->document[i] >= 0)
+            (void)close(r->document[i]);
+    tree_files_leave(r->files);
+    free(r);
+}
+
+/* --- the manifest --- */
+
+static int make_numbers(struct tree_reader *r, struct error *e)
+{
+    int file = tree_files_temporary(r->files, e);
+
+    if (file < 0)
+        return -1;
+    r->sources.numbers = entry_numbers_new(file);
+    if (r->sources.numbers != NULL)
+        return 0;
+    (void)close(file);
+    return refuse_memory(e);
+}
+
+/* Walks the sources with everything that the walk needs. */
+static int walk_all(struct tree_reader *r, struct walk *w, const struct tree_read_options *options,
+                    struct error *e)
+{
+    struct patterns *patterns = patterns_new(options->pattern, options->patterns, e);
+
+    if (patterns == NULL)
+        return -1;
+    w->system = r->sources.system;
+    w->source = r->sources.source;
+    w->sources = r->sources.count;
+    w->patterns = patterns;
+    w->into = options->into;
+    w->follow = options->copy_links ? source_follow : NULL;
+    w->context = &r->sources;
+    w->builder.numbers = r->sources.numbers;
+    w->builder.digests = options->digests;
+    w->builder.changing = &r->changing;
+    w->builder.links = file_links_new(r->files);
+    int result = w->builder.links != NULL ? walk(w, e) : refuse_memory(e);
+    if (result == 0)
+        result = entry_numbers_finish(r->sources.numbers, e);
+    file_links_free(w->builder.links);
+    attribute_reader_free(&w->builder.attributes);
+    patterns_free(patterns);
+    r->latest = w->builder.latest;
+    r->latest_coarse = w->builder.latest_coarse;
+    r->links_out = w->links_out;
+    r->first_link_out = w->first_link_out;
+    r->left_out = w->left_out;
+    r->first_left_out = w->first_left_out;
+    return result;
+}
+
+static int make_manifest(struct tree_reader *r, const struct tree_read_options *options,
+                         struct tree_progress *progress, struct error *e)
+{
+    struct walk *w = calloc(1, sizeof *w);
+    uint64_t stream;
+    int result = -1;
+
+    if (w == NULL)
+        return refuse_memory(e);
+    w->builder.progress = progress;
+    w->builder.maker = manifest_maker_new(r->document[TREE_MANIFEST], e);
+    if (w->builder.maker != NULL && make_numbers(r, e) == 0)
+        result = walk_all(r, w, options, e);
+    if (result == 0)
+        result = manifest_maker_finish(w->builder.maker, &r->size[TREE_MANIFEST], &stream, e);
+    manifest_maker_free(w->builder.maker);
+    free(w);
+    if (result == 0 && r->size[TREE_MANIFEST] > TREE_DOCUMENT_MOST)
+        result =
+            error_set(e, ERROR_REFUSED, "the tree has too many files for one copy: copy its parts");
+    return result;
+}
+
+static int open_all(struct tree_reader *r, const struct roots *roots,
+                    const struct tree_read_options *options, struct tree_progress *progress,
+                    struct error *e)
+{
+    if (sources_open(&r->sources, roots, options, e) != 0)
+        return -1;
+    r->sources.changing = &r->changing;
+    r->document[TREE_MANIFEST] = tree_files_temporary(r->files, e);
+    if (r->document[TREE_MANIFEST] < 0 || make_manifest(r, options, progress, e) != 0 ||
+        manifest_open(&r->manifest, r->document[TREE_MANIFEST], r->size[TREE_MANIFEST], e) != 0)
+        return -1;
+    for (uint32_t i = 0; i < r->sources.count; i++)
+        r->places = place_ids_add_source(r->place, r->places, r->sources.source[i].path);
+    r->stream = stream_new(&r->manifest, &r->sources);
+    return r->stream != NULL ? 0 : refuse_memory(e);
+}
+
+static int on_read_open(void *context, const struct tree_read_options *options,
+                        struct tree_progress *progress, struct tree_reader **reader,
+                        struct error *e)
+{
+    struct tree_files *files = context;
+    struct tree_reader *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return refuse_memory(e);
+    r->files = files;
+    r->sizes = options->sizes;
+    r->fast_digests = options->fast_digests;
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
+        r->document[i] = -1;
+    const struct roots *roots = tree_files_enter(files);
+    struct error of_notes; /* matters only if files grow */
+    changing_init(&r->changing, tree_files_temporary(files, &of_notes), options->skip_changing);
+    if (open_all(r, roots, options, progress, e) != 0) {
+        on_read_close(r);
+        return -1;
+    }
+    *reader = r;
+    return 0;
+}
+
+static uint64_t on_left_out(const struct tree_reader *r, const char **first)
+{
+    *first = r->first_left_out.text;
+    return r->left_out;
+}
+
+static uint32_t on_places(const struct tree_reader *r, const uint64_t **place)
+{
+    *place = r->place;
+    return r->places;
+}
+
+static uint64_t on_links_out(const struct tree_reader *r, const char **first)
+{
+    *first = r->first_link_out.text;
+    return r->links_out;
+}
+
+/* --- times --- */
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * SECOND + t.tv_nsec;
+}
+
+/* How long it takes until a change has another time than this one, in steps of `granularity`. */
+static int64_t wait_for(struct timespec latest, int64_t granularity, int64_t now)
+{
+    const int64_t at = latest.tv_sec < INT64_MAX / SECOND - 10 ? nanoseconds(latest) : INT64_MAX;
+
+    if (latest.tv_sec == 0 || at > now) /* the clock is wrong, or the file comes from elsewhere */
+        return 0;
+    return at - at % granularity + granularity - now;
+}
+
+static void on_settle(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress)
+{
+    const int64_t asked = granularity < 2 * SECOND ? (int64_t)granularity : 2 * SECOND;
+    const int64_t coarse = asked > SECOND ? asked : SECOND,
+                  fine = asked > CLOCK_STEP ? asked : CLOCK_STEP;
+    struct timespec now;
+
+    for (;;) {
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        int64_t left = wait_for(r->latest_coarse, coarse, nanoseconds(now));
+        const int64_t other = wait_for(r->latest, fine, nanoseconds(now));
+        left = other > left ? other : left;
+        if (left <= 0 || (progress != NULL && atomic_load(&progress->stop)))
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = (long)(left < WAIT_STEP ? left : WAIT_STEP)},
+                        NULL);
+    }
+}
+
+/* --- the rest --- */
+
+static int on_digest(struct tree_reader *r, const uint8_t *const *wanted, const size_t *length,
+                     uint32_t answers, struct tree_progress *progress, struct error *e)
+{
+    const struct wanted_answers all = {wanted, length, answers, r->sizes};
+
+    if (r->document[TREE_DIGESTS] >= 0)
+        (void)close(r->document[TREE_DIGESTS]);
+    r->document[TREE_DIGESTS] = tree_files_temporary(r->files, e);
+    if (r->document[TREE_DIGESTS] < 0 ||
+        reader_digests_make(&r->manifest, &r->sources, &all, r->fast_digests, progress,
+                            r->document[TREE_DIGESTS], &r->size[TREE_DIGESTS], e) != 0)
+        return -1;
+    if (r->size[TREE_DIGESTS] > TREE_DOCUMENT_MOST)
+        return error_set(e, ERROR_REFUSED, "too much has changed for one copy: copy parts of it");
+    return 0;
+}
+
+static uint64_t on_document_size(const struct tree_reader *r, enum tree_document which)
+{
+    return r->size[which];
+}
+
+static int on_read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
+                            uint8_t *bytes, size_t length, struct error *e)
+{
+    if (offset > r->size[which] || length > r->size[which] - offset)
+        return error_set(e, ERROR_PROTOCOL, "a document of the tree ends before byte %llu",
+                         (unsigned long long)offset + length);
+    if (file_read(r->document[which], bytes, length, offset) == 0)
+        return 0;
+    return error_set(e, ERROR_IO, "a temporary file in the state folder failed: %s",
+                     errno == 0 ? "it is too short" : strerror(errno));
+}
+
+static uint64_t on_stream_size(const struct tree_reader *r)
+{
+    return r->manifest.stream;
+}
+
+static int on_read(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
+                   struct error *e)
+{
+    if (offset > r->manifest.stream || length > r->manifest.stream - offset)
+        return error_set(e, ERROR_PROTOCOL, "the tree has no byte %llu",
+                         (unsigned long long)offset + length - 1);
+    return stream_read(r->stream, offset, bytes, length, e);
+}
+
+/* --- the end --- */
+
+/* Files that have grown, in the order of their entries. */
+struct grown_files {
+    struct grown *file;
+    size_t count, room;
+};
+
+static int add_grown(struct grown_files *g, const struct entry *entry, struct error *e)
+{
+    if (g->count == g->room) {
+        const size_t room = 2 * g->room + 16;
+        struct grown *more = reallocarray(g->file, room, sizeof *more);
+        if (more == NULL)
+            return refuse_memory(e);
+        g->file = more;
+        g->room = room;
+    }
+    if (entry->bytes > 0)
+        g->file[g->count++] =
+            (struct grown){entry->index, entry->begin, entry->begin + entry->bytes};
+    return 0;
+}
+
+static int open_grown(void *context, const struct entry *entry, struct error *e)
+{
+    return source_open_file(context, entry, e);
+}
+
+static int grown_differs(void *context, const struct entry *entry, struct error *e)
+{
+    errno = 0;
+    return source_failed(context, entry, e);
+}
+
+static int check_grown(struct tree_reader *r, const struct grown_files *g,
+                       struct tree_progress *progress, struct error *e)
+{
+    const struct changing_sources sources = {.context = &r->sources,
+                                             .manifest = &r->manifest,
+                                             .digests = r->document[TREE_DIGESTS],
+                                             .digests_size = r->size[TREE_DIGESTS],
+                                             .progress = progress,
+                                             .open = open_grown,
+                                             .differs = grown_differs};
+
+    return changing_check_grown(&r->changing, g->file, g->count, &sources, e);
+}
+
+static int check_entries(struct tree_reader *r, struct grown_files *g,
+                         struct tree_progress *progress, struct error *e)
+{
+    struct manifest_cursor *c = manifest_cursor_new(&r->manifest);
+    struct entry entry;
+    int result;
+
+    if (c == NULL)
+        return refuse_memory(e);
+    while ((result = manifest_next(c, &entry, e)) == 1) {
+        bool grown = false;
+        result = progress != NULL && atomic_load(&progress->stop)
+                     ? error_set(e, ERROR_CANCELLED, "the copy was stopped")
+                     : source_check(&r->sources, &entry, &grown, e);
+        if (result == 0 && grown)
+            result = add_grown(g, &entry, e);
+        if (result != 0)
+            break;
+        if (progress != NULL)
+            (void)atomic_fetch_add(&progress->files, 1);
+    }
+    manifest_cursor_free(c);
+    return result;
+}
+
+static int on_check(struct tree_reader *r, struct tree_progress *progress, struct error *e)
+{
+    struct grown_files grown = {0};
+    int result = check_entries(r, &grown, progress, e);
+
+    if (result == 0)
+        result = check_grown(r, &grown, progress, e);
+    free(grown.file);
+    changing_finish(&r->changing);
+    return result;
+}
+
+static uint32_t on_changed(const struct tree_reader *r, const uint64_t **index, const char **first)
+{
+    *index = r->changing.index;
+    *first = r->changing.first.text;
+    return r->changing.count;
+}
+
+void tree_reader_add(struct tree_store *store)
+{
+    store->read_open = on_read_open;
+    store->left_out = on_left_out;
+    store->places = on_places;
+    store->links_out = on_links_out;
+    store->settle = on_settle;
+    store->digest = on_digest;
+    store->document_size = on_document_size;
+    store->read_document = on_read_document;
+    store->stream_size = on_stream_size;
+    store->read = on_read;
+    store->check = on_check;
+    store->changed = on_changed;
+    store->read_close = on_read_close;
+}

@@ -1,0 +1,281 @@
+#include "daemon/torusd/tree/staging.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/torusd/files/system/file_stamp.h"
+#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/tree/metadata.h"
+#include "daemon/torusd/tree/removal.h"
+
+#define PRIVATE 0700
+#define LOCK_EVERY_MS 50u
+#define HOLDER_SIZE 200u
+
+int staging_failed(const struct staging *s, const char *done, int error, struct error *e)
+{
+    return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
+                     "the new files of %s cannot be %s: %s", s->printable, done, strerror(error));
+}
+
+int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e)
+{
+    char whole[2 * PATH_MAX + 3 * NAME_MAX];
+
+    (void)snprintf(whole, sizeof whole, "%s%s%s", s->shown, path[0] != '\0' ? "/" : "", path);
+    return file_stamp_refuse(whole, mode, "copy again", e);
+}
+
+/* --- opening --- */
+
+static int make_locked(struct staging *s, struct error *e)
+{
+    struct stat st, named;
+
+    int folder = openat(s->above, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 && (errno == ENOTDIR || errno == ELOOP) &&
+        fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return staging_refuse(s, "", st.st_mode, e);
+    if (folder < 0)
+        return errno == ENOENT ? -ENOENT : staging_failed(s, "opened", errno, e);
+    if (fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0077u) != 0) {
+        (void)close(folder);
+        return error_set(e, ERROR_REFUSED,
+                         "%.400s is not a private folder of the daemon: remove it, and copy again",
+                         s->shown);
+    }
+    if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
+        int error = errno;
+        (void)close(folder);
+        return error == EWOULDBLOCK ? -EWOULDBLOCK : staging_failed(s, "locked", error, e);
+    }
+    /* the copy that had it locked may have removed it */
+    if (fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
+        named.st_dev != st.st_dev) {
+        (void)close(folder);
+        return -EAGAIN;
+    }
+    s->folder = folder;
+    return 0;
+}
+
+/* --- who uses it --- */
+
+/* Names a daemon: a run of a system, and a process. Returns the number of bytes. */
+static size_t describe_holder(const struct staging *s, char text[HOLDER_SIZE])
+{
+    char boot[40] = "";
+    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, boot, sizeof boot - 1) : 0;
+
+    if (file >= 0)
+        (void)close(file);
+    if (length > 0)
+        boot[strcspn(boot, "\n")] = '\0';
+    return (size_t)snprintf(text, HOLDER_SIZE, "%.127s\n%s %ld\n", s->id, boot, (long)getpid());
+}
+
+/* Says which copy uses the staging now; without it, other nodes cannot tell that they share the target. */
+static void write_holder(const struct staging *s)
+{
+    char text[HOLDER_SIZE];
+
+    if (s->id == NULL)
+        return;
+    int file = openat(s->folder, STAGING_HOLDER,
+                      O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        return;
+    (void)file_write(file, text, describe_holder(s, text), 0);
+    (void)close(file);
+}
+
+/* Whether the same copy has the staging locked at another node: this one shares the file system with it. */
+static bool is_shared(const struct staging *s)
+{
+    char path[NAME_MAX + sizeof STAGING_HOLDER + 2], text[HOLDER_SIZE] = "", own[HOLDER_SIZE];
+
+    if (s->id == NULL)
+        return false;
+    (void)snprintf(path, sizeof path, "%s/" STAGING_HOLDER, s->name);
+    int file = openat(s->above, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    if (file >= 0)
+        (void)close(file);
+    (void)describe_holder(s, own);
+    const size_t id = strcspn(own, "\n") + 1;
+    return length > (ssize_t)id && strncmp(text, own, id) == 0 && strcmp(text, own) != 0;
+}
+
+/* Waits a little for another copy. Returns 0, or -1 with *e: its time is over. */
+static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct error *e)
+{
+    const uint32_t step = *patience_ms < LOCK_EVERY_MS ? *patience_ms : LOCK_EVERY_MS;
+    const struct timespec pause = {.tv_nsec = (long)step * 1000000};
+
+    if (is_shared(s))
+        return error_set(e, ERROR_BUSY,
+                         "another node of this copy writes to the same %s: the nodes share this "
+                         "file system. Copy to one of them (--nodes), or give each node a target "
+                         "of its own (%%r)",
+                         s->printable);
+    if (step == 0)
+        return error_set(e, ERROR_BUSY,
+                         "another copy to %s is under way: wait for its end, or stop it",
+                         s->printable);
+    (void)nanosleep(&pause, NULL);
+    *patience_ms -= step;
+    return 0;
+}
+
+int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e)
+{
+    struct stat st;
+
+    *e = (struct error){0};
+    s->resumed = true;
+    if (s->above >= 0 && fstat(s->above, &st) == 0)
+        s->before = st.st_mtim;
+    for (unsigned tries = 0; tries < 100 && s->above >= 0; tries++) {
+        int result = make_locked(s, e);
+        while (result == -EWOULDBLOCK && wait_for_other(s, &patience_ms, e) == 0)
+            result = make_locked(s, e);
+        if (result == 0 && !s->resumed)
+            metadata_clear_defaults(s->folder);
+        if (result == 0 && fchmod(s->folder, PRIVATE) != 0)
+            return staging_failed(s, "opened", errno, e);
+        if (result == 0)
+            return write_holder(s), 0;
+        if (result == -1 || result == -EWOULDBLOCK)
+            return -1;
+        if (result == -EAGAIN)
+            continue;
+        if (!make)
+            return -1;
+        if (mkdirat(s->above, s->name, PRIVATE) == 0)
+            s->resumed = false;
+        else if (errno != EEXIST)
+            return staging_failed(s, "made", errno, e);
+    }
+    return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
+}
+
+bool staging_exists(const struct staging *s)
+{
+    struct stat st;
+
+    return fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool staging_place_is_gone(const struct staging *s)
+{
+    struct stat st;
+
+    return s->above >= 0 && fstat(s->above, &st) == 0 && st.st_nlink == 0;
+}
+
+void staging_close(struct staging *s)
+{
+    if (s->folder >= 0)
+        (void)close(s->folder);
+    if (s->above >= 0)
+        (void)close(s->above);
+    s->folder = s->above = -1;
+    made_folders_leave(s->made, s->use, false);
+    s->use = NULL;
+}
+
+/* --- removing --- */
+
+int staging_clear(const struct staging *s, const char *name, struct error *e)
+{
+    struct tree_at at;
+
+    tree_at_init(&at, s->folder, ".", s->shown);
+    struct removal removal = {.at = &at, .everything = true};
+    int result = removal_of(&removal, name, e);
+    tree_at_close(&at);
+    return result;
+}
+
+int staging_remove(struct staging *s, struct error *e)
+{
+    struct tree_at at;
+    struct stat st, named;
+
+    /* what must not survive a crash halfway comes first */
+    if (unlinkat(s->folder, "complete", 0) != 0 && errno != ENOENT)
+        return staging_failed(s, "removed", errno, e);
+    tree_at_init(&at, s->folder, ".", s->shown);
+    struct removal removal = {.at = &at, .everything = true};
+    int result = removal_below(&removal, "", e);
+    tree_at_close(&at);
+    if (result != 0)
+        return -1;
+    if (fstat(s->folder, &st) == 0 &&
+        fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == named.st_ino &&
+        st.st_dev == named.st_dev && unlinkat(s->above, s->name, AT_REMOVEDIR) != 0 &&
+        errno != ENOENT)
+        return staging_failed(s, "removed", errno, e);
+    (void)close(s->folder);
+    s->folder = -1;
+    return 0;
+}
+
+/* --- files --- */
+
+const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE])
+{
+    (void)snprintf(out, STAGING_NAME_SIZE, STAGING_FILES "/%05" PRIx64 "/%" PRIx64, index >> 10,
+                   index);
+    return out;
+}
+
+/* Returns the descriptor or -errno. */
+static int open_file(const struct staging *s, uint64_t index, int flags, mode_t mode)
+{
+    char name[STAGING_NAME_SIZE], *slash;
+
+    (void)staging_file(index, name);
+    int file = openat(s->folder, name, flags, mode);
+    if (file >= 0 || errno != ENOENT)
+        return file >= 0 ? file : -errno;
+    slash = strrchr(name, '/');
+    *slash = '\0';
+    if ((mkdirat(s->folder, STAGING_FILES, PRIVATE) != 0 && errno != EEXIST) ||
+        (mkdirat(s->folder, name, PRIVATE) != 0 && errno != EEXIST))
+        return -errno;
+    *slash = '/';
+    file = openat(s->folder, name, flags, mode);
+    return file >= 0 ? file : -errno;
+}
+
+int staging_open_file(const struct staging *s, uint64_t index, bool empty)
+{
+    char name[STAGING_NAME_SIZE];
+    int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (empty ? O_TRUNC : 0);
+    int file = open_file(s, index, flags, 0600);
+
+    /* An interrupted copy may have given the file a mode already that closes it to its owner. */
+    if (file == -EACCES && fchmodat(s->folder, staging_file(index, name), 0600, 0) == 0)
+        file = open_file(s, index, flags, 0600);
+    return file;
+}
+
+int staging_make_file(const struct staging *s, uint64_t index, mode_t mode)
+{
+    char name[STAGING_NAME_SIZE];
+    int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int file = open_file(s, index, flags, mode);
+
+    if (file == -EEXIST && unlinkat(s->folder, staging_file(index, name), 0) == 0)
+        file = open_file(s, index, flags, mode);
+    return file;
+}

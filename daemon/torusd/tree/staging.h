@@ -1,0 +1,102 @@
+/* The folder beside a target in which a copy gathers what arrives, until it can be put in place: `.NAME.torus-copy`. A
+ * target that is a mount point or a data root has it inside, as `.torus-copy`, because files cannot be renamed to another
+ * file system. It belongs to the daemon's user, nobody else may enter it, and it is locked while a copy uses it.
+ *
+ *     manifest         of the copy whose files are here
+ *     manifest.new     being received
+ *     arrived          which files, and parts of them, are here (arrivals.h); arrived.synced: that are on the disk
+ *     stamps           what says that whole files are still as they arrived (arrivals.h)
+ *     holder           which copy of which daemon uses it
+ *     reserve          room for the record when the disk is full
+ *     f/XXXXX/XXXXXXX  new files, by the number of their entry
+ *     tree, link       a new folder, a new link, before they are renamed to their place
+ *     complete         everything is here and on the disk: what remains to be done is to put it in place (complete.h)
+ *
+ * The state folder lists stagings (listing.h), so that the daemon completes or removes them when it starts. */
+#pragma once
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "daemon/torusd/files/places/made_folders.h"
+#include "daemon/torusd/tree/at.h"
+
+#define STAGING_MANIFEST "manifest"
+#define STAGING_MANIFEST_NEW "manifest.new"
+#define STAGING_ARRIVED "arrived"
+#define STAGING_FILES "f"
+#define STAGING_OLD_FILES "old" /* files with their numbers in an earlier manifest */
+#define STAGING_TREE "tree"
+#define STAGING_LINK "link"
+#define STAGING_HOLDER "holder" /* which copy of which daemon uses it */
+#define STAGING_NAME_SIZE 48u   /* bytes of the name of a file in a staging */
+
+struct staging {
+    char path[PATH_MAX];      /* absolute path of the target */
+    char printable[160];      /* the same for people, cut if it is long */
+    char shown[2 * PATH_MAX]; /* absolute path of the staging */
+    int above; /* the folder that has the staging and the target; -1: it does not exist */
+    char target[NAME_MAX + 1]; /* name of the target in `above`; ".": it is `above` itself */
+    char name[NAME_MAX + 1];
+    int folder;         /* the staging; -1: it does not exist, or is not open */
+    bool resumed;       /* it was there already */
+    const char *id;     /* of the copy, borrowed; NULL: none */
+    bool is_root;       /* the target is a data root itself */
+    mode_t output_mode; /* of folders that are made for the target */
+    struct timespec
+        before; /* time of the target, if the staging is inside it, before that was made */
+    const struct roots *roots; /* borrowed */
+    struct place place;        /* of `above` */
+    struct made_folders *made; /* borrowed; NULL: none are made */
+    struct made_use *use;      /* of the folders down to `above` */
+};
+
+/* Finds the target of an absolute path. With `made`, missing folders above it are made, and noted there. Touches no
+ * staging. Returns 0, or -1 with *e: the path is not below a data root, a folder on the way is a link, a name on the path is
+ * that of a staging. The caller calls staging_close() in both cases. */
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 struct made_folders *made, struct error *e);
+/* Opens and locks the staging; with `make`, makes it, if it does not exist. Waits up to `patience_ms` for another copy that
+ * uses it, and may be about to end. Returns 0; -1 with *e (ERROR_BUSY: another copy still uses it); or -1 with e->code == ERROR_NONE if it does not exist. */
+int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e);
+/* Checks that what is in an open staging are files and folders where torusd makes these. Returns 0, or -1 with *e, which
+ * names what has to be removed. */
+int staging_check(const struct staging *s, struct error *e);
+/* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
+int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
+/* Whether there is a staging of the target now, whoever has made it. */
+bool staging_exists(const struct staging *s);
+/* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */
+bool staging_place_is_gone(const struct staging *s);
+/* Closes the descriptors; the disk stays as it is. */
+void staging_close(struct staging *s);
+/* Says that the copy has a result, so that the folders that were made above the target stay. */
+void staging_keep_made(struct staging *s);
+
+/* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
+int staging_remove(struct staging *s, struct error *e);
+/* Removes the folders that were made above the target, by this copy or another one, if nobody else uses them and they are
+ * empty. */
+void staging_remove_made(struct staging *s);
+/* Removes a file or folder in the staging with everything in it, if it exists. Returns 0, or -1 with *e. */
+int staging_clear(const struct staging *s, const char *name, struct error *e);
+
+/* Writes the name, in the staging, of the new file of an entry. Returns `out`. */
+const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE]);
+/* Opens the new file of an entry for writing, whatever its mode, and makes it if it does not exist; `empty`: without its
+ * old contents.
+ * Returns the descriptor or -errno. */
+int staging_open_file(const struct staging *s, uint64_t index, bool empty);
+/* Makes the new file of an entry with this mode, less the umask, in place of one that may be there. Nobody else can enter
+ * the staging, so that files may have their modes from the start. Returns the descriptor or -errno. */
+int staging_make_file(const struct staging *s, uint64_t index, mode_t mode);
+
+/* Whether a name is that of a staging, of this copy or another one: such names are left alone in targets, and are no
+ * content of sources. */
+bool staging_is_name(const char *name);
+/* Whether one of the names on a path is that of a staging. */
+bool staging_is_path(const char *path);
+
+/* Fills *e: "the new files of PATH cannot be `done`: ...". Returns -1. */
+int staging_failed(const struct staging *s, const char *done, int error, struct error *e);

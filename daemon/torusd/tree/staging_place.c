@@ -1,0 +1,213 @@
+/* Where a target and its staging are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "daemon/torusd/tree/staging.h"
+#include "proto/text.h"
+
+#define SUFFIX ".torus-copy"
+#define TRIES 10u
+#define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
+
+bool staging_is_name(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(SUFFIX);
+
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+}
+
+bool staging_is_path(const char *path)
+{
+    char name[NAME_MAX + 1];
+
+    for (size_t length; *path != '\0'; path += length + (path[length] == '/')) {
+        length = strcspn(path, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        if (staging_is_name(name))
+            return true;
+    }
+    return false;
+}
+
+/* Makes a folder above a target with the mode that such folders have. Returns 1, 0 if it is there already, or -errno. */
+static int make_above(const struct staging *s, int folder, const char *name)
+{
+    struct stat st;
+
+    if (mkdirat(folder, name, s->output_mode) != 0)
+        return errno == EEXIST ? 0 : -errno;
+    int made = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (made < 0)
+        return -errno;
+    /* unless a list of permissions is inherited, the mode counts, not the umask */
+    if (fgetxattr(made, "system.posix_acl_access", NULL, 0) < 0 && fstat(made, &st) == 0)
+        (void)fchmod(made, s->output_mode | (st.st_mode & S_ISGID));
+    (void)close(made);
+    int above = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (above >= 0) {
+        (void)fsync(above);
+        (void)close(above);
+    }
+    return 1;
+}
+
+/* Opens the folder with this path below `at`; makes what is missing. Returns its descriptor or -errno. */
+static int open_above(const struct staging *s, struct tree_at *at, const char *path)
+{
+    int folder = tree_at_folder(at, path, strlen(path));
+
+    for (size_t end = 0; folder == -ENOENT && s->made != NULL; end++) {
+        char name[PATH_MAX];
+        const char *last;
+        end += strcspn(path + end, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)end, path);
+        folder = tree_at_folder(at, path, end);
+        if (folder == -ENOENT) {
+            int above = tree_at_parent(at, name, &last);
+            int result = above < 0 ? above : make_above(s, above, last);
+            if (result < 0)
+                return result;
+            if (result == 1)
+                made_folders_add(s->made, s->use, name);
+        }
+        folder = tree_at_folder(at, path, strlen(path));
+        if (path[end] == '\0')
+            break;
+    }
+    return folder;
+}
+
+void staging_remove_made(struct staging *s)
+{
+    struct tree_at at;
+    char *path = s->place.path, *slash = path;
+    const char *name;
+
+    tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
+    while (s->use != NULL && slash != NULL && strcmp(path, ".") != 0) {
+        if (made_folders_unused(s->made, s->use, path)) {
+            int folder = tree_at_parent(&at, path, &name);
+            if (folder < 0 || (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT))
+                break;
+        }
+        slash = strrchr(path, '/');
+        if (slash != NULL)
+            *slash = '\0';
+    }
+    tree_at_close(&at);
+}
+
+void staging_keep_made(struct staging *s)
+{
+    made_folders_leave(s->made, s->use, true);
+    s->use = NULL;
+}
+
+/* Names the staging after the target; names that become too long end with a digest. */
+static void set_name(struct staging *s)
+{
+    uint8_t digest[8];
+    char hex[2 * sizeof digest + 1];
+
+    if (strcmp(s->target, ".") == 0) {
+        (void)strcpy(s->name, SUFFIX);
+    } else if (strlen(s->target) <= NAME_KEPT) {
+        (void)snprintf(s->name, sizeof s->name, ".%.*s" SUFFIX, (int)NAME_KEPT, s->target);
+    } else {
+        (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)s->target,
+                                 strlen(s->target), NULL, 0);
+        (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
+        (void)snprintf(s->name, sizeof s->name, ".%.*s-%s" SUFFIX, (int)NAME_KEPT, s->target, hex);
+    }
+}
+
+/* If the target is a mount point, everything is done inside it. */
+static int enter_mount(struct staging *s)
+{
+    struct stat st, above;
+    bool mount;
+
+    if (tree_at_status(s->above, s->target, &st, &mount) != 0 || !S_ISDIR(st.st_mode) ||
+        fstat(s->above, &above) != 0 || (!mount && st.st_dev == above.st_dev))
+        return 0;
+    int inside = openat(s->above, s->target, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inside < 0)
+        return -errno;
+    (void)close(s->above);
+    s->above = inside;
+    (void)strcpy(s->target, ".");
+    return 0;
+}
+
+/* Opens s->above, the folder with this path below the root. Returns 0 or -errno. */
+static int find_above(struct staging *s, const char *path)
+{
+    struct tree_at at;
+    int folder = -ENOENT;
+
+    if (s->made != NULL && (s->use = made_folders_enter(s->made, s->roots, &s->place)) == NULL)
+        return -ENOMEM;
+    /* another copy may remove a folder that it has made just when this one has found it */
+    for (unsigned tries = 0; folder == -ENOENT && tries < (s->made != NULL ? TRIES : 1); tries++) {
+        tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
+        folder = open_above(s, &at, path);
+        if (folder >= 0 && (s->above = fcntl(folder, F_DUPFD_CLOEXEC, 0)) < 0)
+            folder = -errno;
+        tree_at_close(&at);
+    }
+    return folder >= 0 ? 0 : folder;
+}
+
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 struct made_folders *made, struct error *e)
+{
+    *s = (struct staging){.above = -1,
+                          .folder = -1,
+                          .roots = roots,
+                          .output_mode = output_mode & 0777u,
+                          .made = made};
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
+        s->path[end - 1] = '\0';
+    (void)text_printable(s->printable, sizeof s->printable, s->path);
+    if (roots_find(roots, path, &s->place, e) != 0)
+        return -1;
+    if (staging_is_path(s->place.path))
+        return error_set(e, ERROR_REFUSED,
+                         "%s has a name that torusd gives to the new files of copies: name another "
+                         "target",
+                         s->printable);
+    char *name = strrchr(s->place.path, '/');
+    bool is_root = strcmp(s->place.path, ".") == 0;
+    s->is_root = is_root;
+    const char *last = is_root ? "." : name != NULL ? name + 1 : s->place.path;
+    if (strlen(last) > NAME_MAX)
+        return error_set(e, ERROR_USAGE, "the name of target %.100s... is too long", path);
+    (void)strcpy(s->target, last);
+    if (name != NULL)
+        *name = '\0';
+    else
+        (void)strcpy(s->place.path, ".");
+    int result = find_above(s, name != NULL ? s->place.path : "");
+    if (result == 0 && !is_root)
+        result = enter_mount(s);
+    set_name(s);
+    int above =
+        strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
+    (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
+    if (result == 0 || (result == -ENOENT && made == NULL))
+        return 0;
+    return error_set(e,
+                     result == -ENOTDIR  ? ERROR_REFUSED
+                     : result == -ENOMEM ? ERROR_MEMORY
+                                         : ERROR_IO,
+                     "the folder above %s cannot be opened: %s", s->printable,
+                     result == -ENOTDIR ? "a part of the path is a link, or no folder"
+                                        : strerror(-result));
+}
