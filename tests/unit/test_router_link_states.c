@@ -257,7 +257,11 @@ static void a_node_forwards_as_long_as_that_is_said(void **state)
     (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
+    fixture_stay_up(&f, 0,
+                    10 * FORWARD_LEASE); /* which must not count as time that this node slept */
+    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f.router, true);
+    fixture_stay_up(&f, 0, FORWARD_LEASE + 50 * MILLISECONDS);
     assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
     for (int i = 0; i < 3; i++) {
         router_forward(f.router, true);

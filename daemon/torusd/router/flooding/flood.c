@@ -71,8 +71,11 @@ void router_forward(struct router *r, bool forwards)
 
     r->forwards = forwards ? TOPOLOGY_FORWARDS : TOPOLOGY_FORWARDS_NOT;
     r->forwards_until = forwards ? router_now(r) + FORWARD_LEASE : ROUTER_NEVER;
-    if (r->forwards != before)
-        mark_routes_unsent(r);
+    if (r->forwards == before)
+        return;
+    mark_routes_unsent(r);
+    if (forwards)
+        r->quick_at = router_now(r);
 }
 
 void router_forward_lost(struct router *r)

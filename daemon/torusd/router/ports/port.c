@@ -119,8 +119,10 @@ void port_link_up(struct link *link)
     link->up = link->heard = true;
     link->last_frame = link->taken_at = r->now;
     link->interval = HEARTBEAT_OLD; /* until the neighbour has told its own */
-    if (!router_beats(r))
+    if (!router_beats(r)) {
         r->beat_at = router_now(r) + r->heartbeat;
+        r->quick_at = router_now(r);
+    }
     port->link = link;
     port->no_carrier = false; /* a link that is up proves that there is a carrier */
     port->backoff = 0;
