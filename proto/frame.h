@@ -5,7 +5,7 @@
  * All numbers are big-endian; both lengths are checked against caps before anything is
  * allocated. The body carries block bytes only, outside protobuf, so that unpacking never copies
  * them. Between peers each head ends with a check of itself and of the lengths
- * (daemon/torusd/router/frames/head_check.h). */
+ * (daemon/torusd/router/outgoing.h). */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -15,7 +15,7 @@
 #include "proto/error.h"
 
 /* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
- * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/record/view.h). */
+ * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/router.h). */
 #define PROTOCOL_VERSION 14u
 #define PROTOCOL_MINOR 4u
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does

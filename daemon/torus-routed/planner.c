@@ -7,7 +7,7 @@
 #include "proto/elapsed.h"
 #include "proto/sha256.h"
 
-/* A hop of flooding may gather changes for a moment (daemon/torusd/router/flooding/flood.c), and the processes have to run. */
+/* A hop of flooding may gather changes for a moment (daemon/torusd/router/flood.c), and the processes have to run. */
 #define SETTLE_MS 50u
 #define SETTLE_MS_A_HOP 10u
 

@@ -8,7 +8,7 @@
 
 #include <sodium.h>
 
-#include "daemon/torusd/router/links/handshake.h"
+#include "daemon/torusd/router/handshake.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/message_bytes.h"

@@ -2,8 +2,8 @@
  * size of the pieces, then the stream, without the checks of heads: they are added to whatever could be a frame. */
 #include <string.h>
 
-#include "daemon/torusd/router/frames/decoder.h"
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/decoder.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {

@@ -10,7 +10,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/core/core.h"
 #include "daemon/torusd/engine/generated_blocks.h"
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "proto/frame.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/storage.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "proto/frame.h"
 #include "tests/sim/memory.h"
 

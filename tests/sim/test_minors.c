@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/torusd/exchange/record/barrier_times.h"
-#include "daemon/torusd/router/flooding/flood.h"
+#include "daemon/torusd/router/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

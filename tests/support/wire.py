@@ -1,6 +1,6 @@
 """Frames as a hostile peer or client could send them: prefix, protobuf head, body. The field numbers are those
-of proto/peer.proto and proto/control.proto. The handshake follows daemon/torusd/router/links/handshake.h; the check of a
-peer's head follows daemon/torusd/router/frames/head_check.h."""
+of proto/peer.proto and proto/control.proto. The handshake follows daemon/torusd/router/handshake.h; the check of a
+peer's head follows daemon/torusd/router/outgoing.h."""
 
 import ctypes
 import hashlib

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/torusd/router/frames/decoder.h"
+#include "daemon/torusd/router/decoder.h"
 #include "daemon/torusd/router/router.h"
 
 static bool armed, failed, everywhere;

@@ -1,7 +1,7 @@
 /* Two nodes at the ends of a connection, and all messages of their handshake. */
 #pragma once
 
-#include "daemon/torusd/router/links/handshake.h"
+#include "daemon/torusd/router/handshake.h"
 #include "proto/frame.h"
 #include "tests/unit/message_bytes.h"
 

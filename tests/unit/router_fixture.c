@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 
 static uint64_t io_now(void *context)
 {

@@ -1,7 +1,7 @@
 /* A router without a network: the test moves time, and makes connections. */
 #pragma once
 
-#include "daemon/torusd/router/links/handshake.h"
+#include "daemon/torusd/router/handshake.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/peer/peer_message.h"
 #include "tests/unit/message_bytes.h"

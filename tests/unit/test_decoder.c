@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/frames/decoder.h"
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/decoder.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "failing_memory.h"
 #include "message_bytes.h"
 

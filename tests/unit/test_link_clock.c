@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/base/limits.h"
-#include "daemon/torusd/router/record/link_clock.h"
+#include "daemon/torusd/router/link_clock.h"
 #include "proto/peer/peer_message.h"
 
 #define US UINT64_C(1000)

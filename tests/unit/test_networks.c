@@ -10,7 +10,7 @@
 #include "daemon/lib/cluster/hosts_file.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
-#include "daemon/torusd/router/topology/fault.h"
+#include "daemon/torusd/router/faults.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/run_cli.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/frames/outgoing.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "message_bytes.h"
 
 static void check_head(const struct outgoing *frame, const char *reason)

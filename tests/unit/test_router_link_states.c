@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/flooding/flood.h"
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/flood.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "router_fixture.h"
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include "router_fixture.h"
 
 static const unsigned minus = 1;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/links/quiet.h"
+#include "daemon/torusd/router/health.h"
 #include "router_fixture.h"
 
 static const unsigned minus = 1;

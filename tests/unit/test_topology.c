@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/router/topology/topology.h"
+#include "daemon/torusd/router/topology.h"
 
 static struct torus torus;
 

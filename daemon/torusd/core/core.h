@@ -1,6 +1,6 @@
 /* One node without I/O: its links (router), its exchanges, its groups, copies and surveys, wired once for the
  * daemon, the simulator, fuzzing and tests. Connections, time and random numbers come through
- * router/interface/io.h, disks through engine/output_store.h, long work goes to base/work.h.
+ * router/io.h, disks through engine/output_store.h, long work goes to base/work.h.
  *
  * Frames come in by router_connected() and link_received(), and go out by link_next()
  * (router.h). After every event the caller calls core_tick() if its deadline has passed, and

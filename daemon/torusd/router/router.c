@@ -6,13 +6,8 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/router/links/probe.h"
-#include "daemon/torusd/router/links/quiet.h"
-#include "daemon/torusd/router/links/silence.h"
-#include "daemon/torusd/router/links/stranger.h"
-#include "daemon/torusd/router/ports/flapping.h"
-#include "daemon/torusd/router/ports/turned_away.h"
-#include "daemon/torusd/router/record/router_record.h"
+#include "daemon/torusd/router/health.h"
+#include "daemon/torusd/router/internal.h"
 #include "proto/elapsed.h"
 #include "proto/frame.h"
 #include "proto/text.h"
@@ -204,7 +199,7 @@ static void send_heartbeat(struct router *r, const struct link *link)
     router_send(r, link->port, &heartbeat);
 }
 
-/* `beat`: a heartbeat interval is over; `quick`: one of the shorter intervals of quiet.h. */
+/* `beat`: a heartbeat interval is over; `quick`: one of the shorter intervals of health.h. */
 static void tick_link(struct router *r, struct link *link, uint64_t now, bool beat, bool quick)
 {
     struct error why;

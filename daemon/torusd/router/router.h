@@ -14,7 +14,7 @@
  * neighbour's small frames arrive, but its system acknowledges nothing for ROUTER_UNACKED, the cable loses
  * large packets. Each heartbeat carries the interval at which its sender sends them.
  *
- * On a host that forwards IP packets, a link is quiet (quiet.h) long before that, and IP routes avoid it.
+ * On a host that forwards IP packets, a link is quiet (health.h) long before that, and IP routes avoid it.
  *
  * A link that flaps (limits.h) is neither dialled nor accepted until it has been quiet for a while.
  *
@@ -22,29 +22,36 @@
  *           ^                                 |                     |                                  |
  *           +---- refused, not in time -------+---------------------+                                  |
  *           +---- closed, silent, nothing acknowledged, no carrier, breaks the protocol ---------------+
- * */
+ */
 #pragma once
 
 #include "daemon/lib/base/limits.h"
 #include "daemon/lib/base/secrets.h"
 #include "daemon/lib/base/slab.h"
-#include "daemon/torusd/router/flooding/faults.h"
-#include "daemon/torusd/router/flooding/flood.h"
-#include "daemon/torusd/router/frames/outgoing.h"
-#include "daemon/torusd/router/interface/handler.h"
-#include "daemon/torusd/router/interface/io.h"
-#include "daemon/torusd/router/links/admission.h"
-#include "daemon/torusd/router/links/carrier.h"
-#include "daemon/torusd/router/links/frames_in.h"
-#include "daemon/torusd/router/links/frames_out.h"
-#include "daemon/torusd/router/links/link.h"
-#include "daemon/torusd/router/ports/port.h"
-#include "daemon/torusd/router/ports/port_info.h"
-#include "daemon/torusd/router/record/send.h"
-#include "daemon/torusd/router/record/view.h"
-#include "daemon/torusd/router/topology/topology.h"
+#include "daemon/torusd/router/faults.h"
+#include "daemon/torusd/router/flood.h"
+#include "daemon/torusd/router/io.h"
+#include "daemon/torusd/router/link.h"
+#include "daemon/torusd/router/outgoing.h"
+#include "daemon/torusd/router/port.h"
+#include "daemon/torusd/router/topology.h"
 
 struct router;
+
+/* The user of the links: it receives the frames of exchanges, and provides the next ones to send. */
+struct router_handler {
+    void *context;
+    /* A frame of an exchange has arrived on a link that is up; all arguments are borrowed. Returns 0, or -1
+     * with *e: the peer broke the protocol, and the router closes the link. */
+    int (*frame)(void *context, unsigned port, const struct peer_message *message,
+                 const struct extents *body, uint32_t body_length, struct error *e);
+    /* Returns the next data frame of this node for this port, owned by the router; or NULL. */
+    struct outgoing *(*next)(void *context, unsigned port);
+    /* A link somewhere has come up or gone down. */
+    void (*topology)(void *context);
+    /* Another node has confirmed link states (daemon/torus-routed/planner.h). May be NULL. */
+    void (*confirmed)(void *context);
+};
 
 /* `torus` and `pool` must outlive the router; everything else is copied. `secrets` may be NULL: no cluster
  * key. Returns NULL if there is no memory. The router dials nothing before router_start(). The caller ends
@@ -77,3 +84,45 @@ uint64_t router_deadline(const struct router *r);
 /* Closes connections that have been silent for too long, sends heartbeats and link states, and dials ports
  * whose backoff is over. */
 void router_tick(struct router *r);
+
+/* --- sending --- */
+
+/* Sends a frame without a body. Does nothing if the port is down. */
+void router_send(struct router *r, unsigned port, const struct peer_message *message);
+/* Sends a frame without a body on every port that is up, except on `except` (-1: on all of them). */
+void router_flood(struct router *r, int except, const struct peer_message *message);
+/* Whether more control frames wait for this port than ROUTER_QUEUE_MOST allows: requests may then be left
+ * without an answer. */
+bool router_is_full(const struct router *r, unsigned port);
+/* Relays a data frame through `port`; takes the frame over. */
+void router_relay(struct router *r, unsigned port, struct outgoing *frame);
+/* Asks handler.next() again for frames of this port. */
+void router_wake(struct router *r, unsigned port);
+
+/* --- read access: pointers are borrowed, and valid while the router exists; times are in nanoseconds --- */
+
+/* The pool of the frames for router_relay() and handler.next(). */
+struct outgoing_pool *router_outgoing(struct router *r);
+
+const struct topology *router_topology(const struct router *r);
+const struct torus *router_torus(const struct router *r);
+uint32_t router_rank(const struct router *r);
+uint64_t router_boot(const struct router *r);
+/* The minor version of the peer protocol that this node speaks. */
+uint32_t router_minor(const struct router *r);
+uint64_t router_now(const struct router *r);
+void router_random(struct router *r, void *buffer, size_t size);
+struct slab_pool *router_pool(struct router *r);
+uint64_t router_heartbeat(const struct router *r); /* interval */
+uint64_t router_silence(const struct router *r);   /* limit */
+
+/* Returns the least minor version of the peer protocol that a node speaks, of all nodes that can be reached. Code
+ * that sends what a minor version has added asks this first. All nodes learn within moments that it has changed;
+ * until then, a node with an older version may receive what it does not know, and ignores it. */
+uint32_t router_least_minor(const struct router *r);
+
+/* Returns the id of a key that this node accepts (KEY_ID_SIZE bytes), the preferred one first; NULL: no more. */
+const uint8_t *router_key_id(const struct router *r, unsigned index);
+
+/* Whether a link is up, so that heartbeats are sent. */
+bool router_beats(const struct router *r);

@@ -1,4 +1,4 @@
-/* Implements daemon/torusd/router/interface/io.h. */
+/* Implements daemon/torusd/router/io.h. */
 #include "tests/sim/network/network.h"
 
 #include <string.h>

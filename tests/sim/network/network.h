@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "daemon/torusd/router/interface/io.h"
+#include "daemon/torusd/router/io.h"
 #include "tests/sim/sim.h"
 
 struct node;

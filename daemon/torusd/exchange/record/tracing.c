@@ -5,7 +5,7 @@
 #include "daemon/torusd/exchange/record/attempt_state.h"
 #include "daemon/torusd/exchange/record/predicates.h"
 #include "daemon/torusd/exchange/record/states.h"
-#include "daemon/torusd/router/ports/port_info.h"
+#include "daemon/torusd/router/port.h"
 
 /* Whether an attempt under way writes to the trace. */
 static const struct attempt *writer_of(const struct exchanges *exchanges, const struct trace *t)

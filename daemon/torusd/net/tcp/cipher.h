@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/torusd/router/links/handshake.h"
+#include "daemon/torusd/router/handshake.h"
 
 #define CIPHER_RECORD (16u * 1024u)
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/torusd/net/tcp/cipher.h"
-#include "daemon/torusd/router/links/link.h"
+#include "daemon/torusd/router/link.h"
 
 void tcp_release(struct tcp *tcp)
 {

@@ -1,7 +1,7 @@
 #include "daemon/torusd/net/tcp/host_changes.h"
 
-#include "daemon/torusd/router/links/carrier.h"
-#include "daemon/torusd/router/ports/port.h"
+#include "daemon/torusd/router/link.h"
+#include "daemon/torusd/router/port.h"
 
 #define RECHECK_SOON_MS 50 /* after reports of changes, because many arrive together */
 

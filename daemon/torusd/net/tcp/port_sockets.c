@@ -7,8 +7,8 @@
 #include "daemon/torusd/net/tcp/connection.h"
 #include "daemon/torusd/net/tcp/host_changes.h"
 #include "daemon/torusd/net/tcp/reading.h"
-#include "daemon/torusd/router/links/admission.h"
-#include "daemon/torusd/router/ports/port.h"
+#include "daemon/torusd/router/link.h"
+#include "daemon/torusd/router/port.h"
 
 #define RECHECK_MS 2000     /* while a port cannot listen */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for the link, and one unproved connection */

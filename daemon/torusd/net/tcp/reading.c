@@ -2,7 +2,7 @@
 
 #include "daemon/torusd/net/tcp/cipher.h"
 #include "daemon/torusd/net/tcp/connection.h"
-#include "daemon/torusd/router/links/frames_in.h"
+#include "daemon/torusd/router/link.h"
 
 _Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
 

@@ -1,4 +1,4 @@
-/* The links' TCP connections on a libuv loop: implements router/interface/io.h. Each port has one connection:
+/* The links' TCP connections on a libuv loop: implements router/io.h. Each port has one connection:
  * `+` ports dial, `-` ports listen. Just before the loop sleeps, the router is asked for the frames to send;
  * per wake-up and port they leave in one multi-buffer write. */
 #pragma once
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "daemon/torusd/net/tcp/setup.h"
-#include "daemon/torusd/router/interface/io.h"
+#include "daemon/torusd/router/io.h"
 #include "proto/error.h"
 
 struct router;

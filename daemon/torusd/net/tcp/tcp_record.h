@@ -10,8 +10,8 @@
 #include "daemon/torusd/net/connector/connector.h"
 #include "daemon/torusd/net/tcp/setup.h"
 #include "daemon/torusd/net/tcp/tcp_stat.h"
-#include "daemon/torusd/router/frames/outgoing.h"
-#include "daemon/torusd/router/record/view.h"
+#include "daemon/torusd/router/outgoing.h"
+#include "daemon/torusd/router/router.h"
 
 struct cipher;
 struct link;

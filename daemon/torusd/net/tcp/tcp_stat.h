@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/torusd/router/interface/io.h"
+#include "daemon/torusd/router/io.h"
 
 /* How fast a connection sends while data waits for the network, measured from one tcp_stat() to a later one. Begins as
  * zeros. */

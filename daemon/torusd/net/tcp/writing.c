@@ -6,7 +6,7 @@
 #include "daemon/torusd/net/tcp/cipher.h"
 #include "daemon/torusd/net/tcp/closing.h"
 #include "daemon/torusd/net/tcp/connection.h"
-#include "daemon/torusd/router/links/frames_out.h"
+#include "daemon/torusd/router/link.h"
 
 #define BATCH_BYTES (128u * 1024u)
 #define BATCH_BUFFERS 1024u

@@ -1,0 +1,447 @@
+#include "daemon/torusd/router/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/router/health.h"
+#include "daemon/torusd/router/internal.h"
+#include "proto/text.h"
+
+/* Frees the handshake state of a link, and overwrites its keys. To be called when the link has proved
+ * itself, or is freed. */
+static void link_forget_stranger(struct link *link)
+{
+    if (link->stranger == NULL)
+        return;
+    handshake_forget(&link->stranger->handshake);
+    free(link->stranger);
+    link->stranger = NULL;
+}
+
+static void link_free(struct link *link)
+{
+    link_forget_stranger(link);
+    decoder_free(&link->decoder);
+    outgoing_clear(&link->router->outgoing, &link->handshake_frames);
+    if (link->slab != NULL)
+        slab_unref(link->slab);
+    free(link);
+}
+
+void link_give_up(struct link *link, const struct error *why, bool tell_peer)
+{
+    struct router *r = link->router;
+    const struct peer_message refusal = {.kind = PEER_REFUSAL, .refusal = {why->text}};
+    struct outgoing *last = NULL;
+
+    if (link->decoding) {
+        if (!link->to_close) {
+            link->to_close = true;
+            link->close_reason = *why;
+        }
+        return;
+    }
+    if (tell_peer)
+        last = outgoing_make(&r->outgoing, &refusal);
+    if (last != NULL)
+        last->plain = link->stranger != NULL;
+    r->io.close(r->io.context, link->connection, last);
+    port_link_gone(link, why->text);
+    link_free(link);
+}
+
+void link_closed(struct link *link, const char *reason)
+{
+    port_link_gone(link, reason);
+    link_free(link);
+}
+
+/* --- admission --- */
+
+#define REPORT_MEMORY UINT64_C(4096) /* most bytes of a node's report in memory */
+#define REPORTS_MOST (UINT64_C(64) << 20)
+#define PORT_CANDIDATES 32u /* most connections of a port that have not proved themselves */
+
+static void send_to_stranger(void *context, const struct peer_message *message)
+{
+    struct link *link = context;
+    struct router *r = link->router;
+    struct outgoing *frame = outgoing_make(&r->outgoing, message);
+
+    if (frame == NULL)
+        return; /* nothing is sent: the peer closes the connection after its time limit, and this node dials
+                 * again */
+    frame->plain = true;
+    outgoing_push(&link->handshake_frames, frame);
+    r->io.wake(r->io.context, link->connection);
+}
+
+static struct handshake_place handshake_place_of(struct link *link)
+{
+    struct router *r = link->router;
+
+    return (struct handshake_place){.torus = r->torus,
+                                    .secrets = &r->secrets,
+                                    .address = link->address,
+                                    .rank = r->rank,
+                                    .neighbour = r->port[link->port].neighbour,
+                                    .port = link->port,
+                                    .boot = r->boot,
+                                    .minor = router_minor(r),
+                                    .random = r->io.random,
+                                    .random_context = r->io.context,
+                                    .say = send_to_stranger,
+                                    .say_context = link};
+}
+
+/* A flood of strangers must not keep the neighbour out. The oldest connection that has sent nothing valid is
+ * closed first; if there is none, a random one is closed, so that no stranger can choose which one.
+ * Connections that this node dialled stay. */
+static void make_room(struct router *r, unsigned i)
+{
+    struct error crowded;
+    struct link *silent = NULL, *other = NULL;
+    unsigned count = 0, others = 0;
+    uint64_t random;
+
+    for (struct link *link = r->port[i].candidates; link != NULL; link = link->next, count++) {
+        if (link->dialled || link->stranger == NULL)
+            continue;
+        if (link->stranger->handshake.state == HANDSHAKE_HELLO) {
+            silent = link;
+        } else {
+            r->io.random(r->io.context, &random, sizeof random);
+            if (random % ++others == 0)
+                other = link;
+        }
+    }
+    if (count < PORT_CANDIDATES)
+        return;
+    (void)error_set(&crowded, ERROR_LINK,
+                    "too many connections at the same time: at most %u are possible",
+                    PORT_CANDIDATES);
+    link_give_up(silent != NULL ? silent : other, &crowded, false);
+}
+
+struct link *router_connected(struct router *r, unsigned port, bool dialled, void *connection,
+                              const char *address)
+{
+    struct link *link;
+
+    if (dialled)
+        r->port[port].dialling = false;
+    if (r->stopping)
+        return NULL;
+    make_room(r, port);
+    link = calloc(1, sizeof *link);
+    if (link != NULL)
+        link->stranger = calloc(1, sizeof *link->stranger);
+    if (link == NULL || link->stranger == NULL) {
+        free(link);
+        return NULL;
+    }
+    link->router = r;
+    link->connection = connection;
+    link->port = port;
+    link->dialled = dialled;
+    (void)strncpy(link->address, address, sizeof link->address - 1);
+    r->now = router_now(r);
+    link->opened = link->last_frame = link->taken_at = r->now;
+    link->next = r->port[port].candidates;
+    r->port[port].candidates = link;
+    const struct handshake_place place = handshake_place_of(link);
+    handshake_begin(&link->stranger->handshake, &place, dialled);
+    return link;
+}
+
+/* The neighbour has given up all its connections except the last one. */
+static void replace_others(struct link *link)
+{
+    const struct error replaced = {.code = ERROR_LINK,
+                                   .text = "replaced by a new connection of its node"};
+    struct port *port = &link->router->port[link->port];
+    struct link *following;
+
+    if (port->link != NULL)
+        link_give_up(port->link, &replaced, false);
+    for (struct link *other = port->candidates; other != NULL; other = following) {
+        following = other->next;
+        if (other != link && other->stranger == NULL)
+            link_give_up(other, &replaced, false);
+    }
+}
+
+/* Accepts a connection that has proved that it belongs to the neighbour. */
+static int accept_neighbour(struct link *link, struct error *e)
+{
+    struct router *r = link->router;
+    const struct handshake *h = &link->stranger->handshake;
+
+    if (r->secrets.encrypt) {
+        const struct handshake_place place = handshake_place_of(link);
+        struct link_keys keys;
+        if (r->io.encrypt == NULL)
+            return error_set(e, ERROR_LINK, "this torusd cannot encrypt links");
+        if (handshake_keys(h, &place, &keys, e) != 0)
+            return -1;
+        link->encrypted = r->io.encrypt(r->io.context, link->connection, &keys) == 0;
+        handshake_forget_keys(&keys);
+        if (!link->encrypted)
+            return error_set(e, ERROR_MEMORY, "out of memory to encrypt a link");
+    }
+    link->has_key = h->key != NULL;
+    if (link->has_key)
+        memcpy(link->key, h->key->id, KEY_ID_SIZE);
+    link->minor = h->theirs.minor;
+    decoder_init(&link->decoder, FRAME_MAX_HEAD, FRAME_MAX_BODY);
+    link->decoder.skips_unknown = link->minor > router_minor(r);
+    uint64_t reports = r->torus->nodes * REPORT_MEMORY;
+    link->decoder.max_more += (uint32_t)(reports < REPORTS_MOST ? reports : REPORTS_MOST);
+    if (r->io.proved != NULL)
+        r->io.proved(r->io.context, link->connection);
+    replace_others(link);
+    link_forget_stranger(link);
+    return probe_begin(link, e);
+}
+
+/* Returns where to put the next bytes of a connection that has not proved itself, and in *size how many fit:
+ * at most the rest of the message that is arriving. */
+static uint8_t *admission_room(struct link *link, size_t *size)
+{
+    struct stranger *s = link->stranger;
+    uint32_t whole = FRAME_PREFIX_SIZE + (s->have < FRAME_PREFIX_SIZE ? 0 : s->prefix.head);
+
+    *size = whole - s->have;
+    return s->bytes + s->have;
+}
+
+/* `length` bytes have been put into admission_room(). Returns 0, or -1 with *e: the connection is refused.
+ * After a success the connection may have proved itself. */
+static int admission_received(struct link *link, size_t length, struct error *e)
+{
+    const struct router *r = link->router;
+    struct stranger *s = link->stranger;
+    const struct handshake_place place = handshake_place_of(link);
+    struct peer_message message;
+    int result;
+
+    s->have += (uint32_t)length;
+    if (s->have < FRAME_PREFIX_SIZE)
+        return 0;
+    if (s->have == FRAME_PREFIX_SIZE)
+        return frame_prefix_read(s->bytes, FRAME_MAX_STRANGER_HEAD, 0, &s->prefix, e);
+    if (s->have < FRAME_PREFIX_SIZE + s->prefix.head)
+        return 0;
+    s->have = 0;
+    if (peer_message_unpack(s->bytes + FRAME_PREFIX_SIZE, s->prefix.head, &message, e) != 0)
+        return -1;
+    result =
+        r->port[link->port].flapping.held
+            ? error_set(e, ERROR_REFUSED,
+                        "node %u does not use this link until it has been quiet, because it flaps",
+                        r->rank)
+            : handshake_heard(&s->handshake, &place, &message, e);
+    peer_message_free(&message);
+    if (result != 0 && s->handshake.elsewhere)
+        faults_sighted(link->router, link->port,
+                       &(struct sighting){s->handshake.found_rank, s->handshake.found_port,
+                                          s->handshake.theirs.boot});
+    if (result == 0 && s->handshake.state == HANDSHAKE_DONE)
+        result = accept_neighbour(link, e);
+    return result;
+}
+
+/* --- frames --- */
+
+#define HEARTBEAT_MOST_MS 5000u
+
+static void take_heartbeat(struct link *link, const struct peer_heartbeat *beat)
+{
+    if (beat->interval_ms > 0)
+        link->interval =
+            (beat->interval_ms < HEARTBEAT_MOST_MS ? beat->interval_ms : HEARTBEAT_MOST_MS) *
+            MILLISECONDS;
+    link_clock_take(&link->clock, beat, router_now(link->router));
+}
+
+static int on_probe(struct link *link, const struct peer_message *message, struct error *e)
+{
+    int result = probe_heard(link, message, e);
+
+    if (result > 0)
+        port_link_up(link);
+    return result < 0 ? -1 : 0;
+}
+
+static int on_frame(void *context, const struct peer_message *message, const struct extents *body,
+                    uint32_t body_length, struct error *e)
+{
+    struct link *link = context;
+    struct router *r = link->router;
+    int result = 0;
+
+    link->last_frame = r->now;
+    if (message->kind == PEER_REFUSAL) {
+        char reason[256];
+        return error_set(e, ERROR_LINK, "refused by %s: %s", link->address,
+                         text_printable(reason, sizeof reason, message->refusal.reason));
+    }
+    if (!link->up)
+        return on_probe(link, message, e);
+    switch (message->kind) {
+    case PEER_HELLO:
+    case PEER_PROOF:
+    case PEER_PROBE:
+    case PEER_PROBE_ANSWERED:
+        return error_set(e, ERROR_PROTOCOL, "%s said hello twice", link->address);
+    default:
+        break;
+    }
+    if (message->kind == PEER_LINK_STATE)
+        result = flood_heard(r, link->port, &message->link_state, e);
+    else if (message->kind == PEER_LINK_FAULT)
+        result = faults_heard(r, link->port, &message->link_fault, e);
+    else if (message->kind == PEER_HEARTBEAT)
+        take_heartbeat(link, &message->heartbeat);
+    else
+        result = r->handler.frame(r->handler.context, link->port, message, body, body_length, e);
+    if (result == 0 && link->to_close) {
+        *e = link->close_reason;
+        return -1;
+    }
+    return result;
+}
+
+uint8_t *link_room(struct link *link, size_t *size)
+{
+    if (link->stranger != NULL)
+        return admission_room(link, size);
+    if (link->slab != NULL && link->slab->references == 1)
+        link->slab_used = link->slab->copied_out = 0; /* no references are left: start over */
+    if (link->slab != NULL && SLAB_SIZE - link->slab_used < LINK_ROOM_LEAST) {
+        slab_unref(link->slab);
+        link->slab = NULL;
+    }
+    if (link->slab == NULL) {
+        link->slab = slab_get(link->router->pool);
+        link->slab_used = 0;
+        if (link->slab == NULL)
+            return NULL;
+    }
+    *size = SLAB_SIZE - link->slab_used;
+    return link->slab->data + link->slab_used;
+}
+
+void link_received(struct link *link, size_t length)
+{
+    struct error e = {0};
+    int result;
+
+    link->rx_bytes += length;
+    link->heard = link->quiet.heard = true;
+    link->router->now = router_now(link->router);
+    link->decoding = true;
+    if (link->stranger != NULL) {
+        result = admission_received(link, length, &e);
+        if (result == 0 && link->to_close) {
+            e = link->close_reason;
+            result = -1;
+        }
+    } else {
+        const uint8_t *data = link->slab->data + link->slab_used;
+        link->slab_used += (uint32_t)length;
+        link->router->reading = link;
+        result = decoder_feed(&link->decoder, link->slab, data, length, on_frame, link, &e);
+        flood_tell_handler(link->router);
+        link->router->reading = NULL;
+        if (result == 0 && link->to_close) {
+            e = link->close_reason;
+            result = -1;
+        }
+    }
+    link->decoding = false;
+    if (result != 0)
+        link_give_up(link, &e, e.code == ERROR_PROTOCOL || e.code == ERROR_REFUSED);
+}
+
+bool link_held(const struct link *link)
+{
+    return link->held_by != 0;
+}
+
+struct outgoing *link_next(struct link *link)
+{
+    struct router *r = link->router;
+    struct port *port = &r->port[link->port];
+    struct outgoing *frame = outgoing_pop(&link->handshake_frames);
+
+    if (frame == NULL && link->up) {
+        frame = outgoing_pop(&port->control);
+        if (port->holds && port->control.bytes <= ROUTER_QUEUE_MOST / 2)
+            send_release(r, link->port);
+        if (frame == NULL)
+            frame = outgoing_pop(&port->relay);
+        if (frame == NULL)
+            frame = r->handler.next(r->handler.context, link->port);
+    }
+    if (frame != NULL) {
+        link->taken_at = r->now;
+        link->tx_bytes += frame->head_length + frame->body_length;
+    }
+    return frame;
+}
+
+/* --- the carrier --- */
+
+static void carrier_gone(struct router *r, unsigned i, const char *fault)
+{
+    struct port *port = &r->port[i];
+    const bool held = port->flapping.held;
+    struct error why;
+
+    if (!port->no_carrier)
+        flapping_lost(r, i, 0);
+    faults_clear(r, i); /* the next cable that is plugged in may be another one */
+    (void)error_set(&why, ERROR_LINK, "%s", fault);
+    if (port->link != NULL)
+        link_give_up(port->link, &why, false);
+    port->no_carrier = false; /* so that port_note() also tells a new fault, */
+    if (!held)                /* but not every loss of a link that flaps */
+        port_note(r, i, fault);
+    (void)snprintf(port->reason, sizeof port->reason, "%s", fault);
+    port->no_carrier = true;
+    while (port->candidates != NULL)
+        link_give_up(port->candidates, &why, false);
+}
+
+static void carrier_back(struct router *r, unsigned i)
+{
+    struct port *port = &r->port[i];
+    char name[TORUS_PORT_NAME_SIZE];
+
+    port->no_carrier = false;
+    (void)snprintf(port->reason, sizeof port->reason, "the carrier is back");
+    if (!port->flapping.held)
+        log_info("port %s to node %u: %s", torus_port_name(r->torus, r->rank, i, name),
+                 port->neighbour, port->reason);
+    port->flapping.until = router_now(r) + port->flapping.hold;
+    port->backoff = 0;
+    /* A dial that is under way would wait until TCP retransmits a lost packet. */
+    if (port_dials(r, i) && port->candidates == NULL && !port->flapping.held)
+        port_dial(r, i);
+}
+
+void router_carrier(struct router *r, unsigned i, const char *fault)
+{
+    struct port *port = &r->port[i];
+
+    r->now = router_now(r);
+    if (port->neighbour == TORUS_NO_NODE || r->stopping)
+        return;
+    if (fault != NULL)
+        carrier_gone(r, i, fault);
+    else if (port->no_carrier)
+        carrier_back(r, i);
+}

@@ -1,0 +1,55 @@
+#include "daemon/torusd/router/link_clock.h"
+
+#include "daemon/lib/base/limits.h"
+#include "proto/elapsed.h"
+#include "proto/peer/peer_message.h"
+
+#define KEPT (60 * SECONDS)
+#define DRIFT 20000u /* clocks go apart by at most 50 us in a second: one part in 20000 */
+#define WAY_MOST (10 * SECONDS)
+
+void link_clock_fill(const struct link_clock *c, struct peer_heartbeat *beat, uint64_t now)
+{
+    beat->at = now;
+    if (c->heard_at > 0) {
+        beat->echo = c->peer_at;
+        beat->held = elapsed(c->heard_at, now);
+    }
+}
+
+static uint64_t error_now(const struct link_clock *c, uint64_t now)
+{
+    return c->error + elapsed(c->found_at, now) / DRIFT;
+}
+
+void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, uint64_t now)
+{
+    if (beat->at == 0)
+        return;
+    c->peer_at = beat->at;
+    c->heard_at = now;
+    if (beat->echo == 0 || beat->echo > now || beat->held > beat->at)
+        return;
+    /* The neighbour's clock may be faster, so that it has held the heartbeat for longer than it was away. */
+    uint64_t away = now - beat->echo, drift = away / DRIFT + 1;
+    if (beat->held > away + drift)
+        return;
+    uint64_t way = beat->held < away ? away - beat->held : 0; /* there and back */
+    uint64_t error = way / 2 + drift + 1;
+    if (way > WAY_MOST ||
+        (c->known && elapsed(c->found_at, now) < KEPT && error >= error_now(c, now)))
+        return;
+    /* In the middle between the two, both clocks are known. */
+    uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + away / 2;
+    c->known = true;
+    c->ahead = (int64_t)(theirs - ours);
+    c->error = error;
+    c->found_at = now;
+}
+
+bool link_clock_ahead(const struct link_clock *c, uint64_t now, int64_t *ahead, uint64_t *error)
+{
+    *ahead = c->ahead;
+    *error = error_now(c, now);
+    return c->known;
+}

@@ -1,0 +1,251 @@
+#include "daemon/torusd/router/topology.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot)
+{
+    *p = (struct topology){.torus = torus, .self = self};
+    p->entry = calloc(torus->nodes, sizeof *p->entry);
+    p->via = calloc(torus->nodes, sizeof *p->via);
+    if (p->entry == NULL || p->via == NULL)
+        goto fail;
+    for (uint32_t rank = 0; rank < torus->nodes; rank++)
+        p->entry[rank].hops = torus->nodes;
+    p->entry[self] =
+        (struct topology_entry){.version = 1, .boot = boot, .forwards = TOPOLOGY_FORWARDS_NOT};
+    for (unsigned port = 0; port < torus_ports(torus); port++) {
+        if (torus_neighbour(torus, self, port) == TORUS_NO_NODE)
+            continue;
+        p->claimed[port] = calloc(torus->nodes, sizeof *p->claimed[port]);
+        if (p->claimed[port] == NULL)
+            goto fail;
+        for (uint32_t rank = 0; rank < torus->nodes; rank++)
+            p->claimed[port][rank].hops = torus->nodes;
+    }
+    return 0;
+fail:
+    topology_free(p);
+    return -1;
+}
+
+void topology_free(struct topology *p)
+{
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        free(p->claimed[port]);
+    free(p->via);
+    free(p->entry);
+    *p = (struct topology){0};
+}
+
+void topology_set_minor(struct topology *p, uint32_t minor)
+{
+    p->entry[p->self].minor = minor;
+}
+
+uint32_t topology_least_minor(const struct topology *p)
+{
+    uint32_t least = p->entry[p->self].minor;
+
+    for (uint32_t rank = 0; rank < p->torus->nodes; rank++)
+        if (p->entry[rank].hops < p->torus->nodes && p->entry[rank].minor < least)
+            least = p->entry[rank].minor;
+    return least;
+}
+
+bool topology_set_routes(struct topology *p, uint64_t confirmed, enum topology_forwards forwards,
+                         uint32_t quiet)
+{
+    struct topology_entry *me = &p->entry[p->self];
+
+    if (me->confirmed == confirmed && me->forwards == forwards && me->quiet == quiet)
+        return false;
+    if (me->version < UINT32_MAX)
+        me->version++;
+    me->confirmed = confirmed;
+    me->forwards = forwards;
+    me->quiet = quiet;
+    return true;
+}
+
+void topology_set_self(struct topology *p, unsigned port, bool up)
+{
+    struct topology_entry *me = &p->entry[p->self];
+    uint32_t bits = up ? me->up | 1u << port : me->up & ~(1u << port);
+
+    if (bits != me->up && me->version < UINT32_MAX)
+        me->version++;
+    p->changes += bits != me->up;
+    me->up = bits;
+}
+
+/* Whether claim `a` about a node is more credible than claim `b`. */
+static bool is_more_credible(const struct topology_entry *a, const struct topology_entry *b)
+{
+    return a->version != b->version ? a->version > b->version : a->hops < b->hops;
+}
+
+static enum topology_news choose_claim(struct topology *p, uint32_t rank)
+{
+    struct topology_entry *now = &p->entry[rank], before = *now;
+    const struct topology_entry *best = NULL;
+    unsigned believed = p->via[rank];
+
+    for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+        const struct topology_entry *claim = p->claimed[port];
+        if (claim == NULL || claim[rank].hops >= p->torus->nodes - 1)
+            continue; /* no path has one hop more */
+        if (best == NULL || is_more_credible(&claim[rank], best) ||
+            (port == believed && !is_more_credible(best, &claim[rank]))) {
+            best = &claim[rank];
+            p->via[rank] = (uint8_t)port;
+        }
+    }
+    if (best != NULL)
+        *now = *best;
+    now->hops = best != NULL ? best->hops + 1 : p->torus->nodes;
+    p->changes += now->up != before.up;
+    if (now->up != before.up || now->boot != before.boot || now->minor != before.minor)
+        return TOPOLOGY_NEW;
+    return now->hops != before.hops || now->version != before.version ||
+                   now->confirmed != before.confirmed || now->forwards != before.forwards ||
+                   now->quiet != before.quiet
+               ? TOPOLOGY_REPEAT
+               : TOPOLOGY_SAME;
+}
+
+/* Overrules a claim about this node itself. */
+static enum topology_news overrule_claim(struct topology_entry *me,
+                                         const struct topology_entry *claim)
+{
+    if (claim->version < me->version || me->version == UINT32_MAX ||
+        (claim->version == me->version && claim->up == me->up && claim->boot == me->boot &&
+         claim->minor == me->minor))
+        return TOPOLOGY_SAME;
+    me->version = claim->version < UINT32_MAX ? claim->version + 1 : UINT32_MAX;
+    return TOPOLOGY_REPEAT;
+}
+
+enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32_t rank,
+                                       const struct topology_entry *claim)
+{
+    if (rank == p->self)
+        return overrule_claim(&p->entry[rank], claim);
+    p->claimed[port][rank] = *claim;
+    return choose_claim(p, rank);
+}
+
+enum topology_news topology_drop_claim(struct topology *p, unsigned port, uint32_t rank)
+{
+    const struct topology_entry nothing = {.hops = p->torus->nodes};
+
+    return topology_take_claim(p, port, rank, &nothing);
+}
+
+static bool states_up(const struct topology *p, uint32_t rank, unsigned port)
+{
+    return (p->entry[rank].up & 1u << port) != 0;
+}
+
+bool topology_link_up(const struct topology *p, uint32_t rank, unsigned port)
+{
+    uint32_t peer = torus_neighbour(p->torus, rank, port);
+
+    return peer != TORUS_NO_NODE && states_up(p, rank, port) &&
+           states_up(p, peer, torus_port_opposite(p->torus, port));
+}
+
+bool topology_link_quiet(const struct topology *p, uint32_t rank, unsigned port)
+{
+    uint32_t peer = torus_neighbour(p->torus, rank, port);
+
+    return peer != TORUS_NO_NODE &&
+           ((p->entry[rank].quiet & 1u << port) != 0 ||
+            (p->entry[peer].quiet & 1u << torus_port_opposite(p->torus, port)) != 0);
+}
+
+bool topology_node_down(const struct topology *p, uint32_t rank)
+{
+    bool has_links = false;
+
+    if (rank == p->self)
+        return false;
+    for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+        uint32_t peer = torus_neighbour(p->torus, rank, port);
+        if (peer == TORUS_NO_NODE)
+            continue;
+        has_links = true;
+        if (states_up(p, peer, torus_port_opposite(p->torus, port)))
+            return false;
+    }
+    return has_links;
+}
+
+bool topology_whole(const struct topology *p)
+{
+    for (uint32_t rank = 0; rank < p->torus->nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(p->torus); port++)
+            if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE && !states_up(p, rank, port))
+                return false;
+    return true;
+}
+
+uint32_t topology_first_down(const struct topology *p)
+{
+    for (uint32_t rank = 0; rank < p->torus->nodes; rank++)
+        if (topology_node_down(p, rank))
+            return rank;
+    return TORUS_NO_NODE;
+}
+
+/* Whether all links of the node are known to be down. */
+static bool knows_all_down(const struct topology *p, const uint32_t *known, uint32_t rank)
+{
+    for (unsigned port = 0; port < torus_ports(p->torus); port++)
+        if (torus_neighbour(p->torus, rank, port) != TORUS_NO_NODE &&
+            (known == NULL || (known[rank] & 1u << port) == 0))
+            return false;
+    return true;
+}
+
+static bool find_fault(const struct topology *p, const uint32_t *known, unsigned index,
+                       struct error *e)
+{
+    unsigned found = 0;
+
+    for (uint32_t rank = 0; rank < p->torus->nodes; rank++) {
+        if (topology_node_down(p, rank)) {
+            if (!knows_all_down(p, known, rank) && found++ == index) {
+                (void)error_set(e, ERROR_LINK, "node %u is down: none of its links is up", rank);
+                (void)error_blame_node(e, rank);
+                return true;
+            }
+            continue;
+        }
+        for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+            uint32_t peer = torus_neighbour(p->torus, rank, port);
+            /* Each link is visited at the end that dials. */
+            if (!torus_port_dials(p->torus, rank, port) || topology_link_up(p, rank, port) ||
+                topology_node_down(p, peer) || (known != NULL && (known[rank] & 1u << port) != 0))
+                continue;
+            if (found++ == index) {
+                char name[TORUS_PORT_NAME_SIZE];
+                (void)error_set(e, ERROR_LINK, "link %u:%s to node %u is down", rank,
+                                torus_port_name(p->torus, rank, port, name), peer);
+                (void)error_blame_link(e, rank, port);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool topology_fault(const struct topology *p, unsigned index, struct error *e)
+{
+    return find_fault(p, NULL, index, e);
+}
+
+bool topology_new_fault(const struct topology *p, const uint32_t *known, struct error *e)
+{
+    return find_fault(p, known, 0, e);
+}
