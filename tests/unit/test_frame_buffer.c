@@ -111,7 +111,7 @@ static void a_hold_gives_back_what_has_left(void **state)
             check_body(frame, 0, 3, 0, 15);
             dock_free_frame(&d, frame);
         }
-        assert_in_range(d.buffer.parcels, 0, 256);
+        assert_in_range(d.buffer.waiting.room, 0, 256);
         slab_writer_close(&d.in);
         slab_writer_close(&d.buffer.body);
         slab_writer_close(&d.buffer.kept);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/engine/round_window.h"
+#include "daemon/torusd/engine/engine.h"
 #include "engine_fixture.h"
 
 enum { WINDOW = 3 };

@@ -13,6 +13,8 @@ void chunks_init(struct chunks *c)
 
 void chunks_free(struct chunks *c)
 {
+    for (uint32_t i = 0; i < c->room; i++)
+        chunk_drop(&c->chunk[i].bytes);
     free(c->chunk);
     chunks_init(c);
 }
@@ -57,6 +59,17 @@ int chain_append(struct chunks *c, struct chain *chain, const struct extent *byt
         c->chunk[chain->last].next = at;
     chain->last = at;
     return 0;
+}
+
+bool chain_extend(struct chunks *c, const struct chain *chain, const struct extent *bytes)
+{
+    if (chain_is_empty(chain))
+        return false;
+    struct extent *end = &c->chunk[chain->last].bytes;
+    if (end->slab != bytes->slab || end->data + end->length != bytes->data)
+        return false;
+    end->length += bytes->length;
+    return true;
 }
 
 const struct extent *chain_first(const struct chunks *c, const struct chain *chain)

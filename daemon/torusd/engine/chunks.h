@@ -20,8 +20,9 @@ struct chain {
     uint32_t first, last;
 };
 
-/* Initialises *c without chunks. Call chunks_free() when all chains are empty. */
+/* Initialises *c without chunks. */
 void chunks_init(struct chunks *c);
+/* Drops all chunks of all chains, and frees the memory. */
 void chunks_free(struct chunks *c);
 
 /* Returns a chain without chunks. */
@@ -31,6 +32,9 @@ bool chain_is_empty(const struct chain *chain);
 
 /* Appends bytes to a chain; takes a reference of its own. Returns 0, or -1 if there is no memory. */
 int chain_append(struct chunks *c, struct chain *chain, const struct extent *bytes);
+/* Adds bytes that follow the last chunk directly, in the same slab, to that chunk. Takes no reference. Returns whether
+ * they do. */
+bool chain_extend(struct chunks *c, const struct chain *chain, const struct extent *bytes);
 /* Returns the first chunk of a chain that is not empty; borrowed. */
 const struct extent *chain_first(const struct chunks *c, const struct chain *chain);
 /* Takes the first chunk out of a chain that is not empty: the caller drops the reference (chunk_drop()). */

@@ -2,26 +2,20 @@
 
 #include <stdlib.h>
 
-#define NONE UINT32_MAX
-#define FIRST_PARCELS 256u
-
 void frame_buffer_init(struct frame_buffer *c, struct engine *engine, uint32_t longest)
 {
-    *c = (struct frame_buffer){.engine = engine, .unused = NONE};
+    *c = (struct frame_buffer){.engine = engine};
+    chunks_init(&c->waiting);
     if (longest <= FRAME_BUFFER_COPIED_MOST)
         c->room = longest > 0 ? longest : 1;
 }
 
 void frame_buffer_close(struct frame_buffer *c)
 {
-    for (uint32_t i = 0; i < c->parcels; i++)
-        if (c->parcel[i].bytes.slab != NULL)
-            slab_unref(c->parcel[i].bytes.slab);
-    free(c->parcel);
+    chunks_free(&c->waiting);
     slab_writer_close(&c->body);
     slab_writer_close(&c->kept);
     piece_states_free(&c->digests);
-    *c = (struct frame_buffer){.unused = NONE};
 }
 
 int frame_buffer_room(const struct frame_buffer *c, size_t holds, uint8_t **room)
@@ -37,7 +31,7 @@ struct hold frame_buffer_hold(const struct frame_buffer *c, uint8_t *room, size_
 {
     if (c->room > 0)
         return (struct hold){.copy = room + index * c->room};
-    return (struct hold){.first = NONE, .last = NONE};
+    return (struct hold){.chain = chain_empty()};
 }
 
 static bool has_failed(const struct frame_buffer *c)
@@ -45,76 +39,28 @@ static bool has_failed(const struct frame_buffer *c)
     return c->engine->failure.code != ERROR_NONE;
 }
 
-/* --- parcels --- */
+/* --- waiting bytes --- */
 
-static int more_parcels(struct frame_buffer *c)
-{
-    uint32_t room = c->parcels == 0 ? FIRST_PARCELS : 2 * c->parcels;
-    struct parcel *parcel = reallocarray(c->parcel, room, sizeof *parcel);
-
-    if (parcel == NULL)
-        return engine_no_memory(c->engine);
-    for (uint32_t i = c->parcels; i < room; i++)
-        parcel[i] = (struct parcel){.next = i + 1 < room ? i + 1 : NONE};
-    c->unused = c->parcels;
-    c->parcel = parcel;
-    c->parcels = room;
-    return 0;
-}
-
-/* Takes over the reference. */
-static void append_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *bytes)
-{
-    if (hold->last != NONE) { /* bytes that follow directly stay one parcel */
-        struct extent *end = &c->parcel[hold->last].bytes;
-        if (end->slab == bytes->slab && end->data + end->length == bytes->data) {
-            end->length += bytes->length;
-            slab_unref(bytes->slab);
-            return;
-        }
-    }
-    if (c->unused == NONE && more_parcels(c) != 0) {
-        slab_unref(bytes->slab);
-        return;
-    }
-    uint32_t at = c->unused;
-    c->unused = c->parcel[at].next;
-    c->parcel[at] = (struct parcel){*bytes, NONE};
-    if (hold->last == NONE)
-        hold->first = at;
-    else
-        c->parcel[hold->last].next = at;
-    hold->last = at;
-}
-
-static void drop_first(struct frame_buffer *c, struct hold *hold)
-{
-    uint32_t at = hold->first;
-
-    slab_unref(c->parcel[at].bytes.slab);
-    hold->first = c->parcel[at].next;
-    if (hold->first == NONE)
-        hold->last = NONE;
-    c->parcel[at] = (struct parcel){.next = c->unused};
-    c->unused = at;
-}
-
-void frame_buffer_put_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *piece)
+void frame_buffer_put_chunk(struct frame_buffer *c, struct hold *hold, const struct extent *piece)
 {
     struct extent bytes;
 
     if (has_failed(c) || piece->length == 0)
         return;
-    if (extent_keep(&c->kept, router_pool(c->engine->set.router), piece, &bytes) != 0)
+    if (extent_keep(&c->kept, router_pool(c->engine->set.router), piece, &bytes) != 0) {
         (void)engine_no_memory(c->engine);
-    else
-        append_parcel(c, hold, &bytes);
+        return;
+    }
+    if (!chain_extend(&c->waiting, &hold->chain, &bytes) &&
+        chain_append(&c->waiting, &hold->chain, &bytes) != 0)
+        (void)engine_no_memory(c->engine);
+    slab_unref(bytes.slab);
 }
 
 void frame_buffer_drop(struct frame_buffer *c, struct hold *hold)
 {
-    while (c->room == 0 && hold->first != NONE)
-        drop_first(c, hold);
+    if (c->room == 0)
+        chain_clear(&c->waiting, &hold->chain);
 }
 
 /* --- loading --- */
@@ -155,7 +101,8 @@ uint32_t frame_buffer_fits(const struct outgoing *frame, uint32_t fill, uint32_t
 static struct extent next_bytes(const struct frame_buffer *c, const struct hold *hold,
                                 struct hold_place *place, uint32_t most)
 {
-    const struct parcel *p = &c->parcel[place->parcel > 0 ? place->parcel - 1 : hold->first];
+    const struct chunk *p =
+        &c->waiting.chunk[place->chunk > 0 ? place->chunk - 1 : hold->chain.first];
     struct extent bytes = p->bytes;
 
     bytes.data += place->offset;
@@ -164,7 +111,7 @@ static struct extent next_bytes(const struct frame_buffer *c, const struct hold 
         bytes.length = most;
         place->offset += most;
     } else {
-        place->parcel = p->next + 1;
+        place->chunk = p->next + 1;
         place->offset = 0;
     }
     return bytes;
@@ -173,12 +120,12 @@ static struct extent next_bytes(const struct frame_buffer *c, const struct hold 
 /* Removes the first bytes from the hold, because a frame has them now. */
 static void take_from_hold(struct frame_buffer *c, struct hold *hold, uint32_t length)
 {
-    struct extent *bytes = &c->parcel[hold->first].bytes;
+    struct extent *bytes = &c->waiting.chunk[hold->chain.first].bytes;
 
     bytes->data += length;
     bytes->length -= length;
     if (bytes->length == 0)
-        drop_first(c, hold);
+        slab_unref(chain_pop(&c->waiting, &hold->chain).slab);
 }
 
 uint32_t frame_buffer_load(struct frame_buffer *c, struct hold *hold, uint32_t offset,

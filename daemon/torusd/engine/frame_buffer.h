@@ -12,16 +12,11 @@
 
 #include <string.h>
 
+#include "daemon/torusd/engine/chunks.h"
 #include "daemon/torusd/engine/engine.h"
 #include "daemon/torusd/engine/piece_digest.h"
 
 #define FRAME_BUFFER_COPIED_MOST 64u /* bytes of a piece that is copied, at most */
-
-/* A run of waiting bytes. Parcels are chained by index. */
-struct parcel {
-    struct extent bytes; /* slab NULL: not in use */
-    uint32_t next;
-};
 
 struct frame_buffer {
     struct engine *engine;
@@ -29,16 +24,13 @@ struct frame_buffer {
     struct slab_writer body;
     struct slab_writer kept; /* waiting bytes that do not stay in the slab in which they arrived */
     struct piece_states digests; /* under way */
-    struct parcel *parcel;
-    uint32_t parcels, unused; /* number of parcels; the first one not in use */
+    struct chunks waiting;       /* of all holds */
 };
 
 /* Bytes of one piece on their way. Made empty by frame_buffer_hold(). */
 struct hold {
     union {
-        struct {
-            uint32_t first, last; /* parcels */
-        };
+        struct chain chain;
         uint8_t *copy;
     };
 };
@@ -46,7 +38,7 @@ struct hold {
 /* The position of one reader of a hold that has several readers. Zero-initialise for the start of the
  * hold. */
 struct hold_place {
-    uint32_t parcel; /* index + 1; 0: the first parcel of the hold */
+    uint32_t chunk; /* index + 1; 0: the first chunk of the hold */
     uint32_t offset;
 };
 
@@ -69,7 +61,7 @@ int frame_buffer_room(const struct frame_buffer *c, size_t holds, uint8_t **room
 struct hold frame_buffer_hold(const struct frame_buffer *c, uint8_t *room, size_t index);
 
 /* frame_buffer_put() for bytes that are not copied. */
-void frame_buffer_put_parcel(struct frame_buffer *c, struct hold *hold, const struct extent *piece);
+void frame_buffer_put_chunk(struct frame_buffer *c, struct hold *hold, const struct extent *piece);
 
 /* Appends the bytes of `piece` to a hold, which has received `offset` bytes so far. */
 static inline void frame_buffer_put(struct frame_buffer *c, struct hold *hold, uint32_t offset,
@@ -78,7 +70,7 @@ static inline void frame_buffer_put(struct frame_buffer *c, struct hold *hold, u
     if (c->room > 0)
         memcpy(hold->copy + offset, piece->data, piece->length);
     else
-        frame_buffer_put_parcel(c, hold, piece);
+        frame_buffer_put_chunk(c, hold, piece);
 }
 
 /* Returns how many bytes of a piece, `rest` of which can leave, to load into a frame that should have about

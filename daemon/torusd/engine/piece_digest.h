@@ -7,7 +7,7 @@
  * computes the digest again, and compares. The digest covers the name of the piece, so the bytes of another
  * piece do not match either.
  *
- * A piece that does not match is sent again while the exchange continues (exchange/phases/piece_repair.c).
+ * A piece that does not match is sent again while the exchange continues (exchange/piece_repair.c).
  *
  * Pieces of less than PIECE_DIGEST_LEAST bytes carry no digest. Their digests are part of the sums over all
  * pieces that were sent and delivered at all nodes, which the root compares at the end.

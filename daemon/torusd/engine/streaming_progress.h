@@ -1,9 +1,9 @@
-/* The state of a streaming engine, and small functions on it, for all files of the engine. */
+/* The state of a streaming engine, small functions on it, and how it describes its progress; for streaming.c. */
 #pragma once
 
+#include "daemon/torusd/engine/engine.h"
 #include "daemon/torusd/engine/frame_buffer.h"
 #include "daemon/torusd/engine/queues.h"
-#include "daemon/torusd/engine/round_window.h"
 #include "daemon/torusd/engine/streaming.h"
 
 /* The progress of one piece at this node. In an allgather several passages may send the same piece: each has
@@ -46,20 +46,6 @@ struct streaming {
 static inline struct streaming *streaming_of(struct engine *engine)
 {
     return (struct streaming *)engine;
-}
-
-/* Returns the round, or NULL if it is not under way. */
-static inline struct streaming_round *streaming_find_round(const struct streaming *s,
-                                                           uint64_t number)
-{
-    return round_window_find(&s->window, number);
-}
-
-/* Returns the oldest round under way from this number on, or NULL. */
-static inline struct streaming_round *streaming_next_round(const struct streaming *s,
-                                                           uint64_t number)
-{
-    return round_window_next(&s->window, number);
 }
 
 /* The queue of flows for which the source had no bytes. */
@@ -121,9 +107,85 @@ static inline bool streaming_predecessor_read(const struct streaming *s,
 
     if (r->base.number == s->base.rounds_finished)
         return true;
-    before = streaming_find_round(s, r->base.number - 1);
+    before = round_window_find(&s->window, r->base.number - 1);
     if (before == NULL)
         return true;
     const struct streaming_flow *flow = &before->flow[index];
     return (s->base.set.gather ? flow->arrived : flow->sent) == flow->length;
 }
+
+/* --- how blocks are cut: where pieces begin, and their digests --- */
+
+/* Returns the size of the block to which this piece belongs; the block is this node's own, or all have the
+ * same size. */
+static inline uint64_t streaming_block_size(const struct streaming *s, const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+
+    if (set->uniform)
+        return set->block_bytes;
+    return set->source->ops->size(set->source, set->gather ? s->passages->rank : p->destination);
+}
+
+/* Returns how a block that begins or ends at this node is cut. */
+static inline struct cut_round
+streaming_cut(const struct streaming *s, const struct streaming_round *r, const struct passage *p)
+{
+    const struct engine_setup *set = &s->base.set;
+    struct cut cut = s->cut;
+
+    if (set->incoming == NULL || set->incoming[p->source] == ENGINE_NOT_TOLD)
+        return r->cut;
+    cut.uniform = true;
+    cut.least = 0; /* no piece is longer than one of the largest block */
+    cut.block_bytes =
+        p->out == PASSAGE_HERE ? set->incoming[p->source] : streaming_block_size(s, p);
+    return cut_round(&cut, engine_round(&s->base, r->base.number));
+}
+
+/* Returns where a piece begins in its block. */
+static inline uint64_t streaming_piece_begin(const struct streaming *s,
+                                             const struct streaming_round *r,
+                                             const struct passage *p)
+{
+    const struct cut_round cut = streaming_cut(s, r, p);
+
+    return cut_begin(&cut, p->segment);
+}
+
+/* Returns the name and place of a piece. */
+static inline struct block_piece streaming_piece(const struct streaming *s,
+                                                 const struct streaming_round *r, uint32_t index)
+{
+    const struct passage *p = &s->passages->passage[index];
+
+    return (struct block_piece){.source = p->source,
+                                .destination = s->base.set.gather ? p->source : p->destination,
+                                .begin = streaming_piece_begin(s, r, p),
+                                .length = r->flow[index].length};
+}
+
+/* Returns the mark of a piece; NULL if pieces have no digests. */
+static inline struct piece_mark *streaming_mark(const struct streaming_round *r, uint32_t index)
+{
+    return r->mark != NULL ? &r->mark[index] : NULL;
+}
+
+/* Whether a piece carries a digest. */
+static inline bool streaming_has_digest(const struct streaming_round *r, uint32_t index)
+{
+    return r->mark != NULL && piece_has_digest(r->flow[index].length);
+}
+
+/* --- progress --- */
+
+/* engine_ops.describe */
+void streaming_describe(const struct engine *engine, char *text, size_t size);
+
+/* engine_ops.arrived */
+void streaming_arrived(const struct engine *engine,
+                       void (*tell)(void *context, uint32_t origin, uint64_t begin, uint64_t end),
+                       void *context);
+
+/* engine_ops.waits */
+void streaming_waits(const struct engine *engine, enum engine_wait *port);

@@ -1,11 +1,11 @@
-/* The state of a reducing engine, and small functions on it, for all files of the engine. */
+/* The state of a reducing engine, and its rounds: how they begin and end, and how they are cut; for reducing.c. */
 #pragma once
 
 #include "daemon/torusd/engine/chunks.h"
+#include "daemon/torusd/engine/engine.h"
 #include "daemon/torusd/engine/frame_buffer.h"
 #include "daemon/torusd/engine/queues.h"
 #include "daemon/torusd/engine/reducing.h"
-#include "daemon/torusd/engine/round_window.h"
 
 /* One tree's piece in a round. Its chunks are numbered from 0, and processed in that order. */
 struct reducing_piece {
@@ -59,18 +59,6 @@ static inline bool reducing_has_failed(const struct reducing *s)
     return s->base.failure.code != ERROR_NONE;
 }
 
-/* Returns the round, or NULL if it is not under way. */
-static inline struct reducing_round *reducing_find_round(const struct reducing *s, uint64_t number)
-{
-    return round_window_find(&s->window, number);
-}
-
-/* Returns the oldest round under way from this number on, or NULL. */
-static inline struct reducing_round *reducing_next_round(const struct reducing *s, uint64_t number)
-{
-    return round_window_next(&s->window, number);
-}
-
 /* Whether this node is the owner (the root) of a tree. */
 static inline bool reducing_is_owner(const struct reduction_tree *tree)
 {
@@ -98,3 +86,27 @@ static inline uint32_t reducing_urgency_down(const struct reduction_trees *trees
 {
     return trees->most_distance - tree->distance;
 }
+
+/* --- cutting: blocks into pieces, one for each tree and round, and pieces into chunks --- */
+
+/* Returns how many bytes the tree's piece has in the round that begins at `begin` of the block, and sets
+ * *at to where the piece begins in the block. Uses the setup, the trees and the element only. */
+uint32_t reducing_piece_length(const struct reducing *s, uint64_t begin,
+                               const struct reduction_tree *tree, uint64_t *at);
+
+/* Returns how many bytes a chunk has, the same at all nodes: few compared with what a channel carries in a
+ * round, so that the levels of a tree overlap; but at most as many as a frame may have. */
+uint32_t reducing_choose_chunk(const struct engine_setup *set, const struct reduction_trees *trees,
+                               uint32_t element);
+
+/* --- rounds --- */
+
+/* Returns the round's slot, and prepares it at its first use. NULL if there is no memory: the engine has
+ * failed. */
+struct reducing_round *reducing_open_round(struct reducing *s, uint64_t number);
+
+/* Ends the rounds that are complete, the oldest first. */
+void reducing_finish_rounds(struct reducing *s);
+
+/* Frees what the slots of the window own. */
+void reducing_free_rounds(struct reducing *s);

@@ -1,8 +1,7 @@
-#include "daemon/torusd/engine/streaming/progress.h"
+#include "daemon/torusd/engine/streaming_progress.h"
 
 #include <stdio.h>
 
-#include "daemon/torusd/engine/streaming/pieces.h"
 #include "proto/text.h"
 
 #define NONE UINT32_MAX
@@ -10,7 +9,7 @@
 void streaming_describe(const struct engine *engine, char *text, size_t size)
 {
     const struct streaming *s = (const struct streaming *)engine;
-    const struct streaming_round *r = streaming_find_round(s, engine->rounds_finished);
+    const struct streaming_round *r = round_window_find(&s->window, engine->rounds_finished);
     char name[TORUS_PORT_NAME_SIZE];
     uint32_t waiting = 0, first = NONE;
 
@@ -76,8 +75,8 @@ void streaming_arrived(const struct engine *engine,
         return; /* more bytes may have arrived than the sink has written */
     for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
         tell(context, origin, 0, finished_bytes(s, origin, whole));
-    const struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);
-    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1)) {
+    const struct streaming_round *r = round_window_next(&s->window, engine->rounds_finished);
+    for (; r != NULL; r = round_window_next(&s->window, r->base.number + 1)) {
         tell(context, s->passages->rank, r->cut.begin, r->own.at);
         for (uint32_t k = 0; k < s->passages->count; k++) {
             const struct passage *p = &s->passages->passage[k];
@@ -108,12 +107,12 @@ static enum engine_wait why_waits(const struct streaming *s, const struct stream
 static enum engine_wait why_idle(const struct streaming *s)
 {
     const struct engine *engine = &s->base;
-    const struct streaming_round *r = streaming_find_round(s, engine->rounds_finished);
+    const struct streaming_round *r = round_window_find(&s->window, engine->rounds_finished);
     uint64_t last = engine->rounds_finished;
 
     if (r != NULL && r->base.left == 0 && engine->set.sink->ops->pending(engine->set.sink) > 0)
         return ENGINE_SINK;
-    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1))
+    for (; r != NULL; r = round_window_next(&s->window, r->base.number + 1))
         if (r->base.admitted)
             last = r->base.number + 1;
     return last > 0 && engine_is_last_round(engine, last - 1) ? ENGINE_DONE : ENGINE_ROUND;
@@ -122,12 +121,12 @@ static enum engine_wait why_idle(const struct streaming *s)
 void streaming_waits(const struct engine *engine, enum engine_wait *port)
 {
     const struct streaming *s = (const struct streaming *)engine;
-    const struct streaming_round *r = streaming_next_round(s, engine->rounds_finished);
+    const struct streaming_round *r = round_window_next(&s->window, engine->rounds_finished);
     const enum engine_wait idle = why_idle(s);
 
     for (unsigned i = 0; i < s->ports; i++)
         port[i] = ENGINE_DONE;
-    for (; r != NULL; r = streaming_next_round(s, r->base.number + 1))
+    for (; r != NULL; r = round_window_next(&s->window, r->base.number + 1))
         for (uint32_t i = 0; i < s->passages->count; i++) {
             uint8_t out = s->passages->passage[i].out;
             if (out == PASSAGE_HERE || port[out] == ENGINE_READY) /* nothing comes before that */

@@ -1,4 +1,4 @@
-/* The state of a stepped engine, and small functions on it, for all files of the engine. */
+/* The state of a stepped engine, and how its rounds run step by step; for stepped.c. */
 #pragma once
 
 #include "daemon/torusd/engine/frame_buffer.h"
@@ -131,3 +131,19 @@ static inline void stepped_count_channel(struct stepped *s, uint32_t step, unsig
     s->channel_blocks[step * s->ports + port] += blocks;
     s->channel_messages[step * s->ports + port] += message;
 }
+
+/* One-port: sends a clear for the first leg that ends here and has not arrived. */
+void stepped_clear_next(struct stepped *s);
+
+/* engine_ops.clear */
+int stepped_clear(struct engine *engine, unsigned port, const struct peer_clear *clear,
+                  struct error *e);
+
+/* Resets the arrivals at the start of a round: no part of a message has arrived. */
+void stepped_expect_arrivals(struct stepped *s);
+
+/* Runs the steps as far as the arrived and sent messages allow. */
+void stepped_advance(struct stepped *s);
+
+/* engine_ops.admit */
+void stepped_admit(struct engine *engine, uint64_t round);
