@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/planning/choose.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
 

@@ -191,7 +191,7 @@ static int measure_size(struct meter *m, const struct calibration_run *run, stru
 }
 
 /* Measures sizes between one byte and busy links. The daemon remembers the results
- * (daemon/torusd/exchange/phases/choose_algorithm.h); here they only decide what else to measure. */
+ * (daemon/torusd/planning/choose.h); here they only decide what else to measure. */
 static int measure_between(struct meter *m, const struct calibration_run *run,
                            struct torus_error *failed)
 {

@@ -33,7 +33,7 @@ struct core_setup {
     /* As exchanges_setup.processor. */
     void (*processor)(void *context, uint64_t *used, uint64_t *delayed);
     void *processor_context;
-    /* Called when schedules have been counted (exchange/phases/choose_algorithm.h). May be NULL. */
+    /* Called when schedules have been counted (planning/choose.h). May be NULL. */
     void (*planned)(void *context);
     void *planned_context;
     /* Called when a link of the torus has come up or gone down, or a node has confirmed link states. May be NULL. */

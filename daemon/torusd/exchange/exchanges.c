@@ -1,6 +1,5 @@
 #include "daemon/torusd/exchange/exchange.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +127,6 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     start_queue_set_capacities(setup->shares);
     exchanges->ask_at = ROUTER_NEVER;
-    exchanges->least_pause = INFINITY;
     exchanges->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                      &setup->workers, on_planned, exchanges);
     exchanges->schedules = schedules_new(&(struct schedules_setup){

@@ -8,7 +8,7 @@
 #include "daemon/torusd/exchange/advance.h"
 #include "daemon/torusd/exchange/commit/decisions.h"
 #include "daemon/torusd/exchange/commit/unconfirmed.h"
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/exchange/phases/choose_routes.h"
 #include "daemon/torusd/exchange/phases/entry.h"
 #include "daemon/torusd/exchange/record/avoided.h"
 #include "daemon/torusd/exchange/record/job.h"

@@ -12,7 +12,7 @@
 #include "daemon/torusd/exchange/abort/fail.h"
 #include "daemon/torusd/exchange/abort/retry.h"
 #include "daemon/torusd/exchange/advance.h"
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/exchange/phases/choose_routes.h"
 #include "daemon/torusd/exchange/phases/entry.h"
 #include "daemon/torusd/exchange/phases/job_watch.h"
 #include "daemon/torusd/exchange/phases/prepare.h"

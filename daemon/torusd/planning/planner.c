@@ -1,18 +1,214 @@
 #include "daemon/torusd/planning/planner.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/routes/peak.h"
 #include "daemon/lib/schedule/routes/plan_build.h"
-#include "daemon/torusd/planning/plan_job.h"
 
 #define DETOURS_KEPT 3u /* detours that are kept unused */
 #define UNUSED_KEPT 64u /* unused plans that are kept, in addition to those of is_always_kept() */
 #define JOBS_MOST 64u   /* with more jobs under way, no work starts for other nodes */
+
+/* The work that is done off the loop, one job for each plan, count or detour. */
+enum plan_job_kind { PLAN_JOB_BUILD, PLAN_JOB_TRANSIT, PLAN_JOB_COUNT, PLAN_JOB_DETOUR };
+
+struct plan_job {
+    struct work work;
+    struct plan_job *next;
+    struct planner *planner; /* NULL: the planner has been freed */
+    enum plan_job_kind kind;
+    struct torus torus;
+    uint32_t rank;
+    /* PLAN_JOB_BUILD, PLAN_JOB_TRANSIT: the request, and the result */
+    const struct algorithm *algorithm;
+    enum mode mode;
+    uint32_t sender;
+    bool reduces;
+    struct plan plan;
+    struct passages passages;
+    struct reduction_trees trees;
+    uint32_t most_transit;
+    /* PLAN_JOB_COUNT: by index. On networks other than tori the request may have the algorithm with the found
+     * routes; otherwise the job finds them. */
+    struct counted *counted;
+    struct damage damage;  /* PLAN_JOB_DETOUR */
+    struct detour *detour; /* PLAN_JOB_DETOUR, PLAN_JOB_COUNT: found routes */
+    struct error error;
+};
+
+static int build_plan(struct plan_job *j)
+{
+    if (j->reduces)
+        return reduction_build_rooted(&j->trees, &j->torus, j->algorithm, j->sender, j->rank,
+                                      &j->error);
+    if (j->mode == MODE_STREAMING)
+        return passages_build_source(&j->passages, &j->torus, j->algorithm, j->rank, j->sender,
+                                     &j->error);
+    if (j->sender != TORUS_NO_NODE)
+        return plan_build_source(&j->plan, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
+    return plan_build(&j->plan, &j->torus, j->algorithm, j->rank, &j->error);
+}
+
+static int find_transit(struct plan_job *j)
+{
+    if (j->mode == MODE_STREAMING)
+        return passages_most_transit(&j->torus, j->algorithm, j->sender, &j->most_transit,
+                                     &j->error);
+    if (j->sender != TORUS_NO_NODE) {
+        j->most_transit = j->algorithm->segments; /* the pieces of one block */
+        return 0;
+    }
+    return plan_peak_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
+}
+
+static int count_algorithm(struct plan_job *j, const struct algorithm *a, struct counted *c)
+{
+    if (a->operation == OPERATION_EXCHANGE)
+        return predict_count(&j->torus, a, a->streaming, &c->counts, &j->error);
+    for (int one = 0; one < 2; one++)
+        for (int streaming = 0; streaming < 2; streaming++)
+            if (predict_count_gather(&j->torus, a, one, streaming, &c->gather[one][streaming],
+                                     &j->error) != 0)
+                return -1;
+    return 0;
+}
+
+/* On networks other than tori: finds the routes of `stream`, unless they are known. There are none if they would
+ * take too much memory; then "auto" chooses among the others. */
+static int find_whole_routes(struct plan_job *j)
+{
+    if (torus_is_plain(&j->torus) || j->algorithm != NULL ||
+        detour_new_whole(&j->detour, &j->torus, &j->error) == 0)
+        return 0;
+    return j->error.code == ERROR_REFUSED ? 0 : -1;
+}
+
+/* Returns the algorithm whose counts stand for this one: the found routes for `stream`, if there are any. */
+static const struct algorithm *algorithm_here(const struct plan_job *j, const struct algorithm *a)
+{
+    if (strcmp(a->name, FOUND_NAME) != 0)
+        return a;
+    if (j->algorithm != NULL)
+        return j->algorithm;
+    return j->detour != NULL ? detour_algorithm(j->detour) : a;
+}
+
+static int count_algorithms(struct plan_job *j)
+{
+    if (find_whole_routes(j) != 0)
+        return -1;
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_here(j, algorithm_at(i));
+        struct counted *c = &j->counted[i];
+        c->candidate = a->port_model == PORT_MODEL_ALL &&
+                       algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
+        if (c->candidate && count_algorithm(j, a, c) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int find_detour(struct plan_job *j)
+{
+    if (detour_new(&j->detour, &j->damage, &j->error) != 0)
+        return -1;
+    detour_find_bound(j->detour);
+    if (torus_is_plain(&j->torus)) /* there the counts of the registry's algorithms decide */
+        return 0;
+    return detour_count_trees(j->detour, &j->error);
+}
+
+static int run_plan_job(struct plan_job *j)
+{
+    switch (j->kind) {
+    case PLAN_JOB_BUILD:
+        return build_plan(j);
+    case PLAN_JOB_TRANSIT:
+        return find_transit(j);
+    case PLAN_JOB_COUNT:
+        return count_algorithms(j);
+    case PLAN_JOB_DETOUR:
+        return find_detour(j);
+    }
+    return -1;
+}
+
+static void run_work(struct work *work)
+{
+    struct plan_job *j = (struct plan_job *)work;
+
+    if (run_plan_job(j) == 0)
+        j->error.code = ERROR_NONE;
+}
+
+/* Frees the job, with a result that was not taken out of it. */
+static void plan_job_free(struct plan_job *j)
+{
+    if (j->algorithm != NULL && j->algorithm->imported != NULL)
+        imported_free(j->algorithm->imported); /* the algorithm with it */
+    else if (j->algorithm != NULL)
+        detour_free(j->algorithm->detour);
+    detour_free(j->detour);
+    damage_free(&j->damage);
+    plan_free(&j->plan);
+    passages_free(&j->passages);
+    reduction_free(&j->trees);
+    free(j->counted);
+    free(j);
+}
+
+/* Copies `like`, in which the kind and the request of that kind are set. The copy's `work` is
+ * ready except for done(), which the caller sets together with `planner` before it submits the
+ * work. An imported algorithm or a detour stays until the caller calls plan_job_free(). Returns
+ * NULL if there is no memory. */
+static struct plan_job *plan_job_new(const struct plan_job *like, const struct torus *torus,
+                                     uint32_t rank)
+{
+    struct plan_job *j = malloc(sizeof *j);
+    struct error e;
+
+    if (j == NULL)
+        return NULL;
+    *j = *like;
+    j->damage = (struct damage){0};
+    if (j->algorithm != NULL && j->algorithm->imported != NULL)
+        imported_keep(j->algorithm->imported); /* the store may drop it while the job runs */
+    if (j->algorithm != NULL && j->algorithm->detour != NULL)
+        detour_keep(j->algorithm->detour);
+    j->work = (struct work){.run = run_work};
+    j->torus = *torus;
+    j->rank = rank;
+    if (j->kind == PLAN_JOB_DETOUR && damage_copy(&j->damage, &like->damage, &e) != 0)
+        goto no_memory;
+    if (j->kind == PLAN_JOB_COUNT &&
+        (j->counted = calloc(algorithm_count(), sizeof *j->counted)) == NULL)
+        goto no_memory;
+    return j;
+no_memory:
+    plan_job_free(j);
+    return NULL;
+}
+
+/* Whether both jobs compute the same result. Both must be of the same torus and node. */
+static bool plan_job_is_same(const struct plan_job *a, const struct plan_job *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == PLAN_JOB_DETOUR)
+        return damage_equal(&a->damage, &b->damage);
+    if (a->kind == PLAN_JOB_COUNT)
+        return true;
+    return a->algorithm == b->algorithm && a->mode == b->mode && a->sender == b->sender &&
+           a->reduces == b->reduces;
+}
+
+/* --- the planner --- */
 
 /* Routes that avoid the damage. The latest routes come first. */
 struct kept_detour {
@@ -29,6 +225,7 @@ struct planner {
     void *context;
     struct planned *planned; /* in the order of their last use, the latest first */
     struct counted *counted; /* by index */
+    double least_pause;      /* seconds; see planner_least_pause() */
     bool is_counted;
     struct kept_detour *detours;
     struct plan_job *jobs; /* under way */
@@ -36,13 +233,19 @@ struct planner {
         *failed; /* the job that has failed, while the exchanges that wait for it are woken */
 };
 
+/* Whether this is the plan that the job builds. */
+static bool builds(const struct plan_job *j, const struct planned *planned)
+{
+    return j->algorithm == planned->algorithm && j->mode == planned->mode &&
+           j->sender == planned->sender && j->reduces == planned->reduces;
+}
+
 /* The plan that the job would build, if there is one. */
 static struct planned *find_planned(const struct planner *p, const struct plan_job *like)
 {
     struct planned *found = p->planned;
 
-    while (found != NULL && (found->algorithm != like->algorithm || found->mode != like->mode ||
-                             found->sender != like->sender || found->reduces != like->reduces))
+    while (found != NULL && !builds(like, found))
         found = found->next;
     return found;
 }
@@ -50,14 +253,15 @@ static struct planned *find_planned(const struct planner *p, const struct plan_j
 /* Drops unused detours except the latest `kept`. */
 static void drop_unused_detours(struct planner *p, unsigned kept)
 {
-    for (struct kept_detour **at = &p->detours; *at != NULL;) {
-        struct kept_detour *k = *at;
+    struct kept_detour *k, *next;
+
+    LL_FOREACH_SAFE(p->detours, k, next)
+    {
         if (k->users > 0 || kept > 0) {
             kept -= k->users == 0;
-            at = &k->next;
             continue;
         }
-        *at = k->next;
+        LL_DELETE(p->detours, k);
         planner_forget(p, detour_algorithm(k->detour));
         planner_forget(p, detour_gather(k->detour));
         if (detour_disjoint(k->detour) != NULL)
@@ -96,8 +300,7 @@ static void keep_detour(struct planner *p, struct plan_job *j)
     drop_unused_detours(p, DETOURS_KEPT - 1);
     k->detour = j->detour;
     j->detour = NULL;
-    k->next = p->detours;
-    p->detours = k;
+    LL_PREPEND(p->detours, k);
 }
 
 static void install_result(struct planner *p, struct plan_job *j)
@@ -147,9 +350,7 @@ static bool is_always_kept(const struct planned *planned)
 static bool has_job_under_way(const struct planner *p, const struct planned *planned)
 {
     for (const struct plan_job *j = p->jobs; j != NULL; j = j->next)
-        if ((j->kind == PLAN_JOB_BUILD || j->kind == PLAN_JOB_TRANSIT) &&
-            j->algorithm == planned->algorithm && j->mode == planned->mode &&
-            j->sender == planned->sender && j->reduces == planned->reduces)
+        if ((j->kind == PLAN_JOB_BUILD || j->kind == PLAN_JOB_TRANSIT) && builds(j, planned))
             return true;
     return false;
 }
@@ -165,16 +366,15 @@ static void free_planned(struct planned *planned)
 /* Keeps only the latest unused plans: the broadcasts of a program usually have the same few roots. */
 static void drop_unused_plans(struct planner *p)
 {
+    struct planned *planned, *next;
     unsigned kept = 0;
 
-    for (struct planned **at = &p->planned; *at != NULL;) {
-        struct planned *planned = *at;
+    LL_FOREACH_SAFE(p->planned, planned, next)
+    {
         if (planned->users > 0 || is_always_kept(planned) || has_job_under_way(p, planned) ||
-            kept++ < UNUSED_KEPT) {
-            at = &planned->next;
+            kept++ < UNUSED_KEPT)
             continue;
-        }
-        *at = planned->next;
+        LL_DELETE(p->planned, planned);
         free_planned(planned);
     }
 }
@@ -185,11 +385,7 @@ static void on_job_done(struct work *work)
     struct planner *p = j->planner;
 
     if (p != NULL) {
-        for (struct plan_job **at = &p->jobs; *at != NULL; at = &(*at)->next)
-            if (*at == j) {
-                *at = j->next;
-                break;
-            }
+        LL_DELETE(p->jobs, j);
         if (j->error.code != ERROR_NONE)
             p->failed = j;
         else
@@ -224,8 +420,7 @@ static int begin_job(struct planner *p, const struct plan_job *like, struct erro
         j->planner = p;
         j->work.done = on_job_done;
         if (workers_submit(&p->workers, &j->work) == 0) {
-            j->next = p->jobs;
-            p->jobs = j;
+            LL_PREPEND(p->jobs, j);
             return 0;
         }
         plan_job_free(j);
@@ -247,6 +442,7 @@ struct planner *planner_new(const struct torus *torus, uint32_t rank, const stru
     }
     p->torus = *torus;
     p->rank = rank;
+    p->least_pause = INFINITY;
     p->workers = *workers;
     p->wake = wake;
     p->context = context;
@@ -303,8 +499,7 @@ static int get_planned(struct planner *p, const struct plan_job *build_job, bool
         planned->mode = build_job->mode;
         planned->sender = build_job->sender;
         planned->reduces = build_job->reduces;
-        planned->next = p->planned;
-        p->planned = planned;
+        LL_PREPEND(p->planned, planned);
     }
     if (!planned->built)
         return begin_job(p, build_job, e);
@@ -350,8 +545,7 @@ struct planned *planner_get_empty(struct planner *p)
         planned->sender = TORUS_NO_NODE;
         planned->plan.rank = p->rank;
         planned->built = planned->transit_known = true;
-        planned->next = p->planned;
-        p->planned = planned;
+        LL_PREPEND(p->planned, planned);
     }
     planned->users++;
     return planned;
@@ -359,37 +553,32 @@ struct planned *planner_get_empty(struct planner *p)
 
 void planner_put(struct planner *p, struct planned *planned)
 {
-    struct planned **at = &p->planned;
-
     if (--planned->users > 0 || is_always_kept(planned))
         return;
-    while (*at != planned)
-        at = &(*at)->next;
-    *at = planned->next;
-    planned->next = p->planned;
-    p->planned = planned;
+    LL_DELETE(p->planned, planned);
+    LL_PREPEND(p->planned, planned);
     drop_unused_plans(p);
 }
 
 void planner_forget(struct planner *p, const struct algorithm *a)
 {
-    for (struct planned **at = &p->planned; *at != NULL;) {
-        struct planned *planned = *at;
-        if (planned->algorithm != a) {
-            at = &planned->next;
+    struct planned *planned, *next;
+
+    LL_FOREACH_SAFE(p->planned, planned, next)
+    {
+        if (planned->algorithm != a)
             continue;
-        }
-        *at = planned->next;
+        LL_DELETE(p->planned, planned);
         free_planned(planned);
     }
 }
 
 bool planner_is_busy(const struct planner *p)
 {
-    unsigned jobs = 0;
+    const struct plan_job *j;
+    unsigned jobs;
 
-    for (const struct plan_job *j = p->jobs; j != NULL; j = j->next)
-        jobs++;
+    LL_COUNT(p->jobs, j, jobs);
     return jobs >= JOBS_MOST;
 }
 
@@ -409,4 +598,10 @@ int planner_count(struct planner *p, struct counted **out, struct error *e)
 struct counted *planner_counted(struct planner *p)
 {
     return p->counted;
+}
+
+double planner_least_pause(struct planner *p, double pause)
+{
+    p->least_pause = fmin(p->least_pause, pause);
+    return p->least_pause;
 }

@@ -84,3 +84,7 @@ int planner_count(struct planner *p, struct counted **out, struct error *e);
 
 /* Returns the same array, also before the counts are complete: times can be learnt without them. */
 struct counted *planner_counted(struct planner *p);
+
+/* Notes a pause between two exchanges of a session, in seconds, and returns the shortest one so far: the pause that the
+ * waves alone cause. */
+double planner_least_pause(struct planner *p, double pause);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "proto/sha256.h"
 #include "proto/text.h"
@@ -131,18 +132,9 @@ static struct schedule *find_schedule(struct schedules *all, const char *digest)
     return s;
 }
 
-static void unlink_schedule(struct schedules *all, struct schedule *s)
-{
-    struct schedule **at = &all->list;
-
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
-}
-
 static void forget_schedule(struct schedules *all, struct schedule *s)
 {
-    unlink_schedule(all, s);
+    LL_DELETE(all->list, s);
     all->count--;
     s->state = FAILED;
     answer_askers(all, s);
@@ -194,24 +186,19 @@ struct schedule *schedules_join(struct schedules *all, const char *digest, uint3
     if (first && shares_take(all->set.shares, SHARE_SCHEDULES, user, 1, e) != 0)
         return NULL;
     if (s == NULL) {
-        if (make_room(all, 1, 0, e) != 0) {
-            shares_give(all->set.shares, SHARE_SCHEDULES, user, 1);
-            return NULL;
-        }
-        s = calloc(1, sizeof *s);
+        if (make_room(all, 1, 0, e) == 0 && (s = calloc(1, sizeof *s)) == NULL)
+            (void)error_set(e, ERROR_MEMORY, "out of memory for a schedule");
         if (s == NULL) {
             shares_give(all->set.shares, SHARE_SCHEDULES, user, 1);
-            (void)error_set(e, ERROR_MEMORY, "out of memory for a schedule");
             return NULL;
         }
         memcpy(s->digest, digest, sizeof s->digest);
         s->port = NOBODY;
         all->count++;
     } else {
-        unlink_schedule(all, s);
+        LL_DELETE(all->list, s);
     }
-    s->next = all->list;
-    all->list = s;
+    LL_PREPEND(all->list, s);
     s->owner = first ? user : s->owner;
     s->users++;
     return s;
@@ -255,13 +242,9 @@ static void on_checked(struct work *work)
     struct check *c = (struct check *)work;
     struct schedules *all = c->all;
     struct schedule *s = c->schedule;
-    struct check **at;
 
-    if (all != NULL) {
-        for (at = &all->checks; *at != c;)
-            at = &(*at)->next;
-        *at = c->next;
-    }
+    if (all != NULL)
+        LL_DELETE(all->checks, c);
     if (s == NULL) {
         imported_free(c->imported);
         free(c->text);
@@ -294,8 +277,7 @@ static int begin_check(struct schedules *all, struct schedule *s, struct error *
         free(c);
         return error_set(e, ERROR_MEMORY, "out of memory for a schedule");
     }
-    c->next = all->checks;
-    all->checks = c;
+    LL_PREPEND(all->checks, c);
     s->check = c;
     s->state = CHECKING;
     return 0;

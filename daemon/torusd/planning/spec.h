@@ -27,7 +27,7 @@ struct spec {
     enum mode mode;
     enum operation operation;
     uint32_t sender;       /* broadcast: rank of the node that has the block */
-    const char *barrier;   /* barrier, group: its name; see exchange/phases/entry.c */
+    const char *barrier;   /* barrier, group: its name; see exchange/entry.c */
     uint64_t block_bytes;  /* size of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see
                             * engine/output_store.h */

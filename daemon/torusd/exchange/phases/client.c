@@ -1,7 +1,7 @@
 /* Tells the client of a job how it ended. */
 #include "daemon/torusd/exchange/phases/client.h"
 
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/exchange/phases/choose_routes.h"
 #include "daemon/torusd/exchange/record/predicates.h"
 #include "daemon/torusd/exchange/record/report.h"
 

@@ -12,7 +12,7 @@
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/torusd/exchange/abort/fail.h"
 #include "daemon/torusd/exchange/abort/retry.h"
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/exchange/phases/choose_routes.h"
 #include "daemon/torusd/exchange/phases/prepare_links.h"
 #include "daemon/torusd/exchange/phases/progress_messages.h"
 #include "daemon/torusd/exchange/phases/rounds.h"

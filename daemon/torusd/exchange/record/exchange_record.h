@@ -31,7 +31,6 @@ struct exchanges {
     uint32_t calibration_told; /* ports (bits) whose neighbours know the calibration */
     struct planner *planner;
     struct schedules *schedules;
-    double least_pause; /* shortest pause seen between two exchanges of a session, in seconds */
     /* By port: handle of the attempt that may send next. */
     uint32_t next_handle[TORUS_MAX_PORTS];
     uint64_t unknown_logged[TORUS_MAX_PORTS]; /* by port: when an ignored message was last logged */

@@ -3,7 +3,7 @@
  * might choose differently. */
 #pragma once
 
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/planning/choose.h"
 
 #define CHOICES_MOST 16u
 #define TABLE_BYTES 1024u /* size of an encoded struct algorithm_table */

@@ -1,4 +1,4 @@
-#include "daemon/torusd/exchange/phases/choose_algorithm.h"
+#include "daemon/torusd/planning/choose.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,16 +7,11 @@
 #include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/torusd/exchange/record/avoided.h"
-#include "daemon/torusd/exchange/record/job.h"
-#include "daemon/torusd/exchange/record/link_costs.h"
-#include "daemon/torusd/planning/planner.h"
-#include "daemon/torusd/planning/schedule_store.h"
 
 #define LEARN_LEAST 5u  /* fewest exchanges of a session from which this node learns */
 #define LEARNT_REACH 4u /* octaves of the block size to which a measurement applies */
 
-/* Inserts a candidate behind those that are faster. Of two equal candidates the later one in the registry comes
+/* Inserts a candidate behind those that are faster. If two candidates are equal, the later one in the registry comes
  * first: those schedules are made for few messages on real links, the earlier ones are from papers. */
 static void insert_candidate(struct candidate *list, size_t count, const struct candidate *one)
 {
@@ -94,29 +89,29 @@ static int compare_times(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* --- learning --- */
+
 /* Adds the time that links need after a burst before they can carry the next exchange of a session. A single
  * exchange does not pay for that, but in a session each exchange waits. hypot() nearly ignores small delays,
  * and counts large ones fully. */
-static double with_recovery_time(struct exchanges *exchanges, double median, double sustained)
+static double with_recovery_time(struct planner *planner, double median, double sustained)
 {
     double pause = fmax(sustained - median, 0);
 
-    exchanges->least_pause =
-        fmin(exchanges->least_pause, pause); /* the pause that the waves alone cause */
-    return hypot(median, pause - exchanges->least_pause);
+    return hypot(median, pause - planner_least_pause(planner, pause));
 }
 
 /* Returns the median of a session's times, in seconds; 0 if there is no memory. */
-static double median_of(const struct attempt *x)
+static double median_of(const struct session_times *times)
 {
-    uint64_t *each = calloc(x->spec.repeat, sizeof *each);
+    uint64_t *each = calloc(times->repeat, sizeof *each);
     double median;
 
     if (each == NULL)
         return 0;
-    memcpy(each, x->job->repetitions.each, x->spec.repeat * sizeof *each);
-    qsort(each, x->spec.repeat, sizeof *each, compare_times);
-    median = (double)each[x->spec.repeat / 2] / 1e9;
+    memcpy(each, times->each, times->repeat * sizeof *each);
+    qsort(each, times->repeat, sizeof *each, compare_times);
+    median = (double)each[times->repeat / 2] / 1e9;
     free(each);
     return median;
 }
@@ -130,37 +125,34 @@ static const struct algorithm *listed_algorithm(const struct algorithm *a)
     return algorithm_find(FOUND_NAME);
 }
 
-void choose_learn(const struct attempt *x)
+void choose_learn_times(struct planner *planner, const struct predict_costs *costs,
+                        const struct session_times *times)
 {
-    struct exchanges *exchanges = x->exchanges;
-    const struct predict_costs costs = exchanges_costs(exchanges);
-    const struct algorithm *a = listed_algorithm(x->algorithm);
+    const struct algorithm *a = listed_algorithm(times->algorithm);
     size_t index = 0;
 
-    if (x->spec.operation != OPERATION_EXCHANGE || spec_has_folders(&x->spec) ||
-        spec_has_schedule(&x->spec) || x->job->repetitions.each == NULL ||
-        x->spec.repeat < LEARN_LEAST || x->job->repetitions.kept > 0 || x->spec.block_bytes == 0 ||
-        x->mode != (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
+    if (times->repeat < LEARN_LEAST || times->block_bytes == 0)
         return;
     while (algorithm_at(index) != NULL && algorithm_at(index) != a)
         index++;
     if (algorithm_at(index) == NULL)
         return; /* "auto" does not choose from this algorithm */
-    struct counted *c = &planner_counted(exchanges->planner)[index];
-    struct learnt *l = &c->learnt[octave_of(x->spec.block_bytes) % PLANNER_OCTAVES], before = *l;
-    double median = median_of(x);
+    struct counted *c = &planner_counted(planner)[index];
+    struct learnt *l = &c->learnt[octave_of(times->block_bytes) % PLANNER_OCTAVES], before = *l;
+    double median = median_of(times);
     if (median <= 0)
         return; /* no memory: nothing is learnt */
-    l->block_bytes = x->spec.block_bytes;
-    l->seconds =
-        with_recovery_time(exchanges, median, (double)x->rounds.all_ns / 1e9 / x->spec.repeat);
+    l->block_bytes = times->block_bytes;
+    l->seconds = with_recovery_time(planner, median, (double)times->all_ns / 1e9 / times->repeat);
     /* Average with the value before, because one session may have been unusually fast or slow. */
     if (before.seconds > 0 && c->candidate)
         l->seconds =
-            (l->seconds + before.seconds * predict_seconds(&c->counts, &costs, l->block_bytes) /
-                              predict_seconds(&c->counts, &costs, before.block_bytes)) /
+            (l->seconds + before.seconds * predict_seconds(&c->counts, costs, l->block_bytes) /
+                              predict_seconds(&c->counts, costs, before.block_bytes)) /
             2;
 }
+
+/* --- choosing --- */
 
 /* Returns the extra seconds of the largest block: its links carry the excess after everything else; with steps,
  * one link after another. */
@@ -253,16 +245,6 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
     return 1;
 }
 
-int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
-                      struct candidate *list, unsigned *count, struct error *e)
-{
-    struct predict_costs costs = exchanges_costs(exchanges);
-
-    costs.burst = 0; /* measurements already include bursts */
-    return choose_from(exchanges->planner, router_torus(exchanges->set.router), &costs, sizes, mode,
-                       list, count, e);
-}
-
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
                        enum operation operation, uint64_t block_bytes, enum mode mode,
                        struct candidate *list, unsigned *count, struct error *e)
@@ -297,9 +279,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     return 1;
 }
 
-/* Returns an algorithm for a torus where none could be counted: the first of the registry that can do the operation.
- * On other networks these are `tree` and one-port algorithms; `direct` loads links less. */
-static const struct algorithm *first_for(const struct torus *t, enum operation operation)
+const struct algorithm *choose_first(const struct torus *t, enum operation operation)
 {
     const struct algorithm *direct = algorithm_find("direct");
 
@@ -313,110 +293,6 @@ static const struct algorithm *first_for(const struct torus *t, enum operation o
             return a;
     }
     return NULL;
-}
-
-/* Returns the sizes of the blocks that nodes have told. */
-static struct block_sizes sizes_of(const struct attempt *x)
-{
-    uint64_t blocks = (uint64_t)torus_of(x)->nodes * (torus_of(x)->nodes - 1), total;
-
-    if (!spec_has_folders(&x->spec))
-        return (struct block_sizes){x->spec.block_bytes, x->spec.block_bytes};
-    if (__builtin_add_overflow(x->local.bytes_here, x->local.bytes_below, &total))
-        total = UINT64_MAX;
-    return (struct block_sizes){blocks > 0 ? total / blocks + (total % blocks != 0) : 0,
-                                x->local.largest_block};
-}
-
-/* Bytes that a block of files is assumed to have while sizes are unknown. */
-#define FILE_BYTES (UINT64_C(1) << 20)
-
-static uint64_t gathered_bytes(const struct attempt *x)
-{
-    return spec_has_folders(&x->spec) ? FILE_BYTES : x->spec.block_bytes;
-}
-
-static int choose_gather(struct attempt *x, struct candidate *list, unsigned *count,
-                         struct error *e)
-{
-    const struct predict_costs costs = exchanges_costs(x->exchanges);
-
-    return choose_gather_from(x->exchanges->planner, &costs, x->spec.operation, gathered_bytes(x),
-                              x->mode, list, count, e);
-}
-
-/* The root chooses, and names the disjoint trees in the prepare if it has chosen these: other nodes may have other
- * costs. Returns 1 with *out, or -1 with *e. */
-static int choose_trees(const struct attempt *x, const struct algorithm **out, struct error *e)
-{
-    const struct detour *found = x->avoided->detour;
-    const struct predict_costs costs = exchanges_costs(x->exchanges);
-
-    *out = detour_gather(found);
-    if (strcmp(x->spec.algorithm, FOUND_DISJOINT_NAME) == 0) {
-        *out = detour_disjoint(found);
-        if (*out == NULL)
-            return error_set(e, ERROR_REFUSED,
-                             "disjoint finds trees on networks of up to %u nodes, and this one has "
-                             "%u: take algorithm auto or trees",
-                             DETOUR_DISJOINT_MOST, torus_of(x)->nodes);
-    } else if (attempt_is_root(x)) {
-        *out = detour_gather_for(found, x->spec.operation == OPERATION_BROADCAST,
-                                 x->mode != MODE_STEPPED, &costs, gathered_bytes(x));
-    }
-    return 1;
-}
-
-/* Takes the routes that are found for the attempt's links. */
-static int choose_detour(struct attempt *x, struct error *e)
-{
-    struct avoided *avoided = x->avoided;
-    int result = 1;
-
-    if (avoided->detour == NULL)
-        result = planner_get_detour(x->exchanges->planner, &avoided->damage, &avoided->detour, e);
-    if (result > 0 && x->spec.operation != OPERATION_EXCHANGE)
-        return choose_trees(x, &x->algorithm, e);
-    if (result > 0)
-        x->algorithm = detour_algorithm(avoided->detour);
-    return result;
-}
-
-/* Takes the routes that are found where nothing is avoided, as the fastest ones. */
-static int choose_found(struct attempt *x, struct error *e)
-{
-    int result = choose_detour(x, e);
-
-    x->avoided->takes_found = result > 0;
-    return result;
-}
-
-/* Chooses the algorithm for "auto", and the mode if it was left to the algorithm. */
-static int choose_fastest(struct attempt *x, struct error *e)
-{
-    const struct torus *t = torus_of(x);
-    const struct block_sizes sizes = sizes_of(x);
-    struct candidate list[CHOOSE_MOST];
-    char dims[TORUS_TEXT_SIZE];
-    unsigned count = 0;
-    int result = 1;
-
-    if (x->spec.operation == OPERATION_EXCHANGE)
-        result = choose_candidates(x->exchanges, &sizes, x->mode, list, &count, e);
-    else if (x->spec.operation == OPERATION_ALLGATHER || x->spec.operation == OPERATION_BROADCAST)
-        result = choose_gather(x, list, &count, e);
-    if (result <= 0)
-        return result;
-    if (count > 0)
-        x->mode = list[0].mode;
-    if (count > 0 && !torus_is_plain(t) && list[0].algorithm == algorithm_find(FOUND_NAME))
-        return choose_found(x, e);
-    x->algorithm = count > 0 ? list[0].algorithm : first_for(t, x->spec.operation);
-    if (x->algorithm == NULL)
-        return error_set(e, ERROR_REFUSED,
-                         "no algorithm for the operation %s works on a torus of %s",
-                         operation_name(x->spec.operation), torus_format(t, dims));
-    return 1;
 }
 
 const struct algorithm *choose_named(const struct spec *spec)
@@ -445,53 +321,10 @@ static double family_price(const struct family *f, const struct torus *t, uint32
     return predict_seconds(&counts, &offer->costs, offer->block_bytes);
 }
 
-static int choose_best(struct attempt *x, const struct family *f, struct error *e)
+const struct algorithm *choose_of_family(const struct family *f, const struct torus *t,
+                                         const struct predict_costs *costs, uint64_t block_bytes)
 {
-    const struct torus *t = torus_of(x);
-    struct offer offer = {exchanges_costs(x->exchanges), sizes_of(x).mean};
+    struct offer offer = {*costs, block_bytes};
 
-    x->algorithm = family_of_degree(f, family_best(f, t, family_price, &offer));
-    return x->algorithm != NULL ? 1 : error_set(e, ERROR_MEMORY, "out of memory for a schedule");
-}
-
-/* Chooses the schedule that the spec names, once this node has it. The attempt keeps the name after the
- * schedule is gone. */
-static int choose_schedule(struct attempt *x, struct error *e)
-{
-    const struct algorithm *a;
-    char *name;
-    int result = schedule_ready(x->schedule, &a, e);
-
-    if (result <= 0)
-        return result;
-    name = strdup(a->name);
-    if (name == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
-    free((char *)(uintptr_t)x->spec.algorithm);
-    x->spec.algorithm = name;
-    x->algorithm = a;
-    return 1;
-}
-
-int choose_for(struct attempt *x, struct error *e)
-{
-    const struct family *family = family_of_best(x->spec.algorithm);
-    int result = 1;
-
-    if (x->algorithm != NULL)
-        return 1;
-    x->mode = x->spec.mode;
-    if (avoided_has_routes(x))
-        result = choose_detour(x, e);
-    else if (spec_has_schedule(&x->spec))
-        result = choose_schedule(x, e);
-    else if (strcmp(x->spec.algorithm, SPEC_AUTO) == 0)
-        result = choose_fastest(x, e);
-    else if (family != NULL)
-        result = choose_best(x, family, e);
-    else
-        x->algorithm = algorithm_find(x->spec.algorithm);
-    if (result <= 0)
-        return result;
-    return spec_check_algorithm(&x->spec, torus_of(x), x->algorithm, &x->mode, e) == 0 ? 1 : -1;
+    return family_of_degree(f, family_best(f, t, family_price, &offer));
 }
