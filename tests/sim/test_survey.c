@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/survey/collected.h"
+#include "daemon/torusd/survey/bounds.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
 

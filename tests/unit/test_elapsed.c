@@ -9,7 +9,7 @@
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/copy/calls.h"
 #include "daemon/torusd/router/link_clock.h"
-#include "daemon/torusd/survey/heard.h"
+#include "daemon/torusd/survey/bounds.h"
 #include "proto/elapsed.h"
 #include "proto/peer/peer_message.h"
 

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "daemon/torusd/router/router.h"
-#include "daemon/torusd/survey/collected.h"
-#include "daemon/torusd/survey/heard.h"
+#include "daemon/torusd/survey/bounds.h"
 #include "proto/elapsed.h"
 
 #define PAUSE                                                                                      \
@@ -308,19 +308,15 @@ int survey_start(struct survey *s, enum survey_kind kind, uint64_t timeout,
                          kind == SURVEY_TRACE ? "traces" : "surveys");
     request->kind = kind;
     request->timeout = timeout;
-    request->next = s->run[kind].waiting;
-    s->run[kind].waiting = request;
+    LL_PREPEND(s->run[kind].waiting, request);
     return 0;
 }
 
 void survey_forget(struct survey *s, struct survey_request *request)
 {
     for (unsigned kind = 0; kind < SURVEY_KINDS; kind++)
-        for (struct survey_request **at = &s->run[kind].waiting; *at != NULL; at = &(*at)->next)
-            if (*at == request) {
-                *at = request->next;
-                break;
-            }
+        if (s->run[kind].waiting != NULL)
+            LL_DELETE(s->run[kind].waiting, request);
 }
 
 static void count_missing(const struct survey *s, struct run *run)

@@ -7,7 +7,7 @@
  * answered.
  *
  * Surveys are for people and decide nothing, so all of it is bounded, whatever peers send: how many queries a node
- * passes on (heard.h), the size of an answer, the sum of all answers that an asker keeps (collected.h), and the
+ * passes on, the size of an answer, the sum of all answers that an asker keeps (bounds.h), and the
  * parts that a node passes on for one query. What exceeds a bound is dropped. What the answers contain is not read
  * here. */
 #pragma once

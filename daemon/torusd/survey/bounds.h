@@ -1,5 +1,4 @@
-/* The queries that a node has heard lately: finds those that it has passed on already, and limits how many it
- * passes on, for each port and for each asker. */
+/* The bounds of surveys: how many queries a node passes on, and how many bytes of answers an asker keeps. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,6 +6,11 @@
 
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/survey/survey.h"
+
+/* --- the queries that a node has heard lately ---
+ *
+ * Finds those that it has passed on already, and limits how many it
+ * passes on, for each port and for each asker. */
 
 #define HEARD_KEPT 32u  /* for each port; the next one replaces the oldest of its port */
 #define HEARD_RATE 16u  /* costs of the queries that are taken from a port in a second, */
@@ -40,3 +44,31 @@ struct heard_query *heard_find(struct heard *h, uint32_t asker, uint64_t id);
 /* Notes a query that was not found. Returns it, or NULL: there are too many queries, so it must be dropped. */
 struct heard_query *heard_add(struct heard *h, unsigned port, const struct peer_survey_query *query,
                               uint64_t now);
+
+/* --- the answers that an asker has collected, with a bound on the bytes of all of them together --- */
+
+struct collected_node {
+    uint8_t *bytes;
+    uint32_t length;
+    uint32_t parts, have; /* bit i: part i has arrived */
+    uint64_t at;          /* when it was complete */
+    bool complete, too_large;
+};
+
+struct collected {
+    uint32_t nodes;
+    struct collected_node *node; /* by rank; NULL: nothing is collected */
+    size_t total;                /* bytes of memory for answers */
+};
+
+/* Begins to collect. Returns 0, or -1 if there is no memory. */
+int collected_begin(struct collected *c, uint32_t nodes);
+/* Frees all answers. */
+void collected_end(struct collected *c);
+
+/* Stores a part, whose numbers and length have been checked. Parts that have arrived, or that contradict earlier
+ * ones, are dropped. `now` is the time that is noted. Returns whether the answer of that node is complete now, and was not before. */
+bool collected_add(struct collected *c, const struct peer_survey_answer *part, uint64_t now);
+
+/* Fills *out with the answer of a node, if it is complete. */
+void collected_view(const struct collected *c, uint32_t rank, struct survey_node *out);
