@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/torusd/engine/output_store.h"
-#include "daemon/torusd/exchange/interface/exchange_types.h"
+#include "daemon/torusd/exchange/exchange_types.h"
 #include "tests/unit/router_fixture.h"
 
 #define FUZZ_STORAGE_CALLS 1000u

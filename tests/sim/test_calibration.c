@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/exchange/phases/choose_routes.h"
+#include "daemon/torusd/exchange/choose_routes.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 

@@ -12,9 +12,9 @@
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/engine/generated_blocks.h"
-#include "daemon/torusd/exchange/record/id.h"
-#include "daemon/torusd/exchange/record/job.h"
-#include "daemon/torusd/exchange/record/table.h"
+#include "daemon/torusd/exchange/id.h"
+#include "daemon/torusd/exchange/job.h"
+#include "daemon/torusd/exchange/attempt.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/exchange/record/barrier_times.h"
+#include "daemon/torusd/exchange/report.h"
 #include "daemon/torusd/router/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/exchange/record/id.h"
+#include "daemon/torusd/exchange/id.h"
 
 static void ids_are_read_as_they_are_made(void **state)
 {

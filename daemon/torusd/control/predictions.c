@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "daemon/torusd/control/internal.h"
-#include "daemon/torusd/exchange/phases/choose_routes.h"
+#include "daemon/torusd/exchange/choose_routes.h"
 
 void control_calibration_fill(const struct exchanges *exchanges, struct calibration_message *out)
 {

@@ -1,8 +1,7 @@
 /* Checks the invariants that hold between two events. */
 #include "daemon/torusd/exchange/exchange.h"
 
-#include "daemon/lib/base/shares.h"
-#include "daemon/torusd/exchange/record/predicates.h"
+#include "daemon/torusd/exchange/job.h"
 #include "proto/text.h"
 
 static int job_violated(const struct job *j, struct error *e, const char *what)

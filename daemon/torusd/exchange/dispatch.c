@@ -1,22 +1,41 @@
-/* Decides which message may arrive in which state and from where, and calls its handler. */
+/* Gives messages to their handlers, and drives attempts: handlers and events change only what an attempt knows, and
+ * attempt_advance() then does what follows from that. */
 #include "daemon/torusd/exchange/exchange.h"
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/exchange/abort/fail.h"
-#include "daemon/torusd/exchange/advance.h"
-#include "daemon/torusd/exchange/commit/commit.h"
-#include "daemon/torusd/exchange/commit/outcome_messages.h"
-#include "daemon/torusd/exchange/interface/exchange_types.h"
-#include "daemon/torusd/exchange/phases/failure_messages.h"
-#include "daemon/torusd/exchange/phases/piece_repair.h"
-#include "daemon/torusd/exchange/phases/prepare.h"
-#include "daemon/torusd/exchange/phases/prepare_heard.h"
-#include "daemon/torusd/exchange/phases/progress_messages.h"
-#include "daemon/torusd/exchange/phases/rounds.h"
-#include "daemon/torusd/exchange/record/link_costs.h"
-#include "daemon/torusd/exchange/record/table.h"
-#include "daemon/torusd/exchange/record/tree_messages.h"
+#include "daemon/torusd/exchange/abort.h"
+#include "daemon/torusd/exchange/commit.h"
+#include "daemon/torusd/exchange/job.h"
+#include "daemon/torusd/exchange/link_costs.h"
+#include "daemon/torusd/exchange/piece_repair.h"
+#include "daemon/torusd/exchange/prepare.h"
+#include "daemon/torusd/exchange/rounds.h"
+#include "daemon/torusd/exchange/tree_messages.h"
 #include "daemon/torusd/planning/schedule_store.h"
+
+void attempt_advance(struct attempt *x)
+{
+    switch (x->state) {
+    case EXCHANGE_OPENING:
+    case EXCHANGE_PREPARING:
+        prepare_advance(x);
+        break;
+    case EXCHANGE_RUNNING:
+        piece_repair_advance(x);
+        rounds_advance(x);
+        break;
+    case EXCHANGE_DONE:
+        piece_repair_advance(x);
+        break;
+    case EXCHANGE_COMMITTING:
+        commit_advance(x);
+        break;
+    default:
+        break;
+    }
+}
+
+/* --- messages: which may arrive in which state and from where, and its handler --- */
 
 #define S(state) (1u << EXCHANGE_##state)
 

@@ -1,6 +1,6 @@
 /* The exchanges of one node: from a client's request until every node has its blocks.
  *
- * A job is what a client asks for, or enters (a barrier or group; record/job.h). A job has one attempt after
+ * A job is what a client asks for, or enters (a barrier or group; job.h). A job has one attempt after
  * another until an attempt is not withdrawn:
  *
  *     WAITING <--> ENTERED      at its root; at any other node, or not the root yet
@@ -37,10 +37,10 @@
  *
  * An attempt can fail in every state except DECIDING and COMMITTING: a node sends the root an objection and is
  * FAILING, the root decides for all nodes and sends its verdict, and the attempt is FAILED. A node that is DONE
- * and hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort/retry.c)
+ * and hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort.c)
  * until it decides to commit, or, for a barrier, until it sends `go`; it can withdraw a group's attempt at any
  * time. The job then waits for its next attempt. If there is none, a WITHDRAWN attempt becomes FAILED.
- * record/states.c has these transitions as tables; dispatch.c says which message may arrive in which state.
+ * states.c has these transitions as tables; dispatch.c says which message may arrive in which state.
  *
  * Waves run over the spanning tree of the exchange's root (schedule/tree.h); in each wave a node hears from its
  * children before it tells its parent. Up to `window` rounds overlap, so their waves overlap too: a node starts
@@ -50,9 +50,8 @@
  * Every exchange ends committed, failed (everywhere with the same error) or in doubt. */
 #pragma once
 
-#include "daemon/torusd/exchange/interface/exchange_types.h"
-#include "daemon/torusd/exchange/record/link_costs.h"
-#include "daemon/torusd/exchange/record/missing.h"
+#include "daemon/torusd/exchange/exchange_types.h"
+#include "daemon/torusd/exchange/link_costs.h"
 
 /* Creates the exchanges of this node; exchanges_free() frees them. Returns NULL with *e if there is no memory,
  * or if the storage cannot tell what is on record. */
@@ -97,6 +96,12 @@ void exchange_give_up(struct job *j, const struct error *why);
  * nodes although it failed here. False is certain; true is not. */
 bool exchange_all_may_have_entered(const struct job *j);
 
+/* Returns the number of nodes that have not entered, and writes their ranks to `list` ("3, 7"), as many as fit
+ * into `size` (at least 32) bytes. Covers the branches below this node that have not reported completely. At
+ * node 0 that is the whole torus; another node that has not heard from node 0 names only node 0. With spec.wait, the root
+ * names the nodes that it cannot reach, as long as it waits for them. */
+uint32_t exchange_missing(const struct job *j, char *list, size_t size);
+
 /* Whether the exchange is certainly not decided, and will not be if this node, its root, stops now. */
 bool exchange_is_undecided(const struct job *j);
 
@@ -105,6 +110,9 @@ bool exchange_is_undecided(const struct job *j);
 const char *exchange_id(const struct job *j);
 /* Sets *progress to the job's state, and to what has been delivered at this node. */
 void exchange_progress(const struct job *j, struct exchange_progress *progress);
+
+/* Fills *counts with how many exchanges there are and have been at this node. */
+void exchanges_count(const struct exchanges *exchanges, struct exchange_counts *counts);
 
 /* Lists exchanges: first those under way, then the latest that ended, youngest first. Returns how many entries
  * were written, at most `most`. */

@@ -1,36 +1,22 @@
 #include "daemon/torusd/exchange/exchange.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <utlist.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/base/shares.h"
-#include "daemon/torusd/exchange/abort/fail.h"
-#include "daemon/torusd/exchange/abort/verdict.h"
-#include "daemon/torusd/exchange/advance.h"
-#include "daemon/torusd/exchange/commit/decisions.h"
-#include "daemon/torusd/exchange/commit/in_doubt.h"
-#include "daemon/torusd/exchange/commit/outcome_messages.h"
-#include "daemon/torusd/exchange/phases/client.h"
-#include "daemon/torusd/exchange/phases/entry.h"
-#include "daemon/torusd/exchange/phases/failure_messages.h"
-#include "daemon/torusd/exchange/phases/fault_watch.h"
-#include "daemon/torusd/exchange/phases/job_watch.h"
-#include "daemon/torusd/exchange/phases/rounds.h"
-#include "daemon/torusd/exchange/record/absent.h"
-#include "daemon/torusd/exchange/record/attempt_state.h"
-#include "daemon/torusd/exchange/record/job.h"
-#include "daemon/torusd/exchange/record/kept_blocks.h"
-#include "daemon/torusd/exchange/record/link_costs.h"
-#include "daemon/torusd/exchange/record/local_resources.h"
-#include "daemon/torusd/exchange/record/predicates.h"
-#include "daemon/torusd/exchange/record/table.h"
-#include "daemon/torusd/exchange/record/tracing.h"
-#include "daemon/torusd/exchange/record/tree_messages.h"
-#include "daemon/torusd/exchange/start_queue.h"
-#include "daemon/torusd/planning/planner.h"
+#include "daemon/torusd/exchange/abort.h"
+#include "daemon/torusd/exchange/commit.h"
+#include "daemon/torusd/exchange/decisions.h"
+#include "daemon/torusd/exchange/entry.h"
+#include "daemon/torusd/exchange/fault_watch.h"
+#include "daemon/torusd/exchange/job.h"
+#include "daemon/torusd/exchange/kept_blocks.h"
+#include "daemon/torusd/exchange/link_costs.h"
+#include "daemon/torusd/exchange/local_resources.h"
+#include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/rounds.h"
+#include "daemon/torusd/exchange/start.h"
+#include "daemon/torusd/exchange/tracing.h"
+#include "daemon/torusd/exchange/tree_messages.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/text.h"
 
@@ -144,7 +130,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     }
     router_random(setup->router, &exchanges->counter, sizeof exchanges->counter);
     exchanges->counter &= 0xffff;
-    if (decisions_load(exchanges, e) != 0 || in_doubt_load(exchanges, e) != 0) {
+    if (decisions_load(exchanges, e) != 0) {
         /* Without its records, this node would answer questions wrongly. */
         exchanges_free(exchanges);
         return NULL;
@@ -170,7 +156,6 @@ void exchanges_free(struct exchanges *exchanges)
         attempt_free_when_closed(x);
     schedules_free(exchanges->schedules);
     planner_free(exchanges->planner);
-    in_doubt_free(exchanges);
     kept_blocks_free(exchanges);
     decisions_free(exchanges);
     tree_messages_trees_free(exchanges->trees);

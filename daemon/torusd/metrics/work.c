@@ -1,5 +1,5 @@
 /* Metrics of exchanges, groups and copies at this node. */
-#include "daemon/torusd/exchange/counts.h"
+#include "daemon/torusd/exchange/exchange.h"
 #include "daemon/torusd/metrics/metrics.h"
 
 static const struct metric exchanges_now = {"torus_exchanges", "", METRIC_GAUGE,

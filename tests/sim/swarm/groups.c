@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/torusd/exchange/record/table.h"
+#include "daemon/torusd/exchange/attempt.h"
 #include "daemon/torusd/group/data/operation.h"
 #include "daemon/torusd/group/record/group_record.h"
 #include "daemon/torusd/group/record/limits.h"

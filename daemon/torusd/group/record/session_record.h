@@ -1,7 +1,7 @@
 /* A session: the engine of a group that is open, or is being opened, at this node. */
 #pragma once
 
-#include "daemon/torusd/exchange/interface/session.h"
+#include "daemon/torusd/exchange/exchange_types.h"
 #include "daemon/torusd/group/record/group_record.h"
 
 struct part;
