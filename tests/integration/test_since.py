@@ -46,7 +46,7 @@ CHANGES = {
      'integration/test_routed integration/test_exchange vm/test_machines test_router_queues'),
     'daemon/torus-routed/planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
      'integration/test_copy integration/test_exchange test_plan'),
-    'daemon/lib/cabling/replug.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
+    'daemon/lib/cabling/moves.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
      'integration/test_commit test_config'),
     'daemon/lib/discovery/sync.c': ('integration/test_discover integration/test_init vm/test_bare_machines fuzz_discovery',
      'integration/test_commit test_tree'),

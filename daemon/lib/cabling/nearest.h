@@ -1,7 +1,7 @@
 /* The network that the cables make after the fewest moves. */
 #pragma once
 
-#include "daemon/lib/cabling/wiring.h"
+#include "daemon/lib/cabling/network.h"
 
 struct nearest {
     bool found;
@@ -12,8 +12,8 @@ struct nearest {
     uint32_t moves;
 };
 
-/* Looks for the wanted network if dimensions are wanted, otherwise for any (shapes.h) of as many nodes as there are
- * hosts, or one more or fewer. Of networks with the same number of moves, takes the first one of shapes.h. Returns 0,
+/* Looks for the wanted network if dimensions are wanted, otherwise for any of as many nodes as there are
+ * hosts, or one more or fewer. Of networks with the same number of moves, takes the preferred one (nearest.c). Returns 0,
  * or -1 with *e and nothing to free. */
 int nearest_find(struct nearest *n, const struct wiring *w, struct error *e);
 void nearest_free(struct nearest *n);

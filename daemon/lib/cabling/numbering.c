@@ -1,4 +1,4 @@
-#include "daemon/lib/cabling/numbering.h"
+#include "daemon/lib/cabling/grid.h"
 
 #include <stdlib.h>
 
