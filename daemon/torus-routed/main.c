@@ -3,7 +3,6 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/service/service.h"
-#include "daemon/lib/service/signals.h"
 #include "daemon/torus-routed/options.h"
 #include "daemon/torus-routed/routed.h"
 #include "proto/descriptors.h"

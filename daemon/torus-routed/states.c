@@ -5,6 +5,7 @@
 
 #include "daemon/lib/base/log.h"
 #include "proto/routes.h"
+#include "proto/unpack.h"
 
 #define RETRY_MS 100u
 
@@ -106,7 +107,7 @@ static int take(struct states *s, const Control__LinkStates *states, struct erro
 static int take_reply(struct states *s, const uint8_t *head, size_t length, bool *all,
                       struct error *e)
 {
-    Control__Reply *reply = control__reply__unpack(NULL, length, head);
+    Control__Reply *reply = unpack_bounded(&control__reply__descriptor, head, length, UNPACK_MOST);
     int rc;
 
     if (reply == NULL)

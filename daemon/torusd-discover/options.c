@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-#include "daemon/lib/discovery/host/interfaces.h"
-#include "daemon/lib/discovery/host/setup_socket.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "daemon/lib/discovery/interfaces.h"
 
 enum { INTERFACES, NAME, SOCKET, SETUPS, KEY, ID };
 

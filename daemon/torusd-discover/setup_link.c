@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/discovery/bounded.h"
 #include "daemon/lib/discovery/seal.h"
 #include "daemon/lib/net/local/access.h"
 #include "daemon/lib/net/local/framed.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
+#include "proto/unpack.h"
 
 #define RETRY_MS 200
 #define EVENT_MOST (DISCOVERY_OUTPUT_MOST + DISCOVERY_ERRORS_MOST + 65536u)
@@ -106,9 +106,8 @@ static void take_end(struct setup_link *l, const Discovery__SetupEnd *end)
 static void on_event(struct framed *framed, const uint8_t *bytes, size_t size)
 {
     struct setup_link *l = framed->context;
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
-    Discovery__SetupEvent *event = discovery__setup_event__unpack(allocator, size, bytes);
+    Discovery__SetupEvent *event =
+        unpack_bounded(&discovery__setup_event__descriptor, bytes, size, UNPACKED_MOST);
 
     if (event == NULL) {
         framed_close(framed);
@@ -118,7 +117,7 @@ static void on_event(struct framed *framed, const uint8_t *bytes, size_t size)
         take_state(l, event->state);
     else if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_END)
         take_end(l, event->end);
-    discovery__setup_event__free_unpacked(event, allocator);
+    discovery__setup_event__free_unpacked(event, NULL);
 }
 
 /* --- calls --- */

@@ -3,7 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include "daemon/lib/discovery/host/setup_socket.h"
+#include "daemon/lib/discovery/discovery.h"
 #include "daemon/torusd-setup/command.h"
 
 enum { SOCKET, STATE, CONFIG, KEY, SECOND_KEY, COMMAND, READER, OPEN };

@@ -6,9 +6,8 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/cluster/cluster_port.h"
+#include "daemon/lib/cluster/cluster_file.h"
 #include "daemon/torusd/from_env_settings.h"
-#include "daemon/torusd/launcher/job_folder.h"
 #include "daemon/torusd/launcher/launcher.h"
 #include "daemon/torusd/settings.h"
 #include "proto/text.h"

@@ -6,9 +6,8 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/service/service.h"
-#include "daemon/lib/service/signals.h"
 #include "daemon/torusd/from_env.h"
-#include "daemon/torusd/launcher/parent_watch.h"
+#include "daemon/torusd/launcher/launcher.h"
 #include "daemon/torusd/node.h"
 #include "daemon/torusd/options.h"
 #include "proto/descriptors.h"

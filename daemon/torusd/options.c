@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "daemon/lib/service/signals.h"
+#include "daemon/lib/service/service.h"
 #include "daemon/torusd/from_env.h"
 #include "daemon/torusd/settings.h"
 #include "proto/version.h"

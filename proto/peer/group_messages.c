@@ -1,4 +1,5 @@
 #include "proto/peer/codec.h"
+#include "proto/unpack.h"
 
 #define GROUP_COMPARE(NUMBER, TEXT, BYTES, LIST)                                                   \
     NUMBER(exchange) NUMBER(part) NUMBER(number) NUMBER(signature)
@@ -88,7 +89,8 @@ int peer_group_table_read(const uint8_t *bytes, size_t length,
                           int (*heard)(void *context, const struct peer_group_table *table),
                           void *context, bool *malformed)
 {
-    Peer__GroupTable *from = peer__group_table__unpack(NULL, length, bytes);
+    Peer__GroupTable *from =
+        unpack_bounded(&peer__group_table__descriptor, bytes, length, UNPACK_MOST);
     struct peer_group_choice *room = NULL, *at;
     int result = -1;
 

@@ -1,4 +1,5 @@
 #include "proto/peer/codec.h"
+#include "proto/unpack.h"
 
 #define PROOF(NUMBER, TEXT, BYTES, LIST) BYTES(digest)
 PEER_CODEC(proof, Proof, PROOF)
@@ -129,10 +130,13 @@ size_t peer_hello_write(const struct peer_hello *hello, uint8_t *bytes, size_t s
     return length;
 }
 
+#define HELLO_UNPACKED_MOST 65536u
+
 int peer_hello_read(const uint8_t *bytes, size_t length,
                     void (*heard)(void *context, const struct peer_hello *hello), void *context)
 {
-    Peer__Hello *unpacked = peer__hello__unpack(NULL, length, bytes);
+    Peer__Hello *unpacked =
+        unpack_bounded(&peer__hello__descriptor, bytes, length, HELLO_UNPACKED_MOST);
     struct peer_hello hello;
     struct error e;
     void *owned = NULL;

@@ -1,4 +1,5 @@
 #include "proto/peer/codec.h"
+#include "proto/unpack.h"
 
 #define HANDLE_FIRST(name)                                                                         \
     _Static_assert(offsetof(struct peer_##name, exchange) == 0, "peer_message_exchange()")
@@ -127,7 +128,7 @@ void peer_message_free(struct peer_message *m)
 int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
                         struct error *e)
 {
-    Peer__Head *head = peer__head__unpack(NULL, length, bytes);
+    Peer__Head *head = unpack_bounded(&peer__head__descriptor, bytes, length, UNPACK_MOST);
 
     if (head == NULL)
         return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");

@@ -7,7 +7,6 @@
 #include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/seal.h"
 #include "daemon/lib/discovery/signing.h"
-#include "daemon/lib/discovery/times.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PACKET_MOST 8192u

@@ -3,7 +3,6 @@
 
 #include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/seal.h"
-#include "daemon/lib/discovery/times.h"
 
 #define WORLD_HOSTS_MOST 80u
 #define WORLD_PORTS_MOST 6u

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/torusd/launcher/job_folder.h"
 #include "daemon/torusd/launcher/launcher.h"
 
 /* Sets the variables of the list, which ends with NULL, and no others of launchers. */

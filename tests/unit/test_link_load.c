@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "daemon/lib/trace/link_load.h"
-#include "daemon/lib/trace/link_rate.h"
 
 #define MS UINT64_C(1000000)
 

@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/base/log_kinds.h"
 
 static int saved = -1, reader = -1;
 

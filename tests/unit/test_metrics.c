@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/metrics/accept.h"
 #include "daemon/torusd/metrics/exposition.h"
 #include "openmetrics.h"
 

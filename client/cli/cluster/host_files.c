@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "client/cli/ip_routes/route_script.h"
-#include "daemon/lib/cluster/cluster_port.h"
+#include "daemon/lib/cluster/cluster_file.h"
 
 #define UNIT_DAEMON "torusd.service"
 #define UNIT_LINKS "torus-links.service"

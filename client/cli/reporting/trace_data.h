@@ -7,7 +7,7 @@
 #include <torus/torus.h>
 
 #include "daemon/lib/schedule/torus.h"
-#include "daemon/lib/trace/link_rate.h"
+#include "daemon/lib/trace/link_load.h"
 #include "proto/error.h"
 
 /* What a port did in the whole run; seconds. */

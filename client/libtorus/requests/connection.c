@@ -9,6 +9,7 @@
 
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/socket.h"
+#include "proto/unpack.h"
 
 #define READ_SIZE 65536
 
@@ -110,33 +111,6 @@ int connection_read(struct connection *c, struct torus_error *e)
                 strerror(errno));
 }
 
-/* Limit of memory for one unpacked reply. A reply of tiny submessages takes far more memory than its bytes on the
- * wire. */
-#define UNPACK_MOST ((size_t)64 * 1024 * 1024)
-
-static void *unpack_alloc(void *left, size_t size)
-{
-    size_t *budget = left;
-    void *p = size <= *budget ? malloc(size) : NULL;
-    if (p != NULL)
-        *budget -= size;
-    return p;
-}
-
-static void unpack_free(void *left, void *p)
-{
-    (void)left;
-    free(p);
-}
-
-/* Unpacks a reply within UNPACK_MOST. The reply can be freed with the default allocator. */
-static Control__Reply *unpack(const uint8_t *head, size_t length)
-{
-    size_t left = UNPACK_MOST;
-    ProtobufCAllocator allocator = {unpack_alloc, unpack_free, &left};
-    return control__reply__unpack(&allocator, length, head);
-}
-
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e)
 {
     struct error inner;
@@ -149,7 +123,7 @@ int connection_next(struct connection *c, Control__Reply **reply, struct torus_e
                     inner.text);
     if (r == 0)
         return 0;
-    *reply = unpack(head, length);
+    *reply = unpack_bounded(&control__reply__descriptor, head, length, UNPACK_MOST);
     if (*reply == NULL)
         return fail(e, TORUS_ERROR_PROTOCOL, "the daemon at %s has sent a malformed reply",
                     c->path);

@@ -8,6 +8,7 @@
 #include "client/libtorus/requests/results.h"
 #include "client/libtorus/requests/trace_result.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
 
 #define WAIT_MS 3000u
 
@@ -97,7 +98,8 @@ static int convert_links(struct answer_holder *n, struct torus_error *e)
 static int convert_answer(struct answer_holder *n, const ProtobufCBinaryData *bytes,
                           struct torus_error *e)
 {
-    n->unpacked = control__node_answer__unpack(NULL, bytes->len, bytes->data);
+    n->unpacked =
+        unpack_bounded(&control__node_answer__descriptor, bytes->data, bytes->len, UNPACK_MOST);
     if (n->unpacked == NULL)
         return invalid_reply(e, "it is not a message");
     n->answer.host = clean_text(n->unpacked->host);

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 
 #include "daemon/lib/cluster/ip_routes.h"
+#include "proto/error.h"
 #include "proto/text_file.h"
 
 #define HOST_NAME_SIZE 254        /* as DNS limits names */
@@ -50,3 +51,12 @@ bool hosts_file_is_same_host(const char *a, const char *b);
 int hosts_file_check_name(const char *name, struct error *e);
 
 extern const struct text_kind hosts_file_kind;
+
+/* IPv4 addresses that hosts and their interfaces can have. */
+
+/* Returns why no host can have this address, such as "is a loopback address", or NULL if a host can. */
+const char *host_address_problem(struct in_addr address);
+
+/* Reads "10.0.1.1", or "10.0.1.1/30" as 'ip addr' prints it. With a prefix, the address must not be the network
+ * address or the broadcast address. Returns 0, or -1 with *e (ERROR_USAGE). */
+int host_address_parse(const char *text, struct in_addr *address, struct error *e);

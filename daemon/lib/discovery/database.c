@@ -3,8 +3,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "daemon/lib/discovery/bounded.h"
-#include "daemon/lib/discovery/times.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "proto/unpack.h"
 
 #define SIGNED_UNPACKED_MOST (2u * REPORT_BYTES_MOST)
 
@@ -312,13 +312,12 @@ void database_trust_again(struct database *d, const struct secrets *secrets)
 {
     for (uint32_t i = 0; i < d->hosts; i++) {
         struct host_entry *h = d->host[i];
-        struct bounded bounded;
-        ProtobufCAllocator *allocator = bounded_begin(&bounded, SIGNED_UNPACKED_MOST);
-        Discovery__Signed *s = discovery__signed__unpack(allocator, h->packed_size, h->packed);
+        Discovery__Signed *s = unpack_bounded(&discovery__signed__descriptor, h->packed,
+                                              h->packed_size, SIGNED_UNPACKED_MOST);
         if (s == NULL)
             continue; /* no memory: as before */
         h->trust = signing_trust(secrets, SIGNED_REPORT, s);
-        discovery__signed__free_unpacked(s, allocator);
+        discovery__signed__free_unpacked(s, NULL);
     }
     d->stale = true;
 }

@@ -3,12 +3,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "daemon/lib/discovery/bounded.h"
-#include "daemon/lib/discovery/letter.h"
-#include "daemon/lib/discovery/neighbours.h"
-#include "daemon/lib/discovery/setup_send.h"
-#include "daemon/lib/discovery/setup_take.h"
-#include "daemon/lib/discovery/sync.h"
+#include "daemon/lib/discovery/internal.h"
+#include "proto/unpack.h"
 
 #define PACKET_UNPACKED_MOST (512u * 1024u)
 
@@ -200,10 +196,8 @@ static void make_own_report(struct discovery *d)
 static void take_letter(struct discovery *d, const struct own_interface *at,
                         const Discovery__Signed *s)
 {
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
-    Discovery__Letter *letter =
-        discovery__letter__unpack(allocator, s->content.len, s->content.data);
+    Discovery__Letter *letter = unpack_bounded(&discovery__letter__descriptor, s->content.data,
+                                               s->content.len, PACKET_UNPACKED_MOST);
     struct host_id from, to;
 
     if (letter == NULL)
@@ -216,7 +210,7 @@ static void take_letter(struct discovery *d, const struct own_interface *at,
         setup_take_letter(d, &(struct setup_letter){&from, letter, at->state.index,
                                                     signing_trust(&d->secrets, SIGNED_LETTER, s) ==
                                                         TRUST_PROVED});
-    discovery__letter__free_unpacked(letter, allocator);
+    discovery__letter__free_unpacked(letter, NULL);
 }
 
 static void take_relay(struct discovery *d, struct own_interface *at, Discovery__Relay *relay)
@@ -242,18 +236,16 @@ void discovery_receive(struct discovery *d, unsigned interface,
                        const struct discovery_address *from, const uint8_t *bytes, size_t size)
 {
     struct own_interface *at = find_interface(d, interface);
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, PACKET_UNPACKED_MOST);
     Discovery__Packet *packet;
 
     if (at == NULL || size > DISCOVERY_PACKET_MOST)
         return;
-    packet = discovery__packet__unpack(allocator, size, bytes);
+    packet = unpack_bounded(&discovery__packet__descriptor, bytes, size, PACKET_UNPACKED_MOST);
     if (packet == NULL)
         return;
     if (packet->version != DISCOVERY_VERSION) {
         neighbours_note_stranger(d, at);
-        discovery__packet__free_unpacked(packet, allocator);
+        discovery__packet__free_unpacked(packet, NULL);
         return;
     }
     switch (packet->kind_case) {
@@ -275,7 +267,7 @@ void discovery_receive(struct discovery *d, unsigned interface,
     default:
         break;
     }
-    discovery__packet__free_unpacked(packet, allocator);
+    discovery__packet__free_unpacked(packet, NULL);
 }
 
 /* --- time --- */

@@ -1,10 +1,107 @@
 /* Discovery without I/O: finds neighbours on the interfaces of this host, spreads what all hosts say, and
- * relays setups (setup.h). Time, randomness, datagrams and what applies setups come through struct discovery_io, so
+ * relays setups. Time, randomness, datagrams and what applies setups come through struct discovery_io, so
  * that a whole cluster runs in one test. daemon/doc/discovery.md describes the protocol. */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/lib/base/limits.h"
 #include "daemon/lib/discovery/database.h"
-#include "daemon/lib/discovery/setup.h"
+#include "proto/error.h"
+
+/* Times of discovery, in nanoseconds, and its limits. */
+
+/* Hellos are sent at short intervals while something changes, and at long ones when nothing has changed for
+ * DISCOVERY_SETTLED and DISCOVERY_CALM. A neighbour is dropped after HOLD intervals without a hello. */
+#define DISCOVERY_HELLO_FIRST (500 * MILLISECONDS)
+#define DISCOVERY_HELLO (1 * SECONDS)
+#define DISCOVERY_HELLO_CALM (3 * SECONDS)
+#define DISCOVERY_SETTLED (10 * SECONDS)
+#define DISCOVERY_CALM (60 * SECONDS)
+#define DISCOVERY_HOLD_INTERVALS 8u
+#define DISCOVERY_HOLD_MOST_MS 60000u /* what a neighbour's hello may ask for */
+/* Changes that come within this time go into one report. */
+#define DISCOVERY_REPORT_PAUSE (150 * MILLISECONDS)
+/* Reports of one host that come closer together are not taken, and so not passed on. */
+#define DISCOVERY_REPORT_SPACING (50 * MILLISECONDS)
+#define DISCOVERY_REPORT_RENEWAL (60 * SECONDS)
+/* A report that its host has not renewed is dropped, even if other hosts vouch for the host. */
+#define DISCOVERY_REPORT_LIFE (200 * SECONDS)
+/* How long a host is kept that no confirmed cable leads to. */
+#define DISCOVERY_LOST_LIFE (10 * SECONDS)
+/* Hellos of a host that does not answer for so long are reported, until none has come for a hold time. */
+#define DISCOVERY_UNANSWERED (5 * SECONDS)
+/* A summary is sent to one neighbour at most once in this time. */
+#define DISCOVERY_SUMMARY_PAUSE (400 * MILLISECONDS)
+/* How many packets of strangers each interface may bring: signatures to check, and answers that are sent. */
+#define DISCOVERY_RATE 500u /* a second */
+#define DISCOVERY_BURST 2000u
+
+/* Setups: bytes for one host, which gives them to its command, and sends back the exit status and the output. Here they
+ * only travel: sealed for the host that may open them (seal.h), from neighbour to neighbour, by hosts that can neither
+ * read nor change them.
+ *
+ * The host answers the announcement (Ask) with a challenge. The setup contains the challenge, so that an old
+ * setup cannot be sent again; if the host has a cluster key, the setup must be authenticated by it. The receiver
+ * of each transfer asks for the parts that it has not got, so that lost packets are sent again. */
+
+#define DISCOVERY_SETUP_MOST (256u * 1024u) /* bytes of a setup */
+#define SETUP_ID_SIZE 16u
+#define NONCE_SIZE 32u
+#define SETUP_SOCKET "/run/torusd-setup/setup.sock" /* where torusd-setup listens */
+#define SETUPS_OUT_MOST 16u                         /* that this host sends at the same time */
+#define SETUPS_IN_MOST                                                                             \
+    4u /* that this host receives at the same time; one of them is applied at a time */
+
+struct discovery;
+struct outgoing_setup;
+struct incoming_setup;
+
+struct setups {
+    struct outgoing_setup *out[SETUPS_OUT_MOST];
+    struct incoming_setup *in[SETUPS_IN_MOST];
+    struct incoming_setup *given; /* to io.apply(); NULL: none, or its sender has been forgotten */
+    bool busy;                    /* io.apply() has one */
+    uint8_t nonce[NONCE_SIZE];    /* for challenges */
+};
+
+/* What a setup has to be sealed with; everything is borrowed. */
+struct setup_challenge {
+    const uint8_t *id; /* SETUP_ID_SIZE bytes */
+    const struct host_id *from;
+    const uint8_t *key;   /* PUBLIC_KEY_SIZE bytes: the receiver's */
+    const uint8_t *nonce; /* NONCE_SIZE bytes */
+};
+
+/* The end of a setup: its sealed result; or, with e.code other than ERROR_NONE, why there is none. */
+struct setup_end {
+    struct error e;
+    const uint8_t *sealed;
+    size_t size;
+};
+
+/* Called from discovery_tick(), discovery_receive() or discovery_send_sealed(); everything is borrowed. After ended(),
+ * the setup does not exist any more. */
+struct setup_user {
+    void (*challenged)(void *context, const struct setup_challenge *challenge);
+    void (*ended)(void *context, const struct setup_end *end);
+    void *context;
+};
+
+/* Announces a setup to another host, whose challenge follows. Returns a setup, or NULL with *e and no call of *user. */
+struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct host_id *host,
+                                            const struct setup_user *user, struct error *e);
+
+/* Sends the sealed setup (copied) that the challenge has asked for. */
+void discovery_send_sealed(struct discovery *d, struct outgoing_setup *setup, const uint8_t *bytes,
+                           size_t size);
+
+/* Forgets a setup; ended() is not called. The host may apply it all the same. */
+void discovery_cancel_setup(struct discovery *d, struct outgoing_setup *setup);
+
+/* The setup that io.apply() was given has ended. With e.code other than ERROR_NONE it was refused. */
+void discovery_setup_ended(struct discovery *d, const struct setup_end *end);
 
 #define DISCOVERY_ADDRESS_SIZE 16u
 #define DISCOVERY_PACKET_MOST 61440u

@@ -1,11 +1,9 @@
-#include "daemon/lib/discovery/neighbours.h"
 
 #include <string.h>
 
-#include "daemon/lib/discovery/bounded.h"
-#include "daemon/lib/discovery/packets.h"
-#include "daemon/lib/discovery/sync.h"
+#include "daemon/lib/discovery/internal.h"
 #include "proto/borrowed.h"
+#include "proto/unpack.h"
 
 #define HELLO_UNPACKED_MOST 4096u
 
@@ -170,15 +168,14 @@ static void take(struct discovery *d, struct own_interface *at,
 void neighbours_take_hello(struct discovery *d, struct own_interface *at,
                            const struct discovery_address *from, const Discovery__Signed *s)
 {
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, HELLO_UNPACKED_MOST);
     Discovery__Hello *hello;
 
     if (s->key.len != PUBLIC_KEY_SIZE || !at->state.up)
         return;
-    hello = discovery__hello__unpack(allocator, s->content.len, s->content.data);
+    hello = unpack_bounded(&discovery__hello__descriptor, s->content.data, s->content.len,
+                           HELLO_UNPACKED_MOST);
     if (hello == NULL)
         return;
     take(d, at, from, s, hello);
-    discovery__hello__free_unpacked(hello, allocator);
+    discovery__hello__free_unpacked(hello, NULL);
 }

@@ -1,13 +1,38 @@
 #include "daemon/lib/discovery/report.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/discovery/bounded.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
+
+struct host_id host_id_of(const uint8_t public_key[PUBLIC_KEY_SIZE])
+{
+    static const uint8_t label[] = "torusd discovery host id";
+    struct host_id id;
+
+    (void)crypto_generichash(id.bytes, HOST_ID_SIZE, public_key, PUBLIC_KEY_SIZE, label,
+                             sizeof label - 1);
+    return id;
+}
+
+char *host_id_text(const struct host_id *id, char text[HOST_ID_TEXT_SIZE])
+{
+    return sodium_bin2hex(text, HOST_ID_TEXT_SIZE, id->bytes, HOST_ID_SIZE);
+}
+
+bool host_id_parse(struct host_id *id, const char *text)
+{
+    size_t size;
+
+    return strlen(text) == HOST_ID_TEXT_SIZE - 1 &&
+           sodium_hex2bin(id->bytes, HOST_ID_SIZE, text, strlen(text), NULL, &size, NULL) == 0 &&
+           size == HOST_ID_SIZE;
+}
 
 #define UNPACKED_MOST (1024u * 1024u)
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -204,17 +229,17 @@ static struct report *read_message(const Discovery__Report *message, struct erro
 
 struct report *report_read(const uint8_t *bytes, size_t size, struct error *e)
 {
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
     Discovery__Report *message;
     struct report *report;
 
-    message = size <= REPORT_BYTES_MOST ? discovery__report__unpack(allocator, size, bytes) : NULL;
+    message = size <= REPORT_BYTES_MOST
+                  ? unpack_bounded(&discovery__report__descriptor, bytes, size, UNPACKED_MOST)
+                  : NULL;
     if (message == NULL) {
         (void)error_set(e, ERROR_PROTOCOL, "a report cannot be read");
         return NULL;
     }
     report = read_message(message, e);
-    discovery__report__free_unpacked(message, allocator);
+    discovery__report__free_unpacked(message, NULL);
     return report;
 }

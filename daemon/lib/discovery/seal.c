@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/discovery/bounded.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
 
 #define UNPACKED_MOST (DISCOVERY_SETUP_MOST + 16384u)
 #define SETUP_LABEL "torusd discovery setup"
@@ -156,8 +156,6 @@ int open_setup(const struct setup_frame *frame, const struct opener *opener, con
                size_t size, struct opened_setup *opened, struct error *e)
 {
     uint8_t public_key[SEALING_KEY_SIZE];
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
     Discovery__Setup *setup;
     size_t bytes_size;
     uint8_t *bytes;
@@ -167,13 +165,13 @@ int open_setup(const struct setup_frame *frame, const struct opener *opener, con
     bytes = unseal(sealed, size, public_key, opener->opening_key, &bytes_size);
     if (bytes == NULL)
         return error_set(e, ERROR_PROTOCOL, "the setup was sealed for another host");
-    setup = discovery__setup__unpack(allocator, bytes_size, bytes);
+    setup = unpack_bounded(&discovery__setup__descriptor, bytes, bytes_size, UNPACKED_MOST);
     if (setup == NULL) {
         (void)error_set(e, ERROR_PROTOCOL, "the setup cannot be read");
     } else {
         result = take_setup(frame, opener, setup, opened, e);
         sodium_memzero(setup->bytes.data, setup->bytes.len);
-        discovery__setup__free_unpacked(setup, allocator);
+        discovery__setup__free_unpacked(setup, NULL);
     }
     sodium_memzero(bytes, bytes_size);
     free(bytes);
@@ -230,19 +228,17 @@ int read_result(const Discovery__Result *result, struct setup_answer *answer, ch
 int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t size,
                 struct setup_answer *answer, char **storage, struct error *e)
 {
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, UNPACKED_MOST);
     Discovery__Result *message = NULL;
     size_t bytes_size;
     uint8_t *bytes = unseal(sealed, size, keys->public_key, keys->secret_key, &bytes_size);
     int result;
 
     if (bytes != NULL)
-        message = discovery__result__unpack(allocator, bytes_size, bytes);
+        message = unpack_bounded(&discovery__result__descriptor, bytes, bytes_size, UNPACKED_MOST);
     free(bytes);
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup cannot be read");
     result = read_result(message, answer, storage, e);
-    discovery__result__free_unpacked(message, allocator);
+    discovery__result__free_unpacked(message, NULL);
     return result;
 }

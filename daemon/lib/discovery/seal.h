@@ -1,7 +1,7 @@
 /* The contents of setups and results, sealed for the host that may read them. */
 #pragma once
 
-#include "daemon/lib/discovery/setup.h"
+#include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/signing.h"
 
 #define DISCOVERY_OUTPUT_MOST (64u * 1024u) /* bytes of output of a setup's command */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/lib/base/secrets.h"
-#include "daemon/lib/discovery/host_id.h"
+#include "daemon/lib/discovery/report.h"
 #include "proto/discovery.pb-c.h"
 
 #define SECRET_KEY_SIZE 64u

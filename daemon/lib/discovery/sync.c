@@ -1,11 +1,10 @@
-#include "daemon/lib/discovery/sync.h"
 
 #include <stdlib.h>
 
-#include "daemon/lib/discovery/bounded.h"
-#include "daemon/lib/discovery/packets.h"
+#include "daemon/lib/discovery/internal.h"
 #include "proto/borrowed.h"
 #include "proto/elapsed.h"
+#include "proto/unpack.h"
 
 #define KNOWN_MOST 40u   /* hosts in one summary: about a kilobyte */
 #define WANTED_MOST 60u  /* hosts in one Want */
@@ -185,9 +184,8 @@ static struct report *examine(struct discovery *d, struct own_interface *at,
 static struct host_entry *take_report(struct discovery *d, struct own_interface *at,
                                       const ProtobufCBinaryData *packed)
 {
-    struct bounded bounded;
-    ProtobufCAllocator *allocator = bounded_begin(&bounded, SIGNED_UNPACKED_MOST);
-    Discovery__Signed *s = discovery__signed__unpack(allocator, packed->len, packed->data);
+    Discovery__Signed *s = unpack_bounded(&discovery__signed__descriptor, packed->data, packed->len,
+                                          SIGNED_UNPACKED_MOST);
     struct host_entry *stored = NULL;
     struct report *report;
     enum trust trust;
@@ -207,7 +205,7 @@ static struct host_entry *take_report(struct discovery *d, struct own_interface 
                 stored = database_find(&d->database, &host);
         }
     }
-    discovery__signed__free_unpacked(s, allocator);
+    discovery__signed__free_unpacked(s, NULL);
     return stored;
 }
 

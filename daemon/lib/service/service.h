@@ -3,9 +3,65 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <uv.h>
 
-#include "daemon/lib/service/notify.h"
+#include "proto/error.h"
+
+/* Messages to the service manager: the protocol of sd_notify(3), lines in a datagram to the socket that
+ * $NOTIFY_SOCKET names.
+ *
+ * The protocol is documented as stable, and is one sendto(). libsystemd, which has a function for it, would
+ * bring several libraries (compression, cryptography) into a process that listens on the network, and make the
+ * daemon depend on systemd. Hence these few lines. */
+
+struct notify {
+    int socket; /* -1: no service manager */
+    struct sockaddr_un address;
+    socklen_t length;
+};
+
+/* Opens the way to the socket at `path`: a path, or a name that begins with '@' (an abstract socket). NULL: there
+ * is no service manager, and notify_send() does nothing. Returns 0, or -1 with *e. The caller gives *n to
+ * notify_close() in any case. */
+int notify_open(struct notify *n, const char *path, struct error *e);
+/* Closes the socket. */
+void notify_close(struct notify *n);
+
+/* Sends lines such as "READY=1\nSTATUS=ready". Never waits. Returns 0 if the message was sent or there is no
+ * service manager; otherwise -1: its queue is full, and the caller may try again later. */
+int notify_send(const struct notify *n, const char *lines);
+
+/* Returns after how many microseconds without WATCHDOG=1 the service manager takes this process for hung; 0:
+ * never. The arguments are the values of $WATCHDOG_USEC and $WATCHDOG_PID, or NULL. */
+uint64_t notify_watchdog(const char *usec, const char *pid);
+
+/* The signals of a daemon: SIGTERM and SIGINT end it, SIGHUP makes it read its settings again. From the moment when there
+ * is something to remove at the end, until the loop can handle them, they are held: one that arrives meanwhile is
+ * handled as soon as the daemon has started, and neither ends it half-started nor is lost. */
+
+struct signals {
+    uv_signal_t handles[3];
+    /* SIGTERM or SIGINT, by its name; calls signals_close() */
+    void (*stop)(void *context, const char *name);
+    void (*reload)(void *context); /* SIGHUP */
+    void *context;
+};
+
+/* Holds SIGHUP, which must not end a daemon that has yet to read its settings. A thread that is started while a signal is
+ * held never gets it. */
+void signals_hold_reload(void);
+
+/* Holds all of them. */
+void signals_hold(void);
+
+/* Handles them on the loop, also those that have been held. The three functions and `context` are set. */
+void signals_open(struct signals *s, uv_loop_t *loop);
+
+/* The daemon stops: further signals do not disturb it. */
+void signals_close(struct signals *s);
 
 #define SERVICE_STATUS_SIZE 256u
 

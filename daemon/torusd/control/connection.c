@@ -6,8 +6,10 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/control/internal.h"
+#include "proto/unpack.h"
 
 #define MAX_REQUEST 65536u
+#define UNPACKED_MOST (64u * MAX_REQUEST)
 #define REPLIES_MOST (256u * 1024u) /* bytes that wait for a client to read them */
 #define REFUSAL_MS 1000
 
@@ -165,7 +167,8 @@ static void answer_requests(struct control_client *client)
 
     while (!is_behind(client) &&
            (more = frame_stream_next(&client->in, MAX_REQUEST, &head, &size, &e)) > 0) {
-        Control__Request *request = control__request__unpack(NULL, size, head);
+        Control__Request *request =
+            unpack_bounded(&control__request__descriptor, head, size, UNPACKED_MOST);
         if (check_request(request, &e) != 0) {
             if (request != NULL)
                 control__request__free_unpacked(request, NULL);

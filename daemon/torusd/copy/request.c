@@ -7,6 +7,7 @@
 #include "daemon/torusd/planning/spec.h"
 #include "proto/copy.pb-c.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
 
 #define MILLISECOND UINT64_C(1000000)
 #define PATTERN_MOST 4096u
@@ -261,7 +262,8 @@ int copy_request_unpack(struct copy_request *r, const uint8_t *bytes, size_t len
                          "a copy of %zu bytes of sources and patterns: at most %u "
                          "are possible",
                          length, COPY_REQUEST_MOST);
-    message = torus__copy_request__unpack(NULL, length, bytes);
+    message =
+        unpack_bounded(&torus__copy_request__descriptor, bytes, length, 64u * COPY_REQUEST_MOST);
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the bytes are not a request for a copy");
     result = copy_request_take(r, message, e);

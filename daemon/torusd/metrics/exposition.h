@@ -41,3 +41,9 @@ void exposition_single(struct exposition *x, const struct metric *metric, double
 void exposition_histogram(struct exposition *x, const struct histogram *h);
 /* Ends the text. Returns it, which the caller frees, and sets *length; or NULL. */
 char *exposition_end(struct exposition *x, size_t *length);
+
+/* Chooses the format of metrics. */
+
+/* Whether a client with this header Accept (NULL: none) gets OpenMetrics, and not the older format of Prometheus: unless
+ * the header wants text/plain, or another text, more. The header may contain anything. */
+bool accept_openmetrics(const char *header);

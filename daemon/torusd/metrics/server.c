@@ -14,7 +14,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/sockets/listener.h"
 #include "daemon/lib/net/sockets/sockets.h"
-#include "daemon/torusd/metrics/accept.h"
+#include "daemon/torusd/metrics/exposition.h"
 #include "daemon/torusd/metrics/metrics.h"
 #include "daemon/torusd/metrics/room.h"
 #include "proto/elapsed.h"

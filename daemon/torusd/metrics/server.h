@@ -9,7 +9,7 @@
 
 #include "daemon/lib/net/addresses/address.h"
 #include "daemon/torusd/files/places/roots.h"
-#include "daemon/torusd/metrics/view.h"
+#include "daemon/torusd/metrics/metrics.h"
 
 #define SERVER_CONNECTIONS 16u
 #define SERVER_RATE 100u      /* a second */

@@ -1,4 +1,4 @@
-#include "daemon/lib/discovery/host/interfaces.h"
+#include "daemon/lib/discovery/interfaces.h"
 
 #include <errno.h>
 #include <ifaddrs.h>

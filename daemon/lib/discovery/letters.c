@@ -1,11 +1,116 @@
-#include "daemon/lib/discovery/letter.h"
-
 #include <stdlib.h>
+#include <string.h>
 
-#include "daemon/lib/discovery/blob.h"
-#include "daemon/lib/discovery/neighbours.h"
-#include "daemon/lib/discovery/packets.h"
+#include "daemon/lib/discovery/internal.h"
 #include "proto/borrowed.h"
+
+#define UNFRAGMENTED 1200u /* bytes that fit into one packet on every IPv6 link */
+
+void packet_send(struct discovery *d, unsigned interface, const struct discovery_address *to,
+                 Discovery__Packet *packet)
+{
+    uint8_t small[UNFRAGMENTED + 64], *bytes = small;
+    size_t size;
+
+    packet->version = DISCOVERY_VERSION;
+    size = discovery__packet__get_packed_size(packet);
+    if (size > DISCOVERY_PACKET_MOST)
+        return;
+    if (size > sizeof small)
+        bytes = malloc(size);
+    if (bytes == NULL)
+        return; /* like a lost packet */
+    (void)discovery__packet__pack(packet, bytes);
+    d->io.send(d->io.context, interface, to, bytes, size);
+    if (bytes != small)
+        free(bytes);
+}
+
+void report_batch_send(struct discovery *d, struct report_batch *b)
+{
+    Discovery__Packet packet = DISCOVERY__PACKET__INIT;
+    Discovery__Reports reports = DISCOVERY__REPORTS__INIT;
+
+    if (b->count == 0)
+        return;
+    reports.n_reports = b->count;
+    reports.reports = b->list;
+    packet.kind_case = DISCOVERY__PACKET__KIND_REPORTS;
+    packet.reports = &reports;
+    packet_send(d, b->interface, b->to, &packet);
+    b->count = 0;
+    b->bytes = 0;
+}
+
+void report_batch_add(struct discovery *d, struct report_batch *b, const struct host_entry *h)
+{
+    if (b->count == sizeof b->list / sizeof b->list[0] ||
+        (b->count > 0 && b->bytes + h->packed_size > UNFRAGMENTED))
+        report_batch_send(d, b);
+    b->list[b->count++] = borrowed(h->packed, h->packed_size);
+    b->bytes += h->packed_size + 4;
+}
+
+/* How many chunks so many bytes make. */
+static uint32_t blob_chunks(size_t size)
+{
+    return (uint32_t)((size + BLOB_CHUNK - 1) / BLOB_CHUNK);
+}
+
+/* Returns the length of a chunk. */
+static size_t blob_chunk_size(size_t size, uint32_t index)
+{
+    size_t begin = (size_t)index * BLOB_CHUNK;
+
+    return size - begin < BLOB_CHUNK ? size - begin : BLOB_CHUNK;
+}
+
+/* Allocates the bytes when the first chunk arrives. Returns whether there is a blob of this size. */
+static bool begin(struct blob *b, size_t size)
+{
+    if (b->bytes != NULL)
+        return b->size == size;
+    if (size == 0 || size > BLOB_MOST)
+        return false;
+    b->bytes = malloc(size);
+    if (b->bytes == NULL)
+        return false;
+    b->size = size;
+    b->chunks = b->missing = blob_chunks(size);
+    return true;
+}
+
+/* Adds a chunk of a blob of `size` bytes. Chunks that do not fit are ignored. */
+static void blob_add(struct blob *b, size_t size, uint32_t index, const uint8_t *bytes,
+                     size_t length)
+{
+    if (!begin(b, size) || index >= b->chunks || b->have[index] ||
+        length != blob_chunk_size(size, index))
+        return;
+    memcpy(b->bytes + (size_t)index * BLOB_CHUNK, bytes, length);
+    b->have[index] = true;
+    b->missing--;
+    if (b->awaited > 0)
+        b->awaited--;
+}
+
+/* Lists up to BLOB_WINDOW missing chunks, and counts them as awaited. Returns their number. */
+static uint32_t blob_ask(struct blob *b, uint32_t list[BLOB_WINDOW])
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < b->chunks && count < BLOB_WINDOW; i++)
+        if (!b->have[i])
+            list[count++] = i;
+    b->awaited = count;
+    return count;
+}
+
+void blob_free(struct blob *b)
+{
+    free(b->bytes);
+    *b = (struct blob){0};
+}
 
 #define LETTER_MOST 2048u /* bytes of a packed letter */
 #define SPARE_HOPS 8u     /* routes may change while a letter is on its way */
@@ -111,17 +216,17 @@ void letter_send_missing(struct discovery *d, const struct host_id *to,
 }
 
 bool letter_take_chunk(struct discovery *d, const struct host_id *from,
-                       const uint8_t setup[SETUP_ID_SIZE], struct blob *b, size_t most,
+                       const uint8_t setup[SETUP_ID_SIZE], struct blob *b,
                        const Discovery__Chunk *chunk)
 {
     const bool first = b->bytes == NULL;
 
-    blob_add(b, chunk->size, most, chunk->index, chunk->bytes.data, chunk->bytes.len);
+    blob_add(b, chunk->size, chunk->index, chunk->bytes.data, chunk->bytes.len);
     if (b->bytes == NULL)
         return false;
     if (first) /* the others of the first chunks are on their way */
         b->awaited = (b->chunks < BLOB_FIRST ? b->chunks : BLOB_FIRST) - 1;
     if (b->missing > 0 && b->awaited == 0)
         letter_send_missing(d, from, setup, b);
-    return blob_is_whole(b);
+    return b->missing == 0;
 }
