@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torus-routed/kernel/firewall.h"
-#include "daemon/torus-routed/kernel/state_file.h"
+#include "daemon/torus-routed/kernel/kernel.h"
+#include "daemon/torus-routed/kernel/settings.h"
 
 #define SHARED_INTERFACE "torus0" /* 'torusctl ip-routes' makes it, too */
 #define PATH_SIZE 256u
@@ -118,7 +118,7 @@ int holdings_open(struct holdings *h, const char *state, const char *interface, 
     if (lock_namespace(h, e) != 0 || lock_state(h, e) != 0 ||
         settings_open(&h->settings, state, e) != 0 || read_note(h, e) != 0)
         return -1;
-    if (netlink_open(&h->netlink) != 0)
+    if (netlink_open(&h->netlink, NETLINK_ROUTE) != 0)
         return error_set(e, ERROR_IO, "cannot reach the kernel's routes: %s", strerror(errno));
     return 0;
 }

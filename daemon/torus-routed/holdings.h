@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/torus-routed/host_addresses.h"
-#include "daemon/torus-routed/kernel/netlink.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 #include "daemon/torus-routed/kernel/settings.h"
 
 struct holdings {

@@ -6,7 +6,7 @@
  * Empty lines and lines that begin with # are left out. Each address and each name belongs to one host. */
 #pragma once
 
-#include "daemon/torus-routed/kernel/netlink.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 #include "proto/error.h"
 
 #define HOST_NAME_MOST 254u /* with the zero at its end */

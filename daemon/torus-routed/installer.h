@@ -1,8 +1,9 @@
 /* Puts the planner's routes into the kernel. Remembers what is there, so that only differences are sent. */
 #pragma once
 
+#include "daemon/lib/cluster/route_planner.h"
+#include "daemon/lib/host/kernel_route.h"
 #include "daemon/torus-routed/host_addresses.h"
-#include "daemon/torus-routed/planner.h"
 #include "proto/routes.h"
 
 /* The end of a cable at this host. */
@@ -24,7 +25,7 @@ struct installed {
 struct installer {
     struct netlink *netlink; /* borrowed, as are the next three */
     const struct host_addresses *hosts;
-    const struct planner *planner;
+    const struct route_planner *planner;
     const char *congestion; /* NULL: that of the machine */
     struct cable cable[TORUS_MAX_PORTS];
     const bool *
@@ -74,3 +75,22 @@ void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t t
 
 /* Makes the kernel's routes to a node as the planner has them. */
 void installer_put(struct installer *i, uint32_t to);
+
+/* Asks the kernel which routes it takes: others may come before those that the installer has put there. */
+
+struct asking {
+    const struct installer *installer;
+    struct kernel_routes kernel;
+    bool works;
+    char network[FAMILIES][INET6_ADDRSTRLEN + 4]; /* of all hosts */
+    unsigned diverted;          /* hosts to which the kernel takes another route */
+    struct kernel_answer first; /* the route to the first of them */
+};
+
+/* Prepares to ask. The caller calls asking_end(). */
+void asking_begin(struct asking *a, const struct installer *installer);
+void asking_end(struct asking *a);
+
+/* Returns whether the kernel takes another route to a host than the one that was set, and which. A route that drops
+ * packets is not asked for: the answer would be an error, whoever drops them. */
+bool asking_diverted(struct asking *a, uint32_t to, struct kernel_answer *answer);

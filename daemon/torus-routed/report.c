@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/schedule/damage.h"
-#include "daemon/torus-routed/asking.h"
+#include "daemon/torus-routed/installer.h"
 #include "proto/elapsed.h"
 #include "proto/routes.h"
 #include "proto/text.h"
@@ -25,7 +25,7 @@ static json_t *ip_json(const struct ip *ip)
 }
 
 /* Writes which links and nodes are down, for people; "" if none is. */
-static void describe_down(const struct planner *p, char text[WITHOUT_SIZE])
+static void describe_down(const struct route_planner *p, char text[WITHOUT_SIZE])
 {
     const struct torus *t = p->torus;
     struct damage damage;
@@ -48,7 +48,7 @@ static void describe_down(const struct planner *p, char text[WITHOUT_SIZE])
     damage_free(&damage);
 }
 
-static void write_why(const struct planner *p, uint32_t to, uint32_t direct, const char *down,
+static void write_why(const struct route_planner *p, uint32_t to, uint32_t direct, const char *down,
                       char why[WHY_SIZE])
 {
     const struct planner_route *r = &p->route[to];

@@ -9,7 +9,7 @@
 struct report_of {
     const struct host_addresses *hosts;
     const struct states *states;
-    const struct planner *planner; /* NULL: nothing was heard from the daemon yet */
+    const struct route_planner *planner; /* NULL: nothing was heard from the daemon yet */
     const struct installer *installer;
     const char *firewall; /* what is known of it */
     const char *problem;  /* what keeps routes from being set; "": nothing */

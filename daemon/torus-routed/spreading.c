@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torus-routed/kernel/connections.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 #include "proto/elapsed.h"
 
 int spreading_init(struct spreading *s, uint32_t nodes)

@@ -42,7 +42,7 @@ struct states {
 /* Begins to connect. The caller sets loop, path, heard, count and context; the rest is zero. */
 void states_start(struct states *s);
 
-/* Tells the daemon with which link states the routes agree (planner_statement()), and whether this host forwards, unless
+/* Tells the daemon with which link states the routes agree (route_planner_statement()), and whether this host forwards, unless
  * it knows, or `again`: it counts for some seconds only that a host forwards. Says what count() says, too. */
 void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again);
 

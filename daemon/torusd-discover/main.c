@@ -9,7 +9,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/interfaces.h"
-#include "daemon/lib/net/carrier/carrier.h"
+#include "daemon/lib/net/carrier.h"
 #include "daemon/lib/service/service.h"
 #include "daemon/torusd-discover/datagrams.h"
 #include "daemon/torusd-discover/options.h"

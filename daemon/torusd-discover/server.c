@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/discovery/discovery.h"
-#include "daemon/lib/net/local/framed_server.h"
+#include "daemon/lib/net/framed.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/elapsed.h"

@@ -10,8 +10,8 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/discovery/seal.h"
-#include "daemon/lib/net/local/access.h"
-#include "daemon/lib/net/local/framed.h"
+#include "daemon/lib/net/framed.h"
+#include "daemon/lib/net/local.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/unpack.h"

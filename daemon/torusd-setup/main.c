@@ -11,7 +11,7 @@
 #include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/interfaces.h"
 #include "daemon/lib/discovery/seal.h"
-#include "daemon/lib/net/local/framed_server.h"
+#include "daemon/lib/net/framed.h"
 #include "daemon/lib/service/service.h"
 #include "daemon/torusd-setup/command.h"
 #include "daemon/torusd-setup/host_state.h"

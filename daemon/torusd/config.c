@@ -8,7 +8,7 @@
 
 #include "daemon/lib/base/limits.h"
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/sockets/hops.h"
+#include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/settings.h"
 #include "proto/frame.h"
 #include "proto/ini.h"

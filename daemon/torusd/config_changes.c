@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/address.h"
 
 enum kind { TEXT, VALUE, DIMS, ROOTS, MEMORY };
 enum when { NOW, AT_START };

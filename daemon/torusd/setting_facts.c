@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/address.h"
 
 static void add_ports(struct facts *f, const struct config *c)
 {

@@ -1,7 +1,7 @@
 /* The settings of a daemon as facts (daemon/lib/host/facts.h). They contain no secrets. */
 #pragma once
 
-#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/facts.h"
 #include "daemon/torusd/config.h"
 
 /* Returns lines "setting.NAME value", and "port.NAME address"; malloc'ed. NULL if there is no memory. */

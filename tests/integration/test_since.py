@@ -44,7 +44,7 @@ CHANGES = {
     # the product
     'daemon/torusd/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_tree_patterns test_config',
      'integration/test_routed integration/test_exchange vm/test_machines test_router_queues'),
-    'daemon/torus-routed/planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
+    'daemon/lib/cluster/route_planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
      'integration/test_copy integration/test_exchange test_plan'),
     'daemon/lib/cabling/moves.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
      'integration/test_commit test_config'),

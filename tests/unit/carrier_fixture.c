@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/addresses/route.h"
+#include "daemon/lib/host/kernel_route.h"
 
 struct ifaddrs entry[MOST];
 struct sockaddr_storage addresses[MOST];

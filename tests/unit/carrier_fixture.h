@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include "daemon/lib/net/carrier/carrier.h"
+#include "daemon/lib/net/carrier.h"
 
 #define MOST 8u
 #define PORTS 4u

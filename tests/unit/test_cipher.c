@@ -10,7 +10,7 @@
 
 #include <sodium.h>
 
-#include "daemon/torusd/net/tcp/cipher.h"
+#include "daemon/torusd/net/cipher.h"
 
 #define LONGEST (5u << 20) /* a head may have 4 MiB */
 #define HEADER crypto_secretstream_xchacha20poly1305_HEADERBYTES

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/address.h"
 #include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/facts.h"
 #include "daemon/lib/host/gathering.h"
 
 /* The value of a fact, or NULL. */

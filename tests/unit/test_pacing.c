@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "daemon/lib/net/sockets/pacing.h"
+#include "daemon/lib/net/sockets.h"
 
 #define MBIT 50.0
 #define SEGMENT 1460 /* less the 12 bytes of timestamps */

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torus-routed/planner.h"
+#include "daemon/lib/cluster/route_planner.h"
 
 #define MOST 5u
 #define LOSSES 2u
@@ -23,7 +23,7 @@
 
 /* What can change, with the memory of the planners. */
 struct node {
-    struct planner planner;
+    struct route_planner planner;
     uint32_t up[MOST];
     bool forwards[MOST];
     struct planner_route route[MOST];
@@ -35,7 +35,7 @@ struct node {
 
 struct search {
     struct torus torus;
-    struct planner planner[MOST]; /* with the memory that the nodes' planners use */
+    struct route_planner planner[MOST]; /* with the memory that the nodes' planners use */
     struct {
         uint32_t rank;
         unsigned port;
@@ -51,7 +51,7 @@ struct search {
 
 static void save(const struct search *s, uint32_t rank, struct node *n)
 {
-    const struct planner *p = &s->planner[rank];
+    const struct route_planner *p = &s->planner[rank];
 
     n->planner = *p;
     memcpy(n->up, p->up, s->torus.nodes * sizeof *n->up);
@@ -62,7 +62,7 @@ static void save(const struct search *s, uint32_t rank, struct node *n)
 
 static void load(struct search *s, uint32_t rank, const struct node *n)
 {
-    struct planner *p = &s->planner[rank];
+    struct route_planner *p = &s->planner[rank];
 
     *p = n->planner;
     memcpy(p->up, n->up, s->torus.nodes * sizeof *n->up);
@@ -82,13 +82,13 @@ static void all_up(const struct torus *t, uint32_t *up)
 /* Does what torus-routed does after each change and confirmation. */
 static void act(const struct search *s, uint32_t rank, struct node *n)
 {
-    struct planner *p = (struct planner *)(uintptr_t)&s->planner[rank];
-    const uint64_t digest = planner_statement(p);
+    struct route_planner *p = (struct route_planner *)(uintptr_t)&s->planner[rank];
+    const uint64_t digest = route_planner_statement(p);
 
-    planner_confirm(p, rank, digest);
+    route_planner_confirm(p, rank, digest);
     for (uint32_t other = 0; s->blind && other < s->torus.nodes; other++)
-        planner_confirm(p, other, p->digest);
-    planner_tick(p, CUT);
+        route_planner_confirm(p, other, p->digest);
+    route_planner_tick(p, CUT);
     if (digest == (n->count > 0 ? n->stated[n->count - 1] : 0))
         return;
     assert_true(n->count < STATEMENTS);
@@ -115,7 +115,7 @@ static void hear_loss(struct search *s, uint32_t rank, struct node *n, unsigned 
                 ~(1u << torus_port_opposite(&s->torus, port));
         }
     load(s, rank, n);
-    planner_heard(&s->planner[rank], up, forwards, CUT);
+    route_planner_heard(&s->planner[rank], up, forwards, CUT);
     act(s, rank, n);
     save(s, rank, n);
 }
@@ -125,7 +125,7 @@ static void hear_statement(struct search *s, struct node *nodes, uint32_t rank, 
     struct node *n = &nodes[rank];
 
     load(s, rank, n);
-    planner_confirm(&s->planner[rank], from, nodes[from].stated[n->known[from]++]);
+    route_planner_confirm(&s->planner[rank], from, nodes[from].stated[n->known[from]++]);
     act(s, rank, n);
     save(s, rank, n);
 }
@@ -258,9 +258,9 @@ static bool search(const char *dims, unsigned losses, const uint32_t (*ports)[2]
     assert_non_null(s.seen);
     all_up(&s.torus, up);
     for (uint32_t i = 0; i < s.torus.nodes; i++) {
-        assert_int_equal(planner_init(&s.planner[i], &s.torus, i, SETTLE), 0);
-        planner_heard(&s.planner[i], up, NULL, BEGIN);
-        planner_tick(&s.planner[i], BEGIN + MOST * SETTLE);
+        assert_int_equal(route_planner_init(&s.planner[i], &s.torus, i, SETTLE), 0);
+        route_planner_heard(&s.planner[i], up, NULL, BEGIN);
+        route_planner_tick(&s.planner[i], BEGIN + MOST * SETTLE);
         assert_true(s.planner[i].settled);
         save(&s, i, &nodes[i]);
     }
@@ -268,7 +268,7 @@ static bool search(const char *dims, unsigned losses, const uint32_t (*ports)[2]
     assert_true(s.looped || s.ends > 0);
     for (uint32_t i = 0; i < s.torus.nodes; i++) {
         load(&s, i, &nodes[i]);
-        planner_free(&s.planner[i]);
+        route_planner_free(&s.planner[i]);
     }
     free(s.seen);
     return s.looped;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torus-routed/planner.h"
+#include "daemon/lib/cluster/route_planner.h"
 
 #define MOST 32u
 #define SETTLE 100u
@@ -29,7 +29,7 @@ struct news {
 
 struct world {
     struct torus torus;
-    struct planner planner[MOST];
+    struct route_planner planner[MOST];
     uint32_t up[MOST];                              /* the truth */
     uint32_t seen[MOST][MOST];                      /* by node: what it has heard */
     bool forwards[MOST], seen_forwards[MOST][MOST]; /* the same of who forwards */
@@ -126,16 +126,16 @@ static void begin(struct world *w, const char *dims, uint64_t settle, uint64_t d
         w->forwards[i] = true;
     for (uint32_t i = 0; i < w->torus.nodes; i++) {
         memcpy(w->seen_forwards[i], w->forwards, sizeof w->forwards);
-        assert_int_equal(planner_init(&w->planner[i], &w->torus, i, settle), 0);
+        assert_int_equal(route_planner_init(&w->planner[i], &w->torus, i, settle), 0);
         memcpy(w->seen[i], w->up, sizeof w->up);
-        planner_heard(&w->planner[i], w->up, w->forwards, w->now);
+        route_planner_heard(&w->planner[i], w->up, w->forwards, w->now);
     }
 }
 
 static void end(struct world *w)
 {
     for (uint32_t i = 0; i < w->torus.nodes; i++)
-        planner_free(&w->planner[i]);
+        route_planner_free(&w->planner[i]);
 }
 
 /* Changes a link. Every node hears of it within the delay, the ends of the link first. */
@@ -173,15 +173,15 @@ static void change_forwards(struct world *w, uint32_t rank, bool forwards)
 /* Does what torus-routed does after each change and confirmation. */
 static void act(struct world *w, uint32_t node)
 {
-    struct planner *p = &w->planner[node];
-    const uint64_t digest = w->silent[node] ? 0 : planner_statement(p);
+    struct route_planner *p = &w->planner[node];
+    const uint64_t digest = w->silent[node] ? 0 : route_planner_statement(p);
     bool moved = false, waits;
 
     for (uint32_t other = 0; w->blind && other < w->torus.nodes; other++)
-        planner_confirm(p, other, p->digest);
-    planner_confirm(p, node, digest);
+        route_planner_confirm(p, other, p->digest);
+    route_planner_confirm(p, node, digest);
     waits = !p->settled;
-    planner_tick(p, w->now);
+    route_planner_tick(p, w->now);
     w->by_confirmations += waits && p->settled && w->now <= p->heard + p->settle;
     for (uint32_t to = 0; to < w->torus.nodes; to++) {
         moved |= p->route[to].is_new;
@@ -211,13 +211,13 @@ static void hear(struct world *w, unsigned which)
     w->news[which] = w->news[--w->count];
     if (n.is_confirmation && n.number > w->known[n.node][n.rank]) {
         w->known[n.node][n.rank] = n.number;
-        planner_confirm(&w->planner[n.node], n.rank, n.digest);
+        route_planner_confirm(&w->planner[n.node], n.rank, n.digest);
     } else if (!n.is_confirmation) {
         if (n.is_forwarding)
             w->seen_forwards[n.node][n.rank] = n.up;
         else
             set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
-        planner_heard(&w->planner[n.node], w->seen[n.node], w->seen_forwards[n.node], w->now);
+        route_planner_heard(&w->planner[n.node], w->seen[n.node], w->seen_forwards[n.node], w->now);
         w->looped |= has_loop(w);
     }
     act(w, n.node);
@@ -235,15 +235,15 @@ static void run(struct world *w, uint64_t until)
                 which = (int)i;
             }
         for (uint32_t i = 0; i < w->torus.nodes; i++)
-            if (planner_deadline(&w->planner[i]) < next) {
-                next = planner_deadline(&w->planner[i]);
+            if (route_planner_deadline(&w->planner[i]) < next) {
+                next = route_planner_deadline(&w->planner[i]);
                 ticks = (int)i;
             }
         w->now = next;
         if (next == until)
             return;
         if (ticks >= 0) {
-            planner_tick(&w->planner[ticks], w->now);
+            route_planner_tick(&w->planner[ticks], w->now);
             w->looped |= has_loop(w);
         } else {
             hear(w, (unsigned)which);
@@ -400,7 +400,7 @@ static void test_time_without_a_way_after_a_cut(void **state)
 static void test_ways_are_counted(void **state)
 {
     static struct world w;
-    const struct planner *p = &w.planner[0];
+    const struct route_planner *p = &w.planner[0];
     uint64_t before;
 
     (void)state;
@@ -492,27 +492,27 @@ static void test_a_node_that_does_not_forward_is_avoided(void **state)
 static void test_ports_of_a_former_process_stay(void **state)
 {
     struct torus t;
-    struct planner p;
+    struct route_planner p;
     struct error e;
     uint32_t up[4] = {3, 3, 3, 3};
 
     (void)state;
     assert_int_equal(torus_parse(&t, "4", &e), 0);
-    assert_int_equal(planner_init(&p, &t, 0, SETTLE), 0);
-    assert_int_equal(planner_deadline(&p), PLANNER_NEVER);
-    planner_adopt(&p, 1, 3); /* one of them is not nearer */
-    planner_adopt(&p, 2, 3);
-    planner_heard(&p, up, NULL, 5);
+    assert_int_equal(route_planner_init(&p, &t, 0, SETTLE), 0);
+    assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
+    route_planner_adopt(&p, 1, 3); /* one of them is not nearer */
+    route_planner_adopt(&p, 2, 3);
+    route_planner_heard(&p, up, NULL, 5);
     assert_int_equal(p.route[1].ports, 1);
     assert_int_equal(p.route[2].ports, 3);
     assert_int_equal(p.route[3].ports, 0);
-    assert_int_equal(planner_deadline(&p), 5 + SETTLE);
-    planner_tick(&p, 5 + SETTLE);
+    assert_int_equal(route_planner_deadline(&p), 5 + SETTLE);
+    route_planner_tick(&p, 5 + SETTLE);
     assert_int_equal(p.route[3].ports, 2);
     assert_int_equal(p.route[2].hops, 2);
-    planner_tick(&p, 5 + 2 * SETTLE);
-    assert_int_equal(planner_deadline(&p), PLANNER_NEVER);
-    planner_free(&p);
+    route_planner_tick(&p, 5 + 2 * SETTLE);
+    assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
+    route_planner_free(&p);
 }
 
 int main(void)

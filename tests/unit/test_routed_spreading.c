@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torus-routed/kernel/connections.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 #include "daemon/torus-routed/spreading.h"
 
 #define NODES 4u

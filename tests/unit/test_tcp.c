@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "daemon/torusd/net/tcp/tcp.h"
+#include "daemon/torusd/net/tcp.h"
 
 struct options {
     bool seen;

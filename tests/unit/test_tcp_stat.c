@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/torusd/net/tcp/tcp_stat.h"
+#include "daemon/torusd/net/tcp_stat.h"
 
 #define BYTES 10000u
 #define LOOKS 3000 /* 10 ms apart */

@@ -8,7 +8,7 @@
 
 #include "client/cli/doctor/judge.h"
 #include "client/cli/doctor/this_machine.h"
-#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/facts.h"
 
 #define HOST_WAIT_MS 5000u
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/cli/doctor/known_facts.h"
-#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/facts.h"
 #include "daemon/lib/host/run.h"
 #include "proto/ini.h"
 

@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/cluster/route_planner.h"
+#include "daemon/lib/schedule/work.h"
 
 int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *without, struct error *e)
 {
@@ -83,77 +84,65 @@ static unsigned choose_any(uint32_t rank, uint32_t to, uint32_t ports)
     return (unsigned)__builtin_ctz(ports);
 }
 
-unsigned ip_routes_choose(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports)
+/* Returns the one of these ports (bits; not 0) that the way to `to` prefers. */
+static unsigned prefer(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports)
 {
     uint32_t at[TORUS_MAX_DIMS], target[TORUS_MAX_DIMS];
-    unsigned preferred[TORUS_MAX_PORTS], count;
+    unsigned preferred[TORUS_MAX_PORTS], count, i = 0;
 
     torus_coordinates(t, rank, at);
     torus_coordinates(t, to, target);
     count = preferences(t, at, target, preferred);
-    for (unsigned i = 0; i < count; i++)
-        if ((ports & UINT32_C(1) << preferred[i]) != 0 &&
-            t->graph[torus_port_dim(t, preferred[i])] == NULL)
-            return preferred[i];
-    return choose_any(rank, to, ports);
+    while (i + 1 < count && (ports & UINT32_C(1) << preferred[i]) == 0)
+        i++;
+    return preferred[i];
 }
 
-/* Stores the distances of all nodes from node `to`, over cables that are not broken; TORUS_NO_NODE if there is no
- * way. */
-static void measure(const struct ip_routes *r, uint32_t to, uint32_t *hops, uint32_t *queue)
+unsigned ip_routes_choose(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports)
 {
-    uint32_t first = 0, last = 0;
+    unsigned preferred = prefer(t, rank, to, ports);
 
-    for (uint32_t i = 0; i < r->torus.nodes; i++)
-        hops[i] = TORUS_NO_NODE;
-    hops[to] = 0;
-    queue[last++] = to;
-    while (first < last) {
-        uint32_t rank = queue[first++];
-        for (unsigned port = 0; port < torus_ports(&r->torus); port++) {
-            uint32_t next = torus_neighbour(&r->torus, rank, port);
-            if (!damage_has_link(&r->damage, rank, port) || hops[next] != TORUS_NO_NODE)
-                continue;
-            hops[next] = hops[rank] + 1;
-            queue[last++] = next;
-        }
-    }
+    return t->graph[torus_port_dim(t, preferred)] == NULL ? preferred : choose_any(rank, to, ports);
 }
 
-/* Returns the first preferred port that leads nearer to `to`. */
-static uint8_t choose(const struct ip_routes *r, uint32_t rank, const uint32_t *to,
+/* Returns the preferred port of those that lead nearer to `to`. */
+static uint8_t choose(const struct torus *t, const uint32_t *up, uint32_t rank, uint32_t to,
                       const uint32_t *hops)
 {
-    uint32_t at[TORUS_MAX_DIMS];
-    unsigned ports[TORUS_MAX_PORTS], count;
+    uint32_t nearer = 0;
 
-    if (hops[rank] == 0 || hops[rank] == TORUS_NO_NODE)
-        return IP_ROUTES_NO_PORT;
-    torus_coordinates(&r->torus, rank, at);
-    count = preferences(&r->torus, at, to, ports);
-    for (unsigned i = 0; i < count; i++)
-        if (damage_has_link(&r->damage, rank, ports[i]) &&
-            hops[torus_neighbour(&r->torus, rank, ports[i])] + 1 == hops[rank])
-            return (uint8_t)ports[i];
-    return IP_ROUTES_NO_PORT;
+    for (unsigned port = 0; port < torus_ports(t) && hops[rank] != PLANNER_FAR; port++)
+        if ((up[rank] & UINT32_C(1) << port) != 0 &&
+            hops[torus_neighbour(t, rank, port)] + 1 == hops[rank])
+            nearer |= UINT32_C(1) << port;
+    return nearer != 0 ? (uint8_t)prefer(t, rank, to, nearer) : IP_ROUTES_NO_PORT;
+}
+
+/* Sets by rank the bits of the ports whose cables are not broken. */
+static void list_links(const struct ip_routes *r, uint32_t *up)
+{
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+            if (damage_has_link(&r->damage, rank, port))
+                up[rank] |= UINT32_C(1) << port;
 }
 
 int ip_routes_find(struct ip_routes *r, struct error *e)
 {
-    uint32_t nodes = r->torus.nodes, to[TORUS_MAX_DIMS];
-    uint32_t *hops = malloc(nodes * sizeof hops[0]), *queue = malloc(nodes * sizeof queue[0]);
-    bool room = hops != NULL && queue != NULL;
+    uint32_t nodes = r->torus.nodes, *room = calloc((size_t)3 * nodes, sizeof *room);
+    uint32_t *up = room, *hops = room + nodes, *queue = hops + nodes;
 
-    for (uint32_t destination = 0; room && destination < nodes; destination++) {
-        watch_tell((double)destination / nodes);
-        measure(r, destination, hops, queue);
-        torus_coordinates(&r->torus, destination, to);
+    if (room == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    list_links(r, up);
+    for (uint32_t to = 0; to < nodes; to++) {
+        watch_tell((double)to / nodes);
+        route_planner_measure(&r->torus, up, NULL, to, hops, queue);
         for (uint32_t rank = 0; rank < nodes; rank++)
-            r->port[(size_t)rank * nodes + destination] = choose(r, rank, to, hops);
+            r->port[(size_t)rank * nodes + to] = choose(&r->torus, up, rank, to, hops);
     }
-    free(hops);
-    free(queue);
-    return room ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    free(room);
+    return 0;
 }
 
 unsigned ip_routes_port(const struct ip_routes *r, uint32_t rank, uint32_t destination)

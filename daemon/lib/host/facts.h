@@ -2,8 +2,13 @@
  * to the end of its line. Of a fact that cannot be read, "unseen.NAME" says why. */
 #pragma once
 
+#include <linux/rtnetlink.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/lib/base/last_hour.h"
 
 #define FACTS_MOST (56u * 1024u) /* bytes; an answer to a survey holds them */
 
@@ -28,3 +33,71 @@ bool facts_read_line(const char *path, char *line, size_t size);
 void facts_unseen(struct facts *f, const char *name, const char *path, int error);
 /* Adds the first line of a file, or says why there is none. */
 void facts_add_file(struct facts *f, const char *name, const char *path);
+
+/* The counters of the interfaces in the last hour. The kernel's own began when the machine started. */
+
+#define PAST_INTERFACES 64u
+
+struct past {
+    pthread_mutex_t lock; /* worker threads use it */
+    unsigned count;
+    struct past_interface {
+        char name[16];
+        int index; /* an interface that was made again has another one */
+        struct last_hour hour;
+    } interface[PAST_INTERFACES];
+};
+
+/* Returns NULL if memory is short. */
+struct past *past_new(void);
+void past_free(struct past *p); /* NULL does nothing */
+
+/* Notes the counters of all interfaces that the kernel lists. */
+void past_note(struct past *p);
+/* Notes the counters of an interface, and adds facts about what they have counted in the last hour. */
+void past_add(struct past *p, struct facts *f, const char *name, int index,
+              const struct rtnl_link_stats64 *stats);
+
+/* Gathers the facts about this machine. It reads files and asks the kernel, which may take milliseconds, or longer on
+ * disks that hang: not for the loop. It needs no privileges; what root alone may see is left out for others. */
+
+#define GATHER_FOLDERS_MOST 32u
+
+struct gather_setup {
+    size_t folders;
+    /* Data roots, with the kind "data_root", and the state folder, "state_dir". */
+    const char *folder[GATHER_FOLDERS_MOST], *kind[GATHER_FOLDERS_MOST];
+    struct past *past; /* NULL: what the interfaces have counted in the last hour is not known */
+};
+
+/* `settings`: lines of facts that come first. */
+void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup);
+
+/* The parts: each adds its facts. */
+void gather_clock(struct facts *f);
+void gather_disks(struct facts *f, const struct gather_setup *setup);
+void gather_firewall(struct facts *f);
+void gather_interfaces(struct facts *f, struct past *past);
+void gather_ip_routes(struct facts *f);
+/* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */
+void gather_diverted_cables(struct facts *f, const char *settings);
+void gather_limits(struct facts *f);
+void gather_system(struct facts *f);
+
+/* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept".
+ * Where packets pass by rules of torus-routed, these decide. */
+const char *firewall_policy(const char *rules);
+
+/* Returns firewall_policy() of this machine's rules, or "unknown": only root, or a process with CAP_NET_ADMIN (`may`), can
+ * read them. Runs other programs, which may take a few seconds. */
+const char *firewall_look(bool may);
+
+/* The processor time of this thread. */
+
+/* Opens the kernel's record of the calling thread. Returns a descriptor, or -1 if the kernel has none. */
+int processor_open(void);
+void processor_close(int file); /* -1 does nothing */
+
+/* Sets the nanoseconds for which the thread has run, and for which it could have run and no processor was free (0 if that
+ * is not known). */
+void processor_read(int file, uint64_t *used, uint64_t *delayed);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/lib/base/work.h"
-#include "daemon/lib/host/gather.h"
+#include "daemon/lib/host/facts.h"
 
 struct gathering {
     struct work work;

@@ -1,19 +1,193 @@
-/* Interfaces: what the kernel lists, and what their drivers say. Asking needs no privileges. (/sys is not asked: in a
- * network namespace it may show the interfaces of another one.) */
 #include <inttypes.h>
 #include <linux/ethtool.h>
 #include <linux/if.h>
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "daemon/lib/host/gather.h"
-#include "daemon/lib/host/interface_list.h"
+#include "daemon/lib/host/facts.h"
+#include "daemon/lib/host/netlink.h"
+
+/* The interfaces that the kernel lists. */
+
+struct interface {
+    const char *name; /* without blanks and slashes */
+    int index;
+    bool is_up, physical;
+    const uint32_t *mtu, *carrier_changes; /* NULL: not told; the same for the next two */
+    const uint8_t *carrier;
+    const uint8_t *address; /* 6 bytes */
+    bool has_stats;
+    struct rtnl_link_stats64 stats; /* up to tx_compressed */
+};
+
+/* Older kernels have less of it. */
+#define STATS_SIZE offsetof(struct rtnl_link_stats64, rx_compressed)
+
+static int read_attribute(const struct nlattr *a, void *context)
+{
+    struct interface *i = context;
+    const void *data = mnl_attr_get_payload(a);
+    const size_t size = mnl_attr_get_payload_len(a);
+    const unsigned type = mnl_attr_get_type(a);
+
+    if (type == IFLA_IFNAME && size > 0 && ((const char *)data)[size - 1] == '\0')
+        i->name = data;
+    else if (type == IFLA_MTU && size >= sizeof *i->mtu)
+        i->mtu = data;
+    else if (type == IFLA_CARRIER_CHANGES && size >= sizeof *i->carrier_changes)
+        i->carrier_changes = data;
+    else if (type == IFLA_CARRIER && size >= 1)
+        i->carrier = data;
+    else if (type == IFLA_ADDRESS && size == 6)
+        i->address = data;
+    else if (type == IFLA_STATS64 && size >= STATS_SIZE)
+        i->has_stats = memcpy(&i->stats, data, STATS_SIZE) != NULL; /* it may not be aligned */
+    else if (type == IFLA_LINKINFO) /* a virtual interface of some kind */
+        i->physical = false;
+    return MNL_CB_OK;
+}
+
+struct listing {
+    void (*each)(const struct interface *interface, void *context);
+    void *context;
+};
+
+static int list_link(const struct nlmsghdr *m, void *context)
+{
+    const struct listing *l = context;
+    const struct ifinfomsg *info = mnl_nlmsg_get_payload(m);
+    struct interface i = {.index = info->ifi_index,
+                          .is_up = (info->ifi_flags & IFF_UP) != 0,
+                          .physical = info->ifi_type != ARPHRD_LOOPBACK};
+    (void)mnl_attr_parse(m, sizeof *info, read_attribute, &i);
+    if (i.name != NULL && strchr(i.name, ' ') == NULL && strchr(i.name, '/') == NULL)
+        l->each(&i, l->context);
+    return MNL_CB_OK;
+}
+
+/* Calls each() for the interfaces; all is valid during the call. Returns 0, or -1 if the kernel does not tell all of
+ * them. */
+static int interfaces_list(void (*each)(const struct interface *interface, void *context),
+                           void *context)
+{
+    struct listing l = {each, context};
+
+    return netlink_list(RTM_GETLINK, AF_UNSPEC, sizeof(struct ifinfomsg), list_link, &l);
+}
+
+enum { RX_PACKETS, TX_PACKETS, RX_ERRORS, TX_ERRORS, RX_DROPPED, TX_DROPPED, COUNTERS };
+
+_Static_assert((unsigned)COUNTERS <= LAST_HOUR_VALUES, "all counters are kept");
+
+struct past *past_new(void)
+{
+    struct past *p = calloc(1, sizeof *p);
+
+    if (p != NULL && pthread_mutex_init(&p->lock, NULL) != 0) {
+        free(p);
+        return NULL;
+    }
+    return p;
+}
+
+void past_free(struct past *p)
+{
+    if (p == NULL)
+        return;
+    (void)pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Returns the entry of an interface. If another interface had this name before, the entry is cleared first. Returns NULL if all
+ * entries are in use. */
+static struct past_interface *find_past(struct past *p, const char *name, int index)
+{
+    struct past_interface *found = NULL;
+
+    for (unsigned i = 0; found == NULL && i < p->count; i++)
+        if (strcmp(p->interface[i].name, name) == 0)
+            found = &p->interface[i];
+    if (found == NULL && p->count < PAST_INTERFACES)
+        found = &p->interface[p->count++];
+    if (found == NULL || (found->index == index && found->name[0] != '\0'))
+        return found;
+    *found = (struct past_interface){.index = index};
+    (void)snprintf(found->name, sizeof found->name, "%s", name);
+    return found;
+}
+
+static uint64_t note(struct past *p, const char *name, int index, const struct rtnl_link_stats64 *s,
+                     uint64_t risen[LAST_HOUR_VALUES])
+{
+    const uint64_t value[LAST_HOUR_VALUES] = {
+        [RX_PACKETS] = s->rx_packets, [TX_PACKETS] = s->tx_packets, [RX_ERRORS] = s->rx_errors,
+        [TX_ERRORS] = s->tx_errors,   [RX_DROPPED] = s->rx_dropped, [TX_DROPPED] = s->tx_dropped};
+    const uint64_t now = now_ns();
+    uint64_t time = 0;
+
+    (void)pthread_mutex_lock(&p->lock);
+    struct past_interface *interface = find_past(p, name, index);
+    if (interface != NULL) {
+        last_hour_note(&interface->hour, now, value);
+        time = last_hour_risen(&interface->hour, now, value, risen);
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    return time;
+}
+
+static void note_interface(const struct interface *i, void *context)
+{
+    uint64_t risen[LAST_HOUR_VALUES];
+
+    if (i->has_stats)
+        (void)note(context, i->name, i->index, &i->stats, risen);
+}
+
+void past_note(struct past *p)
+{
+    (void)interfaces_list(note_interface, p);
+}
+
+void past_add(struct past *p, struct facts *f, const char *name, int index,
+              const struct rtnl_link_stats64 *stats)
+{
+    static const char *const keys[COUNTERS] = {"rx_packets", "tx_packets", "rx_errors",
+                                               "tx_errors",  "rx_dropped", "tx_dropped"};
+    uint64_t risen[LAST_HOUR_VALUES];
+    const uint64_t time = note(p, name, index, stats, risen);
+    char fact[64];
+
+    if (time == 0)
+        return;
+    (void)snprintf(fact, sizeof fact, "interface.%s.hour_ms", name);
+    facts_add(f, fact, "%" PRIu64, time / 1000000 + 1);
+    for (unsigned i = 0; i < COUNTERS; i++) {
+        (void)snprintf(fact, sizeof fact, "interface.%s.hour_%s", name, keys[i]);
+        facts_add(f, fact, "%" PRIu64, risen[i]);
+    }
+}
+
+/* Interfaces: what the kernel lists, and what their drivers say. Asking needs no privileges. (/sys is not asked: in a
+ * network namespace it may show the interfaces of another one.) */
 
 #define INTERFACES_MOST 64u
 

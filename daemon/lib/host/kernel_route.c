@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
+#include "daemon/lib/host/facts.h"
 #include "daemon/lib/host/netlink.h"
 #include "proto/routes.h"
 
 #define RULES_MOST 4096u
-#define ANSWERS_MOST 16u
 
 struct kernel_rule {
     uint32_t priority, table, mark, mask;
@@ -38,34 +36,31 @@ static size_t bytes_of(int family)
 
 /* --- the rules --- */
 
-static void take(void *to, size_t size, const struct rtattr *a)
+static int take_attribute(const struct nlattr *a, void *context)
 {
-    memcpy(to, RTA_DATA(a), RTA_PAYLOAD(a) < size ? RTA_PAYLOAD(a) : size);
-}
+    struct kernel_rule *rule = context;
 
-static void take_attribute(struct kernel_rule *rule, const struct rtattr *a)
-{
-    switch (a->rta_type) {
+    switch (mnl_attr_get_type(a)) {
     case FRA_PRIORITY:
-        take(&rule->priority, sizeof rule->priority, a);
+        rule->priority = netlink_u32(a);
         break;
     case FRA_TABLE:
-        take(&rule->table, sizeof rule->table, a);
+        rule->table = netlink_u32(a);
         break;
     case FRA_FWMARK:
-        take(&rule->mark, sizeof rule->mark, a);
+        rule->mark = netlink_u32(a);
         break;
     case FRA_FWMASK:
-        take(&rule->mask, sizeof rule->mask, a);
+        rule->mask = netlink_u32(a);
         break;
     case FRA_DST:
-        take(rule->to, sizeof rule->to, a);
+        netlink_take(rule->to, sizeof rule->to, a);
         break;
     case FRA_SRC:
-        take(rule->from, sizeof rule->from, a);
+        netlink_take(rule->from, sizeof rule->from, a);
         break;
     case FRA_IIFNAME: /* packets of the host itself come by lo */
-        rule->elsewhere |= strncmp(RTA_DATA(a), "lo", RTA_PAYLOAD(a)) != 0;
+        rule->elsewhere |= strncmp(mnl_attr_get_str(a), "lo", mnl_attr_get_payload_len(a)) != 0;
         break;
     case FRA_OIFNAME:
     case FRA_L3MDEV:
@@ -74,24 +69,21 @@ static void take_attribute(struct kernel_rule *rule, const struct rtattr *a)
     default:
         break;
     }
+    return MNL_CB_OK;
 }
 
-static void on_rule(const struct nlmsghdr *m, void *context)
+static int on_rule(const struct nlmsghdr *m, void *context)
 {
-    const struct fib_rule_hdr *head = NLMSG_DATA(m);
+    const struct fib_rule_hdr *head = mnl_nlmsg_get_payload(m);
     struct kernel_routes *k = context;
     struct kernel_rule *more;
-    unsigned left, list;
+    const unsigned list = which(head->family);
 
-    if (m->nlmsg_type != RTM_NEWRULE || m->nlmsg_len < NLMSG_LENGTH(sizeof *head) ||
-        (head->family != AF_INET && head->family != AF_INET6))
-        return;
-    list = which(head->family);
-    if (k->rules[list] == RULES_MOST)
-        return;
+    if ((head->family != AF_INET && head->family != AF_INET6) || k->rules[list] == RULES_MOST)
+        return MNL_CB_OK;
     more = reallocarray(k->rule[list], k->rules[list] + 1, sizeof *more);
     if (more == NULL)
-        return;
+        return MNL_CB_OK;
     k->rule[list] = more;
     more += k->rules[list]++;
     *more = (struct kernel_rule){.table = head->table,
@@ -101,33 +93,27 @@ static void on_rule(const struct nlmsghdr *m, void *context)
                                  .from_length = head->src_len,
                                  .mask = UINT32_MAX,
                                  .inverted = (head->flags & FIB_RULE_INVERT) != 0};
-    left = m->nlmsg_len - (unsigned)NLMSG_LENGTH(sizeof *head);
-    for (const struct rtattr *a = (const void *)((const char *)head + NLMSG_ALIGN(sizeof *head));
-         RTA_OK(a, left); a = RTA_NEXT(a, left))
-        take_attribute(more, a);
+    (void)mnl_attr_parse(m, (unsigned)sizeof *head, take_attribute, more);
+    return MNL_CB_OK;
 }
 
 int kernel_routes_open(struct kernel_routes *k)
 {
-    const struct timeval patience = {.tv_sec = 1};
+    const size_t head = sizeof(struct fib_rule_hdr);
 
-    *k = (struct kernel_routes){.fd = -1};
-    if (host_netlink_list(RTM_GETRULE, AF_INET, on_rule, k) != 0)
+    *k = (struct kernel_routes){.netlink.socket = NULL};
+    if (netlink_list(RTM_GETRULE, AF_INET, head, on_rule, k) != 0)
         return -1;
-    (void)host_netlink_list(RTM_GETRULE, AF_INET6, on_rule, k);
-    k->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (k->fd < 0)
-        return -1;
-    return setsockopt(k->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    (void)netlink_list(RTM_GETRULE, AF_INET6, head, on_rule, k);
+    return netlink_open(&k->netlink, NETLINK_ROUTE);
 }
 
 void kernel_routes_close(struct kernel_routes *k)
 {
-    if (k->fd >= 0)
-        (void)close(k->fd);
+    netlink_close(&k->netlink);
     free(k->rule[0]);
     free(k->rule[1]);
-    *k = (struct kernel_routes){.fd = -1};
+    *k = (struct kernel_routes){.netlink.socket = NULL};
 }
 
 static bool begins_alike(const uint8_t *a, const uint8_t *b, unsigned bits)
@@ -172,94 +158,107 @@ static const struct kernel_rule *find_rule(const struct kernel_routes *k, int fa
 /* --- the question --- */
 
 struct question {
-    struct nlmsghdr head;
-    struct rtmsg route;
-    uint8_t attributes[64];
+    int family;
+    const void *to, *from; /* from NULL: the kernel's choice */
+    unsigned bound;        /* the index of an interface that packets leave by; 0: any */
+    unsigned flags;
 };
 
-static void put(struct question *q, unsigned short type, const void *value, size_t size)
-{
-    struct rtattr *a = (struct rtattr *)(void *)((uint8_t *)q + NLMSG_ALIGN(q->head.nlmsg_len));
-
-    a->rta_type = type;
-    a->rta_len = (unsigned short)RTA_LENGTH(size);
-    memcpy(RTA_DATA(a), value, size);
-    q->head.nlmsg_len = (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(a->rta_len));
-}
-
 struct found {
+    bool any;
     int error;
     uint32_t table, metric, interface;
     uint8_t protocol, type;
 };
 
-static void take_found(struct found *f, const struct nlmsghdr *m)
+static int on_found(const struct nlmsghdr *m, void *context)
 {
-    const struct rtmsg *route = NLMSG_DATA(m);
-    unsigned left = m->nlmsg_len - (unsigned)NLMSG_LENGTH(sizeof *route);
+    const struct rtmsg *route = mnl_nlmsg_get_payload(m);
+    const struct nlattr *table = netlink_attribute(m, sizeof *route, RTA_TABLE);
+    struct found *f = context;
 
     *f = (struct found){
-        .table = route->rtm_table, .protocol = route->rtm_protocol, .type = route->rtm_type};
-    for (const struct rtattr *a = RTM_RTA(route); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-        if (a->rta_type == RTA_TABLE)
-            take(&f->table, sizeof f->table, a);
-        else if (a->rta_type == RTA_PRIORITY)
-            take(&f->metric, sizeof f->metric, a);
-        else if (a->rta_type == RTA_OIF)
-            take(&f->interface, sizeof f->interface, a);
-    }
+        .any = m->nlmsg_type == RTM_NEWROUTE,
+        .table = table != NULL ? netlink_u32(table) : route->rtm_table,
+        .metric = netlink_u32(netlink_attribute(m, sizeof *route, RTA_PRIORITY)),
+        .interface = netlink_u32(netlink_attribute(m, sizeof *route, RTA_OIF)),
+        .protocol = route->rtm_protocol,
+        .type = route->rtm_type,
+    };
+    return MNL_CB_OK;
 }
 
-/* Returns 0, or -1 if the kernel does not answer. */
-static int hear(const struct kernel_routes *k, struct found *f)
+/* Asks for the route of a packet. Returns 0 with *f, which may be the kernel's refusal, or -1 with errno if the kernel does
+ * not answer. */
+static int ask(struct netlink *nl, const struct question *q, struct found *f)
 {
-    union {
-        struct nlmsghdr head;
-        char bytes[8192];
-    } answer;
+    const size_t size = bytes_of(q->family);
+    char buffer[NETLINK_REQUEST_SIZE];
+    struct nlmsghdr *request = netlink_begin(buffer, RTM_GETROUTE, 0);
+    struct rtmsg *route = mnl_nlmsg_put_extra_header(request, sizeof *route);
 
-    for (unsigned i = 0; i < ANSWERS_MOST; i++) {
-        const ssize_t length = recv(k->fd, &answer, sizeof answer, 0);
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length < 0 || !NLMSG_OK(&answer.head, (size_t)length))
-            return -1;
-        if (answer.head.nlmsg_seq != k->sequence)
-            continue; /* an answer that came too late */
-        if (answer.head.nlmsg_type == NLMSG_ERROR) {
-            *f = (struct found){.error =
-                                    -((const struct nlmsgerr *)NLMSG_DATA(&answer.head))->error};
-            return 0;
-        }
-        if (answer.head.nlmsg_type != RTM_NEWROUTE ||
-            answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(struct rtmsg)))
-            return -1;
-        take_found(f, &answer.head);
+    *f = (struct found){.any = false};
+    route->rtm_family = (unsigned char)q->family;
+    route->rtm_dst_len = (unsigned char)(8 * size);
+    route->rtm_flags = q->flags;
+    mnl_attr_put(request, RTA_DST, size, q->to);
+    if (q->from != NULL) {
+        route->rtm_src_len = route->rtm_dst_len;
+        mnl_attr_put(request, RTA_SRC, size, q->from);
+    }
+    if (q->bound != 0)
+        mnl_attr_put_u32(request, RTA_OIF, q->bound);
+    if (netlink_ask(nl, request, sizeof *route, on_found, f) == 0 && f->any)
         return 0;
-    }
-    return -1;
+    if (!nl->refused)
+        return -1;
+    *f = (struct found){.error = errno};
+    return 0;
 }
 
-static int ask(struct kernel_routes *k, int family, const void *to, const void *from,
-               struct found *f)
-{
-    const size_t size = bytes_of(family);
-    struct question q = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof q.route),
-                                  .nlmsg_type = RTM_GETROUTE,
-                                  .nlmsg_flags = NLM_F_REQUEST,
-                                  .nlmsg_seq = ++k->sequence},
-                         .route = {.rtm_family = (unsigned char)family,
-                                   .rtm_dst_len = (unsigned char)(8 * size),
-                                   .rtm_flags = RTM_F_LOOKUP_TABLE | RTM_F_FIB_MATCH}};
+/* --- which interface packets take --- */
 
-    put(&q, RTA_DST, to, size);
-    if (from != NULL) {
-        q.route.rtm_src_len = q.route.rtm_dst_len;
-        put(&q, RTA_SRC, from, size);
+/* Returns the bytes of an address; for an IPv4 address that is mapped into IPv6, those of the IPv4 address. */
+static const void *address_bytes(const struct sockaddr *address, int *family)
+{
+    const struct in6_addr *in6 = &((const struct sockaddr_in6 *)address)->sin6_addr;
+
+    *family = AF_INET;
+    if (address->sa_family == AF_INET)
+        return &((const struct sockaddr_in *)address)->sin_addr;
+    if (IN6_IS_ADDR_V4MAPPED(in6))
+        return &in6->s6_addr[12];
+    *family = AF_INET6;
+    return in6;
+}
+
+unsigned route_interface(const struct sockaddr *peer, const struct sockaddr *local, unsigned bound)
+{
+    static const uint8_t any[16];
+    struct question q = {.bound = bound};
+    struct netlink nl;
+    struct found f;
+    int family, error = EAFNOSUPPORT;
+
+    if (peer->sa_family == AF_INET || peer->sa_family == AF_INET6) {
+        q.to = address_bytes(peer, &q.family);
+        if (local != NULL && (local->sa_family == AF_INET || local->sa_family == AF_INET6)) {
+            q.from = address_bytes(local, &family);
+            if (family != q.family || memcmp(q.from, any, bytes_of(family)) == 0)
+                q.from = NULL;
+        }
+        if (bound == 0 && q.family == AF_INET6)
+            q.bound = ((const struct sockaddr_in6 *)peer)->sin6_scope_id;
+        if (netlink_open(&nl, NETLINK_ROUTE) != 0 || ask(&nl, &q, &f) != 0)
+            error = errno;
+        else if (f.error != 0)
+            error = f.error;
+        else
+            error = f.type == RTN_UNICAST || f.type == RTN_LOCAL ? 0 : ENETUNREACH;
+        netlink_close(&nl);
     }
-    if (send(k->fd, &q, q.head.nlmsg_len, 0) < 0)
-        return -1;
-    return hear(k, f);
+    errno = error != 0 ? error : ENETUNREACH;
+    return error == 0 ? f.interface : 0;
 }
 
 /* --- the answer --- */
@@ -336,10 +335,12 @@ static void describe(const struct kernel_routes *k, const struct found *f, int f
 int kernel_route_ask(struct kernel_routes *k, int family, const void *to, const void *from,
                      const char *network, struct kernel_answer *answer)
 {
+    const struct question q = {
+        .family = family, .to = to, .from = from, .flags = RTM_F_LOOKUP_TABLE | RTM_F_FIB_MATCH};
     struct found f;
 
     *answer = (struct kernel_answer){.ours = false};
-    if (ask(k, family, to, from, &f) != 0)
+    if (ask(&k->netlink, &q, &f) != 0)
         return -1;
     answer->ours = f.error == 0 && f.table == RT_TABLE_MAIN && f.protocol == ROUTE_PROTOCOL;
     answer->usual = f.error == 0 &&
@@ -371,4 +372,160 @@ void kernel_network_write(const struct kernel_network *n, char *text, unsigned s
         first[bit / 8] |= (uint8_t)(n->address[bit / 8] & 0x80 >> bit % 8);
     (void)inet_ntop(n->family, first, address, sizeof address);
     (void)snprintf(text, size, "%s/%u", address, n->length);
+}
+
+/* The routes that torus-routed or `torusctl ip-routes` has set: they have a protocol number and an interface of their
+ * own. Any user may ask the kernel for them. */
+
+#define INTERFACE "torus0" /* daemon/lib/cluster/hosts_file.h */
+
+#define ADDRESSES_MOST 4096u /* whose routes the kernel is asked for */
+
+struct routes {
+    unsigned ways; /* to other hosts; not those that drop packets because no link leads there */
+    bool any, routed;
+    struct in_addr *to; /* of `ways`, as far as there is room */
+    unsigned room, listed;
+};
+
+static int count_route(const struct nlmsghdr *m, void *context)
+{
+    const struct rtmsg *route = mnl_nlmsg_get_payload(m);
+    struct routes *found = context;
+    const struct nlattr *to = netlink_attribute(m, sizeof *route, RTA_DST);
+
+    if (route->rtm_protocol != ROUTE_PROTOCOL || (route->rtm_flags & RTM_F_CLONED) != 0)
+        return MNL_CB_OK;
+    found->ways += route->rtm_type == RTN_UNICAST;
+    if (route->rtm_type == RTN_UNICAST && route->rtm_dst_len == 32 && to != NULL &&
+        found->listed < found->room)
+        netlink_take(&found->to[found->listed++], sizeof *found->to, to);
+    found->any = true;
+    found->routed |= netlink_u32(netlink_attribute(m, sizeof *route, RTA_PRIORITY)) == ROUTE_METRIC;
+    return MNL_CB_OK;
+}
+
+struct own_address {
+    unsigned index;
+    char text[INET_ADDRSTRLEN];
+};
+
+static int find_address(const struct nlmsghdr *m, void *context)
+{
+    struct own_address *own = context;
+    const struct ifaddrmsg *a = mnl_nlmsg_get_payload(m);
+    const struct nlattr *local = netlink_attribute(m, sizeof *a, IFA_LOCAL);
+    struct in_addr address;
+
+    if (a->ifa_index != own->index || local == NULL)
+        return MNL_CB_OK;
+    netlink_take(&address, sizeof address, local);
+    (void)inet_ntop(AF_INET, &address, own->text, sizeof own->text);
+    return MNL_CB_OK;
+}
+
+/* Returns to how many hosts the kernel takes another route, from this address; *first: the first of them. */
+static unsigned count_diverted(struct kernel_routes *k, const struct routes *routes,
+                               const struct in_addr *from, struct kernel_answer *first)
+{
+    struct kernel_network network = {.family = 0};
+    struct kernel_answer answer;
+    char text[INET6_ADDRSTRLEN + 4];
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < routes->listed; i++)
+        kernel_network_add(&network, AF_INET, &routes->to[i]);
+    kernel_network_write(&network, text, sizeof text);
+    for (unsigned i = 0; i < routes->listed; i++)
+        if (kernel_route_ask(k, AF_INET, &routes->to[i], from, text, &answer) == 0 &&
+            !answer.ours && count++ == 0)
+            *first = answer;
+    return count;
+}
+
+static void ask_kernel(struct facts *f, const struct routes *routes, const struct in_addr *from)
+{
+    struct kernel_routes k;
+    struct kernel_answer first;
+    unsigned count;
+
+    if (kernel_routes_open(&k) == 0) {
+        count = count_diverted(&k, routes, from, &first);
+        facts_add(f, "ip_routes.diverted", "%u", count);
+        if (count > 0)
+            facts_add(f, "ip_routes.diverted_by", "%s", first.text);
+        if (count > 0 && first.mend[0] != '\0')
+            facts_add(f, "ip_routes.mend", "%s", first.mend);
+    } else {
+        facts_add(f, "unseen.ip_routes.diverted", "the kernel did not say which routes it takes");
+    }
+    kernel_routes_close(&k);
+}
+
+void gather_ip_routes(struct facts *f)
+{
+    struct own_address own = {.index = if_nametoindex(INTERFACE)};
+    struct routes routes = {.to = calloc(ADDRESSES_MOST, sizeof(struct in_addr))};
+    struct in_addr from;
+
+    routes.room = routes.to != NULL ? ADDRESSES_MOST : 0;
+
+    if (netlink_list(RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), count_route, &routes) == 0)
+        facts_add(f, "ip_routes.count", "%u", routes.ways);
+    else
+        facts_add(f, "unseen.ip_routes.count", "the kernel did not list its routes");
+    if (routes.any)
+        facts_add(f, "ip_routes.by", "%s", routes.routed ? "torus-routed" : "ip-routes");
+    facts_add(f, "ip_routes.interface", "%s", own.index != 0 ? INTERFACE : "none");
+    if (own.index != 0 &&
+        netlink_list(RTM_GETADDR, AF_INET, sizeof(struct ifaddrmsg), find_address, &own) == 0 &&
+        own.text[0] != '\0')
+        facts_add(f, "ip_routes.address", "%s", own.text);
+    if (routes.listed > 0)
+        ask_kernel(f, &routes, inet_pton(AF_INET, own.text, &from) == 1 ? &from : NULL);
+    free(routes.to);
+}
+
+/* Takes "port.+0 10.0.0.1:7411". Returns false if it is another line, or has no IPv4 address. */
+static bool read_port(const char *line, char name[16], struct in_addr *address)
+{
+    char text[INET_ADDRSTRLEN];
+
+    return sscanf(line, "port.%15[^ ] %15[0-9.]:", name, text) == 2 &&
+           inet_pton(AF_INET, text, address) == 1;
+}
+
+static void ask_for_cable(struct facts *f, struct kernel_routes *k, const char *port,
+                          const struct in_addr *address)
+{
+    struct kernel_network network = {.family = 0};
+    char text[INET6_ADDRSTRLEN + 4], key[64];
+    struct kernel_answer answer;
+
+    kernel_network_add(&network, AF_INET, address);
+    kernel_network_write(&network, text, sizeof text);
+    if (kernel_route_ask(k, AF_INET, address, NULL, text, &answer) != 0 || answer.usual)
+        return;
+    (void)snprintf(key, sizeof key, "port.%s.diverted", port);
+    facts_add(f, key, "%s", answer.text);
+    if (answer.mend[0] == '\0')
+        return;
+    (void)snprintf(key, sizeof key, "port.%s.mend", port);
+    facts_add(f, key, "%s", answer.mend);
+}
+
+void gather_diverted_cables(struct facts *f, const char *settings)
+{
+    struct kernel_routes k;
+    struct in_addr address;
+    char port[16];
+
+    if (kernel_routes_open(&k) != 0)
+        facts_add(f, "unseen.diverted", "the kernel did not say which routes it takes");
+    else
+        for (const char *line = settings; *line != '\0';
+             line += strcspn(line, "\n"), line += *line != '\0')
+            if (read_port(line, port, &address))
+                ask_for_cable(f, &k, port, &address);
+    kernel_routes_close(&k);
 }

@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
+
+#include "daemon/lib/host/netlink.h"
 
 #define KERNEL_ROUTE_TEXT 400u
 
@@ -11,10 +14,9 @@ struct kernel_rule; /* a policy rule */
 
 /* The policy rules, and how to ask. */
 struct kernel_routes {
-    int fd;
+    struct netlink netlink;
     struct kernel_rule *rule[2]; /* of IPv4, IPv6; in the order in which the kernel looks at them */
     unsigned rules[2];
-    uint32_t sequence;
 };
 
 /* Reads the policy rules. Returns 0, or -1 if the kernel does not answer. kernel_routes_close() is to be called in any
@@ -45,3 +47,7 @@ struct kernel_network {
 void kernel_network_add(struct kernel_network *n, int family, const void *address);
 /* Writes it as "10.128.0.0/24". */
 void kernel_network_write(const struct kernel_network *n, char *text, unsigned size);
+
+/* Returns the index of the interface by which packets to `peer` leave; 0 with errno if there is no route. `local` (may be
+ * NULL) is their source address; `bound` is the index of the interface to which their socket is bound (0: none). */
+unsigned route_interface(const struct sockaddr *peer, const struct sockaddr *local, unsigned bound);

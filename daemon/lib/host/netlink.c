@@ -1,64 +1,153 @@
 #include "daemon/lib/host/netlink.h"
 
-#include <linux/rtnetlink.h>
+#include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
-#define MESSAGES_MOST 4096u
+#define ANSWER_SIZE 32768u
+#define ANSWER_SECONDS 5
 
-struct answer {
-    char bytes[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
-};
-
-/* Asks for a list. Returns a socket, or -1. */
-static int ask(uint16_t type, unsigned char family)
+int netlink_open(struct netlink *nl, int protocol)
 {
-    struct {
-        struct nlmsghdr head;
-        struct rtgenmsg message;
-    } question = {.head = {.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtgenmsg)),
-                           .nlmsg_type = type,
-                           .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
-                  .message = {.rtgen_family = family}};
-    const struct timeval patience = {.tv_sec = 2};
-    const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
 
-    if (fd < 0)
+    *nl = (struct netlink){.socket = mnl_socket_open2(protocol, SOCK_CLOEXEC)};
+    if (nl->socket == NULL || mnl_socket_bind(nl->socket, 0, MNL_SOCKET_AUTOPID) < 0)
         return -1;
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (send(fd, &question, question.head.nlmsg_len, 0) < 0) {
-        (void)close(fd);
-        return -1;
-    }
-    return fd;
+    nl->port = mnl_socket_get_portid(nl->socket);
+    return setsockopt(mnl_socket_get_fd(nl->socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
+                      sizeof patience);
 }
 
-int host_netlink_list(uint16_t type, unsigned char family,
-                      void (*each)(const struct nlmsghdr *message, void *context), void *context)
+void netlink_close(struct netlink *nl)
 {
-    const int fd = ask(type, family);
-    struct answer answer;
-    int result = fd < 0 ? -1 : 1;
+    if (nl->socket != NULL)
+        (void)mnl_socket_close(nl->socket);
+    nl->socket = NULL;
+}
 
-    for (unsigned i = 0; i < MESSAGES_MOST && result > 0; i++) {
-        const ssize_t length = recv(fd, &answer, sizeof answer, 0);
-        unsigned left = length > 0 ? (unsigned)length : 0;
-        if (length <= 0) {
-            result = -1;
-            break;
-        }
-        for (const struct nlmsghdr *m = (const void *)&answer; NLMSG_OK(m, left) && result > 0;
-             m = NLMSG_NEXT(m, left)) {
-            if (m->nlmsg_type == NLMSG_DONE)
-                result = 0;
-            else if (m->nlmsg_type == NLMSG_ERROR)
-                result = -1;
-            else
-                each(m, context);
-        }
+struct nlmsghdr *netlink_begin(char buffer[NETLINK_REQUEST_SIZE], uint16_t type, uint16_t flags)
+{
+    struct nlmsghdr *request;
+
+    memset(buffer, 0, NETLINK_REQUEST_SIZE); /* libmnl leaves gaps between attributes as they are */
+    request = mnl_nlmsg_put_header(buffer);
+    request->nlmsg_type = type;
+    request->nlmsg_flags = NLM_F_REQUEST | flags;
+    return request;
+}
+
+/* Whether it is the answer to a request that was given up. mnl_cb_run() says ESRCH then, as the kernel does if a route
+ * does not exist. */
+static bool is_late(const struct nlmsghdr *answer, size_t length, unsigned sequence)
+{
+    return length < sizeof *answer || answer->nlmsg_seq != sequence;
+}
+
+struct asking {
+    size_t head;
+    mnl_cb_t each;
+    void *context;
+};
+
+static int on_message(const struct nlmsghdr *message, void *context)
+{
+    const struct asking *a = context;
+
+    if (mnl_nlmsg_get_payload_len(message) >= a->head)
+        return a->each(message, a->context);
+    errno = EPROTO;
+    return MNL_CB_ERROR;
+}
+
+int netlink_ask(struct netlink *nl, struct nlmsghdr *request, size_t head, mnl_cb_t each,
+                void *context)
+{
+    struct asking asking = {head, each, context};
+    union {
+        struct nlmsghdr head;
+        char bytes[ANSWER_SIZE];
+    } answer;
+    int result = MNL_CB_OK;
+
+    nl->refused = false;
+    request->nlmsg_seq = ++nl->sequence;
+    if ((request->nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP)
+        request->nlmsg_flags |= NLM_F_ACK;
+    if (mnl_socket_sendto(nl->socket, request, request->nlmsg_len) < 0)
+        return -1;
+    while (result > MNL_CB_STOP) {
+        const ssize_t length = mnl_socket_recvfrom(nl->socket, &answer, sizeof answer);
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length < 0)
+            return -1;
+        if (is_late(&answer.head, (size_t)length, nl->sequence))
+            continue;
+        result = mnl_cb_run(&answer, (size_t)length, nl->sequence, nl->port,
+                            each != NULL ? on_message : NULL, &asking);
+        nl->refused = result < 0 && answer.head.nlmsg_type == NLMSG_ERROR;
     }
-    if (fd >= 0)
-        (void)close(fd);
+    return result < 0 ? -1 : 0;
+}
+
+int netlink_do(struct netlink *nl, struct nlmsghdr *request)
+{
+    return netlink_ask(nl, request, 0, NULL, NULL);
+}
+
+int netlink_list(uint16_t type, int family, size_t head, mnl_cb_t each, void *context)
+{
+    char buffer[NETLINK_REQUEST_SIZE];
+    struct nlmsghdr *request = netlink_begin(buffer, type, NLM_F_DUMP);
+    struct rtgenmsg *question = mnl_nlmsg_put_extra_header(request, sizeof *question);
+    struct netlink nl;
+    int result = netlink_open(&nl, NETLINK_ROUTE);
+
+    question->rtgen_family = (unsigned char)family;
+    if (result == 0)
+        result = netlink_ask(&nl, request, head, each, context);
+    netlink_close(&nl);
     return result;
+}
+
+const struct nlattr *netlink_between(const void *begin, const void *end, unsigned type)
+{
+    const struct nlattr *found = NULL;
+
+    for (const struct nlattr *at = begin;
+         mnl_attr_ok(at, (int)((const char *)end - (const char *)at)); at = mnl_attr_next(at))
+        if (mnl_attr_get_type(at) == type)
+            found = at;
+    return found;
+}
+
+const struct nlattr *netlink_attribute(const struct nlmsghdr *message, size_t size, unsigned type)
+{
+    return netlink_between(mnl_nlmsg_get_payload_offset(message, size),
+                           mnl_nlmsg_get_payload_tail(message), type);
+}
+
+const struct nlattr *netlink_nested(const struct nlattr *nest, unsigned type)
+{
+    const char *begin = mnl_attr_get_payload(nest);
+
+    return netlink_between(begin, begin + mnl_attr_get_payload_len(nest), type);
+}
+
+void netlink_take(void *to, size_t size, const struct nlattr *attribute)
+{
+    const size_t length = attribute != NULL ? mnl_attr_get_payload_len(attribute) : 0;
+
+    if (length > 0)
+        memcpy(to, mnl_attr_get_payload(attribute), length < size ? length : size);
+}
+
+uint32_t netlink_u32(const struct nlattr *attribute)
+{
+    uint32_t number = 0;
+
+    netlink_take(&number, sizeof number, attribute);
+    return number;
 }

@@ -39,7 +39,8 @@ static bool read_all(int fd, int patience_ms, char *text, size_t size)
     return n == 0;
 }
 
-bool host_run(const char *const *argv, int patience_ms, char *text, size_t size, int *exit_status)
+static bool run(const char *const *argv, int patience_ms, bool errors, char *text, size_t size,
+                int *exit_status)
 {
     posix_spawn_file_actions_t actions;
     int ends[2], status = -1, error;
@@ -51,7 +52,10 @@ bool host_run(const char *const *argv, int patience_ms, char *text, size_t size,
     (void)posix_spawn_file_actions_init(&actions);
     (void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+    if (errors)
+        (void)posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
+    else
+        (void)posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
     error = posix_spawnp(&child, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
     (void)close(ends[1]);
@@ -65,4 +69,14 @@ bool host_run(const char *const *argv, int patience_ms, char *text, size_t size,
     if (exit_status != NULL)
         *exit_status = error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     return error == 0 && text[0] != '\0';
+}
+
+bool host_run(const char *const *argv, int patience_ms, char *text, size_t size, int *status)
+{
+    return run(argv, patience_ms, false, text, size, status);
+}
+
+bool host_run_all(const char *const *argv, int patience_ms, char *text, size_t size, int *status)
+{
+    return run(argv, patience_ms, true, text, size, status);
 }

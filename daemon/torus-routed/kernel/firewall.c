@@ -1,24 +1,16 @@
-#include "daemon/torus-routed/kernel/firewall.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/lib/host/run.h"
 
 #define ANSWER_MOST (1u << 20)
 #define PATIENCE_MS 3000
-
-extern char **environ;
 
 /* The chains of others that see what is forwarded. */
 static const struct {
@@ -32,68 +24,20 @@ static const struct {
 
 /* --- nft --- */
 
-/* Reads until the end; gives up after a while, or if it is too much. */
-static char *read_all(int fd)
-{
-    char *text = calloc(1, ANSWER_MOST);
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    size_t used = 0;
-
-    while (text != NULL) {
-        ssize_t n = poll(&poll_fd, 1, PATIENCE_MS) > 0 && used + 1 < ANSWER_MOST
-                        ? read(fd, text + used, ANSWER_MOST - 1 - used)
-                        : -1;
-        if (n == 0)
-            return text;
-        if (n < 0 && errno != EINTR)
-            break;
-        used += n > 0 ? (size_t)n : 0;
-    }
-    free(text);
-    return NULL;
-}
-
-static pid_t start(char *const *arguments, int out)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t pid;
-    int rc;
-
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return -1;
-    rc = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", 0, 0) |
-         posix_spawn_file_actions_adddup2(&actions, out, 1) |
-         posix_spawn_file_actions_adddup2(&actions, out, 2);
-    if (rc == 0)
-        rc = posix_spawnp(&pid, "nft", &actions, NULL, arguments, environ);
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return rc == 0 ? pid : -1;
-}
-
 /* Runs nft with a command. Returns what it has printed, which the caller frees, or NULL: it could not run, or has
  * failed; then *error, if not NULL, has its message, which the caller frees, or NULL. */
 static char *nft(const char *command, char **error)
 {
-    char *const arguments[] = {"nft", "-a", (char *)(uintptr_t)command, NULL};
-    char *text = NULL;
-    int ends[2], status = 0;
-    pid_t pid;
+    const char *const arguments[] = {"nft", "-a", command, NULL};
+    char *text = malloc(ANSWER_MOST);
+    int status = -1;
 
     if (error != NULL)
         *error = NULL;
-    if (pipe2(ends, O_CLOEXEC) != 0)
+    if (text == NULL)
         return NULL;
-    pid = start(arguments, ends[1]);
-    (void)close(ends[1]);
-    if (pid > 0) {
-        text = read_all(ends[0]);
-        if (text == NULL)
-            (void)kill(pid, SIGKILL);
-        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-            continue;
-    }
-    (void)close(ends[0]);
-    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    (void)host_run_all(arguments, PATIENCE_MS, text, ANSWER_MOST, &status);
+    if (status == 0)
         return text;
     if (error != NULL)
         *error = text;

@@ -6,7 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/torus-routed/kernel/netlink_internal.h"
+#include "daemon/torus-routed/kernel/kernel.h"
+
+size_t ip_length(const struct ip *ip)
+{
+    return ip->family == AF_INET ? sizeof ip->v4 : sizeof ip->v6;
+}
+
+bool ip_equal(const struct ip *a, const struct ip *b)
+{
+    return a->family == b->family && (a->family == 0 || memcmp(&a->v6, &b->v6, ip_length(a)) == 0);
+}
+
+void ip_take(struct ip *ip, int family, const struct nlattr *attribute)
+{
+    *ip = (struct ip){.family = family};
+    netlink_take(&ip->v6, ip_length(ip), attribute);
+}
 
 static struct ifinfomsg *put_link(struct nlmsghdr *request)
 {
@@ -17,12 +33,11 @@ static int on_link(const struct nlmsghdr *message, void *context)
 {
     struct netlink_interface *out = context;
     const struct ifinfomsg *link = mnl_nlmsg_get_payload(message);
-    const struct nlattr *mtu = netlink_attribute(message, sizeof *link, IFLA_MTU);
 
     out->index = (unsigned)link->ifi_index;
     out->up = (link->ifi_flags & IFF_UP) != 0;
     out->carrier = (link->ifi_flags & IFF_RUNNING) != 0;
-    out->mtu = mtu != NULL ? mnl_attr_get_u32(mtu) : 0;
+    out->mtu = netlink_u32(netlink_attribute(message, sizeof *link, IFLA_MTU));
     return MNL_CB_OK;
 }
 
@@ -36,21 +51,16 @@ bool netlink_interface(struct netlink *nl, const char *name, struct netlink_inte
         return false;
     (void)put_link(request);
     mnl_attr_put_strz(request, IFLA_IFNAME, name);
-    return netlink_ask(nl, request, on_link, out) == 0 && out->index != 0;
+    return netlink_ask(nl, request, sizeof(struct ifinfomsg), on_link, out) == 0 && out->index != 0;
 }
 
 static int on_statistics(const struct nlmsghdr *message, void *context)
 {
     uint64_t *sent = context;
-    const struct nlattr *all =
-        netlink_attribute(message, sizeof(struct if_stats_msg), IFLA_STATS_LINK_64);
     struct rtnl_link_stats64 statistics = {0};
 
-    if (all == NULL)
-        return MNL_CB_OK;
-    memcpy(&statistics, mnl_attr_get_payload(all),
-           mnl_attr_get_payload_len(all) < sizeof statistics ? mnl_attr_get_payload_len(all)
-                                                             : sizeof statistics);
+    netlink_take(&statistics, sizeof statistics,
+                 netlink_attribute(message, sizeof(struct if_stats_msg), IFLA_STATS_LINK_64));
     *sent = statistics.tx_bytes;
     return MNL_CB_OK;
 }
@@ -64,7 +74,8 @@ int netlink_sent(struct netlink *nl, unsigned index, uint64_t *sent)
     *sent = 0;
     head->ifindex = index;
     head->filter_mask = IFLA_STATS_FILTER_BIT(IFLA_STATS_LINK_64);
-    return netlink_ask(nl, request, on_statistics, sent) == 0 || errno == ENODEV ? 0 : -1;
+    return netlink_ask(nl, request, sizeof *head, on_statistics, sent) == 0 || errno == ENODEV ? 0
+                                                                                               : -1;
 }
 
 static int add_dummy(struct netlink *nl, const char *name)
@@ -78,7 +89,7 @@ static int add_dummy(struct netlink *nl, const char *name)
     info = mnl_attr_nest_start(request, IFLA_LINKINFO);
     mnl_attr_put_strz(request, IFLA_INFO_KIND, "dummy");
     mnl_attr_nest_end(request, info);
-    return netlink_ask(nl, request, NULL, NULL);
+    return netlink_do(nl, request);
 }
 
 /* Not every kernel has dummy devices. Two devices that are cabled to each other serve as well. */
@@ -99,7 +110,7 @@ static int add_pair(struct netlink *nl, const char *name, const char *peer)
     mnl_attr_nest_end(request, other);
     mnl_attr_nest_end(request, data);
     mnl_attr_nest_end(request, info);
-    return netlink_ask(nl, request, NULL, NULL);
+    return netlink_do(nl, request);
 }
 
 static int set_up(struct netlink *nl, const char *name)
@@ -110,7 +121,7 @@ static int set_up(struct netlink *nl, const char *name)
 
     link->ifi_flags = link->ifi_change = IFF_UP;
     mnl_attr_put_strz(request, IFLA_IFNAME, name);
-    return netlink_ask(nl, request, NULL, NULL);
+    return netlink_do(nl, request);
 }
 
 static void peer_of(const char *name, char peer[IFNAMSIZ])
@@ -145,10 +156,9 @@ static int on_maker(const struct nlmsghdr *message, void *context)
     const size_t head = sizeof(struct ifinfomsg);
     const struct nlattr *info = netlink_attribute(message, head, IFLA_LINKINFO);
     const struct nlattr *kind = info != NULL ? netlink_nested(info, IFLA_INFO_KIND) : NULL;
-    const struct nlattr *other = netlink_attribute(message, head, IFLA_LINK);
 
     m->exists = true;
-    m->other = other != NULL ? mnl_attr_get_u32(other) : 0;
+    m->other = netlink_u32(netlink_attribute(message, head, IFLA_LINK));
     m->dummy = kind != NULL && strcmp(mnl_attr_get_str(kind), "dummy") == 0;
     m->pair = kind != NULL && strcmp(mnl_attr_get_str(kind), "veth") == 0;
     return MNL_CB_OK;
@@ -163,7 +173,7 @@ enum netlink_maker netlink_interface_maker(struct netlink *nl, const char *name)
 
     (void)put_link(request);
     mnl_attr_put_strz(request, IFLA_IFNAME, name);
-    if (netlink_ask(nl, request, on_maker, &m) != 0 || !m.exists)
+    if (netlink_ask(nl, request, sizeof(struct ifinfomsg), on_maker, &m) != 0 || !m.exists)
         return NETLINK_MISSING;
     peer_of(name, peer);
     return m.dummy || (m.pair && netlink_interface(nl, peer, &other) && other.index == m.other)
@@ -198,7 +208,7 @@ static int change_address(struct netlink *nl, unsigned interface, const struct a
     head->ifa_flags = a->local.family == AF_INET6 ? IFA_F_NODAD : 0;
     mnl_attr_put(request, IFA_LOCAL, ip_length(&a->local), &a->local.v6);
     mnl_attr_put(request, IFA_ADDRESS, ip_length(&a->network), &a->network.v6);
-    return netlink_ask(nl, request, NULL, NULL);
+    return netlink_do(nl, request);
 }
 
 static int on_address(const struct nlmsghdr *message, void *context)
@@ -226,7 +236,7 @@ static int list_addresses(struct netlink *nl, unsigned interface, struct address
 
     *found = (struct addresses){.interface = interface};
     (void)mnl_nlmsg_put_extra_header(request, sizeof(struct ifaddrmsg));
-    return netlink_ask(nl, request, on_address, found);
+    return netlink_ask(nl, request, sizeof(struct ifaddrmsg), on_address, found);
 }
 
 /* Whether it is this address, for this host only. */
@@ -274,5 +284,5 @@ int netlink_remove_interface(struct netlink *nl, const char *name)
 
     (void)put_link(request);
     mnl_attr_put_strz(request, IFLA_IFNAME, name);
-    return netlink_ask(nl, request, NULL, NULL) == 0 || errno == ENODEV ? 0 : -1;
+    return netlink_do(nl, request) == 0 || errno == ENODEV ? 0 : -1;
 }

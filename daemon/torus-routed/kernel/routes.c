@@ -1,9 +1,12 @@
 #include <errno.h>
+#include <linux/inet_diag.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torus-routed/kernel/netlink_internal.h"
+#include "daemon/torus-routed/kernel/kernel.h"
 
 static struct rtmsg *put_route(struct nlmsghdr *request, const struct ip *to)
 {
@@ -63,7 +66,7 @@ int netlink_put_route(struct netlink *nl, const struct netlink_route *r)
             mnl_attr_put_strz(request, RTAX_CC_ALGO, r->congestion);
         mnl_attr_nest_end(request, metrics);
     }
-    return netlink_ask(nl, request, NULL, NULL);
+    return netlink_do(nl, request);
 }
 
 int netlink_remove_route(struct netlink *nl, const struct ip *to)
@@ -72,7 +75,7 @@ int netlink_remove_route(struct netlink *nl, const struct ip *to)
     struct nlmsghdr *request = netlink_begin(buffer, RTM_DELROUTE, 0);
 
     put_route(request, to)->rtm_scope = RT_SCOPE_NOWHERE; /* any */
-    return netlink_ask(nl, request, NULL, NULL) == 0 || errno == ESRCH ? 0 : -1;
+    return netlink_do(nl, request) == 0 || errno == ESRCH ? 0 : -1;
 }
 
 /* --- what there is --- */
@@ -101,13 +104,8 @@ static void take_hops(struct netlink_route *r, const struct nlattr *all)
     int left = mnl_attr_get_payload_len(all);
 
     while (left >= (int)sizeof *hop && hop->rtnh_len >= sizeof *hop && hop->rtnh_len <= left) {
-        const struct nlattr *attribute = (const struct nlattr *)(hop + 1), *gateway = NULL;
-        const char *end = (const char *)hop + hop->rtnh_len;
-        for (; mnl_attr_ok(attribute, (int)(end - (const char *)attribute));
-             attribute = mnl_attr_next(attribute))
-            if (mnl_attr_get_type(attribute) == RTA_GATEWAY)
-                gateway = attribute;
-        add_hop(r, (unsigned)hop->rtnh_ifindex, hop->rtnh_flags, gateway);
+        add_hop(r, (unsigned)hop->rtnh_ifindex, hop->rtnh_flags,
+                netlink_between(hop + 1, (const char *)hop + hop->rtnh_len, RTA_GATEWAY));
         left -= (int)RTNH_ALIGN(hop->rtnh_len);
         hop = (const struct rtnexthop *)((const char *)hop + RTNH_ALIGN(hop->rtnh_len));
     }
@@ -115,10 +113,9 @@ static void take_hops(struct netlink_route *r, const struct nlattr *all)
 
 static void take_metrics(struct netlink_route *r, const struct nlattr *metrics)
 {
-    const struct nlattr *mtu = netlink_nested(metrics, RTAX_MTU);
     const struct nlattr *congestion = netlink_nested(metrics, RTAX_CC_ALGO);
 
-    r->mtu = mtu != NULL ? mnl_attr_get_u32(mtu) : 0;
+    r->mtu = netlink_u32(netlink_nested(metrics, RTAX_MTU));
     r->congestion = congestion != NULL ? mnl_attr_get_str(congestion) : NULL;
 }
 
@@ -148,7 +145,7 @@ static int on_message(const struct nlmsghdr *message, void *context)
     if (all != NULL)
         take_hops(&r, all);
     else if (r.kind == NETLINK_WAYS && interface != NULL)
-        add_hop(&r, mnl_attr_get_u32(interface), head->rtm_flags,
+        add_hop(&r, netlink_u32(interface), head->rtm_flags,
                 netlink_attribute(message, sizeof *head, RTA_GATEWAY));
     l->on_route(l->context, &r);
     return MNL_CB_OK;
@@ -164,7 +161,7 @@ int netlink_list_routes(struct netlink *nl, int family,
     struct listing l = {on_route, context};
 
     head->rtm_family = (uint8_t)family;
-    return netlink_ask(nl, request, on_message, &l);
+    return netlink_ask(nl, request, sizeof *head, on_message, &l);
 }
 
 /* --- the end --- */
@@ -202,4 +199,52 @@ int netlink_remove_routes(struct netlink *nl)
         rc |= netlink_remove_route(nl, &d.to[i]);
     free(d.to);
     return rc != 0 || d.failed ? -1 : 0;
+}
+
+#define STATE_ESTABLISHED 1u /* TCP_ESTABLISHED */
+
+struct connection_listing {
+    void (*on_connection)(void *context, const struct ip *to, uint64_t cookie, uint64_t sent);
+    void *context;
+};
+
+static int on_connection_message(const struct nlmsghdr *message, void *context)
+{
+    const struct connection_listing *l = context;
+    const struct inet_diag_msg *connection = mnl_nlmsg_get_payload(message);
+    const struct nlattr *attribute = netlink_attribute(message, sizeof *connection, INET_DIAG_INFO);
+    struct tcp_info info = {0};
+    struct ip to = {.family = connection->idiag_family};
+
+    if (attribute == NULL)
+        return MNL_CB_OK;
+    netlink_take(&info, sizeof info, attribute);
+    memcpy(&to.v6, connection->id.idiag_dst, ip_length(&to));
+    l->on_connection(l->context, &to,
+                     (uint64_t)connection->id.idiag_cookie[1] << 32 |
+                         connection->id.idiag_cookie[0],
+                     info.tcpi_bytes_acked);
+    return MNL_CB_OK;
+}
+
+int connections_list(int family,
+                     void (*on_connection)(void *context, const struct ip *to, uint64_t cookie,
+                                           uint64_t sent),
+                     void *context)
+{
+    char buffer[NETLINK_REQUEST_SIZE];
+    struct nlmsghdr *request = netlink_begin(buffer, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+    struct inet_diag_req_v2 *question = mnl_nlmsg_put_extra_header(request, sizeof *question);
+    struct connection_listing l = {on_connection, context};
+    struct netlink nl;
+    int rc = netlink_open(&nl, NETLINK_SOCK_DIAG);
+
+    question->sdiag_family = (uint8_t)family;
+    question->sdiag_protocol = IPPROTO_TCP;
+    question->idiag_ext = 1u << (INET_DIAG_INFO - 1);
+    question->idiag_states = 1u << STATE_ESTABLISHED;
+    if (rc == 0)
+        rc = netlink_ask(&nl, request, sizeof(struct inet_diag_msg), on_connection_message, &l);
+    netlink_close(&nl);
+    return rc;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "proto/error.h"
 
@@ -43,3 +44,12 @@ int settings_restore(struct settings *s);
 
 /* Whether an interface forwards packets, as the kernel says now. */
 bool settings_forwards(const struct settings *s, const char *interface, bool v6);
+
+/* Files in the state folder. Whoever can write there must not lead a process of root to other files. */
+
+/* Opens a regular file, which is made if it does not exist and `flags` (of open(2)) have O_CREAT. Returns a descriptor;
+ * or -1 with errno, ELOOP if it is a link or anything else but a file. */
+int state_file_descriptor(const char *path, int flags);
+
+/* The same as a stream: mode "r", "w" or "a". */
+FILE *state_file_open(const char *path, const char *mode);

@@ -1,8 +1,8 @@
 /* Declarations that the files of this folder share. */
 #pragma once
 
-#include "daemon/lib/net/local/local.h"
-#include "daemon/lib/net/sockets/listener.h"
+#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/control/setup.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/control.pb-c.h"

@@ -1,5 +1,5 @@
 /* The request for the links of the node. */
-#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/address.h"
 #include "daemon/torusd/control/internal.h"
 
 struct link_texts {

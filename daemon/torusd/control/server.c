@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/local/local.h"
+#include "daemon/lib/net/local.h"
 #include "daemon/torusd/control/internal.h"
 #include "daemon/torusd/control/server.h"
 

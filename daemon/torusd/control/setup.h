@@ -2,12 +2,12 @@
 
 #include <uv.h>
 
-#include "daemon/lib/net/local/access.h"
+#include "daemon/lib/net/local.h"
 #include "daemon/torusd/copy/copy.h"
 #include "daemon/torusd/exchange/exchange.h"
 #include "daemon/torusd/files/places/roots.h"
 #include "daemon/torusd/group/group.h"
-#include "daemon/torusd/net/tcp/tcp.h"
+#include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/survey/survey.h"
 
 /* The parts of the daemon that requests read or change; all pointers are borrowed. */

@@ -5,7 +5,7 @@
 #include "daemon/torusd/exchange/exchange.h"
 #include "daemon/torusd/group/group.h"
 #include "daemon/torusd/metrics/exposition.h"
-#include "daemon/torusd/net/tcp/tcp.h"
+#include "daemon/torusd/net/tcp.h"
 
 /* The parts of the daemon that metrics are read from, and what is too expensive to be found for each request. */
 

@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/sockets/listener.h"
-#include "daemon/lib/net/sockets/sockets.h"
+#include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/metrics/exposition.h"
 #include "daemon/torusd/metrics/metrics.h"
 #include "daemon/torusd/metrics/room.h"

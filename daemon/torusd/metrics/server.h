@@ -7,7 +7,7 @@
 
 #include <uv.h>
 
-#include "daemon/lib/net/addresses/address.h"
+#include "daemon/lib/net/address.h"
 #include "daemon/torusd/files/places/roots.h"
 #include "daemon/torusd/metrics/metrics.h"
 

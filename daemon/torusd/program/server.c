@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/local/local.h"
+#include "daemon/lib/net/local.h"
 #include "daemon/torusd/program/connection/ending.h"
 #include "daemon/torusd/program/connection/tidying.h"
 #include "daemon/torusd/program/messages/calls.h"

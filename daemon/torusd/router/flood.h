@@ -18,7 +18,7 @@ struct router;
 /* To be called after a link of this node has come up or gone down. */
 void flood_self_changed(struct router *r);
 
-/* States with which link states the IP routes of this node agree (daemon/torus-routed/planner.h); 0: with none. */
+/* States with which link states the IP routes of this node agree (daemon/lib/cluster/route_planner.h); 0: with none. */
 void router_confirm(struct router *r, uint64_t confirmed);
 
 /* States whether IP packets of other nodes may pass through this node. A yes counts for FORWARD_LEASE; whoever knows it

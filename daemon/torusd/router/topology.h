@@ -41,7 +41,7 @@ struct topology_entry {
     uint64_t boot;    /* differs after every start of the node; 0: never heard of */
     uint32_t minor;   /* minor version of the protocol that the node speaks */
     uint64_t
-        confirmed; /* link states with which its IP routes agree (daemon/torus-routed/planner.h); 0: not said */
+        confirmed; /* link states with which its IP routes agree (daemon/lib/cluster/route_planner.h); 0: not said */
     uint32_t forwards; /* enum topology_forwards; others count as UNSAID */
     uint32_t quiet;    /* bit p: port p is up, but has brought nothing for a moment */
 };

@@ -1,8 +1,8 @@
 /* The connected programs. */
 #pragma once
 
-#include "daemon/lib/net/local/local.h"
-#include "daemon/lib/net/sockets/listener.h"
+#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/program/record/programs_setup.h"
 #include "proto/program.h"
 

@@ -1,0 +1,251 @@
+#include "daemon/lib/cluster/route_planner.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/elapsed.h"
+#include "proto/sha256.h"
+
+/* A hop of flooding may gather changes for a moment (daemon/torusd/router/flood.c), and the processes have to run. */
+#define SETTLE_MS 50u
+#define SETTLE_MS_A_HOP 10u
+
+int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
+                       uint64_t settle)
+{
+    *p = (struct route_planner){
+        .torus = torus, .self = self, .settle = settle, .way = PLANNER_CAREFUL};
+    p->up = calloc(torus->nodes, sizeof *p->up);
+    p->forwards = calloc(torus->nodes, sizeof *p->forwards);
+    p->route = calloc(torus->nodes, sizeof *p->route);
+    p->hops = calloc(torus->nodes, sizeof *p->hops);
+    p->queue = calloc(3 * (size_t)torus->nodes, sizeof *p->queue);
+    p->confirmed = calloc(torus->nodes, sizeof *p->confirmed);
+    if (p->up == NULL || p->forwards == NULL || p->route == NULL || p->hops == NULL ||
+        p->queue == NULL || p->confirmed == NULL) {
+        route_planner_free(p);
+        return -1;
+    }
+    for (uint32_t to = 0; to < torus->nodes; to++)
+        p->route[to] = (struct planner_route){.hops = PLANNER_FAR, .is_new = true};
+    p->heard = PLANNER_NEVER;
+    return 0;
+}
+
+void route_planner_free(struct route_planner *p)
+{
+    free(p->up);
+    free(p->forwards);
+    free(p->route);
+    free(p->hops);
+    free(p->queue);
+    free(p->confirmed);
+    *p = (struct route_planner){0};
+}
+
+uint32_t route_planner_settle_ms(const struct torus *torus)
+{
+    uint32_t hops = 0;
+
+    for (unsigned dim = 0; dim < torus->dims; dim++)
+        hops += torus_farthest(torus, dim, torus_centre(torus, dim));
+    return SETTLE_MS + SETTLE_MS_A_HOP * hops;
+}
+
+void route_planner_adopt(struct route_planner *p, uint32_t to, uint32_t ports)
+{
+    p->route[to].ports = ports;
+}
+
+void route_planner_measure(const struct torus *torus, const uint32_t *up, const bool *forwards,
+                           uint32_t from, uint32_t *hops, uint32_t *queue)
+{
+    uint32_t first = 0, last = 0;
+
+    for (uint32_t i = 0; i < torus->nodes; i++)
+        hops[i] = PLANNER_FAR;
+    hops[from] = 0;
+    queue[last++] = from;
+    while (first < last) {
+        uint32_t at = queue[first++];
+        if (at != from && forwards != NULL && !forwards[at])
+            continue;
+        for (unsigned port = 0; port < torus_ports(torus); port++) {
+            uint32_t next = torus_neighbour(torus, at, port);
+            if (next == TORUS_NO_NODE || (up[at] & 1u << port) == 0 || hops[next] != PLANNER_FAR)
+                continue;
+            hops[next] = hops[at] + 1;
+            queue[last++] = next;
+        }
+    }
+}
+
+static void measure(const struct route_planner *p, uint32_t from, bool links)
+{
+    route_planner_measure(p->torus, p->up, links ? NULL : p->forwards, from, p->hops, p->queue);
+}
+
+/* Returns the digest of what the nodes state to which links lead; never 0. */
+static uint64_t digest_view(const struct route_planner *p)
+{
+    char text[SHA256_TEXT_SIZE];
+    uint32_t length = 0;
+
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        if (p->route[i].linked) {
+            p->queue[length++] = htole32(i);
+            p->queue[length++] = htole32(p->up[i]);
+            p->queue[length++] = htole32(p->forwards[i]);
+        }
+    sha256_text(p->queue, length * sizeof *p->queue, text);
+    text[16] = '\0';
+    return strtoull(text, NULL, 16) | 1u;
+}
+
+/* Computes what is known of all routes. Links lead both ways, so distances do, too. */
+static void compute(struct route_planner *p)
+{
+    measure(p, p->self, true);
+    for (uint32_t to = 0; to < p->torus->nodes; to++)
+        p->route[to].linked = p->hops[to] != PLANNER_FAR;
+    measure(p, p->self, false);
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        r->is_new |= r->hops != p->hops[to];
+        r->hops = p->hops[to];
+        r->nearer = 0;
+    }
+    for (unsigned port = 0; port < torus_ports(p->torus); port++) {
+        uint32_t next = torus_neighbour(p->torus, p->self, port);
+        if (next == TORUS_NO_NODE || (p->up[p->self] & 1u << port) == 0)
+            continue;
+        measure(p, next, false);
+        for (uint32_t to = 0; to < p->torus->nodes; to++)
+            if (p->hops[to] < p->route[to].hops && (p->forwards[next] || next == to))
+                p->route[to].nearer |= 1u << port;
+    }
+}
+
+static void use(struct route_planner *p, struct planner_route *r, uint32_t ports, uint64_t now)
+{
+    if (r->ports == ports)
+        return;
+    p->lost += (unsigned)__builtin_popcount(r->ports & ~ports);
+    p->gained += (unsigned)__builtin_popcount(ports & ~r->ports);
+    p->changed = now;
+    r->ports = ports;
+    r->since = now;
+    r->is_new = true;
+}
+
+/* Takes over the link states. Returns which procedure they need: *lost and *found say what has changed. */
+static void compare(struct route_planner *p, const uint32_t *up, const bool *forwards, bool *lost,
+                    bool *found)
+{
+    for (uint32_t i = 0; i < p->torus->nodes; i++) {
+        const bool may = forwards == NULL || forwards[i];
+        *lost |= p->forwards[i] && !may;
+        *found |= may && !p->forwards[i];
+        p->forwards[i] = may;
+        *lost |= (p->up[i] & ~up[i]) != 0;
+        *found |= (up[i] & ~p->up[i]) != 0;
+        p->up[i] = up[i];
+    }
+}
+
+void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool *forwards,
+                         uint64_t now)
+{
+    bool lost = false, found = false;
+
+    compare(p, up, forwards, &lost, &found);
+    if (found)
+        p->found = now;
+    if (!lost && !found && p->heard != PLANNER_NEVER)
+        return;
+    if (lost)
+        p->way = PLANNER_FAST;
+    else if (p->settled)
+        p->way = p->way != PLANNER_SMOOTH && now <= p->settled_at + p->settle ? PLANNER_CAREFUL
+                                                                              : PLANNER_SMOOTH;
+    if (p->heard == PLANNER_NEVER)
+        p->changed = now;
+    p->settled = false;
+    p->heard = now;
+    compute(p);
+    p->may_confirm = p->way == PLANNER_FAST && elapsed(p->found, now) > PLANNER_CALM * p->settle;
+    p->digest = digest_view(p);
+    p->confirmed[p->self] = 0;
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        if (p->way != PLANNER_SMOOTH)
+            use(p, r, r->ports & r->nearer, now);
+    }
+}
+
+/* Returns how long after the last change the first ports may be added. */
+static uint64_t wait_of(const struct route_planner *p)
+{
+    return p->way == PLANNER_FAST ? p->settle + 1 : p->settle;
+}
+
+uint64_t route_planner_statement(const struct route_planner *p)
+{
+    return p->may_confirm ? p->digest : 0;
+}
+
+void route_planner_confirm(struct route_planner *p, uint32_t node, uint64_t digest)
+{
+    p->confirmed[node] = digest;
+}
+
+/* Whether all nodes to which links lead, and this one, have confirmed the last link states. */
+static bool all_confirmed(const struct route_planner *p)
+{
+    if (!p->may_confirm)
+        return false;
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        if (p->route[i].linked && p->confirmed[i] != p->digest)
+            return false;
+    return true;
+}
+
+void route_planner_tick(struct route_planner *p, uint64_t now)
+{
+    uint64_t steps;
+
+    if (p->settled || p->heard == PLANNER_NEVER ||
+        (now < p->heard + wait_of(p) && !all_confirmed(p)))
+        return;
+    steps = elapsed(p->heard, now) / p->settle;
+    p->settled = true;
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        if (p->way == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
+            use(p, r, r->nearer, now);
+        else
+            p->settled &= r->ports == r->nearer;
+    }
+    if (!p->settled)
+        return;
+    /* Nodes that lack confirmations settle later: behave towards them as if this node had waited, too. */
+    p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
+    p->waited = elapsed(p->heard, now);
+}
+
+uint64_t route_planner_deadline(const struct route_planner *p)
+{
+    uint64_t first = PLANNER_FAR;
+
+    if (p->settled || p->heard == PLANNER_NEVER)
+        return PLANNER_NEVER;
+    if (p->way == PLANNER_FAST)
+        return all_confirmed(p) ? p->heard : p->heard + wait_of(p);
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        const struct planner_route *r = &p->route[to];
+        if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)
+            first = r->hops;
+    }
+    return p->heard + p->settle * (first == PLANNER_FAR ? 1 : first);
+}

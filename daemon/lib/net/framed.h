@@ -1,0 +1,67 @@
+/* Messages (proto/frame.h) over a connection of a Unix socket, on a loop. */
+#pragma once
+
+#include <uv.h>
+
+#include "daemon/lib/net/local.h"
+#include "proto/frame.h"
+
+struct framed {
+    uv_pipe_t pipe;
+    struct frame_stream in;
+    uint32_t most; /* bytes of a message that arrives; a longer one ends the connection */
+    /* A message has arrived (borrowed). */
+    void (*took)(struct framed *f, const uint8_t *bytes, size_t size);
+    /* The connection has ended, for whatever reason, and *f can be freed. */
+    void (*closed)(struct framed *f);
+    void *context;
+};
+
+/* Starts to read from a connected socket; most, took() and closed() are set. Takes the descriptor in any case. Returns
+ * 0, or -1: closed() follows. */
+int framed_open(struct framed *f, uv_loop_t *loop, int fd);
+
+/* Sends a packed message, whose frame it frees; NULL (there was no memory) closes the connection, and so does a peer
+ * that does not read. */
+void framed_write(struct framed *f, uint8_t *frame, size_t size);
+
+/* Packs and sends a message. */
+void framed_send(struct framed *f, const ProtobufCMessage *message);
+
+/* Closes the connection, unless that has begun; closed() follows. */
+void framed_close(struct framed *f);
+
+/* A Unix socket whose clients send messages (framed.h). */
+
+struct framed_server;
+
+struct framed_client {
+    struct framed framed;
+    uint32_t user; /* uid of its process */
+    void *data;    /* for the user of the server; NULL at the beginning */
+    struct framed_server *server;
+    struct framed_client *next;
+};
+
+struct framed_server_user {
+    uint32_t most;    /* bytes of a message */
+    unsigned clients; /* that are connected at the same time; others are turned away */
+    void (*took)(void *context, struct framed_client *client, const uint8_t *bytes, size_t size);
+    /* The client has gone, and is freed after that. May be NULL. */
+    void (*left)(void *context, struct framed_client *client);
+    void (*closed)(void *context); /* the server has gone; may be NULL */
+    void *context;
+};
+
+/* Listens at the path, which must outlive the server; the socket is for the owner and the group of this process, or for
+ * everybody if `rules` (NULL: none) check each process. Returns NULL with *e. */
+struct framed_server *framed_server_open(uv_loop_t *loop, const char *path,
+                                         const struct access_rules *rules,
+                                         const struct framed_server_user *user, struct error *e);
+
+/* The first of the clients that are connected; `next` leads to the others. */
+struct framed_client *framed_server_clients(const struct framed_server *s);
+
+/* Removes the socket, and closes everything; *s is freed when the loop has closed the handles: left() of each client,
+ * then closed(). */
+void framed_server_close(struct framed_server *s);

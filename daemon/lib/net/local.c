@@ -1,0 +1,215 @@
+#include "daemon/lib/net/local.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define GROUPS_USUAL 32u
+#define NOBODY 65534u
+
+static const struct {
+    const char *setting, *allows;
+} accesses[ACCESSES] = {
+    [ACCESS_NONE] = {"", ""},
+    [ACCESS_READ] = {"read_group", "ask this daemon for its state"},
+    [ACCESS_EXCHANGE] = {"exchange_group", "start exchanges or open groups at this daemon"},
+    [ACCESS_ADMIN] = {"admin_group", "change settings of this daemon"},
+};
+
+const char *access_setting(enum access access)
+{
+    return accesses[access].setting;
+}
+
+int access_resolve(struct access_rules *rules, const char *const name[ACCESSES], struct error *e)
+{
+    *rules = (struct access_rules){0};
+    for (enum access a = ACCESS_READ; a < ACCESSES; a++) {
+        bool own = name[a][0] == '\0';
+        errno = 0;
+        const struct group *group = own ? getgrgid(getegid()) : getgrnam(name[a]);
+        if (!own && group == NULL)
+            return error_set(e, ERROR_USAGE, "%s: there is no group \"%.60s\" on this system%s%s",
+                             accesses[a].setting, name[a], errno != 0 ? ": " : "",
+                             errno != 0 ? strerror(errno) : "");
+        rules->checked |= !own;
+        rules->group[a].id = own ? getegid() : group->gr_gid;
+        if (group != NULL)
+            (void)snprintf(rules->group[a].name, ACCESS_NAME_SIZE, "%s", group->gr_name);
+        else
+            (void)snprintf(rules->group[a].name, ACCESS_NAME_SIZE, "%u", (unsigned)getegid());
+    }
+    return 0;
+}
+
+/* Returns the highest access that membership in these groups gives. */
+static enum access access_of_members(const struct access_rules *rules, const gid_t *groups,
+                                     size_t count)
+{
+    for (enum access a = ACCESS_ADMIN; a > ACCESS_NONE; a--)
+        for (size_t i = 0; i < count; i++)
+            if (groups[i] == rules->group[a].id)
+                return a;
+    return ACCESS_NONE;
+}
+
+/* Returns the access that the supplementary groups of the process give. */
+static enum access access_of_groups(const struct access_rules *rules, int fd)
+{
+    gid_t usual[GROUPS_USUAL], *groups = usual;
+    socklen_t length = sizeof usual;
+    enum access result = ACCESS_NONE;
+    int failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
+
+    if (failed != 0 && errno == ERANGE) {
+        groups = malloc(length);
+        failed = groups == NULL ? -1 : getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length);
+    }
+    if (failed == 0)
+        result = access_of_members(rules, groups, length / sizeof *groups);
+    if (groups != usual)
+        free(groups);
+    return result;
+}
+
+enum access access_of_peer(const struct access_rules *rules, int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    enum access first, other;
+
+    if (!rules->checked)
+        return ACCESS_ADMIN;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+        return ACCESS_NONE;
+    if (peer.uid == 0 || peer.uid == geteuid())
+        return ACCESS_ADMIN;
+    first = access_of_members(rules, &peer.gid, 1);
+    other = access_of_groups(rules, fd);
+    return first > other ? first : other;
+}
+
+uint32_t access_user(int fd)
+{
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.uid : NOBODY;
+}
+
+int access_check(const struct access_rules *rules, enum access has, enum access needed,
+                 struct error *e)
+{
+    if (has >= needed)
+        return 0;
+    return error_set(e, ERROR_REFUSED,
+                     "permission denied: only members of the group %s (%s) may %s; a user who was "
+                     "added to the group must log in again",
+                     rules->group[needed].name, accesses[needed].setting, accesses[needed].allows);
+}
+
+#define PATH_MOST (sizeof((struct sockaddr_un *)NULL)->sun_path - 1)
+
+static struct sockaddr_un socket_address(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    memcpy(address.sun_path, path, strnlen(path, PATH_MOST));
+    return address;
+}
+
+/* Tries to connect, without waiting for a daemon that is stopped. Returns 0, or an error number:
+ * ECONNREFUSED if no process listens. */
+static int try_connect(const char *path, int type)
+{
+    struct sockaddr_un address = socket_address(path);
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = errno;
+
+    if (fd < 0)
+        return error;
+    error = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
+    (void)close(fd);
+    return error;
+}
+
+/* Makes the path free: removes a socket that a crashed daemon has left there. */
+static int make_room(const char *path, int type, struct error *e)
+{
+    struct stat st;
+    int error;
+
+    if (strlen(path) > PATH_MOST)
+        return error_set(e, ERROR_USAGE, "the path is too long, at most %zu bytes are possible",
+                         PATH_MOST);
+    if (lstat(path, &st) != 0)
+        return 0;
+    if (!S_ISSOCK(st.st_mode))
+        return error_set(e, ERROR_REFUSED, "%s exists and is not a socket", path);
+    error = try_connect(path, type);
+    switch (error) {
+    case ECONNREFUSED:
+        (void)unlink(path);
+        return 0;
+    case ENOENT: /* another process has removed it */
+        return 0;
+    case 0:
+    case EAGAIN: /* a daemon listens, and its queue of connections is full */
+        return error_set(e, ERROR_REFUSED,
+                         "another daemon serves the socket %s; give this one a different --control",
+                         path);
+    default:
+        return error_set(e, ERROR_REFUSED,
+                         "cannot find out whether another daemon serves the socket %s: %s", path,
+                         strerror(error));
+    }
+}
+
+static mode_t mask_of(const struct access_rules *rules)
+{
+    return rules != NULL && rules->checked ? 0111 : 0117;
+}
+
+int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
+                 const struct access_rules *rules, struct local_name *name, struct error *e)
+{
+    struct sockaddr_un address = socket_address(path);
+    struct stat st = {0};
+    mode_t before;
+    int result;
+
+    if (make_room(path, l->type != 0 ? l->type : SOCK_STREAM, e) != 0)
+        return -1;
+    before = umask(mask_of(rules));
+    result = listener_open(l, loop, (struct sockaddr *)&address, sizeof address);
+    (void)umask(before);
+    if (result != 0)
+        return error_set(e, ERROR_IO, "%s", strerror(errno));
+    (void)lstat(path, &st);
+    *name = (struct local_name){path, st.st_dev, st.st_ino};
+    return 0;
+}
+
+static bool is_in_place(const struct local_name *name)
+{
+    struct stat st;
+
+    return lstat(name->path, &st) == 0 && st.st_dev == name->device && st.st_ino == name->number;
+}
+
+void local_permit(const struct local_name *name, const struct access_rules *rules)
+{
+    if (is_in_place(name))
+        (void)chmod(name->path, 0777 & ~mask_of(rules));
+}
+
+void local_remove(const struct local_name *name)
+{
+    if (is_in_place(name))
+        (void)unlink(name->path);
+}

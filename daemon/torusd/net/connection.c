@@ -1,0 +1,423 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/torusd/net/cipher.h"
+#include "daemon/torusd/net/internal.h"
+#include "daemon/torusd/net/tcp_stat.h"
+#include "daemon/torusd/router/links/frames_in.h"
+#include "daemon/torusd/router/links/frames_out.h"
+#include "daemon/torusd/router/links/link.h"
+
+void tcp_release(struct tcp *tcp)
+{
+    if (--tcp->handles == 0 && tcp->closing) {
+        reserve_close(&tcp->reserve);
+        outgoing_pool_close(&tcp->frames);
+        free(tcp);
+    }
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct connection *c = handle->data;
+    struct tcp *tcp = c->tcp;
+
+    if (--c->handles > 0)
+        return;
+    outgoing_clear(tcp_frames(tcp), &c->batch);
+    if (c->last != NULL)
+        outgoing_free(tcp_frames(tcp), c->last);
+    tcp->lingering -= c->lingers;
+    cipher_free(c->cipher);
+    free(c);
+    reserve_fill(&tcp->reserve, tcp->reserve.wanted);
+    tcp_release(tcp);
+}
+
+static void connection_forget_dirty(struct connection *c)
+{
+    for (struct connection **at = &c->tcp->dirty; *at != NULL; at = &(*at)->next_dirty)
+        if (*at == c) {
+            *at = c->next_dirty;
+            break;
+        }
+}
+
+void connection_close_handles(struct connection *c)
+{
+    if (uv_is_closing((uv_handle_t *)&c->socket))
+        return;
+    connection_forget_dirty(c);
+    uv_close((uv_handle_t *)&c->socket, on_handle_closed);
+    uv_close((uv_handle_t *)&c->linger, on_handle_closed);
+}
+
+bool connection_reset(struct connection *c)
+{
+    if (uv_tcp_close_reset(&c->socket, on_handle_closed) != 0)
+        return false;
+    connection_forget_dirty(c);
+    uv_close((uv_handle_t *)&c->linger, on_handle_closed);
+    return true;
+}
+
+void connection_broken(struct connection *c, const char *reason)
+{
+    struct link *link = c->link;
+
+    c->link = NULL;
+    connection_close_handles(c);
+    if (link != NULL)
+        link_closed(link, reason);
+}
+
+void connection_mark_dirty(struct connection *c)
+{
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next_dirty = c->tcp->dirty;
+    c->tcp->dirty = c;
+}
+
+struct connection *connection_new(struct tcp *tcp, unsigned port, int fd)
+{
+    struct connection *c = calloc(1, sizeof *c);
+
+    if (c == NULL || uv_tcp_init(tcp->set.loop, &c->socket) != 0) {
+        free(c);
+        (void)close(fd);
+        return NULL;
+    }
+    c->tcp = tcp;
+    c->port = port;
+    (void)uv_timer_init(tcp->set.loop, &c->linger);
+    c->socket.data = c->linger.data = c;
+    c->handles = 2;
+    tcp->handles++;
+    if (uv_tcp_open(&c->socket, fd) == 0)
+        return c;
+    (void)close(fd);
+    connection_close_handles(c);
+    return NULL;
+}
+
+_Static_assert(LINK_ROOM_LEAST >= CIPHER_RECORD, "a record is opened into the room of a link");
+
+static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+{
+    static char discarded[4096]; /* bytes that arrive after the daemon has closed the connection */
+    struct connection *c = handle->data;
+    size_t size = 0;
+    uint8_t *at = c->link == NULL     ? NULL
+                  : c->cipher != NULL ? cipher_room(c->cipher, &size)
+                                      : link_room(c->link, &size);
+
+    (void)suggested;
+    if (at != NULL)
+        *buffer = uv_buf_init((char *)at, (unsigned)size);
+    else if (c->link == NULL)
+        *buffer = uv_buf_init(discarded, sizeof discarded);
+    else
+        *buffer = uv_buf_init(NULL, 0); /* makes the read fail with ENOBUFS */
+}
+
+/* Opens the records that have arrived, and gives their contents to the router. */
+static void open_records(struct connection *c, size_t length)
+{
+    int result = 1;
+
+    cipher_received(c->cipher, length);
+    while (c->link != NULL && result > 0) {
+        size_t size = 0, opened;
+        uint8_t *at = link_room(c->link, &size);
+        if (at == NULL) {
+            connection_broken(c, uv_strerror(UV_ENOBUFS));
+            return;
+        }
+        result = cipher_open(c->cipher, at, &opened);
+        if (result > 0)
+            link_received(c->link, opened);
+        else if (result < 0)
+            connection_broken(c, "the received bytes are not what the neighbour encrypted");
+    }
+}
+
+static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
+{
+    struct connection *c = stream->data;
+
+    (void)buffer;
+    if (length > 0 && c->link != NULL) {
+        if (c->cipher != NULL)
+            open_records(c, (size_t)length);
+        else
+            link_received(c->link, (size_t)length);
+        if (c->link != NULL && link_held(c->link)) {
+            c->held = true;
+            (void)uv_read_stop(stream);
+        }
+    } else if (length < 0 && c->closing) {
+        connection_close_handles(c);
+    } else if (length < 0) {
+        connection_broken(c,
+                          length == UV_EOF ? "closed by the other side" : uv_strerror((int)length));
+    }
+}
+
+int reading_start(struct connection *c)
+{
+    return uv_read_start((uv_stream_t *)&c->socket, on_room, on_read) == 0 ? 0 : -1;
+}
+
+void reading_resume(struct connection *c)
+{
+    if (!c->held || link_held(c->link))
+        return;
+    c->held = false;
+    if (reading_start(c) != 0)
+        connection_broken(c, "cannot read from its socket again");
+}
+
+#define BATCH_BYTES (128u * 1024u)
+#define BATCH_BUFFERS 1024u
+#define BATCHES_A_FLUSH 8u
+
+static void written_all(struct connection *c)
+{
+    outgoing_clear(tcp_frames(c->tcp), &c->batch);
+    if (c->sealed)
+        cipher_written(c->cipher);
+    c->sealed = false;
+}
+
+static void on_write(uv_write_t *request, int status)
+{
+    struct connection *c = request->data;
+
+    c->writing = false;
+    written_all(c);
+    if (uv_is_closing((uv_handle_t *)&c->socket))
+        return;
+    if (status != 0)
+        connection_broken(c, uv_strerror(status));
+    else if (c->closing)
+        closing_say_last(c);
+    else
+        connection_mark_dirty(c);
+}
+
+/* Skips the first `done` bytes of `buffers`. Returns how many buffers are left. */
+static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
+{
+    unsigned i = 0;
+
+    while (i < count && done >= buffers[i].len)
+        done -= buffers[i++].len;
+    if (i < count) {
+        buffers[i].base += done;
+        buffers[i].len -= done;
+    }
+    memmove(buffers, buffers + i, (count - i) * sizeof *buffers);
+    return count - i;
+}
+
+/* Like uv_try_write(), but later bytes do not go into the same packet. */
+static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)buffers, .msg_iovlen = count};
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return UV_EBADF;
+    ssize_t written = sendmsg(fd, &message, MSG_EOR | MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (written < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
+        return UV_EAGAIN;
+    return written < 0 ? uv_translate_sys_error(errno) : (int)written;
+}
+
+/* The frames of one write. */
+struct batch {
+    uv_buf_t buffers[BATCH_BUFFERS];
+    unsigned count;
+    size_t bytes;
+    bool packet; /* later bytes do not go into the same packet */
+};
+
+static void take_plain(struct batch *b, struct connection *c, struct outgoing *frame)
+{
+    outgoing_push(&c->batch, frame);
+    b->buffers[b->count++] = uv_buf_init((char *)frame->head, frame->head_length);
+    for (uint32_t i = 0; i < frame->body.count; i++)
+        b->buffers[b->count++] =
+            uv_buf_init((char *)(uintptr_t)frame->body.item[i].data, frame->body.item[i].length);
+}
+
+static int take_sealed(struct connection *c, struct outgoing *frame)
+{
+    int result = cipher_seal(c->cipher, frame->head, frame->head_length);
+
+    for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
+        result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
+    outgoing_free(tcp_frames(c->tcp), frame);
+    if (result == 0 && c->tcp->slow) /* so that a relay need not wait for later bytes */
+        result = cipher_end_record(c->cipher);
+    return result;
+}
+
+/* Collects the frames of one write. Returns 0, or -1 if there is no memory to encrypt them. */
+static int take_batch(struct batch *b, struct connection *c)
+{
+    const size_t most = c->tcp->slow ? PACING_WRITE_MOST : BATCH_BYTES;
+    bool last = false;
+
+    while (c->link != NULL && !last && b->bytes < most &&
+           b->count + 1 + OUTGOING_MAX_EXTENTS <= BATCH_BUFFERS) {
+        struct outgoing *frame = link_next(c->link);
+        if (frame == NULL)
+            break;
+        b->bytes += frame->head_length + frame->body_length;
+        /* If a probe is lost, the handshake before it must not be lost with it. */
+        b->packet = frame->plain || (frame->immediate && c->tcp->slow);
+        last = b->packet;
+        if (c->cipher == NULL || frame->plain) {
+            take_plain(b, c, frame);
+        } else {
+            c->sealed = true;
+            if (take_sealed(c, frame) != 0)
+                return -1;
+        }
+    }
+    if (c->sealed) {
+        uint8_t *bytes = cipher_sealed(c->cipher, &b->bytes);
+        if (bytes == NULL)
+            return -1;
+        b->buffers[b->count++] = uv_buf_init((char *)bytes, (unsigned)b->bytes);
+    }
+    return 0;
+}
+
+/* Writes one batch. Returns true if the next one may be tried at once. */
+static bool write_batch(struct connection *c)
+{
+    struct batch b;
+
+    b.count = 0, b.bytes = 0, b.packet = false; /* its buffers need not be cleared */
+    if (c->link == NULL)
+        return false;
+    if (take_batch(&b, c) != 0) {
+        connection_broken(c, "out of memory to encrypt frames");
+        return false;
+    }
+    if (b.count == 0 || c->link == NULL)
+        return false;
+    uv_os_fd_t fd;
+    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        pacing_before_write(&c->pacing, fd, b.bytes, uv_now(c->tcp->set.loop));
+    int written = b.packet ? try_write_packet(c, b.buffers, b.count)
+                           : uv_try_write((uv_stream_t *)&c->socket, b.buffers, b.count);
+    if (written < 0 && written != UV_EAGAIN) {
+        connection_broken(c, uv_strerror(written));
+        return false;
+    }
+    if (written == (int)b.bytes) {
+        written_all(c);
+        return true;
+    }
+    b.count = skip_written(b.buffers, b.count, written > 0 ? (size_t)written : 0);
+    c->write.data = c;
+    int result = uv_write(&c->write, (uv_stream_t *)&c->socket, b.buffers, b.count, on_write);
+    if (result != 0)
+        connection_broken(c, uv_strerror(result));
+    else
+        c->writing = true;
+    return false;
+}
+
+bool writing_flush(struct connection *c)
+{
+    unsigned batches = 0;
+
+    if (c->link == NULL || c->writing || c->closing)
+        return false;
+    while (batches < BATCHES_A_FLUSH && write_batch(c))
+        batches++;
+    return batches == BATCHES_A_FLUSH;
+}
+
+#define LINGER_MS 1000
+#define LINGER_MOST 32u /* most connections at a time, because strangers can make any number */
+
+static void on_linger_over(uv_timer_t *timer)
+{
+    connection_close_handles(timer->data);
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    struct connection *c = request->data;
+
+    if (status != 0)
+        connection_close_handles(c);
+}
+
+void closing_say_last(struct connection *c)
+{
+    uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
+    size_t length;
+
+    if (c->cipher != NULL && !c->last->plain) {
+        uint8_t *sealed = cipher_seal(c->cipher, c->last->head, c->last->head_length) == 0
+                              ? cipher_sealed(c->cipher, &length)
+                              : NULL;
+        buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
+    }
+    /* a failure is ignored, because the daemon ends */
+    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1);
+    /* Closing at once would reset the connection if the peer still sends, and lose the message. */
+    c->shutdown.data = c;
+    if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)
+        connection_close_handles(c);
+}
+
+/* Resets the connection. A normal close would wait for acknowledgements, and the peer would not notice it. */
+static void reset_lingering(struct connection *c)
+{
+    struct connection_stat stat = {0};
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        tcp_stat(fd, NULL, 0, &stat);
+    if (stat.unacked == 0 || !connection_reset(c))
+        connection_close_handles(c);
+}
+
+void closing_begin(void *context, void *connection, struct outgoing *last)
+{
+    struct connection *c = connection;
+
+    (void)context;
+    c->link = NULL;
+    c->closing = true;
+    c->last = last;
+    /* The timer also ends a write under way that blocks because the peer reads nothing. */
+    if (last == NULL || uv_timer_start(&c->linger, on_linger_over, LINGER_MS, 0) != 0) {
+        reset_lingering(c);
+        return;
+    }
+    if (c->tcp->lingering ==
+        LINGER_MOST) { /* the last message arrives only if the peer sends nothing more */
+        if (!c->writing)
+            closing_say_last(c);
+        connection_close_handles(c);
+        return;
+    }
+    c->lingers = true;
+    c->tcp->lingering++;
+    if (c->held) /* reading must continue, to notice the peer's end of file */
+        (void)reading_start(c);
+    if (!c->writing)
+        closing_say_last(c);
+}
