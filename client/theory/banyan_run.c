@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/algorithms/latin.h"
+#include "daemon/lib/schedule/algorithms/banyan.h"
 
 const char *banyan_square_name(enum banyan_square s)
 {

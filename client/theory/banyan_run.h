@@ -12,8 +12,8 @@
 
 /* Which output the message of an input is for, by row: row i of the square enters in tick i. */
 enum banyan_square {
-    BANYAN_ITERATED, /* second construction of latin.h: the order of ATAPE */
-    BANYAN_PRODUCTS, /* first construction of latin.h: the same rows in another order */
+    BANYAN_ITERATED, /* second construction of banyan.h: the order of ATAPE */
+    BANYAN_PRODUCTS, /* first construction of banyan.h: the same rows in another order */
     BANYAN_SHIFT,    /* row + input modulo n: a Latin square with rows that only the omega network
                       * passes, with switches of a stage set differently */
 };

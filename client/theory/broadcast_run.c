@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 enum { NONE = UINT32_MAX };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
-#include "daemon/lib/schedule/counts.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 
 /* The parameters of a machine, in microseconds. */
 struct cost_parameters {

@@ -39,7 +39,7 @@ static bool at2_covers(const struct torus *t)
     return t->dims == 2 && torus_multiples(t, 4);
 }
 
-/* Lemma 4 holds for AT2 as printed only if the larger size is a multiple of 8 (at2.c). */
+/* Lemma 4 holds for AT2 as printed only if the larger size is a multiple of 8 (all_port_rings.c). */
 static bool at2_printed_covers(const struct torus *t)
 {
     return at2_covers(t) && torus_longest(t) % 8 == 0;

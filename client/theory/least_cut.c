@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 
 struct flow {
     const struct graph *graph;

@@ -14,7 +14,7 @@
  * one in each stage, since the links after it move that bit to its place and no later stage touches
  * it. So if all switches of a stage cross, that bit of all outputs is flipped. Setting whole stages
  * passes n permutations without conflict: the one with nothing crossed, and that one XORed with each
- * number below n. These are the rows of a Latin square by either construction of latin.h. */
+ * number below n. These are the rows of a Latin square by either construction of banyan.h. */
 #pragma once
 
 #include <stdint.h>

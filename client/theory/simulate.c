@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 

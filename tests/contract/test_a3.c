@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/schedule/algorithms/a3.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/schedule/algorithms/a3.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "tests/contract/contract.h"

@@ -11,8 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/peak.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 #include "tests/contract/contract.h"
 
 enum { MOST = 12 };         /* rows, and columns */

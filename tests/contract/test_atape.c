@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/banyan.h"
-#include "daemon/lib/schedule/algorithms/latin.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 

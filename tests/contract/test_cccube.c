@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/cccube.h"
-#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 

@@ -1,4 +1,4 @@
-/* disjoint: the trees of a source share no channel, and there are as many as disjoint.c says. */
+/* disjoint: the trees of a source share no channel, and there are as many as allgather.c says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static const char *const all_shapes[] = {
     "3x2mx2x2x2mx2",
 };
 
-/* The number of trees, as the head of disjoint.c says. */
+/* The number of trees, as the head of allgather.c says. */
 static uint32_t trees_on(const struct torus *t)
 {
     unsigned dims = 0, wrap = 0;

@@ -14,8 +14,7 @@
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/peak.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/routes/verify.h"
 
 #ifdef __SANITIZE_ADDRESS__

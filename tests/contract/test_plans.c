@@ -10,8 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/peak.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 /* A block, or segment, on its way. */
 struct parcel {

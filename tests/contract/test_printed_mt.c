@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/schedule/algorithms/line_one_port.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/rings.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
 

@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/schedule/algorithms/even.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/lib/schedule/routes/reduction.h"

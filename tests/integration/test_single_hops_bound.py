@@ -1,6 +1,6 @@
 """torusctl's lower bound with one port and single hops, beside the best one that weights can prove.
 
-A linear program finds weights of the nodes that make the bound of product_single_hops.c as large as
+A linear program finds weights of the nodes that make the bound of product.c as large as
 possible. Its dual is the routing, with blocks in parts, whose busiest node sends as few blocks as
 possible. So a larger bound than this needs another argument than weights, and a larger figure of
 torusctl would be wrong."""

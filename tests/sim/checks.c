@@ -10,7 +10,7 @@
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/memory.h"
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/predict/relay.h"
+#include "daemon/lib/schedule/predict.h"
 #include "tests/sim/internal.h"
 
 #define FREE_SLABS_KEPT (4u * 1024u * 1024u)

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/peak.h"
+#include "daemon/lib/schedule/plan.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/banyan.h"
-#include "daemon/lib/schedule/algorithms/latin.h"
 #include "daemon/lib/schedule/product.h"
 
 static uint64_t payload(uint32_t source, uint32_t destination)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 #include "exchange_fixture.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))

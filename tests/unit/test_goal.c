@@ -13,7 +13,7 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 enum { PLUS = 0, MINUS = 1 };
 

@@ -9,7 +9,7 @@
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 
 #define MOST 16
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/lib/schedule/predict/relay.h"
+#include "daemon/lib/schedule/predict.h"
 
 enum { ONE = 1400, TWO = 2828 }; /* bytes of blocks in full packets */
 

@@ -12,7 +12,7 @@
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/animation/schedule_json.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 /* One block in one message. */
 struct moved {

@@ -7,7 +7,7 @@
 
 #include "client/cli/terminal/suggest.h"
 #include "client/theory/formula.h"
-#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 
 const struct algorithm *named_algorithm(const char *name, const enum operation *operation,

@@ -7,7 +7,6 @@
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/suggest.h"
-#include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 

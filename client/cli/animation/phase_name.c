@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/algorithms/one_port.h"
-#include "daemon/lib/schedule/algorithms/ring.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/rings.h"
 #include "daemon/lib/schedule/algorithms/rotation.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
 
 /* The two dimensions of a torus that have more than one node, and whether its sizes are multiples of `multiple`. */
 static unsigned long_dims(const struct torus *t, uint32_t multiple, unsigned *dim, bool *fits)

@@ -7,7 +7,7 @@
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/terminal/long_work.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 struct collecting {
     const struct torus *torus;

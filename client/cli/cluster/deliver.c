@@ -8,7 +8,7 @@
 #include "client/cli/cluster/child.h"
 #include "client/cli/cluster/deliver_links.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 #define HOST_MS 330000 /* longer than a setup may take on a host */

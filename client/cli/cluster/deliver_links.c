@@ -7,7 +7,7 @@
 
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/setup_sending.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 #define AT_ONCE 16u

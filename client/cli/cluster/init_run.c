@@ -14,7 +14,7 @@
 #include "client/cli/cluster/init_report.h"
 #include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 #define WHOLE_SECONDS 60 /* how long the torus may take to become whole */

@@ -12,7 +12,7 @@
 #include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/output_file.h"
 #include "daemon/lib/cluster/hosts_file.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 #define DEFAULT_ADDRESS "10.128.0.1"

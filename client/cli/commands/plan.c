@@ -17,7 +17,7 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/file/export.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 struct plan_arguments {
     const char *dims;

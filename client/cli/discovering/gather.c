@@ -10,7 +10,7 @@
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/long_work.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/notices.h"
 #include "proto/text.h"
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/cli/terminal/arguments.h"
-#include "daemon/lib/schedule/message_key.h"
 #include "daemon/lib/schedule/routes/routes.h"
 #include "daemon/lib/schedule/tally.h"
 

@@ -1,4 +1,4 @@
-/* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict/predict.h):
+/* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict.h):
  *
  * - A step and a message: exchanges of single bytes by algorithms with different numbers of steps and messages. The
  *   costs are those that explain the medians best.
@@ -13,7 +13,7 @@
 
 #include <torus/torus.h>
 
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 
 #define CALIBRATION_ALGORITHMS 64 /* at most */
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "daemon/lib/schedule/routes/routes.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 
 /* A combined message, or the share of a block in it. */
 struct message {

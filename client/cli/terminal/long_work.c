@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/cli/terminal/clock.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/notices.h"
 
 #define REDRAW_MS 200 /* on a terminal, where the line is drawn again in place */

@@ -1,4 +1,4 @@
-/* Shows on standard error how far a long computation is (daemon/lib/schedule/watch.h): after a second, and then at
+/* Shows on standard error how far a long computation is (daemon/lib/schedule/work.h): after a second, and then at
  * intervals. */
 #pragma once
 

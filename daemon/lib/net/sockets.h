@@ -115,8 +115,8 @@ void listener_close(struct listener *l);
 
 struct socket_options {
     const char *congestion; /* TCP congestion control; "" = the system's */
-    bool slow;              /* see pacing.h */
-    unsigned hop_limit;     /* see hops.h */
+    bool slow;              /* see pacing_is_slow() */
+    unsigned hop_limit;     /* 0: HOPS_DEFAULT */
 };
 
 /* Sets the options of a socket before it is bound, connects or listens; accepted sockets inherit all of them.

@@ -1,5 +1,5 @@
 /* An algorithm is a pure function from (torus, source, destination, segment) to a route: a file of
- * arithmetic, and a row in the registry (algorithms/rows.h). Counts, plans, proofs and real
+ * arithmetic, and a row in the registry (algorithms/registry.h). Counts, plans, proofs and real
  * exchanges are all derived from the routes.
  *
  * A leg is a straight run in one dimension. Only the node at its end takes the block out; the nodes

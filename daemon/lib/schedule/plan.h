@@ -1,5 +1,5 @@
 /* A node's plan: everything that it sends, relays and receives during one round of an exchange, by
- * step. plan_build.h builds it from the routes. */
+ * step. plan_build() builds it from the routes. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
@@ -64,3 +64,28 @@ const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uin
  * came), and the messages that start here. */
 void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks,
                       uint64_t *messages);
+
+/* Builds a node's plan from the routes of one source of each class (routes.h): finds the node's
+ * part in every route and its translations. No list of all pairs of nodes is made. */
+
+/* Fills *p for node `rank`; the torus and the algorithm are not needed afterwards. Returns 0 with
+ * *p, which the caller gives to plan_free(), or -1 with *e and nothing to free: no such node
+ * (ERROR_USAGE), the algorithm refuses the torus, no memory. */
+int plan_build(struct plan *p, const struct torus *t, const struct algorithm *a, uint32_t rank,
+               struct error *e);
+
+/* As plan_build(), for the blocks of one source alone; in an allgather, for its trees. */
+int plan_build_source(struct plan *p, const struct torus *t, const struct algorithm *a,
+                      uint32_t rank, uint32_t source, struct error *e);
+
+/* The most blocks in transit at any node when all nodes run a schedule's steps in lockstep. Found
+ * from the routes of one source of each class, without building any node's plan. */
+
+/* Sets *peak to the largest peak_transit (plan.h) of any node. Returns 0, or -1 with *e: the
+ * algorithm refuses the torus, no memory, or more blocks than can be counted (ERROR_MEMORY). */
+int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t *peak,
+                      struct error *e);
+
+/* The most blocks that wait at the end of any of `steps` steps, from the change in each step:
+ * change[0], change[stride], change[2 * stride], ... */
+uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps);

@@ -1,5 +1,24 @@
 #include "daemon/lib/schedule/work.h"
 
+#include <stddef.h>
+
+static _Thread_local struct {
+    watch_fn *fn;
+    void *context;
+} watch;
+
+void watch_set(watch_fn *fn, void *context)
+{
+    watch.fn = fn;
+    watch.context = context;
+}
+
+void watch_tell(double done)
+{
+    if (watch.fn != NULL)
+        watch.fn(watch.context, done);
+}
+
 double work_routes(const struct torus *t, const struct algorithm *a)
 {
     uint32_t period[TORUS_MAX_DIMS];

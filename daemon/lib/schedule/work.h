@@ -1,7 +1,30 @@
 /* An estimate of the work of following the routes of an algorithm. */
 #pragma once
 
+#include <stdint.h>
+
 #include "daemon/lib/schedule/algorithm.h"
+
+/* Progress of long computations. They report it to a function of their thread, if there is one; the
+ * daemon sets none. */
+
+/* Called often. `done` is the part of the computation that is done, from 0 to 1, or negative if
+ * that is not known. */
+typedef void watch_fn(void *context, double done);
+
+/* Sets the function for this thread; NULL: none. */
+void watch_set(watch_fn *fn, void *context);
+
+/* Calls the function, if there is one. */
+void watch_tell(double done);
+
+/* Counts one of `all` similar pieces of work in *done, and reports progress now and then; `all` is
+ * 0 if their number is not known. */
+static inline void watch_count(uint64_t *done, uint64_t all)
+{
+    if ((++*done & 0xfff) == 0)
+        watch_tell(all > 0 ? (double)*done / (double)all : -1);
+}
 
 /* Limits in legs and hops. WORK_QUICK takes half a second, or some seconds if there are more
  * messages than the processor's caches hold (AT2 on 128x128 takes half of WORK_QUICK). WORK_MOST,

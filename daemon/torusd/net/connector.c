@@ -196,7 +196,7 @@ struct dial;
 
 struct dial_user {
     /* The attempt is over. `fd` is a connected, non-blocking socket, which the callee owns; or -1, with an
-     * errno in `error`. If packets reached their hop limit at another host (hops.h), `farther` is its
+     * errno in `error`. If packets reached their hop limit at another host (sockets.h), `farther` is its
      * address, otherwise NULL. */
     void (*done)(void *context, int fd, int error, const char *farther);
     /* The handle of the attempt has been closed, after done() or dial_cancel(). */

@@ -201,7 +201,7 @@ int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
  *
  * Failure modes: a dial fails (router_dial_failed(); the router dials again later), or a port cannot listen
  * (router_listening(); connector.h says when it tries again). End of file, a read or a write error:
- * link_closed(). The router closes the connection (closing.c): a last message may still leave, after the
+ * link_closed(). The router closes the connection (closing_begin()): a last message may still leave, after the
  * write under way, and the connection lingers until the peer has read it, for at most LINGER_MS; the number
  * of lingering connections is limited. The carrier is lost: router_carrier(), which closes the connection. No
  * descriptors are left: those held in reserve for links are used. In all cases a connection is freed only

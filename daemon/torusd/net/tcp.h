@@ -15,7 +15,7 @@ struct tcp_setup {
     const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
     const char *congestion;          /* TCP congestion control; "" = the system's */
     double link_mbit;                /* nominal rate in Mbit/s; 0 = unknown */
-    unsigned hop_limit;              /* see hops.h; 0: HOPS_DEFAULT */
+    unsigned hop_limit;              /* see sockets.h; 0: HOPS_DEFAULT */
 };
 
 /* The links' TCP connections on a libuv loop: implements router/io.h. Each port has one connection:

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 #include "proto/error.h"
 
 #define CALIBRATION_TIME_MOST (UINT64_C(1) << 40) /* seconds since 1970 */

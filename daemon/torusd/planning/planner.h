@@ -5,7 +5,7 @@
 #include "daemon/lib/base/work.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 #include "daemon/lib/schedule/routes/passages.h"
 #include "daemon/lib/schedule/routes/reduction.h"
 #include "daemon/torusd/planning/spec.h"

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/detour/balance.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/detour/disjoint_trees.h"
-#include "daemon/lib/schedule/detour/spread.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/detour/internal.h"
+#include "daemon/lib/schedule/predict.h"
 #include "tests/sim/memory.h"
 #include "tests/sim/swarm/swarm.h"
 

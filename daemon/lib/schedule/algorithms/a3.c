@@ -1,7 +1,7 @@
 /* A3: complete exchange on an all-port network of 2^j equal dimensions. Dimakopoulos, Dimopoulos: A
  * Theory for Total Exchange in Multidimensional Interconnection Networks, section 5, Fig. 6.
  *
- * A2 (a2.c) leaves the links of one dimension idle while it works in the other. A3 splits the
+ * A2 (a1_a2.c) leaves the links of one dimension idle while it works in the other. A3 splits the
  * dimensions into two halves, A and B, that work at the same time: the blocks that an exchange in B
  * brings to a node are those that the next exchange in A takes from it.
  *
@@ -36,11 +36,10 @@
  * the transmission is the paper's time, N/n times that of the exchange in one dimension. It is the
  * lower bound on meshes, on hypercubes and other products of complete graphs, and on tori if n is odd
  * or a multiple of 4. No channel has two messages in a step. */
-#include "daemon/lib/schedule/algorithms/a3.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/bits.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
-#include "daemon/lib/schedule/message_key.h"
+#include "daemon/lib/schedule/tally.h"
 
 /* Whether two dimensions are the same graph. A line of 2 nodes is a complete graph. */
 static bool are_equal(const struct torus *t, unsigned a, unsigned b)

@@ -1,3 +1,96 @@
+#include "daemon/lib/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/straight.h"
+#include "daemon/lib/schedule/bits.h"
+
+/* The basic permutation phi_k. */
+static uint32_t basic(unsigned k, uint32_t number)
+{
+    return number ^ 1u << (k - 1);
+}
+
+void latin_square_products(unsigned m, uint32_t *square)
+{
+    size_t n = (size_t)1 << m;
+
+    for (size_t i = 1; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            uint32_t entry = square[j];
+            for (unsigned k = m; k >= 1; k--)
+                if ((i >> (k - 1) & 1) != 0)
+                    entry = basic(k, entry);
+            square[i * n + j] = entry;
+        }
+    }
+}
+
+void latin_square_iterated(unsigned m, uint32_t *square)
+{
+    size_t n = (size_t)1 << m;
+
+    /* The paper builds the list of permutations recursively: the list for k-1, phi_k, the list for
+     * k-1 again. So its i-th permutation, from 1 on, is that of the lowest bit set in i. */
+    for (uint32_t i = 1; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            square[i * n + j] = basic(1 + lowest_bit(i), square[(i - 1) * n + j]);
+}
+
+uint32_t latin_entry(uint32_t i, uint32_t first)
+{
+    return first ^ i ^ i >> 1;
+}
+
+uint32_t latin_row(uint32_t first, uint32_t entry)
+{
+    uint32_t row = first ^ entry;
+    for (unsigned shift = 1; shift < 32; shift *= 2)
+        row ^= row >> shift;
+    return row;
+}
+
+uint32_t banyan_link(unsigned stage, uint32_t line)
+{
+    unsigned high = stage + 1;
+    uint32_t differ = (line ^ line >> high) & 1;
+    return line ^ differ ^ differ << high;
+}
+
+uint32_t banyan_permutation(unsigned m, uint32_t crossed, uint32_t input)
+{
+    uint32_t line = input;
+    for (unsigned stage = 0; stage < m; stage++) {
+        line ^= crossed >> stage & 1;
+        if (stage + 1 < m)
+            line = banyan_link(stage, line);
+    }
+    return line;
+}
+
+/* The bit of the output's number that a stage decides. What a stage leaves in bit 0 the next link
+ * swaps to bit stage+1, where it stays; what the last stage leaves in bit 0 is bit 0. */
+static unsigned decides(unsigned m, unsigned stage)
+{
+    return (stage + 1) % m;
+}
+
+uint32_t banyan_settings(unsigned m, uint32_t row)
+{
+    uint32_t flips = latin_entry(row, 0), crossed = 0;
+    for (unsigned stage = 0; stage < m; stage++)
+        crossed |= (flips >> decides(m, stage) & 1) << stage;
+    return crossed;
+}
+
+uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output)
+{
+    return (line & ~1u) | (output >> decides(m, stage) & 1);
+}
+
+uint32_t banyan_steps(unsigned m)
+{
+    return (1u << m) + m - (m > 0);
+}
+
 /* ATAPE: a direct exchange in the order of a Latin square. Yang and Wang, All-to-All Communication,
  * "All-to-All Personalized Exchange Algorithm".
  *
@@ -11,11 +104,6 @@
  * node sends N - 1 messages. There are at most N + k - 1 steps on k dimensions, because blocks of
  * the last rows may have several legs (`direct` avoids that). In every second row, two nodes have
  * a(i,j) = j, and send nothing in that step. */
-#include "daemon/lib/schedule/algorithms/banyan.h"
-#include "daemon/lib/schedule/algorithms/latin.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
-#include "daemon/lib/schedule/algorithms/straight.h"
-#include "daemon/lib/schedule/bits.h"
 
 static int atape_accepts(const struct torus *t, struct error *e)
 {

@@ -4,8 +4,24 @@
  * of a given size. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "daemon/lib/schedule/algorithm.h"
-#include "daemon/lib/schedule/counts.h"
+
+/* The costs of a schedule as numbers, which the cost model (client/theory/cost.h) turns into
+ * time. */
+
+/* Counts of steps, blocks and hops. They need not be whole numbers (log5 N startups). A count that
+ * a paper's model leaves out is 0. */
+struct cost_counts {
+    double startups;
+    double transmission; /* blocks on the busiest channel, summed over steps */
+    double rearranged;   /* blocks that a node moves in its memory */
+    double hops;         /* sum over steps of the longest leg */
+    bool overlapped;     /* hops are pipelined with the transmission: each block takes the longer
+                          * of tp and its transmission time, and `hops` times the shorter of the
+                          * two is added once */
+};
 
 struct family {
     const struct algorithm *base; /* degree 1; defines what a member does not define itself */
@@ -47,3 +63,17 @@ typedef double family_price_fn(const struct family *f, const struct torus *t, ui
                                void *context);
 uint32_t family_best(const struct family *f, const struct torus *t, family_price_fn *price,
                      void *context);
+
+/* The families of algorithms (family.h), by name. */
+
+/* Checks a name from a peer or client before it is looked up, because members are kept for ever
+ * (family_of_degree()). Returns -1 with *e if it names a member that is not possible on the torus;
+ * 0 for all other names. */
+int family_check(const char *name, const struct torus *t, struct error *e);
+
+/* Returns the member with this name, never freed, or NULL: no such name, or no memory.
+ * Thread-safe. */
+const struct algorithm *family_member(const char *name);
+
+/* The family whose best member this name stands for ("cccube-best"), or NULL. */
+const struct family *family_of_best(const char *name);

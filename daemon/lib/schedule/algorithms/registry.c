@@ -4,8 +4,7 @@
 #include <string.h>
 #include <threads.h>
 
-#include "daemon/lib/schedule/algorithms/families.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 
 #define ALGORITHM_ROW(identifier, name) {&algorithm_##identifier, 1},
 #define MEMBER_ROW(base, name, degree) {&algorithm_##base, degree},

@@ -1,3 +1,146 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/tree.h"
+
+/* Routes over trees whose branches are straight lines: up towards the root, then down. For
+ * algorithms that gather and scatter.
+ *
+ * A place on a line is given as hops from the line's root, negative in direction -. A node sends up
+ * when it has received from all its children, and down when it has received from its parent. In a
+ * tree of depth D, the edge above a node of depth h is therefore used in step D - h on the way up
+ * and in step D + h - 1 on the way down. */
+
+/* The number of hops, without their direction. */
+static inline uint32_t climb_length(int64_t hops)
+{
+    return (uint32_t)(hops < 0 ? -hops : hops);
+}
+
+/* A route in the making, hop by hop. */
+struct climb {
+    struct leg *legs; /* with room for all hops */
+    uint32_t count;
+    uint32_t depth;   /* depth of the node that the route has reached */
+    uint32_t deepest; /* D */
+    uint32_t begin;   /* the tree's first step */
+};
+
+/* Hops along `dim` from coordinate `root` to `coordinate`, the shorter way round; positive if both
+ * ways are equally long. */
+static int64_t climb_offset(const struct torus *t, unsigned dim, uint32_t root, uint32_t coordinate)
+{
+    int direction = 1;
+    uint32_t hops = torus_shortest(t, dim, root, coordinate, &direction);
+
+    return direction * (int64_t)hops;
+}
+
+/* The hops from the root, with their direction, that the ways to two places share. */
+static int64_t climb_common(int64_t a, int64_t b)
+{
+    if ((a < 0) != (b < 0))
+        return 0;
+    return climb_length(a) < climb_length(b) ? a : b;
+}
+
+static void add_hop(struct climb *c, unsigned dim, bool plus, uint32_t step)
+{
+    c->legs[c->count++] = (struct leg){
+        .step = c->begin + step, .hops = 1, .dim = (uint8_t)dim, .direction = plus ? 1 : -1};
+}
+
+/* Appends the hops from the place `hops` of the line up to the place `end`, which is nearer to the
+ * root. */
+static void climb_up(struct climb *c, unsigned dim, int64_t hops, int64_t end)
+{
+    for (uint32_t left = climb_length(hops - end); left > 0; left--, c->depth--)
+        add_hop(c, dim, hops < 0, c->deepest - c->depth);
+}
+
+/* Appends the hops from the place `start` of the line down to the place `hops`, which is further
+ * from the root. */
+static void climb_down(struct climb *c, unsigned dim, int64_t start, int64_t hops)
+{
+    for (uint32_t left = climb_length(hops - start); left > 0; left--)
+        add_hop(c, dim, hops > 0, c->deepest + ++c->depth - 1);
+}
+
+/* Dimension after dimension, with a tree on every line of nodes: blocks that move along a line are
+ * gathered towards its root, and scattered from there. Each block goes only as far as it has to.
+ *
+ * A line of n takes 2(n-1) messages, one each way over every link (a ring leaves out one link),
+ * where `dim` and `pair` take n^2/2 or more. A link carries at most N*n/4 blocks, where `tree` with
+ * its single tree carries up to N^2/4. So this algorithm is between them, and the best for blocks
+ * of some ten to some hundred bytes.
+ *
+ * On a mesh the root of a line is in the middle. On a ring any node can be the root: the sum of the
+ * line's other coordinates chooses it, so that the busiest links and nodes are in a different place
+ * on each line. */
+
+static int dim_tree_accepts(const struct torus *t, struct error *e)
+{
+    (void)t;
+    (void)e;
+    return 0;
+}
+
+static uint32_t dim_tree_steps(const struct torus *t)
+{
+    uint32_t steps = 0;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        steps += t->size[i] / 2 * 2;
+    return steps;
+}
+
+static uint32_t dim_tree_route(const struct torus *t, uint32_t source, uint32_t destination,
+                               uint32_t segment, struct leg *legs)
+{
+    uint32_t here[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    struct climb c = {.legs = legs};
+    uint64_t sum = 0;
+
+    (void)segment;
+    torus_coordinates(t, source, here);
+    torus_coordinates(t, destination, to);
+    for (unsigned i = 0; i < t->dims; i++)
+        sum += here[i];
+    for (unsigned i = 0; i < t->dims; i++) {
+        uint32_t n = t->size[i];
+        uint32_t root = t->wrap[i] ? (uint32_t)((sum - here[i]) % n) : n / 2;
+        int64_t up = climb_offset(t, i, root, here[i]);
+        int64_t down = climb_offset(t, i, root, to[i]);
+        int64_t shared = climb_common(up, down);
+        c.deepest = n / 2;
+        c.depth = climb_length(up);
+        climb_up(&c, i, up, shared);
+        climb_down(&c, i, shared, down);
+        c.begin += n / 2 * 2;
+        sum = sum - here[i] + to[i];
+    }
+    return c.count;
+}
+
+const struct algorithm algorithm_dim_tree = {
+    .name = "dim-tree",
+    .summary = "a dimension at a time, each line by a tree: for blocks of some ten bytes",
+    .accepts_text = "any torus or mesh",
+    .startups = "sum of 2*floor(n_i/2)",
+    .transmission = "sum over i and a = 1..floor(n_i/2) of 2*a*(n_i-a)*N/n_i",
+    .source = "this project; gather and scatter combined, dimension by dimension",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .accepts = dim_tree_accepts,
+    .max_legs = dim_tree_steps,
+    .period = torus_no_period,
+    .ordered_steps = dim_tree_steps,
+    .route = dim_tree_route,
+};
+
 /* Complete exchange over a spanning tree: every block climbs from its source to the lowest node
  * that has both source and destination below it, and descends from there. Each edge carries one
  * message in each direction, with all blocks that go that way: 2(N-1) messages, the fewest
@@ -6,15 +149,8 @@
  *
  * The tree is that of tree.h: a node's parent is the node before it on the shortest path from the
  * root, dimension 0 first. The root is in the middle, so that the tree is as shallow as possible:
- * coordinate 0 in dimensions that wrap, the centre in all others. climb.h says in which step an
+ * coordinate 0 in dimensions that wrap, the centre in all others. struct climb says in which step an
  * edge is used. */
-#include <stdlib.h>
-#include <string.h>
-
-#include "daemon/lib/schedule/algorithms/climb.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
-#include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/tree.h"
 
 /* Depth of the tree: in every dimension, the root is at most n_i/2 hops from any node. */
 static uint32_t depth(const struct torus *t)

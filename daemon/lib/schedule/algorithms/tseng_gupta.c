@@ -31,9 +31,9 @@
  * enough. Here two double phases take two steps. One has equal directions in the two dimensions, and
  * crosses dimension 0 in the first step and dimension 1 in the second step. The other one has
  * unequal directions and begins with dimension 1. So all channels are busy in both steps. */
-#include "daemon/lib/schedule/algorithms/rows.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/bits.h"
-#include "daemon/lib/schedule/message_key.h"
+#include "daemon/lib/schedule/tally.h"
 
 /* The tour that moves a block along one dimension. */
 struct tour {

@@ -60,8 +60,8 @@
  * (3x9 torus: 8, bound 7; 2x9 mesh: 12, bound 9; 3x5x7 torus: 21, bound 18). */
 #include <assert.h>
 
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/algorithms/rotation.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
 
 static int yangwang_accepts(const struct torus *t, struct error *e)
 {

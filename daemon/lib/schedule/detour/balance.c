@@ -1,11 +1,193 @@
-#include "daemon/lib/schedule/detour/balance.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/algorithms/rows.h"
-#include "daemon/lib/schedule/detour/ways.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/damage.h"
+#include "daemon/lib/schedule/detour/internal.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
+
+/* The cheapest ways from one node to all others over the channels of a damaged torus that are in
+ * order. Each channel has a cost. All numbers are integers, so that every node chooses the same of
+ * several equally cheap ways. */
+
+#define WAYS_MOST_COST (UINT64_C(1) << 50) /* the highest cost of a channel */
+
+struct ways {
+    uint32_t nodes;
+    unsigned ports;
+    size_t channels;     /* including channels that do not exist */
+    uint32_t *neighbour; /* by channel, node * ports + port; TORUS_NO_NODE: no link, or out of
+                          * order */
+    uint64_t *cost;      /* by channel; filled by the caller */
+    /* Results of the last ways_find(), by node: */
+    uint64_t *distance; /* cost of its way; UINT64_MAX: not reached */
+    uint32_t *before;   /* the node before it on its way; TORUS_NO_NODE at the source */
+    uint8_t *via;       /* the port by which the way leaves that node */
+    uint32_t *order;    /* the nodes that were reached, nearest first */
+    uint32_t reached;
+    struct ways_entry *heap;
+    uint32_t heaped;
+};
+
+/* The index of the channel that leaves a node by a port. */
+static inline size_t ways_channel(const struct ways *w, uint32_t node, unsigned port)
+{
+    return (size_t)node * w->ports + port;
+}
+
+#define FAR UINT64_MAX
+
+struct ways_entry {
+    uint64_t distance;
+    uint32_t node;
+};
+
+/* Frees what *w holds, and empties *w. */
+static void ways_free(struct ways *w)
+{
+    free(w->neighbour);
+    free(w->cost);
+    free(w->distance);
+    free(w->before);
+    free(w->via);
+    free(w->order);
+    free(w->heap);
+    *w = (struct ways){0};
+}
+
+/* Fills *w; the caller sets w->cost before ways_find(). Returns 0 with *w, which the caller frees
+ * with ways_free(), or -1 with *e (no memory) and nothing to free. */
+static int ways_init(struct ways *w, const struct damage *d, struct error *e)
+{
+    uint32_t nodes = d->torus.nodes;
+    unsigned ports = torus_ports(&d->torus);
+
+    *w = (struct ways){.nodes = nodes, .ports = ports, .channels = (size_t)nodes * ports};
+    w->neighbour = calloc(w->channels, sizeof *w->neighbour);
+    w->cost = calloc(w->channels, sizeof *w->cost);
+    w->distance = calloc(nodes, sizeof *w->distance);
+    w->before = calloc(nodes, sizeof *w->before);
+    w->via = calloc(nodes, sizeof *w->via);
+    w->order = calloc(nodes, sizeof *w->order);
+    w->heap = calloc(w->channels + 1, sizeof *w->heap); /* a channel shortens a way once */
+    if (w->neighbour == NULL || w->cost == NULL || w->distance == NULL || w->before == NULL ||
+        w->via == NULL || w->order == NULL || w->heap == NULL) {
+        ways_free(w);
+        return error_set(e, ERROR_MEMORY, "out of memory for the ways between %u %s", nodes,
+                         text_plural(nodes, "node", "nodes"));
+    }
+    for (uint32_t node = 0; node < nodes; node++)
+        for (unsigned port = 0; port < ports; port++)
+            w->neighbour[ways_channel(w, node, port)] = damage_has_link(d, node, port)
+                                                            ? torus_neighbour(&d->torus, node, port)
+                                                            : TORUS_NO_NODE;
+    return 0;
+}
+
+static bool comes_first(const struct ways_entry *a, const struct ways_entry *b)
+{
+    return a->distance < b->distance || (a->distance == b->distance && a->node < b->node);
+}
+
+static void push(struct ways *w, struct ways_entry entry)
+{
+    uint32_t at = w->heaped++;
+
+    while (at > 0 && comes_first(&entry, &w->heap[(at - 1) / 2])) {
+        w->heap[at] = w->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    w->heap[at] = entry;
+}
+
+static struct ways_entry pop(struct ways *w)
+{
+    struct ways_entry first = w->heap[0], last = w->heap[--w->heaped];
+    uint32_t at = 0;
+
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= w->heaped)
+            break;
+        if (child + 1 < w->heaped && comes_first(&w->heap[child + 1], &w->heap[child]))
+            child++;
+        if (!comes_first(&w->heap[child], &last))
+            break;
+        w->heap[at] = w->heap[child];
+        at = child;
+    }
+    w->heap[at] = last;
+    return first;
+}
+
+/* Shortens the ways to the neighbours of a node whose own way is final. */
+static void spread(struct ways *w, struct ways_entry from, unsigned turn)
+{
+    for (unsigned i = 0; i < w->ports; i++) {
+        unsigned port = (i + turn) % w->ports;
+        size_t channel = ways_channel(w, from.node, port);
+        uint32_t there = w->neighbour[channel];
+        uint64_t distance = from.distance + w->cost[channel];
+        if (there == TORUS_NO_NODE || distance >= w->distance[there])
+            continue;
+        w->distance[there] = distance;
+        w->via[there] = (uint8_t)port;
+        w->before[there] = from.node;
+        push(w, (struct ways_entry){distance, there});
+    }
+}
+
+/* Finds the cheapest ways from `source`. Of equally cheap ways it prefers those by the ports from
+ * `turn` on, cyclically. */
+static void ways_find(struct ways *w, uint32_t source, unsigned turn)
+{
+    for (uint32_t node = 0; node < w->nodes; node++)
+        w->distance[node] = FAR;
+    w->distance[source] = 0;
+    w->before[source] = TORUS_NO_NODE;
+    w->reached = 0;
+    w->heaped = 0;
+    watch_tell(-1);
+    push(w, (struct ways_entry){0, source});
+    while (w->heaped > 0) {
+        struct ways_entry nearest = pop(w);
+        if (nearest.distance > w->distance[nearest.node])
+            continue; /* a shorter way was found since */
+        w->order[w->reached++] = nearest.node;
+        spread(w, nearest, turn);
+    }
+}
+
+/* Writes the ports of the way to a node that was reached. Returns how many: at most nodes - 1. */
+static uint32_t ways_trace(const struct ways *w, uint32_t destination, uint8_t *port)
+{
+    uint32_t length = 0;
+
+    for (uint32_t at = destination; w->before[at] != TORUS_NO_NODE; at = w->before[at])
+        length++;
+    uint32_t i = length;
+    for (uint32_t at = destination; w->before[at] != TORUS_NO_NODE; at = w->before[at])
+        port[--i] = w->via[at];
+    return length;
+}
+
+/* The most hops of a shortest way between two nodes that can reach each other. Overwrites the
+ * costs. */
+static uint32_t ways_diameter(struct ways *w)
+{
+    uint64_t longest = 0;
+
+    for (size_t i = 0; i < w->channels; i++)
+        w->cost[i] = 1;
+    for (uint32_t source = 0; source < w->nodes; source++) {
+        ways_find(w, source, 0);
+        uint64_t distance = w->distance[w->order[w->reached - 1]];
+        if (distance > longest)
+            longest = distance;
+    }
+    return (uint32_t)longest;
+}
 
 #define BYTES_MOST (UINT64_C(128) << 20) /* memory for all routes */
 /* The room for a route, in hops: SPARE_HOPS more than twice the diameter of the whole torus or, if
@@ -365,4 +547,193 @@ void balance_free(struct balance *b)
     free(b->hops);
     free(b->port);
     *b = (struct balance){0};
+}
+
+#define SEARCHED 64u                   /* best boxes, from which further parts are searched */
+#define BOXES_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; if more, only slabs */
+
+struct cut {
+    const struct damage *damage;
+    const struct ways *ways;
+    uint32_t nodes; /* nodes that are in order */
+    bool *inside;
+    uint32_t inner;   /* nodes inside */
+    uint32_t outward; /* channels from inside to outside */
+    double best;
+};
+
+static double value(const struct cut *c, uint32_t inner, uint32_t outward)
+{
+    return outward > 0 ? (double)inner * (c->nodes - inner) / outward : 0;
+}
+
+/* Channels from the node to nodes that are inside or, if not `inside`, outside. */
+static uint32_t count_channels(const struct cut *c, uint32_t node, bool inside)
+{
+    uint32_t count = 0;
+
+    for (unsigned port = 0; port < c->ways->ports; port++) {
+        uint32_t there = c->ways->neighbour[ways_channel(c->ways, node, port)];
+        count += there != TORUS_NO_NODE && c->inside[there] == inside;
+    }
+    return count;
+}
+
+/* Moves nodes to the other part, one at a time, as long as the bound rises. Returns the bound. */
+static double climb(struct cut *c)
+{
+    double now = value(c, c->inner, c->outward);
+    bool better = true;
+
+    while (better) {
+        better = false;
+        for (uint32_t node = 0; node < c->damage->torus.nodes; node++) {
+            if (c->damage->gone[node])
+                continue;
+            bool was = c->inside[node];
+            uint32_t inner = was ? c->inner - 1 : c->inner + 1;
+            uint32_t outward =
+                c->outward + count_channels(c, node, was) - count_channels(c, node, !was);
+            if (value(c, inner, outward) <= now)
+                continue;
+            c->inside[node] = !was;
+            c->inner = inner;
+            c->outward = outward;
+            now = value(c, inner, outward);
+            better = true;
+        }
+    }
+    return now;
+}
+
+struct box {
+    uint32_t from[TORUS_MAX_DIMS], length[TORUS_MAX_DIMS];
+    double value;
+};
+
+static void enter_box(struct cut *c, const struct box *box)
+{
+    const struct torus *t = &c->damage->torus;
+    uint32_t at[TORUS_MAX_DIMS];
+
+    watch_tell(-1);
+    c->inner = c->outward = 0;
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        bool inside = !c->damage->gone[node];
+        torus_coordinates(t, node, at);
+        for (unsigned i = 0; i < t->dims; i++)
+            inside = inside && (at[i] + t->size[i] - box->from[i]) % t->size[i] < box->length[i];
+        c->inside[node] = inside;
+        c->inner += inside;
+    }
+    for (uint32_t node = 0; node < t->nodes; node++)
+        if (c->inside[node])
+            c->outward += count_channels(c, node, false);
+}
+
+/* Moves on to the next box. Returns false after the last one. With `slabs`, a box has the whole
+ * size in all dimensions except one. */
+static bool next_box(const struct torus *t, struct box *box, bool slabs)
+{
+    for (unsigned i = 0; i < t->dims; i++) {
+        uint32_t least = slabs ? t->size[i] : 1;
+        if (box->length[i] < t->size[i] && ++box->from[i] < t->size[i])
+            return true;
+        box->from[i] = 0;
+        if (box->length[i] < t->size[i]) {
+            box->length[i]++;
+            return true;
+        }
+        box->length[i] = least;
+    }
+    return false;
+}
+
+/* Keeps the best boxes, in order of their values. */
+static void remember(struct box *list, unsigned *count, const struct box *box)
+{
+    unsigned at = *count < SEARCHED ? (*count)++ : SEARCHED - 1;
+
+    if (at == SEARCHED - 1 && list[at].value >= box->value)
+        return;
+    for (; at > 0 && list[at - 1].value < box->value; at--)
+        list[at] = list[at - 1];
+    list[at] = *box;
+}
+
+static void try_boxes(struct cut *c, struct box box, bool slabs, struct box *list, unsigned *count)
+{
+    do {
+        enter_box(c, &box);
+        box.value = value(c, c->inner, c->outward);
+        if (box.value > 0)
+            remember(list, count, &box);
+    } while (next_box(&c->damage->torus, &box, slabs));
+}
+
+static void try_all(struct cut *c)
+{
+    const struct torus *t = &c->damage->torus;
+    struct box list[SEARCHED] = {0}, box = {0};
+    uint64_t work = t->nodes;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < t->dims; i++) {
+        box.length[i] = t->size[i];
+        work = work < BOXES_MOST ? work * t->size[i] * t->size[i] : work;
+    }
+    for (unsigned i = 0; i < t->dims && work > BOXES_MOST; i++) {
+        struct box slab = box;
+        slab.length[i] = 1;
+        try_boxes(c, slab, true, list, &count);
+    }
+    for (unsigned i = 0; i < t->dims; i++)
+        box.length[i] = 1;
+    if (work <= BOXES_MOST)
+        try_boxes(c, box, false, list, &count);
+    for (unsigned i = 0; i < count; i++) {
+        enter_box(c, &list[i]);
+        double found = climb(c);
+        if (found > c->best)
+            c->best = found;
+    }
+}
+
+/* The average load if all blocks take shortest ways: the busiest channel carries at least that. */
+static double average(struct ways *w, const struct damage *d)
+{
+    uint64_t hops = 0, channels = 0;
+
+    for (size_t i = 0; i < w->channels; i++) {
+        w->cost[i] = 1;
+        channels += w->neighbour[i] != TORUS_NO_NODE;
+    }
+    for (uint32_t source = 0; source < w->nodes; source++) {
+        if (d->gone[source])
+            continue;
+        ways_find(w, source, 0);
+        for (uint32_t i = 0; i < w->reached; i++)
+            hops += w->distance[w->order[i]];
+    }
+    return channels > 0 ? (double)hops / (double)channels : 0;
+}
+
+double cuts_bound(const struct damage *d)
+{
+    struct cut c = {.damage = d, .inside = calloc(d->torus.nodes, sizeof *c.inside)};
+    struct ways w;
+
+    if (c.inside == NULL || ways_init(&w, d, NULL) != 0) {
+        free(c.inside);
+        return 0;
+    }
+    for (uint32_t node = 0; node < d->torus.nodes; node++)
+        c.nodes += !d->gone[node];
+    c.ways = &w;
+    c.best = average(&w, d);
+    if (c.nodes > 1)
+        try_all(&c);
+    ways_free(&w);
+    free(c.inside);
+    return c.best;
 }

@@ -2,12 +2,8 @@
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/detour/balance.h"
-#include "daemon/lib/schedule/detour/cuts.h"
-#include "daemon/lib/schedule/detour/disjoint_trees.h"
-#include "daemon/lib/schedule/detour/packing.h"
-#include "daemon/lib/schedule/detour/spread.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/detour/internal.h"
+#include "daemon/lib/schedule/predict.h"
 
 _Static_assert(DETOUR_DISJOINT_MOST == PACKING_NODES_MOST, "a set of nodes is a word");
 

@@ -1,18 +1,17 @@
 /* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus.
- * balance.h finds the routes of exchanges, spread.h the trees of allgathers of short blocks, and
- * disjoint_trees.h those of long ones. Blocks from and to
+ * balance.c finds the routes of exchanges, trees.c the trees of allgathers. Blocks from and to
  * nodes that are out of order have no route: algorithm_route() returns 0 legs for them. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
 #include "daemon/lib/schedule/damage.h"
-#include "daemon/lib/schedule/predict/predict_costs.h"
+#include "daemon/lib/schedule/predict.h"
 
 #define DETOUR_NAME "detour"
 /* Their names where nothing is out of order, for exchanges and for allgathers. */
 #define FOUND_NAME "stream"
 #define FOUND_GATHER_NAME "spread"
-/* The name of the trees that share no channel: that of algorithms/disjoint.c, which has such trees for
+/* The name of the trees that share no channel: that of algorithms/allgather.c, which has such trees for
  * whole tori. */
 #define FOUND_DISJOINT_NAME "disjoint"
 
@@ -46,7 +45,7 @@ const struct damage *detour_damage(const struct detour *d);
 uint32_t detour_busiest(const struct detour *d);
 /* Hops of the longest way of a small block in an exchange, which travels in one piece. */
 uint32_t detour_longest(const struct detour *d);
-/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.h), which
+/* detour_find_bound() computes a lower bound on the load of the busiest channel (balance.c), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "daemon/lib/schedule/file/imported.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
 static void print_header(FILE *out, const struct torus *t, const struct algorithm *a,

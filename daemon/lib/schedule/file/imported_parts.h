@@ -1,9 +1,55 @@
 /* Internals of the reader of schedules, for imported*.c only. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "daemon/lib/schedule/file/imported.h"
-#include "daemon/lib/schedule/file/json_line.h"
+#include "proto/error.h"
 #include "proto/sha256.h"
+
+/* A strict reader for the part of JSON that imported.h needs: an object in one line, with strings
+ * without escapes, whole numbers, and arrays of these. It allocates nothing, because neighbours
+ * send such texts, and the values of a JSON library would take tens of times the size of the text.
+ * Every function returns 0, or -1 with *e (ERROR_REFUSED), which names line and column, unless it
+ * says otherwise. */
+
+struct json_line {
+    const char *begin, *at, *end;
+    uint32_t number; /* from 1 */
+};
+
+/* A key of an object, and the function that reads its value. */
+struct json_key {
+    const char *name;
+    int (*read)(struct json_line *line, void *into, struct error *e);
+};
+
+/* Skips spaces. Returns whether the line ends there. */
+bool json_line_is_empty(struct json_line *line);
+
+/* Reads an object with some of these keys, at most 32, each at most once; the line must end after
+ * the object. Sets bit i of *seen if keys[i] was there. `into` is for the read functions. */
+int json_line_object(struct json_line *line, const struct json_key *keys, unsigned count,
+                     void *into, uint32_t *seen, struct error *e);
+
+/* Reads a whole number from `least` to `most`; errors call it `what`. */
+int json_line_number(struct json_line *line, const char *what, int64_t least, int64_t most,
+                     int64_t *number, struct error *e);
+
+/* Reads a string of less than `size` bytes; errors call it `what`. */
+int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
+                     struct error *e);
+
+/* Reads a mark, such as `[`, `,` or `]`. json_line_need() fails if something else comes next,
+ * json_line_has() returns whether the mark was there. */
+int json_line_need(struct json_line *line, char mark, struct error *e);
+bool json_line_has(struct json_line *line, char mark);
+
+/* Sets *e to "line 4, column 7: ..." (ERROR_REFUSED). Returns -1. */
+int json_line_error(const struct json_line *line, struct error *e, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #define IMPORTED_DIGEST_SHOWN 8u /* digits of the digest in the algorithm's name */
 
@@ -43,7 +89,7 @@ struct imported_reader {
     size_t first_leg;
 };
 
-/* imported_table.c */
+/* imported.c */
 /* The route of one segment from the representative of a class. Points into *s. */
 struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
                                          uint32_t destination, uint32_t segment);
@@ -61,7 +107,6 @@ int imported_no_memory(struct error *e); /* sets *e; returns -1 */
 /* Reads the header in r->line, and makes room for the routes. Returns 0, or -1 with *e. */
 int imported_read_header(struct imported_reader *r, struct error *e);
 
-/* imported_route.c */
 /* Reads the route in r->line, and checks it. Returns 0, or -1 with *e. */
 int imported_read_route(struct imported_reader *r, struct error *e);
 /* Sets *e to what is wrong with the route in r->line. Returns -1. */

@@ -1,13 +1,176 @@
 #include "daemon/lib/schedule/graph/graph.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/graph/colouring.h"
-#include "daemon/lib/schedule/graph/graph_record.h"
 #include "proto/sha256.h"
+#include "proto/text_file.h"
+
+/* Edge colouring: gives each edge a number, so that no two edges of a node have the same. */
+
+/* What the sources of this folder share. */
+
+#define NONE UINT32_MAX
+
+/* By node and colour: the edge of that colour, NONE if there is none. */
+struct colouring {
+    const uint32_t *edge;
+    uint32_t *coloured;
+    unsigned colours;
+    uint32_t *fan;   /* neighbours of the node whose edge is being coloured */
+    uint32_t *spoke; /* the edges to them */
+    uint32_t length;
+};
+
+static uint32_t *edge_at(const struct colouring *c, uint32_t node, unsigned colour)
+{
+    return &c->coloured[(size_t)node * c->colours + colour];
+}
+
+static unsigned free_colour(const struct colouring *c, uint32_t node)
+{
+    unsigned colour = 0;
+
+    while (*edge_at(c, node, colour) != NONE) /* one more colour than a node can have edges */
+        colour++;
+    return colour;
+}
+
+static uint32_t other_end(const struct colouring *c, uint32_t edge, uint32_t node)
+{
+    return c->edge[2 * edge] == node ? c->edge[2 * edge + 1] : c->edge[2 * edge];
+}
+
+static void set_colour(struct colouring *c, uint8_t *colour, uint32_t edge, unsigned to)
+{
+    colour[edge] = (uint8_t)to;
+    *edge_at(c, c->edge[2 * edge], to) = edge;
+    *edge_at(c, c->edge[2 * edge + 1], to) = edge;
+}
+
+static void clear_colour(struct colouring *c, uint32_t edge, unsigned from)
+{
+    *edge_at(c, c->edge[2 * edge], from) = NONE;
+    *edge_at(c, c->edge[2 * edge + 1], from) = NONE;
+}
+
+/* The longest fan of `node` that begins with an edge without a colour: the colour of each spoke is
+ * free at the end of the spoke before it. */
+static void make_fan(struct colouring *c, uint32_t node, uint32_t edge)
+{
+    bool longer = true;
+
+    c->length = 1;
+    c->spoke[0] = edge;
+    c->fan[0] = other_end(c, edge, node);
+    while (longer) {
+        longer = false;
+        for (unsigned colour = 0; colour < c->colours && !longer; colour++) {
+            uint32_t next = *edge_at(c, node, colour);
+            bool used = next == NONE || *edge_at(c, c->fan[c->length - 1], colour) != NONE;
+            for (uint32_t i = 0; i < c->length && !used; i++)
+                used = c->spoke[i] == next;
+            if (used)
+                continue;
+            c->spoke[c->length] = next;
+            c->fan[c->length++] = other_end(c, next, node);
+            longer = true;
+        }
+    }
+}
+
+/* Swaps two colours along the path of edges of these colours that begins at `node` with `first`. */
+static void invert_path(struct colouring *c, uint8_t *colour, uint32_t node, unsigned first,
+                        unsigned second)
+{
+    uint32_t edge = *edge_at(c, node, first), carried = NONE;
+    unsigned from = first, to = second;
+
+    /* An edge takes the other colour at both ends once the next edge of the path has given it up. */
+    while (edge != NONE) {
+        uint32_t there = other_end(c, edge, node), next = *edge_at(c, there, to);
+        clear_colour(c, edge, from);
+        if (carried != NONE)
+            set_colour(c, colour, carried, from);
+        carried = edge;
+        node = there;
+        edge = next;
+        from = to;
+        to = to == first ? second : first;
+    }
+    if (carried != NONE)
+        set_colour(c, colour, carried, from);
+}
+
+/* Moves the colours of the spokes before `last` one spoke towards the beginning, and gives `last` a
+ * colour that is free at both of its ends. */
+static void rotate_fan(struct colouring *c, uint8_t *colour, uint32_t last, unsigned fresh)
+{
+    for (uint32_t i = 0; i < last; i++) {
+        unsigned moved = colour[c->spoke[i + 1]];
+        clear_colour(c, c->spoke[i + 1], moved);
+        set_colour(c, colour, c->spoke[i], moved);
+    }
+    set_colour(c, colour, c->spoke[last], fresh);
+}
+
+static void colour_edge(struct colouring *c, uint8_t *colour, uint32_t edge)
+{
+    uint32_t node = c->edge[2 * edge], last = 0;
+
+    /* Where a colour is free at both ends, there is no need for the last colour: trees go without. */
+    for (unsigned i = 0; i + 1 < c->colours; i++)
+        if (*edge_at(c, node, i) == NONE && *edge_at(c, c->edge[2 * edge + 1], i) == NONE) {
+            set_colour(c, colour, edge, i);
+            return;
+        }
+    make_fan(c, node, edge);
+    unsigned here = free_colour(c, node), there = free_colour(c, c->fan[c->length - 1]);
+    invert_path(c, colour, node, there, here);
+    /* The path may have ended at a spoke: the longest part of the fan that is still one, and whose
+     * end has the colour free, is rotated. */
+    for (uint32_t i = 0; i < c->length; i++) {
+        if (i > 0 && *edge_at(c, c->fan[i - 1], colour[c->spoke[i]]) != NONE)
+            break;
+        if (*edge_at(c, c->fan[i], there) == NONE)
+            last = i;
+    }
+    rotate_fan(c, colour, last, there);
+}
+
+/* Colours the edges, two nodes each (array of 2 * count), of a simple graph. Writes the colour of
+ * each edge (array of count), and to *colours how many colours there are: at most one more than
+ * the most edges of a node, `most`. Misra, Gries: A Constructive Proof of Vizing's Theorem (1992).
+ * Returns 0, or -1 without memory. */
+static int colouring_find(uint32_t nodes, const uint32_t *edge, size_t count, unsigned most,
+                          uint8_t *colour, unsigned *colours)
+{
+    struct colouring c = {.edge = edge, .colours = most + 1};
+    unsigned highest = 0;
+
+    c.coloured = malloc((size_t)nodes * c.colours * sizeof *c.coloured);
+    c.fan = calloc(c.colours, sizeof *c.fan);
+    c.spoke = calloc(c.colours, sizeof *c.spoke);
+    if (c.coloured != NULL && c.fan != NULL && c.spoke != NULL) {
+        for (size_t i = 0; i < (size_t)nodes * c.colours; i++)
+            c.coloured[i] = NONE;
+        for (uint32_t i = 0; i < count; i++)
+            colour_edge(&c, colour, i);
+        for (size_t i = 0; i < count; i++)
+            highest = colour[i] > highest ? colour[i] : highest;
+        *colours = highest + 1;
+    }
+    int result = c.coloured != NULL && c.fan != NULL && c.spoke != NULL ? 0 : -1;
+    free(c.coloured);
+    free(c.fan);
+    free(c.spoke);
+    return result;
+}
 
 #define DIGEST_DIGITS 16
 #define FAR UINT16_MAX
@@ -153,7 +316,7 @@ static int number_by_colours(struct graph *g, const struct draft *d)
 
 static int number_links(struct graph *g, const struct draft *d, struct error *e)
 {
-    /* One more colour than a node has links is enough, see colouring.h. */
+    /* One more colour than a node has links is enough, see colouring_find(). */
     size_t places = (size_t)d->nodes * (d->most + 1);
 
     g->neighbour = malloc(places * sizeof *g->neighbour);
@@ -286,8 +449,10 @@ static const struct graph *make(const struct draft *d, enum graph_kind kind, con
     return g;
 }
 
-const struct graph *graph_make(const uint32_t *edge, size_t count, enum graph_kind kind,
-                               const char *text, struct error *e)
+/* Makes a graph of edges, as graph_of_edges(), under a text of its own; with NULL the text is
+ * made from the edges. If a graph with this text is known, returns that one. */
+static const struct graph *graph_make(const uint32_t *edge, size_t count, enum graph_kind kind,
+                                      const char *text, struct error *e)
 {
     struct draft d = {0};
     const struct graph *g = NULL;
@@ -326,4 +491,150 @@ unsigned graph_towards(const struct graph *g, uint32_t from, uint32_t to)
             return direction;
     }
     return 0; /* only where the two are the same node */
+}
+
+static const struct graph *refuse(struct error *e, const char *text, const char *what)
+{
+    (void)error_set(e, ERROR_USAGE, "%s: %s", text, what);
+    return NULL;
+}
+
+const struct graph *graph_complete(uint32_t nodes, struct error *e)
+{
+    char text[GRAPH_TEXT_SIZE];
+    size_t count = 0;
+
+    (void)snprintf(text, sizeof text, "complete:%u", nodes);
+    if (nodes < 2 || nodes > GRAPH_DIRECTIONS_MOST + 1)
+        return refuse(e, text, "a complete graph has 2 to 33 nodes");
+    uint32_t edge[(GRAPH_DIRECTIONS_MOST + 1) * GRAPH_DIRECTIONS_MOST];
+    for (uint32_t a = 0; a < nodes; a++)
+        for (uint32_t b = a + 1; b < nodes; b++) {
+            edge[2 * count] = a;
+            edge[2 * count++ + 1] = b;
+        }
+    return graph_make(edge, count, GRAPH_KIND_COMPLETE, text, e);
+}
+
+const struct graph *graph_star(uint32_t nodes, struct error *e)
+{
+    char text[GRAPH_TEXT_SIZE];
+    uint32_t edge[2 * GRAPH_DIRECTIONS_MOST];
+
+    (void)snprintf(text, sizeof text, "star:%u", nodes);
+    if (nodes < 2 || nodes > GRAPH_DIRECTIONS_MOST + 1)
+        return refuse(e, text, "a star has 2 to 33 nodes");
+    for (uint32_t i = 1; i < nodes; i++) {
+        edge[2 * i - 2] = 0;
+        edge[2 * i - 1] = i;
+    }
+    return graph_make(edge, nodes - 1, GRAPH_KIND_STAR, text, e);
+}
+
+const struct graph *graph_tree(uint32_t branches, uint32_t depth, struct error *e)
+{
+    char text[GRAPH_TEXT_SIZE];
+    uint32_t edge[2 * GRAPH_NODES_MOST], nodes = 1, level = 1, parent = 0;
+
+    (void)snprintf(text, sizeof text, "tree:%u^%u", branches, depth);
+    if (branches == 0 || depth == 0)
+        return refuse(e, text, "a tree has at least one branch a node, and one level of them");
+    if (branches >= GRAPH_DIRECTIONS_MOST)
+        return refuse(e, text, "a tree has at most 31 branches a node");
+    for (uint32_t i = 0; i < depth; i++) {
+        if (level * branches > GRAPH_NODES_MOST - nodes)
+            return refuse(e, text, "a tree has at most 1024 nodes");
+        level *= branches;
+        nodes += level;
+    }
+    for (uint32_t node = 1; node < nodes; node++) {
+        parent = (node - 1) / branches;
+        edge[2 * node - 2] = parent;
+        edge[2 * node - 1] = node;
+    }
+    return graph_make(edge, nodes - 1, GRAPH_KIND_TREE, text, e);
+}
+
+#define BYTES_MOST (1u << 20)
+#define EDGES_MOST (GRAPH_NODES_MOST * GRAPH_DIRECTIONS_MOST / 2)
+
+static const char *skip_blanks(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\r')
+        p++;
+    return p;
+}
+
+/* Reads a node's number, and the blanks behind it. */
+static int read_node(const char **text, uint32_t *node, struct error *e)
+{
+    const char *p = *text;
+    uint32_t number = 0;
+
+    if (*p < '0' || *p > '9')
+        return error_set(e, ERROR_USAGE,
+                         "expected two numbers of nodes, as in \"0 1\", at \"%.*s\"",
+                         (int)strcspn(p, "\r\n") < 16 ? (int)strcspn(p, "\r\n") : 16, p);
+    for (; *p >= '0' && *p <= '9'; p++)
+        if ((number = 10 * number + (uint32_t)(*p - '0')) >= GRAPH_NODES_MOST)
+            return error_set(e, ERROR_USAGE, "a graph has at most %u nodes, from 0",
+                             GRAPH_NODES_MOST);
+    *node = number;
+    *text = skip_blanks(p);
+    return 0;
+}
+
+/* Reads a line up to its end, or to its comment. */
+static int read_line(const char **text, uint32_t *edge, size_t *count, struct error *e)
+{
+    const char *p = skip_blanks(*text);
+
+    if (*p != '\0' && *p != '\n' && *p != '#') {
+        if (*count == EDGES_MOST)
+            return error_set(e, ERROR_USAGE, "a graph has at most %u edges", EDGES_MOST);
+        if (read_node(&p, &edge[2 * *count], e) != 0 ||
+            read_node(&p, &edge[2 * *count + 1], e) != 0)
+            return -1;
+        if (*p != '\0' && *p != '\n' && *p != '#')
+            return error_set(e, ERROR_USAGE, "an edge has two numbers; there is more behind them");
+        ++*count;
+    }
+    p += strcspn(p, "\n");
+    *text = *p == '\n' ? p + 1 : p;
+    return 0;
+}
+
+static const struct graph *read_edges(const char *path, const char *text, uint32_t *edge,
+                                      struct error *e)
+{
+    const struct graph *g;
+    size_t count = 0;
+
+    for (unsigned line = 1; *text != '\0'; line++)
+        if (read_line(&text, edge, &count, e) != 0) {
+            (void)error_wrap(e, "%s, line %u", path, line);
+            return NULL;
+        }
+    g = graph_of_edges(edge, count, e);
+    if (g == NULL)
+        (void)error_wrap(e, "%s", path);
+    return g;
+}
+
+const struct graph *graph_read(const char *path, struct error *e)
+{
+    static const struct text_kind kind = {.name = "a list of edges", .most = BYTES_MOST};
+    uint32_t *edge = calloc(2 * (size_t)EDGES_MOST, sizeof *edge);
+    const struct graph *g = NULL;
+    size_t length;
+    char *text;
+
+    if (edge == NULL)
+        (void)error_set(e, ERROR_MEMORY, "out of memory for the edges of %s", path);
+    else if (text_file_read(path, &kind, &text, &length, e) == 0) {
+        g = read_edges(path, text, edge, e);
+        free(text);
+    }
+    free(edge);
+    return g;
 }

@@ -83,3 +83,9 @@ static inline uint32_t graph_distance(const struct graph *g, uint32_t from, uint
 /* The first direction from one node that is on a shortest path to another node. If the graph `moves`, the
  * direction stays the same when both nodes move. */
 unsigned graph_towards(const struct graph *g, uint32_t from, uint32_t to);
+
+/* Sets *cut as in struct graph. Up to GRAPH_CUT_EXACT nodes every part is tried; above, balls around each
+ * node; from the best of them single nodes are moved as long as the bound rises. Returns 0, or -1 without
+ * memory. */
+#define GRAPH_CUT_EXACT 16u
+int graph_cut(const struct graph *g, double *cut);

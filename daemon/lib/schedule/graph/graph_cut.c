@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/graph/graph_record.h"
+#include "daemon/lib/schedule/graph/graph.h"
 
 #define CLIMBED 16u /* balls from which single nodes are moved: the best ones */
 

@@ -1,5 +1,5 @@
 /* A complete exchange within one graph (graph.h) by single hops, in which every pair of nodes has one
- * block. It is the exchange of a single dimension from which A1, A2 and A3 (algorithms/a1.c, a2.c,
+ * block. It is the exchange of a single dimension from which A1, A2 and A3 (algorithms/a1_a2.c,
  * a3.c) make those of products.
  *
  * All paths are shortest paths. With one port, a node sends at most one block and receives at most

@@ -2,10 +2,8 @@
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/message_key.h"
 #include "daemon/lib/schedule/routes/routes.h"
 #include "daemon/lib/schedule/tally.h"
-#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 

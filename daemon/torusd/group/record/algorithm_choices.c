@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/product.h"

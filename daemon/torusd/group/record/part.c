@@ -1,6 +1,6 @@
 #include "daemon/torusd/group/record/part.h"
 
-#include "daemon/lib/schedule/algorithms/even.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 int part_detour(struct part *p, struct error *e)
 {

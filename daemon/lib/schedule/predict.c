@@ -1,15 +1,73 @@
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/predict/relay.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/lib/schedule/routes/reduction.h"
 #include "daemon/lib/schedule/routes/routes.h"
 #include "daemon/lib/schedule/routes/verify.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
+
+#define UNKNOWN_MBIT 1000.0
+/* Seconds of a processor for a message, as measured on tori of 16 to 64 nodes; and seconds of a
+ * step between machines, and between processes of one machine. */
+#define MESSAGE 10e-6
+#define LONG_STEP 40e-6
+#define SHORT_STEP 10e-6
+/* The part of a nominal rate that blocks get: 1448 of 1514 bytes, after the headers of TCP, IP and
+ * Ethernet. */
+#define GOODPUT 0.956
+
+struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor)
+{
+    double mbit = link_mbit > 0 ? link_mbit : UNKNOWN_MBIT;
+    bool shared = nodes_per_processor > 1;
+
+    return (struct predict_costs){.step = shared ? SHORT_STEP : LONG_STEP,
+                                  .message = MESSAGE * (shared ? nodes_per_processor : 1),
+                                  .bytes_per_second = mbit * 1e6 / 8 * GOODPUT};
+}
+
+/* TCP's payload in a full packet of Ethernet, over IPv6 with time stamps; and the part of it that
+ * the prefix and the head of a frame take. */
+#define PACKET 1428u
+#define HEAD 28u
+
+/* A frame takes FRAME_COSTS times as long on its link as it costs a processor. On a torus of two
+ * dimensions, a node whose links are all busy both ways then spends half of a processor on
+ * frames. */
+#define FRAME_COSTS 16
+#define FRAMES_A_MESSAGE 64u /* frames of a message that make a further hop cheap */
+
+/* The largest frame of at most `bytes` that fills whole packets, but at least one packet, and at
+ * most RELAY_FRAME_MOST. */
+static uint32_t whole_packets(double bytes)
+{
+    if (bytes >= RELAY_FRAME_MOST)
+        return RELAY_FRAME_MOST;
+    uint32_t packets = ((uint32_t)bytes + HEAD) / PACKET;
+    return (packets > 0 ? packets : 1) * PACKET - HEAD;
+}
+
+uint32_t relay_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst)
+{
+    const struct predict_costs costs = predict_default_costs(link_mbit, nodes_per_processor);
+    double bytes = costs.bytes_per_second * costs.message * FRAME_COSTS;
+
+    if (link_mbit <= 0)
+        return RELAY_FRAME_MOST;
+    return whole_packets((double)link_burst > bytes ? (double)link_burst : bytes);
+}
+
+uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes)
+{
+    uint32_t many = whole_packets((double)message_bytes / FRAMES_A_MESSAGE);
+
+    return many > frame ? many : frame;
+}
 
 #define QUICK_ROUTES 4e6
 /* Extra time of a step, as a part of the time of its busiest channel. Links are not equally fast at

@@ -1,12 +1,49 @@
+/* The costs of a step, a message and a byte on links, measured or assumed. */
+#pragma once
+
+#include <stdint.h>
+
+#include "daemon/lib/schedule/algorithm.h"
+
+struct predict_costs {
+    double step;             /* seconds that a short message takes from one end of a link to the
+                              * other */
+    double message;          /* seconds that each message on a link costs each of its ends */
+    double bytes_per_second; /* block bytes on a link, each way, while all links are busy */
+    uint32_t frame;          /* bytes of a long message for which a relay waits before it passes
+                              * them on (relay_frame()); 0 if links pass that many at once. Not
+                              * measured */
+    uint64_t burst;          /* bytes that a link passes at once after a pause. Not measured */
+};
+
+/* The costs that are assumed if nothing has been measured. link_mbit: nominal rate of a link, 0 if
+ * unknown. nodes_per_processor: at least 1; if nodes share processors (an emulated torus), a
+ * processor handles the messages of all its nodes one after the other. */
+struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor);
+
+/* Sizes of the frames that relays pass on. A relay passes on whole frames, so each further hop
+ * delays a message by the time that its first frame takes on a link. Pure arithmetic. */
+
+#define RELAY_FRAME_MOST (16u * 1024u) /* bytes of blocks in a frame */
+
+/* Bytes of blocks in a frame of a long message, at most RELAY_FRAME_MOST. On slow links a frame is
+ * one packet, so that hops cost little. On faster links frames are longer, so that processors spend
+ * only a small part of the time on frames that these take on the links. Frames are not shorter than
+ * what a link passes at once.
+ *
+ * link_mbit: nominal rate, 0 if unknown. nodes_per_processor: at least 1, see predict_default_costs().
+ * link_burst: bytes that a link passes at once after a pause; 0 on a cable. */
+uint32_t relay_frame(double link_mbit, double nodes_per_processor, uint64_t link_burst);
+
+/* Bytes of blocks in a frame of a message of `message_bytes`, where frames of long messages have at
+ * least `frame` bytes. Frames are longer if the message would have very many. */
+uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes);
+
 /* Predicts how long an operation takes, and so which algorithm is the fastest, for blocks of a
  * given size on links that have been measured. The counts of a schedule (steps, messages, blocks on
  * the busiest channel) are priced with the costs of a step, a message and a byte; nothing else is
  * known of a torus. The cost models of the papers, with the parameters of their machines, are in
  * client/theory/cost.h. */
-#pragma once
-
-#include "daemon/lib/schedule/algorithm.h"
-#include "daemon/lib/schedule/predict/predict_costs.h"
 
 /* The counts of an algorithm on a torus, which do not depend on the size of the blocks. */
 struct predict_counts {

@@ -1,9 +1,188 @@
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/algorithms/rings.h"
+
+uint32_t imaginary_size(uint32_t size, uint32_t multiple)
+{
+    return size == 1 ? 1 : (size + multiple - 1) / multiple * multiple;
+}
+
+/* Real node x of `size` is at position ceil(x * padded / size), so the real node at or before a
+ * position is floor(position * size / padded). A walk past the ring's end has positions from
+ * `padded` on, and hosts from `size` on. */
+static uint32_t position(uint32_t x, uint32_t size, uint32_t padded)
+{
+    return (uint32_t)(((uint64_t)x * padded + size - 1) / size);
+}
+
+static uint32_t host(uint32_t position, uint32_t size, uint32_t padded)
+{
+    return (uint32_t)((uint64_t)position * size / padded);
+}
+
+static uint32_t common_divisor(uint32_t a, uint32_t b)
+{
+    while (b != 0) {
+        uint32_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void imaginary_period(const struct torus *t, uint32_t multiple, uint32_t padded_period,
+                      uint32_t *period)
+{
+    for (unsigned i = 0; i < t->dims; i++) {
+        /* The smallest number of real nodes that cover a multiple of padded_period positions. */
+        uint32_t periods = imaginary_size(t->size[i], multiple) / padded_period;
+        period[i] = t->size[i] / common_divisor(t->size[i], periods);
+    }
+}
+
+uint32_t imaginary_route(const struct torus *t, uint32_t multiple, padded_route_fn *route,
+                         uint32_t source, uint32_t destination, struct leg *legs)
+{
+    struct torus padded = *t;
+    uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    uint32_t count = 0;
+
+    torus_coordinates(t, source, at);
+    torus_coordinates(t, destination, to);
+    padded.nodes = 1;
+    for (unsigned i = 0; i < t->dims; i++) {
+        padded.size[i] = imaginary_size(t->size[i], multiple);
+        padded.nodes *= padded.size[i];
+        at[i] = position(at[i], t->size[i], padded.size[i]);
+        to[i] = position(to[i], t->size[i], padded.size[i]);
+    }
+
+    uint32_t padded_count = route(&padded, at, to, legs);
+    for (unsigned i = 0; i < t->dims; i++)
+        at[i] += padded.size[i]; /* so that a leg in direction - does not go below 0 */
+    for (uint32_t i = 0; i < padded_count; i++) {
+        struct leg leg = legs[i];
+        uint32_t *x = &at[leg.dim];
+        uint32_t before = host(*x, t->size[leg.dim], padded.size[leg.dim]);
+
+        *x += (uint32_t)(leg.direction * leg.hops);
+        uint32_t after = host(*x, t->size[leg.dim], padded.size[leg.dim]);
+        leg.hops = (uint16_t)(after > before ? after - before : before - after);
+        if (leg.hops > 0)
+            legs[count++] = leg;
+    }
+    return count;
+}
+
+uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, int tie, struct leg *legs)
+{
+    uint32_t n = ring->nodes;
+    uint32_t offset = (to + n - from) % n;
+    int direction = 2 * offset < n ? 1 : 2 * offset > n ? -1 : tie;
+    uint32_t hops = direction > 0 ? offset : n - offset;
+    uint32_t step = ring->step;
+    uint32_t count = 0;
+
+    if (offset == 0)
+        return 0;
+
+    struct leg leg = {.dim = ring->dim, .direction = (int8_t)direction};
+
+    /* Stage 1: one hop to a node of the destination's parity. */
+    if (hops % 2 != 0) {
+        leg.step = step;
+        leg.hops = ring->stride;
+        legs[count++] = leg;
+    }
+    step++;
+    /* Two hops a step, in stage 2 or stage 3. In stage 2 even nodes send + and odd nodes -, in
+     * stage 3 the other way round. */
+    if ((direction > 0) != (to % 2 == 0))
+        step += n / 4;
+    for (hops /= 2; hops > 0; hops--) {
+        leg.step = step++;
+        leg.hops = (uint16_t)(2 * ring->stride);
+        legs[count++] = leg;
+    }
+    return count;
+}
+
+/* AR: complete exchange on an all-port ring of p nodes, p even. Liu, Gu, Bi, Tu, Dong: Optimal
+ * All-to-All Personalized Communication in All-Port Tori, section 3.
+ *
+ * At most one hop brings a block to a node of its destination's parity. From there even nodes pass
+ * blocks to even nodes and odd nodes to odd nodes, two hops a step, in both directions at once.
+ * ring_route() has the rule for one block.
+ * - Stage 1 (one step): blocks whose destination has the other parity make one hop.
+ * - Stage 2 (floor(p/4) steps): even nodes send in direction +, odd nodes in direction -.
+ * - Stage 3 (ceil(p/4) - 1 steps): even nodes send in direction -, odd nodes in direction +.
+ *
+ * The paper asks for p >= 4. A ring of 2 works too, as one swap. A ring of odd size gets one
+ * imaginary node (rings.h). */
+
+/* The dimension with more than one node; if there is none, the last one. */
+static unsigned ring_dim(const struct torus *t)
+{
+    unsigned dim = 0;
+    while (dim + 1 < t->dims && t->size[dim] == 1)
+        dim++;
+    return dim;
+}
+
+static int ar_accepts(const struct torus *t, struct error *e)
+{
+    unsigned dim = ring_dim(t);
+    if (t->size[dim] != t->nodes || (t->nodes > 1 && !t->wrap[dim]))
+        return algorithm_refuse(&algorithm_ar, t, e);
+    return 0;
+}
+
+static uint32_t ar_max_legs(const struct torus *t)
+{
+    return ring_steps(imaginary_size(t->nodes, 2));
+}
+
+static void ar_period(const struct torus *t, uint32_t *period)
+{
+    imaginary_period(t, 2, 2, period);
+}
+
+static uint32_t ar_padded_route(const struct torus *padded, const uint32_t *from,
+                                const uint32_t *to, struct leg *legs)
+{
+    unsigned dim = ring_dim(padded);
+    struct ring ring = {.nodes = padded->size[dim], .stride = 1, .dim = (uint8_t)dim};
+    return ring_route(&ring, from[dim], to[dim], ring_tie(to[dim]), legs);
+}
+
+static uint32_t ar_route(const struct torus *t, uint32_t source, uint32_t destination,
+                         uint32_t segment, struct leg *legs)
+{
+    (void)segment;
+    return imaginary_route(t, 2, ar_padded_route, source, destination, legs);
+}
+
+const struct algorithm algorithm_ar = {
+    .name = "ar",
+    .summary = "ring: one hop to the destination's parity, then two hops a step in both directions",
+    .accepts_text = "a ring: one dimension that wraps, all others of size 1",
+    .startups = "p/2 (odd p: (p+1)/2)",
+    .transmission = "ceil(p^2/8), p even",
+    .source = "Liu et al., Optimal All-to-All Personalized Communication in All-Port Tori, "
+              "section 3",
+    .port_model = PORT_MODEL_ALL,
+    .segments = 1,
+    .accepts = ar_accepts,
+    .max_legs = ar_max_legs,
+    .period = ar_period,
+    .route = ar_route,
+};
+
 /* AT2: complete exchange on an all-port torus of two dimensions, r x c. Liu, Gu, Bi, Tu, Dong:
  * Optimal All-to-All Personalized Communication in All-Port Tori, section 4.
  *
  * At most two hops bring a block to a node whose coordinates have the parities of its
  * destination's. That node and the destination are on logical rings, which consist of every second
- * node of a row or column. On these the block moves by AR (ar.c).
+ * node of a row or column. On these the block moves by AR.
  *
  * Let a node have the coordinates (x, y), in dimensions 0 and 1.
  * - Phase 1 (2 steps): one hop along each dimension in which the parities differ.
@@ -22,11 +201,8 @@
  *   path is r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152
  *   on 8x12 (144).
  *
- * Sizes that are no multiples of four get imaginary nodes (imaginary.h). If one of the two
+ * Sizes that are no multiples of four get imaginary nodes (rings.h). If one of the two
  * dimensions has a single node, the torus is a ring and runs AR. */
-#include "daemon/lib/schedule/algorithms/imaginary.h"
-#include "daemon/lib/schedule/algorithms/ring.h"
-#include "daemon/lib/schedule/algorithms/rows.h"
 
 enum { MULTIPLE = 4 };
 
@@ -77,8 +253,8 @@ static int tie(const struct torus *padded, unsigned dim, const uint32_t *offset,
     return offset[1 - dim] / 2 % 2 == 0 ? 1 : -1;
 }
 
-static uint32_t padded_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
-                             bool repaired, struct leg *legs)
+static uint32_t at2_padded_route(const struct torus *padded, const uint32_t *from,
+                                 const uint32_t *to, bool repaired, struct leg *legs)
 {
     uint32_t at[2], offset[2];
     int direction[2];
@@ -118,13 +294,13 @@ static uint32_t padded_route(const struct torus *padded, const uint32_t *from, c
 static uint32_t repaired_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
                                struct leg *legs)
 {
-    return padded_route(padded, from, to, true, legs);
+    return at2_padded_route(padded, from, to, true, legs);
 }
 
 static uint32_t printed_route(const struct torus *padded, const uint32_t *from, const uint32_t *to,
                               struct leg *legs)
 {
-    return padded_route(padded, from, to, false, legs);
+    return at2_padded_route(padded, from, to, false, legs);
 }
 
 #define AT2(identifier, text, on_padded, rule, blocks)                                             \
