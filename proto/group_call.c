@@ -2,6 +2,17 @@
 
 #include <string.h>
 
+unsigned group_operation_arrays(uint32_t operation)
+{
+    static const unsigned arrays[] = {
+#define X(number, name, NAME, its_arrays) [number] = (its_arrays),
+        GROUP_OPERATION_LIST(X)
+#undef X
+    };
+
+    return operation < sizeof arrays / sizeof *arrays ? arrays[operation] : 0;
+}
+
 static const struct {
     const char *name;
     uint32_t size;

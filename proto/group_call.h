@@ -10,19 +10,39 @@
 #define GROUP_COPY_PREFIX                                                                          \
     "copy " /* of the groups of copies of trees (daemon/torusd/copy); programs may not open them */
 
+/* The arrays of a call, in this order, with an entry for each member. */
+enum group_array {
+    GROUP_SEND_SIZE = 1,
+    GROUP_SEND_OFFSET = 2,
+    GROUP_RECEIVE_SIZE = 4,
+    GROUP_RECEIVE_OFFSET = 8,
+};
+#define GROUP_ARRAYS 4u
+
+/* The operations: X(number, name, NAME, arrays). `part` makes a part of the torus known, before the calls of its
+ * members. 11 and 12 are internal to the daemon (daemon/torusd/group/operations). */
+#define GROUP_OPERATION_LIST(X)                                                                    \
+    X(1, alltoall, ALLTOALL, 0)                                                                    \
+    X(2, alltoallv, ALLTOALLV,                                                                     \
+      GROUP_SEND_SIZE | GROUP_SEND_OFFSET | GROUP_RECEIVE_SIZE | GROUP_RECEIVE_OFFSET)             \
+    X(3, allgather, ALLGATHER, 0)                                                                  \
+    X(4, allgatherv, ALLGATHERV, GROUP_RECEIVE_SIZE | GROUP_RECEIVE_OFFSET)                        \
+    X(5, broadcast, BROADCAST, 0)                                                                  \
+    X(6, barrier, BARRIER, 0)                                                                      \
+    X(7, allreduce, ALLREDUCE, 0)                                                                  \
+    X(8, reduce_scatter, REDUCE_SCATTER, GROUP_RECEIVE_SIZE)                                       \
+    X(9, part, PART, 0)                                                                            \
+    X(10, reduce, REDUCE, 0)
+
 enum group_operation {
-    GROUP_ALLTOALL = 1,
-    GROUP_ALLTOALLV,
-    GROUP_ALLGATHER,
-    GROUP_ALLGATHERV,
-    GROUP_BROADCAST,
-    GROUP_BARRIER,
-    GROUP_ALLREDUCE,
-    GROUP_REDUCE_SCATTER,
-    GROUP_PART, /* makes a part of the torus known, before the calls of its members */
-    GROUP_REDUCE,
+#define X(number, name, NAME, arrays) GROUP_##NAME = number,
+    GROUP_OPERATION_LIST(X)
+#undef X
 };
 #define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
+
+/* Returns the arrays of an operation (enum group_array); 0 also if the operation does not exist. */
+unsigned group_operation_arrays(uint32_t operation);
 
 /* The same numbers as enum torus_type and enum torus_operator of torus/group.h. */
 enum reduction_type {

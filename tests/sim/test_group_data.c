@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/group/record/call.h"
+#include "daemon/torusd/group/call.h"
 #include "proto/frame.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/group/record/call.h"
+#include "daemon/torusd/group/call.h"
 #include "tests/sim/events.h"
 #include "tests/sim/hole_fixture.h"
 

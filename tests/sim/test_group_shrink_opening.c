@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/group/record/part.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/damage.h"
-#include "daemon/torusd/group/record/limits.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"

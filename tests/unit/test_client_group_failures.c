@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/program/shared/memories.h"
+#include "daemon/torusd/program/program.h"
 #include "tests/unit/client_group_fixture.h"
 
 static void test_group_fails(void **state)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/group/data/digests.h"
+#include "daemon/torusd/group/digests.h"
 
 #define MOST 70000u
 

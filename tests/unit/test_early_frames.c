@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/group/record/early_frames.h"
+#include "daemon/torusd/group/early_frames.h"
 
 /* Early frames are kept; not only their bodies take memory. */
 static void heads_without_bodies_are_not_kept_without_end(void **state)

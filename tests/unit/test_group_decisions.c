@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/torusd/group/record/algorithm_choices.h"
+#include "daemon/torusd/group/algorithm_table.h"
 #include "proto/peer.pb-c.h"
 
 struct sent_table {

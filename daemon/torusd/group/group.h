@@ -6,21 +6,51 @@
  * down makes the opening start again; after that, it fails the group. While a group runs, the members' calls
  * are matched by their numbers and carried out by engines. Small calls send no messages except their data.
  *
- * The folders, each of which calls only those below it:
+ * The files, each of which calls only those below it:
  *
- *     session/  the engine of a group: frames in, frames out, what its program does
- *     late/     late calls: which nodes have not made them, or have called differently
- *     restart/  when links have gone down: which calls are made again
- *     calls/    when a call starts, what it waits for, its engines, when it is complete
- *     record/   what is known of groups, sessions, parts and calls; the table of a call's states
- *     data/     what a program calls, and its memory as the source and sink of engines
+ *     groups.c            what programs ask for, and what they are told
+ *     session.c           the engine of a group: frames in, frames out, what its program calls
+ *     late.c              late calls: which nodes have not made them, or have called differently
+ *     restart.c           when links have gone down: which calls are made again
+ *     calls.c             when a call starts, what it waits for, its rounds, when it is complete
+ *     call_engines.c      the engines of a call, and their routes
+ *     algorithm_table.c   which algorithm carries out a call of which size
+ *     early_frames.c      frames that arrive before their calls
+ *     call.c              one call: the table of its states, and whether all members make the same
+ *     parts.c, events.c   what is known of parts, sessions and groups (state.h)
+ *     blocks.c            a program's memory as the source and sink of engines
+ *     operations/         what differs between collectives: a file each
  *
  * Nothing here does I/O: program/ connects programs by shared memory, the simulator by function calls. */
 #pragma once
 
 #include "daemon/torusd/exchange/exchange.h"
-#include "daemon/torusd/group/data/group_call.h"
-#include "daemon/torusd/group/record/group_client.h"
+#include "daemon/torusd/group/operations/operations.h"
+
+struct group; /* a group that a program has open */
+/* What a client that is no program waits for before it makes a call. */
+enum group_client_wait {
+    GROUP_CLIENT_READS,  /* reads what it will send */
+    GROUP_CLIENT_WRITES, /* writes what it has received */
+    GROUP_CLIENT_OTHERS, /* other members */
+};
+
+/* The functions are never called from inside a function of group.h. */
+struct group_client {
+    void *context;
+    /* Called once, when all members have opened the group. */
+    void (*opened)(void *context, struct group *group);
+    /* Called once for each call, but not after ended(); e is NULL if the call has succeeded. The group does not
+     * use the call's memory any more, except for references that frames on their way hold. */
+    void (*called)(void *context, uint64_t call, const struct error *e);
+    /* Called once, as the last function: the group has failed, or could not be opened. Calls under way have
+     * failed with the same error. *group is no longer valid. */
+    void (*ended)(void *context, const struct error *e);
+    /* Called when a call waits for other members, which `text` names; copy it. NULL: the program is not told. */
+    void (*late)(void *context, uint64_t call, const char *text);
+    /* NULL, or tells why the client makes no call now, for traces. NULL: its calls are those of a program. */
+    enum group_client_wait (*waits)(void *context);
+};
 
 struct groups; /* the groups of one node; core_groups() */
 
@@ -95,9 +125,6 @@ void groups_count(const struct groups *groups, struct groups_counts *counts);
 uint32_t groups_rank(const struct groups *groups);
 /* Returns the torus; valid as long as the router. */
 const struct torus *groups_torus(const struct groups *groups);
-
-/* Whether a program at this node has a group of this name open, or opens it. */
-bool groups_has(const struct groups *groups, const char *name);
 
 /* --- for core/ --- */
 

@@ -7,11 +7,9 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/group/group.h"
-#include "daemon/torusd/group/late/timers.h"
-#include "daemon/torusd/group/record/part.h"
-#include "daemon/torusd/group/session/program_calls.h"
-#include "daemon/torusd/group/session/session.h"
-#include "daemon/torusd/group/session/session_lifetime.h"
+#include "daemon/torusd/group/late.h"
+#include "daemon/torusd/group/session.h"
+#include "daemon/torusd/group/state.h"
 
 static void free_group(struct group *g)
 {
@@ -29,7 +27,8 @@ static void free_group(struct group *g)
 
 /* --- what programs ask for --- */
 
-bool groups_has(const struct groups *groups, const char *name)
+/* Whether a program at this node has a group of this name open, or opens it. */
+static bool groups_has(const struct groups *groups, const char *name)
 {
     for (const struct group *g = groups->groups; g != NULL; g = g->next)
         if (strcmp(g->name, name) == 0)

@@ -12,12 +12,11 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/local.h"
+#include "daemon/lib/net/local/local.h"
 #include "daemon/torusd/program/connection/ending.h"
 #include "daemon/torusd/program/connection/tidying.h"
 #include "daemon/torusd/program/messages/calls.h"
 #include "daemon/torusd/program/program.h"
-#include "daemon/torusd/program/record/process_limit.h"
-#include "daemon/torusd/program/shared/memory.h"
 
 #define PROGRAMS_MOST 512u
 /* The daemon accepts one program for this many descriptors that it may have. A program takes four or five. */

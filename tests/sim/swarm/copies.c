@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/torusd/group/record/limits.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/internal.h"
 
 #define FILES 24u

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/torusd/group/data/operation.h"
-#include "daemon/torusd/group/record/limits.h"
+#include "daemon/torusd/group/operations/operations.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/swarm/groups.h"
 
 /* The most bytes that a call moves at a node. */

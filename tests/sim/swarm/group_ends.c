@@ -2,7 +2,7 @@
  * without nodes that die. */
 #include <string.h>
 
-#include "daemon/torusd/group/record/limits.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/groups.h"
 

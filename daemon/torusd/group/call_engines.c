@@ -1,0 +1,447 @@
+#include "daemon/torusd/group/calls.h"
+
+#include <string.h>
+
+#include "daemon/torusd/engine/stepped.h"
+#include "daemon/torusd/engine/streaming.h"
+#include "daemon/torusd/group/blocks.h"
+#include "daemon/torusd/group/early_frames.h"
+
+/* --- waves --- */
+
+#define WAVES_MOST (UINT64_C(1) << 40)
+
+static uint64_t wave_size(struct source *s, uint32_t destination)
+{
+    (void)s, (void)destination;
+    return WAVES_MOST * WAVE_BYTES;
+}
+
+static int wave_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                     struct extent *out, struct error *e)
+{
+    const struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, source));
+    uint32_t left = WAVE_BYTES - (uint32_t)(offset % WAVE_BYTES);
+
+    (void)destination, (void)e;
+    out->slab = slab_ref(w->slab);
+    out->data = w->slab->data + (offset < WAVE_BYTES ? offset : WAVE_BYTES + offset % WAVE_BYTES);
+    out->length = most < left ? most : left;
+    return 1;
+}
+
+static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                      struct error *e)
+{
+    struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
+
+    (void)origin, (void)e;
+    if (offset < WAVE_BYTES && piece->length <= WAVE_BYTES - offset)
+        memcpy((uint8_t *)&w->result + offset, piece->data, piece->length);
+    return 0;
+}
+
+static const struct source_ops wave_source_ops = {.size = wave_size, .read = wave_read};
+
+static const struct sink_ops wave_sink_ops = {.write = wave_write, .pending = sink_never_pending};
+
+static int wave_init(struct wave *w, uint64_t value, struct error *e)
+{
+    *w = (struct wave){.source = {.ops = &wave_source_ops}, .sink = {.ops = &wave_sink_ops}};
+    w->slab = slab_without_pool(2 * WAVE_BYTES, NULL, NULL);
+    if (w->slab == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a call");
+    memset(w->slab->data, 0, 2 * WAVE_BYTES);
+    memcpy(w->slab->data, &value, sizeof value);
+    return 0;
+}
+
+/* --- a short allgather as a reduction --- */
+
+static const struct allgather_reduction *reduction_of(const struct source *s)
+{
+    return (const struct allgather_reduction *)((const char *)s -
+                                                offsetof(struct allgather_reduction, source));
+}
+
+static uint64_t gather_size(struct source *s, uint32_t owner)
+{
+    (void)owner;
+    return reduction_of(s)->bytes;
+}
+
+static int gather_read(struct source *s, uint32_t owner, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    static const uint8_t zeros[256];
+    const struct allgather_reduction *j = reduction_of(s);
+    struct blocks *b = j->blocks;
+    uint64_t end = j->own + blocks_expected(b, b->members->own);
+
+    if (offset >= j->own && offset < end)
+        return b->source.ops->read(&b->source, owner, offset - j->own,
+                                   end - offset < most ? (uint32_t)(end - offset) : most, out, e);
+    uint64_t left = offset < j->own ? j->own - offset : j->bytes - offset;
+    left = left < sizeof zeros ? left : sizeof zeros;
+    out->slab = slab_ref(b->sent); /* any slab will do, because the engine copies what it reads */
+    out->data = zeros;
+    out->length = left < most ? (uint32_t)left : most;
+    return 1;
+}
+
+static int gather_write(struct sink *s, uint32_t owner, uint64_t offset, const struct extent *piece,
+                        struct error *e)
+{
+    const struct allgather_reduction *j =
+        (struct allgather_reduction *)((char *)s - offsetof(struct allgather_reduction, sink));
+    struct blocks *b = j->blocks;
+    uint64_t begin = 0, end, to = offset + piece->length;
+
+    (void)owner;
+    for (uint32_t member = 0; member < b->members->count && begin < to; member++, begin = end) {
+        end = begin + blocks_expected(b, member);
+        if (end <= offset)
+            continue;
+        uint64_t first = offset > begin ? offset : begin, last = to < end ? to : end;
+        const struct extent part = {piece->slab, piece->data + (first - offset),
+                                    (uint32_t)(last - first)};
+        if (part.length > 0 && b->sink.ops->write(&b->sink, members_node(b->members, member),
+                                                  first - begin, &part, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static const struct source_ops gather_source_ops = {.size = gather_size, .read = gather_read};
+
+static const struct sink_ops gather_sink_ops = {.write = gather_write,
+                                                .pending = sink_never_pending};
+
+/* Sets up the source and sink; borrows the blocks. Only for engines that copy what they read (reducing.h). */
+static void allgather_reduction_init(struct allgather_reduction *j, struct blocks *b)
+{
+    *j = (struct allgather_reduction){
+        .source = {.ops = &gather_source_ops}, .sink = {.ops = &gather_sink_ops}, .blocks = b};
+    for (uint32_t member = 0; member < b->members->count; member++) {
+        if (member == b->members->own)
+            j->own = j->bytes;
+        j->bytes += blocks_expected(b, member);
+    }
+}
+
+#define WAVE_WINDOW 8u
+#define DATA_WINDOW 4u
+#define WHOLE_PAGES 4096u
+
+/* --- the common setup of a call's engines --- */
+
+static struct engine_setup setup_of(struct call *c, enum stage stage, struct source *source,
+                                    struct sink *sink)
+{
+    struct session *s = c->part->session;
+
+    c->attempt.mark[stage] = (struct peer_group_call){
+        .number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage,
+        .signature = c->signature,
+        .part = c->part->mask};
+    call_mark_data(c, &c->attempt.mark[stage]);
+    return (struct engine_setup){
+        .router = s->base.set.router,
+        .part = c->part->place,
+        .call = &c->attempt.mark[stage],
+        .handle = s->base.set.handle,
+        .source = source,
+        .sink = sink,
+        .relayed = exchanges_relayed_frame(s->groups->exchanges),
+        .segments = 1,
+        .window = 1,
+    };
+}
+
+/* Stores the engine, and gives it the early frames of its stage. */
+static int take_over(struct call *c, enum stage stage, struct engine *engine, struct error *e)
+{
+    c->attempt.engine[stage] = engine;
+    if (engine == NULL)
+        return -1;
+    part_tell_lost(c->part, engine);
+    return early_frames_give(c->part, c->attempt.mark[stage].number, engine, e);
+}
+
+static int open_wave(struct call *c, struct error *e)
+{
+    struct wave *w = &c->attempt.wave;
+    struct engine_setup setup = setup_of(c, STAGE_WAVE, &w->source, &w->sink);
+    const struct reducing_options options = {.type = REDUCTION_UINT64,
+                                             .operation = REDUCTION_MAX,
+                                             .everywhere = true,
+                                             .unchecked = c->part->session->unchecked};
+
+    if (wave_init(w, c->what.largest, e) != 0)
+        return -1;
+    setup.round_bytes = WAVE_BYTES;
+    setup.window = WAVE_WINDOW;
+    return take_over(c, STAGE_WAVE, reducing_new(&setup, &c->part->tree, &options, e), e);
+}
+
+/* --- data --- */
+
+static bool is_exchange(const struct call *c)
+{
+    return c->what.collective->routes == ROUTES_EXCHANGE;
+}
+
+static bool is_long(const struct call *c)
+{
+    const enum routes routes = c->what.collective->routes;
+
+    return routes == TREES_OF_ALL ||
+           (routes == TREES_BY_LENGTH && c->what.total >= c->part->table.long_reduction);
+}
+
+/* Chooses how much of each block is sent at once: the whole block, unless that is too much for the memory of
+ * the node with most blocks in transit. */
+static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32_t window)
+{
+    uint64_t most = c->part->limits.rounds / window / (blocks > 0 ? blocks : 1);
+
+    c->attempt.window = c->large ? window : 1;
+    if (!c->large || c->attempt.block_bytes <= most) {
+        c->attempt.round_bytes = c->attempt.block_bytes;
+        c->attempt.rounds = 1;
+        return;
+    }
+    if (most >= WHOLE_PAGES && WHOLE_PAGES % unit == 0)
+        unit = WHOLE_PAGES;
+    most -= most % unit;
+    c->attempt.round_bytes = most > 0 ? most : unit;
+    c->attempt.rounds = c->attempt.block_bytes / c->attempt.round_bytes +
+                        (c->attempt.block_bytes % c->attempt.round_bytes != 0);
+}
+
+/* Whether the call is an allgather so short that few messages matter more than few bytes. */
+static bool is_allgather_reduction(const struct call *c)
+{
+    return c->what.collective->routes == ROUTES_GATHER && !c->large &&
+           c->what.total <= c->part->table.allgather_reduction;
+}
+
+/* Uses the tree of the waves. */
+static int open_allgather_reduction(struct call *c, struct error *e)
+{
+    const struct part *p = c->part;
+    const struct reducing_options options = {.type = REDUCTION_UINT8,
+                                             .operation = REDUCTION_OR,
+                                             .everywhere = true,
+                                             .unchecked = p->session->unchecked};
+
+    allgather_reduction_init(&c->attempt.allgather, &c->blocks);
+    struct engine_setup setup =
+        setup_of(c, STAGE_DATA, &c->attempt.allgather.source, &c->attempt.allgather.sink);
+    c->attempt.block_bytes = c->attempt.round_bytes = c->attempt.allgather.bytes;
+    setup.segments = p->tree.segments;
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
+    struct engine *engine = reducing_new(&setup, &p->tree, &options, e);
+    if (engine != NULL)
+        engine->rounds = c->attempt.rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
+static const struct choices *choices_for(const struct call *c)
+{
+    const struct algorithm_table *d = &c->part->table;
+    const enum routes routes = c->what.collective->routes;
+
+    if (routes == ROUTES_BROADCAST || routes == TREES_OF_ROOT)
+        return &d->broadcast;
+    return routes == ROUTES_GATHER ? &d->gather : &d->exchange;
+}
+
+/* The routes that were found for a call. Of the trees of allgathers and broadcasts, those that share no channel if
+ * the table has an algorithm for such blocks that splits them. */
+static const struct algorithm *found_algorithm(const struct call *c)
+{
+    const struct part *p = c->part;
+    const struct choices *list = choices_for(c);
+    const struct algorithm *disjoint = detour_disjoint(p->detour);
+
+    if (is_exchange(c))
+        return detour_algorithm(p->detour);
+    if (disjoint != NULL && list->count > 0 &&
+        algorithm_table_find(list, c->attempt.block_bytes)->algorithm->segments > 1)
+        return disjoint;
+    return detour_gather(p->detour);
+}
+
+/* Chooses the algorithm. Returns 1 with *out; 0 while routes are being found; or -1. */
+static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
+{
+    struct part *p = c->part;
+    int found = p->finds_routes ? part_detour(p, e) : 1;
+
+    if (found <= 0)
+        return found;
+    if (!p->finds_routes)
+        *out = *algorithm_table_find(choices_for(c), c->attempt.block_bytes);
+    else
+        *out = (struct choice){.algorithm = found_algorithm(c), .mode = MODE_STREAMING};
+    return 1;
+}
+
+/* Finds the trees of a reduction whose block_bytes are known. A short vector uses the tree of the waves, and a
+ * long one the trees of all members. A reduce uses those of a broadcast from its root, reversed. *vectors is
+ * how many blocks a node holds at most: its own, and those of its children. Returns 1 with *out; 0 while the
+ * trees are being found; or -1. */
+static int find_trees(struct call *c, const struct reduction_trees **out, uint64_t *vectors,
+                      struct error *e)
+{
+    struct part *p = c->part;
+    struct choice choice;
+    int result = 1;
+
+    *out = &p->tree;
+    if (is_long(c)) {
+        *vectors = (uint64_t)p->torus->nodes * (torus_ports(p->torus) + 1);
+        *out = &p->trees;
+        return part_trees(p, e);
+    }
+    if (c->what.collective->routes == TREES_OF_ROOT) {
+        if (c->attempt.planned == NULL)
+            result = choose_algorithm(c, &choice, e);
+        if (c->attempt.planned == NULL && result > 0)
+            result = planner_get_reduction(p->planner, choice.algorithm,
+                                           members_node(&p->members, c->what.call.root),
+                                           &c->attempt.planned, e);
+        if (result <= 0)
+            return result;
+        *out = &c->attempt.planned->trees;
+    }
+    *vectors = 1 + ((*out)->most_children + (*out)->segments - 1) / (*out)->segments;
+    return 1;
+}
+
+/* Returns the size of each owner's block in bytes, or of the largest. */
+static uint64_t reduced_bytes(const struct call *c)
+{
+    uint32_t element = reduction_size(c->what.call.type);
+
+    if (!is_long(c))
+        return c->what.total;
+    return c->what.collective->routes == TREES_OF_ALL
+               ? c->what.largest
+               : (c->what.total / element / c->part->members.count + 1) * element;
+}
+
+/* Opens the engine of a reduction. Returns 1; 0 while the trees are being found; or -1. */
+static int open_reduction(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct group_call *call = &c->what.call;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    const struct reducing_options options = {
+        .type = call_spreads_result(c) ? REDUCTION_UINT8 : call->type,
+        .operation = call_spreads_result(c) ? REDUCTION_OR : call->operator,
+        .everywhere = c->what.collective->result == RESULT_SAME,
+        .unchecked = p->session->unchecked};
+    const struct reduction_trees *trees;
+    uint64_t vectors;
+
+    c->attempt.block_bytes = reduced_bytes(c);
+    c->attempt.block_bytes -= c->skip < c->attempt.block_bytes ? c->skip : c->attempt.block_bytes;
+    int found = find_trees(c, &trees, &vectors, e);
+    if (found <= 0)
+        return found;
+    if (c->what.collective->result == RESULT_ROOT)
+        /* The root keeps its own vector, in place, until all members have finished the round. */
+        vectors++;
+    setup.segments = trees->segments;
+    choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
+    setup.window = c->attempt.window;
+    struct engine *engine = reducing_new(&setup, trees, &options, e);
+    if (engine != NULL)
+        engine->rounds = c->attempt.rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
+/* Opens the engine of an exchange, allgather or broadcast. Returns 1; 0 while the schedule is computed; or -1. */
+static int open_moving(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct group_call *call = &c->what.call;
+    const struct collective *o = c->what.collective;
+    const bool broadcast = o->routes == ROUTES_BROADCAST;
+    const uint64_t largest = o->measured ? c->attempt.wave.result : c->what.largest;
+    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    struct choice choice;
+    uint64_t blocks;
+    int result;
+
+    c->attempt.block_bytes = blocks_wire(&c->blocks, largest);
+    c->attempt.block_bytes -= c->skip < c->attempt.block_bytes ? c->skip : c->attempt.block_bytes;
+    result = choose_algorithm(c, &choice, e);
+    if (result <= 0)
+        return result;
+    const struct algorithm *a = choice.algorithm;
+    enum mode mode = choice.mode;
+    if (c->attempt.planned == NULL) {
+        result = planner_get(p->planner, a, mode,
+                             broadcast ? members_node(&p->members, call->root) : TORUS_NO_NODE,
+                             c->large, &c->attempt.planned, e);
+        if (result <= 0)
+            return result;
+    }
+    blocks = c->attempt.planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
+    choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
+    setup.gather = !is_exchange(c);
+    setup.idle = broadcast && call->root != p->members.own;
+    setup.segments = a->segments;
+    setup.uniform =
+        !o->sized && (mode == MODE_STREAMING || (c->attempt.block_bytes % a->segments == 0 &&
+                                                 c->attempt.round_bytes % a->segments == 0));
+    setup.block_bytes = c->attempt.block_bytes;
+    setup.round_bytes = (uint32_t)c->attempt.round_bytes;
+    setup.window = c->attempt.window;
+    struct engine *engine = mode == MODE_STREAMING
+                                ? streaming_new(&setup, &c->attempt.planned->passages, e)
+                                : stepped_new(&setup, &c->attempt.planned->plan, e);
+    if (engine != NULL)
+        engine->rounds = c->attempt.rounds;
+    return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
+}
+
+static int init_blocks(struct call *c, struct error *e)
+{
+    struct part *p = c->part;
+    const struct blocks_options options = {
+        .single = collective_combines(c->what.collective) && !is_long(c),
+        .digests = !p->session->unchecked,
+        .copy = !c->large,
+        .skip = c->skip,
+    };
+    if (blocks_init(&c->blocks, &c->what, &p->members, &options, e) != 0)
+        return -1;
+    return call_spreads_result(c) && !call_is_for_others(c)
+               ? blocks_contribute_nothing(&c->blocks, e)
+               : 0;
+}
+
+int call_engines_open(struct call *c, struct error *e)
+{
+    struct call_attempt *a = &c->attempt;
+    const bool uneven = c->what.collective->measured;
+
+    if (c->waves && a->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
+        return -1;
+    if (uneven && a->engine[STAGE_WAVE]->rounds_finished == 0)
+        return 0; /* the first wave must tell the size of the largest block */
+    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave.result == 0 : c->what.total == 0))
+        return 1;
+    if (uneven)
+        c->large = a->wave.result > c->part->limits.eager / c->part->torus->nodes;
+    if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
+        return -1;
+    if (collective_combines(c->what.collective))
+        return open_reduction(c, e);
+    return is_allgather_reduction(c) ? open_allgather_reduction(c, e) : open_moving(c, e);
+}

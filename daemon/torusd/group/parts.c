@@ -1,0 +1,205 @@
+/* The parts of a group: limits, routes, which nodes and links they have, and what is down there. */
+#include "daemon/torusd/group/state.h"
+
+#include "daemon/lib/schedule/algorithms/even.h"
+
+/* --- limits --- */
+
+/* Limits of the whole. All other parts together may use half as much. */
+#define EARLY_MOST ((UINT64_C(4) << 20) / GROUP_SCALE)
+#define ROUNDS_MOST ((UINT64_C(6) << 20) / GROUP_SCALE)
+
+_Static_assert(GROUP_COPIES <= 8,
+               "the copies of all parts fit into the memory that group_memory() adds for them");
+
+/* Chooses the eager limit so that a late member can keep the frames of two calls that it has not made, both for
+ * itself and for others: a node's blocks once for each of their hops, or a vector from each neighbour, with
+ * digests. Instead of the first call there may be several unproven calls, which together have no more bytes. */
+static uint64_t choose_eager(const struct torus *t, bool damaged, uint64_t early)
+{
+    uint32_t times = torus_diameter(t) / 2 + 1, half = (torus_ports(t) + 1) / 2;
+
+    if (damaged || !torus_is_plain(t)) /* all blocks may have to pass through one node */
+        times = t->nodes;
+
+    times = times > half ? times : half;
+    times = times > 2 ? times : 2; /* for the copies */
+    uint64_t eager = early / 4 / times;
+    while (eager > 0 && limits_wire_bytes(eager) > early / 4 / times)
+        eager -= eager / 1024 + 1;
+    return eager < GROUP_EAGER_MOST ? eager : GROUP_EAGER_MOST;
+}
+
+struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged)
+{
+    struct limits l = {EARLY_MOST, ROUNDS_MOST, 0};
+
+    if (t->dims < whole->dims) {
+        uint32_t parts = (1u << whole->dims) - 2;
+        l.early = EARLY_MOST / 2 / parts;
+        l.rounds = ROUNDS_MOST / 2 / parts;
+    }
+    l.eager = choose_eager(t, damaged, l.early);
+    return l;
+}
+
+uint64_t group_memory(const struct torus *whole)
+{
+    const uint64_t most = EARLY_MOST + ROUNDS_MOST;
+    const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* for a large vector in place */
+    const uint64_t own = most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager;
+
+    return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;
+}
+
+/* --- routes --- */
+
+int part_detour(struct part *p, struct error *e)
+{
+    return p->detour != NULL ? 1 : planner_get_detour(p->planner, &p->damage, &p->detour, e);
+}
+
+int part_trees(struct part *p, struct error *e)
+{
+    int result = !p->has_trees && p->finds_routes ? part_detour(p, e) : 1;
+
+    if (result <= 0 || p->has_trees)
+        return result;
+    const struct algorithm *a =
+        p->finds_routes ? detour_reductions(p->detour) : even_algorithm(p->torus);
+    if (reduction_build(&p->trees, p->torus, a, p->rank, e) != 0)
+        return -1;
+    p->has_trees = true;
+    return 1;
+}
+
+struct part *part_find(const struct session *s, uint32_t mask)
+{
+    struct part *p = s->part;
+
+    while (p != NULL && p->mask != mask)
+        p = p->next;
+    return p;
+}
+
+void part_tell_lost(const struct part *p, struct engine *engine)
+{
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        if (engine_has_lost(&p->session->base, port) && p->port[port] >= 0)
+            engine_lose_port(engine, (unsigned)p->port[port]);
+}
+
+/* --- nodes and links of the whole torus --- */
+
+/* Returns the rank that a node of the whole torus has in the part. */
+static uint32_t rank_in(const struct part *p, const struct torus *whole, uint32_t node)
+{
+    uint32_t coordinates[TORUS_MAX_DIMS], own[TORUS_MAX_DIMS];
+    unsigned dims = 0;
+
+    torus_coordinates(whole, node, coordinates);
+    for (unsigned dim = 0; dim < whole->dims; dim++)
+        if ((p->mask & 1u << dim) != 0)
+            own[dims++] = coordinates[dim];
+    return torus_rank(p->torus, own);
+}
+
+void part_cut_out(struct part *p, const struct torus *whole, uint32_t node)
+{
+    struct engine_part *place = p->place;
+    struct torus *t = &place->torus;
+
+    t->nodes = 1;
+    for (unsigned dim = 0; dim < whole->dims; dim++)
+        if ((p->mask & 1u << dim) != 0)
+            (void)torus_append(t, whole->size[dim], whole->wrap[dim], whole->graph[dim]);
+    /* The ports of the part are those of its dimensions, in the same order. */
+    for (unsigned port = 0, own = 0; port < torus_ports(whole); port++)
+        if ((p->mask & 1u << torus_port_dim(whole, port)) != 0) {
+            place->port[own] = (uint8_t)port;
+            p->port[port] = (int8_t)own++;
+        }
+    p->torus = t;
+    p->rank = rank_in(p, whole, node);
+}
+
+/* Returns the node of the whole torus that has this member number in the part `t` of `node`. */
+static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32_t mask,
+                        uint32_t node, uint32_t member)
+{
+    uint32_t coordinates[TORUS_MAX_DIMS], own[TORUS_MAX_DIMS];
+    unsigned dims = 0;
+
+    torus_coordinates(whole, node, coordinates);
+    torus_coordinates(t, member, own);
+    for (unsigned dim = 0; dim < whole->dims; dim++)
+        if ((mask & 1u << dim) != 0)
+            coordinates[dim] = own[dims++];
+    return torus_rank(whole, coordinates);
+}
+
+/* --- damage --- */
+
+/* Sets *out to the damage of the whole that concerns the part that `node` is in. Returns 0, or -1 with *e. */
+static int damage_in(struct damage *out, const struct damage *whole,
+                     const struct engine_part *place, uint32_t mask, uint32_t node, struct error *e)
+{
+    const struct torus *t = &place->torus;
+
+    if (damage_init(out, t, e) != 0)
+        return -1;
+    for (uint32_t member = 0; member < t->nodes; member++) {
+        uint32_t there = node_of(&whole->torus, t, mask, node, member);
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if ((whole->dead[there] & 1u << place->port[port]) != 0)
+                damage_add_link(out, member, port);
+    }
+    return 0;
+}
+
+int part_check_opening(const struct session *s, uint32_t mask, struct error *e)
+{
+    const struct torus *whole = router_torus(s->base.set.router);
+    struct part part = {.mask = mask};
+    struct engine_part place = {0};
+    char links[100];
+
+    if (s->shrunk)
+        return error_set(e, ERROR_REFUSED,
+                         "a group without %s has no parts, because some parts would lack members",
+                         damage_describe(&s->damage, links, sizeof links));
+    part.place = &place;
+    part_cut_out(&part, whole, 0);
+    for (uint32_t node = 0; s->damaged && node < whole->nodes; node++) {
+        struct damage d;
+        struct error why;
+        if (node_of(whole, &place.torus, mask, node, 0) != node)
+            continue; /* check each part only once */
+        if (damage_in(&d, &s->damage, &place, mask, node, e) != 0)
+            return -1;
+        bool connected = damage_is_connected(&d, &why) == 0;
+        damage_free(&d);
+        if (!connected)
+            return error_set(
+                e, why.code,
+                "this part cannot be opened: without %s, the part of node %u is not connected",
+                damage_describe_links(&s->damage, links, sizeof links), node);
+    }
+    return 0;
+}
+
+int part_take_damage(struct part *p, struct error *e)
+{
+    const struct session *s = p->session;
+    int result;
+
+    if (!s->damaged)
+        return 0;
+    result = p->mask == 0 ? damage_copy(&p->damage, &s->damage, e)
+                          : damage_in(&p->damage, &s->damage, p->place, p->mask,
+                                      router_rank(s->base.set.router), e);
+    if (result != 0)
+        return -1;
+    p->finds_routes = !damage_is_none(&p->damage) || !torus_is_plain(p->torus);
+    return 0;
+}

@@ -1,0 +1,439 @@
+#include "daemon/torusd/group/restart.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "daemon/lib/base/log.h"
+#include "daemon/torusd/group/call.h"
+#include "daemon/torusd/group/calls.h"
+#include "daemon/torusd/group/early_frames.h"
+#include "daemon/torusd/group/state.h"
+#include "proto/text.h"
+
+/* --- calls: they are suspended, members say how far each is, and those not over everywhere are made again --- */
+
+/* Suspends a call, and records for the agreement how far it was. */
+static void suspend_call(struct call *c)
+{
+    const struct engine *data = c->attempt.engine[STAGE_DATA];
+
+    c->watch.overdue = false;
+    if (c->part->agreed) { /* otherwise the values from when the first link went down still hold */
+        c->suspended.whole = data != NULL && data->rounds_finished == c->attempt.rounds;
+        c->suspended.finished = c->suspended.settled = c->skip;
+        if (c->large && data != NULL) {
+            c->suspended.finished += data->rounds_finished * c->attempt.round_bytes;
+            c->suspended.settled += call_rounds_settled(c) * c->attempt.round_bytes;
+        }
+    }
+    call_enter(c, CALL_SUSPENDED);
+}
+
+/* Suspends all calls of the part, and frees their engines. */
+static void calls_suspend(struct part *p)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        struct error e;
+        if (!call_is_complete(c))
+            suspend_call(c);
+        else if (call_retire(c, &e) != 0)
+            call_free(c); /* a member that needs this call fails */
+    }
+}
+
+/* Returns the call of this number if it is not over here, or NULL. */
+static const struct call *find_call(const struct part *p, uint64_t number)
+{
+    const struct call *c = p->calls;
+
+    while (c != NULL && c->number != number)
+        c = c->next;
+    return c;
+}
+
+/* Sets *agreed to what this member knows of its calls. */
+static void calls_report(const struct part *p, struct agreed *agreed)
+{
+    const uint64_t first = calls_first(p), half = AGREEMENT_CALLS / 2;
+
+    agreed->first = first;
+    for (uint64_t n = first > half ? first - half : 0; n < first + half; n++) {
+        const struct call *c = find_call(p, n);
+        uint64_t i = n % AGREEMENT_CALLS;
+        if (c != NULL) {
+            agreed->settled[i] = c->suspended.settled;
+            if (call_is_for_others(c)) /* it is being made again, and is over here */
+                agreed->over[i] = OVER_SOMEWHERE;
+        } else if (n < p->next_number) {
+            agreed->over[i] = calls_were_over_everywhere(p, n) ? OVER_EVERYWHERE : OVER_SOMEWHERE;
+        }
+    }
+}
+
+/* Ends a call that is over at all members, because all its data was here when the link went down. */
+static int end_here(struct call *c, struct error *e)
+{
+    if (c->what.total > 0 && !c->suspended.whole)
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "%s is said to be over everywhere, but not all of its data has arrived here",
+            group_operation_name(c->what.call.operation));
+    return call_complete(c, true, e);
+}
+
+/* Prepares the call's blocks for another attempt, which sends the copy of the data again if there is one. */
+static void renew_blocks(struct call *c)
+{
+    struct blocks *b = &c->blocks;
+
+    overwritten_forget(&b->overwritten, c->skip);
+    overwritten_restore(&b->overwritten);
+    if (call_is_for_others(c) || (b->copied && !call_spreads_result(c) && c->skip == 0))
+        blocks_rewind(b);
+    else
+        blocks_free(b);
+}
+
+/* Makes a call again like a new one, except for what all members have already. */
+static int make_again(struct call *c, uint64_t settled, struct error *e)
+{
+    if (settled > c->suspended.finished)
+        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has arrived here",
+                         group_operation_name(c->what.call.operation));
+    c->skip = settled;
+    call_choose_size(c);
+    if (c->what.call.operation == GROUP_PART && !call_is_for_others(c))
+        memset(c->what.call.receive.memory->data, 0, TABLE_BYTES);
+    if (blocks_are_there(&c->blocks))
+        renew_blocks(c);
+    call_enter(c, CALL_QUEUED);
+    return 0;
+}
+
+/* Takes those kept calls out of the list that must be made again for other members. */
+static void take_out_kept(struct part *p, const struct agreed *agreed)
+{
+    struct call *c, *next;
+
+    DL_FOREACH_SAFE (p->kept, c, next)
+        if (c->number >= agreed->first &&
+            agreed->over[c->number % AGREEMENT_CALLS] != OVER_EVERYWHERE)
+            call_enter(c, CALL_SUSPENDED);
+}
+
+/* Makes the calls again that are not over at all members. Returns 0, or -1 with *e if that is impossible. */
+static int calls_resume(struct part *p, const struct agreed *agreed, struct error *e)
+{
+    const uint64_t first = agreed->first, here = calls_first(p);
+    struct call *c, *next;
+
+    if (first > here || here - first > AGREEMENT_CALLS / 2)
+        return error_set(e, ERROR_PROTOCOL, "members disagree about which calls are over");
+    take_out_kept(p, agreed);
+    for (uint64_t n = first; n < here; n++)
+        if (agreed->over[n % AGREEMENT_CALLS] != OVER_EVERYWHERE && find_call(p, n) == NULL)
+            return error_set(e, ERROR_PROTOCOL,
+                             "member %u no longer has a call that must be made again",
+                             p->members.own);
+    DL_FOREACH_SAFE (p->calls, c, next) {
+        bool known = c->number - first < AGREEMENT_CALLS / 2;
+        uint64_t over = known ? agreed->over[c->number % AGREEMENT_CALLS] : OVER_NOWHERE;
+        uint64_t settled = known ? agreed->settled[c->number % AGREEMENT_CALLS] : 0;
+        if (!call_is_for_others(c))
+            c->over = over == OVER_SOMEWHERE ? CALL_OVER_ELSEWHERE : CALL_OVER_NOWHERE;
+        if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, settled, e) != 0)
+            return -1;
+    }
+    return calls_retire(p, e);
+}
+
+/* --- the agreement --- */
+
+#define AGREEMENT_BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
+
+static uint64_t agreement_size(struct source *s, uint32_t destination)
+{
+    (void)s, (void)destination;
+    return AGREEMENT_BYTES;
+}
+
+static int agreement_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                          struct extent *out, struct error *e)
+{
+    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, source));
+    uint64_t left = AGREEMENT_BYTES - offset;
+
+    (void)destination, (void)e;
+    out->slab = slab_ref(a->slab);
+    out->data = a->slab->data + offset;
+    out->length = left < most ? (uint32_t)left : most;
+    return 1;
+}
+
+static int agreement_write(struct sink *s, uint32_t origin, uint64_t offset,
+                           const struct extent *piece, struct error *e)
+{
+    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, sink));
+
+    (void)origin, (void)e;
+    if (offset <= AGREEMENT_BYTES && piece->length <= AGREEMENT_BYTES - offset)
+        memcpy((uint8_t *)&a->result + offset, piece->data, piece->length);
+    return 0;
+}
+
+static const struct source_ops agreement_source_ops = {.size = agreement_size,
+                                                       .read = agreement_read};
+
+static const struct sink_ops agreement_sink_ops = {.write = agreement_write,
+                                                   .pending = sink_never_pending};
+
+static int start_agreement(struct part *p, struct error *e)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct agreed here = {0};
+    const struct reducing_options options = {.type = REDUCTION_UINT64,
+                                             .operation = REDUCTION_MAX,
+                                             .everywhere = true,
+                                             .unchecked = s->unchecked};
+
+    a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
+    a->source.ops = &agreement_source_ops;
+    a->sink.ops = &agreement_sink_ops;
+    a->slab = slab_without_pool(AGREEMENT_BYTES, NULL, NULL);
+    if (a->slab == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a group");
+    calls_report(p, &here);
+    here.first = ~here.first;
+    memcpy(a->slab->data, &here, sizeof here);
+    const struct engine_setup setup = {
+        .router = s->base.set.router,
+        .part = p->place,
+        .call = &a->mark,
+        .handle = s->base.set.handle,
+        .source = &a->source,
+        .sink = &a->sink,
+        .relayed = exchanges_relayed_frame(s->groups->exchanges),
+        .segments = 1,
+        .window = 1,
+        .round_bytes = AGREEMENT_BYTES,
+    };
+    a->engine = reducing_new(&setup, &p->tree, &options, e);
+    if (a->engine == NULL)
+        return -1;
+    a->engine->rounds = 1;
+    part_tell_lost(p, a->engine);
+    engine_admit(a->engine, 0);
+    return early_frames_give(p, STAGE_AGREEMENT, a->engine, e);
+}
+
+void agreement_begin(struct part *p)
+{
+    struct error e;
+
+    if (start_agreement(p, &e) != 0)
+        session_fail(p->session, &e);
+    agreement_advance(p);
+}
+
+/* Ends an agreement that is under way, if there is one. */
+static void agreement_free(struct part *p)
+{
+    struct agreement *a = &p->agreement;
+
+    engine_free(a->engine);
+    if (a->slab != NULL)
+        slab_unref(a->slab);
+    *a = (struct agreement){0};
+}
+
+/* Continues a part that was not opened anywhere, so no call was carried out there. Calls that wait in it may
+ * have become large, or small. */
+static void resume_unopened(struct part *p)
+{
+    struct agreed nothing = {0};
+    struct error e;
+
+    calls_report(p, &nothing);
+    if (calls_resume(p, &nothing, &e) != 0)
+        session_fail(p->session, &e);
+    p->agreed = true;
+}
+
+/* Continues in the parts. Members of the whole know which parts were opened: the call that opened a part is
+ * over somewhere, so all members have made it, and members may have called something in the part. */
+static void continue_parts(struct session *s, const struct agreed *agreed)
+{
+    for (struct part *p = s->part->next; p != NULL; p = p->next) {
+        bool opened = p->has_table;
+        if (p->agreed)
+            continue; /* the part is new */
+        for (const struct call *c = s->part->calls; c != NULL && !opened; c = c->next)
+            opened = c->what.call.operation == GROUP_PART && c->what.call.part == p->mask &&
+                     c->number - agreed->first < AGREEMENT_CALLS / 2 &&
+                     agreed->over[c->number % AGREEMENT_CALLS] != OVER_NOWHERE;
+        if (opened)
+            agreement_begin(p);
+        else
+            resume_unopened(p);
+    }
+}
+
+static unsigned made_again(const struct part *p)
+{
+    unsigned n = 0;
+
+    for (const struct call *c = p->calls; c != NULL; c = c->next)
+        n += !c->internal;
+    return n;
+}
+
+void agreement_advance(struct part *p)
+{
+    struct session *s = p->session;
+    struct agreement *a = &p->agreement;
+    struct agreed agreed;
+    const struct error *failed;
+    struct error e;
+
+    if (a->engine == NULL || s->base.failure.code != ERROR_NONE)
+        return;
+    failed = engine_failed(a->engine);
+    if (failed != NULL) {
+        session_fail(s, failed);
+        return;
+    }
+    if (a->engine->rounds_finished == 0)
+        return;
+    agreed = a->result;
+    agreed.first = ~agreed.first;
+    agreement_free(p);
+    if (p->mask == 0)
+        continue_parts(s, &agreed);
+    if (calls_resume(p, &agreed, &e) != 0) {
+        session_fail(s, &e);
+        return;
+    }
+    p->agreed = true;
+    log_debug("group \"%s\", part 0x%x: %u %s from call %llu on", s->name, p->mask, made_again(p),
+              text_plural(made_again(p), "call continues", "calls continue"),
+              (unsigned long long)agreed.first);
+    if (p->mask == 0 && s->over)
+        session_is_over(s);
+    calls_advance(p);
+}
+
+/* --- parts --- */
+
+static void on_planned(void *context)
+{
+    struct part *p = context;
+    session_is_due(p->session);
+}
+
+/* Finds the tree of waves and short vectors. Returns 0, or -1 with *e. */
+static int find_tree(struct part *p, struct error *e)
+{
+    uint32_t root = reduction_root(p->torus);
+
+    if (members_at(&p->members, root) == TORUS_NO_NODE)
+        root = p->members.node[0];
+    return p->finds_routes ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
+                           : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
+}
+
+struct part *part_new(struct session *s, uint32_t mask, struct error *e)
+{
+    const struct torus *whole = router_torus(s->base.set.router);
+    uint32_t node = router_rank(s->base.set.router);
+    struct part *p = calloc(1, sizeof *p);
+
+    if (p == NULL)
+        return (void)error_set(e, ERROR_MEMORY, "out of memory for a group"), NULL;
+    p->session = s;
+    p->mask = mask;
+    if (mask == 0) {
+        p->torus = whole;
+        p->rank = node;
+        p->planner = s->planner;
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+            p->port[port] = (int8_t)port;
+    } else {
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+            p->port[port] = -1;
+        p->place = calloc(1, sizeof *p->place);
+        if (p->place == NULL)
+            goto no_memory;
+        part_cut_out(p, whole, node);
+        p->planner = planner_new(p->torus, p->rank, &s->groups->workers, on_planned, p);
+        if (p->planner == NULL)
+            goto no_memory;
+    }
+    p->agreed = true;
+    p->undamaged_eager = limits_of(whole, p->torus, false).eager;
+    if (part_take_damage(p, e) != 0 ||
+        members_init(&p->members, p->torus->nodes, p->rank, s->shrunk ? s->damage.gone : NULL, e) !=
+            0 ||
+        find_tree(p, e) != 0) {
+        part_free(p);
+        return NULL;
+    }
+    p->limits = limits_of(whole, p->torus, p->finds_routes);
+    return p;
+no_memory:
+    part_free(p);
+    (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
+    return NULL;
+}
+
+/* Frees the routes and trees that avoid what is down. */
+static void free_routes(struct part *p)
+{
+    reduction_free(&p->tree);
+    p->tree = (struct reduction_trees){0};
+    if (p->has_trees)
+        reduction_free(&p->trees);
+    p->has_trees = false;
+    if (p->detour != NULL)
+        planner_put_detour(p->planner, p->detour);
+    p->detour = NULL;
+    damage_free(&p->damage);
+    p->damage = (struct damage){0};
+    p->finds_routes = false;
+}
+
+void part_suspend(struct part *p)
+{
+    agreement_free(p);
+    calls_suspend(p);
+    early_frames_free(p);
+    free_routes(p);
+    p->agreed = false;
+}
+
+int part_renew(struct part *p, struct error *e)
+{
+    free_routes(p); /* of an attempt that did not start */
+    if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
+        return -1;
+    p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->finds_routes);
+    return 0;
+}
+
+void part_free(struct part *p)
+{
+    agreement_free(p);
+    while (p->calls != NULL)
+        call_free(p->calls);
+    calls_forget(p);
+    early_frames_free(p);
+    free_routes(p);
+    members_free(&p->members);
+    if (p->mask != 0 && p->planner != NULL)
+        planner_free(p->planner);
+    free(p->place);
+    free(p);
+}
