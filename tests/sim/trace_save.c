@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "client/cli/tracing/trace_file.h"
-#include "client/libtorus/requests/trace_result.h"
+#include "client/libtorus/requests/results.h"
 #include "daemon/torusd/control/trace_answer.h"
 
 /* The answers of all nodes to a survey of traces, without a daemon that encodes and a client that decodes them. */

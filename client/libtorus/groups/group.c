@@ -1,4 +1,5 @@
-/* Opening and closing groups and parts, and their properties. */
+#include "client/libtorus/groups/group.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,16 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/libtorus/common/clock.h"
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/common/request.h"
-#include "client/libtorus/common/socket.h"
-#include "client/libtorus/groups/group_call.h"
-#include "client/libtorus/groups/group_memory.h"
-#include "client/libtorus/link/calls.h"
-#include "client/libtorus/link/opening.h"
+#include "client/libtorus/common.h"
 #include "proto/dims.h"
 #include "proto/group_call.h"
+
+/* Opening and closing groups and parts, and their properties. */
 
 #define DEFAULT_NAME "default"
 #define RETRY_MS 100 /* interval between attempts to reach a daemon that is being restarted */

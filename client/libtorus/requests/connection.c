@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/libtorus/common.h"
 #include "client/libtorus/common/fail.h"
 #include "client/libtorus/common/socket.h"
 #include "proto/unpack.h"

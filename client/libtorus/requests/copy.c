@@ -1,28 +1,166 @@
-/* Copies of trees of files: the request. */
+/* Copies of trees of files: the request and its result. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/common/request.h"
-#include "client/libtorus/requests/copy_result.h"
-#include "client/libtorus/requests/operation.h"
+#include "client/libtorus/common.h"
+#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/results.h"
+#include "proto/text.h"
 
 #define REQUEST_MOST (16u * 1024u) /* bytes of a packed request, as in the daemon */
 
-const char *torus_copy_phase_name(enum torus_copy_phase phase)
+/* ---- The result ------------------------------------------------------------------------------ */
+
+void torus_copy_result_free(struct torus_copy_result *result)
 {
-    switch (phase) {
-    case TORUS_COPY_CALLING:
-        return "calling";
-    case TORUS_COPY_READING:
-        return "reading";
-    case TORUS_COPY_COMPARING:
-        return "comparing";
-    case TORUS_COPY_MOVING:
-        return "moving";
-    case TORUS_COPY_PLACING:
-        return "placing";
+    result_free(result);
+}
+
+static int order(const Control__CopyResult__Node *x, const Control__CopyResult__Node *y)
+{
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    return order(*(Control__CopyResult__Node *const *)a, *(Control__CopyResult__Node *const *)b);
+}
+
+static int check_result(const Control__CopyResult *in, struct torus_error *e)
+{
+    if (in->id[0] == '\0')
+        return invalid_reply(e, "it has no id");
+    if (in->compare_nanoseconds > in->nanoseconds)
+        return invalid_reply(e, "a part of its time is longer than the whole");
+    for (size_t i = 1; i < in->n_node; i++)
+        if (order(in->node[i - 1], in->node[i]) >= 0)
+            return invalid_reply(e, "it has two results of one node");
+    for (size_t i = 1; i < in->n_absent; i++)
+        if (in->absent[i] <= in->absent[i - 1])
+            return invalid_reply(e, "its absent nodes are not in order");
+    return 0;
+}
+
+static enum torus_error_code code_of(uint32_t code)
+{
+    return code <= TORUS_ERROR_BUSY ? (enum torus_error_code)code : TORUS_ERROR_PROTOCOL;
+}
+
+/* Adds the text of bytes that the daemon has already made printable, without a 0 byte at their end. */
+static const char *add_text(void *result, const ProtobufCBinaryData *bytes)
+{
+    char *text = result_array(result, bytes->len + 1, 1);
+
+    if (text == NULL)
+        return NULL;
+    if (bytes->len > 0)
+        memcpy(text, bytes->data, bytes->len);
+    text_clean(text);
+    return text;
+}
+
+/* Adds paths, each of which has a 0 byte behind it. Returns NULL if there is no memory. */
+static char **add_going(void *result, const ProtobufCBinaryData *bytes, size_t *count)
+{
+    char **path;
+
+    *count = 0;
+    for (size_t i = 0; i < bytes->len; i++)
+        *count += bytes->data[i] == 0;
+    path = result_array(result, *count, sizeof *path);
+    for (size_t i = 0, at = 0, length; path != NULL && i < *count; i++, at += length + 1) {
+        length = strnlen((const char *)bytes->data + at, bytes->len - at);
+        path[i] = result_keep(result, text_escaped(bytes->data + at, length));
+        if (path[i] == NULL)
+            return NULL;
     }
-    return "unknown";
+    return path;
+}
+
+static int fill_node(void *result, struct torus_copy_node *to, const Control__CopyResult__Node *in,
+                     struct torus_error *e)
+{
+    const char *first = add_text(result, &in->first);
+    size_t count;
+    char **going = add_going(result, &in->going, &count);
+
+    if (first == NULL || going == NULL)
+        return fail_memory(e);
+    *to = (struct torus_copy_node){
+        .rank = in->rank,
+        .from = in->from,
+        .code = code_of(in->code),
+        .error = clean_text(in->error),
+        .files = in->files,
+        .folders = in->folders,
+        .links = in->links,
+        .added = in->added,
+        .changed = in->changed,
+        .removed = in->removed,
+        .unchanged = in->unchanged,
+        .bytes = in->bytes,
+        .bytes_missing = in->bytes_missing,
+        .not_owned = in->not_owned,
+        .not_attributed = in->not_attributed,
+        .first = first,
+        .grown = in->grown,
+        .going_count = count,
+        .going = (const char *const *)going,
+    };
+    if (in->code == 0)
+        to->error = "";
+    else if (in->error[0] == '\0')
+        to->error = "the node gave no reason";
+    return 0;
+}
+
+static const char *add_escaped(void *result, const ProtobufCBinaryData *bytes)
+{
+    return result_keep(result, text_escaped(bytes->data, bytes->len));
+}
+
+static int fill_result(struct torus_copy_result *to, const Control__CopyResult *in,
+                       struct torus_error *e)
+{
+    struct torus_copy_node *node = result_array(to, in->n_node, sizeof *node);
+
+    if (in->n_node > 1)
+        qsort(in->node, in->n_node, sizeof *in->node, by_rank);
+    if (check_result(in, e) != 0)
+        return -1;
+    to->node_count = in->n_node;
+    to->node = result_list(to, node, in->n_node, sizeof *node);
+    to->first_left_out = add_escaped(to, &in->first_left_out);
+    to->first_link_out = add_escaped(to, &in->first_link_out);
+    to->first_skipped = add_escaped(to, &in->first_skipped);
+    if (to->node == NULL || to->first_left_out == NULL || to->first_link_out == NULL ||
+        to->first_skipped == NULL)
+        return fail_memory(e);
+    to->id = clean_text(in->id);
+    to->bytes_sent = in->bytes_sent;
+    to->bytes_all = in->bytes_all;
+    to->nanoseconds = in->nanoseconds;
+    to->compare_nanoseconds = in->compare_nanoseconds;
+    to->left_out = in->left_out;
+    to->attempts = in->attempts > 0 ? in->attempts : 1;
+    to->absent_count = in->n_absent;
+    to->absent = in->absent;
+    to->links_out = in->links_out;
+    to->skipped = in->skipped;
+    for (size_t i = 0; i < in->n_node; i++)
+        if (fill_node(to, &node[i], in->node[i], e) != 0)
+            return -1;
+    return 0;
+}
+
+/* A convert_fn: stores a struct torus_copy_result * at `result`, a struct torus_copy_result **. */
+static int result_from(Control__Reply *reply, void *result, struct torus_error *e)
+{
+    struct torus_copy_result *to = result_new(sizeof *to, reply, e);
+
+    return to != NULL ? result_end(to, fill_result(to, reply->copy_result, e), result) : -1;
 }
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
@@ -144,7 +282,7 @@ static int start(struct torus_client *client, const struct torus_copy *copy,
                     "the request is too long: paths, patterns and ranks may have %u bytes together",
                     REQUEST_MOST);
     operation.expects = CONTROL__REPLY__KIND_COPY_RESULT;
-    operation.convert = copy_result_from;
+    operation.convert = result_from;
     operation.is_copy = true;
     operation.waits = c.wait;
     if (c.timeout_ms > 0 && c.timeout_ms < INT64_MAX / 2)
@@ -183,8 +321,8 @@ int torus_client_copy(struct torus_client *client, const struct torus_copy *copy
 {
     struct outcome outcome = {.error = error};
 
-    if (start(client, copy, operation_of(progress, data, result, outcome_set, &outcome), error) !=
-        0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client,
+        start(client, copy, operation_of(progress, data, result, outcome_set, &outcome), error),
+        &outcome);
 }

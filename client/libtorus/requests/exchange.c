@@ -1,12 +1,176 @@
 /* Exchanges, allgathers, broadcasts and barriers. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/common/request.h"
-#include "client/libtorus/requests/exchange_result.h"
-#include "client/libtorus/requests/operation.h"
+#include "client/libtorus/common.h"
+#include "client/libtorus/requests/client.h"
+#include "client/libtorus/requests/results.h"
 
 #define BARRIER_NAME_MOST 63
+
+/* ---- The result ------------------------------------------------------------------------------ */
+
+_Static_assert((int)TORUS_CHECK_NOTHING == (int)CONTROL__CHECK__NOTHING, "checks");
+_Static_assert((int)TORUS_CHECK_DIGESTS == (int)CONTROL__CHECK__DIGESTS, "checks");
+_Static_assert((int)TORUS_CHECK_BYTES == (int)CONTROL__CHECK__BYTES, "checks");
+
+void torus_result_free(struct torus_result *result)
+{
+    result_free(result);
+}
+
+static int check_result(const Control__ExchangeResult *in, struct torus_error *e)
+{
+    if (in->id[0] == '\0' || in->dims[0] == '\0')
+        return invalid_reply(e, "it has no id or no dimensions");
+    if (!is_measurement(in->bound) || !is_measurement(in->link_mbit))
+        return invalid_reply(e, "its bound or link rate is not a valid number");
+    if (in->n_each_nanoseconds != 0 && in->n_each_nanoseconds != in->repeat)
+        return invalid_reply(e, "its number of times differs from its number of repetitions");
+    if (in->n_node > in->nodes)
+        return invalid_reply(e, "it has results of more nodes than exist");
+    for (size_t i = 0; i < in->n_missing; i++)
+        if (in->missing[i] >= in->nodes || (i > 0 && in->missing[i] <= in->missing[i - 1]))
+            return invalid_reply(e, "its missing nodes do not exist or are not in order");
+    for (size_t i = 0; i < in->n_arrival; i++)
+        if (in->arrival[i]->rank >= in->nodes ||
+            (i > 0 && in->arrival[i]->rank <= in->arrival[i - 1]->rank))
+            return invalid_reply(e, "its arrivals are of nodes that do not exist, or not in order");
+    for (size_t i = 0; i < in->n_node; i++)
+        if (in->node[i]->rank >= in->nodes)
+            return invalid_reply(e, "it has results of a rank that does not exist");
+    return 0;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    uint32_t x = (*(Control__ExchangeResult__Node *const *)a)->rank;
+    uint32_t y = (*(Control__ExchangeResult__Node *const *)b)->rank;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the nodes by rank. Returns 0 with the number of all their ports, or -1 with *e. */
+static int sort_nodes(const Control__ExchangeResult *in, size_t *ports, struct torus_error *e)
+{
+    *ports = 0;
+    if (in->n_node > 0)
+        qsort(in->node, in->n_node, sizeof in->node[0], by_rank);
+    for (size_t i = 0; i < in->n_node; i++) {
+        if (i > 0 && in->node[i]->rank == in->node[i - 1]->rank)
+            return invalid_reply(e, "it has results of one rank twice");
+        *ports += in->node[i]->n_port;
+    }
+    return 0;
+}
+
+static void fill_port(struct torus_port *port, const Control__ExchangeResult__Port *in)
+{
+    *port = (struct torus_port){
+        .name = clean_text(in->name),
+        .tx_bytes = in->tx_bytes,
+        .rx_bytes = in->rx_bytes,
+        .tx_blocks = in->tx_blocks,
+        .combined_messages = in->combined_messages,
+        .min_rtt_us = in->min_rtt_us,
+        .rate_bps = in->rate_bps,
+    };
+}
+
+static int fill_nodes(struct torus_result *to, const Control__ExchangeResult *in,
+                      struct torus_error *e)
+{
+    struct torus_node *node = result_array(to, in->n_node, sizeof *node);
+    struct torus_port *port;
+    const struct torus_port **list;
+    size_t ports, used = 0;
+
+    if (sort_nodes(in, &ports, e) != 0)
+        return -1;
+    port = result_array(to, ports, sizeof *port);
+    list = result_list(to, port, ports, sizeof *port);
+    to->node_count = in->n_node;
+    to->node = result_list(to, node, in->n_node, sizeof *node);
+    if (list == NULL || to->node == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_node; i++) {
+        const Control__ExchangeResult__Node *from = in->node[i];
+        node[i] = (struct torus_node){
+            .rank = from->rank,
+            .nanoseconds = from->nanoseconds,
+            .most_starts = from->most_starts,
+            .most_ends = from->most_ends,
+            .port_count = from->n_port,
+            .port = list + used,
+            .missing_files = from->missing_files,
+            .unused_files = from->unused_files,
+        };
+        for (size_t j = 0; j < from->n_port; j++, used++)
+            fill_port(&port[used], from->port[j]);
+    }
+    return 0;
+}
+
+static int fill_arrivals(struct torus_result *to, const Control__ExchangeResult *in,
+                         struct torus_error *e)
+{
+    struct torus_arrival *each = result_array(to, in->n_arrival, sizeof *each);
+
+    to->arrival_count = in->n_arrival;
+    to->arrival = result_list(to, each, in->n_arrival, sizeof *each);
+    if (to->arrival == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_arrival; i++)
+        each[i] = (struct torus_arrival){in->arrival[i]->rank, in->arrival[i]->after_nanoseconds};
+    return 0;
+}
+
+static int fill_result(struct torus_result *to, const Control__ExchangeResult *in,
+                       struct torus_error *e)
+{
+    if (operation_named(in->operation, &to->operation) != 0)
+        return invalid_reply(e, "its operation is unknown");
+    if (check_result(in, e) != 0 || fill_nodes(to, in, e) != 0 || fill_arrivals(to, in, e) != 0)
+        return -1;
+    to->id = clean_text(in->id);
+    to->dims = clean_text(in->dims);
+    to->algorithm = clean_text(in->algorithm);
+    to->mode = mode_named(in->mode);
+    to->check = (enum torus_check)in->check;
+    to->nodes = in->nodes;
+    to->block_bytes = in->block_bytes;
+    to->nanoseconds = in->nanoseconds;
+    to->bound = in->bound;
+    to->link_mbit = in->link_mbit;
+    to->startups = in->startups;
+    to->transmission = in->transmission;
+    to->rounds = in->rounds;
+    to->blocks_delivered = in->blocks_delivered;
+    to->bytes_delivered = in->bytes_delivered;
+    to->repeat = in->repeat > 0 ? in->repeat : 1;
+    to->each_count = in->n_each_nanoseconds;
+    to->each = in->each_nanoseconds;
+    to->all_nanoseconds = in->all_nanoseconds;
+    to->without = clean_text(in->without);
+    to->reroutes = in->reroutes;
+    to->damages = in->damages;
+    to->kept_bytes = in->kept_bytes;
+    to->missing_count = in->n_missing;
+    to->missing = in->missing;
+    to->missing_files = in->missing_files;
+    to->unused_files = in->unused_files;
+    to->waited_nanoseconds = in->waited_nanoseconds;
+    return 0;
+}
+
+/* A convert_fn: stores a struct torus_result * at `result`, a struct torus_result **, unless `result` is NULL. */
+static int result_from(Control__Reply *reply, void *result, struct torus_error *e)
+{
+    struct torus_result *to = result_new(sizeof *to, reply, e);
+
+    return to != NULL ? result_end(to, fill_result(to, reply->exchange, e), result) : -1;
+}
+
+/* ---- The request ----------------------------------------------------------------------------- */
 
 /* Returns how long the client waits for the end of an exchange; 0: without limit. */
 static int64_t limit_of(uint64_t timeout_ms)
@@ -168,10 +332,11 @@ int torus_client_exchange(struct torus_client *client, const struct torus_reques
 {
     struct outcome outcome = {.error = error};
 
-    if (start_exchange(client, request, operation_of(progress, data, result, outcome_set, &outcome),
-                       error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(client,
+                       start_exchange(client, request,
+                                      operation_of(progress, data, result, outcome_set, &outcome),
+                                      error),
+                       &outcome);
 }
 
 int torus_client_start_barrier(struct torus_client *client, const char *name, uint64_t timeout_ms,
@@ -188,8 +353,9 @@ int torus_client_barrier(struct torus_client *client, const char *name, uint64_t
 {
     struct outcome outcome = {.error = error};
 
-    if (start_barrier(client, name, timeout_ms,
-                      operation_of(progress, data, result, outcome_set, &outcome), error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(client,
+                       start_barrier(client, name, timeout_ms,
+                                     operation_of(progress, data, result, outcome_set, &outcome),
+                                     error),
+                       &outcome);
 }

@@ -1,28 +1,43 @@
-/* Operations that the daemon answers at once: status, links, candidates, calibration. */
-#include "client/libtorus/common/request.h"
-#include "client/libtorus/requests/operation.h"
+/* Operations that the daemon answers at once: status, links, candidates, calibration, and parts of schedules. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/libtorus/common.h"
+#include "client/libtorus/requests/client.h"
 #include "client/libtorus/requests/results.h"
+#include "proto/frame.h"
+#include "proto/sha256.h"
+
+static int ask(struct torus_client *client, const Control__Request *request,
+               Control__Reply__KindCase expects, convert_fn *convert, void *result,
+               torus_done_fn *done, void *data, struct torus_error *error)
+{
+    const struct operation operation = {
+        .expects = expects,
+        .convert = convert,
+        .result = result,
+        .done = done,
+        .data = data,
+        .limit_ms = client->timeout_ms,
+    };
+
+    return client_start(client, &operation, request, error);
+}
 
 /* ---- Status ---------------------------------------------------------------------------------- */
 
 int torus_client_start_status(struct torus_client *client, struct torus_status **status,
                               torus_done_fn *done, void *data, struct torus_error *error)
 {
-    const struct operation operation = {
-        .expects = CONTROL__REPLY__KIND_STATUS,
-        .convert = status_from,
-        .result = status,
-        .done = done,
-        .data = data,
-        .limit_ms = client->timeout_ms,
-    };
     Control__StatusRequest body = CONTROL__STATUS_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
     *status = NULL;
     request.kind_case = CONTROL__REQUEST__KIND_STATUS;
     request.status = &body;
-    return client_start(client, &operation, &request, error);
+    return ask(client, &request, CONTROL__REPLY__KIND_STATUS, status_from, status, done, data,
+               error);
 }
 
 int torus_client_status(struct torus_client *client, struct torus_status **status,
@@ -30,9 +45,8 @@ int torus_client_status(struct torus_client *client, struct torus_status **statu
 {
     struct outcome outcome = {.error = error};
 
-    if (torus_client_start_status(client, status, outcome_set, &outcome, error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client, torus_client_start_status(client, status, outcome_set, &outcome, error), &outcome);
 }
 
 /* ---- Links ----------------------------------------------------------------------------------- */
@@ -40,21 +54,13 @@ int torus_client_status(struct torus_client *client, struct torus_status **statu
 int torus_client_start_links(struct torus_client *client, struct torus_links **links,
                              torus_done_fn *done, void *data, struct torus_error *error)
 {
-    const struct operation operation = {
-        .expects = CONTROL__REPLY__KIND_LINKS,
-        .convert = links_from,
-        .result = links,
-        .done = done,
-        .data = data,
-        .limit_ms = client->timeout_ms,
-    };
     Control__LinksRequest body = CONTROL__LINKS_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
     *links = NULL;
     request.kind_case = CONTROL__REQUEST__KIND_LINKS;
     request.links = &body;
-    return client_start(client, &operation, &request, error);
+    return ask(client, &request, CONTROL__REPLY__KIND_LINKS, links_from, links, done, data, error);
 }
 
 int torus_client_links(struct torus_client *client, struct torus_links **links,
@@ -62,9 +68,8 @@ int torus_client_links(struct torus_client *client, struct torus_links **links,
 {
     struct outcome outcome = {.error = error};
 
-    if (torus_client_start_links(client, links, outcome_set, &outcome, error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client, torus_client_start_links(client, links, outcome_set, &outcome, error), &outcome);
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
@@ -73,14 +78,6 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
                                   struct torus_candidates **candidates, torus_done_fn *done,
                                   void *data, struct torus_error *error)
 {
-    const struct operation operation = {
-        .expects = CONTROL__REPLY__KIND_CANDIDATES,
-        .convert = candidates_from,
-        .result = candidates,
-        .done = done,
-        .data = data,
-        .limit_ms = client->timeout_ms,
-    };
     Control__CandidatesRequest body = CONTROL__CANDIDATES_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
     struct torus_request known;
@@ -93,7 +90,8 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
     body.mode = wire_mode(known.mode);
     request.kind_case = CONTROL__REQUEST__KIND_CANDIDATES;
     request.candidates = &body;
-    return client_start(client, &operation, &request, error);
+    return ask(client, &request, CONTROL__REPLY__KIND_CANDIDATES, candidates_from, candidates, done,
+               data, error);
 }
 
 int torus_client_candidates(struct torus_client *client, const struct torus_request *request,
@@ -101,10 +99,10 @@ int torus_client_candidates(struct torus_client *client, const struct torus_requ
 {
     struct outcome outcome = {.error = error};
 
-    if (torus_client_start_candidates(client, request, candidates, outcome_set, &outcome, error) !=
-        0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client,
+        torus_client_start_candidates(client, request, candidates, outcome_set, &outcome, error),
+        &outcome);
 }
 
 /* ---- Calibration ----------------------------------------------------------------------------- */
@@ -113,14 +111,6 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
                                  struct torus_calibration **calibration, torus_done_fn *done,
                                  void *data, struct torus_error *error)
 {
-    const struct operation operation = {
-        .expects = CONTROL__REPLY__KIND_CALIBRATION,
-        .convert = calibration_from,
-        .result = calibration,
-        .done = done,
-        .data = data,
-        .limit_ms = client->timeout_ms,
-    };
     Control__CalibrationRequest body = CONTROL__CALIBRATION_REQUEST__INIT;
     Control__Costs measured = CONTROL__COSTS__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
@@ -139,7 +129,8 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
     }
     request.kind_case = CONTROL__REQUEST__KIND_CALIBRATION;
     request.calibration = &body;
-    return client_start(client, &operation, &request, error);
+    return ask(client, &request, CONTROL__REPLY__KIND_CALIBRATION, calibration_from, calibration,
+               done, data, error);
 }
 
 int torus_client_calibrate(struct torus_client *client, const struct torus_costs *costs,
@@ -147,7 +138,105 @@ int torus_client_calibrate(struct torus_client *client, const struct torus_costs
 {
     struct outcome outcome = {.error = error};
 
-    if (torus_client_start_calibrate(client, costs, calibration, outcome_set, &outcome, error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client,
+        torus_client_start_calibrate(client, costs, calibration, outcome_set, &outcome, error),
+        &outcome);
+}
+
+/* ---- Schedules -------------------------------------------------------------------------------
+ *
+ * The daemon gets a schedule part by part, and replies to each part with the number of bytes that it has. */
+
+_Static_assert(TORUS_DIGEST_SIZE == SHA256_TEXT_SIZE, "");
+
+struct upload {
+    struct torus_client *client;
+    const char *text;
+    size_t length;
+    char digest[TORUS_DIGEST_SIZE];
+    uint32_t have; /* bytes that the daemon has, according to its last reply */
+    bool asked;    /* the first reply has come; every later one must report more bytes */
+    torus_done_fn *done;
+    void *data;
+};
+
+static int have_from(Control__Reply *reply, void *result, struct torus_error *e)
+{
+    struct upload *u = result;
+    uint32_t before = u->have;
+
+    u->have = reply->schedule->offset;
+    control__reply__free_unpacked(reply, NULL);
+    if (u->have > u->length || (u->asked && u->have <= before))
+        return invalid_reply(e, "it reports an impossible length of the schedule");
+    u->asked = true;
+    return 0;
+}
+
+static void on_part(void *data, const struct torus_error *error);
+
+/* Sends the next `length` bytes. The first request has length 0, and asks how much the daemon has. */
+static int send_part(struct upload *u, size_t length, struct torus_error *e)
+{
+    Control__ScheduleRequest body = CONTROL__SCHEDULE_REQUEST__INIT;
+    Control__Request request = CONTROL__REQUEST__INIT;
+
+    body.digest = u->digest;
+    body.total = (uint32_t)u->length;
+    body.offset = u->have;
+    body.part.data = (uint8_t *)(uintptr_t)(u->text + u->have);
+    body.part.len = length;
+    request.kind_case = CONTROL__REQUEST__KIND_SCHEDULE;
+    request.schedule = &body;
+    return ask(u->client, &request, CONTROL__REPLY__KIND_SCHEDULE, have_from, u, on_part, u, e);
+}
+
+static void on_part(void *data, const struct torus_error *error)
+{
+    struct upload *u = data;
+    size_t left = u->length - u->have;
+    struct torus_error e;
+
+    if (error == NULL && left > 0) {
+        if (send_part(u, left < FRAME_SCHEDULE_PART ? left : FRAME_SCHEDULE_PART, &e) == 0)
+            return;
+        error = &e;
+    }
+    u->done(u->data, error);
+    free(u);
+}
+
+int torus_client_start_schedule(struct torus_client *client, const char *text, size_t length,
+                                char digest[TORUS_DIGEST_SIZE], torus_done_fn *done, void *data,
+                                struct torus_error *error)
+{
+    struct upload *u;
+
+    if (length == 0 || length > UINT32_MAX)
+        return fail(error, TORUS_ERROR_USAGE,
+                    "a schedule of %zu bytes is not possible: it must have 1 to %" PRIu32 " bytes",
+                    length, UINT32_MAX);
+    u = calloc(1, sizeof *u);
+    if (u == NULL)
+        return fail_memory(error);
+    *u = (struct upload){
+        .client = client, .text = text, .length = length, .done = done, .data = data};
+    sha256_text(text, length, u->digest);
+    memcpy(digest, u->digest, TORUS_DIGEST_SIZE);
+    if (send_part(u, 0, error) == 0)
+        return 0;
+    free(u);
+    return -1;
+}
+
+int torus_client_schedule(struct torus_client *client, const char *text, size_t length,
+                          char digest[TORUS_DIGEST_SIZE], struct torus_error *error)
+{
+    struct outcome outcome = {.error = error};
+
+    return client_wait(
+        client,
+        torus_client_start_schedule(client, text, length, digest, outcome_set, &outcome, error),
+        &outcome);
 }

@@ -1,11 +1,112 @@
 #include "client/libtorus/requests/results.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/common/names.h"
-#include "client/libtorus/requests/copy_result.h"
+#include "client/libtorus/common.h"
 #include "proto/text.h"
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+/* What is in front of a public struct. */
+struct holder {
+    Control__Reply *reply;
+    void **kept;
+    size_t count;
+    _Alignas(max_align_t) uint8_t result[];
+};
+
+static struct holder *holder_of(void *result)
+{
+    return (struct holder *)(void *)((uint8_t *)result - offsetof(struct holder, result));
+}
+
+void *result_new(size_t size, Control__Reply *reply, struct torus_error *e)
+{
+    struct holder *h = calloc(1, sizeof *h + size);
+
+    if (h == NULL) {
+        if (reply != NULL)
+            control__reply__free_unpacked(reply, NULL);
+        (void)fail_memory(e);
+        return NULL;
+    }
+    h->reply = reply;
+    return h->result;
+}
+
+void result_free(void *result)
+{
+    struct holder *h = result != NULL ? holder_of(result) : NULL;
+
+    if (h == NULL)
+        return;
+    if (h->reply != NULL)
+        control__reply__free_unpacked(h->reply, NULL);
+    for (size_t i = 0; i < h->count; i++)
+        free(h->kept[i]);
+    free((void *)h->kept);
+    free(h);
+}
+
+void *result_keep(void *result, void *memory)
+{
+    struct holder *h = holder_of(result);
+
+    if (memory != NULL && (h->count & (h->count - 1)) == 0) { /* the room is used up: double it */
+        void **kept = reallocarray((void *)h->kept, h->count > 0 ? 2 * h->count : 1, sizeof *kept);
+        if (kept == NULL) {
+            free(memory);
+            return NULL;
+        }
+        h->kept = kept;
+    }
+    if (memory != NULL)
+        h->kept[h->count++] = memory;
+    return memory;
+}
+
+void *result_array(void *result, size_t count, size_t size)
+{
+    return result_keep(result, calloc(count > 0 ? count : 1, size));
+}
+
+void *result_list(void *result, const void *elements, size_t count, size_t size)
+{
+    const void **list = elements != NULL ? result_array(result, count, sizeof *list) : NULL;
+
+    for (size_t i = 0; list != NULL && i < count; i++)
+        list[i] = (const uint8_t *)elements + i * size;
+    return (void *)list;
+}
+
+int result_end(void *result, int filled, void *to)
+{
+    if (filled == 0 && to != NULL)
+        memcpy(to, &result, sizeof result);
+    else
+        result_free(result);
+    return filled;
+}
+
+/* ---- What all conversions need --------------------------------------------------------------- */
+
+const char *clean_text(char *text)
+{
+    text_clean(text);
+    return text;
+}
+
+int invalid_reply(struct torus_error *e, const char *what)
+{
+    return fail(e, TORUS_ERROR_PROTOCOL, "the daemon's reply is invalid: %s", what);
+}
+
+bool is_measurement(double value)
+{
+    return isfinite(value) && value >= 0;
+}
 
 static const char *const *clean_texts(char **texts, size_t count)
 {
@@ -16,13 +117,12 @@ static const char *const *clean_texts(char **texts, size_t count)
 
 /* ---- Calibration ----------------------------------------------------------------------------- */
 
-struct calibration_holder {
-    struct torus_calibration
-        calibration; /* must be first: torus_calibration_free() frees this address */
+struct known_calibration {
+    struct torus_calibration calibration;
     struct torus_costs costs;
 };
 
-static int fill_calibration(struct calibration_holder *h, const Control__Calibration *in,
+static int fill_calibration(struct known_calibration *to, const Control__Calibration *in,
                             struct torus_error *e)
 {
     const Control__Costs *costs = in != NULL ? in->costs : NULL;
@@ -30,71 +130,67 @@ static int fill_calibration(struct calibration_holder *h, const Control__Calibra
     if (costs == NULL || !is_measurement(costs->step_seconds) ||
         !is_measurement(costs->message_seconds) || !is_measurement(costs->bytes_per_second))
         return invalid_reply(e, "its costs are not valid numbers");
-    torus_costs_init(&h->costs);
-    h->costs.step_seconds = costs->step_seconds;
-    h->costs.message_seconds = costs->message_seconds;
-    h->costs.bytes_per_second = costs->bytes_per_second;
-    h->calibration.costs = &h->costs;
-    h->calibration.measured_at = in->measured_at;
+    torus_costs_init(&to->costs);
+    to->costs.step_seconds = costs->step_seconds;
+    to->costs.message_seconds = costs->message_seconds;
+    to->costs.bytes_per_second = costs->bytes_per_second;
+    to->calibration.costs = &to->costs;
+    to->calibration.measured_at = in->measured_at;
     return 0;
+}
+
+/* Adds the calibration to a result. Returns NULL with *e if it is invalid or memory is short. */
+static const struct torus_calibration *add_calibration(void *result, const Control__Calibration *in,
+                                                       struct torus_error *e)
+{
+    struct known_calibration *known = result_array(result, 1, sizeof *known);
+
+    if (known == NULL) {
+        (void)fail_memory(e);
+        return NULL;
+    }
+    return fill_calibration(known, in, e) == 0 ? &known->calibration : NULL;
 }
 
 void torus_calibration_free(struct torus_calibration *calibration)
 {
-    free(calibration);
+    result_free(calibration);
 }
 
 int calibration_from(Control__Reply *reply, void *result, struct torus_error *e)
 {
-    struct calibration_holder *h = calloc(1, sizeof *h);
-    struct torus_calibration **out = result;
-    int r = h != NULL ? fill_calibration(h, reply->calibration, e) : fail_memory(e);
+    struct known_calibration *known = result_new(sizeof *known, reply, e);
 
-    control__reply__free_unpacked(reply, NULL);
-    if (r == 0 && out != NULL)
-        *out = &h->calibration;
-    else
-        free(h);
-    return r;
+    return known != NULL ? result_end(known, fill_calibration(known, reply->calibration, e), result)
+                         : -1;
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
-struct candidates_holder {
-    struct torus_candidates candidates;
-    Control__Reply *reply;
-    struct calibration_holder calibration;
-    struct torus_candidate *candidate;
-    const struct torus_candidate **list;
-};
-
 void torus_candidates_free(struct torus_candidates *candidates)
 {
-    struct candidates_holder *h = (struct candidates_holder *)candidates;
-    if (h == NULL)
-        return;
-    control__reply__free_unpacked(h->reply, NULL);
-    free(h->candidate);
-    free(h->list);
-    free(h);
+    result_free(candidates);
 }
 
-static int fill_candidates(struct candidates_holder *h, struct torus_error *e)
+static int fill_candidates(struct torus_candidates *to, const Control__Candidates *in,
+                           struct torus_error *e)
 {
-    const Control__Candidates *in = h->reply->candidates;
+    struct torus_candidate *each = result_array(to, in->n_candidate, sizeof *each);
 
-    if (fill_calibration(&h->calibration, in->calibration, e) != 0)
+    to->calibration = add_calibration(to, in->calibration, e);
+    if (to->calibration == NULL)
         return -1;
-    h->candidate = array_new(in->n_candidate, sizeof *h->candidate);
-    h->list = array_new(in->n_candidate, sizeof *h->list);
-    if (h->candidate == NULL || h->list == NULL)
+    to->block_bytes = in->block_bytes;
+    to->count = in->n_candidate;
+    to->candidate = result_list(to, each, to->count, sizeof *each);
+    if (to->candidate == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_candidate; i++) {
         const Control__Candidates__Candidate *from = in->candidate[i];
         if (!is_measurement(from->steps) || !is_measurement(from->messages) ||
             !is_measurement(from->blocks) || !is_measurement(from->seconds))
             return invalid_reply(e, "a prediction is not a valid number");
-        h->candidate[i] = (struct torus_candidate){
+        each[i] = (struct torus_candidate){
             .algorithm = clean_text(from->algorithm),
             .mode = mode_named(from->mode),
             .segments = from->segments,
@@ -104,91 +200,37 @@ static int fill_candidates(struct candidates_holder *h, struct torus_error *e)
             .blocks = from->blocks,
             .seconds = from->seconds,
         };
-        h->list[i] = &h->candidate[i];
     }
-    h->candidates = (struct torus_candidates){
-        .block_bytes = in->block_bytes,
-        .calibration = &h->calibration.calibration,
-        .count = in->n_candidate,
-        .candidate = h->list,
-    };
     return 0;
 }
 
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e)
 {
-    struct candidates_holder *h = calloc(1, sizeof *h);
-    struct torus_candidates **out = result;
+    struct torus_candidates *candidates = result_new(sizeof *candidates, reply, e);
 
-    if (h == NULL) {
-        control__reply__free_unpacked(reply, NULL);
-        return fail_memory(e);
-    }
-    h->reply = reply;
-    if (fill_candidates(h, e) != 0) {
-        torus_candidates_free(&h->candidates);
-        return -1;
-    }
-    *out = &h->candidates;
-    return 0;
+    return candidates != NULL
+               ? result_end(candidates, fill_candidates(candidates, reply->candidates, e), result)
+               : -1;
 }
 
 /* ---- Status ---------------------------------------------------------------------------------- */
 
-struct status_holder {
-    struct torus_status status;
-    Control__Reply *reply;
-    struct calibration_holder calibration;
-    struct torus_activity *exchange;
-    const struct torus_activity **list;
-    struct torus_group_info *group;
-    const struct torus_group_info **groups;
-    struct torus_unconfirmed *unconfirmed;
-    const struct torus_unconfirmed **unconfirmed_list;
-    struct torus_link_fault *fault;
-    const struct torus_link_fault **faults;
-    struct torus_share *share;
-    const struct torus_share **shares;
-    struct torus_graph *graph;
-    const struct torus_graph **graphs;
-    struct torus_copy_activity *copy;
-    const struct torus_copy_activity **copies;
-};
-
 void torus_status_free(struct torus_status *status)
 {
-    struct status_holder *h = (struct status_holder *)status;
-    if (h == NULL)
-        return;
-    control__reply__free_unpacked(h->reply, NULL);
-    free(h->exchange);
-    free(h->list);
-    free(h->group);
-    free(h->groups);
-    free(h->unconfirmed);
-    free(h->unconfirmed_list);
-    free(h->fault);
-    free(h->faults);
-    free(h->share);
-    free(h->shares);
-    free(h->graph);
-    free(h->graphs);
-    free(h->copy);
-    free(h->copies);
-    free(h);
+    result_free(status);
 }
 
-static int fill_exchanges(struct status_holder *h, struct torus_error *e)
+static int fill_exchanges(struct torus_status *to, const Control__Status *in, struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_activity *each = result_array(to, in->n_exchange, sizeof *each);
 
-    h->exchange = array_new(in->n_exchange, sizeof *h->exchange);
-    h->list = array_new(in->n_exchange, sizeof *h->list);
-    if (h->exchange == NULL || h->list == NULL)
+    to->exchange_count = in->n_exchange;
+    to->exchanges = result_list(to, each, in->n_exchange, sizeof *each);
+    if (to->exchanges == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_exchange; i++) {
         const Control__Status__Exchange *from = in->exchange[i];
-        h->exchange[i] = (struct torus_activity){
+        each[i] = (struct torus_activity){
             .id = clean_text(from->id),
             .algorithm = clean_text(from->algorithm),
             .state = state_named(from->state),
@@ -200,22 +242,21 @@ static int fill_exchanges(struct status_holder *h, struct torus_error *e)
             .done_bytes = from->done_bytes,
             .total_bytes = from->total_bytes,
         };
-        h->list[i] = &h->exchange[i];
     }
     return 0;
 }
 
-static int fill_groups(struct status_holder *h, struct torus_error *e)
+static int fill_groups(struct torus_status *to, const Control__Status *in, struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_group_info *each = result_array(to, in->n_group, sizeof *each);
 
-    h->group = array_new(in->n_group, sizeof *h->group);
-    h->groups = array_new(in->n_group, sizeof *h->groups);
-    if (h->group == NULL || h->groups == NULL)
+    to->group_count = in->n_group;
+    to->groups = result_list(to, each, in->n_group, sizeof *each);
+    if (to->groups == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_group; i++) {
         const Control__Status__Group *from = in->group[i];
-        h->group[i] = (struct torus_group_info){
+        each[i] = (struct torus_group_info){
             .name = clean_text(from->name),
             .id = clean_text(from->id),
             .open = from->open != 0,
@@ -229,44 +270,44 @@ static int fill_groups(struct status_holder *h, struct torus_error *e)
             .pid = from->process,
             .avoids = clean_text(from->avoids),
         };
-        h->groups[i] = &h->group[i];
     }
     return 0;
 }
 
-static int fill_unconfirmed(struct status_holder *h, struct torus_error *e)
+static int fill_unconfirmed(struct torus_status *to, const Control__Status *in,
+                            struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_unconfirmed *each = result_array(to, in->n_unconfirmed, sizeof *each);
 
-    h->unconfirmed = array_new(in->n_unconfirmed, sizeof *h->unconfirmed);
-    h->unconfirmed_list = array_new(in->n_unconfirmed, sizeof *h->unconfirmed_list);
-    if (h->unconfirmed == NULL || h->unconfirmed_list == NULL)
+    to->unconfirmed_count = in->n_unconfirmed;
+    to->unconfirmed = result_list(to, each, in->n_unconfirmed, sizeof *each);
+    if (to->unconfirmed == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_unconfirmed; i++) {
         const Control__Status__Unconfirmed *from = in->unconfirmed[i];
-        h->unconfirmed[i] = (struct torus_unconfirmed){
+        each[i] = (struct torus_unconfirmed){
             .id = clean_text(from->id),
             .count = from->count,
             .node_count = from->n_node,
             .nodes = from->node,
             .reason = clean_text(from->reason),
         };
-        h->unconfirmed_list[i] = &h->unconfirmed[i];
     }
     return 0;
 }
 
-static int fill_link_faults(struct status_holder *h, struct torus_error *e)
+static int fill_link_faults(struct torus_status *to, const Control__Status *in,
+                            struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_link_fault *each = result_array(to, in->n_link_fault, sizeof *each);
 
-    h->fault = array_new(in->n_link_fault, sizeof *h->fault);
-    h->faults = array_new(in->n_link_fault, sizeof *h->faults);
-    if (h->fault == NULL || h->faults == NULL)
+    to->link_fault_count = in->n_link_fault;
+    to->link_faults = result_list(to, each, in->n_link_fault, sizeof *each);
+    if (to->link_faults == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_link_fault; i++) {
         const Control__Status__LinkFault *from = in->link_fault[i];
-        h->fault[i] = (struct torus_link_fault){
+        each[i] = (struct torus_link_fault){
             .node = from->node,
             .port = from->port,
             .code = clean_text(from->code),
@@ -274,157 +315,137 @@ static int fill_link_faults(struct status_holder *h, struct torus_error *e)
             .found_node = from->found ? from->found_node : TORUS_RANK_NONE,
             .found_port = from->found_port,
         };
-        h->faults[i] = &h->fault[i];
     }
     return 0;
 }
 
-static int fill_shares(struct status_holder *h, struct torus_error *e)
+static int fill_shares(struct torus_status *to, const Control__Status *in, struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_share *each = result_array(to, in->n_share, sizeof *each);
 
-    h->share = array_new(in->n_share, sizeof *h->share);
-    h->shares = array_new(in->n_share, sizeof *h->shares);
-    if (h->share == NULL || h->shares == NULL)
+    to->share_count = in->n_share;
+    to->shares = result_list(to, each, in->n_share, sizeof *each);
+    if (to->shares == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_share; i++) {
         const Control__Status__Share *from = in->share[i];
-        h->share[i] = (struct torus_share){
+        each[i] = (struct torus_share){
             .resource = clean_text(from->resource),
             .user = from->user,
             .held = from->held,
             .most = from->most,
             .capacity = from->capacity,
         };
-        h->shares[i] = &h->share[i];
     }
     return 0;
 }
 
-static int fill_graphs(struct status_holder *h, struct torus_error *e)
+static int fill_graphs(struct torus_status *to, const Control__Status *in, struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_graph *each = result_array(to, in->n_graph, sizeof *each);
 
-    h->graph = array_new(in->n_graph, sizeof *h->graph);
-    h->graphs = array_new(in->n_graph, sizeof *h->graphs);
-    if (h->graph == NULL || h->graphs == NULL)
+    to->graph_count = in->n_graph;
+    to->graphs = result_list(to, each, in->n_graph, sizeof *each);
+    if (to->graphs == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_graph; i++) {
-        h->graph[i] = (struct torus_graph){in->graph[i]->n_edge, in->graph[i]->edge};
-        h->graphs[i] = &h->graph[i];
+        each[i] = (struct torus_graph){in->graph[i]->n_edge, in->graph[i]->edge};
     }
     return 0;
 }
 
-static int fill_status(struct status_holder *h, struct torus_error *e)
+static int fill_copies(struct torus_status *to, const Control__Status *in, struct torus_error *e)
 {
-    const Control__Status *in = h->reply->status;
+    struct torus_copy_activity *each = result_array(to, in->n_copy, sizeof *each);
 
+    to->copy_count = in->n_copy;
+    to->copies = result_list(to, each, in->n_copy, sizeof *each);
+    if (to->copies == NULL)
+        return fail_memory(e);
+    for (size_t i = 0; i < in->n_copy; i++) {
+        const Control__Status__Copy *from = in->copy[i];
+        each[i] = (struct torus_copy_activity){
+            .id = clean_text(from->id),
+            .asker = from->asker,
+            .target = clean_text(from->target),
+            .phase = copy_phase_of(from->phase),
+            .files = from->files,
+            .bytes = from->bytes,
+            .bytes_of = from->bytes_of,
+            .waits_for = clean_text(from->waits_for),
+        };
+    }
+    return 0;
+}
+
+static int fill_status(struct torus_status *to, const Control__Status *in, struct torus_error *e)
+{
     if (in->dims[0] == '\0')
         return invalid_reply(e, "it has no dimensions");
     if (!is_measurement(in->link_mbit))
         return invalid_reply(e, "its link rate is not a valid number");
-    if (fill_calibration(&h->calibration, in->calibration, e) != 0 || fill_exchanges(h, e) != 0 ||
-        fill_groups(h, e) != 0 || fill_unconfirmed(h, e) != 0 || fill_link_faults(h, e) != 0 ||
-        fill_shares(h, e) != 0 || fill_graphs(h, e) != 0 ||
-        copies_from(in, &h->copy, &h->copies, e) != 0)
+    to->calibration = add_calibration(to, in->calibration, e);
+    if (to->calibration == NULL || fill_exchanges(to, in, e) != 0 || fill_groups(to, in, e) != 0 ||
+        fill_unconfirmed(to, in, e) != 0 || fill_link_faults(to, in, e) != 0 ||
+        fill_shares(to, in, e) != 0 || fill_graphs(to, in, e) != 0 || fill_copies(to, in, e) != 0)
         return -1;
-    h->status = (struct torus_status){
-        .version = clean_text(in->version),
-        .pid = in->pid,
-        .dims = clean_text(in->dims),
-        .rank = in->rank,
-        .coordinate_count = in->n_coordinates,
-        .coordinates = in->coordinates,
-        .uptime_ms = in->uptime_ms,
-        .whole = in->whole != 0,
-        .fault_count = in->n_fault,
-        .faults = clean_texts(in->fault, in->n_fault),
-        .exchange_count = in->n_exchange,
-        .exchanges = h->list,
-        .data_root_count = in->n_data_root,
-        .data_roots = clean_texts(in->data_root, in->n_data_root),
-        .link_mbit = in->link_mbit,
-        .memory_budget = in->memory_budget,
-        .memory_reserved = in->memory_reserved,
-        .memory_used = in->memory_used,
-        .calibration = &h->calibration.calibration,
-        .group_count = in->n_group,
-        .groups = h->groups,
-        .unconfirmed_count = in->n_unconfirmed,
-        .unconfirmed = h->unconfirmed_list,
-        .peer_protocol = in->peer_protocol,
-        .peer_minor = in->peer_minor,
-        .least_peer_minor = in->least_peer_minor,
-        .control_protocol = in->control_protocol,
-        .program_protocol = in->program_protocol,
-        .link_fault_count = in->n_link_fault,
-        .link_faults = h->faults,
-        .share_count = in->n_share,
-        .shares = h->shares,
-        .graph_count = in->n_graph,
-        .graphs = h->graphs,
-        .host = clean_text(in->host),
-        .key_count = in->n_key,
-        .keys = clean_texts(in->key, in->n_key),
-        .copy_count = in->n_copy,
-        .copies = h->copies,
-        .metrics = clean_text(in->metrics),
-    };
+    to->version = clean_text(in->version);
+    to->pid = in->pid;
+    to->dims = clean_text(in->dims);
+    to->rank = in->rank;
+    to->coordinate_count = in->n_coordinates;
+    to->coordinates = in->coordinates;
+    to->uptime_ms = in->uptime_ms;
+    to->whole = in->whole != 0;
+    to->fault_count = in->n_fault;
+    to->faults = clean_texts(in->fault, in->n_fault);
+    to->data_root_count = in->n_data_root;
+    to->data_roots = clean_texts(in->data_root, in->n_data_root);
+    to->link_mbit = in->link_mbit;
+    to->memory_budget = in->memory_budget;
+    to->memory_reserved = in->memory_reserved;
+    to->memory_used = in->memory_used;
+    to->peer_protocol = in->peer_protocol;
+    to->peer_minor = in->peer_minor;
+    to->least_peer_minor = in->least_peer_minor;
+    to->control_protocol = in->control_protocol;
+    to->program_protocol = in->program_protocol;
+    to->host = clean_text(in->host);
+    to->key_count = in->n_key;
+    to->keys = clean_texts(in->key, in->n_key);
+    to->metrics = clean_text(in->metrics);
     return 0;
 }
 
 int status_from(Control__Reply *reply, void *result, struct torus_error *e)
 {
-    struct status_holder *h = calloc(1, sizeof *h);
-    struct torus_status **out = result;
+    struct torus_status *status = result_new(sizeof *status, reply, e);
 
-    if (h == NULL) {
-        control__reply__free_unpacked(reply, NULL);
-        return fail_memory(e);
-    }
-    h->reply = reply;
-    if (fill_status(h, e) != 0) {
-        torus_status_free(&h->status);
-        return -1;
-    }
-    *out = &h->status;
-    return 0;
+    return status != NULL ? result_end(status, fill_status(status, reply->status, e), result) : -1;
 }
 
 /* ---- Links ----------------------------------------------------------------------------------- */
 
-struct links_holder {
-    struct torus_links links;
-    Control__Reply *reply;
-    struct torus_link *link;
-    const struct torus_link **list;
-};
-
 void torus_links_free(struct torus_links *links)
 {
-    struct links_holder *h = (struct links_holder *)links;
-    if (h == NULL)
-        return;
-    control__reply__free_unpacked(h->reply, NULL);
-    free(h->link);
-    free(h->list);
-    free(h);
+    result_free(links);
 }
 
-static int fill_links(struct links_holder *h, struct torus_error *e)
+static int fill_links(struct torus_links *to, const Control__Links *in, struct torus_error *e)
 {
-    const Control__Links *in = h->reply->links;
+    struct torus_link *each = result_array(to, in->n_link, sizeof *each);
 
-    h->link = array_new(in->n_link, sizeof *h->link);
-    h->list = array_new(in->n_link, sizeof *h->list);
-    if (h->link == NULL || h->list == NULL)
+    to->count = in->n_link;
+    to->link = result_list(to, each, in->n_link, sizeof *each);
+    to->heartbeat_ms = in->heartbeat_ms;
+    to->silence_ms = in->silence_ms;
+    if (to->link == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_link; i++) {
         const Control__Links__Link *from = in->link[i];
         if (from->name[0] == '\0')
             return invalid_reply(e, "a link has no name");
-        h->link[i] = (struct torus_link){
+        each[i] = (struct torus_link){
             .port = from->port,
             .name = clean_text(from->name),
             .neighbour = from->neighbour,
@@ -450,29 +471,82 @@ static int fill_links(struct links_holder *h, struct torus_error *e)
             .hour_retransmits = from->hour_retransmits,
             .hour_connects = from->hour_connects,
         };
-        h->list[i] = &h->link[i];
     }
-    h->links = (struct torus_links){.count = in->n_link,
-                                    .link = h->list,
-                                    .heartbeat_ms = in->heartbeat_ms,
-                                    .silence_ms = in->silence_ms};
     return 0;
 }
 
 int links_from(Control__Reply *reply, void *result, struct torus_error *e)
 {
-    struct links_holder *h = calloc(1, sizeof *h);
-    struct torus_links **out = result;
+    struct torus_links *links = result_new(sizeof *links, reply, e);
 
-    if (h == NULL) {
-        control__reply__free_unpacked(reply, NULL);
-        return fail_memory(e);
+    return links != NULL ? result_end(links, fill_links(links, reply->links, e), result) : -1;
+}
+
+/* ---- A node's trace -------------------------------------------------------------------------- */
+
+#define PORTS_MOST 64u
+#define INTERVALS_MOST 65536u
+
+/* Whether the node tells the loads of its links completely, or not at all. */
+static bool are_loads(const Control__Trace *t, size_t places)
+{
+    const size_t count = t->n_carried;
+
+    return t->loaded.len == count && t->drained.len == count && t->no_room.len == count &&
+           (count == 0 || count == places);
+}
+
+int trace_from(Control__Trace *t, struct torus_trace *out, struct torus_error *e)
+{
+    size_t intervals = t->n_used, places = intervals * t->ports;
+
+    if (t->ports > PORTS_MOST || intervals > INTERVALS_MOST || t->interval_ns == 0 ||
+        t->n_sent != places || t->n_received != places || t->n_queue != places ||
+        t->n_unacked != places || t->n_resent != places ||
+        t->state.len != places * TORUS_TRACE_STATES || t->n_delayed != intervals ||
+        t->n_writing != intervals || t->n_event_kind != t->n_event_at ||
+        t->n_event_a != t->n_event_at || t->n_event_b != t->n_event_at || !are_loads(t, places) ||
+        t->n_neighbour != t->ports || t->n_clock_ahead_ns != t->ports ||
+        t->n_clock_error_ns != t->ports)
+        return invalid_reply(e, "the parts of its trace do not fit together");
+    *out = (struct torus_trace){.id = clean_text(t->id),
+                                .began_ns = t->began_ns,
+                                .ended_ns = t->ended_ns,
+                                .interval_ns = t->interval_ns,
+                                .under_way = t->under_way,
+                                .ports = t->ports,
+                                .intervals = (uint32_t)intervals,
+                                .sent = t->sent,
+                                .received = t->received,
+                                .queue = t->queue,
+                                .unacked = t->unacked,
+                                .resent = t->resent,
+                                .state = t->state.data,
+                                .used = t->used,
+                                .delayed = t->delayed,
+                                .writing = t->writing,
+                                .events = t->n_event_at,
+                                .event_at = t->event_at,
+                                .event_kind = t->event_kind,
+                                .event_a = t->event_a,
+                                .event_b = t->event_b,
+                                .all_events = t->events,
+                                .neighbour = t->neighbour,
+                                .clock_ahead_ns = t->clock_ahead_ns,
+                                .clock_error_ns = t->clock_error_ns,
+                                .phase = (const char *const *)t->phase,
+                                .phases = t->n_phase,
+                                .call = (const char *const *)t->call,
+                                .calls = t->n_call};
+    if (t->n_carried > 0) {
+        out->loaded = t->loaded.data;
+        out->drained = t->drained.data;
+        out->no_room = t->no_room.data;
+        out->carried = t->carried;
     }
-    h->reply = reply;
-    if (fill_links(h, e) != 0) {
-        torus_links_free(&h->links);
-        return -1;
-    }
-    *out = &h->links;
+    for (size_t i = 0; i < t->n_phase; i++)
+        text_clean(t->phase[i]);
+    for (size_t i = 0; i < t->n_call; i++)
+        text_clean(t->call[i]);
     return 0;
 }

@@ -3,17 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/requests/operation.h"
+#include "client/libtorus/common.h"
+#include "client/libtorus/requests/client.h"
 #include "client/libtorus/requests/results.h"
-#include "client/libtorus/requests/trace_result.h"
 #include "proto/text.h"
 #include "proto/unpack.h"
 
 #define WAIT_MS 3000u
 
 struct answer_holder {
-    struct torus_node_answer answer;
+    struct torus_node_answer answer; /* must be first */
     struct torus_status *status;
     struct torus_links *links;
     struct torus_trace trace;
@@ -22,10 +21,9 @@ struct answer_holder {
 };
 
 struct survey_holder {
-    struct torus_survey survey; /* must be first: torus_survey_free() frees this address */
+    struct torus_survey survey; /* must be first */
     size_t count;
     struct answer_holder *node;
-    const struct torus_node_answer **list;
 };
 
 void torus_survey_free(struct torus_survey *survey)
@@ -40,9 +38,7 @@ void torus_survey_free(struct torus_survey *survey)
         if (h->node[i].unpacked != NULL)
             control__node_answer__free_unpacked(h->node[i].unpacked, NULL);
     }
-    free(h->node);
-    free(h->list);
-    free(h);
+    result_free(h);
 }
 
 /* Makes each line of a text printable. */
@@ -141,9 +137,11 @@ static enum torus_survey_outcome outcome_of(uint32_t number)
 static int fill_survey(struct survey_holder *h, const Control__Survey *in, struct torus_error *e)
 {
     h->count = in->n_node;
-    h->node = array_new(in->n_node, sizeof *h->node);
-    h->list = array_new(in->n_node, sizeof *h->list);
-    if (h->node == NULL || h->list == NULL)
+    h->node = result_array(h, in->n_node, sizeof *h->node);
+    h->survey.count = in->n_node;
+    h->survey.nodes = result_list(h, h->node, in->n_node, sizeof *h->node);
+    h->survey.took_us = in->took_us;
+    if (h->survey.nodes == NULL)
         return fail_memory(e);
     for (size_t i = 0; i < in->n_node; i++) {
         struct answer_holder *n = &h->node[i];
@@ -152,7 +150,6 @@ static int fill_survey(struct survey_holder *h, const Control__Survey *in, struc
                                                .outcome = outcome_of(in->node[i]->outcome),
                                                .host = "",
                                                .facts = ""};
-        h->list[i] = &n->answer;
         if (n->answer.outcome != TORUS_SURVEY_ANSWERED)
             continue;
         if (convert_answer(n, &in->node[i]->answer, &why) == 0) {
@@ -167,22 +164,20 @@ static int fill_survey(struct survey_holder *h, const Control__Survey *in, struc
         n->answer.facts = "";
         n->answer.trace = NULL;
     }
-    h->survey =
-        (struct torus_survey){.count = in->n_node, .nodes = h->list, .took_us = in->took_us};
     return 0;
 }
 
 static int survey_from(Control__Reply *reply, void *result, struct torus_error *e)
 {
-    struct survey_holder *h = calloc(1, sizeof *h);
+    struct survey_holder *h = result_new(sizeof *h, NULL, e);
     struct torus_survey **out = result;
-    int r = h != NULL ? fill_survey(h, reply->survey, e) : fail_memory(e);
+    int r = h != NULL ? fill_survey(h, reply->survey, e) : -1;
 
     control__reply__free_unpacked(reply, NULL);
     if (r == 0)
         *out = &h->survey;
     else
-        torus_survey_free(&h->survey);
+        torus_survey_free((struct torus_survey *)h);
     return r;
 }
 
@@ -232,7 +227,8 @@ int torus_client_survey(struct torus_client *client, enum torus_survey_kind kind
 {
     struct outcome outcome = {.error = error};
 
-    if (torus_client_start_survey(client, kind, wait_ms, survey, outcome_set, &outcome, error) != 0)
-        return -1;
-    return client_wait(client, &outcome);
+    return client_wait(
+        client,
+        torus_client_start_survey(client, kind, wait_ms, survey, outcome_set, &outcome, error),
+        &outcome);
 }

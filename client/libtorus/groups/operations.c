@@ -1,13 +1,20 @@
-/* The collective operations: what each of them sends and receives. */
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/groups/group_call.h"
+#include "client/libtorus/groups/group.h"
+
+#include "client/libtorus/common.h"
 #include "proto/group_call.h"
 
+/* The collective operations: what each of them sends and receives. */
+
 _Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
+
 _Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");
+
 _Static_assert((int)TORUS_FLOAT64 == (int)REDUCTION_FLOAT64, "types");
+
 _Static_assert((int)TORUS_BOOL == (int)REDUCTION_BOOL, "types");
+
 _Static_assert((int)TORUS_SUM == (int)REDUCTION_SUM, "operators");
+
 _Static_assert((int)TORUS_XOR == (int)REDUCTION_XOR, "operators");
 
 size_t torus_type_size(enum torus_type type)
@@ -101,7 +108,7 @@ int torus_start_alltoallv(struct torus_group *group, const void *send, const siz
                           const size_t *receive_offset, struct torus_call **call,
                           struct torus_error *error)
 {
-    struct call_setup o = {.request.operation = GROUP_ALLTOALLV, .counts = 4};
+    struct call_setup o = {.request.operation = GROUP_ALLTOALLV};
     bool in_place = send == TORUS_IN_PLACE;
 
     *call = NULL;
@@ -110,10 +117,6 @@ int torus_start_alltoallv(struct torus_group *group, const void *send, const siz
         return -1;
     o.request.in_place = in_place;
     from_copy(&o);
-    o.count[0] = o.send.size;
-    o.offsets_of[1] = &o.send;
-    o.count[2] = receive_bytes;
-    o.offsets_of[3] = &o.receive;
     return group_start(group, &o, call, error);
 }
 
@@ -136,7 +139,7 @@ int torus_start_allgatherv(struct torus_group *group, const void *send, void *re
                            const size_t *bytes, const size_t *offset, struct torus_call **call,
                            struct torus_error *error)
 {
-    struct call_setup o = {.request.operation = GROUP_ALLGATHERV, .counts = 2};
+    struct call_setup o = {.request.operation = GROUP_ALLGATHERV};
     bool in_place = send == TORUS_IN_PLACE;
 
     *call = NULL;
@@ -147,8 +150,6 @@ int torus_start_allgatherv(struct torus_group *group, const void *send, void *re
     o.request.in_place = in_place;
     o.input = in_place;
     o.input_block = group->rank;
-    o.count[0] = bytes;
-    o.offsets_of[1] = &o.receive;
     return group_start(group, &o, call, error);
 }
 
@@ -251,7 +252,7 @@ int torus_start_reduce_scatter(struct torus_group *group, const void *send, void
                                enum torus_operator operation, struct torus_call **call,
                                struct torus_error *error)
 {
-    struct call_setup o = {.request.operation = GROUP_REDUCE_SCATTER, .counts = 1};
+    struct call_setup o = {.request.operation = GROUP_REDUCE_SCATTER};
     size_t all, mine;
 
     *call = NULL;
@@ -266,20 +267,25 @@ int torus_start_reduce_scatter(struct torus_group *group, const void *send, void
         return -1;
     from_copy(&o);
     o.receive.bytes = o.output = mine;
-    o.count[0] = counts;
+    o.counts = counts;
     return group_start(group, &o, call, error);
 }
 
 /* ---- Blocking calls -------------------------------------------------------------------------- */
+
+/* Waits for the end of a call. `started`: what the function has returned that should have started it. */
+static int ended(int started, struct torus_call *const *call, struct torus_error *e)
+{
+    return started == 0 ? torus_call_wait(*call, e) : -1;
+}
 
 int torus_alltoall(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
                    struct torus_error *error)
 {
     struct torus_call *call;
 
-    if (torus_start_alltoall(group, send, receive, block_bytes, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_alltoall(group, send, receive, block_bytes, &call, error), &call,
+                 error);
 }
 
 int torus_alltoallv(struct torus_group *group, const void *send, const size_t *send_bytes,
@@ -288,10 +294,9 @@ int torus_alltoallv(struct torus_group *group, const void *send, const size_t *s
 {
     struct torus_call *call;
 
-    if (torus_start_alltoallv(group, send, send_bytes, send_offset, receive, receive_bytes,
-                              receive_offset, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_alltoallv(group, send, send_bytes, send_offset, receive, receive_bytes,
+                                       receive_offset, &call, error),
+                 &call, error);
 }
 
 int torus_allgather(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
@@ -299,9 +304,8 @@ int torus_allgather(struct torus_group *group, const void *send, void *receive, 
 {
     struct torus_call *call;
 
-    if (torus_start_allgather(group, send, receive, block_bytes, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_allgather(group, send, receive, block_bytes, &call, error), &call,
+                 error);
 }
 
 int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
@@ -309,9 +313,8 @@ int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
 {
     struct torus_call *call;
 
-    if (torus_start_allgatherv(group, send, receive, bytes, offset, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_allgatherv(group, send, receive, bytes, offset, &call, error), &call,
+                 error);
 }
 
 int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
@@ -319,18 +322,14 @@ int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint3
 {
     struct torus_call *call;
 
-    if (torus_start_broadcast(group, buffer, bytes, root, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_broadcast(group, buffer, bytes, root, &call, error), &call, error);
 }
 
 int torus_barrier(struct torus_group *group, struct torus_error *error)
 {
     struct torus_call *call;
 
-    if (torus_start_barrier(group, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_barrier(group, &call, error), &call, error);
 }
 
 int torus_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,
@@ -338,9 +337,8 @@ int torus_allreduce(struct torus_group *group, const void *send, void *receive, 
 {
     struct torus_call *call;
 
-    if (torus_start_allreduce(group, send, receive, count, type, operation, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(torus_start_allreduce(group, send, receive, count, type, operation, &call, error),
+                 &call, error);
 }
 
 int torus_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
@@ -349,9 +347,9 @@ int torus_reduce(struct torus_group *group, const void *send, void *receive, siz
 {
     struct torus_call *call;
 
-    if (torus_start_reduce(group, send, receive, count, type, operation, root, &call, error) != 0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(
+        torus_start_reduce(group, send, receive, count, type, operation, root, &call, error), &call,
+        error);
 }
 
 int torus_reduce_scatter(struct torus_group *group, const void *send, void *receive,
@@ -360,8 +358,7 @@ int torus_reduce_scatter(struct torus_group *group, const void *send, void *rece
 {
     struct torus_call *call;
 
-    if (torus_start_reduce_scatter(group, send, receive, counts, type, operation, &call, error) !=
-        0)
-        return -1;
-    return torus_call_wait(call, error);
+    return ended(
+        torus_start_reduce_scatter(group, send, receive, counts, type, operation, &call, error),
+        &call, error);
 }

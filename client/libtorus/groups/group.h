@@ -1,7 +1,22 @@
-/* The records of a group, its parts, and their calls. */
+/* Groups, their parts and their calls. */
 #pragma once
 
-#include "client/libtorus/groups/staging.h"
+#include "client/libtorus/groups/link.h"
+
+/* Staging memory: memory shared with the daemon, for data that the program has elsewhere. It is reused by later
+ * calls. */
+struct staging {
+    struct staging_chunk *first;
+};
+
+/* A part of the staging memory, for one call. */
+struct lease {
+    struct staging_chunk *chunk; /* NULL: no lease */
+    struct lease *next;          /* the next lease in the chunk, by offset */
+    size_t offset, size;
+    uint32_t number; /* number of the shared memory */
+    uint8_t *data;
+};
 
 #define GROUP_DIMS 8u
 
@@ -58,3 +73,29 @@ struct torus_call {
     struct group_area out;
     const uint8_t *from;
 };
+
+/* A call to be started. */
+struct call_setup {
+    struct program_request request; /* the fields that do not follow from the fields below */
+    struct group_area send, receive;
+    bool copies; /* the send area is also the receive area: the daemon sends from a copy */
+    /* The input in the receive area, if `input` is not 0: `input` bytes at `input_offset` if the area is in one piece,
+     * otherwise block `input_block`. */
+    size_t input_offset, input;
+    uint32_t input_block;
+    /* The result, if the receive area is in one piece: so many bytes at its beginning. */
+    size_t output;
+    /* The sizes of the blocks that the daemon is told; NULL: those of the areas. */
+    const size_t *counts;
+};
+
+/* Starts a call. Returns 0 with *call, which the program ends, or -1 with *e. */
+int group_start(struct torus_group *group, struct call_setup *operation, struct torus_call **call,
+                struct torus_error *e);
+/* Ends the use of a call: returns its staging memory, and keeps its record for a later call. */
+void group_call_free(struct torus_call *call);
+
+/* Frees all staging memory. */
+void staging_free(struct staging *s, struct program_link *link);
+/* Frees all memory of torus_memory_new(). */
+void group_memory_free(struct group_session *session);

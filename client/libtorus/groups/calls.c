@@ -1,13 +1,225 @@
 /* The life of a call: finds or copies its bytes in shared memory, submits the request, waits, copies the result. */
+#include "client/libtorus/groups/group.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/groups/group_call.h"
-#include "client/libtorus/groups/group_memory.h"
-#include "client/libtorus/link/calls.h"
-#include "client/libtorus/link/messages.h"
+#include "client/libtorus/common.h"
+#include "client/libtorus/groups/link.h"
 #include "proto/text.h"
+
+/* ---- Staging memory --------------------------------------------------------------------------
+ *
+ * A list of chunks of shared memory, from which calls lease parts, first fit. So a loop of calls of one size reuses
+ * the same bytes, which stay in caches and page tables. */
+
+#define STAGING_ALIGN 64u
+#define CHUNK_LEAST ((size_t)1 << 20)
+
+#define IDLE_MOST                                                                                  \
+    ((size_t)256 << 20) /* bytes of unused chunks to keep, besides the largest chunk */
+
+struct staging_chunk {
+    struct staging_chunk *next; /* the largest first */
+    struct shared_memory memory;
+    struct lease *first;
+};
+
+/* Finds a gap of `bytes` in a chunk. Returns whether there is one, with its offset *at and the lease before it (NULL:
+ * none) in *after. */
+static bool find_gap(const struct staging_chunk *c, size_t bytes, size_t *at, struct lease **after)
+{
+    *at = 0;
+    *after = NULL;
+    for (struct lease *l = c->first; l != NULL; l = l->next) {
+        if (l->offset - *at >= bytes)
+            return true;
+        *at = l->offset + l->size;
+        *after = l;
+    }
+    return c->memory.size - *at >= bytes;
+}
+
+static void insert_lease(struct staging_chunk *c, size_t bytes, size_t at, struct lease *after,
+                         struct lease *lease)
+{
+    struct lease **place = after != NULL ? &after->next : &c->first;
+
+    *lease = (struct lease){c, *place, at, bytes, c->memory.number, c->memory.data + at};
+    *place = lease;
+}
+
+static void free_chunk(struct staging_chunk **at, struct program_link *link)
+{
+    struct staging_chunk *c = *at;
+
+    *at = c->next;
+    link_memory_free(link, &c->memory);
+    free(c);
+}
+
+/* Frees chunks without leases, the smallest first, until at most IDLE_MOST bytes are unused. Keeps the largest
+ * chunk. */
+static void free_idle_chunks(struct staging *s, struct program_link *link)
+{
+    size_t idle = 0;
+
+    if (s->first == NULL)
+        return;
+    for (struct staging_chunk **at = &s->first->next; *at != NULL;) {
+        if ((*at)->first == NULL)
+            idle += (*at)->memory.size;
+        if ((*at)->first == NULL && idle > IDLE_MOST) {
+            idle -= (*at)->memory.size;
+            free_chunk(at, link);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
+/* Rounds up to a quarter of a power of two, so that not every slightly larger size needs a new chunk. */
+static size_t chunk_size(size_t bytes)
+{
+    size_t step = CHUNK_LEAST;
+
+    if (bytes > SIZE_MAX / 4)
+        return bytes;
+    while (step < bytes / 4)
+        step *= 2;
+    return (bytes + step - 1) / step * step;
+}
+
+static int add_chunk(struct staging *s, struct program_link *link, size_t bytes,
+                     struct torus_error *e)
+{
+    struct staging_chunk *c = calloc(1, sizeof *c), **at = &s->first;
+
+    if (c == NULL)
+        return fail_memory(e);
+    /* Free smaller unused chunks: calls have become larger, and are unlikely to use these again soon. */
+    while (*at != NULL)
+        if ((*at)->first == NULL && (*at)->memory.size < bytes)
+            free_chunk(at, link);
+        else
+            at = &(*at)->next;
+    if (link_memory_new(link, chunk_size(bytes), &c->memory, e) != 0) {
+        free(c);
+        return -1;
+    }
+    for (at = &s->first; *at != NULL && (*at)->memory.size >= c->memory.size; at = &(*at)->next)
+        ;
+    c->next = *at;
+    *at = c;
+    return 0;
+}
+
+/* Leases `bytes` (not 0), aligned to STAGING_ALIGN, with undefined contents. Returns 0 with *lease, which the caller
+ * passes to staging_return(), or -1 with *e. */
+static int staging_lease(struct staging *s, struct program_link *link, size_t bytes,
+                         struct lease *lease, struct torus_error *e)
+{
+    size_t size = (bytes + STAGING_ALIGN - 1) / STAGING_ALIGN * STAGING_ALIGN, at;
+    struct lease *after;
+
+    *lease = (struct lease){0};
+    if (size < bytes)
+        return fail_memory(e);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        for (struct staging_chunk *c = s->first; c != NULL; c = c->next)
+            if (find_gap(c, size, &at, &after)) {
+                insert_lease(c, size, at, after, lease);
+                return 0;
+            }
+        if (attempt == 0 && add_chunk(s, link, size, e) != 0)
+            return -1;
+    }
+    return fail_memory(e);
+}
+
+/* Returns a lease. Does nothing if lease->chunk is NULL. */
+static void staging_return(struct staging *s, struct program_link *link, struct lease *lease)
+{
+    struct lease **at;
+
+    if (lease->chunk == NULL)
+        return;
+    for (at = &lease->chunk->first; *at != lease; at = &(*at)->next)
+        ;
+    *at = lease->next;
+    if (lease->chunk->first == NULL && lease->chunk != s->first)
+        free_idle_chunks(s, link);
+    lease->chunk = NULL;
+}
+
+void staging_free(struct staging *s, struct program_link *link)
+{
+    while (s->first != NULL)
+        free_chunk(&s->first, link);
+}
+
+/* ---- Memory of torus_memory_new() ------------------------------------------------------------ */
+
+/* Returns the shared memory of the group that contains this address, or NULL. */
+static const struct shared_memory *group_memory_of(const struct group_session *session,
+                                                   const void *at)
+{
+    const uint8_t *byte = at;
+
+    for (const struct group_memory *m = session->memories; m != NULL; m = m->next)
+        if (byte >= m->shared.data && byte < m->shared.data + m->shared.size)
+            return &m->shared;
+    return NULL;
+}
+
+void *torus_memory_new(struct torus_group *group, size_t bytes, struct torus_error *error)
+{
+    struct group_session *session = group->session;
+    struct group_memory *memory;
+
+    if (bytes == 0) {
+        (void)fail(error, TORUS_ERROR_USAGE, "memory of 0 bytes cannot be allocated");
+        return NULL;
+    }
+    if (link_check_group(&session->link, error) != 0)
+        return NULL;
+    memory = calloc(1, sizeof *memory);
+    if (memory == NULL) {
+        (void)fail_memory(error);
+        return NULL;
+    }
+    if (link_memory_new(&session->link, bytes, &memory->shared, error) != 0) {
+        free(memory);
+        return NULL;
+    }
+    memory->next = session->memories;
+    session->memories = memory;
+    return memory->shared.data;
+}
+
+static void unlink_memory(struct group_session *session, struct group_memory **at)
+{
+    struct group_memory *memory = *at;
+
+    *at = memory->next;
+    link_memory_free(&session->link, &memory->shared);
+    free(memory);
+}
+
+void torus_memory_free(struct torus_group *group, void *memory)
+{
+    for (struct group_memory **at = &group->session->memories; *at != NULL; at = &(*at)->next)
+        if ((*at)->shared.data == memory) {
+            unlink_memory(group->session, at);
+            return;
+        }
+}
+
+void group_memory_free(struct group_session *session)
+{
+    while (session->memories != NULL)
+        unlink_memory(session, &session->memories);
+}
 
 /* The place of an area in memory that is shared with the daemon. */
 struct place {
@@ -111,23 +323,38 @@ static void copy_input(uint8_t *to, const struct call_setup *o, uint32_t blocks)
             memcpy(to, (const uint8_t *)a->at + a->offset[i], a->size[i]);
 }
 
-/* Writes the arrays of a call for the daemon. */
+/* Returns the bytes of the arrays of a call for the daemon. */
+static size_t counts_bytes(const struct call_setup *o, uint32_t members)
+{
+    const unsigned arrays = group_operation_arrays(o->request.operation);
+
+    return (size_t)__builtin_popcount(arrays) * sizeof(uint64_t) * members;
+}
+
+/* Writes the arrays of a call for the daemon: sizes of blocks, and their offsets in shared memory. */
 static void write_counts(uint64_t *to, const struct call_setup *o, const struct place *send,
                          const struct place *receive, uint32_t members)
 {
-    for (unsigned k = 0; k < o->counts; k++, to += members) {
-        const struct group_area *a = o->offsets_of[k];
-        const struct place *place = a == &o->send ? send : receive;
+    const unsigned arrays = group_operation_arrays(o->request.operation);
+
+    for (unsigned k = 0; k < GROUP_ARRAYS; k++) {
+        const bool sent = (1u << k & (GROUP_SEND_SIZE | GROUP_SEND_OFFSET)) != 0;
+        const bool sizes = (1u << k & (GROUP_SEND_SIZE | GROUP_RECEIVE_SIZE)) != 0;
+        const struct group_area *a = sent ? &o->send : &o->receive;
+        const struct place *place = sent ? send : receive;
         uint64_t packed = 0;
-        for (uint32_t i = 0; i < members; i++)
-            if (o->count[k] != NULL) {
-                to[i] = o->count[k][i];
-            } else if (place->staged) {
+        if ((arrays & 1u << k) == 0)
+            continue;
+        for (uint32_t i = 0; i < members; i++) {
+            if (sizes)
+                to[i] = (o->counts != NULL ? o->counts : a->size)[i];
+            else if (place->staged)
                 to[i] = packed;
-                packed += a->size[i];
-            } else {
+            else
                 to[i] = a->size[i] > 0 ? a->offset[i] : 0;
-            }
+            packed += sizes ? 0 : a->size[i];
+        }
+        to += members;
     }
 }
 
@@ -192,7 +419,7 @@ static int stage(struct torus_call *c, const struct call_setup *o, struct place 
     struct group_session *s = c->group->session;
     size_t in = send->staged ? aligned(send->size) : 0;
     size_t out = receive->staged ? aligned(receive->size) : 0;
-    size_t counts = o->counts * sizeof(uint64_t) * c->group->size, total;
+    size_t counts = counts_bytes(o, c->group->size), total;
 
     if ((send->staged && in == 0) || (receive->staged && out == 0) ||
         __builtin_add_overflow(in, out, &total) || __builtin_add_overflow(total, counts, &total))
@@ -237,10 +464,10 @@ static void fill_request(struct program_request *r, const struct torus_call *c,
     r->receive_memory = receive->number;
     r->receive_offset = receive->offset;
     r->receive_size = receive->size;
-    if (o->counts > 0) {
+    const size_t counts = counts_bytes(o, c->group->size);
+    if (counts > 0) {
         r->counts_memory = c->lease.number;
-        r->counts_offset = c->lease.offset + c->lease.size -
-                           aligned(o->counts * sizeof(uint64_t) * c->group->size);
+        r->counts_offset = c->lease.offset + c->lease.size - aligned(counts);
     }
 }
 
