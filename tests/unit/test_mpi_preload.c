@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "client/mpi/calls/blocks.h"
+#include "client/mpi/calls/packing.h"
 #include "client/mpi/job/job.h"
-#include "client/mpi/job/settings.h"
+#include "client/mpi/job/launcher.h"
 #include "client/mpi/library/real.h"
 
 struct real real;

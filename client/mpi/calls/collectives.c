@@ -1,11 +1,18 @@
+/* The operations that the torus carries out. */
 #include "client/mpi/calls/collectives.h"
 
-#include "client/mpi/library/failure.h"
-#include "client/mpi/nodes/node_ranks.h"
+#include <string.h>
+
+#include "client/mpi/calls/packing.h"
+#include "client/mpi/job/job.h"
+#include "client/mpi/library/errors.h"
+#include "client/mpi/nodes/nodes.h"
 
 #define SHORT_BYTES ((size_t)64 << 10)
 
-bool served_is_short(const struct served_call *t, size_t bytes)
+/* Returns whether the call is a first call that is so short that it is left to MPI (REASON_FIRST). `bytes` must be
+ * the same on all ranks. */
+static bool served_is_short(const struct served_call *t, size_t bytes)
 {
     return t->first && bytes <= SHORT_BYTES;
 }
@@ -29,5 +36,419 @@ enum reason served_no_memory(struct served_call *t)
     struct torus_error error;
     int result = node_lacks_memory(t->c, &error);
 
+    return served_result(t, result, &error);
+}
+
+/* Operations that move blocks. */
+
+/* Returns whether a buffer is needed and missing. A null pointer is valid (MPI_BOTTOM) if the types contain
+ * addresses. */
+static bool is_missing(const struct block_list *list, size_t bytes)
+{
+    const struct blocks *b = list->blocks;
+
+    return bytes > 0 && is_no_buffer(b->at) &&
+           (b->at == MPI_IN_PLACE || (list->plain && b->types == NULL));
+}
+
+/* Returns whether MPICH rejects the buffers because they begin at the same address with the same arguments. With
+ * different arguments, the displacements or (at MPI_BOTTOM) the types may keep the blocks apart. */
+static bool is_alias(const struct block_list *send, const struct block_list *receive, size_t bytes)
+{
+    const struct blocks *a = send->blocks, *b = receive->blocks;
+
+    return ABI_ALIAS_IS_ERROR && send != receive && bytes > 0 && a->at == b->at &&
+           a->counts.array == b->counts.array && a->types == b->types && a->type == b->type;
+}
+
+/* ---- All to all ------------------------------------------------------------------------------ */
+
+/* Exchanges directly from and to the memory of the program. In place, libtorus copies the blocks that it sends. */
+static int alltoall_directly(const struct communicator *c, const struct block_list *send,
+                             const struct block_list *receive, const size_t *send_bytes,
+                             const size_t *receive_bytes, bool same, struct torus_error *e)
+{
+    const bool in_place = send == receive;
+    size_t *send_offset = c->numbers + 2 * (size_t)c->size, *receive_offset = send_offset + c->size;
+    char *from, *to;
+
+    if (same)
+        return TORUS_CALL(e, torus_start_alltoall(c->group,
+                                                  in_place ? TORUS_IN_PLACE : send->blocks->at,
+                                                  block_at(receive, 0), send_bytes[0], &call, e));
+    blocks_offsets(send, c, send_bytes, &from, send_offset);
+    blocks_offsets(receive, c, receive_bytes, &to, receive_offset);
+    return TORUS_CALL(e, torus_start_alltoallv(c->group, in_place ? TORUS_IN_PLACE : from,
+                                               send_bytes, send_offset, to, receive_bytes,
+                                               receive_offset, &call, e));
+}
+
+/* Exchanges copies of the blocks, packed in the order of places. */
+static enum reason alltoall_packed(struct served_call *t, const struct block_list *send,
+                                   const struct block_list *receive, size_t sent, size_t received,
+                                   bool same)
+{
+    const size_t *send_bytes = t->c->numbers, *receive_bytes = send_bytes + t->c->size;
+    char *out = scratch_alloc(sent), *in = scratch_alloc(received);
+    struct torus_error error;
+    enum reason reason;
+    int code;
+
+    if (out == NULL || in == NULL) {
+        reason = served_no_memory(t);
+    } else if ((code = blocks_pack(send, t->c, out)) != MPI_SUCCESS) {
+        reason = served_code(t, code);
+    } else if (nodes_alltoall(t->c, out, send_bytes, in, receive_bytes, same, &error) != 0) {
+        reason = served_result(t, -1, &error);
+    } else {
+        reason = served_code(t, blocks_unpack(receive, t->c, in));
+    }
+    scratch_free(in);
+    scratch_free(out);
+    return reason;
+}
+
+static enum reason alltoall_of(struct served_call *t, const struct block_list *send,
+                               const struct block_list *receive, bool same)
+{
+    struct communicator *c = t->c;
+    size_t *send_bytes = c->numbers, *receive_bytes = send_bytes + c->size;
+    size_t sent = blocks_sizes(send, c, send_bytes);
+    size_t received = blocks_sizes(receive, c, receive_bytes);
+    struct torus_error error;
+
+    t->bytes = sent;
+    if (sent == SIZE_MAX || received == SIZE_MAX || is_missing(send, sent) ||
+        is_missing(receive, received))
+        return REASON_ARGUMENTS;
+    if (same && sent != received)
+        return served_code(t, MPI_ERR_TRUNCATE);
+    /* All ranks should decide alike. Sizes differ between ranks, but types are unlikely to differ. */
+    if (same ? block_is_too_large(send_bytes[0])
+             : !blocks_are_packable(send, c) || !blocks_are_packable(receive, c))
+        return REASON_LARGE;
+    if (same && sent == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (is_alias(send, receive, sent))
+        return REASON_ARGUMENTS;
+    if (same && served_is_short(t, sent))
+        return REASON_FIRST;
+    if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
+        (send == receive || !same ||
+         !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
+        return served_result(
+            t, alltoall_directly(c, send, receive, send_bytes, receive_bytes, same, &error),
+            &error);
+    return alltoall_packed(t, send, receive, sent, received, same);
+}
+
+enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
+                           const struct blocks *receive, bool same)
+{
+    const bool in_place = send->at == MPI_IN_PLACE;
+    struct block_list out, in;
+    enum reason reason = REASON_ARGUMENTS;
+
+    if (blocks_read(&in, receive, t->c) != 0)
+        return reason;
+    if (in_place) {
+        reason = alltoall_of(t, &in, &in, same);
+    } else if (blocks_read(&out, send, t->c) == 0) {
+        reason = alltoall_of(t, &out, &in, same);
+        blocks_free(&out);
+    }
+    blocks_free(&in);
+    return reason;
+}
+
+/* ---- One to all ------------------------------------------------------------------------------ */
+
+/* Sets *at to the packed bytes of this rank's block, which may be in new scratch memory *room. The caller frees
+ * *room, also after an error. Returns MPI_SUCCESS or an error of MPI. */
+static int find_block(const struct block_list *list, uint32_t index, const void **at, void **room)
+{
+    const struct datatype *type = &list->one;
+
+    *room = NULL;
+    *at = block_at(list, index);
+    if (type->plain)
+        return MPI_SUCCESS;
+    *room = scratch_alloc(block_bytes(list, index));
+    if (*room == NULL)
+        return MPI_ERR_NO_MEM;
+    *at = *room;
+    return datatype_pack(type, block_at(list, index),
+                         (size_t)number_at(&list->blocks->counts, index), *room);
+}
+
+/* Receives directly into the memory of the program, if that is possible. Returns whether it is; then *result and *e
+ * are the outcome. */
+static bool allgather_directly(struct served_call *t, const struct block_list *receive,
+                               const void *block, size_t mine, bool in_place, size_t received,
+                               bool same, int *result, struct torus_error *e)
+{
+    struct communicator *c = t->c;
+    const size_t *bytes = c->numbers;
+    size_t *offset = c->numbers + c->size;
+    const void *from = in_place ? TORUS_IN_PLACE : block;
+    char *to;
+
+    if (c->locals > 1 || !receive->plain || (same && !c->in_order) ||
+        (same && !in_place && areas_overlap(block, mine, receive->blocks->at, received)))
+        return false;
+    if (same) {
+        *result = TORUS_CALL(e, torus_start_allgather(c->group, from,
+                                                      (void *)(uintptr_t)receive->blocks->at,
+                                                      bytes[0], &call, e));
+        return true;
+    }
+    blocks_offsets(receive, c, bytes, &to, offset);
+    *result = TORUS_CALL(e, torus_start_allgatherv(c->group, from, to, bytes, offset, &call, e));
+    return true;
+}
+
+static enum reason allgather_of(struct served_call *t, const struct block_list *send,
+                                const struct block_list *receive, bool same)
+{
+    struct communicator *c = t->c;
+    const bool in_place = send == receive;
+    uint32_t index = in_place ? c->rank : 0;
+    size_t received = blocks_sizes(receive, c, c->numbers), mine = block_bytes(send, index);
+    struct torus_error error;
+    const void *block;
+    void *room, *all = NULL;
+    int result;
+
+    t->bytes = mine;
+    if (received == SIZE_MAX || is_missing(receive, received) || is_missing(send, mine))
+        return REASON_ARGUMENTS;
+    if (mine != c->numbers[c->place_of[c->rank]])
+        return served_code(t, MPI_ERR_TRUNCATE);
+    if (received == 0)
+        return served_code(t, MPI_SUCCESS);
+    for (uint32_t place = 0; place < c->size; place++)
+        if (block_is_too_large(c->numbers[place]))
+            return REASON_LARGE;
+    if (ABI_ALIAS_IS_ERROR && !in_place && mine > 0 &&
+        send->blocks->type == receive->blocks->type &&
+        block_at(send, 0) == block_at(receive, c->rank))
+        return REASON_ARGUMENTS;
+    if (served_is_short(t, received))
+        return REASON_FIRST;
+    result = find_block(send, index, &block, &room);
+    if (result != MPI_SUCCESS) {
+        scratch_free(room);
+        return result == MPI_ERR_NO_MEM ? served_no_memory(t) : served_code(t, result);
+    }
+    if (allgather_directly(t, receive, block, mine, in_place, received, same, &result, &error)) {
+        (void)served_result(t, result, &error);
+    } else if ((all = scratch_alloc(received)) == NULL) {
+        (void)served_no_memory(t);
+    } else {
+        result = nodes_allgather(c, block, all, c->numbers, same, &error);
+        (void)served_result(t, result, &error);
+        if (result == 0)
+            (void)served_code(t, blocks_unpack(receive, c, all));
+    }
+    scratch_free(all);
+    scratch_free(room);
+    return REASON_SERVED;
+}
+
+enum reason serve_allgather(struct served_call *t, const struct blocks *send,
+                            const struct blocks *receive, bool same)
+{
+    struct block_list out, in;
+
+    if (blocks_read(&in, receive, t->c) != 0)
+        return REASON_ARGUMENTS;
+    if (send->at == MPI_IN_PLACE)
+        return allgather_of(t, &in, &in, same);
+    return blocks_read(&out, send, t->c) == 0 ? allgather_of(t, &out, &in, same) : REASON_ARGUMENTS;
+}
+
+enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,
+                            int root)
+{
+    struct communicator *c = t->c;
+    const struct blocks blocks = {.at = buffer, .counts = NUMBER(count), .type = type};
+    struct block_list list;
+    struct torus_error error;
+    void *at = buffer;
+    size_t bytes;
+    int result = MPI_SUCCESS;
+
+    if (root < 0 || (uint32_t)root >= c->size || blocks_read(&list, &blocks, c) != 0)
+        return REASON_ARGUMENTS;
+    bytes = t->bytes = block_bytes(&list, 0);
+    if (is_missing(&list, bytes))
+        return REASON_ARGUMENTS;
+    if (bytes == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (block_is_too_large(bytes))
+        return REASON_LARGE;
+    if (served_is_short(t, bytes))
+        return REASON_FIRST;
+    if (!list.plain) {
+        at = scratch_alloc(bytes);
+        if (at == NULL)
+            return served_no_memory(t);
+        if ((uint32_t)root == c->rank)
+            result = datatype_pack(&list.one, buffer, (size_t)count, at);
+    }
+    if (result == MPI_SUCCESS) {
+        int ended = nodes_broadcast(c, at, bytes, c->place_of[root], &error);
+        (void)served_result(t, ended, &error);
+        if (ended == 0 && !list.plain && (uint32_t)root != c->rank)
+            (void)served_code(t, datatype_unpack(&list.one, buffer, (size_t)count, at));
+    } else {
+        (void)served_code(t, result);
+    }
+    if (!list.plain)
+        scratch_free(at);
+    return REASON_SERVED;
+}
+
+enum reason serve_barrier(struct served_call *t)
+{
+    struct torus_error error;
+    int result;
+
+    if (served_is_short(t, 0))
+        return REASON_FIRST;
+    result = nodes_barrier(t->c, &error);
+    return served_result(t, result, &error);
+}
+
+/* Operations that combine vectors. */
+
+/* Reads how the torus combines vectors of this type with this operator. Returns REASON_SERVED if it can. Invalid
+ * arguments are left to the MPI library, which reports them. */
+static enum reason read_vector(struct vector *v, MPI_Datatype type, MPI_Op op)
+{
+    bool by_operator;
+
+    if (!reduction_of(type, op, &v->reduction, &by_operator))
+        return by_operator ? REASON_OPERATOR : REASON_TYPE;
+    v->type = type;
+    v->op = op;
+    v->type_size = v->reduction.parts * torus_type_size(v->reduction.type);
+    return REASON_SERVED;
+}
+
+static size_t bytes_of(const struct vector *v)
+{
+    return v->count * v->type_size;
+}
+
+/* ---- Reduce and allreduce -------------------------------------------------------------------- */
+
+enum reason serve_reduce(struct served_call *t, const void *send, void *receive, int64_t count,
+                         MPI_Datatype type, MPI_Op op, int root)
+{
+    struct communicator *c = t->c;
+    const bool gets = root == ALL_RANKS || (uint32_t)root == c->rank;
+    const void *from = send == MPI_IN_PLACE ? receive : send;
+    struct torus_error error;
+    void *copy = NULL;
+    struct vector v;
+    enum reason reason = read_vector(&v, type, op);
+    int result;
+
+    if (reason != REASON_SERVED)
+        return reason;
+    if (count < 0 || root < ALL_RANKS || (root >= 0 && (uint32_t)root >= c->size) ||
+        (send == MPI_IN_PLACE && !gets))
+        return REASON_ARGUMENTS;
+    v.count = (size_t)count;
+    t->bytes = bytes_of(&v);
+    if (count > 0 && (is_no_buffer(from) || (gets && is_no_buffer(receive))))
+        return REASON_ARGUMENTS;
+    if (count == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (served_is_short(t, t->bytes))
+        return REASON_FIRST;
+    if (gets && send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, t->bytes)) {
+        if (ABI_ALIAS_IS_ERROR && send == receive)
+            return REASON_ARGUMENTS;
+        copy = scratch_alloc(t->bytes);
+        if (copy == NULL)
+            return served_no_memory(t);
+        from = memcpy(copy, send, t->bytes);
+    }
+    result = nodes_reduce(c, &v, from, gets ? receive : NULL,
+                          root == ALL_RANKS ? PLACE_ALL : c->place_of[root], &error);
+    scratch_free(copy);
+    return served_result(t, result, &error);
+}
+
+/* ---- Reduce-scatter -------------------------------------------------------------------------- */
+
+/* Stores the number of elements of each rank, by place, and the first element of each rank, by rank. Returns the number
+ * of all elements, or SIZE_MAX if a count is invalid. */
+static size_t read_counts(const struct communicator *c, const struct numbers *counts,
+                          size_t *of_place, size_t *begin)
+{
+    size_t all = 0;
+
+    for (uint32_t r = 0; r < c->size; r++) {
+        int64_t count = number_at(counts, r);
+        if (count < 0)
+            return SIZE_MAX;
+        begin[r] = all;
+        of_place[c->place_of[r]] = (size_t)count;
+        if (__builtin_add_overflow(all, (size_t)count, &all))
+            return SIZE_MAX;
+    }
+    return all;
+}
+
+/* Copies the vector so that the elements of the ranks are in the order of places. */
+static void put_in_order(const struct communicator *c, const struct vector *v,
+                         const size_t *of_place, const size_t *begin, const void *from, char *to)
+{
+    for (uint32_t place = 0; place < c->size; place++) {
+        size_t bytes = of_place[place] * v->type_size;
+        if (bytes > 0)
+            memcpy(to, (const char *)from + begin[c->rank_at[place]] * v->type_size, bytes);
+        to += bytes;
+    }
+}
+
+enum reason serve_reduce_scatter(struct served_call *t, const void *send, void *receive,
+                                 const struct numbers *counts, MPI_Datatype type, MPI_Op op)
+{
+    struct communicator *c = t->c;
+    size_t *of_place = c->numbers, *begin = of_place + c->size, mine;
+    const void *from = send == MPI_IN_PLACE ? receive : send;
+    struct torus_error error;
+    void *copy = NULL;
+    struct vector v;
+    enum reason reason = read_vector(&v, type, op);
+    int result;
+
+    if (reason != REASON_SERVED)
+        return reason;
+    v.count = read_counts(c, counts, of_place, begin);
+    mine = of_place[c->place_of[c->rank]] * v.type_size;
+    if (v.count == SIZE_MAX ||
+        (v.count > 0 && (is_no_buffer(from) || (mine > 0 && is_no_buffer(receive)))))
+        return REASON_ARGUMENTS;
+    t->bytes = bytes_of(&v);
+    if (v.count == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (ABI_ALIAS_IS_ERROR && send == receive && mine > 0)
+        return REASON_ARGUMENTS;
+    if (served_is_short(t, t->bytes))
+        return REASON_FIRST;
+    if (!c->in_order || (send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, mine))) {
+        copy = scratch_alloc(t->bytes);
+        if (copy == NULL)
+            return served_no_memory(t);
+        put_in_order(c, &v, of_place, begin, from, copy);
+        from = copy;
+    }
+    result = nodes_reduce_scatter(c, &v, from, receive, of_place, &error);
+    scratch_free(copy);
     return served_result(t, result, &error);
 }

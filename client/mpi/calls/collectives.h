@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "client/mpi/communicators/communicator_record.h"
+#include "client/mpi/communicators/communicator.h"
 #include "client/mpi/library/operations.h"
 
 /* An argument: one number for all ranks, or an array with a number for each rank, of type int or of a 64-bit type. */
@@ -66,10 +66,6 @@ enum reason served_result(struct served_call *t, int result, const struct torus_
 
 /* Stores MPI_SUCCESS or an error class or code of MPI as the result of the call. Returns REASON_SERVED. */
 enum reason served_code(struct served_call *t, int code);
-
-/* Returns whether the call is a first call that is so short that it is left to MPI (REASON_FIRST). `bytes` must be
- * the same on all ranks. */
-bool served_is_short(const struct served_call *t, size_t bytes);
 
 /* Makes the call fail on all ranks because this rank has no memory for it. Returns REASON_SERVED. */
 enum reason served_no_memory(struct served_call *t);

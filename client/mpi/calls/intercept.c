@@ -3,13 +3,8 @@
  * makes are passed on to it. */
 #include "client/mpi/calls/collectives.h"
 #include "client/mpi/communicators/communicator.h"
-#include "client/mpi/communicators/sharing.h"
 #include "client/mpi/job/job.h"
-#include "client/mpi/job/lanes.h"
-#include "client/mpi/job/opening.h"
 #include "client/mpi/job/statistics.h"
-#include "client/mpi/job/torus_call.h"
-#include "client/mpi/library/caller.h"
 #include "client/mpi/library/real.h"
 
 #include <stdio.h>
@@ -116,7 +111,7 @@ ALSO_AS_MPI(Init_thread);
 
 int PMPI_Barrier(MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_BARRIER, comm, serve_barrier(t), real.Barrier(comm));
+    INTERCEPT(OPERATION_Barrier, comm, serve_barrier(t), real.Barrier(comm));
 }
 ALSO_AS_MPI(Barrier);
 
@@ -135,5 +130,4 @@ ALSO_AS_MPI(Barrier);
 #define PNAME(name) PMPI_##name##_c
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
-#include "client/mpi/calls/intercept_counts.h"
 #endif

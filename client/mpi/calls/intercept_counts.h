@@ -27,7 +27,7 @@ _Static_assert(sizeof(DISPLACEMENT) == sizeof(int) || sizeof(DISPLACEMENT) == si
 int PNAME(Alltoall)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                     COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLTOALL, comm,
+    INTERCEPT(OPERATION_Alltoall, comm,
               serve_alltoall(t, ROW(send, send_count, send_type),
                              ROW(receive, receive_count, receive_type), true),
               real.NAME(Alltoall)(send, send_count, send_type, receive, receive_count, receive_type,
@@ -40,7 +40,7 @@ int PNAME(Alltoallv)(const void *send, const COUNT send_counts[],
                      const COUNT receive_counts[], const DISPLACEMENT receive_displacements[],
                      MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLTOALLV, comm,
+    INTERCEPT(OPERATION_Alltoallv, comm,
               serve_alltoall(t, ROWS(send, send_counts, send_displacements, send_type),
                              ROWS(receive, receive_counts, receive_displacements, receive_type),
                              false),
@@ -55,7 +55,7 @@ int PNAME(Alltoallw)(const void *send, const COUNT send_counts[],
                      const DISPLACEMENT receive_displacements[], const MPI_Datatype receive_types[],
                      MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLTOALLW, comm,
+    INTERCEPT(OPERATION_Alltoallw, comm,
               serve_alltoall(t, ROWS_OF(send, send_counts, send_displacements, send_types),
                              ROWS_OF(receive, receive_counts, receive_displacements, receive_types),
                              false),
@@ -67,7 +67,7 @@ ALSO_AS_MPI_(NAME(Alltoallw));
 int PNAME(Allgather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
                      COUNT receive_count, MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLGATHER, comm,
+    INTERCEPT(OPERATION_Allgather, comm,
               serve_allgather(t, ROW(send, send_count, send_type),
                               ROW(receive, receive_count, receive_type), true),
               real.NAME(Allgather)(send, send_count, send_type, receive, receive_count,
@@ -79,7 +79,7 @@ int PNAME(Allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type
                       const COUNT receive_counts[], const DISPLACEMENT displacements[],
                       MPI_Datatype receive_type, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLGATHERV, comm,
+    INTERCEPT(OPERATION_Allgatherv, comm,
               serve_allgather(t, ROW(send, send_count, send_type),
                               ROWS(receive, receive_counts, displacements, receive_type), false),
               real.NAME(Allgatherv)(send, send_count, send_type, receive, receive_counts,
@@ -89,7 +89,7 @@ ALSO_AS_MPI_(NAME(Allgatherv));
 
 int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_BCAST, comm, serve_broadcast(t, buffer, count, type, root),
+    INTERCEPT(OPERATION_Bcast, comm, serve_broadcast(t, buffer, count, type, root),
               real.NAME(Bcast)(buffer, count, type, root, comm));
 }
 ALSO_AS_MPI_(NAME(Bcast));
@@ -97,7 +97,7 @@ ALSO_AS_MPI_(NAME(Bcast));
 int PNAME(Allreduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
                      MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_ALLREDUCE, comm, serve_reduce(t, send, receive, count, type, op, ALL_RANKS),
+    INTERCEPT(OPERATION_Allreduce, comm, serve_reduce(t, send, receive, count, type, op, ALL_RANKS),
               real.NAME(Allreduce)(send, receive, count, type, op, comm));
 }
 ALSO_AS_MPI_(NAME(Allreduce));
@@ -105,7 +105,7 @@ ALSO_AS_MPI_(NAME(Allreduce));
 int PNAME(Reduce)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
                   int root, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_REDUCE, comm,
+    INTERCEPT(OPERATION_Reduce, comm,
               root < 0 ? REASON_ARGUMENTS : serve_reduce(t, send, receive, count, type, op, root),
               real.NAME(Reduce)(send, receive, count, type, op, root, comm));
 }
@@ -114,7 +114,7 @@ ALSO_AS_MPI_(NAME(Reduce));
 int PNAME(Reduce_scatter)(const void *send, void *receive, const COUNT counts[], MPI_Datatype type,
                           MPI_Op op, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_REDUCE_SCATTER, comm,
+    INTERCEPT(OPERATION_Reduce_scatter, comm,
               serve_reduce_scatter(t, send, receive, &NUMBERS(counts), type, op),
               real.NAME(Reduce_scatter)(send, receive, counts, type, op, comm));
 }
@@ -123,7 +123,7 @@ ALSO_AS_MPI_(NAME(Reduce_scatter));
 int PNAME(Reduce_scatter_block)(const void *send, void *receive, COUNT count, MPI_Datatype type,
                                 MPI_Op op, MPI_Comm comm)
 {
-    INTERCEPT(OPERATION_REDUCE_SCATTER_BLOCK, comm,
+    INTERCEPT(OPERATION_Reduce_scatter_block, comm,
               serve_reduce_scatter(t, send, receive, &NUMBER(count), type, op),
               real.NAME(Reduce_scatter_block)(send, receive, count, type, op, comm));
 }

@@ -1,4 +1,4 @@
-/* Decides which lane an asking communicator gets, from the votes of its ranks: see sharing.h. Every rank decides by
+/* Decides which lane an asking communicator gets, from the votes of its ranks: see communicator.h. Every rank decides by
  * itself, and all decide alike because they have the same votes. */
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/mpi/job/lanes.h"
+#include "client/mpi/job/job.h"
 
 /* The vote of one rank or, number by number, the minimum of the votes of all ranks (MPI_MIN over VOTE_INTS ints). A
  * rank that does not know a number, because its process is not a leader and has never used a lane, votes VOTE_ANY. */

@@ -1,16 +1,98 @@
-/* Finds the record of a communicator, and begins and ends its calls. */
+/* The record of a communicator: the places of its ranks on the torus, and its lane. */
 #pragma once
 
-#include "client/mpi/communicators/communicator_record.h"
+#include <torus/group.h>
+
+#include "client/mpi/communicators/claims.h"
+#include "client/mpi/library/abi.h"
+#include "client/mpi/library/operations.h"
+
+/* The lane of a communicator. */
+struct share {
+    bool owns; /* the communicator owns lane `lane` */
+    unsigned lane;
+    bool under_way; /* a call that uses the lane is under way */
+    /* The number of the call in which the communicator asks next, and the number of calls between questions. */
+    uint32_t ask_at, ask_distance;
+    struct lanes_seen seen;
+};
+
+/* The tables of a communicator. */
+struct placement {
+    int *world; /* [rank]: its rank in MPI_COMM_WORLD */
+    uint32_t *rank_at;
+    uint32_t *place_of;
+};
+
+/* A communicator. Its first collective operation makes the record. Nodes are numbered like the
+ * members of their group. The ranks on a node are numbered from its leader on: rank `local` on node `n` has place n *
+ * locals + local. Blocks are sent in the order of places. */
+struct communicator {
+    MPI_Comm handle;
+    /* REASON_SERVED, or why no call on this communicator is ever served; then only the next two fields are set. */
+    enum reason reason;
+    uint32_t size, rank;         /* of the communicator */
+    uint32_t dimensions;         /* dimensions of the part of the torus that its nodes form */
+    uint32_t nodes, locals;      /* number of nodes, and of ranks on each node */
+    uint32_t node, local;        /* the node and local rank of this process */
+    bool in_order;               /* every rank equals its place */
+    struct placement *placement; /* owns the next two tables */
+    const uint32_t *rank_at;     /* [place] */
+    const uint32_t *place_of;    /* [rank] */
+    struct torus_group *group;   /* NULL: this process is not a leader */
+    size_t *numbers;             /* room for 4 * size numbers */
+    uint32_t calls;              /* number of calls on it, if it can be served */
+    unsigned printed;            /* the reason printed last, plus 1; 0: none */
+    struct share share;
+};
+
+static inline bool communicator_leads(const struct communicator *c)
+{
+    return c->local == 0;
+}
+
+/* Finds the record of a communicator, and begins and ends its calls. */
 
 /* Returns the record of a communicator, which MPI frees with the communicator. NULL: the communicator is invalid, or
  * memory is short, which makes the group fail. */
 struct communicator *communicator_of(MPI_Comm comm);
-
 /* Returns whether this is the first call on a communicator that the program has created. */
 bool communicator_is_new(const struct communicator *c);
 
 /* Begins a call, which communicator_leave() ends. Returns REASON_SERVED if the call may use the torus. All ranks of
  * the communicator make this call at the same point, and get the same result. */
 enum reason communicator_enter(struct communicator *c);
+
 void communicator_leave(struct communicator *c);
+
+/* Decides which communicator uses the torus under MPI_THREAD_MULTIPLE.
+ *
+ * A group of torusd has one order of calls, the same on all nodes. Without MPI_THREAD_MULTIPLE all processes make
+ * their calls in one order, whatever the communicators, so all communicators can share a group. With
+ * MPI_THREAD_MULTIPLE, threads make calls on several communicators in an order that differs between nodes; only the
+ * calls on one communicator have the same order everywhere. So in each part of the torus a *lane*, a group with its
+ * parts (job.h), belongs to one communicator at a time, its owner. At first MPI_COMM_WORLD owns lane 0. Calls of
+ * communicators that own no lane are left to MPI.
+ *
+ * A communicator without a lane *asks* for one in its second call, and then less and less often. All its ranks are in
+ * this call, and take the same steps:
+ *
+ * 1. Each rank votes: it reports the state of the lanes (struct votes) in an MPI_Allreduce. If the communicator can
+ * get no lane, the question ends here.
+ *
+ * 2. Each rank now knows that all other ranks have come this far, so nothing in the program prevents them from
+ * continuing. It blocks calls of the owners of lanes in its process during a second MPI_Allreduce, in which all ranks
+ * vote again. So the state that they report does not change meanwhile.
+ *
+ * 3. These votes decide (claims.h). The communicator gets a lane that is free; or a lane whose owner has not used it
+ * since the last question, or has made less than half as many calls; or a new lane, which only a communicator on all
+ * nodes can open. A communicator can take a lane only if it has all ranks of the former owner. So all these ranks
+ * learn of the loss at a point where they have made equally many calls, and the owner's next call is left to MPI on
+ * all of them. */
+
+/* Makes MPI_COMM_WORLD, whose record is `world`, the owner of lane 0. Called once under MPI_THREAD_MULTIPLE, in
+ * MPI_Init after the group has been opened. */
+void sharing_begin(struct communicator *world);
+
+/* Begin and end a call: communicator_enter() and communicator_leave() for a communicator that can be served. */
+enum reason sharing_enter(struct communicator *c);

@@ -5,9 +5,13 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <torus/group.h>
 
 #include "client/mpi/library/abi.h"
+#include "client/mpi/library/operations.h"
 
 #define JOB_DIMS 8u
 
@@ -23,7 +27,8 @@ struct job {
     uint32_t node;               /* of this process */
     uint32_t rank, processes;    /* rank of this process in MPI_COMM_WORLD, and its size */
     struct job_process *process; /* by rank */
-    bool threaded; /* MPI_THREAD_MULTIPLE in at least one process: lanes have owners (sharing.h) */
+    bool
+        threaded; /* MPI_THREAD_MULTIPLE in at least one process: lanes have owners (communicator.h) */
     bool verbose, statistics;
     uint32_t late_ms;             /* as in struct settings */
     bool leads;                   /* this process is the leader of its node */
@@ -38,27 +43,96 @@ struct job {
 
 extern struct job job;
 
-/* The torus serves this program (opening.h). False until MPI_Init has ended. */
+/* The torus serves this program (opening.c). False until MPI_Init has ended. */
 extern bool job_is_served;
+
+/* Called once, after the MPI_Init of the MPI library. Fills in `job`, and sets `job_is_served` until MPI_Finalize
+ * begins. If the torus cannot serve the program, one of its processes prints the reason on standard error. */
+void opening_begin(void);
 
 /* For a set of dimensions that are longer than 1, return whether they are all such dimensions of the torus; whether
  * there can be a part with them; whether they are the whole torus or an open part. The same on all ranks. */
 bool job_is_all(uint32_t dimensions);
 bool job_is_part(uint32_t dimensions);
 bool job_has_part(uint32_t dimensions);
-
 /* Protects all uses of the group, and the state of lanes. Does nothing unless several threads may make calls at the
  * same time. */
 void job_lock(void);
 void job_unlock(void);
-
 /* Waits for a condition that another thread signals. The job must be locked. */
 void job_wait(pthread_cond_t *condition);
-
 /* Makes the job fail, because this process cannot make a call for which other processes wait. From now on all calls
  * of this process fail. After the last lanes_leave() the group is closed, which makes the calls of the other
  * processes fail. Only the first error is kept. The job must be locked. */
 void job_fail(const struct torus_error *error);
-
 /* Returns whether the job has failed, with its *error. The job must be locked. */
 bool job_has_failed(struct torus_error *error);
+
+/* Makes calls of libtorus, and waits for them while MPI makes progress. */
+
+/* Evaluates `start`, a torus_start_X() that stores its call in `call`, and waits until the call has ended. Meanwhile
+ * MPI makes progress, because other processes may need messages from this process before they can make their call.
+ * Returns 0, or -1 with *error. Example: TORUS_CALL(error, torus_start_barrier(group, &call, error)) */
+#define TORUS_CALL(error, start)                                                                   \
+    __extension__({                                                                                \
+        struct torus_call *call = NULL;                                                            \
+        int started;                                                                               \
+        do {                                                                                       \
+            started = torus_call_begin(error);                                                     \
+            if (started == 0)                                                                      \
+                started = (start);                                                                 \
+        } while (torus_call_retries(started, error));                                              \
+        torus_call_end(started, call, error);                                                      \
+    })
+
+/* Locks the job. Returns 0, or -1 with *error if its group has failed. */
+int torus_call_begin(struct torus_error *error);
+/* Returns whether to start the call again, because other threads have too many calls under way. If so, this function
+ * has unlocked the job and waited for a moment. */
+bool torus_call_retries(int started, const struct torus_error *error);
+/* Unlocks the job, and waits for the call if it was started. Returns 0, or -1 with *error. */
+int torus_call_end(int started, struct torus_call *call, struct torus_error *error);
+/* Sets the operation and the number of ranks of this thread's next calls, for messages about late calls. */
+void torus_call_for(enum operation operation, uint32_t ranks);
+
+/* Lanes: the groups of torusd that a leader has open, each with its parts. The whole torus and each part have an
+ * order of calls in a lane. There is one lane; under MPI_THREAD_MULTIPLE there is another one if communicators use
+ * the torus at the same time (communicator.h). Processes that are not leaders have no lanes. */
+
+#define LANES_MOST 2u
+
+/* Open lane 0, and then its parts. lanes_complete() may be called when lanes_open() has succeeded, which means on all
+ * nodes. It returns when all leaders have called it. A part whose links are down is not opened on any node, which is
+ * not an error. Return 0, or -1 with *error. */
+int lanes_open(const char *name, uint32_t timeout_ms, struct torus_error *error);
+int lanes_complete(struct torus_error *error);
+/* Opens another lane while MPI makes progress. Returns 0, or -1 with *error. Afterwards lanes_keep_another() makes the
+ * lane usable, or lanes_close_another() closes it; also after -1. */
+int lanes_open_another(struct torus_error *error);
+/* For these two functions and the next two the job must be locked. */
+void lanes_keep_another(void);
+void lanes_close_another(void);
+/* Returns the number of open lanes. */
+unsigned lanes_count(void);
+/* Returns the group of a lane for a part of the torus or the whole torus, or NULL if there is none. */
+struct torus_group *lanes_part(unsigned lane, uint32_t dimensions);
+/* Closes all lanes and the scratch memory. */
+void lanes_close(void);
+/* Call these before and after an operation of MPI that the torus carries out; the job must not be locked. If the job
+ * has failed, the last lanes_leave() closes the lanes. */
+void lanes_enter(void);
+void lanes_leave(void);
+
+/* Temporary memory for blocks that are packed or put in order. In a leader, the memory is shared with the daemon if
+ * possible, so that libtorus does not copy the blocks again. Freed memory is kept for later calls. */
+
+struct torus_group;
+
+/* Allocates `bytes` of memory, which may be 0. The caller frees it with scratch_free(). Returns NULL only if memory
+ * is short. */
+void *scratch_alloc(size_t bytes);
+
+void scratch_free(void *memory); /* NULL does nothing */
+
+/* From now on, until scratch_forget(), new memory is shared memory of this group. */
+void scratch_share(struct torus_group *group);

@@ -14,7 +14,7 @@ struct count {
 };
 
 static const char *const operations[] = {
-#define X(name, text) text,
+#define X(name, kind) "MPI_" #name,
     OPERATIONS(X)
 #undef X
 };

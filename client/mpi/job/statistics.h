@@ -6,7 +6,6 @@
 #include "client/mpi/library/abi.h"
 
 #include "client/mpi/library/operations.h"
-#include "client/mpi/library/unserved_list.h"
 
 /* Returns nanoseconds on a monotonic clock. */
 uint64_t statistics_now(void);

@@ -1,37 +1,15 @@
 /* The functions of the MPI library itself, found by their PMPI names, and some of its handles. */
 #pragma once
 
-#include "client/mpi/library/unserved_list.h"
+#include "client/mpi/library/operations.h"
 
-/* The functions that the preload also defines, to serve them. */
-#define REAL_SERVED(X)                                                                             \
-    X(Allgather)                                                                                   \
-    X(Allgatherv)                                                                                  \
-    X(Allreduce)                                                                                   \
-    X(Alltoall)                                                                                    \
-    X(Alltoallv)                                                                                   \
-    X(Alltoallw)                                                                                   \
-    X(Barrier)                                                                                     \
-    X(Bcast)                                                                                       \
-    X(Reduce)                                                                                      \
-    X(Reduce_scatter)                                                                              \
-    X(Reduce_scatter_block)
-
+/* The functions with large counts: for an operation of each kind (operations.h), and others that the preload calls. */
+#define LARGE_PLAIN(X, name)
 #if ABI_LARGE_COUNTS
-#define REAL_LARGE(X)                                                                              \
-    X(Allgather_c)                                                                                 \
-    X(Allgatherv_c)                                                                                \
-    X(Allreduce_c)                                                                                 \
-    X(Alltoall_c)                                                                                  \
-    X(Alltoallv_c)                                                                                 \
-    X(Alltoallw_c)                                                                                 \
-    X(Bcast_c)                                                                                     \
-    X(Reduce_c)                                                                                    \
-    X(Reduce_scatter_c)                                                                            \
-    X(Reduce_scatter_block_c)                                                                      \
-    X(Pack_c)                                                                                      \
-    X(Unpack_c)
+#define LARGE_COUNTS(X, name) X(name##_c)
+#define REAL_LARGE(X) X(Pack_c) X(Unpack_c)
 #else
+#define LARGE_COUNTS(X, name)
 #define REAL_LARGE(X)
 #endif
 
@@ -86,11 +64,13 @@
 
 /* clang-format off */
 struct real {
-#define X(name) __typeof__(PMPI_##name) *name;
-    REAL_SERVED(X)
-    REAL_LARGE(X)
-    REAL_OTHERS(X)
+#define ONE(name) __typeof__(PMPI_##name) *name;
+#define X(name, kind) ONE(name) LARGE_##kind(ONE, name)
+    OPERATIONS(X)
+    REAL_LARGE(ONE)
+    REAL_OTHERS(ONE)
 #undef X
+#undef ONE
 #define X(name, shape) __typeof__(MPI_##name) *name;
     UNSERVED_OF_MPI_PLAIN(X)
     UNSERVED_OF_MPI(X)
@@ -132,3 +112,10 @@ int attribute_stays(MPI_Comm comm, int keyval, void *extra, void *in, void *out,
 /* Returns the object of a handle constant of Open MPI, from the text of its expansion; NULL if this version of Open
  * MPI lacks the object. */
 void *real_object(const char *expansion);
+
+/* Returns whether this return address is in the MPI library or in a component of it. Bindings for other languages are
+ * separate libraries, and count as the program. Thread-safe; takes a few nanoseconds. */
+bool caller_is_mpi(const void *return_address);
+
+/* For use in the function that MPI or the program has called. */
+#define CALLED_BY_MPI() caller_is_mpi(__builtin_return_address(0))

@@ -3,7 +3,7 @@
  * says otherwise. All functions return 0, or -1 with *error, the same on all ranks of a node. */
 #pragma once
 
-#include "client/mpi/communicators/communicator_record.h"
+#include "client/mpi/communicators/communicator.h"
 #include "client/mpi/library/reduction.h"
 
 /* Sends block p, of send_bytes[p] bytes, to place p, and receives the block of place p, of receive_bytes[p] bytes.
@@ -11,26 +11,27 @@
 int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_bytes,
                    void *receive, const size_t *receive_bytes, bool same,
                    struct torus_error *error);
-
 /* Sends this rank's block to all ranks. The block of place p has bytes[p] bytes; `receive` gets all blocks without
  * gaps. */
 int nodes_allgather(struct communicator *c, const void *block, void *receive, const size_t *bytes,
                     bool same, struct torus_error *error);
-
 /* Copies `bytes` at `buffer` from the rank with place root_place to all ranks. */
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
                     struct torus_error *error);
-
 /* Returns when all ranks have made this call. */
 int nodes_barrier(struct communicator *c, struct torus_error *error);
 
 /* Combines the vectors of all ranks. The rank with place `only`, or with PLACE_ALL every rank, gets the result at
  * `receive`, which may be `send`. On other ranks `receive` is NULL. */
 #define PLACE_ALL UINT32_MAX
+
 int nodes_reduce(struct communicator *c, const struct vector *v, const void *send, void *receive,
                  uint32_t only, struct torus_error *error);
-
 /* Combines vectors with as many elements as the sum of counts[]. The rank with place p gets counts[p] elements of the
  * result, in the order of places. `receive` may be `send`. */
 int nodes_reduce_scatter(struct communicator *c, const struct vector *v, const void *send,
                          void *receive, const size_t *counts, struct torus_error *error);
+
+/* Makes the job fail because this process has no memory for an operation that other processes may have begun. Returns
+ * -1 with *error. */
+int node_lacks_memory(const struct communicator *c, struct torus_error *error);

@@ -1,8 +1,26 @@
-/* The blocks in a buffer of the program: reads their types, and packs and unpacks them. */
+/* The datatypes of MPI, packed into bytes. */
 #pragma once
 
 #include "client/mpi/calls/collectives.h"
-#include "client/mpi/calls/datatype.h"
+#include "client/mpi/library/abi.h"
+
+struct datatype {
+    MPI_Datatype handle;
+    size_t size;      /* bytes of data */
+    ptrdiff_t extent; /* from an element to the next one */
+    bool plain;       /* packing changes nothing: elements have no gaps, and their bytes in order */
+};
+
+/* Reads a type. Returns 0 with *type, or -1 if the handle is not a type or its size is unknown. */
+int datatype_read(MPI_Datatype handle, struct datatype *type);
+/* Returns whether the MPI library can pack at least a single element: before MPI 4, sizes are int. */
+bool datatype_is_packable(const struct datatype *type);
+/* Pack `count` elements at `at` into consecutive bytes, and unpack them. Return MPI_SUCCESS or an error of MPI. Do
+ * not call an error handler. */
+int datatype_pack(const struct datatype *type, const void *at, size_t count, void *bytes);
+int datatype_unpack(const struct datatype *type, void *at, size_t count, const void *bytes);
+
+/* The blocks in a buffer of the program: reads their types, and packs and unpacks them. */
 
 /* Blocks with their types read. */
 struct block_list {
@@ -16,21 +34,16 @@ struct block_list {
  * type is invalid or memory is short. *list refers to *blocks. */
 int blocks_read(struct block_list *list, const struct blocks *blocks, const struct communicator *c);
 void blocks_free(struct block_list *list);
-
 /* Return the size of a rank's block in bytes, and the address of the block. */
 size_t block_bytes(const struct block_list *list, uint32_t rank);
 char *block_at(const struct block_list *list, uint32_t rank);
-
 /* Returns whether the MPI library can pack and unpack each block. */
 bool blocks_are_packable(const struct block_list *list, const struct communicator *c);
-
 /* Stores the sizes of all blocks, by place. Returns their sum, or SIZE_MAX if the sum is too large. */
 size_t blocks_sizes(const struct block_list *list, const struct communicator *c, size_t *bytes);
-
 /* Pack the blocks into bytes in the order of places, and unpack them. Return MPI_SUCCESS or an error of MPI. */
 int blocks_pack(const struct block_list *list, const struct communicator *c, char *bytes);
 int blocks_unpack(const struct block_list *list, const struct communicator *c, const char *bytes);
-
 /* Sets *base to the lowest address of a block, and stores the offsets of all blocks from there, by place. For plain
  * types only. */
 void blocks_offsets(const struct block_list *list, const struct communicator *c,
