@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "daemon/lib/base/work.h"
-#include "daemon/torusd/files/system/file_system.h"
+#include "daemon/torusd/disk/file_system.h"
 
 #define FIXTURE_PATH (PATH_MAX / 4)
 

@@ -3,7 +3,7 @@
 
 #include <sys/types.h>
 
-#include "daemon/torusd/files/target/target.h"
+#include "daemon/torusd/files/target.h"
 #include "folder_fixture.h"
 
 #define ID "0-0000beef-1"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/files/state/calibration_file.h"
+#include "daemon/torusd/files/tasks.h"
 #include "folder_fixture.h"
 
 static const struct calibration good = {

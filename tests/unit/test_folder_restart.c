@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/files/state/journal.h"
+#include "daemon/torusd/files/journal.h"
 #include "folders_fixture.h"
 
 static void an_output_in_doubt_waits_for_its_outcome(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/files/state/journal.h"
+#include "daemon/torusd/files/journal.h"
 #include "folder_fixture.h"
 
 static struct journal open_journal(void **state)

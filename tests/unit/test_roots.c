@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/torusd/files/places/roots.h"
+#include "daemon/torusd/disk/roots.h"
 #include "folder_fixture.h"
 
 static void check_expanded(const char *path, const char *expected)

@@ -4,8 +4,8 @@
 
 #include "daemon/lib/net/local.h"
 #include "daemon/torusd/copy/copy.h"
+#include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/exchange/exchange.h"
-#include "daemon/torusd/files/places/roots.h"
 #include "daemon/torusd/group/group.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/survey/survey.h"

@@ -1,14 +1,7 @@
 #include "daemon/torusd/files/folders.h"
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/files/sink/folder_sink.h"
-#include "daemon/torusd/files/sink/writing.h"
-#include "daemon/torusd/files/source/folder_source.h"
-#include "daemon/torusd/files/tasks/calibrations.h"
-#include "daemon/torusd/files/tasks/commits.h"
-#include "daemon/torusd/files/tasks/outcomes.h"
-#include "daemon/torusd/files/tasks/tasks.h"
-#include "daemon/torusd/files/tasks/unremoved.h"
+#include "daemon/torusd/files/tasks.h"
 
 static void close_journal(struct folders *folders)
 {
@@ -29,11 +22,6 @@ static int open_folders(void *context, const struct folder_request *request,
         folder_source_disown(*source);
     *source = NULL;
     return error_set(e, ERROR_MEMORY, "out of memory for a folder");
-}
-
-bool folders_flush(struct folders *folders)
-{
-    return folder_sinks_flush(folders);
 }
 
 static void close_storage(void *context)

@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 #include <uv.h>
 
-#include "daemon/torusd/files/places/roots.h"
+#include "daemon/torusd/disk/roots.h"
 
 #define ROOM_EVERY_MS 10000u /* between two looks at a root */
 #define ROOM_KEEP_MS 30000u  /* how long an answer counts */

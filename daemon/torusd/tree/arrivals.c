@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/torusd/files/system/file_stamp.h"
+#include "daemon/torusd/disk/file_stamp.h"
 
 int arrivals_init(struct arrivals *a, uint64_t entries)
 {

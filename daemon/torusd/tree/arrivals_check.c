@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/engine/digest.h"
-#include "daemon/torusd/files/system/file_stamp.h"
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/file_bytes.h"
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/torusd/files/system/file_stamp.h"
+#include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/file_bytes.h"
 

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "daemon/torusd/files/system/permissions_posix.h"
+#include "daemon/torusd/disk/file_system.h"
 #include "proto/text.h"
 
 void tree_at_init(struct tree_at *t, int above, const char *name, const char *shown)
@@ -156,7 +156,7 @@ int tree_at_check_change(const struct tree_at *t, int folder, const char *name, 
 {
     const char *why;
     char shown[200];
-    int result = permissions_check_removable(NULL, folder, name, &why);
+    int result = file_system_check_removable(folder, name, &why);
 
     if (result == 0) {
         result = check_mode(folder);

@@ -1,7 +1,7 @@
 /* The sources of a reader, and the files below them. */
 #pragma once
 
-#include "daemon/torusd/files/places/roots.h"
+#include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/tree/changing.h"
 #include "daemon/torusd/tree/entry_numbers.h"
 #include "daemon/torusd/tree/manifest.h"

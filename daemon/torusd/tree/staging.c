@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/torusd/files/system/file_stamp.h"
+#include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/metadata.h"
 #include "daemon/torusd/tree/removal.h"

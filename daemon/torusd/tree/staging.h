@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/torusd/files/places/made_folders.h"
+#include "daemon/torusd/disk/made_folders.h"
 #include "daemon/torusd/tree/at.h"
 
 #define STAGING_MANIFEST "manifest"

@@ -5,7 +5,7 @@
  * Descriptors: at most WALK_FOLDERS_OPEN, and few more. Symbolic links are not followed. */
 #pragma once
 
-#include "daemon/torusd/files/system/file_system.h"
+#include "daemon/torusd/disk/file_system.h"
 #include "daemon/torusd/tree/patterns.h"
 #include "daemon/torusd/tree/shown_path.h"
 #include "daemon/torusd/tree/walk_entry.h"

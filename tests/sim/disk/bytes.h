@@ -1,4 +1,4 @@
-/* The functions of daemon/torusd/files/system/file_system.h that read and write. Bytes written to an output are checked at
+/* The functions of daemon/torusd/disk/file_system.h that read and write. Bytes written to an output are checked at
  * once. */
 #pragma once
 

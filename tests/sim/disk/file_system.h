@@ -1,4 +1,4 @@
-/* A disk in memory behind daemon/torusd/files/system/file_system.h. A power failure keeps what was synced, and a random
+/* A disk in memory behind daemon/torusd/disk/file_system.h. A power failure keeps what was synced, and a random
  * part of the rest, as POSIX allows. A sync of a folder makes its names durable, a sync of a file makes its contents
  * durable. Of a folder's changes since its last sync, a random number of the first ones survive.
  *
@@ -7,7 +7,7 @@
  * offsets are kept. */
 #pragma once
 
-#include "daemon/torusd/files/system/file_system.h"
+#include "daemon/torusd/disk/file_system.h"
 #include "tests/sim/events.h"
 #include "tests/sim/sim.h"
 

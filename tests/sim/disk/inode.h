@@ -1,7 +1,7 @@
 /* The files and folders of a disk, and the open descriptors. */
 #pragma once
 
-#include "daemon/torusd/files/system/file_system.h"
+#include "daemon/torusd/disk/file_system.h"
 #include "tests/sim/disk/file_system.h"
 
 #define OUTPUT_MARK ".torusd-" /* in the name of an output's temporary folder */

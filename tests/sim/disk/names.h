@@ -1,4 +1,4 @@
-/* The functions of daemon/torusd/files/system/file_system.h for names. */
+/* The functions of daemon/torusd/disk/file_system.h for names. */
 #pragma once
 
 #include "tests/sim/disk/file_system.h"
