@@ -19,7 +19,6 @@
 #include "daemon/torusd/node_log.h"
 #include "daemon/torusd/program/server.h"
 #include "daemon/torusd/setting_facts.h"
-#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "daemon/torusd/workers.h"
 #include "proto/elapsed.h"

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "copying_fixture.h"
-#include "daemon/torusd/tree/recover.h"
+#include "daemon/torusd/tree/tree_files.h"
 
 static long left = -1; /* steps until the process ends; negative: it does not */
 static bool fails;     /* that step fails with EIO instead */

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "copying_fixture.h"
-#include "daemon/torusd/tree/recover.h"
+#include "daemon/torusd/tree/tree_files.h"
 
 static void run_well(struct copying *c, const struct how *how, struct copied *result)
 {

@@ -1,6 +1,6 @@
 /* Copies of trees of files between nodes (torusctl copy, gather, scatter, exchange of folders).
  *
- * The node that a client asks calls all other nodes (invite.c): a flooded message tells what to do, and each node that
+ * The node that a client asks calls all other nodes (asking.c): a flooded message tells what to do, and each node that
  * hears it starts an agent (agent.h). The agents open a group (daemon/torusd/group), like programs, and make the same calls in
  * the same order:
  *

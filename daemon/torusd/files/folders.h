@@ -18,6 +18,7 @@
 struct task;
 struct unremoved;
 
+/* What all sources, sinks and tasks of a daemon share. */
 struct folders {
     /* Set by the caller; all of it must outlive the last job. The caller may replace `roots` and `output_mode`
      * on the loop: sources, sinks and tasks keep those with which they began. */

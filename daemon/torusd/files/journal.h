@@ -2,7 +2,7 @@
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
  *     exchange-ID     an output of this node that does not have its final name yet
- *     calibration     see calibration_file.h
+ *     calibration     lines of text (tasks.h)
  *
  * The steps of an output (target.h), each on the disk before the next begins:
  *

@@ -11,7 +11,7 @@
 #include "daemon/torusd/planning/calibration.h"
 #include "proto/error.h"
 
-/* Makes the reserve of tasks. Returns 0, or -1 if there is no memory. */
+/* Makes the reserve of tasks: even without memory, a decision must be recorded, or refused. Returns 0, or -1 if there is no memory. */
 int tasks_init(struct folders *folders);
 
 /* Frees the reserve of tasks. */

@@ -8,6 +8,7 @@
 
 #include "daemon/torusd/engine/digest.h"
 #include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/tree/tree_files.h"
 
 #define BLOCK (1u << 20) /* bytes of a file that are read at once; no note has more than LONGEST */
 #define LONGEST (64u << 20)
@@ -301,8 +302,7 @@ static int collect(struct changing *c, const struct grown *grown, size_t count,
         const uint64_t left = (c->written - at) / sizeof *c->note;
         c->used = left < CHANGING_NOTES ? (unsigned)left : CHANGING_NOTES;
         if (file_read(c->file, c->note, c->used * sizeof *c->note, at) != 0)
-            return error_set(e, ERROR_IO, "a temporary file in the state folder failed: %s",
-                             errno == 0 ? "it is too short" : strerror(errno));
+            return tree_files_temporary_failed(e);
         for (unsigned i = 0; i < c->used; i++) {
             if (!is_about(&c->note[i], grown, count))
                 continue;

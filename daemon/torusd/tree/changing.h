@@ -13,7 +13,7 @@
 
 #include "daemon/torusd/tree/digests.h"
 #include "daemon/torusd/tree/manifest.h"
-#include "daemon/torusd/tree/shown_path.h"
+#include "daemon/torusd/tree/tree_files.h"
 
 #define CHANGING_LEFT_OUT                                                                          \
     (-2) /* result of functions: the file is left out, and the copy continues */

@@ -34,3 +34,24 @@ int file_data_read(int file, struct file_data *d, uint64_t place, uint8_t *bytes
 /* Computes the digest of all data. Holes are not read: whether they are holes (or zeros) is for the caller to check. */
 int file_data_digest(int file, struct file_data *d, struct tree_progress *progress,
                      uint8_t digest[FILE_DIGEST]);
+
+/* --- copying: with the holes of both files; blocks are shared if the file system can do that --- */
+
+/* Copies `length` bytes from a place of the data of one file to a place of that of another one. Returns 0 or -errno; -EIO
+ * if the source is shorter than its data. */
+int copy_data(int from, const struct file_data *from_data, uint64_t from_place, int to,
+              const struct file_data *to_data, uint64_t to_place, uint64_t length);
+
+/* Writes bytes to a place of the data of a file. Returns 0 or -errno. */
+int copy_data_write(int file, const struct file_data *d, uint64_t place, const uint8_t *bytes,
+                    size_t length);
+
+/* --- comparing with the digest of an entry --- */
+
+/* Whether the file with this name, which has the size of the entry, has its contents: data by its digest, and zeros where
+ * the entry has holes. Returns 1, 0 or -errno. */
+int compare_contents(int folder, const char *name, const struct entry *entry,
+                     struct tree_progress *progress);
+
+/* The same for an open file. */
+int compare_contents_of(int file, const struct entry *entry, struct tree_progress *progress);

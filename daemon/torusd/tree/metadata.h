@@ -1,12 +1,45 @@
-/* What files have besides contents: owner, mode, times, extended attributes (access-control lists among them). */
+/* What files have besides contents: owner, mode, times, extended attributes (access-control lists among them); and what the
+ * file system of a target makes of it. */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
 
 #include "daemon/torusd/tree/manifest.h"
-#include "daemon/torusd/tree/stored.h"
+
+/* --- what the file system of a target makes of metadata ---
+ *
+ * Some have times to the second or to two seconds, or only those of some centuries; some have no modes or owners; and a
+ * process in a user namespace cannot give files to any owner, or name any in a list of permissions. If that counted as a
+ * difference, files would be read and sent again at each copy. So what differs is set at a file without a name on the same
+ * file system, and what is stored there is compared. Not for several threads at once. */
+
+#define STORED_OWNERS 16u
+
+struct stored {
+    int file;                        /* for trials; -1: none could be made */
+    uint64_t granularity;            /* of times, nanoseconds: 1 if they are exact */
+    bool modes;                      /* the file system has modes */
+    struct timespec asked, answered; /* the last time that was tried */
+    struct stored_owner {
+        uid_t owner;
+        gid_t group;
+        bool can;
+    } owner[STORED_OWNERS]; /* a ring */
+    unsigned owners;
+};
+
+/* Looks at the file system of an open folder (O_PATH); `staging` is a folder there in which files may be made, or -1.
+ * Never fails: without trials, everything is taken for stored as it is. */
+void stored_open(struct stored *s, int folder, int staging);
+void stored_close(struct stored *s);
+
+/* --- owner, mode, times --- */
 
 /* How entries are treated in a tree, and what could not be set there. Used by several threads at once. */
 struct metadata_rules {
@@ -32,7 +65,8 @@ void metadata_rules_init(struct metadata_rules *rules);
 bool metadata_same_time(const struct metadata_rules *rules, struct timespec found,
                         struct timespec wanted);
 /* Whether owner, mode, attributes or, except of files, the time of the existing *st differ from those of an entry of the
- * same kind, as far as this process may set them and the file system stores them. Not for several threads at once. Returns 1, 0 or -errno. Counts what cannot be set. */
+ * same kind, as far as this process may set them and the file system stores them. Not for several threads at once. Returns
+ * 1, 0 or -errno. Counts what cannot be set. */
 int metadata_differ(struct metadata_rules *rules, const struct metadata_place *place,
                     const struct stat *st, const struct entry *entry);
 
@@ -47,3 +81,31 @@ int metadata_set(struct metadata_rules *rules, const struct metadata_place *plac
 
 /* Takes from a folder the list of permissions that new files in it would inherit. */
 void metadata_clear_defaults(int folder);
+
+/* --- extended attributes ---
+ *
+ * Those of a file, folder or link are in the form of struct entry: of users ("user."), access-control lists,
+ * and, as far as they can be read, "trusted." and "security.capability". Other "security." and "system." attributes belong
+ * to a machine, and stay there. */
+
+struct attribute_reader {
+    char *names;
+    size_t names_room;
+    uint8_t *bytes; /* what was read last */
+    size_t room;
+};
+
+/* Read the attributes of an open file or folder; of a symbolic link with a name in an open folder. Return 0 with *length;
+ * the bytes stay until the next call. Return -1 with errno: E2BIG for more than MANIFEST_ATTRIBUTES_MOST bytes. */
+int attributes_read(struct attribute_reader *r, int file, uint32_t *length);
+int attributes_read_link(struct attribute_reader *r, int folder, const char *name,
+                         uint32_t *length);
+void attribute_reader_free(struct attribute_reader *r);
+
+/* Whether a file has other attributes than an entry, among those that can be set here. *refused: the entry has some that
+ * cannot be. Returns 1, 0 or -errno. */
+int attributes_of_differ(const struct metadata_rules *rules, const struct metadata_place *place,
+                         const struct entry *entry, bool *refused);
+/* Removes those that the entry lacks, and sets the others. *refused: some could not be set. Returns 0 or -errno. */
+int attributes_of_set(const struct metadata_rules *rules, const struct metadata_place *place,
+                      const struct entry *entry, bool *refused);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BLOCK 65536u
+
 /* Makes room for one more. Returns 0 or -errno. */
 static int reserve(struct names *n, size_t more)
 {
@@ -37,40 +39,51 @@ static int compare(const void *a, const void *b, void *bytes)
                   (char *)bytes + *(const uint32_t *)b + 1);
 }
 
-static int read_all(struct names *n, DIR *stream)
+/* Adds the names of a block that getdents64() has filled. Returns 0 or -errno. */
+static int add_block(struct names *n, const char *block, ssize_t length)
 {
-    struct dirent *entry;
-
-    while (errno = 0, (entry = readdir(stream)) != NULL) {
-        size_t length = strlen(entry->d_name);
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+    for (ssize_t at = 0; at < length;) {
+        const struct dirent64 *d = (const struct dirent64 *)(const void *)(block + at);
+        const size_t size = strlen(d->d_name) + 1;
+        at += d->d_reclen;
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        int result = reserve(n, length + 2);
+        const int result = reserve(n, size + 1);
         if (result < 0)
             return result;
         n->offset[n->count++] = (uint32_t)n->used;
-        n->bytes[n->used] = (char)entry->d_type;
-        memcpy(n->bytes + n->used + 1, entry->d_name, length + 1);
-        n->used += length + 2;
+        n->bytes[n->used] = (char)d->d_type;
+        memcpy(n->bytes + n->used + 1, d->d_name, size);
+        n->used += size + 1;
     }
-    return -errno;
+    return 0;
+}
+
+int names_read_opened(struct names *n, int folder)
+{
+    char *block = malloc(BLOCK);
+    int result = block != NULL ? 0 : -ENOMEM;
+    ssize_t length = 0;
+
+    *n = (struct names){0};
+    while (result == 0 && (length = getdents64(folder, block, BLOCK)) > 0)
+        result = add_block(n, block, length);
+    if (length < 0)
+        result = -errno;
+    free(block);
+    if (result == 0 && n->count > 1)
+        qsort_r(n->offset, n->count, sizeof *n->offset, compare, n->bytes);
+    return result;
 }
 
 int names_read(struct names *n, int folder)
 {
     *n = (struct names){0};
     int file = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *stream = file < 0 ? NULL : fdopendir(file);
-    if (stream == NULL) {
-        int error = errno;
-        if (file >= 0)
-            (void)close(file);
-        return -error;
-    }
-    int result = read_all(n, stream);
-    (void)closedir(stream);
-    if (result == 0 && n->count > 1)
-        qsort_r(n->offset, n->count, sizeof *n->offset, compare, n->bytes);
+    if (file < 0)
+        return -errno;
+    int result = names_read_opened(n, file);
+    (void)close(file);
     return result;
 }
 

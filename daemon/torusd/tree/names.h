@@ -1,4 +1,4 @@
-/* The names in a folder, sorted as a manifest sorts them. */
+/* The names in a folder, sorted as a manifest sorts them. Memory is that of the names. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +11,11 @@ struct names {
     size_t count, used, room, offsets;
 };
 
-/* Reads all names of an open folder (which may be O_PATH), except "." and "..". Returns 0 or -errno; the caller calls
- * names_free() in both cases. */
+/* Reads all names of a folder (which may be O_PATH), except "." and "..". Returns 0 or -errno; the caller calls names_free() in
+ * both cases. */
 int names_read(struct names *n, int folder);
+/* The same, of a folder that has just been opened for reading. */
+int names_read_opened(struct names *n, int folder);
 void names_free(struct names *n);
 
 static inline const char *names_get(const struct names *n, size_t i)

@@ -3,11 +3,314 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/torusd/tree/extras.h"
-#include "daemon/torusd/tree/placing_record.h"
+#include "daemon/torusd/tree/arrivals.h"
+#include "daemon/torusd/tree/file_data.h"
+#include "daemon/torusd/tree/metadata.h"
+#include "daemon/torusd/tree/removal.h"
+
+/* --- folders that the walk is in --- */
+
+/* Adds an existing folder, whose entry has the path `path` in the tree `at`, and sets its attributes. Must be below the
+ * last one. Returns 0, or -1 with *e. */
+static int folder_stack_push(struct folder_stack *stack, struct metadata_rules *rules,
+                             const struct entry *entry, const char *path, struct error *e)
+{
+    struct metadata_place place = {.file = -1};
+    bool refused = false;
+
+    if (stack->count == stack->room) {
+        size_t room = 2 * stack->room + 16;
+        struct folder_level *more = reallocarray(stack->level, room, sizeof *more);
+        if (more == NULL)
+            return tree_at_failed(stack->at, path, "changed", ENOMEM, e);
+        stack->level = more;
+        stack->room = room;
+    }
+    place.folder = tree_at_parent(stack->at, path, &place.name);
+    int result =
+        place.folder < 0 ? place.folder : attributes_of_differ(rules, &place, entry, &refused);
+    if (result == 1)
+        result = attributes_of_set(rules, &place, entry, &refused);
+    if (result < 0)
+        return tree_at_failed(stack->at, path, "given its attributes", -result, e);
+    if (refused)
+        atomic_fetch_add(&rules->not_attributed, 1);
+    struct folder_level *level = &stack->level[stack->count++];
+    *level = (struct folder_level){strlen(path), *entry, rules};
+    level->entry.attributes = NULL;
+    level->entry.attributes_length = 0;
+    memcpy(stack->path, path, level->length + 1);
+    return 0;
+}
+
+static int leave_one(struct folder_stack *stack, struct error *e)
+{
+    struct folder_level *level = &stack->level[--stack->count];
+    struct metadata_place place = {.file = -1, .no_attributes = true};
+    struct stat st;
+    bool mount;
+
+    stack->path[level->length] = '\0';
+    place.folder = tree_at_parent(stack->at, stack->path, &place.name);
+    int result =
+        place.folder < 0 ? place.folder : tree_at_status(place.folder, place.name, &st, &mount);
+    if (result == 0 && !S_ISDIR(st.st_mode))
+        result = -ENOTDIR;
+    if (result == 0)
+        result = metadata_set(level->rules, &place, &st, &level->entry);
+    return result == 0 ? 0 : tree_at_failed(stack->at, stack->path, "changed", -result, e);
+}
+
+/* Leaves all folders that do not hold `path` (NULL: all), and gives them what they lack. Returns 0, or -1 with *e. */
+static int folder_stack_leave(struct folder_stack *stack, const char *path, struct error *e)
+{
+    while (stack->count > 0) {
+        size_t length = stack->level[stack->count - 1].length;
+        if (path != NULL &&
+            (length == 0 || (strncmp(path, stack->path, length) == 0 && path[length] == '/')))
+            return 0;
+        if (leave_one(stack, e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void folder_stack_free(struct folder_stack *stack)
+{
+    free(stack->level);
+    stack->level = NULL;
+    stack->count = stack->room = 0;
+}
+
+/* Where entries are put, and what stands in their way. */
+
+/* Whether the entry was found unchanged when the trees were compared. */
+static bool placing_is_same(const struct placing *p, const struct entry *entry)
+{
+    return p->state != NULL && state_of(p->state, entry->index) == STATE_SAME;
+}
+
+/* Where it is counted that an owner or attributes could not be set: once for each entry. */
+static struct metadata_rules *placing_rules(struct placing *p, const struct entry *entry)
+{
+    return placing_is_same(p, entry) ? &p->uncounted : p->metadata;
+}
+
+/* --- the new folder that is being built --- */
+
+/* Whether a path is in the new folder that is being built. */
+static bool placing_is_in_build(const struct placing *p, const char *path)
+{
+    return p->building && (p->build_length == 0 ||
+                           (strncmp(path, p->build, p->build_length) == 0 &&
+                            (path[p->build_length] == '/' || path[p->build_length] == '\0')));
+}
+
+/* The tree in which an entry is made: the target, or the new folder that is being built; *path is its path there. */
+static struct tree_at *placing_tree(struct placing *p, const char *whole, const char **path)
+{
+    *path = whole;
+    if (!placing_is_in_build(p, whole))
+        return &p->target;
+    *path += p->build_length;
+    if (**path == '/')
+        ++*path;
+    return &p->built;
+}
+
+/* Removes what stands in the way of an entry of another kind: a file; a folder only if it is empty, or if the copy
+ * deletes. Returns 0, or -1 with *e. */
+static int placing_clear_way(struct placing *p, struct tree_at *at, const char *path,
+                             struct error *e)
+{
+    struct removal removal = {.at = at, .patterns = p->patterns};
+    const char *name;
+    int folder = tree_at_parent(at, path, &name);
+
+    if (folder < 0)
+        return tree_at_failed(at, path, "removed", -folder, e);
+    if (unlinkat(folder, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR)
+        return tree_at_failed(at, path, "removed", errno, e);
+    if (!p->rules->delete) {
+        if (unlinkat(folder, name, AT_REMOVEDIR) == 0)
+            return 0;
+        return tree_at_failed(at, path, "replaced, because it is a folder", errno, e);
+    }
+    if (removal_of(&removal, path, e) != 0)
+        return -1;
+    p->removed += removal.removed > 0 ? removal.removed - 1 : 0;
+    if (removal.stays)
+        return tree_at_refused(at, path,
+                               "is in the way, and has something that is not to be removed", e);
+    return 0;
+}
+
+/* Files and links. */
+
+/* Where an entry belongs. */
+struct spot {
+    struct tree_at *at;
+    const char *path; /* in that tree */
+    int folder;
+    const char *name;
+};
+
+static int entry_failed(const struct spot *spot, const char *done, int error, struct error *e)
+{
+    return tree_at_failed(spot->at, spot->path, done, error, e);
+}
+
+static int find_spot(struct placing *p, const struct entry *entry, struct spot *spot,
+                     struct error *e)
+{
+    spot->at = placing_tree(p, entry->path, &spot->path);
+    spot->folder = tree_at_parent(spot->at, spot->path, &spot->name);
+    return spot->folder >= 0 ? 0 : entry_failed(spot, "put in place", -spot->folder, e);
+}
+
+/* Renames a name of the staging to its place. Returns 0; 1: the staging does not have it; -1 with *e. */
+static int move_entry(struct placing *p, const char *from, struct spot *spot, struct error *e)
+{
+    for (unsigned tries = 0;; tries++) {
+        if (renameat(p->staging->folder, from, spot->folder, spot->name) == 0)
+            return 0;
+        if (errno == ENOENT && faccessat(p->staging->folder, from, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+            return 1;
+        if (errno != EISDIR || tries > 0)
+            return entry_failed(spot, "put in place", errno, e);
+        if (placing_clear_way(p, spot->at, spot->path, e) != 0)
+            return -1;
+        spot->folder = tree_at_parent(spot->at, spot->path, &spot->name);
+        if (spot->folder < 0)
+            return entry_failed(spot, "put in place", -spot->folder, e);
+    }
+}
+
+/* Whether a file that is there is the one of the entry; it may have other metadata. Returns 1, 0 or -errno. */
+static int is_in_place(const struct placing *p, const struct entry *entry, const struct spot *spot,
+                       const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != entry->size)
+        return 0;
+    if (metadata_same_time(p->metadata, st->st_mtim, entry->modified))
+        return 1;
+    /* contents were compared, and only the time is to be set */
+    return entry->has_digest ? compare_contents(spot->folder, spot->name, entry, NULL) : 0;
+}
+
+/* Sets what differs of an entry that is in place. */
+static int set_entry_metadata(struct placing *p, const struct entry *entry, const struct spot *spot,
+                              const struct stat *st, struct error *e)
+{
+    struct metadata_place place = {.file = -1, .folder = spot->folder, .name = spot->name};
+    int result =
+        entry->kind == ENTRY_FILE && !metadata_same_time(p->metadata, st->st_mtim, entry->modified)
+            ? 1
+            : metadata_differ(&p->uncounted, &place, st, entry);
+
+    if (result == 1)
+        result = metadata_set(placing_rules(p, entry), &place, st, entry);
+    return result == 0 ? 0 : entry_failed(spot, "changed", -result, e);
+}
+
+static void note_change(struct placing *p, const struct spot *spot)
+{
+    if (p->changed_since++ == 0)
+        (void)tree_at_shown(spot->at, spot->path, p->first_changed, sizeof p->first_changed);
+}
+
+/* Put an entry in place whose folder is there. Return 0, or -1 with *e. */
+static int placing_file(struct placing *p, const struct entry *entry, struct error *e)
+{
+    char name[STAGING_NAME_SIZE];
+    struct spot spot;
+    struct stat st;
+    bool mount;
+
+    if (placing_is_same(p, entry))
+        return 0;
+    if (find_spot(p, entry, &spot, e) != 0)
+        return -1;
+    int result = move_entry(p, staging_file(entry->index, name), &spot, e);
+    if (result != 1)
+        return result;
+    /* it has been put in place before, or it was there, and at most its metadata differ */
+    result = tree_at_status(spot.folder, spot.name, &st, &mount);
+    if (result == 0)
+        result = is_in_place(p, entry, &spot, &st);
+    if (result == -ENOENT || result == 0)
+        return note_change(p, &spot), 0;
+    if (result < 0)
+        return entry_failed(&spot, "examined", -result, e);
+    return set_entry_metadata(p, entry, &spot, &st, e);
+}
+
+static int placing_symlink(struct placing *p, const struct entry *entry, struct error *e)
+{
+    struct metadata_place place = {.file = -1, .folder = p->staging->folder, .name = STAGING_LINK};
+    char text[MANIFEST_PATH_MOST + 2];
+    struct spot spot;
+    struct stat st;
+    bool mount;
+
+    if (placing_is_same(p, entry))
+        return 0;
+    if (find_spot(p, entry, &spot, e) != 0)
+        return -1;
+    ssize_t length = readlinkat(spot.folder, spot.name, text, sizeof text);
+    if (length == (ssize_t)strlen(entry->link) && memcmp(text, entry->link, (size_t)length) == 0) {
+        int result = tree_at_status(spot.folder, spot.name, &st, &mount);
+        if (result < 0)
+            return entry_failed(&spot, "examined", -result, e);
+        return set_entry_metadata(p, entry, &spot, &st, e);
+    }
+    (void)unlinkat(p->staging->folder, STAGING_LINK, 0);
+    if (symlinkat(entry->link, p->staging->folder, STAGING_LINK) != 0)
+        return entry_failed(&spot, "made", errno, e);
+    int result = tree_at_status(place.folder, place.name, &st, &mount);
+    if (result == 0)
+        result = metadata_set(placing_rules(p, entry), &place, &st, entry);
+    if (result < 0)
+        return entry_failed(&spot, "made", -result, e);
+    return move_entry(p, STAGING_LINK, &spot, e) == 0 ? 0 : -1;
+}
+
+/* Makes a second name of an earlier file. It may have been put in place, or be in the new folder. */
+static int placing_hardlink(struct placing *p, const struct entry *entry, struct error *e)
+{
+    struct spot spot;
+    const char *path, *name;
+    struct stat st, linked;
+    bool mount;
+
+    if (placing_is_same(p, entry))
+        return 0;
+    if (find_spot(p, entry, &spot, e) != 0)
+        return -1;
+    struct tree_at *from = placing_tree(p, entry->link, &path);
+    from = from == &p->built ? &p->built_links : &p->target_links;
+    int folder = tree_at_parent(from, path, &name);
+    int result = folder < 0 ? folder : tree_at_status(folder, name, &linked, &mount);
+    if (result == -ENOENT || (result == 0 && !S_ISREG(linked.st_mode)))
+        return note_change(p, &spot), 0;
+    if (result < 0)
+        return tree_at_failed(from, path, "examined", -result, e);
+    result = tree_at_status(spot.folder, spot.name, &st, &mount);
+    if (result == 0 && st.st_ino == linked.st_ino && st.st_dev == linked.st_dev)
+        return 0;
+    (void)unlinkat(p->staging->folder, STAGING_LINK, 0);
+    if (linkat(folder, name, p->staging->folder, STAGING_LINK, 0) != 0)
+        return entry_failed(&spot, "made", errno, e);
+    return move_entry(p, STAGING_LINK, &spot, e) == 0 ? 0 : -1;
+}
+
+/* --- folders --- */
 
 #define PRIVATE 0700
 
@@ -263,4 +566,72 @@ int placing_make_folders(struct placing *p, struct error *e)
 int placing_one(struct placing *p, const struct entry *entry, struct error *e)
 {
     return placing_file(p, entry, e);
+}
+
+/* --- after a restart --- */
+
+/* Checks that all new files that are not in place yet are as they were when the copy was complete. Returns 0, or -1 with
+ * *e. */
+static int check_files(const struct staging *s, const struct manifest *manifest, struct error *e)
+{
+    struct manifest_cursor *cursor = manifest_cursor_new(manifest);
+    struct arrivals stamps = {.stamps = -1};
+    struct entry entry;
+    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory")
+                                : arrivals_open_stamps(&stamps, s, e);
+
+    while (result == 0 && (result = manifest_next(cursor, &entry, e)) == 1)
+        result = entry.kind == ENTRY_FILE ? arrivals_check_staged(&stamps, s, &entry, e) : 0;
+    if (stamps.stamps >= 0)
+        (void)close(stamps.stamps);
+    manifest_cursor_free(cursor);
+    return result;
+}
+
+static int place_staged(struct staging *s, const struct complete *rules, int file,
+                        struct placing *p, struct error *e)
+{
+    struct metadata_rules metadata;
+    struct stored stored;
+    struct manifest manifest;
+    struct stat st;
+
+    if (fstat(file, &st) != 0)
+        return staging_failed(s, "read", errno, e);
+    if (manifest_open(&manifest, file, (uint64_t)st.st_size, e) != 0 ||
+        check_files(s, &manifest, e) != 0)
+        return -1;
+    struct patterns *patterns =
+        patterns_new((const char *const *)rules->pattern, rules->patterns, e);
+    if (patterns == NULL)
+        return -1;
+    metadata_rules_init(&metadata);
+    stored_open(&stored, s->above, s->folder);
+    metadata.stored = &stored;
+    *p = (struct placing){.staging = s,
+                          .manifest = &manifest,
+                          .rules = rules,
+                          .patterns = patterns,
+                          .metadata = &metadata};
+    int result = placing_run(p, e);
+    stored_close(&stored);
+    patterns_free(patterns);
+    return result;
+}
+
+int placing_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
+                   char first[256], struct error *e)
+{
+    struct placing p;
+    int file = openat(s->folder, STAGING_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (file < 0)
+        return staging_failed(s, "read", errno, e);
+    int result = place_staged(s, rules, file, &p, e);
+    (void)close(file);
+    if (result == 0) {
+        *changed_since = p.changed_since;
+        (void)strcpy(first, p.first_changed);
+    }
+    return result;
 }

@@ -6,10 +6,41 @@
  * does not exist, the whole copy does. */
 #pragma once
 
-#include "daemon/torusd/tree/complete.h"
-#include "daemon/torusd/tree/entry_state.h"
-#include "daemon/torusd/tree/folder_stack.h"
+#include <stdint.h>
+
+#include "daemon/torusd/tree/metadata.h"
 #include "daemon/torusd/tree/patterns.h"
+#include "daemon/torusd/tree/staging.h"
+
+/* What comparing has found about an entry of a manifest; a byte for each. */
+enum {
+    STATE_SAME,     /* nothing to do */
+    STATE_METADATA, /* only mode, owner, attributes or times differ */
+    STATE_NEW,      /* it is absent, another kind, or has other contents */
+    STATE_MASK = 3,
+    STATE_ABSENT = 4, /* with STATE_NEW: nothing has its name */
+    STATE_OLD = 8     /* with STATE_NEW: an older version is there, of which pieces may be used */
+};
+
+static inline unsigned state_of(const uint8_t *state, uint64_t index)
+{
+    return state[index] & STATE_MASK;
+}
+
+/* Folders on the way to the entry that a walk through a manifest has reached. A folder gets its owner, mode and time when
+ * the walk has left it: before, its mode could keep this process out, and its time would change. */
+struct folder_level {
+    size_t length; /* of its path */
+    struct entry entry;
+    struct metadata_rules *rules;
+};
+
+struct folder_stack {
+    struct tree_at *at;
+    struct folder_level *level;
+    size_t count, room;
+    char path[MANIFEST_PATH_MOST + 1]; /* of the last folder; the others are parts of it */
+};
 
 struct placing {
     /* set by the caller */
@@ -18,7 +49,7 @@ struct placing {
     const struct complete *rules;
     const struct patterns *patterns;
     struct metadata_rules *metadata;
-    const uint8_t *state; /* entry_state.h; NULL: not known, after a restart */
+    const uint8_t *state; /* STATE_..., for each entry; NULL: not known, after a restart */
     /* results */
     uint64_t removed;
     uint64_t
@@ -42,3 +73,8 @@ int placing_make_folders(struct placing *p, struct error *e);
 int placing_one(struct placing *p, const struct entry *entry, struct error *e);
 void placing_init(struct placing *p);
 void placing_free(struct placing *p);
+
+/* Puts a staging in place whose copy is complete, as its marker says. Returns 0, or -1 with *e; *changed_since counts files
+ * that somebody has changed meanwhile, and *first names one. */
+int placing_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
+                   char first[256], struct error *e);

@@ -31,3 +31,9 @@ struct removal {
 int removal_of(struct removal *r, const char *path, struct error *e);
 /* Removes what is in the folder with this path, but not the folder. Returns 0, or -1 with *e. */
 int removal_below(struct removal *r, const char *path, struct error *e);
+
+/* What a target has and the manifest lacks: it is counted, or removed. */
+
+/* Removes everything in the folders of the manifest that it does not name, by the rules of *r; counts in *r. Returns 0, or
+ * -1 with *e. */
+int extras_remove(const struct manifest *m, struct removal *r, struct error *e);

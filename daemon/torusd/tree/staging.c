@@ -1,9 +1,11 @@
 #include "daemon/torusd/tree/staging.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,6 +15,7 @@
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/metadata.h"
+#include "daemon/torusd/tree/names.h"
 #include "daemon/torusd/tree/removal.h"
 
 #define PRIVATE 0700
@@ -167,13 +170,6 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
     return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
 }
 
-bool staging_exists(const struct staging *s)
-{
-    struct stat st;
-
-    return fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
 bool staging_place_is_gone(const struct staging *s)
 {
     struct stat st;
@@ -278,4 +274,194 @@ int staging_make_file(const struct staging *s, uint64_t index, mode_t mode)
     if (file == -EEXIST && unlinkat(s->folder, staging_file(index, name), 0) == 0)
         file = open_file(s, index, flags, mode);
     return file;
+}
+
+/* What a staging may hold: files and folders that torusd has made. Links and folders in the place of files would lead
+ * copies elsewhere, or fail them one after the other. */
+
+#define DEEP 3u /* f/XXXXX/XXXXXXX */
+
+struct checking {
+    const struct staging *staging;
+    char path[3 * (NAME_MAX + 1)];
+};
+
+/* The kind that something with this path has to have; 0: any. */
+static mode_t kind_of(const char *path, unsigned depth)
+{
+    static const char *const file[] = {
+        STAGING_MANIFEST, STAGING_MANIFEST_NEW, STAGING_ARRIVED, "arrived.new",
+        "arrived.synced", "arrived.syncing",    "stamps",        "reserve",
+        "complete",       "complete.new",       STAGING_HOLDER};
+
+    if (depth > 1)
+        return depth == DEEP ? S_IFREG : S_IFDIR;
+    for (unsigned i = 0; i < sizeof file / sizeof *file; i++)
+        if (strcmp(path, file[i]) == 0)
+            return S_IFREG;
+    return strcmp(path, STAGING_FILES) == 0 || strcmp(path, STAGING_OLD_FILES) == 0 ||
+                   strcmp(path, STAGING_TREE) == 0
+               ? S_IFDIR
+               : 0;
+}
+
+static int check_below(struct checking *c, int folder, unsigned depth, struct error *e);
+
+/* Checks the name that c->path ends with. */
+static int check_name(struct checking *c, int folder, const char *name, unsigned char type,
+                      unsigned depth, struct error *e)
+{
+    mode_t mode = type == DT_UNKNOWN ? 0 : (mode_t)DTTOIF(type), kind = kind_of(c->path, depth);
+    struct stat st;
+
+    if (mode == 0 && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        mode = st.st_mode & S_IFMT;
+    if (kind != 0 && mode != kind)
+        return staging_refuse(c->staging, c->path, mode, e);
+    if (kind != S_IFDIR || (depth == 1 && strcmp(name, STAGING_TREE) == 0))
+        return 0;
+    int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int result = inner >= 0 ? check_below(c, inner, depth + 1, e)
+                            : staging_failed(c->staging, "examined", errno, e);
+    if (inner >= 0)
+        (void)close(inner);
+    return result;
+}
+
+static int check_below(struct checking *c, int folder, unsigned depth, struct error *e)
+{
+    const size_t length = strlen(c->path);
+    struct names names = {0};
+    int error = names_read(&names, folder);
+    int result = error < 0 ? staging_failed(c->staging, "examined", -error, e) : 0;
+
+    for (size_t i = 0; i < names.count && result == 0; i++) {
+        const char *name = names_get(&names, i);
+        (void)snprintf(c->path + length, sizeof c->path - length, "%s%s", length > 0 ? "/" : "",
+                       name);
+        result = check_name(c, folder, name, names_type(&names, i), depth, e);
+    }
+    c->path[length] = '\0';
+    names_free(&names);
+    return result;
+}
+
+int staging_check(const struct staging *s, struct error *e)
+{
+    struct checking c = {.staging = s};
+
+    return check_below(&c, s->folder, 1, e);
+}
+
+/* The marker is a line "torus-copy 1 INTO DELETE AS_IT_COMES" (each 0 or 1), then patterns, each with a 0 byte behind it,
+ * and then ".". */
+
+#define NEXT "complete.new"
+#define FORMAT "torus-copy 1 %d %d %d\n"
+#define LINE_MOST 64u
+
+static int write_synced(const struct staging *s, const char *bytes, size_t length)
+{
+    int file = openat(s->folder, NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        return -errno;
+    int result = file_write(file, bytes, length, 0) == 0 && fsync(file) == 0 ? 0 : -errno;
+    (void)close(file);
+    if (result == 0 &&
+        (renameat(s->folder, NEXT, s->folder, COMPLETE_NAME) != 0 || fsync(s->folder) != 0))
+        result = -errno;
+    return result;
+}
+
+int complete_write(const struct staging *s, const struct complete *c, struct error *e)
+{
+    size_t length = LINE_MOST + 1;
+
+    for (uint32_t i = 0; i < c->patterns; i++)
+        length += strlen(c->pattern[i]) + 1;
+    char *bytes = length <= COMPLETE_MOST ? malloc(length) : NULL;
+    if (bytes == NULL)
+        return staging_failed(s, "recorded", ENOMEM, e);
+    int used = snprintf(bytes, LINE_MOST, FORMAT, c->into, c->delete, c->as_it_comes);
+    char *at = bytes + used;
+    for (uint32_t i = 0; i < c->patterns; i++)
+        at = stpcpy(at, c->pattern[i]) + 1;
+    *at++ = '.';
+    int result = write_synced(s, bytes, (size_t)(at - bytes));
+    free(bytes);
+    return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
+}
+
+/* Takes the patterns from a marker. Returns 1; 0: it is damaged; -ENOMEM. */
+static int take_patterns(struct complete *c, const char *at, const char *end)
+{
+    uint32_t count = 0;
+
+    if (at >= end || end[-1] != '.' || (end - at > 1 && end[-2] != '\0'))
+        return 0;
+    end--;
+    for (const char *p = at; p < end; p++)
+        count += *p == '\0';
+    c->pattern = calloc(count + 1, sizeof *c->pattern);
+    if (c->pattern == NULL)
+        return -ENOMEM;
+    for (; at < end; at += strlen(at) + 1) {
+        c->pattern[c->patterns] = strdup(at);
+        if (c->pattern[c->patterns++] == NULL)
+            return -ENOMEM;
+    }
+    return 1;
+}
+
+static int take(struct complete *c, const char *bytes, size_t length)
+{
+    int into, delete, as_it_comes, used = 0;
+    const char *line = memchr(bytes, '\n', length);
+
+    if (line == NULL || memchr(bytes, '\0', (size_t)(line - bytes)) != NULL)
+        return 0;
+    if (sscanf(bytes, "torus-copy 1 %d %d %d%n", &into, &delete, &as_it_comes, &used) != 3 ||
+        bytes + used != line)
+        return 0;
+    *c = (struct complete){
+        .into = into != 0, .delete = delete != 0, .as_it_comes = as_it_comes != 0};
+    return take_patterns(c, line + 1, bytes + length);
+}
+
+int complete_read(const struct staging *s, struct complete *c, struct error *e)
+{
+    int file = openat(s->folder, COMPLETE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), result = 0;
+
+    *c = (struct complete){0};
+    if (file < 0)
+        return errno == ENOENT ? 0 : staging_failed(s, "read", errno, e);
+    char *bytes = malloc(COMPLETE_MOST + 1);
+    ssize_t length = bytes == NULL ? -1 : read(file, bytes, COMPLETE_MOST);
+    int error = errno;
+    if (length > 0) {
+        bytes[length] = '\0';
+        result = take(c, bytes, (size_t)length);
+    }
+    free(bytes);
+    (void)close(file);
+    if (result != 1)
+        complete_free(c);
+    if (length < 0 || result < 0)
+        return staging_failed(s, "read", result < 0 ? -result : error, e);
+    return result;
+}
+
+int complete_withdraw(const struct staging *s, struct error *e)
+{
+    if (unlinkat(s->folder, COMPLETE_NAME, 0) != 0 && errno != ENOENT)
+        return staging_failed(s, "removed", errno, e);
+    return 0;
+}
+
+void complete_free(struct complete *c)
+{
+    for (uint32_t i = 0; i < c->patterns; i++)
+        free(c->pattern[i]);
+    free(c->pattern);
+    *c = (struct complete){0};
 }

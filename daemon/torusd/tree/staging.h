@@ -10,9 +10,9 @@
  *     reserve          room for the record when the disk is full
  *     f/XXXXX/XXXXXXX  new files, by the number of their entry
  *     tree, link       a new folder, a new link, before they are renamed to their place
- *     complete         everything is here and on the disk: what remains to be done is to put it in place (complete.h)
+ *     complete         everything is here and on the disk: what remains to be done is to put it in place
  *
- * The state folder lists stagings (listing.h), so that the daemon completes or removes them when it starts. */
+ * The state folder lists stagings, so that the daemon completes or removes them when it starts. */
 #pragma once
 
 #include <limits.h>
@@ -65,8 +65,6 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
 int staging_check(const struct staging *s, struct error *e);
 /* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
-/* Whether there is a staging of the target now, whoever has made it. */
-bool staging_exists(const struct staging *s);
 /* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */
 bool staging_place_is_gone(const struct staging *s);
 /* Closes the descriptors; the disk stays as it is. */
@@ -85,8 +83,7 @@ int staging_clear(const struct staging *s, const char *name, struct error *e);
 /* Writes the name, in the staging, of the new file of an entry. Returns `out`. */
 const char *staging_file(uint64_t index, char out[STAGING_NAME_SIZE]);
 /* Opens the new file of an entry for writing, whatever its mode, and makes it if it does not exist; `empty`: without its
- * old contents.
- * Returns the descriptor or -errno. */
+ * old contents. Returns the descriptor or -errno. */
 int staging_open_file(const struct staging *s, uint64_t index, bool empty);
 /* Makes the new file of an entry with this mode, less the umask, in place of one that may be there. Nobody else can enter
  * the staging, so that files may have their modes from the start. Returns the descriptor or -errno. */
@@ -100,3 +97,41 @@ bool staging_is_path(const char *path);
 
 /* Fills *e: "the new files of PATH cannot be `done`: ...". Returns -1. */
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e);
+
+/* --- the marker of a complete copy --- */
+
+/* The marker of a staging in which everything is here and on the disk. What remains to be done is to put it in place, with
+ * the rules that the marker has; it is done again until it succeeds, whatever crashes. */
+
+#define COMPLETE_NAME "complete"
+#define COMPLETE_MOST (64u * 1024u) /* bytes of patterns */
+
+struct complete {
+    bool into, delete, as_it_comes;
+    char **pattern;
+    uint32_t patterns;
+};
+
+/* Writes the marker, durably. Returns 0, or -1 with *e. */
+int complete_write(const struct staging *s, const struct complete *c, struct error *e);
+/* Reads the marker. Returns 1 with *c, which the caller gives to complete_free(); 0 if there is none or it is damaged; or
+ * -1 with *e. */
+int complete_read(const struct staging *s, struct complete *c, struct error *e);
+/* Removes the marker: the staging becomes that of an interrupted copy. */
+int complete_withdraw(const struct staging *s, struct error *e);
+void complete_free(struct complete *c);
+
+/* --- the list of stagings in the state folder: copies/DIGEST, a file for each, which contains the path of the target --- */
+
+/* Lists a target. Returns 0, or -1 with *e. A copy lists its target before it makes the staging, in case it crashes, and
+ * again when it has the staging: another copy may have removed its own staging, and the entry, meanwhile. The entry is
+ * durable after listing_sync(), which is called before a copy becomes complete: for interrupted copies, two syncs at the
+ * begin of each copy would cost more than they are worth. */
+int listing_add(const char *state_folder, const char *path, struct error *e);
+int listing_sync(const char *state_folder, const char *path, struct error *e);
+/* Removes a target, which has been found, from the list, unless another copy has made a new staging meanwhile. A failure is
+ * logged; the next start finds the entry, and no staging. */
+void listing_remove(const char *state_folder, const struct staging *s);
+/* Calls each() with every target in the list. Returns 0, or -1 with *e: the list could not be read. */
+int listing_each(const char *state_folder, void (*each)(void *context, const char *path),
+                 void *context, struct error *e);

@@ -6,8 +6,114 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/torusd/tree/ahead.h"
 #include "daemon/torusd/tree/file_data.h"
+#include "daemon/torusd/tree/sources.h"
+
+/* Opens the next files of a stream before they are read, and tells the kernel to load them: small files on a disk are so
+ * loaded several at a time. */
+
+#define AHEAD_FILES 16u
+struct ahead;
+
+#define LOADED_MOST (256 * 1024) /* bytes of a file; behind them the kernel reads ahead by itself */
+
+struct ahead {
+    const struct sources *sources;
+    struct manifest_cursor *cursor;
+    uint64_t next; /* where the file begins that is opened next */
+    bool known;    /* whether the cursor is there */
+    struct {
+        uint64_t index;
+        int file;
+    } open[AHEAD_FILES]; /* a ring */
+    unsigned first, count;
+};
+
+static struct ahead *ahead_new(const struct manifest *manifest, const struct sources *sources)
+{
+    struct ahead *a = calloc(1, sizeof *a);
+
+    if (a == NULL)
+        return NULL;
+    a->sources = sources;
+    a->cursor = manifest_cursor_new(manifest);
+    if (a->cursor != NULL)
+        return a;
+    free(a);
+    return NULL;
+}
+
+/* Closes all files. */
+static void ahead_close(struct ahead *a)
+{
+    for (; a->count > 0; a->count--) {
+        (void)close(a->open[a->first].file);
+        a->first = (a->first + 1) % AHEAD_FILES;
+    }
+    a->known = false;
+}
+
+static void ahead_free(struct ahead *a)
+{
+    if (a == NULL)
+        return;
+    ahead_close(a);
+    manifest_cursor_free(a->cursor);
+    free(a);
+}
+
+static int open_next(struct ahead *a, struct error *e)
+{
+    struct entry entry;
+    int result;
+
+    do
+        result = manifest_next(a->cursor, &entry, e);
+    while (result == 1 && entry.bytes == 0);
+    if (result <= 0)
+        return result < 0 ? -1
+                          : error_set(e, ERROR_PROTOCOL, "the stream of the tree is too short");
+    int file = source_open_file(a->sources, &entry, e);
+    a->next = entry.begin + entry.bytes;
+    if (file < 0)
+        return file == CHANGING_LEFT_OUT ? 0 : -1;
+    (void)posix_fadvise(file, 0, LOADED_MOST, POSIX_FADV_WILLNEED);
+    unsigned at = (a->first + a->count++) % AHEAD_FILES;
+    a->open[at].index = entry.index;
+    a->open[at].file = file;
+    return 0;
+}
+
+/* Opens files from the one that begins at `offset` of the stream on, up to `limit`, or until AHEAD_FILES are open. Returns
+ * 0, or -1 with *e. */
+static int ahead_open(struct ahead *a, uint64_t offset, uint64_t limit, struct error *e)
+{
+    int result = 0;
+
+    if (offset >= limit)
+        return 0;
+    if (a->count == 0 && (!a->known || a->next != offset)) {
+        result = manifest_seek_stream(a->cursor, offset, e);
+        a->next = offset;
+        a->known = result == 0;
+    }
+    while (result == 0 && a->count < AHEAD_FILES && a->next < limit)
+        result = open_next(a, e);
+    return result;
+}
+
+/* Takes the file of an entry, which the caller closes; -1 if it is not open. */
+static int ahead_take(struct ahead *a, uint64_t index)
+{
+    if (a->count == 0 || a->open[a->first].index != index)
+        return -1;
+    int file = a->open[a->first].file;
+    a->first = (a->first + 1) % AHEAD_FILES;
+    a->count--;
+    return file;
+}
+
+/* --- the stream --- */
 
 #define SPOTS_MOST 8u /* that are kept while nobody reads there */
 #define AHEAD_LEAST                                                                                \

@@ -2,7 +2,7 @@
  * that is open there, so that reading on costs no search. */
 #pragma once
 
-#include "daemon/torusd/tree/reader_sources.h"
+#include "daemon/torusd/tree/sources.h"
 
 struct stream;
 /* Both must outlive the stream. NULL: no memory. */

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "daemon/torusd/copy/tree_store.h"
@@ -40,3 +41,59 @@ void tree_files_leave(struct tree_files *files);
 
 /* Makes an empty file without a name in the state folder. Returns its descriptor, or -1 with *e. */
 int tree_files_temporary(const struct tree_files *files, struct error *e);
+/* Fills *e: reading or writing such a file has failed with errno; 0: it is too short. Returns -1. */
+int tree_files_temporary_failed(struct error *e);
+
+/* What is to be done when the daemon starts, for copies that its end has interrupted. */
+
+#define RECOVER_AGE                                                                                \
+    (24 * 3600) /* seconds after which what an interrupted copy has left is removed */
+
+/* Puts copies in place that are complete, and removes what copies of more than a day ago have left. Logs what it does, and
+ * what fails: that stays listed for the next start. Blocks: to be called in a job. */
+void tree_files_recover(struct tree_files *files);
+
+/* Numbers that tell whether a folder at one node is the same as one at another node, because the nodes share a file system.
+ * They are computed from what the file system says of the folder: its inode number, and the time when it was made or, if
+ * that is not known, those of its last changes. Folders of two file systems practically never have the same number;
+ * a folder that changes meanwhile may get another one. */
+
+#define PLACE_SOURCE                                                                               \
+    1u /* the lowest bit of a number that a reader tells: this is a source, not a folder above one */
+
+/* Returns the number of the file or folder with this absolute path; its lowest bit is 0. 0: there is none. */
+uint64_t place_id(const char *path);
+
+/* Adds the numbers of a source and of the folders above it to a list of at most TREE_PLACES_MOST, each once. Returns its new
+ * length. */
+uint32_t place_ids_add_source(uint64_t *list, uint32_t count, const char *path);
+
+/* How a target lies to sources of a list, on a file system that both have. */
+enum place_relation {
+    PLACE_APART,
+    PLACE_EQUAL, /* the target is a source */
+    PLACE_ABOVE, /* a source is below the target */
+    PLACE_INSIDE /* the target is below a source */
+};
+enum place_relation place_ids_compare(const uint64_t *list, uint32_t count, const char *target);
+
+/* Paths in errors. */
+
+#define SHOWN_PATH 200 /* room for a path, with its end */
+
+struct shown_path {
+    char text[SHOWN_PATH];
+};
+
+/* Makes a path printable: `above`, and a path below it unless that is "". Of one that is too long the end is shown. The
+ * result lives as long as *out. */
+const char *show_path(struct shown_path *out, const char *above, const char *below);
+
+/* --- the two halves of the store: reader.c, writer.c --- */
+
+/* Set the functions; store->context must be a struct tree_files. */
+void tree_reader_add(struct tree_store *store);
+void tree_writer_add(struct tree_store *store);
+
+/* Sets the reading functions; store->context must be a struct tree_files. */
+void tree_reader_add(struct tree_store *store);

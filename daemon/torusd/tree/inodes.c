@@ -1,4 +1,4 @@
-#include "daemon/torusd/tree/file_links.h"
+#include "daemon/torusd/tree/inodes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,6 +7,63 @@
 
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
+
+/* --- the number of each entry --- */
+
+#define NUMBERS 4096u /* numbers */
+
+struct entry_numbers {
+    int file;
+    uint64_t written; /* numbers */
+    size_t used;
+    uint64_t buffer[NUMBERS];
+};
+
+struct entry_numbers *entry_numbers_new(int file)
+{
+    struct entry_numbers *n = malloc(sizeof *n);
+
+    if (n == NULL)
+        return NULL;
+    n->file = file;
+    n->written = 0;
+    n->used = 0;
+    return n;
+}
+
+void entry_numbers_free(struct entry_numbers *n)
+{
+    if (n == NULL)
+        return;
+    (void)close(n->file);
+    free(n);
+}
+
+int entry_numbers_finish(struct entry_numbers *n, struct error *e)
+{
+    if (file_write(n->file, n->buffer, n->used * sizeof *n->buffer,
+                   n->written * sizeof *n->buffer) != 0)
+        return tree_files_temporary_failed(e);
+    n->written += n->used;
+    n->used = 0;
+    return 0;
+}
+
+int entry_numbers_add(struct entry_numbers *n, uint64_t number, struct error *e)
+{
+    n->buffer[n->used++] = number;
+    return n->used < NUMBERS ? 0 : entry_numbers_finish(n, e);
+}
+
+int entry_numbers_get(const struct entry_numbers *n, uint64_t index, uint64_t *number,
+                      struct error *e)
+{
+    return file_read(n->file, number, sizeof *number, index * sizeof *number) == 0
+               ? 0
+               : tree_files_temporary_failed(e);
+}
+
+/* --- files with several names --- */
 
 #define BUFFER 65536u
 #define RECORD 10u /* bytes before a path: u64 index, u16 length */
@@ -77,12 +134,6 @@ static int grow(struct file_links *l, struct error *e)
     return 0;
 }
 
-static int io_failed(struct error *e)
-{
-    return error_set(e, ERROR_IO, "a temporary file in the state folder failed: %s",
-                     errno == 0 ? "it is too short" : strerror(errno));
-}
-
 static int flush(struct file_links *l, struct error *e)
 {
     if (l->file < 0)
@@ -90,7 +141,7 @@ static int flush(struct file_links *l, struct error *e)
     if (l->file < 0)
         return -1;
     if (file_write(l->file, l->buffer, l->used, l->written) != 0)
-        return io_failed(e);
+        return tree_files_temporary_failed(e);
     l->written += l->used;
     l->used = 0;
     return 0;
@@ -119,7 +170,7 @@ static int fetch(const struct file_links *l, uint64_t place, void *bytes, size_t
         memcpy(bytes, l->buffer + (place - l->written), length);
         return 0;
     }
-    return file_read(l->file, bytes, length, place) == 0 ? 0 : io_failed(e);
+    return file_read(l->file, bytes, length, place) == 0 ? 0 : tree_files_temporary_failed(e);
 }
 
 int file_links_find(struct file_links *l, uint64_t device, uint64_t number, uint64_t *index,

@@ -1,11 +1,185 @@
+#include "daemon/torusd/tree/digests.h"
+
 #include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/tree/digests_format.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
+
+/* --- wanted --- */
+
+#define DIGESTS_MAGIC "TORUSDIG" /* 8 bytes */
+#define DIGESTS_VERSION 1u
+#define DIGESTS_VERSION_FAST 2u
+#define DIGESTS_HEAD 16u
+#define DIGESTS_HEAD_FAST (DIGESTS_HEAD + 8u)
+#define DIGESTS_CHUNK (4u + FILE_DIGEST)
+#define DIGESTS_NO_FILE UINT64_MAX
+#define DIGESTS_LEAST (DIGESTS_HEAD + 8u + FILE_DIGEST) /* of a document */
+
+/* Writes a number in groups of 7 bits. Returns how many bytes that takes. */
+static size_t put_groups(uint8_t bytes[10], uint64_t value)
+{
+    size_t length = 0;
+
+    do {
+        bytes[length++] = (uint8_t)((value & 127) | (value > 127 ? 128 : 0));
+        value >>= 7;
+    } while (value > 0);
+    return length;
+}
+
+static bool take_groups(struct wanted_numbers *n, uint64_t *value)
+{
+    uint8_t byte = 128;
+
+    *value = 0;
+    for (unsigned shift = 0; byte >= 128; shift += 7) {
+        if (n->left == 0 || shift > 56)
+            return false;
+        byte = *n->bytes++;
+        n->left--;
+        *value |= (uint64_t)(byte & 127) << shift;
+    }
+    return true;
+}
+
+bool wanted_add(struct wanted *w, uint64_t index, uint64_t size)
+{
+    uint8_t bytes[20];
+
+    if (index < w->next)
+        return false;
+    size_t length = put_groups(bytes, index - w->next);
+    if (w->sizes)
+        length += put_groups(bytes + length, size);
+    if (length > sizeof w->bytes - w->length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        w->bytes[w->length++] = bytes[i];
+    w->next = index + 1;
+    return true;
+}
+
+bool wanted_next(struct wanted_numbers *n, uint64_t *index, uint64_t *size)
+{
+    uint64_t value;
+
+    *size = 0;
+    if (!take_groups(n, &value) || value >= UINT64_MAX - n->next ||
+        (n->sizes && !take_groups(n, size)))
+        return false;
+    *index = n->next + value;
+    n->next = *index + 1;
+    return true;
+}
+
+/* --- writing the document --- */
+
+#define BUFFER 65536u
+
+struct digests_maker {
+    crypto_generichash_state digest;
+    int file;
+    uint64_t written;
+    bool in_file;
+    size_t used;
+    uint8_t buffer[BUFFER];
+};
+
+struct digests_maker *digests_maker_new(int file, const struct chunk_digests *how, struct error *e)
+{
+    struct digests_maker *m = aligned_alloc(_Alignof(struct digests_maker), sizeof *m);
+
+    if (m == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for digests");
+        return NULL;
+    }
+    (void)crypto_generichash_init(&m->digest, NULL, 0, FILE_DIGEST);
+    m->file = file;
+    m->written = 0;
+    m->in_file = false;
+    memcpy(m->buffer, DIGESTS_MAGIC, 8);
+    (void)put_u32(put_u32(m->buffer + 8, how->fast ? DIGESTS_VERSION_FAST : DIGESTS_VERSION), 0);
+    m->used = DIGESTS_HEAD;
+    if (how->fast) {
+        (void)put_u64(m->buffer + m->used, how->seed);
+        m->used = DIGESTS_HEAD_FAST;
+    }
+    return m;
+}
+
+void digests_maker_free(struct digests_maker *m)
+{
+    free(m);
+}
+
+static int put_out(struct digests_maker *m, struct error *e)
+{
+    if (file_write(m->file, m->buffer, m->used, m->written) != 0)
+        return error_set(e, ERROR_IO, "digests of files cannot be written: %s", strerror(errno));
+    (void)crypto_generichash_update(&m->digest, m->buffer, m->used);
+    m->written += m->used;
+    m->used = 0;
+    return 0;
+}
+
+static int make_room(struct digests_maker *m, size_t length, struct error *e)
+{
+    return m->used + length > BUFFER ? put_out(m, e) : 0;
+}
+
+static int end_file(struct digests_maker *m, struct error *e)
+{
+    if (!m->in_file)
+        return 0;
+    if (make_room(m, 4, e) != 0)
+        return -1;
+    (void)put_u32(m->buffer + m->used, 0);
+    m->used += 4;
+    m->in_file = false;
+    return 0;
+}
+
+int digests_maker_file(struct digests_maker *m, uint64_t index, struct error *e)
+{
+    if (end_file(m, e) != 0 || make_room(m, 8, e) != 0)
+        return -1;
+    (void)put_u64(m->buffer + m->used, index);
+    m->used += 8;
+    m->in_file = true;
+    return 0;
+}
+
+int digests_maker_chunk(struct digests_maker *m, const struct chunk *chunk, struct error *e)
+{
+    if (make_room(m, DIGESTS_CHUNK, e) != 0)
+        return -1;
+    memcpy(put_u32(m->buffer + m->used, chunk->length), chunk->digest, FILE_DIGEST);
+    m->used += DIGESTS_CHUNK;
+    return 0;
+}
+
+int digests_maker_finish(struct digests_maker *m, uint64_t *size, struct error *e)
+{
+    uint8_t digest[FILE_DIGEST];
+
+    if (end_file(m, e) != 0 || make_room(m, 8, e) != 0)
+        return -1;
+    (void)put_u64(m->buffer + m->used, DIGESTS_NO_FILE);
+    m->used += 8;
+    if (put_out(m, e) != 0)
+        return -1;
+    (void)crypto_generichash_final(&m->digest, digest, sizeof digest);
+    if (file_write(m->file, digest, sizeof digest, m->written) != 0)
+        return error_set(e, ERROR_IO, "digests of files cannot be written: %s", strerror(errno));
+    *size = m->written + sizeof digest;
+    return 0;
+}
+
+/* --- reading the document --- */
 
 #define WINDOW 65536u
 

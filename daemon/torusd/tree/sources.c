@@ -1,4 +1,4 @@
-#include "daemon/torusd/tree/reader_sources.h"
+#include "daemon/torusd/tree/sources.h"
 
 #include <errno.h>
 #include <fcntl.h>

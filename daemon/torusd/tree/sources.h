@@ -3,7 +3,7 @@
 
 #include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/tree/changing.h"
-#include "daemon/torusd/tree/entry_numbers.h"
+#include "daemon/torusd/tree/inodes.h"
 #include "daemon/torusd/tree/manifest.h"
 #include "daemon/torusd/tree/walk.h"
 
