@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/lib/service/program_options.h"
+#include "daemon/lib/command_line/options.h"
 
 struct routed_options {
     const char *socket;     /* of torusd */
@@ -16,7 +16,7 @@ struct routed_options {
 };
 
 /* The options, for the man page. */
-extern const struct program_option routed_option_table[];
+extern const struct option routed_option_table[];
 
 /* Reads the command line. Returns 0, or -1 with the exit code of the process, after it has printed the requested text,
  * or an error. */

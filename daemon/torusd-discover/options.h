@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/lib/service/program_options.h"
+#include "daemon/lib/command_line/options.h"
 
 #define DISCOVER_SOCKET "/run/torusd-discover/discover.sock"
 
@@ -17,7 +17,7 @@ struct discover_options {
 };
 
 /* The options, for the man page. */
-extern const struct program_option discover_option_table[];
+extern const struct option discover_option_table[];
 
 /* Reads the command line. Returns 0, or -1 with the exit code of the process, after it has printed the requested text,
  * or an error. */

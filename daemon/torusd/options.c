@@ -1,7 +1,6 @@
 #include "daemon/torusd/options.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,12 +9,15 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "daemon/lib/command_line/options.h"
 #include "daemon/lib/service/service.h"
+#include "daemon/lib/service/signals.h"
 #include "daemon/torusd/from_env.h"
 #include "daemon/torusd/settings.h"
 #include "proto/version.h"
 
-enum { EXIT_USAGE = 2, OPTIONS_MOST = 64, LEFT_WIDTH = 19, FIRST_OPTION = 256 };
+#define EXIT_USAGE 2
+#define OPTIONS_MOST 64u
 
 static const char beginning[] =
     "torusd: one node of a torus of directly cabled machines\n"
@@ -38,170 +40,143 @@ static const char end[] =
     "invalid\n"
     "options or settings\n";
 
-static void print_option(const struct setting *s)
-{
-    char left[64];
+/* A command line, whose options are in the order of the arguments. */
+struct command_line {
+    struct option table[OPTIONS_MOST]; /* for each row of config_settings, and an end */
+    char name[OPTIONS_MOST][32];
+    struct option_given *given;
+    size_t count;
+};
 
-    (void)snprintf(left, sizeof left, "--%s%s%s", s->option, s->value != NULL ? " " : "",
-                   s->value != NULL ? s->value : "");
-    (void)printf("  %-*s", LEFT_WIDTH, left);
-    if (strlen(left) > LEFT_WIDTH)
-        (void)printf("\n  %*s", LEFT_WIDTH, "");
-    (void)fputs("  ", stdout);
-    for (const char *c = s->help; *c != '\0'; c++) {
-        (void)putchar(*c);
-        if (*c == '\n')
-            (void)printf("  %*s  ", LEFT_WIDTH, "");
+static void make_table(struct command_line *l)
+{
+    *l = (struct command_line){0};
+    for (size_t i = 0; config_settings[i].option != NULL && i + 1 < OPTIONS_MOST; i++) {
+        const struct setting *s = &config_settings[i];
+        (void)snprintf(l->name[i], sizeof l->name[i], "--%s", s->option);
+        l->table[i] = (struct option){.name = l->name[i], .value = s->value, .help = s->help};
     }
-    (void)putchar('\n');
 }
 
-static void print_help(void)
+/* Reads the options; the caller frees l->given. */
+static int read_options(struct command_line *l, int argc, char **argv, struct error *e)
 {
-    (void)fputs(beginning, stdout);
-    for (const struct setting *s = config_settings; s->option != NULL; s++)
-        print_option(s);
-    (void)fputs(end, stdout);
+    int used;
+
+    l->given = calloc((size_t)argc, sizeof *l->given);
+    if (l->given == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the options");
+    used = options_list(l->table, argc - 1, argv + 1, l->given, &l->count, e);
+    if (used < 0 || used == argc - 1)
+        return used < 0 ? -1 : 0;
+    return error_set(e, ERROR_USAGE, "unexpected argument \"%s\": torusd takes options only",
+                     argv[used + 1]);
 }
 
-static void print_version(void)
+static const struct setting *setting_of(const struct command_line *l, size_t i)
 {
-    (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n", VERSION_PROTOCOLS);
+    return &config_settings[l->given[i].option - l->table];
 }
 
-/* Fills the table for getopt_long() from the rows; an option's value is FIRST_OPTION + the index
- * of its row. */
-static void make_long_options(struct option *options)
+static bool is_option(const struct command_line *l, size_t i, const char *name)
 {
-    size_t i = 0;
-
-    for (; config_settings[i].option != NULL && i + 1 < OPTIONS_MOST; i++)
-        options[i] = (struct option){
-            .name = config_settings[i].option,
-            .has_arg = config_settings[i].value != NULL ? required_argument : no_argument,
-            .val = FIRST_OPTION + (int)i,
-        };
-    options[i] = (struct option){0};
+    return strcmp(setting_of(l, i)->option, name) == 0;
 }
 
-static bool is_option(int option, const char *name)
+static bool has_option(const struct command_line *l, const char *name)
 {
-    return option >= FIRST_OPTION &&
-           strcmp(config_settings[option - FIRST_OPTION].option, name) == 0;
-}
-
-static bool has_option(int argc, char **argv, const struct option *options, const char *name)
-{
-    int option;
     bool found = false;
 
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        found |= is_option(option, name);
-    optind = 1;
+    for (size_t i = 0; i < l->count; i++)
+        found |= is_option(l, i, name);
     return found;
 }
 
-static int set_option(struct config *config, int option, struct error *e)
+static int set_option(struct config *config, const struct command_line *l, size_t i,
+                      struct error *e)
 {
-    const struct setting *s = &config_settings[option - FIRST_OPTION];
+    const struct setting *s = setting_of(l, i);
 
     if (s->set_option != NULL)
-        return s->set_option(config, optarg, e);
-    return s->set != NULL ? s->set(config, optarg, e) : 0;
-}
-
-/* Reads the file first, so that options override it wherever they stand. */
-static int read_config_file(int argc, char **argv, const struct option *options,
-                            struct config *config, struct error *e)
-{
-    int option, result = 0;
-
-    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (is_option(option, "config"))
-            result = config_read(config, optarg, e);
-    optind = 1;
-    return result;
+        return s->set_option(config, l->given[i].text, e);
+    return s->set != NULL ? s->set(config, l->given[i].text, e) : 0;
 }
 
 /* Reads the cluster file; some options decide which file, and which host in it. */
-static int read_cluster_file(int argc, char **argv, const struct option *options,
-                             struct config *config, struct error *e)
+static int read_cluster_file(const struct command_line *l, struct config *config, struct error *e)
 {
-    int option, result = 0;
-
-    if (has_option(argc, argv, options, "config"))
+    if (has_option(l, "config"))
         return error_set(e, ERROR_USAGE,
                          "--config and --from-env are not possible together: --from-env reads the "
                          "cluster file");
-    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if (option >= FIRST_OPTION && from_env_needs(config_settings[option - FIRST_OPTION].option))
-            result = set_option(config, option, e);
-    optind = 1;
-    return result == 0 ? from_env_begin(config, e) : -1;
+    for (size_t i = 0; i < l->count; i++)
+        if (from_env_needs(setting_of(l, i)->option) && set_option(config, l, i, e) != 0)
+            return -1;
+    return from_env_begin(config, e);
 }
 
-/* Reads the file from which settings come before options override them. */
-static int read_file(int argc, char **argv, const struct option *options, struct config *config,
-                     struct error *e)
+/* Reads the file from which settings come, and then the options, which override it wherever they stand. */
+static int read_settings(const struct command_line *l, struct config *config, struct error *e)
 {
-    int result;
-
-    opterr = 0;
-    if (has_option(argc, argv, options, "from-env"))
-        result = read_cluster_file(argc, argv, options, config, e);
-    else
-        result = read_config_file(argc, argv, options, config, e);
-    opterr = 1;
-    return result;
+    if (has_option(l, "from-env") && read_cluster_file(l, config, e) != 0)
+        return -1;
+    for (size_t i = 0; i < l->count; i++)
+        if (is_option(l, i, "config") && config_read(config, l->given[i].text, e) != 0)
+            return -1;
+    for (size_t i = 0; i < l->count; i++)
+        if (set_option(config, l, i, e) != 0)
+            return -1;
+    return 0;
 }
 
-/* Handles options that only print something. Returns 0 for any other option; otherwise sets *exit_code. */
-static int print_and_end(int option, int *exit_code)
+/* Handles options that only print something. Returns whether there was one. */
+static bool print_and_end(const struct command_line *l)
 {
-    bool help = is_option(option, "help"), version = is_option(option, "version");
-
-    if (help)
-        print_help();
-    if (version)
-        print_version();
-    if (help || version)
-        *exit_code = EXIT_SUCCESS;
-    if (option == '?')
-        (void)fputs("torusd --help lists the options\n", stderr);
-    return help || version || option == '?' ? -1 : 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (is_option(l, i, "version")) {
+            (void)printf("torusd " TORUSD_VERSION "\n" VERSION_PROTOCOLS_FORMAT "\n",
+                         VERSION_PROTOCOLS);
+            return true;
+        }
+        if (is_option(l, i, "help")) {
+            (void)fputs(beginning, stdout);
+            options_help(stdout, l->table);
+            (void)fputs(end, stdout);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A pipe can be read only once: a second reader would wait for ever. */
-static int refuse_pipe(int argc, char **argv, const struct option *options, struct error *e)
+static int refuse_pipe(const struct command_line *l, struct error *e)
 {
     struct stat status;
-    int option;
 
-    optind = 1;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        if ((is_option(option, "config") || is_option(option, "cluster")) &&
-            stat(optarg, &status) == 0 && !S_ISREG(status.st_mode))
+    for (size_t i = 0; i < l->count; i++)
+        if ((is_option(l, i, "config") || is_option(l, i, "cluster")) &&
+            stat(l->given[i].text, &status) == 0 && !S_ISREG(status.st_mode))
             return error_set(e, ERROR_USAGE,
                              "%s is not a regular file, and cannot be read a second time: restart "
                              "the daemon",
-                             optarg);
-    optind = 1;
+                             l->given[i].text);
     return 0;
 }
 
 int options_read_again(int argc, char **argv, struct config *config, struct error *e)
 {
-    struct option options[OPTIONS_MOST];
-    int option, result;
+    struct command_line line;
+    int result;
 
-    make_long_options(options);
-    result = refuse_pipe(argc, argv, options, e);
+    make_table(&line);
+    result = read_options(&line, argc, argv, e);
     if (result == 0)
-        result = read_file(argc, argv, options, config, e);
-    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1)
-        result = set_option(config, option, e);
+        result = refuse_pipe(&line, e);
+    if (result == 0)
+        result = read_settings(&line, config, e);
     if (result == 0)
         result = from_env_finish(config, true, e);
+    free(line.given);
     return result == 0 ? config_finish(config, e) : -1;
 }
 
@@ -226,35 +201,38 @@ static void print_roots_not_writable(const struct roots *roots)
                          user != NULL ? user->pw_name : "of this process");
 }
 
-int options_read(int argc, char **argv, struct config *config, int *exit_code)
+/* Reads the settings of an accepted command line, and completes them. */
+static int complete(const struct command_line *l, struct config *config, bool check,
+                    struct error *e)
 {
-    struct option options[OPTIONS_MOST];
-    struct error e = {0};
-    int option, result;
+    int result = read_settings(l, config, e);
 
-    bool check = false;
-
-    *exit_code = EXIT_USAGE;
-    make_long_options(options);
-    result = read_file(argc, argv, options, config, &e);
-    while (result == 0 && (option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (print_and_end(option, exit_code) != 0)
-            return -1;
-        check |= is_option(option, "check");
-        result = set_option(config, option, &e);
-    }
-    if (result == 0 && optind < argc)
-        result = error_set(&e, ERROR_USAGE, "unexpected argument \"%s\": torusd takes options only",
-                           argv[optind]);
     signals_hold(); /* from_env_remove() removes at the end what is made here */
     if (result == 0)
-        result = from_env_finish(config, !check, &e);
-    if (result == 0)
-        result = config_finish(config, &e);
+        result = from_env_finish(config, !check, e);
+    return result == 0 ? config_finish(config, e) : -1;
+}
+
+int options_read(int argc, char **argv, struct config *config, int *exit_code)
+{
+    struct command_line line;
+    struct error e;
+    int result;
+
+    make_table(&line);
+    result = read_options(&line, argc, argv, &e);
     if (result != 0)
-        (void)fprintf(stderr, "torusd: %s\n", e.text);
-    if (result != 0 || !check)
-        return result;
+        (void)fprintf(stderr, "torusd: %s\ntorusd --help lists the options\n", e.text);
+    const bool prints = result == 0 && print_and_end(&line), check = has_option(&line, "check");
+    *exit_code = prints ? EXIT_SUCCESS : EXIT_USAGE;
+    if (result == 0 && !prints) {
+        result = complete(&line, config, check, &e);
+        if (result != 0)
+            (void)fprintf(stderr, "torusd: %s\n", e.text);
+    }
+    free(line.given);
+    if (result != 0 || prints || !check)
+        return prints ? -1 : result;
     print_roots_not_writable(&config->roots);
     *exit_code = EXIT_SUCCESS;
     return -1;

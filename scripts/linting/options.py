@@ -10,10 +10,9 @@ CODE = ('client/', 'daemon/', 'topo/', 'scripts/', 'tests/')
 COMMANDS, COMMANDS_DOCUMENT = 'client/cli/commands/', 'client/doc/commands.md'
 PROGRAMS = (r"(?:^|[$>'(]|sudo |\bat RANK )\s*"
             r'(?:torusctl|torusd|torusd-discover|torusd-setup|torus-routed|(?:topo/)?torus\.py|(?:scripts/)?vm-up|scripts/[\w-]+)(?= )')
-# Rows of the tables of torusctl, of torusd, and of smaller programs: the name of an option, and its help if it is empty.
+# Rows of the tables of all programs, and of the settings of torusd: the name of an option, and its help if it is empty.
 TABLES = (r'\{[\s\\]*"--([a-z-]+)",\s*(?:NULL|"[^"]*"),\s*offsetof\((?:[^()]|\([^()]*\))*\),\s*((?:NULL|"")\s*\})?',
-          r'\{"([a-z-]+)",\s*(?:NULL|"\w+"),\s*(?:NULL|"[^"]*"),\s*\w+,\s*\w+,\s*(NULL|"")?',
-          r'\[[A-Z_]+\] = \{"([a-z-]+)",\s*(?:NULL|"[^"]*"),\s*((?:NULL|"")\s*\})?')
+          r'\{"([a-z-]+)",\s*(?:NULL|"\w+"),\s*(?:NULL|"[^"]*"),\s*\w+,\s*\w+,\s*(NULL|"")?')
 
 
 def in_c(name, text):

@@ -300,3 +300,30 @@ def test_one_of_them_has_the_word_for_one(shared):
 def test_the_words_of_counts():
     assert [counted(n, 'node') for n in range(3)] == ['0 nodes', '1 node', '2 nodes']
     assert [plural(n, 'it is', 'they are') for n in range(3)] == ['they are', 'it is', 'they are']
+
+
+@pytest.mark.parametrize('program', ['torusctl', 'torusd', 'torusd-discover', 'torusd-setup', 'torus-routed'])
+def test_all_programs_read_options_alike(program):
+    for arguments, says in (
+            (['--hel'], 'unknown option --hel; did you mean --help?'),  # no abbreviations
+            (['--socket-of-nobody', 'x'], 'unknown option --socket-of-nobody'),
+            (['--version=yes'], '--version takes no value')):
+        done = run(program, *arguments)
+        assert (done.returncode, done.stdout) == (2, '') and done.stderr.startswith(f'{program}: {says}\n'), done
+    assert run(program, '-h').stdout == run(program, '--help').stdout != ''
+
+
+@pytest.mark.parametrize('program, option, value, says', [
+    ('torusd-discover', '--log-level', 'loud', 'it is error, warning, info or debug'),
+    ('torusd-discover', '--name', 'a b', 'not the name of a host: '),
+    ('torusd-discover', '--interfaces', '', '0 interfaces are named'),
+    ('torusd-setup', '--reader', 'nobody-of-all', 'there is no user "nobody-of-all"'),
+    ('torusd-setup', '--command', '', '"" is no command for setups'),
+    ('torus-routed', '--interface', 'a/b', 'an interface has a name of at most 9 characters'),
+    ('torus-routed', '--congestion', 'longer-than-15-is-wrong', 'the name has more than 15 characters')])
+def test_values_of_options_are_checked(program, option, value, says):
+    done = run(program, option, value)
+    assert (done.returncode, done.stdout) == (2, '')
+    assert done.stderr.startswith(f'{program}: {option} {value}: {says}'), done
+    missing = run(program, option)
+    assert missing.returncode == 2 and missing.stderr.startswith(f'{program}: {option} needs a value: {option} ')

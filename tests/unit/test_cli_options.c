@@ -9,8 +9,7 @@
 
 #include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/options.h"
-#include "client/cli/terminal/suggest.h"
+#include "daemon/lib/command_line/options.h"
 
 struct arguments {
     const char *size;
@@ -145,6 +144,25 @@ static void test_bad(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
+/* A program whose options go to functions gets them in their order. */
+static void test_listed(void **state)
+{
+    const char *const words[] = {"--loud", "--size=4", "--size", "5", "rest"};
+    struct option_given given[5];
+    size_t count;
+
+    (void)state;
+    assert_int_equal(options_list(global_options, 5, (char **)(uintptr_t)words, given, &count, &e),
+                     -1);
+    assert_int_equal(options_list(own, 4, (char **)(uintptr_t)words, given, &count, &e), 4);
+    assert_int_equal(count, 3);
+    assert_ptr_equal(given[0].option, &own[1]);
+    assert_null(given[0].text);
+    assert_string_equal(given[1].text, "4");
+    assert_ptr_equal(given[2].option, &own[0]);
+    assert_string_equal(given[2].text, "5");
+}
+
 static const char *meant(const char *word)
 {
     return command_suggest(commands, word) != NULL ? command_suggest(commands, word) : "";
@@ -191,9 +209,10 @@ static void test_commands(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),        cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_alone),       cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_suggestions), cmocka_unit_test(test_commands),
+        cmocka_unit_test(test_good),     cmocka_unit_test(test_repeated),
+        cmocka_unit_test(test_alone),    cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_listed),   cmocka_unit_test(test_suggestions),
+        cmocka_unit_test(test_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 
 static char *printed;
 static size_t length;

@@ -13,8 +13,8 @@
 #include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
-#include "client/cli/terminal/wrap.h"
 #include "client/cli/terminal/writer.h"
+#include "daemon/lib/command_line/wrap.h"
 
 /* The printed value: as text with a view, otherwise as JSON. */
 static void check(const json_t *value, const struct view *view, const char *expected)

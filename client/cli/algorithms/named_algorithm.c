@@ -5,8 +5,9 @@
 
 #include <torus/torus.h>
 
-#include "client/cli/terminal/suggest.h"
 #include "client/theory/formula.h"
+#include "daemon/lib/command_line/options.h"
+#include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 

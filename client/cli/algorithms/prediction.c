@@ -7,6 +7,8 @@
 #include "client/cli/algorithms/found_routes.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/suggest.h"
+#include "daemon/lib/command_line/options.h"
+#include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 

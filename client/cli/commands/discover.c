@@ -17,8 +17,8 @@
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
-#include "client/cli/terminal/wrap.h"
 #include "daemon/lib/cluster/cluster_file.h"
+#include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"
 
 #define WAIT_MS 60000u

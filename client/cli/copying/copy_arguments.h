@@ -1,7 +1,7 @@
 /* The options of copy, gather and scatter, and of exchange with --trees. */
 #pragma once
 
-#include "client/cli/terminal/options.h"
+#include "daemon/lib/command_line/options.h"
 
 struct copy_arguments {
     struct option_list sources;

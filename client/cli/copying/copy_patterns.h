@@ -3,7 +3,7 @@
 
 #include <torus/torus.h>
 
-#include "client/cli/terminal/options.h"
+#include "daemon/lib/command_line/options.h"
 
 struct copy_patterns {
     size_t count;

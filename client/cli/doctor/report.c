@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"
 
 #define NAMED 4u /* hosts that a line names */

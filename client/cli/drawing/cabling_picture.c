@@ -4,8 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "client/cli/terminal/wrap.h"
 #include "client/cli/terminal/writer.h"
+#include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"
 
 enum {

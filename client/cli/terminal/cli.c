@@ -8,7 +8,7 @@
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/long_work.h"
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"
 
 /* ---- Failures -------------------------------------------------------------------------------- */

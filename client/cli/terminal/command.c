@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/terminal/suggest.h"
+#include "daemon/lib/command_line/options.h"
 
 const struct option global_options[] = {
     {"--socket", "PATH", offsetof(struct global_arguments, socket),

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "client/cli/terminal/options.h"
+#include "daemon/lib/command_line/options.h"
 
 struct command {
     const char *name;

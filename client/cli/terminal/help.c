@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 
 #define NAMES 14 /* columns of the names of commands */
 

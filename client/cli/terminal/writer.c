@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 
 #define GAP 2       /* columns between columns */
 #define FOLDED 4    /* the indentation of further lines of a row that is too wide */

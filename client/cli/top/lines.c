@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "client/cli/terminal/clock.h"
-#include "client/cli/terminal/wrap.h"
 #include "client/cli/top/ask.h"
 #include "client/cli/top/draw.h"
 #include "client/cli/top/model_value.h"
 #include "client/cli/top/terminal.h"
+#include "daemon/lib/command_line/wrap.h"
 
 #define COLUMNS_BY_DEFAULT 80u
 #define LEAST_COLUMNS 20

@@ -7,13 +7,19 @@
 #include "daemon/torusd-setup/options.h"
 #include "daemon/torusd/settings.h"
 
-static json_t *table(const struct program_option *option)
+static void add_rows(json_t *rows, const struct option *option)
+{
+    for (const struct option *o = option; o->name != NULL; o++)
+        (void)json_array_append_new(rows, json_pack("{s:s, s:s?, s:s}", "option", o->name + 2,
+                                                    "value", o->value, "help", o->help));
+}
+
+static json_t *table(const struct option *option)
 {
     json_t *rows = json_array();
 
-    for (const struct program_option *o = option; o->name != NULL; o++)
-        (void)json_array_append_new(rows, json_pack("{s:s, s:s?, s:s}", "option", o->name, "value",
-                                                    o->value, "help", o->help));
+    add_rows(rows, option);
+    add_rows(rows, program_options_of_all);
     return rows;
 }
 

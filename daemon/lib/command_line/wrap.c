@@ -1,4 +1,4 @@
-#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
 
 #include <stdbool.h>
 #include <stdint.h>
