@@ -1,9 +1,7 @@
 /* Prints the tables of torusctl as JSON, from which the build makes the man pages and completions. Not installed. */
 #include <jansson.h>
 
-#include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/help.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 
 static json_t *options_value(const struct option *options)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/discovering/setup_sending.h"
+#include "client/cli/discovering/discovery_socket.h"
 
 static void print(json_t *value)
 {

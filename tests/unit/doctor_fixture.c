@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/doctor.h"
 
 static const char fine[] = "clock.synchronised yes\n"
                            "files.limit 65536\n"

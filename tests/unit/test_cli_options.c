@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
 #include "daemon/lib/command_line/options.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/measuring/perf_report.h"
+#include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/cli.h"
 #include "tests/unit/run_cli.h"
 

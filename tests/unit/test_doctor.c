@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 #include "doctor_fixture.h"
 
 static struct ring r;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/doctor.h"
 #include "doctor_fixture.h"
 
 #define OLD "aaaaaaaaaaaaaaaa"

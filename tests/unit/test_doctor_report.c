@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/doctor.h"
 #include "client/cli/doctor/report.h"
 #include "doctor_fixture.h"
 

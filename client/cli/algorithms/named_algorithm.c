@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
 #include <torus/torus.h>
 
 #include "client/theory/formula.h"
@@ -93,4 +92,71 @@ const char *requested_algorithm(const char *name, enum operation operation, stru
         return f->best;
     a = named_algorithm(f != NULL ? f->base->name : name, &operation, e);
     return a != NULL ? a->name : NULL;
+}
+
+bool found_is_name(const char *name, const struct torus *t)
+{
+    return !torus_is_plain(t) &&
+           (strcmp(name, FOUND_NAME) == 0 || strcmp(name, FOUND_DISJOINT_NAME) == 0);
+}
+
+const struct algorithm *found_named(struct detour *found, const char *name, struct error *e)
+{
+    if (name != NULL && strcmp(name, FOUND_DISJOINT_NAME) == 0) {
+        const struct algorithm *disjoint = detour_disjoint(found);
+        if (disjoint == NULL)
+            (void)error_set(e, ERROR_REFUSED,
+                            FOUND_DISJOINT_NAME " finds trees on networks of up to %u nodes",
+                            DETOUR_DISJOINT_MOST);
+        return disjoint;
+    }
+    detour_find_bound(found);
+    return detour_algorithm(found);
+}
+
+const struct algorithm *found_routes(const struct algorithm *a, const struct torus *t,
+                                     struct detour **found, struct error *e)
+{
+    *found = NULL;
+    if (!found_is_name(a->name, t))
+        return a;
+    if (detour_new_whole(found, t, e) != 0)
+        return NULL;
+    a = found_named(*found, a->name, e);
+    if (a == NULL) {
+        detour_free(*found);
+        *found = NULL;
+    }
+    return a;
+}
+
+int daemon_torus_of_status(const struct torus_status *status, struct torus *t, struct error *e)
+{
+    for (size_t i = 0; i < status->graph_count; i++)
+        if (graph_of_edges(status->graphs[i]->edges, status->graphs[i]->number_count / 2, e) ==
+            NULL)
+            return -1;
+    if (torus_parse_named(t, status->dims, e) == 0)
+        return 0;
+    e->code = ERROR_PROTOCOL;
+    return error_wrap(e, "the daemon's dimensions are invalid");
+}
+
+int daemon_torus_parse(const struct cli *cli, const char *dims, struct torus *t)
+{
+    struct torus_status *status;
+    struct torus_error failed;
+    struct error e;
+
+    if (strstr(dims, "graph:") != NULL && torus_parse_named(t, dims, NULL) != 0) {
+        if (torus_client_status(cli->client, &status, &failed) != 0)
+            return cli_fail_client(cli, &failed);
+        (void)daemon_torus_of_status(status, t, &e); /* an error shows below */
+        torus_status_free(status);
+    }
+    if (torus_parse_named(t, dims, &e) == 0)
+        return EXIT_DONE;
+    e.code = ERROR_PROTOCOL;
+    (void)error_wrap(&e, "the daemon's dimensions are invalid");
+    return cli_fail(cli, &e);
 }

@@ -1,7 +1,10 @@
 /* Finds algorithms by the names that users give. */
 #pragma once
 
+#include "client/cli/terminal/cli.h"
 #include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/torus.h"
 
 /* Returns the algorithm with this name, or NULL with *e, which lists the known names: those for `operation`, or all
  * if `operation` is NULL. */
@@ -30,3 +33,24 @@ bool has_q(const char *name);
 
 /* Returns whether the daemon chooses the algorithm for this name. */
 bool leaves_choice(const char *name);
+
+/* Whether the routes of an algorithm of this name are found on *t. */
+bool found_is_name(const char *name, const struct torus *t);
+
+/* Returns the algorithm of that name (NULL: `stream`) with routes that have been found, or NULL with *e. */
+const struct algorithm *found_named(struct detour *found, const char *name, struct error *e);
+
+/* Finds the routes of `stream` or `disjoint` on a network that is not a torus. Returns the algorithm with these routes;
+ * any other algorithm, and any algorithm on a torus, is returned as it is, with *found NULL. The caller passes *found,
+ * which holds the routes, to detour_free(). Returns NULL with *e, and *found NULL, if there are no routes. */
+const struct algorithm *found_routes(const struct algorithm *a, const struct torus *t,
+                                     struct detour **found, struct error *e);
+
+/* Parses the dimensions in a status, whose graphs become known. Returns 0, or -1 with *e
+ * (ERROR_PROTOCOL). */
+int daemon_torus_of_status(const struct torus_status *status, struct torus *t, struct error *e);
+
+/* Parses dimensions that the daemon has sent. If they have a graph whose edges are not known, asks the
+ * daemon for them, which takes a request. Returns an exit code; on failure what went wrong has been
+ * printed. The client must be connected. */
+int daemon_torus_parse(const struct cli *cli, const char *dims, struct torus *t);

@@ -76,10 +76,7 @@ static json_t *message(const struct torus *t, uint32_t rank, const struct plan_m
             json_object_set_new(o, "node", json_integer(node)) |
             json_object_set_new(o, "hops", json_integer(m->hops)) |
             json_object_set_new(o, "blocks", json_integer(m->blocks));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static json_t *arrival(const struct torus *t, uint32_t rank, const struct plan_message *m)

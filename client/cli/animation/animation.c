@@ -2,7 +2,7 @@
 
 #include "client/cli/animation/animation_page.h"
 #include "client/cli/animation/schedule_json.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "client/cli/web/page_file.h"
 #include "client/cli/web/torus_json.h"
 #include "client/cli/web/web_texts.h"

@@ -2,11 +2,10 @@
 
 #include <string.h>
 
-#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/animation/measured_steps.h"
 #include "client/cli/terminal/arguments.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/detour/detour.h"
 
 bool plan_animation_is_output(const struct animation_arguments *a)

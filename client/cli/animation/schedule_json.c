@@ -5,7 +5,7 @@
 
 #include "client/cli/animation/measured_steps.h"
 #include "client/cli/animation/phase_name.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
 

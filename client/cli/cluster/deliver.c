@@ -1,5 +1,6 @@
 #include "client/cli/cluster/deliver.h"
 
+#include <poll.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +8,206 @@
 
 #include "client/cli/cluster/child.h"
 #include "client/cli/cluster/deliver_links.h"
+#include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
+#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
+
+/* --- over the links --- */
+
+#define AT_ONCE 16u
+
+/* A setup on its way. */
+struct sent {
+    struct delivery *delivery;
+    struct setup_sending sending;
+};
+
+struct links {
+    const char *socket;
+    const struct secrets *secrets;
+    struct discovered hosts;
+    bool apply;
+    struct sent sent[AT_ONCE];
+    unsigned active;
+    uint32_t ended, count;
+};
+
+/* Finds the host with the id that the cluster file has; NULL: it is not there. */
+static const struct discovered_host *find_host(const struct links *l, const struct host *host)
+{
+    struct host_id id;
+    uint32_t at = host_id_parse(&id, host->id) ? discovered_find(&l->hosts, &id) : UINT32_MAX;
+
+    return at != UINT32_MAX ? &l->hosts.host[at] : NULL;
+}
+
+/* Whether another host has its name. */
+static bool has_impostor(const struct links *l, const struct host *host)
+{
+    for (uint32_t i = 0; i < l->hosts.hosts; i++)
+        if (hosts_file_is_same_host(l->hosts.host[i].name, host->name))
+            return true;
+    return false;
+}
+
+/* Finds the host of a delivery. Returns NULL after setting the error of the delivery. */
+static const struct discovered_host *find(const struct links *l, struct delivery *d)
+{
+    const struct host *host = d->host;
+    const struct discovered_host *h = find_host(l, host);
+
+    if (h != NULL && (h->reachable || h->self))
+        return h;
+    if (h != NULL)
+        (void)error_set(&d->error, ERROR_LINK,
+                        "%s: no cables that work in both directions lead there", host->name);
+    else if (host->id[0] != '\0' && has_impostor(l, host))
+        (void)error_set(
+            &d->error, ERROR_LINK,
+            "%s: the host that calls itself so has another id than %s, which the "
+            "cluster file has. If the machine was installed again, remove the line, and "
+            "confirm the new id",
+            host->name, host->id);
+    else
+        (void)error_set(
+            &d->error, ERROR_LINK,
+            "%s: discovery does not find this host ('torusctl discover' lists the hosts)",
+            host->name);
+    return NULL;
+}
+
+/* --- answers --- */
+
+/* Takes the answer of a host: what its torusctl has printed, if it was `done`. Otherwise sets the error, to what the
+ * output says, or else to the first line of `why`. */
+static void deliver_take(struct delivery *d, const char *output, bool done, const char *why)
+{
+    json_error_t error;
+    char text[400];
+
+    d->reply = output != NULL ? json_loads(output, 0, &error) : NULL;
+    if (done && json_is_object(d->reply))
+        return;
+    const char *said =
+        json_string_value(json_object_get(json_object_get(d->reply, "error"), "text"));
+    why = said != NULL ? said : why;
+    (void)snprintf(text, sizeof text, "%.*s", (int)strcspn(why, "\n"), why);
+    text_clean(text); /* another host has written it */
+    (void)error_set(&d->error, ERROR_REFUSED, "%s: %s", d->host->name, text);
+    json_decref(d->reply);
+    d->reply = NULL;
+}
+
+/* Handles what has arrived for a setup. */
+static void go_on(struct links *l, unsigned at)
+{
+    struct sent *s = &l->sent[at];
+    struct setup_answer answer;
+    char *storage;
+    struct error e;
+    int rc = setup_continue(&s->sending, &answer, &storage, &e);
+
+    if (rc == 0)
+        return;
+    if (rc > 0) {
+        deliver_take(s->delivery, answer.output, answer.status == 0,
+                     answer.errors_size > 0 ? answer.errors : "its answer is not understood");
+        free(storage);
+    } else {
+        (void)error_set(&s->delivery->error, e.code, "%s: %s", s->delivery->host->name, e.text);
+    }
+    watch_tell((double)++l->ended / l->count);
+    *s = l->sent[--l->active];
+}
+
+/* Waits until at most `most` setups are on their way. */
+static void wait_for(struct links *l, unsigned most)
+{
+    struct pollfd polls[AT_ONCE];
+
+    while (l->active > most) {
+        for (unsigned i = 0; i < l->active; i++)
+            polls[i] = (struct pollfd){.fd = l->sent[i].sending.fd, .events = POLLIN};
+        if (poll(polls, l->active, SETUP_SECONDS * 1000) <= 0)
+            polls[0].revents = POLLHUP; /* setup_continue() reports that there is no answer */
+        for (unsigned i = l->active; i > 0; i--)
+            if (polls[i - 1].revents != 0)
+                go_on(l, i - 1);
+    }
+}
+
+static void send_setup(struct links *l, struct delivery *d, const struct discovered_host *h)
+{
+    struct sent *s;
+    struct error e;
+    int rc;
+
+    wait_for(l, AT_ONCE - 1);
+    s = &l->sent[l->active];
+    *s = (struct sent){
+        d, {.apply = l->apply, .bytes = d->setup, .size = d->length, .secrets = l->secrets}};
+    rc = h->self ? setup_begin_own(&s->sending, l->hosts.setup_socket, &e)
+                 : setup_begin(&s->sending, l->socket, &h->report->host, &e);
+    if (rc == 0)
+        l->active++;
+    else
+        (void)error_set(&d->error, e.code, "%s: %s", d->host->name, e.text);
+}
+
+/* --- the order --- */
+
+/* Sends the setup of this host, or those of the others, and waits for the answers. Returns whether all hosts have
+ * answered. */
+static bool send_to(struct links *l, struct delivery *list, bool self)
+{
+    bool complete = true;
+
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find(l, &list[i]);
+        if (h != NULL && h->self == self)
+            send_setup(l, &list[i], h);
+    }
+    wait_for(l, 0);
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find_host(l, list[i].host);
+        complete &= h == NULL || h->self != self || list[i].reply != NULL;
+    }
+    return complete;
+}
+
+static void skip_others(const struct links *l, struct delivery *list)
+{
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct discovered_host *h = find_host(l, list[i].host);
+        if (h == NULL || !h->self)
+            (void)error_set(&list[i].error, ERROR_REFUSED,
+                            "%s: not tried, because this host failed", list[i].host->name);
+    }
+}
+
+/* Does what deliver() says, over the links. This host is set up first. If it fails, the others are not tried; if others
+ * fail, this host already has the cluster key with which they accept the same setups again. Sets the error of each host
+ * that failed. */
+static void deliver_links(struct delivery *list, uint32_t count, bool apply, const char *socket,
+                          const struct secrets *secrets)
+{
+    struct links l = {.socket = socket, .secrets = secrets, .apply = apply, .count = count};
+    struct error e;
+
+    if (discover_hosts(socket, &l.hosts, &e) != 0) {
+        for (uint32_t i = 0; i < count; i++)
+            list[i].error = e;
+        return;
+    }
+    if (send_to(&l, list, true) || !apply)
+        (void)send_to(&l, list, false);
+    else
+        skip_others(&l, list);
+    discovered_free(&l.hosts);
+}
 
 #define HOST_MS 330000 /* longer than a setup may take on a host */
 #define ARGUMENTS_MOST 20

@@ -1,21 +1,321 @@
 #include "client/cli/cluster/init_run.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <sodium.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <torus/status.h>
 #include <unistd.h>
 
+#include "client/cli/cluster/deliver.h"
+#include "client/cli/cluster/host_files.h"
 #include "client/cli/cluster/identify.h"
-#include "client/cli/cluster/init_keys.h"
-#include "client/cli/cluster/init_report.h"
+#include "client/cli/terminal/cli.h"
 #include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
+#include "daemon/lib/base/secrets.h"
+#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
+
+/* --- the keys --- */
+
+struct init_keys {
+    char path[PATH_MAX];      /* the file of the current key */
+    char next_path[PATH_MAX]; /* that of the next one, while keys are changed */
+    struct key key;
+    struct key next; /* if `changing` */
+    bool changing;
+    bool swapped;   /* `key` is the next one already, and the former one is gone */
+    bool made;      /* the current key was made just now, and has no file yet */
+    bool made_next; /* the same for the next one */
+};
+
+#define NEXT ".next"
+
+static int choose_path(struct init_keys *k, const char *path, const char *cluster_file,
+                       struct error *e)
+{
+    const char *slash = strrchr(cluster_file, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - cluster_file) : 0, length;
+    const char *standard = host_file_kinds[HOST_FILE_KEY].path;
+
+    if (path != NULL)
+        length = snprintf(k->path, sizeof k->path, "%s", path);
+    else if (access(standard, R_OK) == 0)
+        length = snprintf(k->path, sizeof k->path, "%s", standard);
+    else
+        length = snprintf(k->path, sizeof k->path, "%.*scluster.key", folder, cluster_file);
+    if (length >= (int)(sizeof k->path - sizeof NEXT))
+        return error_set(e, ERROR_USAGE, "the path of the key file is too long: %.80s...", k->path);
+    (void)snprintf(k->next_path, sizeof k->next_path, "%.*s" NEXT, length, k->path);
+    return 0;
+}
+
+/* Reads a key from a file. Without the file, makes a key and sets *made. */
+static int read_or_make(const char *path, struct key *key, bool *made, struct error *e)
+{
+    *made = false;
+    if (key_read_as_root(path, key, e) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return -1;
+    *made = true;
+    return key_make(key, e);
+}
+
+/* Writes the keys that were made to their files. Called before the first host gets a key, so that an interrupted setup
+ * or change goes on with the same keys. Returns 0, or -1 with *e. */
+static int init_keys_store(struct init_keys *k, struct error *e)
+{
+    if (k->made && key_write(k->path, &k->key, e) != 0)
+        return -1;
+    k->made = false;
+    if (k->made_next && key_write(k->next_path, &k->next, e) != 0)
+        return -1;
+    k->made_next = false;
+    return 0;
+}
+
+/* Reads the second key of the host whose key file the key is read from, perhaps by a link. Returns 1, 0 if there is none,
+ * or -1 with *e. */
+static int read_second(const struct init_keys *k, struct key *second, struct error *e)
+{
+    const char *name = strrchr(host_file_kinds[HOST_FILE_SECOND_KEY].path, '/');
+    char *real = realpath(k->path, NULL), *path = NULL;
+    const int folder = real != NULL ? (int)(strrchr(real, '/') - real) : 0;
+    int rc;
+
+    if (real == NULL || asprintf(&path, "%.*s%s", folder, real, name) < 0) {
+        free(real);
+        return error_set(e, ERROR_IO, "cannot find the folder of %.200s: %s", k->path,
+                         strerror(errno));
+    }
+    rc = key_read_as_root(path, second, e) == 0 ? 1 : errno == ENOENT ? 0 : -1;
+    free(path);
+    free(real);
+    return rc;
+}
+
+/* A change that was interrupted may have reached this host, whose key file is then that of the next key. */
+static int find_former(struct init_keys *k, struct error *e)
+{
+    struct key former;
+    int found;
+
+    if (memcmp(k->key.id, k->next.id, KEY_ID_SIZE) != 0)
+        return 0;
+    k->swapped = true;
+    found = read_second(k, &former, e);
+    if (found <= 0)
+        return found;
+    k->swapped = memcmp(former.id, k->next.id, KEY_ID_SIZE) == 0;
+    k->key = former;
+    key_forget(&former);
+    return 0;
+}
+
+/* Reads the cluster key from the file `path`, or makes one if the file does not exist. NULL stands for
+ * /etc/torusd/cluster.key if this user can read it, otherwise for cluster.key beside the cluster file. With `change`,
+ * also reads or makes the next key, in the file whose name has ".next" at its end. Keys that are made here are not
+ * written yet. If `path` is the key file of this host, and an interrupted change has put the next key there, the former
+ * key is read from the file of the host's second key. Returns 0, or -1 with *e; the caller calls init_keys_forget() in
+ * both cases. */
+static int init_keys_read(struct init_keys *k, const char *path, const char *cluster_file,
+                          bool change, struct error *e)
+{
+    *k = (struct init_keys){.changing = change};
+    if (choose_path(k, path, cluster_file, e) != 0)
+        return -1;
+    if (change && access(k->path, F_OK) != 0 && errno == ENOENT)
+        return error_set(e, ERROR_USAGE,
+                         "there is no key to change: %.200s does not exist; name the file of the "
+                         "present key with --key FILE",
+                         k->path);
+    if (read_or_make(k->path, &k->key, &k->made, e) != 0)
+        return -1;
+    if (!change)
+        return 0;
+    if (read_or_make(k->next_path, &k->next, &k->made_next, e) != 0)
+        return -1;
+    return find_former(k, e);
+}
+
+/* Lists the keys that hosts may have at this moment: those in *k, and the key of this host. */
+static void init_keys_list(const struct init_keys *k, struct secrets *list)
+{
+    struct key own;
+    struct error e;
+
+    *list = (struct secrets){0};
+    secrets_add(list, &k->key);
+    if (k->changing)
+        secrets_add(list, &k->next);
+    if (key_read_as_root(host_file_kinds[HOST_FILE_KEY].path, &own, &e) == 0)
+        secrets_add(list, &own);
+    key_forget(&own);
+}
+
+/* Renames the file of the next key to that of the former key, after all hosts have changed. Returns 0, or -1 with
+ * *e. */
+static int init_keys_finish(struct init_keys *k, struct error *e)
+{
+    struct stat before;
+    int owned = k->changing ? stat(k->path, &before) : -1;
+
+    if (!k->changing)
+        return 0;
+    /* The file may be that of this host, which belongs to the user of torusd. */
+    if ((owned != 0 || geteuid() != 0 || chown(k->next_path, before.st_uid, before.st_gid) == 0) &&
+        rename(k->next_path, k->path) == 0)
+        return 0;
+    return error_set(e, ERROR_IO,
+                     "all hosts have the new key, but %.200s cannot be renamed to %.200s: %s",
+                     k->next_path, k->path, strerror(errno));
+}
+
+static void init_keys_forget(struct init_keys *k)
+{
+    key_forget(&k->key);
+    key_forget(&k->next);
+}
+
+/* --- what is shown --- */
+
+static const struct field fields[] = {
+    {"applied", "applied", FORMAT_PLAIN},
+    {"torus", "torus", FORMAT_PLAIN},
+    {0},
+};
+static const struct field host_fields[] = {
+    {"host", "host", FORMAT_PLAIN},
+    {"result", "result", FORMAT_PLAIN},
+    {"files", "files", FORMAT_PLAIN},
+    {0},
+};
+static const struct section sections[] = {
+    {.layout = LAYOUT_RECORD, .fields = fields},
+    {.layout = LAYOUT_TABLE, .key = "hosts", .fields = host_fields},
+};
+
+/* Prints a text that came from another host, without control characters except newlines. */
+static void print_clean(const char *text)
+{
+    for (; *text != '\0'; text++)
+        (void)putchar((unsigned char)*text < ' ' && *text != '\n' && *text != '\t' ? '?' : *text);
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text != NULL ? text : "";
+}
+
+static void print_sentences(const char *kind, const json_t *list)
+{
+    const json_t *text;
+    size_t i;
+
+    json_array_foreach(list, i, text)
+    {
+        (void)printf("  %s: ", kind);
+        print_clean(json_string_value(text) != NULL ? json_string_value(text) : "");
+        (void)fputs("\n", stdout);
+    }
+}
+
+static void print_host(const struct delivery *d)
+{
+    const json_t *changes = json_object_get(d->reply, "changes"), *change;
+    size_t i;
+
+    if (json_array_size(changes) == 0 &&
+        json_array_size(json_object_get(d->reply, "warnings")) == 0)
+        return;
+    (void)printf("%s:\n", d->host->name);
+    print_sentences("warning", json_object_get(d->reply, "warnings"));
+    print_sentences("less safe", json_object_get(d->reply, "less_safe"));
+    json_array_foreach(changes, i, change)
+    {
+        const char *diff = text_of(change, "diff");
+        (void)fputs("  ", stdout);
+        print_clean(text_of(change, "action"));
+        (void)fputs(" ", stdout);
+        print_clean(text_of(change, "file"));
+        (void)fputs(strchr(diff, '\n') != NULL ? "\n" : diff[0] != '\0' ? ": " : "", stdout);
+        print_clean(diff);
+        (void)fputs(strchr(diff, '\n') != NULL ? "" : "\n", stdout);
+    }
+    (void)fputs("\n", stdout);
+}
+
+/* Prints the changes of each host as text: its files, with their differences, and warnings. */
+static void init_report_changes(const struct delivery *list, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].reply != NULL)
+            print_host(&list[i]);
+}
+
+/* Returns how many hosts have changes. */
+static uint32_t init_report_changing(const struct delivery *list, uint32_t count)
+{
+    uint32_t changing = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        changing += json_array_size(json_object_get(list[i].reply, "changes")) > 0;
+    return changing;
+}
+
+static json_t *host_row(const struct delivery *d, bool applied)
+{
+    static const char *const copied[] = {"changes", "warnings", "less_safe"};
+    const json_t *changes = json_object_get(d->reply, "changes");
+    size_t files = json_array_size(changes);
+    json_t *row = json_pack("{s:s, s:I}", "host", d->host->name, "files", (json_int_t)files);
+    const char *result = files == 0 ? "up to date" : applied ? "changed" : "would change";
+
+    (void)json_object_set_new(row, "result", json_string(d->reply != NULL ? result : "failed"));
+    if (d->reply == NULL)
+        (void)json_object_set_new(row, "error", json_string(d->error.text));
+    for (size_t i = 0; d->reply != NULL && i < sizeof copied / sizeof copied[0]; i++)
+        (void)json_object_set(row, copied[i], json_object_get(d->reply, copied[i]));
+    (void)json_object_set_new(row, "failed", json_boolean(d->reply == NULL));
+    return row;
+}
+
+/* Prints the result: a row for each host. `applied`: the setups were applied. `whole`: what is known about the torus
+ * now ("" if nothing). Returns EXIT_DONE, or EXIT_FAILED if a host failed. */
+static int init_report_result(const struct cli *cli, const struct delivery *list, uint32_t count,
+                              bool applied, const char *whole)
+{
+    json_t *hosts = json_array(), *value;
+    uint32_t failed = 0;
+    int code;
+
+    for (uint32_t i = 0; i < count; i++) {
+        failed += list[i].reply == NULL;
+        (void)json_array_append_new(hosts, host_row(&list[i], applied));
+    }
+    value = json_pack("{s:b, s:o}", "applied", applied, "hosts", hosts);
+    if (whole[0] != '\0')
+        (void)json_object_set_new(value, "torus", json_string(whole));
+    code = cli_print(cli, value, VIEW(sections));
+    if (failed == 0 || code != EXIT_DONE)
+        return code;
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i].reply == NULL)
+            (void)fprintf(stderr, "torusctl: %s\n", list[i].error.text);
+    return EXIT_FAILED;
+}
 
 #define WHOLE_SECONDS 60 /* how long the torus may take to become whole */
 #define WHOLE_SIZE 128

@@ -2,6 +2,9 @@
  * file, the host's name in it, and the cluster keys. */
 #pragma once
 
+#include <jansson.h>
+
+#include "client/cli/cluster/host_files.h"
 #include "daemon/lib/cluster/cluster_file.h"
 #include "proto/key.h"
 
@@ -24,3 +27,40 @@ char *setup_write(const struct cluster *c, uint32_t rank, const struct key *key,
  * setup_free(), or -1 with *e and nothing to free. */
 int setup_read(struct setup *s, const char *json, size_t length, struct error *e);
 void setup_free(struct setup *s);
+
+/* --- what it changes --- */
+
+struct setup_change {
+    char *path;   /* with the root folder before it */
+    char *before; /* the present content; NULL if the file does not exist */
+    char *after;  /* the content after the setup; NULL if the file is removed */
+    bool differs;
+};
+
+struct setup_plan {
+    const char *
+        root; /* "" for this host; otherwise a folder with an image of a host, on which no unit is started */
+    struct setup_change change[HOST_FILES];
+};
+
+/* Compares the files of this host with those of the setup. Returns 0, or -1 with *e; in both cases the caller calls
+ * setup_plan_free(). */
+int setup_plan_make(struct setup_plan *p, const struct setup *s, const char *root, struct error *e);
+void setup_plan_free(struct setup_plan *p);
+
+/* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text], "keys": [id], "less_safe": [text]}. A change
+ * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
+ * that the host has now; less_safe.h describes "less_safe". Returns NULL if there is not enough memory. */
+json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
+
+/* Returns an array with a sentence for each change that makes the host less safe: links are not encrypted any more,
+ * members of a group may exchange who could not before, a data root has files of the system, a key file in another
+ * place is not used any more. A first setup makes nothing less safe. Returns NULL if there is not enough memory. */
+json_t *less_safe(const struct setup_plan *p, const struct setup *s);
+
+/* Whether the host's torusd.ini has this data root already before the setup, under the same name. */
+bool less_safe_had_root(const struct setup_plan *p, const char *root);
+
+/* Appends a text to `warnings` for each network of this machine (of a LAN, Docker, a VPN ...) that contains an address
+ * of a host. Routes over torus0 and over the cables of the host hosts[rank] do not count. */
+void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings);

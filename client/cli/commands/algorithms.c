@@ -1,11 +1,11 @@
 /* torusctl algorithms: lists the algorithms, or with --dims their costs on a torus. */
 #include <stddef.h>
 
-#include "client/cli/algorithms/found_routes.h"
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/work.h"
 
@@ -73,10 +73,7 @@ static json_t *registry_row(const struct algorithm *a)
     r |= json_object_set_new(o, "transmission", json_string(a->transmission));
     r |= json_object_set_new(o, "segments", json_integer(a->segments));
     r |= json_object_set_new(o, "source", json_string(a->source));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 /* Returns the costs of the algorithm on the torus, or the reason why they are not counted. */
@@ -103,10 +100,7 @@ static json_t *cost_row(const struct algorithm *named, const struct torus *t)
         r |= json_object_set_new(o, "refused", json_string(e.text));
     }
     detour_free(found);
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static json_t *value_of(const struct torus *t)
@@ -123,10 +117,7 @@ static json_t *value_of(const struct torus *t)
         r |= json_object_set_new(o, "node_count", json_integer(t->nodes));
     }
     r |= json_object_set_new(o, "algorithms", list);
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -143,7 +134,6 @@ static int run(struct cli *cli, const void *arguments)
     return cli_print(cli, value_of(&torus), &costs);
 }
 
-extern const struct command command_algorithms;
 const struct command command_algorithms = {
     .name = "algorithms",
     .summary = "List the algorithms, or compare them on a torus",

@@ -18,7 +18,6 @@ static int run(struct cli *cli, const void *arguments)
     return exchange_run(cli, TORUS_ALLGATHER, arguments);
 }
 
-extern const struct command command_allgather;
 const struct command command_allgather = {
     .name = "allgather",
     .summary = "Send each node's block to all nodes",

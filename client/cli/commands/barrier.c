@@ -48,7 +48,6 @@ static int run(struct cli *cli, const void *arguments)
     return value != NULL ? cli_print(cli, value, &barrier_report_view) : cli_fail(cli, &e);
 }
 
-extern const struct command command_barrier;
 const struct command command_barrier = {
     .name = "barrier",
     .summary = "Wait until all nodes have reached the barrier",

@@ -161,10 +161,7 @@ static json_t *dimensions_value(const struct product *p)
                               json_number(factor_cut(f)));
         r |= json_array_append_new(list, o);
     }
-    if (r == 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    return json_checked(list, r);
 }
 
 static json_t *value_of(const struct product *p, const uint32_t *rank, uint32_t trees)
@@ -182,10 +179,7 @@ static json_t *value_of(const struct product *p, const uint32_t *rank, uint32_t 
         r |= json_object_set_new(o, "a1", exchange_value(p, PRODUCT_A1));
     }
     r |= json_object_set_new(o, "dimensions", dimensions_value(p));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static int resolve(const struct cli *cli, const struct bounds_arguments *a, struct product *p)
@@ -222,11 +216,9 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "--node: %s", e.text);
     if (least_cut(&p, &trees, &e) != 0)
         return cli_fail(cli, &e);
-    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL, trees),
-                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL, trees), VIEW(sections));
 }
 
-extern const struct command command_bounds;
 const struct command command_bounds = {
     .name = "bounds",
     .summary = "Show distances and lower bounds of a torus, mesh, hypercube or other product",

@@ -18,7 +18,6 @@ static int run(struct cli *cli, const void *arguments)
     return exchange_run(cli, TORUS_BROADCAST, arguments);
 }
 
-extern const struct command command_broadcast;
 const struct command command_broadcast = {
     .name = "broadcast",
     .summary = "Send one node's block to all nodes",

@@ -15,7 +15,6 @@ static int run(struct cli *cli, const void *arguments)
     return copy_run(cli, TORUS_COPY_TO_ALL, arguments);
 }
 
-extern const struct command command_copy;
 const struct command command_copy = {
     .name = "copy",
     .summary = "Copy files and folders from this node to all nodes, or some",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/discovering/discovered_json.h"
+#include "client/cli/discovering/discovered.h"
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
 #include "client/cli/drawing/cabling_picture.h"
@@ -447,8 +447,7 @@ static int show_recognised(const struct cli *cli, const struct discover_argument
     if (write_files(a, r, m, &e) != 0) {
         code = cli_fail(cli, &e);
     } else if (!is_stdout(a->svg) && !(is_stdout(a->output) && fits)) {
-        code = cli_print(cli, value_of(r, &x, !cli->json),
-                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        code = cli_print(cli, value_of(r, &x, !cli->json), VIEW(sections));
         if (!cli->json)
             show_picture(a, r, &x);
     }
@@ -538,7 +537,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_discover;
 const struct command command_discover = {
     .name = "discover",
     .summary = "Find all hosts and cables, and the network that the cables make",

@@ -3,7 +3,7 @@
 
 #include "client/cli/doctor/report.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 
 struct doctor_arguments {
     bool all;
@@ -36,7 +36,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_doctor;
 const struct command command_doctor = {
     .name = "doctor",
     .summary = "Find what is wrong on all machines, and say how to mend it",

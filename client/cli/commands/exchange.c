@@ -35,7 +35,6 @@ static int run(struct cli *cli, const void *arguments)
     return a->trees ? exchange_trees(cli, a) : exchange_run(cli, TORUS_EXCHANGE, a);
 }
 
-extern const struct command command_exchange;
 const struct command command_exchange = {
     .name = "exchange",
     .summary = "Run a complete exchange on the whole torus",

@@ -16,7 +16,6 @@ static int run(struct cli *cli, const void *arguments)
     return copy_run(cli, TORUS_COPY_GATHER, arguments);
 }
 
-extern const struct command command_gather;
 const struct command command_gather = {
     .name = "gather",
     .summary = "Copy files and folders of all nodes to this node",

@@ -1,7 +1,7 @@
 /* torusctl help: explains torusctl, or one command. */
 #include <stddef.h>
 
-#include "client/cli/terminal/help.h"
+#include "client/cli/terminal/command.h"
 
 struct help_arguments {
     const char *topic;
@@ -29,7 +29,6 @@ static int run(struct cli *cli, const void *arguments)
     return cli_fail_usage(cli, "no such command: '%.40s'", a->topic);
 }
 
-extern const struct command command_help;
 const struct command command_help = {
     .name = "help",
     .summary = "Explain torusctl, or one command",

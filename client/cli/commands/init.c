@@ -97,7 +97,6 @@ static int run(struct cli *cli, const void *arguments)
     return init_run(cli, &o);
 }
 
-extern const struct command command_init;
 const struct command command_init = {
     .name = "init",
     .summary = "Configure all hosts of a cluster from one file",

@@ -9,8 +9,9 @@
 #include "client/cli/ip_routes/route_script.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/output_file.h"
+#include "client/cli/terminal/progress.h"
+#include "daemon/lib/cluster/host_address.h"
 #include "daemon/lib/cluster/hosts_file.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
@@ -170,10 +171,7 @@ static json_t *value_of(const struct route_script *s, const char *folder, const 
         r |= json_object_set_new(o, "parts", parts(s->routes));
     r |= json_object_set_new(o, "scripts", json_path(folder, "/HOST.sh"));
     r |= json_object_set_new(o, "names", json_path(folder, "/hosts"));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 /* --- the files --- */
@@ -279,8 +277,7 @@ static int write_routes(const struct cli *cli, const struct ip_routes_arguments 
         write_all(&s, folder, &e) != 0)
         code = cli_fail(cli, &e);
     else
-        code = cli_print(cli, value_of(&s, folder, &figures),
-                         &(struct view){sections, sizeof sections / sizeof sections[0]});
+        code = cli_print(cli, value_of(&s, folder, &figures), VIEW(sections));
     free(hosts);
     return code;
 }
@@ -311,7 +308,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_ip_routes;
 const struct command command_ip_routes = {
     .name = "ip-routes",
     .summary = "Write scripts that make all hosts reachable by IP over the cables",

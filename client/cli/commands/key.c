@@ -40,17 +40,11 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "key %s: FILE is missing", a->action);
     if ((a->action[0] == 'g' ? key_generate : key_read_as_root)(a->file, &key, &e) != 0)
         return cli_fail(cli, &e);
-    o = json_object();
-    if ((json_object_set_new(o, "file", json_path(a->file, "")) |
-         json_object_set_new(o, "key", json_string(key_id_text(key.id, id)))) != 0) {
-        json_decref(o);
-        o = NULL;
-    }
+    o = json_pack("{s:o, s:s}", "file", json_path(a->file, ""), "key", key_id_text(key.id, id));
     key_forget(&key);
-    return cli_print(cli, o, &(struct view){sections, 1});
+    return cli_print(cli, o, VIEW(sections));
 }
 
-extern const struct command command_key;
 const struct command command_key = {
     .name = "key",
     .summary = "Make a cluster key, or print the id of one",

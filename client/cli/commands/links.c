@@ -1,8 +1,7 @@
 /* torusctl links: shows every port, its neighbour, and the state and traffic of the link. */
 #include <stddef.h>
 
-#include "client/cli/survey/link_value.h"
-#include "client/cli/survey/links_all.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 
@@ -53,10 +52,7 @@ static json_t *value_of(const struct torus_links *links)
     r |= json_object_set_new(o, "links", list);
     r |= json_object_set_new(o, "heartbeat_seconds", json_real(links->heartbeat_ms / 1000.0));
     r |= json_object_set_new(o, "silence_seconds", json_real(links->silence_ms / 1000.0));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -72,13 +68,11 @@ static int run(struct cli *cli, const void *arguments)
         return links_all(cli);
     if (torus_client_links(cli->client, &links, &e) != 0)
         return cli_fail_client(cli, &e);
-    code = cli_print(cli, value_of(links),
-                     &(struct view){sections, sizeof sections / sizeof sections[0]});
+    code = cli_print(cli, value_of(links), VIEW(sections));
     torus_links_free(links);
     return code;
 }
 
-extern const struct command command_links;
 const struct command command_links = {
     .name = "links",
     .summary = "Show the links of this node or of all nodes: neighbours, state, traffic",

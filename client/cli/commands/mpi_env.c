@@ -202,10 +202,7 @@ static json_t *value_of(const struct list *list)
 
     for (const struct entry *e = list->first; e != NULL; e = e->next)
         r |= json_array_append_new(values, json_path(e->text, e->value != NULL ? e->value : ""));
-    if (r == 0)
-        return values;
-    json_decref(values);
-    return NULL;
+    return json_checked(values, r);
 }
 
 static int print_options(const struct cli *cli, const struct library *l, const struct list *list)
@@ -281,7 +278,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_mpi_env;
 const struct command command_mpi_env = {
     .name = "mpi-env",
     .summary = "Print the options of mpiexec with which MPI programs use the torus",

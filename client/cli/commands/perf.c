@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/algorithms/daemon_torus.h"
-#include "client/cli/measuring/perf_report.h"
+#include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/tracing/trace_file.h"
@@ -322,7 +322,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_perf;
 const struct command command_perf = {
     .name = "perf",
     .summary = "Time a collective operation as programs call it",

@@ -3,7 +3,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/animation/plan_animation.h"
@@ -13,7 +12,7 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/file/export.h"
@@ -299,11 +298,8 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
         json_decref(o);
         return cli_fail(cli, &e);
     }
-    if (r != 0) {
-        json_decref(o);
-        o = NULL;
-    }
-    return cli_print(cli, o, &(struct view){sections, sizeof sections / sizeof sections[0]});
+    o = json_checked(o, r);
+    return cli_print(cli, o, VIEW(sections));
 }
 
 static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
@@ -358,7 +354,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_plan;
 const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",

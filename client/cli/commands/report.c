@@ -36,7 +36,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_report;
 const struct command command_report = {
     .name = "report",
     .summary = "Say where the time of a traced run went, and make a page of it",

@@ -164,10 +164,9 @@ static int run(struct cli *cli, const void *arguments)
     free(text);
     if (value == NULL)
         return cli_fail(cli, &e);
-    return cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+    return cli_print(cli, value, VIEW(sections));
 }
 
-extern const struct command command_routes;
 const struct command command_routes = {
     .name = "routes",
     .summary = "Show this host's IP routes to all other hosts, and why they are so",

@@ -16,7 +16,6 @@ static int run(struct cli *cli, const void *arguments)
     return copy_run(cli, TORUS_COPY_SCATTER, arguments);
 }
 
-extern const struct command command_scatter;
 const struct command command_scatter = {
     .name = "scatter",
     .summary = "Copy different files and folders from this node to each node",

@@ -5,7 +5,7 @@
 
 #include "client/cli/serving/server.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 
 #define DEFAULT_ADDRESS "127.0.0.1:8080"
 
@@ -76,7 +76,6 @@ static int run(struct cli *cli, const void *arguments)
     return server_run(cli, &door, fd, announce);
 }
 
-extern const struct command command_serve;
 const struct command command_serve = {
     .name = "serve",
     .summary = "Show the torus in a browser, live",

@@ -1,9 +1,9 @@
 /* torusctl status: shows the daemon, its place in the torus, and its groups and exchanges. */
 #include <stddef.h>
 
-#include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/candidates.h"
-#include "client/cli/survey/status_all.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 
@@ -266,10 +266,7 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "shares", shares(s));
     r |= json_object_set_new(o, "copies", copies(s));
     r |= json_object_set_new(o, "exchanges", exchanges(s));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 /* Adds the versions of the protocols as one text, for people. */
@@ -309,14 +306,12 @@ static int run(struct cli *cli, const void *arguments)
         json_t *value = value_of(status, &torus);
         if (!cli->json)
             set_protocols(value, status);
-        code =
-            cli_print(cli, value, &(struct view){sections, sizeof sections / sizeof sections[0]});
+        code = cli_print(cli, value, VIEW(sections));
     }
     torus_status_free(status);
     return code;
 }
 
-extern const struct command command_status;
 const struct command command_status = {
     .name = "status",
     .summary = "Show the daemon, the torus, its groups and exchanges",

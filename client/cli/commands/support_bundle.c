@@ -7,13 +7,12 @@
 #include <time.h>
 
 #include "client/cli/bundle/bundle.h"
+#include "client/cli/doctor/diagnosis.h"
 #include "client/cli/doctor/report.h"
-#include "client/cli/doctor/this_machine.h"
-#include "client/cli/survey/links_all.h"
-#include "client/cli/survey/status_all.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "proto/text_file.h"
 #include "proto/version.h"
 
@@ -165,10 +164,7 @@ static json_t *value_of(const struct bundle *b, const char *path)
     r |= json_object_set_new(o, "file", json_path("", path));
     r |= json_object_set_new(o, "bytes", json_integer(b->bytes));
     r |= json_object_set(o, "parts", b->parts);
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 static int run(struct cli *cli, const void *arguments)
@@ -191,8 +187,7 @@ static int run(struct cli *cli, const void *arguments)
         add_nodes(&b, &d);
         add_this_machine(&b);
         if (bundle_write(&b, path, &e) == 0 && strcmp(path, "-") != 0)
-            code = cli_print(cli, value_of(&b, path),
-                             &(struct view){sections, sizeof sections / sizeof sections[0]});
+            code = cli_print(cli, value_of(&b, path), VIEW(sections));
     }
     if (e.code != ERROR_NONE)
         code = cli_fail(cli, &e);
@@ -201,7 +196,6 @@ static int run(struct cli *cli, const void *arguments)
     return code;
 }
 
-extern const struct command command_support_bundle;
 const struct command command_support_bundle = {
     .name = "support-bundle",
     .summary = "Collect what is known of all machines in one archive",

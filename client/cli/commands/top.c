@@ -3,7 +3,7 @@
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "client/cli/top/interactive.h"
 #include "client/cli/top/lines.h"
 #include "client/cli/top/terminal.h"
@@ -44,7 +44,6 @@ static int run(struct cli *cli, const void *arguments)
     return top_interactive(cli, seconds);
 }
 
-extern const struct command command_top;
 const struct command command_top = {
     .name = "top",
     .summary = "Show all nodes, the load of all links, and what runs, while it runs",

@@ -24,7 +24,6 @@ static int run(struct cli *cli, const void *arguments)
     return code != EXIT_DONE ? code : trace_file_write(cli, a->file, NULL, NULL);
 }
 
-extern const struct command command_trace;
 const struct command command_trace = {
     .name = "trace",
     .summary = "Write what all nodes did in the last traced run",

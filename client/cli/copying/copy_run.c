@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/copying/copy_failures.h"
 #include "client/cli/copying/copy_progress.h"
 #include "client/cli/copying/copy_text.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/copying/copy_failures.h"
-#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/writer.h"
 #include "proto/elapsed.h"
 #include "proto/text.h"
 

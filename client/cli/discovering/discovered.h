@@ -1,6 +1,8 @@
 /* All hosts that a discovery process knows. */
 #pragma once
 
+#include <jansson.h>
+
 #include "daemon/lib/discovery/report.h"
 #include "daemon/lib/discovery/signing.h"
 
@@ -52,3 +54,14 @@ bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t in
 /* Lists the cables between known hosts. Returns their number with *cables, which the caller frees; *cables is
  * NULL if there is no memory. */
 size_t discovered_cables(const struct discovered *d, struct discovered_cable **cables);
+
+/* --- as JSON --- */
+
+#define DISCOVERED_FILE_MOST (16u << 20) /* bytes of a file */
+
+/* Returns the array of hosts, or NULL if there is no memory. */
+json_t *discovered_to_json(const struct discovered *d);
+
+/* Reads the output of 'torusctl discover --json' from a file. Only names and neighbours of the hosts are
+ * necessary. Returns 0 with *d, or -1 with *e, which names the file. */
+int discovered_read(struct discovered *d, const char *path, struct error *e);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 #include "daemon/lib/cabling/cabling.h"
 
 #define END_SIZE 160u
@@ -296,13 +295,10 @@ static void find_other(struct doctor *d, uint32_t node, const struct torus_link_
     finding_mend(f, "set the same MTU at both ends: ip link set dev INTERFACE mtu 1500");
 }
 
-void check_cables(struct doctor *d)
+static void check(struct doctor *d)
 {
-    const size_t before = d->findings;
     bool crossed = false;
 
-    if (d->torus == NULL)
-        return;
     for (uint32_t node = 0; node < d->nodes; node++) {
         if (!doctor_has_state(d, node)) {
             doctor_unseen(d, "cables", node, NULL);
@@ -322,6 +318,9 @@ void check_cables(struct doctor *d)
             else
                 find_other(d, node, fault);
         }
-    doctor_settle(d, before, "cables", "no cable of it is known to lead elsewhere");
-    doctor_settle(d, before, "ranks", "no other machine is known to have its rank");
 }
+
+const struct check check_cables = {
+    .all = check,
+    .subject = {{"cables", "no cable of it is known to lead elsewhere", false},
+                {"ranks", "no other machine is known to have its rank", false}}};

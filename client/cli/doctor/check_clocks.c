@@ -1,6 +1,5 @@
 /* Clocks: whether they agree, and whether something keeps them right. */
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 #define OFFSET_BAD_US 1000000
 #define OFFSET_POOR_US 100000
@@ -54,14 +53,12 @@ static void check_kept(struct doctor *d, uint32_t node)
     finding_mend(f, "timedatectl set-ntp true; or apt-get install chrony");
 }
 
-void check_clocks(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
-
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        if (d->torus != NULL)
-            check_offset(d, node);
-        check_kept(d, node);
-    }
-    doctor_settle(d, before, "clocks", "the clock is right");
+    if (d->torus != NULL)
+        check_offset(d, node);
+    check_kept(d, node);
 }
+
+const struct check check_clocks = {
+    .node = check, .alone = true, .subject = {{"clocks", "the clock is right", true}}};

@@ -1,8 +1,7 @@
 /* Data roots and state folders: whether they can be used, and how full they are. */
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 #define DISKS_MOST 64u
 #define MIB (UINT64_C(1024) * 1024)
@@ -125,24 +124,25 @@ static bool check_home(struct doctor *d, uint32_t node, unsigned number, const s
     return true;
 }
 
-void check_disks(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
+    const char *facts = d->node[node].facts;
+    struct disk disk;
 
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        if (!doctor_has_facts(d, node))
-            doctor_unseen(d, "disks", node, "disk");
-        for (unsigned i = 0; i < DISKS_MOST; i++) {
-            struct disk disk;
-            if (!fact_text(d->node[node].facts, fact_name("disk.%u.path", i), disk.path))
-                break;
-            (void)fact_text(d->node[node].facts, fact_name("disk.%u.kind", i), disk.kind);
-            disk.is_state = fact_is(d->node[node].facts, fact_name("disk.%u.kind", i), "state_dir");
-            if (!check_home(d, node, i, &disk))
-                check_use(d, node, i, &disk);
-            check_space(d, node, i, &disk);
-            check_inodes(d, node, i, &disk);
-        }
+    if (!doctor_has_facts(d, node))
+        doctor_unseen(d, "disks", node, "disk");
+    for (unsigned i = 0;
+         i < DISKS_MOST && fact_text(facts, fact_name("disk.%u.path", i), disk.path); i++) {
+        (void)fact_text(facts, fact_name("disk.%u.kind", i), disk.kind);
+        disk.is_state = strcmp(disk.kind, "state_dir") == 0;
+        if (!check_home(d, node, i, &disk))
+            check_use(d, node, i, &disk);
+        check_space(d, node, i, &disk);
+        check_inodes(d, node, i, &disk);
     }
-    doctor_settle(d, before, "disks", "space, inodes and permissions of its folders");
 }
+
+const struct check check_disks = {
+    .node = check,
+    .alone = true,
+    .subject = {{"disks", "space, inodes and permissions of its folders", true}}};

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 #define USUAL_MTU 1500u
 #define FAST_MBIT 1000u
@@ -210,18 +209,13 @@ static void check_large_frames(struct doctor *d, uint32_t node, const char *inte
     finding_mend(f, "at both ends of the cable: ip link set dev %s mtu 9000", interface);
 }
 
-static const struct {
-    const char *check, *fine;
-} checks[] = {{"mtu", "both ends of its cables have the same MTU"},
-              {"speed", "the speed of its cables"},
-              {"interface errors", "few errors or drops since torusd has run, or in the last hour"},
-              {"offloads", "its network cards do what they can"},
-              {"large frames", "the size of frames suits its cables"}};
+static const char *const checks[] = {"mtu", "speed", "interface errors", "offloads",
+                                     "large frames"};
 
 static void nothing_seen(struct doctor *d, uint32_t node, const char *fact)
 {
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        doctor_unseen(d, checks[i].check, node, fact);
+        doctor_unseen(d, checks[i], node, fact);
 }
 
 /* Says that nothing is known of the interface of a port. */
@@ -235,7 +229,7 @@ static void unknown_interface(struct doctor *d, uint32_t node, const struct toru
         return;
     }
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        (void)doctor_find(d, SEVERITY_UNSEEN, checks[i].check, node,
+        (void)doctor_find(d, SEVERITY_UNSEEN, checks[i], node,
                           l->interface[0] != '\0' ? "there is no interface %s%.40s"
                                                   : "which interface port %s uses is not known",
                           l->interface[0] != '\0' ? "" : l->name, l->interface);
@@ -260,20 +254,21 @@ static void check_ports(struct doctor *d, uint32_t node)
     }
 }
 
-void check_interfaces(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
-
-    if (d->torus == NULL)
-        return;
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        if (!doctor_has_state(d, node))
-            nothing_seen(d, node, NULL);
-        else if (!doctor_has_facts(d, node))
-            nothing_seen(d, node, "interfaces");
-        else
-            check_ports(d, node);
-    }
-    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
-        doctor_settle(d, before, checks[i].check, checks[i].fine);
+    if (!doctor_has_state(d, node))
+        nothing_seen(d, node, NULL);
+    else if (!doctor_has_facts(d, node))
+        nothing_seen(d, node, "interfaces");
+    else
+        check_ports(d, node);
 }
+
+const struct check check_interfaces = {
+    .node = check,
+    .subject = {{"mtu", "both ends of its cables have the same MTU", false},
+                {"speed", "the speed of its cables", false},
+                {"interface errors",
+                 "few errors or drops since torusd has run, or in the last hour", false},
+                {"offloads", "its network cards do what they can", false},
+                {"large frames", "the size of frames suits its cables", false}}};

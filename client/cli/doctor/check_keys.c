@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/doctor.h"
 
 static const char *key_of(const struct doctor *d, uint32_t node, size_t index)
 {
@@ -144,15 +144,14 @@ static void judge_keys(struct doctor *d)
         find_change(d, &k);
 }
 
-void check_keys(struct doctor *d)
+static void check(struct doctor *d)
 {
-    const size_t before = d->findings;
-
-    if (d->torus == NULL)
-        return;
     for (uint32_t i = 0; i < d->nodes; i++)
         if (!doctor_has_state(d, i))
             doctor_unseen(d, "keys", i, NULL);
     judge_keys(d);
-    doctor_settle(d, before, "keys", "the cluster key is that of all nodes that have answered");
 }
+
+const struct check check_keys = {
+    .all = check,
+    .subject = {{"keys", "the cluster key is that of all nodes that have answered", false}}};

@@ -1,8 +1,7 @@
 /* Limits of the daemon's process, memory, and load. */
 #include <stdio.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 #define FILES_SPARE 64u
 #define FILES_FEW 1024u
@@ -95,20 +94,18 @@ static void check_load(struct doctor *d, uint32_t node)
     finding_mend(f, "top on that machine shows what runs");
 }
 
-void check_limits(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
-
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        check_load(d, node);
-        if (d->torus == NULL)
-            continue; /* there is no daemon */
-        check_files(d, node);
-        check_memory(d, node);
-    }
-    doctor_settle(d, before, "load", "the processors are not overloaded");
+    check_load(d, node);
     if (d->torus == NULL)
-        return;
-    doctor_settle(d, before, "limits", "files that torusd may open");
-    doctor_settle(d, before, "memory", "memory of the machine and of torusd");
+        return; /* there is no daemon */
+    check_files(d, node);
+    check_memory(d, node);
 }
+
+const struct check check_limits = {
+    .node = check,
+    .alone = true,
+    .subject = {{"load", "the processors are not overloaded", true},
+                {"limits", "files that torusd may open", false},
+                {"memory", "memory of the machine and of torusd", false}}};

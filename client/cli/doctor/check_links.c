@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 #define PACKET_BYTES 1448u     /* of data, in a packet of the usual size */
 #define RETRANSMITS_LEAST 100u /* fewer are not judged */
@@ -168,25 +167,23 @@ static void check_link(struct doctor *d, uint32_t node, unsigned port)
         find_down(d, node, port, there, back);
 }
 
-void check_links(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
     char why[FACT_SIZE];
 
-    if (d->torus == NULL)
-        return;
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        if (!doctor_has_state(d, node)) {
-            doctor_unseen(d, "links", node, NULL);
-            doctor_unseen(d, "losses", node, NULL);
-        }
-        if (fact_text(d->node[node].facts, "unseen.diverted", why))
-            doctor_unseen(d, "links", node, "diverted");
-        for (unsigned port = 0; port < torus_ports(d->torus); port++) {
-            check_diverted(d, node, port);
-            check_link(d, node, port);
-        }
+    if (!doctor_has_state(d, node)) {
+        doctor_unseen(d, "links", node, NULL);
+        doctor_unseen(d, "losses", node, NULL);
     }
-    doctor_settle(d, before, "links", "all its links are up");
-    doctor_settle(d, before, "losses", "few losses since torusd has run, or in the last hour");
+    if (fact_text(d->node[node].facts, "unseen.diverted", why))
+        doctor_unseen(d, "links", node, "diverted");
+    for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+        check_diverted(d, node, port);
+        check_link(d, node, port);
+    }
 }
+
+const struct check check_links = {
+    .node = check,
+    .subject = {{"links", "all its links are up", false},
+                {"losses", "few losses since torusd has run, or in the last hour", false}}};

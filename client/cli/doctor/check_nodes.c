@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/doctor.h"
 
 /* Adds what the neighbours say of their links to a node that does not answer. */
 static void add_reasons(struct doctor *d, uint32_t node, struct finding *f)
@@ -40,22 +40,22 @@ static void find_late(const struct doctor *d, uint32_t node, struct finding *f)
     finding_mend(f, "torusctl doctor, once more; on that machine: uptime; torusctl doctor");
 }
 
-static void check_missing(struct doctor *d)
+static void check_missing(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
+    const bool late = d->node[node].late;
 
-    for (uint32_t i = 0; i < d->nodes; i++) {
-        if (doctor_has_state(d, i))
-            continue;
-        struct finding *f = doctor_find(d, d->node[i].late ? SEVERITY_WARNING : SEVERITY_ERROR,
-                                        "nodes", i, "the node %s", d->node[i].missing);
-        if (d->node[i].late)
-            find_late(d, i, f);
-        else
-            find_down(d, i, f);
-    }
-    doctor_settle(d, before, "nodes", "the node answers");
+    if (doctor_has_state(d, node))
+        return;
+    struct finding *f = doctor_find(d, late ? SEVERITY_WARNING : SEVERITY_ERROR, "nodes", node,
+                                    "the node %s", d->node[node].missing);
+    if (late)
+        find_late(d, node, f);
+    else
+        find_down(d, node, f);
 }
+
+const struct check check_nodes = {.node = check_missing,
+                                  .subject = {{"nodes", "the node answers", false}}};
 
 /* Returns the release that most nodes run; "" if none is known. */
 static const char *usual_version(const struct doctor *d)
@@ -76,10 +76,9 @@ static const char *usual_version(const struct doctor *d)
     return usual;
 }
 
-static void check_versions(struct doctor *d)
+static void check_all_versions(struct doctor *d)
 {
     const char *usual = usual_version(d);
-    const size_t before = d->findings;
 
     for (uint32_t i = 0; i < d->nodes; i++) {
         if (!doctor_has_state(d, i)) {
@@ -95,13 +94,8 @@ static void check_versions(struct doctor *d)
         f->why = "an upgrade is not finished: the older release rules what all nodes can do";
         finding_mend(f, "install the same release there, then: systemctl restart torusd");
     }
-    doctor_settle(d, before, "versions", "the node runs the release that most nodes run");
 }
 
-void check_nodes(struct doctor *d)
-{
-    if (d->torus == NULL)
-        return;
-    check_missing(d);
-    check_versions(d);
-}
+const struct check check_versions = {
+    .all = check_all_versions,
+    .subject = {{"versions", "the node runs the release that most nodes run", false}}};

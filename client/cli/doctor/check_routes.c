@@ -1,8 +1,7 @@
 /* The routes of torus-routed or 'torusctl ip-routes', if they are in use, and what keeps packets from being forwarded. */
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 #include "proto/text.h"
 
 static bool has_routes(const struct doctor *d, uint32_t node)
@@ -194,7 +193,7 @@ static void check_routes_of(struct doctor *d, uint32_t node)
     check_firewall(d, node);
 }
 
-void check_routes(struct doctor *d)
+static void check(struct doctor *d)
 {
     const size_t before = d->findings;
     uint32_t using = 0;
@@ -217,3 +216,5 @@ void check_routes(struct doctor *d)
     doctor_settle(d, before, "forwarding", "the machine forwards packets");
     doctor_settle(d, before, "firewall", "the firewall lets packets pass");
 }
+
+const struct check check_routes = {.all = check, .alone = true};

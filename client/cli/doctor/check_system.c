@@ -1,19 +1,14 @@
 /* Settings of the system that make links slower (operating.md, "Settings of the system"). */
 #include <string.h>
 
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
+#include "client/cli/doctor/doctor.h"
 
 static void check_slow_start(struct doctor *d, uint32_t node)
 {
     static const char name[] = "sysctl.net.ipv4.tcp_slow_start_after_idle";
     uint64_t on;
 
-    if (!fact_number(d->node[node].facts, name, &on)) {
-        doctor_unseen(d, "system", node, name);
-        return;
-    }
-    if (on == 0)
+    if (!doctor_number(d, "system", node, name, &on) || on == 0)
         return;
     struct finding *f =
         doctor_find(d, SEVERITY_HINT, "system", node, "TCP starts slowly again after each pause");
@@ -45,19 +40,11 @@ static void check_governor(struct doctor *d, uint32_t node)
 static void check_rp_filter_of(struct doctor *d, uint32_t node, const struct torus_link *link)
 {
     static const char for_all[] = "sysctl.net.ipv4.conf.all.rp_filter";
-    const char *facts = d->node[node].facts,
-               *name = fact_name("interface.%s.rp_filter", link->interface);
+    const char *name = fact_name("interface.%s.rp_filter", link->interface);
     uint64_t own, all;
 
-    if (!fact_number(facts, for_all, &all)) {
-        doctor_unseen(d, "rp_filter", node, for_all);
-        return;
-    }
-    if (!fact_number(facts, name, &own)) {
-        doctor_unseen(d, "rp_filter", node, name);
-        return;
-    }
-    if ((own > all ? own : all) != 1)
+    if (!doctor_number(d, "rp_filter", node, for_all, &all) ||
+        !doctor_number(d, "rp_filter", node, name, &own) || (own > all ? own : all) != 1)
         return;
     const bool up = link->state == TORUS_LINK_UP;
     struct finding *f = doctor_find(d, up ? SEVERITY_HINT : SEVERITY_WARNING, "rp_filter", node,
@@ -85,17 +72,16 @@ static void check_rp_filter(struct doctor *d, uint32_t node)
     }
 }
 
-void check_system(struct doctor *d)
+static void check(struct doctor *d, uint32_t node)
 {
-    const size_t before = d->findings;
-
-    for (uint32_t node = 0; node < d->nodes; node++) {
-        check_slow_start(d, node);
-        check_governor(d, node);
-        if (d->torus != NULL)
-            check_rp_filter(d, node);
-    }
-    doctor_settle(d, before, "system", "settings of the kernel and of the processors");
+    check_slow_start(d, node);
+    check_governor(d, node);
     if (d->torus != NULL)
-        doctor_settle(d, before, "rp_filter", "no cable drops packets by rp_filter");
+        check_rp_filter(d, node);
 }
+
+const struct check check_system = {
+    .node = check,
+    .alone = true,
+    .subject = {{"system", "settings of the kernel and of the processors", true},
+                {"rp_filter", "no cable drops packets by rp_filter", false}}};

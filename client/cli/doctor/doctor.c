@@ -1,11 +1,10 @@
 #include "client/cli/doctor/doctor.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "client/cli/doctor/known_facts.h"
 
 const char *severity_name(enum severity severity)
 {
@@ -85,6 +84,15 @@ void doctor_unseen(struct doctor *d, const char *check, uint32_t node, const cha
                fact_text(n->facts, name, why)
                    ? why
                    : "its torusd does not tell it: it may run another release");
+}
+
+bool doctor_number(struct doctor *d, const char *check, uint32_t node, const char *fact,
+                   uint64_t *number)
+{
+    if (fact_number(d->node[node].facts, fact, number))
+        return true;
+    doctor_unseen(d, check, node, fact);
+    return false;
 }
 
 void doctor_settle(struct doctor *d, size_t before, const char *check, const char *fine)
@@ -180,4 +188,59 @@ void doctor_free(struct doctor *d)
     free(d->finding);
     d->finding = NULL;
     d->findings = d->room = 0;
+}
+
+/* --- facts (daemon/lib/host/facts.h); another machine has sent them: values may be anything --- */
+
+bool fact_text(const char *facts, const char *name, char value[FACT_SIZE])
+{
+    const size_t length = strlen(name);
+
+    value[0] = '\0';
+    for (const char *line = facts, *end; *line != '\0'; line = *end != '\0' ? end + 1 : end) {
+        end = line + strcspn(line, "\n");
+        if (strncmp(line, name, length) != 0 || line[length] != ' ')
+            continue;
+        const size_t size = (size_t)(end - line) - length - 1;
+        const size_t kept = size < FACT_SIZE ? size : FACT_SIZE - 1;
+        memcpy(value, line + length + 1, kept);
+        value[kept] = '\0';
+        return true;
+    }
+    return false;
+}
+
+bool fact_is(const char *facts, const char *name, const char *value)
+{
+    char found[FACT_SIZE];
+
+    return fact_text(facts, name, found) && strcmp(found, value) == 0;
+}
+
+bool fact_number(const char *facts, const char *name, uint64_t *number)
+{
+    char text[FACT_SIZE], *end;
+
+    *number = 0;
+    if (!fact_text(facts, name, text) || text[0] < '0' || text[0] > '9')
+        return false;
+    errno = 0;
+    const unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0')
+        return false;
+    *number = value;
+    return true;
+}
+
+const char *fact_name(const char *format, ...)
+{
+    static char names[4][96];
+    static unsigned next;
+    char *name = names[next++ % 4];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(name, sizeof names[0], format, arguments);
+    va_end(arguments);
+    return name;
 }

@@ -71,6 +71,9 @@ struct finding *doctor_find(struct doctor *d, enum severity severity, const char
     __attribute__((format(printf, 5, 6)));
 /* Says that a check could not see a fact of a node: why, as far as the node has told that. NULL: a fact of its state. */
 void doctor_unseen(struct doctor *d, const char *check, uint32_t node, const char *fact);
+/* Reads a number of a node as fact_number() does, or says that the check could not see it. */
+bool doctor_number(struct doctor *d, const char *check, uint32_t node, const char *fact,
+                   uint64_t *number);
 /* Says "fine" of the nodes of which a check has said nothing; `before` is d->findings from before the check. */
 void doctor_settle(struct doctor *d, size_t before, const char *check, const char *fine);
 /* Sets `mend` of a finding. */
@@ -87,3 +90,46 @@ bool doctor_has_facts(const struct doctor *d, uint32_t node);
 const struct torus_link *doctor_link(const struct doctor *d, uint32_t node, unsigned port);
 /* What a node says is wrong with the cable at one of its ports; NULL: nothing. */
 const struct torus_link_fault *doctor_fault(const struct doctor *d, uint32_t node, unsigned port);
+
+/* --- the checks --- */
+
+#define CHECK_SUBJECTS 6u
+
+/* What one file checks. */
+struct check {
+    void (*node)(struct doctor *d, uint32_t node); /* judges a node */
+    void (*all)(struct doctor *d);                 /* judges what concerns several nodes */
+    bool alone;                                    /* also judges a machine without a daemon */
+    /* The names of its checks, and what is fine of a node of which they have found nothing. */
+    struct check_subject {
+        const char *name, *fine; /* NULL ends the list */
+        bool alone;              /* as above */
+    } subject[CHECK_SUBJECTS];
+};
+
+extern const struct check check_nodes, /* missing nodes */
+    check_versions,                    /* different releases */
+    check_links,                       /* links that are down, packets that are sent again */
+    check_cables,     /* cables that lead elsewhere, ranks that two machines have */
+    check_interfaces, /* MTU, speed, errors, offloads */
+    check_clocks, check_keys, check_disks, check_limits, /* files, memory, load */
+    check_system,                                        /* settings of the kernel, governors */
+    check_routes;                                        /* IP routes, firewall */
+
+/* Runs all checks. The caller gives *d to doctor_free(). */
+void doctor_judge(struct doctor *d);
+
+/* --- facts (daemon/lib/host/facts.h); another machine has sent them: values may be anything --- */
+
+#define FACT_SIZE 256u
+
+/* Copies the value of the first fact with this name, cut to FACT_SIZE. Returns false, and an empty text, if there is
+ * none. */
+bool fact_text(const char *facts, const char *name, char value[FACT_SIZE]);
+/* Whether a fact has this value. */
+bool fact_is(const char *facts, const char *name, const char *value);
+/* Reads a whole number from 0 on. Returns false, and 0, if there is none. */
+bool fact_number(const char *facts, const char *name, uint64_t *number);
+
+/* A name for the functions above: fact_name("interface.%s.mtu", ...). Valid until the fourth call from now on. */
+const char *fact_name(const char *format, ...) __attribute__((format(printf, 1, 2)));

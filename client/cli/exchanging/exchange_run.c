@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/algorithms/daemon_torus.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"

@@ -1,9 +1,15 @@
 #include "client/cli/measuring/fit.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
+#include "client/theory/cost.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
 #define SAME                                                                                       \
@@ -125,4 +131,425 @@ int fit_model(const struct fit_point *points, size_t count, struct fit *fit, str
     set_interval(&fit->ts, spread * sqrt(s.yy));
     set_interval(&fit->tw, spread * sqrt(s.xx));
     return 0;
+}
+
+/* --- the report --- */
+
+#define TOGETHER "all"
+#define LONGEST 8 /* algorithms slower than this times the bound are fitted on request only */
+#define GOOD_MEDIAN 0.05 /* a fit needs no remark if its median residual is up to this, */
+#define GOOD_WORST 0.15  /* and its worst residual up to this */
+
+/* An algorithm of the sweep, with its counts and its points in report.point[]. */
+struct fitted {
+    const char *name;
+    double startups, blocks, hops;
+    size_t first, count;
+};
+
+struct report {
+    const struct cli *cli;
+    const struct sweep *sweep;
+    struct fit_point *point;
+    uint64_t *size; /* of each point */
+    size_t points;
+    struct fitted fitted[SWEEP_MOST_ALGORITHMS];
+    json_t *fits, *rows, *remarks;
+    bool failed; /* out of memory */
+};
+
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+/* Finds the counts of an algorithm or, unless `file` is NULL, of the schedule in the file. */
+static int find_counts(const struct torus *t, const char *name, const struct schedule_file *file,
+                       struct fitted *f, struct error *e)
+{
+    struct cost c;
+
+    if (file != NULL) { /* the report counts segments */
+        *f = (struct fitted){
+            .name = name,
+            .startups = file->report.startups,
+            .blocks =
+                (double)file->report.critical_path / imported_algorithm(file->imported)->segments,
+            .hops = (double)file->report.hops,
+        };
+        return 0;
+    }
+    if (cost_find(t, name, &c, e) != 0)
+        return -1;
+    *f = (struct fitted){
+        .name = name,
+        .startups = c.counts.startups,
+        .blocks = c.from == COST_ENUMERATED ? c.critical_path : c.counts.transmission,
+        .hops = c.counts.hops,
+    };
+    return 0;
+}
+
+int fit_add_neighbours(struct sweep *s, struct error *e)
+{
+    struct fitted f;
+
+    if (s->torus.nodes < 2)
+        return error_set(e, ERROR_REFUSED, "a torus of one node has no links to fit a model to");
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_at(i);
+        if (a->operation != OPERATION_EXCHANGE || algorithm_accepts(a, &s->torus, NULL) != 0 ||
+            find_counts(&s->torus, a->name, NULL, &f, NULL) != 0 || f.hops > f.startups ||
+            f.blocks > LONGEST * torus_bound_all_port(&s->torus))
+            continue;
+        if (sweep_add(s, a->name, e) != 0)
+            return -1;
+    }
+    if (s->algorithms == 0)
+        return error_set(
+            e, ERROR_REFUSED,
+            "no algorithm that sends to neighbours only is fast enough on this torus: name the "
+            "algorithms to fit with --algorithms");
+    return 0;
+}
+
+/* ---- Points ---------------------------------------------------------------------------------- */
+
+static void add_points(struct report *r, struct fitted *f)
+{
+    json_t *result;
+    size_t i;
+
+    f->first = r->points;
+    json_array_foreach(r->sweep->results, i, result)
+    {
+        const char *name = json_string_value(json_object_get(result, "algorithm"));
+        uint64_t size = (uint64_t)json_integer_value(json_object_get(result, "block_bytes"));
+        if (strcmp(name, f->name) != 0 || json_object_get(result, "error") != NULL)
+            continue;
+        r->size[r->points] = size;
+        r->point[r->points++] = (struct fit_point){
+            .startups = f->startups,
+            .bytes = f->blocks * (double)size,
+            .seconds = json_number_value(json_object_get(result, "seconds")),
+        };
+    }
+    f->count = r->points - f->first;
+}
+
+static json_t *interval(const struct fit_value *v)
+{
+    return json_pack("[f, f]", v->low, v->high);
+}
+
+static void add_row(struct report *r, const struct fitted *f, const struct fit *fit, size_t at)
+{
+    const struct fit_point *p = &r->point[at];
+    json_t *o = json_pack("{s:s, s:o, s:f, s:f, s:f}", "algorithm", f->name, "block_bytes",
+                          json_count(r->size[at]), "seconds", p->seconds, "model_seconds",
+                          fit_seconds(fit, p), "residual", fit_residual(fit, p));
+    r->failed |= o == NULL || json_array_append_new(r->rows, o) != 0;
+}
+
+/* Returns the fitted rate as a part of the rate of the links, or null if that is unknown. */
+static json_t *rate_share(const struct sweep *s, const struct fit *fit)
+{
+    return s->link_mbit > 0 ? json_number(8 / (s->link_mbit * 1e6) / fit->tw.value) : json_null();
+}
+
+/* Adds a fit of one algorithm or, if `f` is NULL, of all algorithms together. */
+static void add_fit(struct report *r, const struct fitted *f, const struct fit *fit)
+{
+    json_t *o = json_object();
+    int bad = json_object_set_new(o, "algorithm", json_string(f != NULL ? f->name : TOGETHER));
+
+    if (f != NULL) {
+        bad |= json_object_set_new(o, "startups", json_number(f->startups)) |
+               json_object_set_new(o, "critical_path", json_number(f->blocks)) |
+               json_object_set_new(o, "hops", json_number(f->hops));
+    }
+    bad |= json_object_set_new(o, "points", json_count(fit->points)) |
+           json_object_set_new(o, "ts_seconds", json_number(fit->ts.value)) |
+           json_object_set_new(o, "ts_interval", interval(&fit->ts)) |
+           json_object_set_new(o, "tw_seconds", json_number(fit->tw.value)) |
+           json_object_set_new(o, "tw_interval", interval(&fit->tw)) |
+           json_object_set_new(o, "rate_share", rate_share(r->sweep, fit)) |
+           json_object_set_new(o, "r2", json_number(fit->r2)) |
+           json_object_set_new(o, "residual_median", json_number(fit->median)) |
+           json_object_set_new(o, "residual_worst", json_number(fit->worst)) |
+           json_array_append(r->fits, o);
+    r->failed |= bad != 0;
+    json_decref(o);
+}
+
+/* ---- Remarks --------------------------------------------------------------------------------- */
+
+__attribute__((format(printf, 2, 3))) static void remark(struct report *r, const char *format, ...)
+{
+    char text[FORMAT_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    r->failed |= json_array_append_new(r->remarks, json_string(text)) != 0;
+}
+
+static void remark_startup(struct report *r, const struct fitted *f, const struct fit *fit)
+{
+    if (fit->ts.value <= 0)
+        remark(
+            r,
+            "%s: ts is not above zero: small blocks take less time than the rate of large blocks "
+            "allows. This happens on links that pass some bytes at once before they limit their "
+            "rate, where the model does not hold for small blocks",
+            f->name);
+    else if (fit->ts.low <= 0)
+        remark(r, "%s: ts may be zero: its interval includes zero", f->name);
+}
+
+static void remark_worst(struct report *r, const struct fitted *f, const struct fit *fit)
+{
+    char bytes[FORMAT_SIZE];
+    double residual = fit_residual(fit, &r->point[f->first + fit->worst_point]);
+
+    if (fit->median <= GOOD_MEDIAN && fit->worst <= GOOD_WORST)
+        return;
+    format_bytes(bytes, (double)r->size[f->first + fit->worst_point]);
+    remark(r, "%s: blocks of %s take %.0f %% %s than the model says", f->name, bytes,
+           fabs(1 / (1 - residual) - 1) * 100, residual > 0 ? "longer" : "less time");
+}
+
+static void remark_hops(struct report *r, const struct fitted *f)
+{
+    if (f->hops > f->startups)
+        remark(
+            r,
+            "%s: legs go over several links (%g hops in %g steps), and relays pass on whole "
+            "frames: each further hop adds the time of the first frame of the message, which the "
+            "model does not count",
+            f->name, f->hops, f->startups);
+}
+
+/* Adds a remark if times are shorter than the bytes take at the rate of the links. */
+static void remark_too_fast(struct report *r, const struct fitted *f)
+{
+    char bytes[FORMAT_SIZE];
+    uint64_t largest = 0;
+    size_t count = 0;
+
+    for (size_t i = f->first; i < f->first + f->count; i++)
+        if (r->sweep->link_mbit > 0 &&
+            r->point[i].seconds < r->point[i].bytes * 8 / (r->sweep->link_mbit * 1e6)) {
+            largest = r->size[i] > largest ? r->size[i] : largest;
+            count++;
+        }
+    format_bytes(bytes, (double)largest);
+    if (count > 0)
+        remark(r,
+               "%s: %zu of %zu %s, up to blocks of %s, %s shorter than the bytes take at the "
+               "links' rate: links pass bytes at once before they limit their rate",
+               f->name, count, f->count, text_plural(f->count, "time", "times"), bytes,
+               text_plural(count, "is", "are"));
+}
+
+/* ---- The report ------------------------------------------------------------------------------ */
+
+/* Returns why exchanges of this algorithm failed, or NULL. */
+static const char *failure_of(const struct report *r, const char *name)
+{
+    json_t *result, *error;
+    size_t i;
+
+    json_array_foreach(r->sweep->results, i, result)
+    {
+        error = json_object_get(result, "error");
+        if (error != NULL &&
+            strcmp(json_string_value(json_object_get(result, "algorithm")), name) == 0)
+            return json_string_value(json_object_get(error, "text"));
+    }
+    return NULL;
+}
+
+static void fit_one(struct report *r, size_t index)
+{
+    const char *name = r->sweep->algorithm[index];
+    struct fitted *f = &r->fitted[index];
+    const char *failure = failure_of(r, name);
+    struct fit fit;
+    struct error e;
+
+    if (failure != NULL)
+        remark(r, "%s: failed: %s", name, failure);
+    if (find_counts(&r->sweep->torus, name, r->sweep->schedule[index], f, &e) == 0)
+        add_points(r, f);
+    if (f->count == 0 && failure != NULL)
+        return;
+    if (f->name == NULL || fit_model(r->point + f->first, f->count, &fit, &e) != 0) {
+        remark(r, "%s: no fit: %s", name, e.text);
+        return;
+    }
+    add_fit(r, f, &fit);
+    for (size_t i = f->first; i < f->first + f->count; i++)
+        add_row(r, f, &fit, i);
+    remark_startup(r, f, &fit);
+    remark_too_fast(r, f);
+    remark_hops(r, f);
+    remark_worst(r, f, &fit);
+}
+
+static json_t *left_out(void)
+{
+    static const char *const lines[] = {
+        "hops after the first of a leg (tp in the papers), and moving blocks in memory (rho)",
+        "headers of packets and messages, packets that are not full, and acknowledgements, which "
+        "share the links with data: part of ts and of tw",
+        "processors: nodes that share processors handle their messages one after the other, so "
+        "ts grows with the messages of a step, and differs between algorithms",
+        "nodes that do not wait for each other: each continues when its messages have arrived",
+    };
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        (void)json_array_append_new(list, json_string(lines[i]));
+    return list;
+}
+
+static json_t *value_of(struct report *r)
+{
+    const struct sweep *s = r->sweep;
+    json_t *o = json_object();
+    int bad = json_set_torus(o, &s->torus) |
+              json_object_set_new(o, "node_count", json_integer(s->torus.nodes)) |
+              json_object_set_new(o, "link_mbit",
+                                  s->link_mbit > 0 ? json_number(s->link_mbit) : json_null()) |
+              json_object_set_new(o, "repeat", json_integer(s->repeat)) |
+              json_object_set_new(o, "complete", json_boolean(!s->stopped)) |
+              json_object_set_new(o, "model",
+                                  json_string("time = startups x ts + blocks on the critical path "
+                                              "x bytes of a block x tw")) |
+              json_object_set_new(o, "weights",
+                                  json_string("squares of relative residuals; intervals hold with "
+                                              "95 %")) |
+              json_object_set(o, "fits", r->fits) | json_object_set(o, "points", r->rows) |
+              json_object_set(o, "remarks", r->remarks) |
+              json_object_set_new(o, "left_out", left_out()) |
+              json_object_set(o, "results", s->results);
+
+    return json_checked(o, bad != 0 || r->failed);
+}
+
+static int print(const struct cli *cli, json_t *value)
+{
+    static const struct field head_fields[] = {
+        {"torus", "dims", FORMAT_TORUS},
+        {"nodes", "node_count", FORMAT_PLAIN},
+        {"links", "link_mbit", FORMAT_MBIT},
+        {"exchanges each", "repeat", FORMAT_PLAIN},
+        {"model", "model", FORMAT_PLAIN},
+        {"least", "weights", FORMAT_PLAIN},
+        {0},
+    };
+    static const struct field fit_fields[] = {
+        {"algorithm", "algorithm", FORMAT_PLAIN},
+        {"startups", "startups", FORMAT_PLAIN},
+        {"critical path", "critical_path", FORMAT_PLAIN},
+        {"ts", "ts_seconds", FORMAT_SECONDS},
+        {"from", "ts_from", FORMAT_SECONDS},
+        {"to", "ts_to", FORMAT_SECONDS},
+        {"1 / tw", "rate", FORMAT_RATE},
+        {"from", "rate_from", FORMAT_RATE},
+        {"to", "rate_to", FORMAT_RATE},
+        {"of the links'", "rate_share", FORMAT_PERCENT},
+        {"R^2", "r2", FORMAT_PLAIN},
+        {"median residual", "residual_median", FORMAT_PERCENT},
+        {"worst", "residual_worst", FORMAT_PERCENT},
+        {0},
+    };
+    static const struct field point_fields[] = {
+        {"algorithm", "algorithm", FORMAT_PLAIN}, {"block", "block_bytes", FORMAT_BYTES},
+        {"measured", "seconds", FORMAT_SECONDS},  {"model", "model_seconds", FORMAT_SECONDS},
+        {"residual", "residual", FORMAT_PERCENT}, {0},
+    };
+    static const struct field remark_fields[] = {
+        {"remarks", "remarks", FORMAT_LINES},
+        {"the model leaves out", "left_out", FORMAT_LINES},
+        {0},
+    };
+    static const struct section sections[] = {
+        {.layout = LAYOUT_RECORD, .fields = head_fields},
+        {.layout = LAYOUT_TABLE, .key = "fits", .fields = fit_fields},
+        {.layout = LAYOUT_TABLE, .key = "points", .fields = point_fields},
+        {.layout = LAYOUT_RECORD, .fields = remark_fields},
+    };
+    return cli_print(cli, value, &(struct view){sections, 4});
+}
+
+/* Returns the rate for a time per byte, or null if the time is not above 0. */
+static json_t *rate(const json_t *seconds)
+{
+    return json_number_value(seconds) > 0 ? json_real(8 / json_number_value(seconds)) : json_null();
+}
+
+/* Adds the fields that the text shows besides those in JSON. */
+static void set_shown(json_t *fits)
+{
+    json_t *o;
+    size_t i;
+
+    json_array_foreach(fits, i, o)
+    {
+        const json_t *tw = json_object_get(o, "tw_interval");
+        json_t *ts = json_object_get(o, "ts_interval");
+        char text[32];
+        (void)json_object_set(o, "ts_from", json_array_get(ts, 0));
+        (void)json_object_set(o, "ts_to", json_array_get(ts, 1));
+        (void)json_object_set_new(o, "rate", rate(json_object_get(o, "tw_seconds")));
+        (void)json_object_set_new(o, "rate_from", rate(json_array_get(tw, 1)));
+        (void)json_object_set_new(o, "rate_to", rate(json_array_get(tw, 0)));
+        (void)snprintf(text, sizeof text, "%.5f", json_number_value(json_object_get(o, "r2")));
+        (void)json_object_set_new(o, "r2", json_string(text));
+    }
+}
+
+static int fit_all(struct report *r, struct error *e)
+{
+    const struct sweep *s = r->sweep;
+    struct fit fit;
+
+    for (size_t k = 0; k < s->algorithms; k++)
+        fit_one(r, k);
+    if (json_array_size(r->fits) > 1 && fit_model(r->point, r->points, &fit, NULL) == 0)
+        add_fit(r, NULL, &fit);
+    if (json_array_size(r->fits) == 0)
+        return error_set(e, ERROR_REFUSED, "nothing could be fitted: %s",
+                         json_string_value(json_array_get(r->remarks, 0)));
+    return 0;
+}
+
+int fit_print(const struct cli *cli, const struct sweep *s)
+{
+    size_t most = json_array_size(s->results) + 1;
+    struct report r = {
+        .cli = cli,
+        .sweep = s,
+        .point = calloc(most, sizeof *r.point),
+        .size = calloc(most, sizeof *r.size),
+        .fits = json_array(),
+        .rows = json_array(),
+        .remarks = json_array(),
+    };
+    struct error e = {0};
+    int code, bad = 0;
+
+    if (r.point == NULL || r.size == NULL)
+        bad = error_set(&e, ERROR_MEMORY, "out of memory for the fit");
+    else
+        bad = fit_all(&r, &e);
+    if (bad == 0 && !cli->json)
+        set_shown(r.fits);
+    code = bad == 0 ? print(cli, value_of(&r)) : cli_fail(cli, &e);
+    json_decref(r.fits);
+    json_decref(r.rows);
+    json_decref(r.remarks);
+    free(r.point);
+    free(r.size);
+    return code;
 }

@@ -1,8 +1,10 @@
 /* Measures collective operations of a group, for `torusctl perf`. Every member runs this with the same plan. */
 #pragma once
 
+#include <jansson.h>
 #include <torus/group.h>
 
+#include "client/cli/terminal/writer.h"
 #include "daemon/lib/schedule/torus.h"
 
 #define PERF_MOST_SIZES 64
@@ -92,3 +94,15 @@ size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j);
  * receive. Returns 0 if memory is short. */
 double perf_bound_uneven(const struct torus *t, uint64_t bytes,
                          size_t (*size)(uint64_t bytes, uint32_t i, uint32_t j));
+
+extern const char *const perf_types[];     /* by enum torus_type; NULL at 0 and at the end */
+extern const char *const perf_operators[]; /* by enum torus_operator; NULL at 0 and at the end */
+
+/* Returns an object for one size. link_mbit: 0 if unknown. NULL if memory is short. */
+json_t *perf_row_value(const struct perf_plan *plan, const struct perf_row *row, double link_mbit);
+
+/* Returns the whole report. Takes ownership of `rows`, a list of the objects above. NULL if memory is short. */
+json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
+                   const struct torus *part, double link_mbit, json_t *rows);
+
+extern const struct view perf_view;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/algorithms/daemon_torus.h"
+#include "client/cli/algorithms/named_algorithm.h"
 #include "proto/text.h"
 
 #define NAME_SIZE 100u

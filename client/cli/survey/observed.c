@@ -1,6 +1,414 @@
 #include "client/cli/survey/observed.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "proto/error.h"
+#include "proto/text.h"
+
+/* --- the ends of links --- */
+
+#define BYTES_OF_MBIT 125000.0
+/* Slower rates are those of heartbeats, and say nothing about the links: a torus at rest is not full. */
+#define FASTEST_FROM (10 * BYTES_OF_MBIT)
+
+double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
+{
+    if (before->state == NULL || !all_nodes_answered(now, rank) ||
+        !all_nodes_answered(before, rank))
+        return 0;
+    const struct torus_status *s = now->state->nodes[rank]->status,
+                              *old = before->state->nodes[rank]->status;
+    if (s->pid != old->pid || s->uptime_ms <= old->uptime_ms)
+        return 0;
+    return (double)(s->uptime_ms - old->uptime_ms) / 1000;
+}
+
+static double rate_of(uint64_t now, uint64_t before, double elapsed)
+{
+    return now >= before ? (double)(now - before) / elapsed : -1;
+}
+
+static void set_rates(struct link_end *e, const struct torus_link *old, double elapsed)
+{
+    const struct torus_link *l = e->link;
+
+    if (old == NULL || elapsed <= 0 || l->state != TORUS_LINK_UP || old->state != TORUS_LINK_UP ||
+        l->connects != old->connects)
+        return;
+    e->sent = rate_of(l->tx_bytes, old->tx_bytes, elapsed);
+    e->received = rate_of(l->rx_bytes, old->rx_bytes, elapsed);
+    e->resent = rate_of(l->retransmits, old->retransmits, elapsed);
+}
+
+void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
+                    const struct link_end *before, double elapsed)
+{
+    const struct torus_links *links = now->state->nodes[rank]->links;
+    const unsigned ports = torus_ports(&now->torus);
+
+    for (unsigned port = 0; port < ports; port++)
+        ends[port] = (struct link_end){.sent = -1, .received = -1, .resent = -1};
+    for (size_t i = 0; links != NULL && i < links->count; i++) {
+        const struct torus_link *l = links->link[i];
+        if (l->port >= ports || torus_neighbour(&now->torus, rank, l->port) == TORUS_NO_NODE)
+            continue; /* the node says what cannot be */
+        ends[l->port].link = l;
+        if (before != NULL)
+            set_rates(&ends[l->port], before[l->port].link, elapsed);
+    }
+}
+
+void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
+                          const struct link_end *ends)
+{
+    const unsigned ports = torus_ports(&now->torus);
+    double mbit = 0;
+
+    for (uint32_t rank = 0; rank < now->torus.nodes; rank++) {
+        const struct torus_status *s = now->state->nodes[rank]->status;
+        if (s != NULL && s->link_mbit > mbit)
+            mbit = s->link_mbit;
+        for (unsigned port = 0; port < ports; port++) {
+            const struct link_end *e = &ends[(size_t)rank * ports + port];
+            const double rate = e->sent > e->received ? e->sent : e->received;
+            c->fastest = rate > c->fastest ? rate : c->fastest;
+        }
+    }
+    c->nominal = mbit > 0;
+    c->value = c->nominal ? mbit * BYTES_OF_MBIT : c->fastest >= FASTEST_FROM ? c->fastest : 0;
+}
+
+/* --- what runs --- */
+
+#define SMOOTH 0.5 /* weight of the last interval in a rate */
+
+static bool is_same(const char *id, const char *other)
+{
+    return strncmp(id, other, RUN_ID_SIZE - 1) == 0;
+}
+
+static const struct torus_activity *find_exchange(const struct torus_status *s, const char *id)
+{
+    for (size_t i = 0; s != NULL && i < s->exchange_count; i++)
+        if (is_same(s->exchanges[i]->id, id))
+            return s->exchanges[i];
+    return NULL;
+}
+
+static const struct torus_group_info *find_group(const struct torus_status *s, const char *name)
+{
+    for (size_t i = 0; s != NULL && i < s->group_count; i++)
+        if (is_same(s->groups[i]->name, name))
+            return s->groups[i];
+    return NULL;
+}
+
+static const struct torus_copy_activity *find_copy(const struct torus_status *s, const char *id)
+{
+    for (size_t i = 0; s != NULL && i < s->copy_count; i++)
+        if (is_same(s->copies[i]->id, id))
+            return s->copies[i];
+    return NULL;
+}
+
+static const struct torus_status *status_of(const struct all_nodes *c, uint32_t rank)
+{
+    return c->state != NULL && rank < c->state->count ? c->state->nodes[rank]->status : NULL;
+}
+
+const struct torus_activity *run_exchange_at(const struct run *r, const struct all_nodes *c,
+                                             uint32_t rank)
+{
+    return r->kind == RUN_EXCHANGE ? find_exchange(status_of(c, rank), r->id) : NULL;
+}
+
+const struct torus_group_info *run_group_at(const struct run *r, const struct all_nodes *c,
+                                            uint32_t rank)
+{
+    return r->kind == RUN_GROUP ? find_group(status_of(c, rank), r->id) : NULL;
+}
+
+const struct torus_copy_activity *run_copy_at(const struct run *r, const struct all_nodes *c,
+                                              uint32_t rank)
+{
+    return r->kind == RUN_COPY ? find_copy(status_of(c, rank), r->id) : NULL;
+}
+
+static struct run *find(struct runs *runs, enum run_kind kind, const char *id)
+{
+    for (size_t i = 0; i < runs->count; i++)
+        if (runs->run[i].kind == kind && is_same(runs->run[i].id, id))
+            return &runs->run[i];
+    return NULL;
+}
+
+/* Whether no node before this one knows the run. */
+static bool is_first(const struct run *r, const struct all_nodes *now, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        if (run_exchange_at(r, now, i) != NULL || run_group_at(r, now, i) != NULL ||
+            run_copy_at(r, now, i) != NULL)
+            return false;
+    return true;
+}
+
+/* The run that a node tells, added if it is new; NULL if there are too many. */
+static struct run *entry(struct runs *runs, enum run_kind kind, const char *id,
+                         const struct all_nodes *now, uint32_t rank)
+{
+    struct run *r = find(runs, kind, id);
+
+    if (r != NULL)
+        return r;
+    struct run new = {.kind = kind,
+                      .what = "",
+                      .root = TORUS_RANK_NONE,
+                      .rate = -1,
+                      .part = -1,
+                      .left = -1,
+                      .first_part = -1,
+                      .reason = "",
+                      .call_rate = -1,
+                      .missing = "",
+                      .avoids = "",
+                      .waits_for = ""};
+    (void)snprintf(new.id, sizeof new.id, "%s", id);
+    if (runs->count == RUNS_MOST) {
+        runs->left_out += is_first(&new, now, rank);
+        return NULL;
+    }
+    r = &runs->run[runs->count++];
+    *r = new;
+    return r;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void add_rate(double *rate, uint64_t now, uint64_t before, double elapsed)
+{
+    if (elapsed > 0 && now >= before)
+        *rate = (*rate > 0 ? *rate : 0) + (double)(now - before) / elapsed;
+}
+
+static void add_exchange(struct run *r, const struct torus_activity *x,
+                         const struct torus_activity *before, double elapsed)
+{
+    if (r->nodes++ == 0 || x->round < r->round)
+        r->round = x->round;
+    r->states[(unsigned)x->state < RUN_STATES ? x->state : TORUS_STATE_UNKNOWN]++;
+    r->what = x->algorithm;
+    r->root = x->coordinator;
+    r->age_ms = x->age_ms > r->age_ms ? x->age_ms : r->age_ms;
+    r->rounds = x->rounds > r->rounds ? x->rounds : r->rounds;
+    r->done = sum(r->done, x->done_bytes);
+    r->total = sum(r->total, x->total_bytes);
+    if (x->reason[0] != '\0')
+        r->reason = x->reason;
+    if (before != NULL)
+        add_rate(&r->rate, x->done_bytes, before->done_bytes, elapsed);
+}
+
+static void add_group(struct run *r, const struct torus_group_info *g,
+                      const struct torus_group_info *before, double elapsed)
+{
+    double calls = -1;
+
+    if (r->nodes++ == 0 || g->calls_done < r->calls_done)
+        r->calls_done = g->calls_done;
+    r->what = g->name;
+    r->calls = g->calls > r->calls ? g->calls : r->calls;
+    r->done = sum(r->done, g->bytes_received);
+    r->open += g->open;
+    if (r->missing[0] == '\0') /* the first node knows most */
+        r->missing = g->missing;
+    if (g->avoids[0] != '\0')
+        r->avoids = g->avoids;
+    if (before == NULL || strcmp(before->id, g->id) != 0)
+        return;
+    add_rate(&r->rate, g->bytes_received, before->bytes_received, elapsed);
+    add_rate(&calls, g->calls_done, before->calls_done, elapsed);
+    r->call_rate = calls > r->call_rate ? calls : r->call_rate;
+}
+
+/* The node that was asked for a copy knows about all of it; another one counts only if that node does not answer. */
+static void add_copy(struct run *r, const struct torus_copy_activity *x, uint32_t rank,
+                     const struct torus_copy_activity *before, double elapsed)
+{
+    if (r->nodes++ > 0 && x->asker != rank)
+        return;
+    r->what = x->target;
+    r->root = x->asker;
+    r->phase = x->phase;
+    r->done = x->bytes;
+    r->total = x->bytes_of;
+    r->waits_for = x->waits_for;
+    r->rate = -1;
+    if (before != NULL)
+        add_rate(&r->rate, x->bytes, before->bytes, elapsed);
+}
+
+static bool is_over(const struct torus_activity *x)
+{
+    return x->state >= TORUS_STATE_FINISHED;
+}
+
+/* Adds the exchanges of a node that are under way, or that have ended. Those that have ended at some nodes only are
+ * found again, and added to those that are under way. */
+static void add_exchanges(struct runs *runs, const struct all_nodes *now, uint32_t rank,
+                          const struct torus_status *before, double elapsed, bool ended)
+{
+    const struct torus_status *s = status_of(now, rank);
+
+    for (size_t i = 0; s != NULL && i < s->exchange_count; i++) {
+        const struct torus_activity *x = s->exchanges[i];
+        struct run *r = is_over(x) == ended ? entry(runs, RUN_EXCHANGE, x->id, now, rank) : NULL;
+        if (r != NULL)
+            add_exchange(r, x, find_exchange(before, x->id), elapsed);
+    }
+}
+
+/* Adds the groups and copies of a node; a node tells only those that are under way. */
+static void add_others(struct runs *runs, const struct all_nodes *now, uint32_t rank,
+                       const struct torus_status *before, double elapsed)
+{
+    const struct torus_status *s = status_of(now, rank);
+
+    for (size_t i = 0; s != NULL && i < s->group_count; i++) {
+        const struct torus_group_info *g = s->groups[i];
+        struct run *r = entry(runs, RUN_GROUP, g->name, now, rank);
+        if (r != NULL)
+            add_group(r, g, find_group(before, g->name), elapsed);
+    }
+    for (size_t i = 0; s != NULL && i < s->copy_count; i++) {
+        const struct torus_copy_activity *x = s->copies[i];
+        struct run *r = entry(runs, RUN_COPY, x->id, now, rank);
+        if (r != NULL)
+            add_copy(r, x, rank, find_copy(before, x->id), elapsed);
+    }
+}
+
+static double part_of(const struct run *r)
+{
+    if (r->kind == RUN_GROUP)
+        return -1;
+    if (r->total > 0)
+        return r->done >= r->total ? 1 : (double)r->done / (double)r->total;
+    if (r->rounds > 1) /* files: their bytes are not known */
+        return r->round >= r->rounds ? 1 : (double)r->round / (double)r->rounds;
+    return -1;
+}
+
+/* Sets what follows from the sums, and from what was known before. */
+static void conclude(struct run *r, const struct run *old, double seconds)
+{
+    r->part = part_of(r);
+    if (old != NULL && old->rate >= 0 && !r->ended)
+        r->rate = r->rate < 0 ? old->rate : SMOOTH * r->rate + (1 - SMOOTH) * old->rate;
+    const bool known = old != NULL && old->first_part >= 0 && r->part >= old->first_part;
+    r->first_part = known ? old->first_part : r->part;
+    r->first_seconds = known ? old->first_seconds : seconds;
+    if (r->ended || r->part < 0)
+        return;
+    if (r->total > 0 && r->rate > 0)
+        r->left = (1 - r->part) * (double)r->total / r->rate;
+    else if (r->total == 0 && r->part > r->first_part)
+        r->left = (1 - r->part) / (r->part - r->first_part) * (seconds - r->first_seconds);
+}
+
+void runs_fill(struct runs *runs, const struct all_nodes *now, const struct all_nodes *before,
+               const double *elapsed, double seconds)
+{
+    static struct runs old; /* large, and there is one view of a torus at a time */
+    old = *runs;
+
+    *runs = (struct runs){0};
+    for (uint32_t rank = 0; rank < now->torus.nodes; rank++) {
+        add_exchanges(runs, now, rank, status_of(before, rank), elapsed[rank], false);
+        add_others(runs, now, rank, status_of(before, rank), elapsed[rank]);
+    }
+    const size_t under_way = runs->count;
+    for (uint32_t rank = 0; rank < now->torus.nodes; rank++)
+        add_exchanges(runs, now, rank, status_of(before, rank), elapsed[rank], true);
+    for (size_t i = 0; i < runs->count; i++) {
+        struct run *r = &runs->run[i];
+        r->ended = i >= under_way;
+        conclude(r, find(&old, r->kind, r->id), seconds);
+    }
+}
+
+const char *run_kind_name(enum run_kind kind)
+{
+    static const char *const names[] = {
+        [RUN_EXCHANGE] = "exchange", [RUN_GROUP] = "group", [RUN_COPY] = "copy"};
+
+    return names[kind];
+}
+
+/* "running", or "running 12, done 4" if the nodes are in different states. */
+static void exchange_state(const struct run *r, char *out, size_t size)
+{
+    size_t used = 0;
+    unsigned kinds = 0;
+
+    for (unsigned i = 0; i < RUN_STATES; i++)
+        kinds += r->states[i] > 0;
+    for (unsigned i = 0; i < RUN_STATES; i++) {
+        if (r->states[i] == 0 || used >= size)
+            continue;
+        const char *name = torus_state_name((enum torus_state)i);
+        int n = kinds == 1 ? snprintf(out, size, "%s", name)
+                           : snprintf(out + used, size - used, "%s%s %u", used > 0 ? ", " : "",
+                                      name, r->states[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+const char *run_state(const struct run *r, char *out, size_t size)
+{
+    out[0] = '\0';
+    switch (r->kind) {
+    case RUN_EXCHANGE:
+        exchange_state(r, out, size);
+        break;
+    case RUN_GROUP:
+        (void)snprintf(out, size, r->open < r->nodes ? "being opened" : "open");
+        break;
+    case RUN_COPY:
+        (void)snprintf(out, size, "%s", torus_copy_phase_name(r->phase));
+        break;
+    }
+    return out;
+}
+
+bool run_has_failed(const struct run *r)
+{
+    return r->states[TORUS_STATE_FAILED] > 0 || r->states[TORUS_STATE_IN_DOUBT] > 0 ||
+           r->states[TORUS_STATE_FAILING] > 0;
+}
+
+bool run_was_cancelled(const struct run *r)
+{
+    return r->reason != NULL && strcmp(r->reason, ERROR_TEXT_CANCELLED) == 0;
+}
+
+const char *run_reason(const struct run *r, char *out, size_t size)
+{
+    if (r->missing[0] != '\0')
+        (void)snprintf(out, size, "waits for programs on %s %s",
+                       strchr(r->missing, ',') != NULL ? "nodes" : "node", r->missing);
+    else if (r->avoids[0] != '\0')
+        (void)snprintf(out, size, "avoids %s", r->avoids);
+    else if (r->waits_for[0] != '\0')
+        (void)snprintf(out, size, "waits for %s", r->waits_for);
+    else
+        (void)snprintf(out, size, "%s", r->reason);
+    text_clean(out);
+    return out;
+}
 
 void observed_free(struct observed *o)
 {

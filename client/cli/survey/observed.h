@@ -2,8 +2,111 @@
  * I/O. */
 #pragma once
 
-#include "client/cli/survey/link_ends.h"
-#include "client/cli/survey/runs.h"
+#include "client/cli/survey/all_nodes.h"
+
+/* --- the ends of links --- */
+
+/* One end of a link: the channel by which its node sends. */
+struct link_end {
+    const struct torus_link *link; /* valid as long as the survey; NULL: the node has not told it */
+    double sent, received;         /* bytes a second; below 0: not known */
+    double resent;                 /* packets a second; below 0: not known */
+};
+
+/* Returns the seconds between two answers of a node by its own clock, or 0 if they cannot be compared: one of them is
+ * missing, or the daemon has been restarted. `before` may be empty. */
+double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before,
+                         uint32_t rank);
+
+/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL: there
+ * was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin again
+ * with each connection. */
+void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
+                    const struct link_end *before, double elapsed);
+
+/* What a direction of a link can carry. All zero at first. */
+struct link_capacity {
+    double value;   /* bytes a second; 0: not known */
+    bool nominal;   /* `value` is link_mbit, otherwise the fastest rate that was seen */
+    double fastest; /* that was seen so far */
+};
+
+/* Updates *c from a survey, and from the rates of all ends, by rank and port. */
+void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
+                          const struct link_end *ends);
+
+/* --- what runs --- */
+
+#define RUNS_MOST 64u
+#define RUN_ID_SIZE 101u
+#define RUN_STATES (TORUS_STATE_IN_DOUBT + 1u)
+
+enum run_kind { RUN_EXCHANGE, RUN_GROUP, RUN_COPY };
+
+/* All texts but `id` are valid as long as the survey. */
+struct run {
+    enum run_kind kind;
+    char id[RUN_ID_SIZE]; /* of a group: its name */
+    const char *what;     /* the algorithm, the name of the group, or the target of the copy */
+    bool ended;           /* at all nodes that know it */
+    uint32_t nodes;       /* that know it */
+    uint32_t root;        /* the node that was asked; TORUS_RANK_NONE: nobody */
+    uint64_t done, total; /* bytes at all nodes; of a copy as its root counts; total 0: not known */
+    double rate;          /* bytes a second that all nodes receive; below 0: not known */
+    double part;          /* that is done, 0 to 1; below 0: not known */
+    double left;          /* seconds; below 0: not known */
+    double first_part, first_seconds; /* when the run was seen first */
+
+    /* Exchanges: */
+    uint32_t states[RUN_STATES];    /* how many nodes are in each state */
+    uint64_t age_ms, round, rounds; /* the lowest round */
+    const char *reason;             /* of a failure; "": none */
+
+    /* Groups: */
+    uint32_t open;                /* nodes on which it is open */
+    uint64_t calls, calls_done;   /* made by the fastest member; done by the slowest */
+    double call_rate;             /* calls a second; below 0: not known */
+    const char *missing, *avoids; /* as in torus_group_info */
+
+    /* Copies: */
+    enum torus_copy_phase phase;
+    const char *waits_for; /* nodes, for people; "": none */
+};
+
+struct runs {
+    struct run run[RUNS_MOST]; /* first those that are under way */
+    size_t count, left_out;
+};
+
+/* Fills *runs from the survey `now`, and rates from `before` (`state` may be NULL). `elapsed[rank]` are the seconds
+ * between both, by the clock of each node; 0 or less: not known. `*runs` has what it was filled with before, or zeros.
+ * `seconds` is a steady clock. */
+void runs_fill(struct runs *runs, const struct all_nodes *now, const struct all_nodes *before,
+               const double *elapsed, double seconds);
+
+/* "exchange", "group" or "copy". */
+const char *run_kind_name(enum run_kind kind);
+
+/* The state of a run for people: "running", or "running 12, done 4"; "open"; the phase of a copy. Returns `out`. */
+const char *run_state(const struct run *r, char *out, size_t size);
+
+/* Whether a run has failed or fails at any node, as far as nodes say. */
+bool run_has_failed(const struct run *r);
+
+/* Whether it is known that its client has ended it. */
+bool run_was_cancelled(const struct run *r);
+
+/* What there is to say about a run that failed, waits or avoids links, for people; "": nothing. Returns `out`. */
+const char *run_reason(const struct run *r, char *out, size_t size);
+
+/* An exchange, group or copy at one node; NULL: it is of another kind, or the node does not know it or has not
+ * answered. */
+const struct torus_activity *run_exchange_at(const struct run *r, const struct all_nodes *c,
+                                             uint32_t rank);
+const struct torus_group_info *run_group_at(const struct run *r, const struct all_nodes *c,
+                                            uint32_t rank);
+const struct torus_copy_activity *run_copy_at(const struct run *r, const struct all_nodes *c,
+                                              uint32_t rank);
 
 enum link_state {
     LINK_NONE,    /* no cable belongs there */

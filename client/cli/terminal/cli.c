@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "client/cli/terminal/arguments.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"
 

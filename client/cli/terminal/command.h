@@ -1,5 +1,8 @@
-/* The commands of torusctl. Each has a file commands/NAME.c with a struct command, and a line in command_list.c. */
+/* The commands of torusctl, and their help. Each has a file commands/NAME.c with a struct command, a name below, and a place
+ * in program.c. The man pages are made from the same texts and tables. */
 #pragma once
+
+#include <stdio.h>
 
 #include "client/cli/terminal/cli.h"
 #include "daemon/lib/command_line/options.h"
@@ -23,6 +26,15 @@ struct command_group {
     const struct command *const *command; /* NULL at the end */
 };
 
+/* All commands, and their groups (client/cli/program.c). */
+extern const struct command command_status, command_links, command_algorithms, command_exchange,
+    command_plan, command_predict, command_bounds, command_help, command_allgather,
+    command_broadcast, command_barrier, command_calibrate, command_bench, command_simulate,
+    command_perf, command_key, command_ip_routes, command_init, command_mpi_env, command_discover,
+    command_doctor, command_support_bundle, command_routes, command_trace, command_report,
+    command_copy, command_gather, command_scatter, command_top, command_serve;
+extern const struct command_group commands[]; /* ended by a group without a title */
+
 /* Returns the command with this name in a list of groups, or NULL. */
 const struct command *command_find(const struct command_group *groups, const char *name);
 
@@ -35,3 +47,17 @@ struct global_arguments {
     bool json, help, version;
 };
 extern const struct option global_options[];
+
+extern const char help_usage[];    /* the text after "torusctl" */
+extern const char help_purpose[];  /* one line without a full stop */
+extern const char help_examples[]; /* indented lines */
+
+struct exit_meaning {
+    enum exit_code code;
+    const char *text; /* lines without a full stop at the end */
+};
+extern const struct exit_meaning exit_meanings[]; /* ended by a row without a text */
+
+/* Print the help of torusctl, or of one command. Return EXIT_DONE. */
+int help_overview(FILE *out, const struct command_group *groups);
+int help_command(const struct command *command);

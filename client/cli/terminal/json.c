@@ -38,6 +38,14 @@ json_t *json_path(const char *folder, const char *name)
     return value;
 }
 
+json_t *json_checked(json_t *value, int result)
+{
+    if (result == 0)
+        return value;
+    json_decref(value);
+    return NULL;
+}
+
 int json_set_torus(json_t *object, const struct torus *t)
 {
     json_t *dims = json_array(), *wrap = json_array();

@@ -19,6 +19,9 @@ json_t *json_known(uint64_t count);
 /* Returns `folder` followed by `name`, as valid text, because a path may have any bytes. NULL if memory is short. */
 json_t *json_path(const char *folder, const char *name);
 
+/* Returns the value; or frees it and returns NULL, if `result` says that memory was short for a part of it. */
+json_t *json_checked(json_t *value, int result);
+
 /* Adds "dims": [4, 8] and, if a dimension does not wrap, "wrap": [true, false]. Returns 0, or another value if memory
  * is short. */
 int json_set_torus(json_t *object, const struct torus *t);

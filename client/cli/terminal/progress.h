@@ -49,3 +49,14 @@ size_t progress_line(char *out, size_t size, size_t columns, const struct torus_
 /* Returns the pace at the time `now` on clock_ms(). */
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now);
+
+/* --- long computations (daemon/lib/schedule/watch.h), shown after a second, and then at intervals --- */
+
+/* Starts a computation with this name: "the routes of at2 on 64x64". */
+void long_work_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Changes the name for the next part of the computation, without restarting the time. */
+void long_work_next(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Ends the computation, and removes the line from a terminal. May be called at any time. */
+void long_work_end(void);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/writer.h"
 #include "proto/text.h"
 
 #define FOOT 2u        /* lines below the lists: what is chosen, and keys */

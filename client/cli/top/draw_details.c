@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/survey/link_value.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/top/draw.h"
 #include "proto/text.h"
 

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-#include "client/cli/survey/link_value.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/terminal/json.h"
 
 static json_t *rate_value(double rate)

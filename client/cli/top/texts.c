@@ -1,7 +1,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/writer.h"
 #include "client/cli/top/draw.h"
 #include "proto/text.h"
 

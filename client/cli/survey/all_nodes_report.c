@@ -1,10 +1,156 @@
-#include "client/cli/survey/status_all.h"
+#include "client/cli/survey/all_nodes_report.h"
 
 #include <string.h>
 
 #include "client/cli/survey/all_nodes.h"
 #include "client/cli/terminal/json.h"
 #include "proto/text.h"
+
+/* Asks all nodes, and prints what they answer. */
+static int print_all(struct cli *cli, json_t *(*value)(const struct all_nodes *c),
+                     const struct view *view)
+{
+    struct all_nodes c;
+    int code = all_nodes_ask(cli, &c);
+
+    if (code == EXIT_DONE)
+        code = cli_print(cli, value(&c), view);
+    all_nodes_free(&c);
+    return code;
+}
+
+/* --- one link --- */
+
+const char *link_security(const struct torus_link *l)
+{
+    if (l->state != TORUS_LINK_UP)
+        return NULL;
+    return l->encrypted ? "encrypted" : l->key[0] != '\0' ? "proved" : "open";
+}
+
+/* What the link has counted in the last hour; null: not known. */
+static json_t *hour_value(const struct torus_link *l)
+{
+    json_t *hour;
+    int r = 0;
+
+    if (l->hour_ms == 0)
+        return json_null();
+    hour = json_object();
+    r |= json_object_set_new(hour, "seconds", json_real((double)l->hour_ms / 1000));
+    r |= json_object_set_new(hour, "tx_bytes", json_count(l->hour_tx_bytes));
+    r |= json_object_set_new(hour, "retransmits", json_count(l->hour_retransmits));
+    r |= json_object_set_new(hour, "connects", json_integer(l->hour_connects));
+    return json_checked(hour, r);
+}
+
+json_t *link_value(const struct torus_link *l)
+{
+    const bool up = l->state == TORUS_LINK_UP;
+    json_t *link = json_object();
+    int r = 0;
+
+    r |= json_object_set_new(link, "port", json_string(l->name));
+    r |= json_object_set_new(link, "neighbour",
+                             l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
+                                                             : json_null());
+    r |= json_object_set_new(link, "up", json_boolean(up));
+    r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
+    r |= json_object_set_new(link, "reason", json_string(l->reason));
+    r |= json_object_set_new(link, "address", json_string(l->address));
+    r |= json_object_set_new(link, "interface",
+                             l->interface[0] != '\0' ? json_string(l->interface) : json_null());
+    r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
+    r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
+    r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
+    r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
+    r |= json_object_set_new(link, "up_seconds",
+                             up ? json_real((double)l->up_ms / 1000) : json_null());
+    r |= json_object_set_new(link, "held_seconds",
+                             l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
+                                                         : json_null());
+    r |= json_object_set_new(link, "connects", json_integer(l->connects));
+    r |= json_object_set_new(link, "security", up ? json_string(link_security(l)) : json_null());
+    r |= json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
+    r |= json_object_set_new(link, "queue_bytes", json_count(l->queue_bytes));
+    r |= json_object_set_new(link, "unacked_bytes", json_count(l->unacked_bytes));
+    r |= json_object_set_new(link, "retransmits", json_integer(l->retransmits));
+    r |= json_object_set_new(link, "mtu", json_known(l->mtu));
+    r |= json_object_set_new(link, "last_hour", hour_value(l));
+    return json_checked(link, r);
+}
+
+/* --- the links of all nodes --- */
+
+static const struct field link_fields[] = {
+    {"host", "host_name", FORMAT_PLAIN},         {"port", "port", FORMAT_PLAIN},
+    {"to", "neighbour_name", FORMAT_PLAIN},      {"state", "state", FORMAT_PLAIN},
+    {"for", "up_seconds", FORMAT_SECONDS},       {"sent", "tx_bytes", FORMAT_BYTES},
+    {"received", "rx_bytes", FORMAT_BYTES},      {"waiting", "queue_bytes", FORMAT_BYTES},
+    {"sent again", "retransmits", FORMAT_PLAIN}, {"rtt", "rtt_us", FORMAT_MICROS},
+    {"rate", "rate_bps", FORMAT_RATE},           {"interface", "interface", FORMAT_PLAIN},
+    {"reason", "reason", FORMAT_PLAIN},          {0},
+};
+static const struct section link_sections[] = {
+    {.layout = LAYOUT_TABLE, .key = "lines", .fields = link_fields},
+};
+
+static json_t *named_link(const struct all_nodes *c, uint32_t rank, const struct torus_link *l)
+{
+    json_t *link = link_value(l);
+
+    (void)json_object_set_new(link, "host_name", json_string(all_nodes_name(c, rank)));
+    (void)json_object_set_new(
+        link, "neighbour_name",
+        json_string(l->neighbour != TORUS_RANK_NONE ? all_nodes_name(c, l->neighbour) : ""));
+    return link;
+}
+
+/* For people: one line for each link, and for each node that has not answered. */
+static json_t *lines_of(const struct all_nodes *c)
+{
+    json_t *lines = json_array();
+
+    for (uint32_t rank = 0; rank < c->torus.nodes; rank++) {
+        if (all_nodes_answered(c, rank)) {
+            const struct torus_links *links = c->state->nodes[rank]->links;
+            for (size_t i = 0; i < links->count; i++)
+                (void)json_array_append_new(lines, named_link(c, rank, links->link[i]));
+            continue;
+        }
+        json_t *line = json_object();
+        (void)json_object_set_new(line, "host_name", json_string(all_nodes_name(c, rank)));
+        (void)json_object_set_new(line, "reason", json_string(all_nodes_missing(c, rank)));
+        (void)json_array_append_new(lines, line);
+    }
+    return json_pack("{s:o}", "lines", lines);
+}
+
+json_t *links_all_value(const struct all_nodes *c)
+{
+    json_t *o = json_object(), *nodes = json_array();
+    int r = 0;
+
+    for (uint32_t rank = 0; rank < c->torus.nodes; rank++) {
+        json_t *node = json_object(), *list = json_array();
+        r |= all_nodes_set_node(node, c, rank);
+        for (size_t i = 0; all_nodes_answered(c, rank) && i < c->state->nodes[rank]->links->count;
+             i++)
+            r |= json_array_append_new(list, link_value(c->state->nodes[rank]->links->link[i]));
+        r |= json_object_set_new(node, "links", list);
+        r |= json_array_append_new(nodes, node);
+    }
+    r |= json_object_set_new(o, "nodes", nodes);
+    r |= json_object_set_new(o, "took_seconds", json_real((double)c->state->took_us / 1e6));
+    return json_checked(o, r);
+}
+
+int links_all(struct cli *cli)
+{
+    return print_all(cli, cli->json ? links_all_value : lines_of, VIEW(link_sections));
+}
+
+/* --- the state of all nodes --- */
 
 static const struct field torus_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
@@ -116,10 +262,7 @@ static json_t *node_value(const struct all_nodes *c, uint32_t rank)
     r |= json_object_set_new(o, "memory_budget_bytes", json_count(s->memory_budget));
     r |= json_object_set_new(o, "exchange_count", json_count(running(s)));
     r |= json_object_set_new(o, "group_count", json_count(s->group_count));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 /* The entry of a list whose `key` is this text, appended if there is none; borrowed. */
@@ -321,20 +464,10 @@ json_t *status_all_value(const struct all_nodes *c)
     r |= json_object_set_new(o, "took_seconds", json_real((double)c->state->took_us / 1e6));
     r |= json_object_set_new(o, "nodes", nodes);
     r |= set_activities(o, c);
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
 int status_all(struct cli *cli)
 {
-    struct all_nodes c;
-    int code = all_nodes_ask(cli, &c);
-
-    if (code == EXIT_DONE)
-        code = cli_print(cli, status_all_value(&c),
-                         &(struct view){sections, sizeof sections / sizeof sections[0]});
-    all_nodes_free(&c);
-    return code;
+    return print_all(cli, status_all_value, VIEW(sections));
 }
