@@ -169,6 +169,26 @@ def shared(request):
 
 
 @pytest.fixture
+def torus(shared):
+    """The torus of most tests about failures and attacks."""
+    return shared('4x4')
+
+
+@pytest.fixture(scope='module')
+def root(tmp_path_factory):
+    """The data root of shared tori."""
+    return tmp_path_factory.mktemp('data')
+
+
+@pytest.fixture
+def base(root):
+    """A folder of the test's own, below the data root of shared tori."""
+    folder = root / f'{len(os.listdir(root))}'
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
 def loopback(request):
     """loopback('4x4', memory='64MiB'): a started LoopbackTorus."""
     yield from _factory(request, LoopbackTorus)

@@ -165,18 +165,6 @@ def test_rounds(shared):
     wait_for(lambda: torus.status()['memory']['reserved_bytes'] == 0)
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
-@pytest.fixture
-def base(root, request):
-    folder = root / request.node.name.replace('[', '-').rstrip(']')
-    folder.mkdir()
-    return folder
-
-
 def make_files(folder, nodes):
     """folder/RANK for every node; the sizes by rank."""
     sizes = {rank: (0, 1, 65536, 300000 + rank)[rank % 4] for rank in range(nodes)}

@@ -9,12 +9,7 @@ import pytest
 from support.attacks import log_from_now, still_works_quietly
 from support.background import LongExchange
 from support.waiting import wait_for, wait_logged
-from support.wire import connect, error_of, finish, frame, frames, hello, send, until_closed
-
-
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
+from support.wire import connect, error_of, finish, frame, frames, heads_until, hello, send, until_closed
 
 
 CONTROL = {
@@ -55,14 +50,7 @@ def request(torus, fields, rank=5):
     """The daemon's reply to a request, as the bytes of the last frame's head."""
     with connect(torus.node(rank).socket, 30) as s:
         send(s, frame(fields))
-        data = b''
-        while True:
-            piece = s.recv(65536)
-            assert piece, 'closed without an answer'
-            data += piece
-            for head in frames(data):
-                if len(head) > 1 and head[0] >> 3 not in (4, 5):  # accepted, progress
-                    return head
+        return heads_until(s, lambda head: len(head) > 1 and head[0] >> 3 not in (4, 5))[-1]  # accepted, progress
 
 
 @pytest.mark.parametrize('spec,code', [
@@ -89,17 +77,10 @@ def test_two_requests_on_one_connection(torus):
     exchange = frame({3: {1: {1: 'at2', 6: 1 << 20}}})
     with connect(torus.node(5).socket, 30) as s:
         send(s, exchange + frame({1: {}}))
-        data = b''
-        while not any(head[0] >> 3 == 6 for head in frames(data)):
-            piece = s.recv(65536)
-            assert piece
-            data += piece
-        assert any(error_of(head) == 'PROTOCOL' for head in frames(data))
+        heads = heads_until(s, lambda head: head[0] >> 3 == 6)
+        assert any(error_of(head) == 'PROTOCOL' for head in heads)
         send(s, frame({1: {}}))
-        count = len(frames(data))
-        while len(frames(data)) == count:
-            data += s.recv(65536)
-        assert frames(data)[-1][0] >> 3 == 2
+        assert heads_until(s, bool)[-1][0] >> 3 == 2
     still_works_quietly(torus, rank=5)
 
 

@@ -9,13 +9,8 @@ import struct
 import pytest
 from support.attacks import ID, connects, log_from_now, prepare, still_works_quietly
 from support.waiting import wait_for, wait_logged
-from support.wire import (HEAD, Fixed64, connect, finish, frame, frames, hello, pass_probe, peer, peer_frame,
+from support.wire import (HEAD, Fixed64, connect, finish, frame, heads_until, hello, is_kind, pass_probe, peer, peer_frame,
                           read_key, send, shake_hands, until_closed, varint)
-
-
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
 
 
 class FalseNeighbour:
@@ -108,8 +103,10 @@ LATE = [
 
 @pytest.fixture
 def false_neighbour(torus):
+    """Afterwards the real neighbour is back, and the torus works."""
     with FalseNeighbour(torus) as it:
         yield it
+    still_works_quietly(torus, rank=5)
 
 
 @pytest.mark.slow  # test_sim_lies sends these lies, and others
@@ -120,9 +117,6 @@ def test_lies_cost_the_connection(torus, false_neighbour, what):
         assert until_closed(s)
     wait_for(lambda: not false_neighbour.link()['up'], 20)
     assert false_neighbour.link()['reason']
-    torus.node(1).start()
-    still_works_quietly(torus, rank=5)
-    torus.node(1).terminate()
 
 
 def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
@@ -131,16 +125,9 @@ def test_messages_of_an_exchange_that_is_not_known(torus, false_neighbour):
     with false_neighbour.connect() as s:
         before = connects(torus, 5)
         send(s, b''.join(LATE) * 100 + peer('outcome_query', {1: '5-00000001-1', 2: 1}))
-        data = b''
-        while not any(head.startswith(varint(HEAD['outcome'] << 3 | 2)) for head in frames(data)):
-            piece = s.recv(65536)
-            assert piece, frames(data)
-            data += piece
+        heads_until(s, lambda head: is_kind(head, 'outcome'))
         assert connects(torus, 5) == before and false_neighbour.link()['up']
         assert wait_logged(log, says := 'ignoring a message about handle 9999').count(says) < 20
-    torus.node(1).start()
-    still_works_quietly(torus, rank=5)
-    torus.node(1).terminate()
 
 
 def pieces(*places, round=0, body=0, sizes=(), fields=None):
@@ -191,20 +178,13 @@ def test_lies_in_a_streaming_exchange(torus, false_neighbour, what):
         send(s, prepare(id=f'1-00000001-{100 + list(STREAMED).index(what)}', algorithm='auto',
                         mode='streaming', window=2, block_bytes=2 * ROUND, round_bytes=ROUND,
                         timeout_ms=60000, without=OTHER_LINKS.values()))
-        heads = b''
-        while not any(head.startswith(varint(HEAD['ready'] << 3 | 2)) for head in frames(heads)):
-            piece = s.recv(65536)
-            assert piece, frames(heads)
-            heads += piece
+        heads_until(s, lambda head: is_kind(head, 'ready'))
         send(s, data)
         until_closed(s)
     wait_for(lambda: not false_neighbour.link()['up'], 20)
     assert said in false_neighbour.link()['reason']
-    torus.node(1).start()
     wait_for(lambda: not any(x['state'] in ('ready', 'running') for rank in (4, 5, 6, 9)
                              for x in torus.status(rank)['exchanges']), 20)
-    still_works_quietly(torus, rank=5)
-    torus.node(1).terminate()
 
 
 @pytest.mark.parametrize('what', ODDITIES)
@@ -216,9 +196,6 @@ def test_oddities(torus, false_neighbour, what):
     wait_for(lambda: not false_neighbour.link()['up'], 20)
     assert '\x1b' not in torus.node(5).log()
     assert not os.path.exists('/etc/x-5') and not os.path.exists('/tmp/x-5')
-    torus.node(1).start()
-    still_works_quietly(torus, rank=5)
-    torus.node(1).terminate()
 
 
 def test_the_highest_version_of_a_state(loopback):
@@ -289,9 +266,6 @@ def test_questions_without_reading_the_answers(torus, false_neighbour):
             assert sent < 100_000_000, 'it takes any number of questions'
     wait_for(lambda: 'has read nothing for' in false_neighbour.link()['reason'], 20)
     assert node.memory()['RssAnon'] - before < 20 << 20
-    torus.node(1).start()
-    still_works_quietly(torus, rank=5)
-    torus.node(1).terminate()
 
 
 @pytest.mark.full  # fuzz_peer plays many more
@@ -347,7 +321,3 @@ def test_random_frames_after_the_hello(torus, false_neighbour):
             if rng.random() < 0.5:
                 finish(s)
         wait_for(lambda: not false_neighbour.link()['up'], 20)
-    torus.node(1).start()
-    still_works_quietly(torus, rank=5)
-    still_works_quietly(torus, rank=1)
-    torus.node(1).terminate()

@@ -48,17 +48,6 @@ def cabled(hosts, sizes, cables=None, ranks=None, nodad=True, start=True):
     return torus
 
 
-def faults(torus, asked):
-    return {(one['node'], one['port']): (one['code'], one['found_node'], one['found_port'])
-            for one in torus.status(asked)['cables']}
-
-
-def wait_faults(torus, asked, expected):
-    """Waits until the node reports exactly these faults of cables."""
-    wait_for(lambda: faults(torus, asked) == expected, 30,
-             lambda: f'node {asked}: {torus.status(asked)["cables"]}\n{torus.log(asked)}')
-
-
 def crossed(cables, one, other):
     """Swaps the far ends of two cables."""
     cables = list(cables)
@@ -86,7 +75,7 @@ def test_two_crossed_cables_are_named_at_all_nodes(hosts):
     expected = {(0, '+1'): ('wrong-cable', 5, '-1'), (5, '-1'): ('wrong-cable', 0, '+1'),
                 (4, '+1'): ('wrong-cable', 1, '-1'), (1, '-1'): ('wrong-cable', 4, '+1')}
     for asked in range(6):
-        wait_faults(torus, asked, expected)
+        torus.wait_faults(asked, expected)
     text = 'node 0 port +1 is cabled to node 5 port -1; it expects node 1 port -1'
     wait_for(lambda: text in {one['text'] for one in torus.status(2)['cables']})
     torus.wait_link(0, '+1', reason=text)
@@ -99,7 +88,7 @@ def test_two_crossed_cables_are_named_at_all_nodes(hosts):
         torus[b].ip('address add fe80::b/64 dev minus1 nodad')
     torus.wait_up()
     for asked in range(6):
-        wait_faults(torus, asked, {})
+        torus.wait_faults(asked, {})
 
 
 def test_plus_to_plus(hosts):
@@ -110,8 +99,8 @@ def test_plus_to_plus(hosts):
     expected = {(0, '+0'): ('same-side', 1, '+0'), (1, '+0'): ('same-side', 0, '+0'),
                 (1, '-0'): ('same-side', 2, '-0'), (2, '-0'): ('same-side', 1, '-0')}
     for asked in 0, 2:  # node 1 cannot tell the others, which have found out the same
-        wait_faults(torus, asked, {port: fault for port, fault in expected.items() if port[0] != 1})
-    wait_faults(torus, 1, {port: fault for port, fault in expected.items() if port[0] == 1})
+        torus.wait_faults(asked, {port: fault for port, fault in expected.items() if port[0] != 1})
+    torus.wait_faults(1, {port: fault for port, fault in expected.items() if port[0] == 1})
     torus.wait_link(1, '+0', reason='node 1 port +0 is cabled to node 0 port +0: a + port must be cabled to a - port; it '
                                     'expects node 2 port -0')
 
@@ -123,29 +112,29 @@ def test_the_kernel_finds_the_address_of_the_other_end(hosts):
     node = 0 if 'dadfailed' in two[0].ip('address show dev minus0') else 1
     two.start(0, 1)
     wait_logged(lambda: two.log(node), 'another machine with address fe80::b at minus0')
-    wait_faults(two, node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
+    two.wait_faults(node, {(node, '+0'): ('same-side', 1 - node, '+0'), (node, '-0'): ('same-side', 1 - node, '-0')})
 
 
 @pytest.mark.full
 def test_two_nodes_of_one_rank(hosts):
     """The node where rank 2 should be says that it has rank 1."""
     torus = cabled(hosts, [3], ranks=[0, 1, 1])
-    wait_faults(torus, 0, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
-    wait_faults(torus, 1, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
+    torus.wait_faults(0, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
+    torus.wait_faults(1, {(0, '-0'): ('duplicate-rank', 1, '+0'), (1, '+0'): ('duplicate-rank', 1, '-0')})
     torus.wait_link(0, '-0', reason='another machine has that rank, too: correct its rank')
-    wait_for(lambda: faults(torus, 2) == {(1, '+0'): ('duplicate-rank', 0, '-0')} or
-             faults(torus, 2).get((1, '-0')) == ('duplicate-rank', 1, '+0'), 30)
+    wait_for(lambda: torus.faults(2) == {(1, '+0'): ('duplicate-rank', 0, '-0')} or
+             torus.faults(2).get((1, '-0')) == ('duplicate-rank', 1, '+0'), 30)
     torus.end(2)
     torus.configure(2, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}, rank=2)
     torus.start(2)
     torus.wait_up()
     for asked in range(3):
-        wait_faults(torus, asked, {})
+        torus.wait_faults(asked, {})
 
 
 def test_a_cable_to_the_same_machine(hosts):
     torus = cabled(hosts, [2], [(0, 'plus0', 0, 'minus0'), (1, 'plus0', 1, 'minus0')])
-    wait_faults(torus, 0, {(0, '+0'): ('loop', 0, '-0'), (0, '-0'): ('loop', 0, '+0')})
+    torus.wait_faults(0, {(0, '+0'): ('loop', 0, '-0'), (0, '-0'): ('loop', 0, '+0')})
 
 
 def test_two_machines_of_one_rank_with_a_right_cable_each(hosts):

@@ -1,6 +1,5 @@
 """A request to cancel ends the operation on its connection, which can be used afterwards."""
 
-import pytest
 from support.waiting import wait_for
 from support.wire import connect, frame, frames, send
 
@@ -9,11 +8,6 @@ STATUS, EXCHANGE, CANDIDATES, CANCEL = 1, 3, 4, 6
 ERROR, STATUS_REPLY, ACCEPTED, PROGRESS, RESULT = 1, 2, 4, 5, 6
 ALGORITHM, BLOCK_BYTES, REPEAT, TIMEOUT_MS = 1, 6, 10, 11
 CANCELLED = bytes([1 << 3, 8])  # Error.code: ERROR_CANCELLED
-
-
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
 
 
 class Connection:

@@ -8,23 +8,11 @@ import subprocess
 import pytest
 from support import random_trees
 from support.compare_trees import ALL, differences, entries, snapshot
-from support.copies import Place, copy, count, others, try_copy
+from support.copies import copy, count, others, place, try_copy  # noqa: F401
 from support.trees import write_file
 from support.users import needs_root
 
 MIB = 1 << 20
-
-
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('copies')
-
-
-@pytest.fixture
-def place(root):
-    folder = root / f'{len(os.listdir(root))}'
-    folder.mkdir()
-    return Place(folder)
 
 
 @pytest.fixture

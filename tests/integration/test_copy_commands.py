@@ -12,19 +12,6 @@ from support.errors import assert_refused
 from support.waiting import wait_for
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
-@pytest.fixture
-def base(root):
-    """A folder of the test's own, below the data root of the shared torus."""
-    folder = root / f'{len(os.listdir(root))}'
-    folder.mkdir()
-    return folder
-
-
 @pytest.fixture
 def torus(shared, root):
     return shared('2x2', data_roots=(str(root),))

@@ -5,23 +5,10 @@ import contextlib
 import os
 import subprocess
 import threading
-import time
 
 import pytest
-from support.copies import Place, copy, failing, try_copy
+from support.copies import copy, failing, place, try_copy  # noqa: F401
 from support.users import needs_root
-
-
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('habits')
-
-
-@pytest.fixture
-def place(root):
-    folder = root / f'{len(os.listdir(root))}'
-    folder.mkdir()
-    return Place(folder)
 
 
 @pytest.fixture

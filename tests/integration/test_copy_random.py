@@ -20,11 +20,6 @@ QUICK_FAULTY = 4
 BALLAST = 24 << 20  # of a tree with faults, so that there is time for them
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('random')
-
-
 def seeds(count, quick):
     return [pytest.param(seed, marks=[] if seed < quick else [pytest.mark.full]) for seed in range(count)]
 

@@ -17,11 +17,6 @@ from torus_net import find_program
 from torus_net.patience import Patience, run, wait
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 def daemon(*args, seconds=30):
     """Runs a torusd that must end by itself."""
     return run([find_program('torusd'), *map(str, args)], seconds)

@@ -4,104 +4,22 @@ this would have been noticed."""
 import json
 import os
 import re
-import select
 import shutil
-import socket
-import threading
 
 import pytest
 from support.background import LongExchange
+from support.cable import CabledTorus
 from support.errors import error_code
 from support.expect import check_result
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import wait_for
-from torus_net import LoopbackTorus
 
 RANK, PORT, NEIGHBOUR = 5, '+1', 6
 
 
-class Tap:
-    """Relays a cable. `change` receives every piece that passes, and returns the bytes to send on."""
-
-    def __init__(self, real):
-        self.real = real
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
-        self.change = None
-        self.changed = 0
-        self.wake, self.waker = socket.socketpair()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def close(self):
-        self.waker.close()
-        self.thread.join()
-
-    def change_once(self, least, change):
-        """Lets `change` alter the next piece of at least so many bytes, in either direction."""
-        def once(data):
-            if len(data) < least:
-                return data
-            self.change = None
-            self.changed += 1
-            return change(data)
-        self.change = once
-
-    def _run(self):
-        host, port = self.real.split(':')
-        pairs = {}
-        while True:
-            ready = select.select([self.listener, self.wake, *pairs], [], [])[0]
-            if self.wake in ready:
-                break
-            for s in ready:
-                if s is self.listener:
-                    near, _ = self.listener.accept()
-                    try:
-                        far = socket.create_connection((host, int(port)))
-                    except OSError:
-                        near.close()
-                        continue
-                    pairs[near], pairs[far] = far, near
-                elif s in pairs and not self._pass_on(s, pairs[s]):
-                    for end in s, pairs[s]:
-                        del pairs[end]
-                        end.close()
-        for s in [*pairs, self.listener, self.wake]:
-            s.close()
-
-    def _pass_on(self, s, other):
-        try:
-            data = s.recv(1 << 18)
-            change = self.change
-            if data and change is not None:
-                data = change(data)
-            other.sendall(data)
-            return bool(data)
-        except OSError:
-            return False
-
-
-class TappedTorus(LoopbackTorus):
-    """The cable at node 5's port +1 goes through `tap`."""
-
-    def _build(self):
-        super()._build()
-        daemon = self.nodes[RANK].daemon
-        before = f'--port={PORT}='
-        index = next(i for i, word in enumerate(daemon.command) if word.startswith(before))
-        self.tap = Tap(daemon.command[index][len(before):])
-        daemon.command[index] = before + self.tap.address
-
-    def _tear_down(self):
-        super()._tear_down()
-        if hasattr(self, 'tap'):
-            self.tap.close()
-
-
 @pytest.fixture
 def torus(shared, tmp_path_factory):
-    return shared('4x4', TappedTorus, data_roots=(str(tmp_path_factory.getbasetemp()),))
+    return shared('4x4', CabledTorus, end=RANK, port=PORT, data_roots=(str(tmp_path_factory.getbasetemp()),))
 
 
 def flip(data):
@@ -112,12 +30,12 @@ def flip(data):
 
 def test_a_tap_that_does_nothing(torus):
     check_result(torus.exchange('at2', 100000), '4x4', 'at2', 100000)
-    torus.tap.change_once(1, lambda data: data)
+    torus.cable.change_once(1, lambda data: data)
     check_result(torus.exchange('at2', 100000), '4x4', 'at2', 100000)
-    assert torus.tap.changed == 1
+    assert torus.cable.changed == 1
 
 
-def flip_all(data):
+def flip_all(data, _role):
     return flip(data) if len(data) >= 20000 else data
 
 
@@ -128,9 +46,9 @@ def test_a_bit_of_a_pattern(torus, algorithm):
     while again < 3:
         tries += 1
         assert tries <= 20, 'hardly ever is it a head that is hit'
-        torus.tap.change_once(20000, flip)
+        torus.cable.change_once(20000, flip)
         result = torus.ctl(0, '--json', 'exchange', '--algorithm', algorithm, '--block-size', 300000)
-        assert torus.tap.changed
+        assert torus.cable.changed
         if result.returncode == 0:
             shown = json.loads(result.stdout)
             assert shown['verified'] == 'every byte'
@@ -145,9 +63,9 @@ def test_a_cable_that_damages_all(torus):
     while not named:
         tries += 1
         assert tries <= 20, 'hardly ever is it a head that is hit'
-        torus.tap.change = flip_all
+        torus.cable.change = flip_all
         result = torus.ctl(0, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '300000')
-        torus.tap.change = None
+        torus.cable.change = None
         assert result.returncode == 1, result.stdout
         named += error_code(result.stdout) == 'damaged'
         torus.wait_whole(30)
@@ -178,7 +96,7 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
         begins = [len(node.log()) for node in torus.nodes]
         result = torus.ctl(3, '--json', 'exchange', '--algorithm', algorithm, '--from', source, '--to',
                            f'{tmp_path}/in-%r')
-        torus.tap.change = None
+        torus.cable.change = None
         torus.wait_whole(30)
         wait_tidy(torus, tmp_path)
         damages = json.loads(result.stdout).get('damages', 0) if result.returncode == 0 else 0
@@ -208,7 +126,7 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
     while not named:
         tries += 1
         assert tries <= 20, 'hardly ever is it a head that is hit'
-        torus.tap.change = flip_all
+        torus.cable.change = flip_all
         shown = exchange()
         named = check_named()
         assert shown is None or named >= shown.get('damages', 0)
@@ -217,7 +135,7 @@ def test_a_bit_of_a_file(torus, tmp_path, algorithm):
         tries += 1
         assert tries <= 20, 'hardly ever is it a head that is hit'
         before = number_of(torus.exchange('at2', 1000, rank=3))
-        torus.tap.change_once(20000, flip)
+        torus.cable.change_once(20000, flip)
         shown = exchange()
         if shown is not None and shown.get('damages', 0) > 0:
             again += shown['damages']
@@ -236,18 +154,18 @@ def test_a_stream_that_is_disturbed(torus, change):
     """The connection is closed with a reason, the exchange fails on all nodes, and the torus works again. If a damaged
     block is noticed first, the exchange is retried and may run after the link is up again: then it is disturbed
     again."""
-    changed = torus.tap.changed
+    changed = torus.cable.changed
     with LongExchange(torus, algorithm='direct') as client:
         def ended():
-            if torus.tap.change is None:
-                torus.tap.change_once(5000, change)
+            if torus.cable.change is None:
+                torus.cable.change_once(5000, change)
             return client.process.poll() is not None
 
         wait_for(ended, 30)
         code, _, err = client.end(30)
-        torus.tap.change = None
+        torus.cable.change = None
         assert code == 1 and err, err
-    assert torus.tap.changed > changed
+    assert torus.cable.changed > changed
     torus.wait_whole(30)
     check_result(torus.exchange('at2', 30000, rank=RANK), '4x4', 'at2', 30000)
 
@@ -258,14 +176,14 @@ def test_a_connection_that_is_cut_again_and_again(torus):
     def connects():
         return next(x for x in torus.links(NEIGHBOUR)['links'] if x['port'] == '-1')['connects']
 
-    def cut(data):
+    def cut(_data, _role):
         raise ConnectionResetError
 
     for _ in range(5):
         before = connects()
-        torus.tap.change = cut
+        torus.cable.change = cut
         wait_for(lambda: not torus.links(RANK)['links'][2]['up'], 20)
-        torus.tap.change = None
+        torus.cable.change = None
         torus.wait_whole(30)
         assert connects() > before
     check_result(torus.exchange('at2', 30000), '4x4', 'at2', 30000)

@@ -3,6 +3,7 @@ the daemon chooses, and calls of programs, also while links are down."""
 
 import pytest
 from support import networks
+from support.networks import torus_of  # noqa: F401
 from support.errors import assert_refused
 from support.expect import torusctl, torusctl_json
 from support.members import Members
@@ -11,16 +12,6 @@ from support.waiting import wait_for
 # The network, and how many trees each node has.
 TREES = {'complete:4': 3, 'star:5': 1, 'star:5 x 4': 3, '5 x complete:3': 4, 'petersen': 3, 'random': 4}
 LARGE = 4 << 20
-
-
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
-@pytest.fixture
-def torus_of(shared, root):
-    return lambda name: shared(networks.make(root, name))
 
 
 def carried(result, which='tx_bytes'):

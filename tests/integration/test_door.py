@@ -16,12 +16,13 @@ from torus_net import LoopbackTorus
 from torus_net.patience import Patience, communicate, run
 
 from support.attacks import log_from_now
+from support.cable import Cable
 from support.errors import assert_refused
 from support.expect import check_result
 from support.memory import MemoryWatch
 from support.waiting import wait_for, wait_logged
-from support.wire import (DIALLER, HEAD, connect, fields_of, finish, frames, hello, key_id, peer,
-                          proof_digest, read_frame, read_key, send, shake_hands, until_closed)
+from support.wire import (DIALLER, HEAD, connect, fields_of, frames, hello, key_id, peer, proof_digest, read_frame,
+                          read_key, send, shake_hands, until_closed)
 
 
 def make_key(torus, path):
@@ -197,49 +198,13 @@ def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
 
 # --- strangers at the port -0 of node 5, whose neighbour there is node 1 ---
 
-class Recorder:
-    """Relays and records a link between node 1 and node 5 of a 4x4."""
-
-    def __init__(self, target):
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
-        self.target = target
-        self.heard = {DIALLER: b'', 1 - DIALLER: b''}
-        self.open = []
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                one, _ = self.listener.accept()
-                other = connect(self.target, None)
-                self.open += [one, other]
-                self.heard = {DIALLER: b'', 1 - DIALLER: b''}
-                for role, source, sink in (DIALLER, one, other), (1 - DIALLER, other, one):
-                    threading.Thread(target=self._pass, args=(role, source, sink), daemon=True).start()
-
-    def _pass(self, role, source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                self.heard[role] += data
-                sink.sendall(data)
-        finish(sink)
-
-    def close(self):
-        for s in [self.listener, *self.open]:
-            s.close()
-
-
 def recorded(torus):
     """The recorded bytes of both directions when the link between node 1 and node 5 comes up."""
     node = torus.node(1)
-    recorder = Recorder(torus.node(5).addresses['-0'])
-    try:
-        with one_node_with(torus, 1, f'--port=+0={recorder.address}'):
+    with Cable(torus.node(5).addresses['-0'], record=True) as cable:
+        with one_node_with(torus, 1, f'--port=+0={cable.address}'):
             torus.wait_whole(30)
-            heard = {role: data for role, data in recorder.heard.items()}
-    finally:
-        recorder.close()
+            heard = dict(cable.heard)
     assert node.alive
     return heard
 
@@ -264,11 +229,6 @@ def check_sent_away(torus, reason, text):
     assert reason and text in reason, reason
     refused(torus, 5, 'port -0: a connection that is not from the neighbour was rejected: .*' + re.escape(text))
     assert link(torus, 5)['up'] is True
-
-
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
 
 
 def test_a_recorded_connection_is_a_replay(torus):
@@ -439,16 +399,13 @@ def test_what_crosses_an_encrypted_link_cannot_be_read(loopback, tmp_path, encry
         (tmp_path / f'out{rank}').mkdir()
         for to in range(3):
             (tmp_path / f'out{rank}' / str(to)).write_bytes(secret)
-    recorder = Recorder(torus.node(1).addresses['-0'])
-    try:
-        with one_node_with(torus, 0, f'--port=+0={recorder.address}'):
+    with Cable(torus.node(1).addresses['-0'], record=True) as cable:
+        with one_node_with(torus, 0, f'--port=+0={cable.address}'):
             torus.wait_whole(30)
             torus.exchange(source=tmp_path / 'out%r', target=tmp_path / 'in%r')
             assert (tmp_path / 'in1' / '0').read_bytes() == secret
-            assert len(recorder.heard[DIALLER]) > len(secret)
-            assert (secret[:35] in recorder.heard[DIALLER]) is not encrypt
-    finally:
-        recorder.close()
+            assert len(cable.heard[DIALLER]) > len(secret)
+            assert (secret[:35] in cable.heard[DIALLER]) is not encrypt
 
 
 def test_both_ends_have_to_encrypt(loopback):
@@ -462,27 +419,10 @@ def test_both_ends_have_to_encrypt(loopback):
 def test_a_damaged_record_costs_the_connection(loopback):
     """A relay on the cable between nodes 0 and 1 flips a bit."""
     torus = encrypting(loopback, '3')
-    recorder = Recorder(torus.node(1).addresses['-0'])
-    flip = threading.Event()
-    normal = recorder._pass
-
-    def damage(role, source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if role == DIALLER and flip.is_set():
-                    flip.clear()
-                    data = bytes([data[0]]) + data[1:-1] + bytes([data[-1] ^ 4])
-                sink.sendall(data)
-        finish(sink)
-
-    recorder._pass = damage
-    try:
-        with one_node_with(torus, 0, f'--port=+0={recorder.address}'):
+    with Cable(torus.node(1).addresses['-0']) as cable:
+        with one_node_with(torus, 0, f'--port=+0={cable.address}'):
             torus.wait_whole(30)
-            flip.set()
+            cable.change_once(1, lambda data: data[:-1] + bytes([data[-1] ^ 4]), only=(DIALLER,))
             refused(torus, 1, 'the received bytes are not what the neighbour encrypted')
             torus.wait_whole(30)
             check_result(torus.exchange('direct', 5000), '3', 'direct', 5000)
-    finally:
-        recorder._pass = normal
-        recorder.close()

@@ -17,11 +17,6 @@ from support.wire import connect, error_of, frame, frames, send
 REQUEST = frame({1: {}})  # for the status
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 @pytest.mark.parametrize('how', ['SIGKILL', 'SIGINT', 'SIGTERM'])
 def test_the_client_goes(torus, how):
     with LongExchange(torus, '--json', rank=7) as client:

@@ -16,11 +16,6 @@ from torus_net.patience import Patience, run
 PATIENT = '--silence-ms=300000',
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 def assert_named(torus, exchange, dead, ranks):
     """Checks that all nodes know that the exchange has failed, and which node is to blame."""
     reasons = wait_state(torus, exchange, ['failed'], ranks, 20)

@@ -13,11 +13,6 @@ from support.failures import still_works
 from support.waiting import wait_for
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 @pytest.mark.parametrize('args,code,named', [
     (['--algorithm', 'magic', '--block-size', '1'], 'usage', 'magic'),
     (['--algorithm', 'ar', '--block-size', '1'], 'refused', '4x4'),

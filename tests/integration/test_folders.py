@@ -20,19 +20,6 @@ SHAPES = [('4x4', 'at2'), ('5x3', 'at2'), ('4x4', 'direct'), ('2x2', 'at2'), ('1
 SANITIZED = (('5x3', 'at2'), ('1x1', 'at2'), ('4x4', 'stream'))
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
-@pytest.fixture
-def base(root, request):
-    """A folder of the test's own, below the data root of shared tori."""
-    folder = root / f'{len(os.listdir(root))}'
-    folder.mkdir()
-    return folder
-
-
 @pytest.fixture
 def torus(shared, root):
     return shared('4x4', data_roots=(str(root),))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.early_signals import assert_ends_well
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from support.users import as_user, copy_programs
 from support.waiting import wait_for
 from torus_net import Geometry, find_program
@@ -275,11 +275,6 @@ def mininet_cluster(geometry):
         lines += [f'{port.name} = {interface_name(rank, port)} {link_address(geometry.link(rank, port), port)}'
                   for port in geometry.ports(rank)]
     return '\n'.join(lines) + '\n'
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 @pytest.mark.full

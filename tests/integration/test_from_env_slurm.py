@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from torus_net import CHECKOUT, find_program
 from torus_net.patience import run
 
@@ -58,11 +58,6 @@ for pid in "$1"/*.pid "$1/munge/pid"; do
     kill "$(cat "$pid")"
 done
 '''
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 def test_the_job_of_the_document(bench, tmp_path):

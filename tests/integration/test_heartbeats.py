@@ -4,16 +4,12 @@ import json
 import signal
 
 import pytest
+from support.attacks import connects
 from support.background import LongExchange, stopped
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from support.waiting import wait_for
 from torus_net import find_program
 from torus_net.patience import run
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 def wait_reason(torus, rank, port, start):
@@ -21,10 +17,6 @@ def wait_reason(torus, rank, port, start):
         found = next(x for x in torus.links(rank)['links'] if x['port'] == port)
         return found['reason'].startswith(start) and not found['up']
     wait_for(told, 30, lambda: f'node {rank}: {torus.links(rank)["links"]}')
-
-
-def connects(torus):
-    return [link['connects'] for node in torus.nodes for link in torus.links(node.rank)['links']]
 
 
 def test_settings_are_shown(loopback):

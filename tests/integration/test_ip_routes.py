@@ -8,7 +8,7 @@ import subprocess
 from collections import deque
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from torus_net import Geometry, find_program
 from torus_net.geometry import Port
 
@@ -383,11 +383,6 @@ def test_not_as_root(tmp_path):
 
 
 # --- the launcher ---
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
-
 
 @pytest.mark.mininet
 def test_the_launcher_makes_hosts(bench):

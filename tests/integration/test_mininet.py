@@ -20,11 +20,6 @@ cases = pytest.mark.parametrize('dims,algorithm', [
     pytest.param(dims, algorithm, marks=[pytest.mark.full] * (dims in REPEATED)) for dims, algorithm in all_cases(SHAPES)])
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
 @pytest.fixture
 def torus_of(shared, root):
     def get(dims):

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from torus_net import CHECKOUT
 from torus_net.patience import stretched
 
@@ -12,11 +12,6 @@ pytestmark = [pytest.mark.mininet, pytest.mark.full]
 
 SOURCE = CHECKOUT / 'tests' / 'support' / 'mpi_hosts.c'
 LIBRARIES = {'mpich': 'mpiexec.mpich', 'openmpi': 'mpiexec.openmpi'}
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 @pytest.fixture(scope='module')

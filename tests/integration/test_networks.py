@@ -15,11 +15,6 @@ NETWORKS = ['complete:4', '5 x complete:3', '2m^4', 'star:5 x 4', 'petersen', 'r
 SMALL = ['complete:4', 'star:5', 'petersen', '3 x complete:3']
 
 
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
 @pytest.fixture
 def torus_of(shared, root):
     return lambda name: shared(networks.make(root, name), data_roots=(str(root),))

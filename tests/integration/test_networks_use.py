@@ -7,24 +7,15 @@ import subprocess
 
 import pytest
 from support import networks
-from support.hosts import PORT, obstacle
-from support.launcher import LauncherBench, launcher_bench
+from support.networks import torus_of  # noqa: F401
+from support.hosts import PORT
+from support.launcher import bench  # noqa: F401
 from support.programs import run_each
 from support.waiting import wait_for
 from torus_net import Geometry, UsageError, find_program
 from torus_net.patience import run
 
 ON = ['complete:4', 'petersen', '3 x complete:3']
-
-
-@pytest.fixture(scope='module')
-def root(tmp_path_factory):
-    return tmp_path_factory.mktemp('data')
-
-
-@pytest.fixture
-def torus_of(shared, root):
-    return lambda name: shared(networks.make(root, name))
 
 
 # --- schedules from files ---
@@ -183,11 +174,6 @@ def test_scripts_of_routes(root, tmp_path, name, without):
                 assert hops < geometry.nodes
 
 
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
-
-
 @pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('name,options,received', [('complete:4', (), 12), ('3 x complete:3', ('--without', '0:1:2'), 72),
@@ -215,13 +201,7 @@ def triangle(hosts, cables):
     return torus
 
 
-def faults(torus, asked):
-    return {(one['node'], one['port']): (one['code'], one['found_node'], one['found_port'])
-            for one in torus.status(asked)['cables']}
-
-
 @pytest.mark.hosts
-@pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
 def test_right_cables(hosts):
     torus = triangle(hosts, [(0, 1, 1, 0), (0, 2, 2, 0), (1, 2, 2, 1)])
     torus.wait_up()
@@ -229,7 +209,6 @@ def test_right_cables(hosts):
 
 
 @pytest.mark.hosts
-@pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
 def test_wrong_cables_are_named(hosts):
     """At node 1 the cables to nodes 0 and 2 are swapped: both ends of the one listen, both of the other dial."""
     torus = triangle(hosts, [(0, 1, 1, 2), (0, 2, 2, 0), (1, 0, 2, 1)])
@@ -237,8 +216,7 @@ def test_wrong_cables_are_named(hosts):
                 (1, '0:0'): ('same-side', 2, '0:1'), (2, '0:1'): ('same-side', 1, '0:0')}
     for asked in 0, 1, 2:
         wanted = {port: fault for port, fault in expected.items() if (port[0] == 1) == (asked == 1)}
-        wait_for(lambda: faults(torus, asked) == wanted, 30,
-                 lambda: f'node {asked}: {torus.status(asked)["cables"]}\n{torus.log(asked)}')
+        torus.wait_faults(asked, wanted)
     texts = {one['text'] for one in torus.status(0)['cables']}
     assert ('node 0 port 0:1 is cabled to node 1 port 0:2: one end of a cable must dial, and the other one listen; '
             'it expects node 1 port 0:0') in texts

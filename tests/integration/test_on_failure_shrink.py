@@ -15,11 +15,6 @@ from support.waiting import wait_for
 SHRINK = ('--on-failure', 'shrink')
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 def check_shrunk(torus, result, dead):
     left = len(torus.nodes) - len(dead)
     assert result.get('missing', []) == sorted(dead), result

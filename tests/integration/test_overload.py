@@ -6,16 +6,17 @@ import os
 import selectors
 import signal
 import time
-from collections import Counter
+from collections import Counter, namedtuple
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from support.attacks import connects
 from support.background import Client, LongExchange, stopped
 from support.memory import MemoryWatch
 from support.trees import check_target, leftovers, listing, make_sources, wait_tidy
 from support.waiting import wait_for
-from support.wire import connect, frame, frames, pass_probe, peer, peer_frame, read_key, send, shake_hands
+from support.wire import connect, fields_of, frame, frames, pass_probe, peer, peer_frame, read_key, shake_hands
 from torus_net.patience import Patience, stretched
 
 REFUSED = 2              # enum error_code
@@ -30,38 +31,7 @@ def spec(algorithm='at2', block_bytes=1, source='', target='', timeout=60, mode=
                           8: target, 11: int(timeout * 1000)}}})
 
 
-def varint_at(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        shift, at = shift + 7, at + 1
-        if byte < 128:
-            return value, at
-
-
-def error_of(head):
-    """(code, text) of an Error reply."""
-    _, at = varint_at(head, 1)
-    code = text = None
-    while at < len(head):
-        tag, at = varint_at(head, at)
-        if tag & 7 == 0:
-            value, at = varint_at(head, at)
-            code = value if tag >> 3 == 1 else code
-        else:
-            size, at = varint_at(head, at)
-            text = head[at:at + size].decode() if tag >> 3 == 2 else text
-            at += size
-    return code, text
-
-
-class Answer:
-    def __init__(self, rank, code, text, seconds):
-        self.rank, self.code, self.text, self.seconds = rank, code, text, seconds
-
-    def __repr__(self):
-        return f'node {self.rank}, {self.seconds:.1f} s: {self.code} {self.text}'
+Answer = namedtuple('Answer', 'rank code text seconds')  # code 0: success
 
 
 def crowd(torus, requests, within):
@@ -87,8 +57,9 @@ def crowd(torus, requests, within):
                 key.data[2] = data = data + piece
                 for head in frames(data):
                     if len(head) > 1 and head[0] >> 3 in (ERROR, EXCHANGED):
-                        code, text = error_of(head) if head[0] >> 3 == ERROR else (0, '')
-                        answers[number] = Answer(rank, code, text, time.monotonic() - began)
+                        error = fields_of(fields_of(head)[ERROR][0]) if head[0] >> 3 == ERROR else {}
+                        answers[number] = Answer(rank, error.get(1, [0])[0], error.get(2, [b''])[0].decode(),
+                                                 time.monotonic() - began)
                         selector.unregister(key.fileobj)
                         break
     finally:
@@ -96,10 +67,6 @@ def crowd(torus, requests, within):
             s.close()
         selector.close()
     return answers
-
-
-def connects(torus):
-    return [link['connects'] for node in torus.nodes for link in torus.links(node.rank)['links']]
 
 
 def nothing_is_reserved(torus):

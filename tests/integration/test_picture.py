@@ -7,18 +7,7 @@ import re
 import stat
 
 import pytest
-from support.pictures import (
-    SVG,
-    Picture,
-    Schedule,
-    check_arrow,
-    check_thickness,
-    has_class,
-    near,
-    plan,
-    points,
-    torusctl,
-)
+from support.pictures import SVG, Picture, Schedule, check_arrow, check_thickness, has_class, plan, points, torusctl
 from torus_net import CHECKOUT
 from torus_net.patience import run
 from torus_net.process import find_program
@@ -237,21 +226,7 @@ def test_a_part_of_a_large_torus(dims, steps, more, part, first, last):
     for step in picture.steps.values():
         for message, (_, body) in step.items():
             assert message.start in picture.centre or message.end in picture.centre
-            check_part_of_arrow(picture, message, body)
-
-
-def check_part_of_arrow(picture, message, body):
-    """The arrow begins at its start and ends at its end if these are shown, and stays inside the frames."""
-    lines = [p for p in body.iter(f'{SVG}path') if has_class(p, 'l')]
-    heads = [p for p in body.iter(f'{SVG}path') if has_class(p, 'h')]
-    assert lines
-    if message.start in picture.centre:
-        assert near(points(lines[0])[0], picture.centre[message.start], 15)
-    if message.end in picture.centre:
-        assert near(points(heads[-1])[0], picture.centre[message.end], 15)
-    for point in (point for path in lines for point in points(path)):
-        assert any(x <= point[0] <= x + width and y <= point[1] <= y + height
-                   for x, y, width, height in picture.frames), (message, point)
+            check_arrow(picture, message, body)
 
 
 def test_all_messages_of_the_part_are_drawn():

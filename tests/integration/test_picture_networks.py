@@ -4,38 +4,20 @@ import collections
 import itertools
 import json
 import math
-import random
-import re
 
 import pytest
+from support import networks
 from support.pictures import SVG, Message, Picture, check_arrow, check_thickness, plan, points, torusctl
 from torus_net import Geometry
 
-PETERSEN = [(i, (i + 1) % 5) for i in range(5)] + [(i, i + 5) for i in range(5)] + [
-    (i + 5, (i + 2) % 5 + 5) for i in range(5)]
-
-
-def four_regular(nodes, seed):
-    """Two rings of all nodes, one of them in random order, without a common link."""
-    rng, order = random.Random(seed), list(range(nodes))
-    while True:
-        rng.shuffle(order)
-        edges = {tuple(sorted((ring[i - 1], ring[i]))) for ring in (range(nodes), order) for i in range(nodes)}
-        if len(edges) == 2 * nodes:
-            return sorted(edges)
-
-
-GRAPHS = {'petersen': PETERSEN, 'random': four_regular(24, 7)}
 NAMED = ['complete:4', '5 x complete:3', 'star:5 x 4', 'tree:2^3', 'petersen', 'random']
 
 
 @pytest.fixture(scope='session')
 def network(tmp_path_factory):
-    """Turns the name of a graph into `graph:FILE`."""
+    """The text of a network, by its name."""
     folder = tmp_path_factory.mktemp('graphs')
-    for name, edges in GRAPHS.items():
-        (folder / name).write_text(''.join(f'{a} {b}\n' for a, b in edges))
-    return lambda text: re.sub(r'\b(petersen|random)\b', lambda name: f'graph:{folder}/{name[0]}', text)
+    return lambda name: networks.make(folder, name)
 
 
 class NetworkSchedule:

@@ -7,7 +7,7 @@ import signal
 import sys
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from support.waiting import wait_for
 from torus_net.patience import Patience, wait
 
@@ -16,11 +16,6 @@ pytestmark = pytest.mark.plain
 NETWORKS = [pytest.param(['--loopback'], id='loopback'),
             pytest.param(['--bw', '100'], id='mininet', marks=pytest.mark.mininet)]
 network = pytest.mark.parametrize('network', NETWORKS)
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 def by_rank(text):

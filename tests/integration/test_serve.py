@@ -9,14 +9,11 @@ from contextlib import ExitStack, suppress
 import pytest
 from support.background import LongExchange
 from support.browser import Browser, needs_browser
-from support.serving import Relay, Served
+from support.cable import Cable
+from support.serving import Served
 from support.waiting import wait_for
+from support.wire import DIALLER
 from torus_net.patience import run
-
-
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
 
 
 @pytest.fixture
@@ -144,18 +141,24 @@ def test_events_describe_the_torus(torus, served):
 
 
 def test_nobody_is_asked_while_nobody_looks(torus, tmp_path):
-    with Relay(torus.node(0).socket, tmp_path) as relay, Served(torus, control=relay.path) as served:
+    requests = [0]
+
+    def count(data, role):
+        requests[0] += role == DIALLER
+        return data
+
+    with Cable(torus.node(0).socket, tmp_path / 'relay', count) as cable, Served(torus, control=cable.address) as served:
         assert served.status('/') == 200
-        before = relay.requests
+        before = requests[0]
         with served.events() as events:
             times = [events.find('state')['at'] for _ in range(4)]
             assert times[3] - times[0] > 2000  # three seconds, less what the first survey took longer
-            assert relay.requests >= before + 8  # status and survey
+            assert requests[0] >= before + 8  # status and survey
 
         def quiet():
-            known = relay.requests
+            known = requests[0]
             time.sleep(2.5)  # there would be a survey
-            return relay.requests == known
+            return requests[0] == known
         wait_for(quiet, what='there are still surveys')
 
 

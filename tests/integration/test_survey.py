@@ -13,11 +13,6 @@ from torus_net import find_program
 from torus_net.patience import Patience, run, wait
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 def asked(torus, rank, *command):
     return json.loads(torus.ctl(rank, '--json', *command).stdout)
 

@@ -67,11 +67,6 @@ class Screen:
         wait_for(bottom, 30, self.text)
 
 
-@pytest.fixture
-def torus(shared):
-    return shared('4x4')
-
-
 def test_keys(torus):
     with Screen(torus, '--interval', '0.3', rank=5) as screen:
         screen.await_line(r'^4x4  16 of 16 nodes  32 of 32 links up')

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from support.waiting import wait_for
 from torus_net import CHECKOUT
 from torus_net.patience import run
@@ -20,11 +20,6 @@ LAUNCHER = str(CHECKOUT / 'topo' / 'torus.py')
 NETWORKS = [pytest.param(['--loopback'], id='loopback'),
             pytest.param(['--bw', '100'], id='mininet', marks=pytest.mark.mininet)]
 network = pytest.mark.parametrize('network', NETWORKS)
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 @network

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.launcher import LauncherBench, launcher_bench
+from support.launcher import bench  # noqa: F401
 from torus_net import CHECKOUT, UsageError
 from torus_net.cable import CREDIT_MOST, STAND_IN, credit_bytes
 from torus_net.limit import Bucket, Cable, Limit, make_limit, parse_bytes, parse_burst
@@ -14,11 +14,6 @@ pytestmark = pytest.mark.plain
 
 SLOW = 1.0  # Mbit/s: a byte takes 8 us
 LINKS = {'bucket': {'burst': 1514}, 'cable': {'cable': True}}
-
-
-@pytest.fixture
-def bench():
-    yield from launcher_bench(LauncherBench)
 
 
 # --- the options ---

@@ -3,8 +3,8 @@
 import signal
 
 from support.waiting import wait_for
-from support.watcher import WATCH, Watcher, numbers
-from support.wire import Fixed64, connect, frame, send
+from support.watcher import WATCH, Watcher
+from support.wire import Fixed64, connect, frame, packed, send
 
 
 def test_all_states_and_then_changes(loopback):
@@ -15,7 +15,7 @@ def test_all_states_and_then_changes(loopback):
         watcher.hear_until(everything)
         first = watcher.messages[0]
         assert first[1] == [1] and first[2] == [b'4'] and first.get(3, [0]) == [rank]
-        assert len(numbers(first[5][0])) == 4
+        assert len(packed(first[5][0])) == 4
     torus.node(1).daemon.send_signal(signal.SIGKILL)
     torus.node(1).daemon.wait()
     for watcher in watchers:

@@ -32,8 +32,9 @@ def is_quiet(torus):
     return sent() - before < 1500 + 10000 * (time.monotonic() - begin)
 
 
-def connects(torus, rank):
-    return [link['connects'] for link in torus.links(rank)['links']]
+def connects(torus, *ranks):
+    """How often each link of these nodes has come up; of all nodes without `ranks`."""
+    return [link['connects'] for rank in ranks or range(len(torus.nodes)) for link in torus.links(rank)['links']]
 
 
 def log_from_now(torus, rank):

@@ -1,5 +1,7 @@
-"""A loopback torus with one link that goes through this process, which can cut the link after any byte."""
+"""A cable that goes through this process, which can cut it after any byte, change what passes, or record it; and a
+loopback torus with one such cable."""
 
+import contextlib
 import socket
 import threading
 
@@ -7,20 +9,32 @@ from torus_net import LoopbackTorus
 from torus_net.process import Daemon
 from torus_net.torus import Node
 
+from .wire import DIALLER, LISTENER, connect
+
 NEVER = float('inf')
+SMALL, LARGE = 16384, 1 << 18  # bytes of a piece
 
 
 class Cable:
-    """Relays connections to `target`, in both directions, until it is cut."""
+    """Relays connections to `target` ("127.0.0.1:4711", or the path of a Unix socket), until it is cut. `path` is that of
+    its own Unix socket, if it has one. change(data, role), if set, gets each piece that passes, and returns the bytes to
+    pass on. With `record`, heard[DIALLER] and heard[LISTENER] have what they have sent since the last connection."""
 
-    def __init__(self, target):
-        host, port = target.rsplit(':', 1)
-        self.target = (host, int(port))
+    def __init__(self, target, path=None, change=None, record=False):
+        self.target, self.change, self.changed = target, change, 0
+        self.record, self.heard = record, {}
         self.lock = threading.Lock()
         self.ends, self.passed, self.limit = [], 0, NEVER
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.address = '127.0.0.1:%d' % self.listener.getsockname()[1]
+        self.listener = (socket.create_server(str(path), family=socket.AF_UNIX) if path else
+                         socket.create_server(('127.0.0.1', 0)))
+        self.address = str(path or '127.0.0.1:%d' % self.listener.getsockname()[1])
         self._start(self._accept)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def cut_after(self, size):
         """Cuts the cable after so many more bytes."""
@@ -34,6 +48,16 @@ class Cable:
     def mend(self):
         with self.lock:
             self.limit = NEVER
+
+    def change_once(self, least, change, only=(DIALLER, LISTENER)):
+        """Lets change(data) alter the next piece of at least so many bytes that one of these has sent."""
+        def once(data, role):
+            if len(data) < least or role not in only:
+                return data
+            self.change = None
+            self.changed += 1
+            return change(data)
+        self.change = once
 
     def close(self):
         self.cut_after(0)
@@ -52,35 +76,35 @@ class Cable:
             try:
                 if self.is_cut:
                     raise OSError('cut')
-                listener = socket.create_connection(self.target)
+                listener = connect(self.target, None)
             except OSError:
                 dialler.close()
                 continue
             with self.lock:
                 self.ends += [dialler, listener]
-            self._start(self._pass_on, dialler, listener)
-            self._start(self._pass_on, listener, dialler)
+                self.heard = {DIALLER: b'', LISTENER: b''}
+            self._start(self._pass_on, dialler, listener, DIALLER)
+            self._start(self._pass_on, listener, dialler, LISTENER)
 
-    def _pass_on(self, source, sink):
-        try:
-            while data := source.recv(16384):
+    def _pass_on(self, source, sink, role):
+        with contextlib.suppress(OSError):
+            while data := source.recv(LARGE if self.change else SMALL):
                 with self.lock:
                     self.passed += len(data)
+                    if self.change:
+                        data = self.change(data, role)
+                    if self.record:
+                        self.heard[role] += data
                 if self.is_cut:
                     break
                 sink.sendall(data)
-        except OSError:
-            pass
         self._hang_up([source, sink])
 
     def _hang_up(self, ends=None):
         with self.lock:
-            ends = list(self.ends) if ends is None else ends
-            for end in ends:
-                try:
+            for end in list(self.ends) if ends is None else ends:
+                with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
                 if end in self.ends:
                     self.ends.remove(end)
 

@@ -4,6 +4,8 @@ import json
 import os
 from pathlib import Path
 
+import pytest
+
 from .background import Client
 from .compare_trees import differences, entries
 from .waiting import wait_for
@@ -58,6 +60,12 @@ class Place:
         """What the folders of nodes have beside the targets."""
         return [f'{rank}/{name}' for rank in ranks if (self.base / 'at' / str(rank)).is_dir()
                 for name in os.listdir(self.base / 'at' / str(rank)) if name != self.name]
+
+
+@pytest.fixture
+def place(base):
+    """For tests that share a torus."""
+    return Place(base)
 
 
 def others(torus, rank=0):

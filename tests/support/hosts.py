@@ -151,6 +151,15 @@ class Hosts:
         wait_for(holds, 20, lambda: f'node {rank}: {self.link(rank, port)}, not {expected}\n{self.log(rank)}')
         return self.link(rank, port)
 
+    def wait_faults(self, asked, expected):
+        """Waits until the node reports exactly these faults of cables, {(node, port): (code, found node, found port)}."""
+        wait_for(lambda: self.faults(asked) == expected, 30,
+                 lambda: f'node {asked}: {self.status(asked)["cables"]}\n{self.log(asked)}')
+
+    def faults(self, asked):
+        return {(one['node'], one['port']): (one['code'], one['found_node'], one['found_port'])
+                for one in self.status(asked)['cables']}
+
     def wait_up(self, *ranks):
         for rank in ranks or list(self.daemons):
             for link in self.links(rank):

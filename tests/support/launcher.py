@@ -9,6 +9,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
+import pytest
 from torus_net import CHECKOUT
 from torus_net.patience import Patience, communicate
 
@@ -75,3 +76,8 @@ def launcher_bench(kind):
     for pid in it.processes():
         os.kill(pid, signal.SIGKILL)
     shutil.rmtree(it.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def bench():
+    yield from launcher_bench(LauncherBench)

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 PETERSEN = [edge for i in range(5) for edge in ((i, (i + 1) % 5), (i, i + 5), (5 + i, 5 + (i + 2) % 5))]
 
 
@@ -28,3 +30,9 @@ def make(folder, name):
     graphs = {'petersen': PETERSEN, 'random': four_regular(24, 1)}
     return ' x '.join(write_edges(folder / f'{word}.edges', graphs[word]) if word in graphs else word
                       for word in name.split(' x '))
+
+
+@pytest.fixture
+def torus_of(shared, root):
+    """torus_of(name): a torus that tests share."""
+    return lambda name: shared(make(root, name))

@@ -7,7 +7,6 @@ import select
 import signal
 import sys
 
-import libtorus
 import numpy as np
 from libtorus import IN_PLACE, ErrorCode, Group, TorusError
 

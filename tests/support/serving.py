@@ -2,10 +2,7 @@
 
 import http.client
 import json
-import socket
 import subprocess
-import threading
-from contextlib import suppress
 from urllib.parse import urlsplit
 
 from torus_net.patience import Patience, communicate
@@ -56,50 +53,6 @@ class Served:
         self.process.send_signal(signum)
         error = communicate(self.process, Patience(30))[1]
         return self.process.returncode, error
-
-
-class Relay:
-    """with Relay(socket, folder) as relay: relay.path is a control socket that leads to another one. relay.requests
-    counts what clients have sent."""
-
-    def __init__(self, target, folder):
-        self.target, self.path, self.requests = str(target), str(folder / 'relay.sock'), 0
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self._start(self._accept)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    @staticmethod
-    def _start(function, *args):
-        threading.Thread(target=function, args=args, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-            except OSError:
-                return
-            daemon = socket.socket(socket.AF_UNIX)
-            daemon.connect(self.target)
-            self._start(self._pass_on, client, daemon, 1)
-            self._start(self._pass_on, daemon, client, 0)
-
-    def _pass_on(self, source, sink, count):
-        try:
-            while data := source.recv(65536):
-                self.requests += count
-                sink.sendall(data)
-        except OSError:
-            pass
-        for end in source, sink:
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
 
 
 class Events:

@@ -2,42 +2,12 @@
 
 import struct
 
-from .wire import Fixed64, connect, frame, frames, send
+from .wire import Fixed64, connect, fields_of, frame, frames, packed, send
 
 WATCH = frame({9: {}})
 LINK_STATES = 11
 # What torus-routed tells: hosts by state, ways lost and gained, milliseconds without a change.
 COUNTS = {1: bytes((9, 1, 0, 2, 0, 3, 0)), 2: 7, 3: 12, 4: 5000}
-
-
-def read_varint(data, at):
-    value = shift = 0
-    while True:
-        value |= (data[at] & 127) << shift
-        shift += 7
-        at += 1
-        if data[at - 1] < 128:
-            return value, at
-
-
-def fields_of(data):
-    """{number: [value]} of a message without fixed fields."""
-    found, at = {}, 0
-    while at < len(data):
-        key, at = read_varint(data, at)
-        value, at = read_varint(data, at)
-        if key & 7 == 2:
-            value, at = data[at:at + value], at + value
-        found.setdefault(key >> 3, []).append(value)
-    return found
-
-
-def numbers(data):
-    found, at = [], 0
-    while at < len(data):
-        value, at = read_varint(data, at)
-        found.append(value)
-    return found
 
 
 class Watcher:
@@ -58,9 +28,9 @@ class Watcher:
             heads = frames(self.data)
             self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
         for message in self.messages[seen:]:
-            self.up.update(zip(numbers(message.get(5, [b''])[0]), numbers(message.get(6, [b''])[0])))
+            self.up.update(zip(packed(message.get(5, [b''])[0]), packed(message.get(6, [b''])[0])))
             digests = message.get(10, [b''])[0]
-            self.confirmed.update(zip(numbers(message.get(9, [b''])[0]), struct.unpack(f'<{len(digests) // 8}Q', digests)))
+            self.confirmed.update(zip(packed(message.get(9, [b''])[0]), struct.unpack(f'<{len(digests) // 8}Q', digests)))
         return self.up
 
     def hear_until(self, up):

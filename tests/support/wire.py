@@ -94,31 +94,38 @@ def key_id(key):
     return hashlib.blake2b(b'torusd key id', key=key, digest_size=16).digest()[:8]
 
 
+def read_varint(data, at):
+    """The number that begins at this byte, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 128:
+            return value, at
+
+
+def packed(data):
+    """The numbers of a packed field."""
+    found, at = [], 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        found.append(value)
+    return found
+
+
 def fields_of(data):
     """{number: [values]} of a protobuf message."""
     found, at = {}, 0
-
-    def number():
-        nonlocal at
-        n = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            n |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return n
-
     while at < len(data):
-        tag = number()
+        tag, at = read_varint(data, at)
         if tag & 7 == 0:
-            value = number()
+            value, at = read_varint(data, at)
         elif tag & 7 == 1:
             value, at = struct.unpack_from('<Q', data, at)[0], at + 8
         elif tag & 7 == 5:
             value, at = struct.unpack_from('<I', data, at)[0], at + 4
         else:
-            length = number()
+            length, at = read_varint(data, at)
             value, at = data[at:at + length], at + length
         found.setdefault(tag >> 3, []).append(value)
     return found
@@ -250,3 +257,17 @@ def frames(data):
         heads.append(data[8:8 + head])
         data = data[8 + head + body:]
     return heads
+
+
+def is_kind(head, kind):
+    return head.startswith(varint(HEAD[kind] << 3 | 2))
+
+
+def heads_until(s, found):
+    """The heads that arrive until found(head) holds for one."""
+    data = b''
+    while not any(map(found, frames(data))):
+        piece = s.recv(65536)
+        assert piece, frames(data)
+        data += piece
+    return frames(data)
