@@ -2,7 +2,6 @@
 none have the new folder, and nothing else is left."""
 
 import os
-import random
 import signal
 import time
 from pathlib import Path
@@ -10,15 +9,12 @@ from pathlib import Path
 import pytest
 from support.background import Client
 from support.trees import check_target, leftovers, listing, make_sources, random_sizes
-from support.waiting import state_of, wait_for, wait_logged
+from support.waiting import wait_for, wait_logged
 from torus_net.patience import Patience, stretched
 
 pytestmark = pytest.mark.plain  # the simulator commits with sanitizers
 
 DIMS, NODES, ROOT = '3x4', 12, 5
-ROUNDS = 8  # seconds in which a node dies
-
-
 def workers_rest(pid):
     """Whether all threads of a daemon but its loop wait for work."""
     states = [Path(f'/proc/{pid}/task/{thread}/stat').read_text().rpartition(')')[2].split()[0]
@@ -232,44 +228,3 @@ def test_all_die_when_all_is_decided(bench):
         code, _, err = bench.end(client)
     assert bench.settle(code, err), 'what has been recorded as committed is committed'
     bench.next_works()
-
-
-@pytest.mark.full  # the swarm does that in many more worlds, and the tests above at each important moment
-@pytest.mark.slow
-def test_nodes_die_at_any_time(bench):
-    """Nodes go down at random moments of an exchange in random ways; the root as often as all others."""
-    rng = random.Random('dies')
-    began = time.monotonic()
-    bench.next_works()
-    usual = (time.monotonic() - began) * 0.6
-    for _ in range(ROUNDS):
-        dies = ROOT if rng.random() < 0.5 else rng.randrange(NODES)
-        with bench.start() as client:
-            time.sleep(rng.uniform(0.1, 1.2) * usual)
-            bench.torus.node(dies).kill(rng.choice([signal.SIGKILL, signal.SIGTERM]))
-            code, _, err = bench.end(client)
-        bench.settle(code, err)
-    bench.next_works()
-
-
-@pytest.mark.full  # the swarm does that in many more worlds, and the tests above at each important moment
-@pytest.mark.slow
-def test_the_client_goes_at_any_time(bench):
-    """The exchange is either cancelled or done."""
-    rng = random.Random('goes')
-    began = time.monotonic()
-    bench.next_works()
-    usual = (time.monotonic() - began) * 0.6
-    for _ in range(15):
-        before = bench.recorded()
-        with bench.start() as client:
-            if rng.random() < 0.4:
-                bench.wait_recorded(client, before, rng.choice([0, 0.001]))
-            else:
-                time.sleep(rng.uniform(0, 1.2) * usual)
-            client.send_signal(rng.choice([signal.SIGKILL, signal.SIGINT]))
-            code, _, err = bench.end(client)
-        bench.settle(code, err)
-    bench.next_works()
-    exchange = bench.torus.status(ROOT)['exchanges'][0]['id']
-    assert state_of(bench.torus, exchange, ROOT)[0] == 'committed'

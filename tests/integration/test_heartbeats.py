@@ -44,17 +44,6 @@ def test_the_launcher_passes_them_on(bench):
     assert (said['heartbeat_seconds'], said['silence_seconds']) == (0.5, 2)
 
 
-@pytest.mark.full  # test_router_silence, by the daemon's own clock
-def test_nodes_of_different_settings(loopback):
-    """A node with a slow heartbeat beside a node with a short silence: the heartbeats announce their interval."""
-    torus = loopback('1x2', extra=lambda rank: ('--heartbeat-ms=5000', '--silence-ms=10000') if rank == 0
-                     else ('--heartbeat-ms=100', '--silence-ms=300'))
-    before = connects(torus)
-    begin = torus.status(0)['uptime_seconds']
-    wait_for(lambda: torus.status(0)['uptime_seconds'] > begin + 12, 60, pause=0.5)
-    assert connects(torus) == before
-
-
 @pytest.mark.full
 def test_a_daemon_that_does_not_run_for_a_while(loopback):
     """The daemon stops for longer than a link may be silent, idle or in the middle of an exchange."""

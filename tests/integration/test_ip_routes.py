@@ -9,6 +9,7 @@ from collections import deque
 
 import pytest
 from support.launcher import bench  # noqa: F401
+from support.routed import ping_all
 from torus_net import Geometry, find_program
 from torus_net.geometry import Port
 
@@ -237,17 +238,6 @@ def state_of(node):
     return node.run('sh', '-c', SHOW)
 
 
-def ping_all(torus, addresses, missing=()):
-    """Each node pings every other node; pairs in `missing` must get no answer."""
-    for node in torus.nodes:
-        others = [other for other in range(len(addresses)) if other != node.rank]
-        said = node.run('sh', '-c', 'for i; do ping -c 1 -W 5 $i >/dev/null 2>&1 && echo $i & done; wait',
-                        'sh', *(addresses[other] for other in others))
-        wanted = {addresses[other] for other in others
-                  if (node.rank, other) not in missing and (other, node.rank) not in missing}
-        assert set(said.split()) == wanted, node.rank
-
-
 @pytest.mark.full
 @pytest.mark.mininet
 @pytest.mark.parametrize('dims,dead', [('3x3', None), ('1x4', None), ('3x3m', '4:+1')])
@@ -266,7 +256,7 @@ def test_every_pair_pings_and_no_trace_is_left(mininet, tmp_path, dims, dead):
     before = [state_of(node) for node in torus.nodes]
     run_all('up')
     run_all('check')
-    ping_all(torus, [f'10.128.0.{rank + 1}' for rank in range(len(torus.nodes))])
+    ping_all(torus, addresses=[f'10.128.0.{rank + 1}' for rank in range(len(torus.nodes))])
     for node in torus.nodes:
         settings = node.run('sysctl', '-n', 'net.ipv4.ip_forward', 'net.ipv4.conf.all.rp_filter',
                             'net.ipv4.conf.all.send_redirects')
@@ -322,7 +312,7 @@ def test_cables_without_addresses_and_unusual_settings(mininet, tmp_path):
     for node in torus.nodes:
         assert run(node, 'check') == '' and state_of(node) == before[node.rank]
         run(node, 'up')
-    ping_all(torus, addresses)
+    ping_all(torus, addresses=addresses)
     conf = torus.node(0).run('sh', '-c', 'cd /proc/sys/net/ipv4/conf; cat all/rp_filter lo/rp_filter '
                              f'lo/send_redirects lo/arp_ignore {torus.node(0).interface("-1")}/rp_filter')
     assert conf.split() == ['0', '2', '1', '1', '0']
@@ -331,7 +321,7 @@ def test_cables_without_addresses_and_unusual_settings(mininet, tmp_path):
     assert renewed == out
     for node in torus.nodes:
         run(node, 'up')
-    ping_all(torus, addresses, missing={(rank, 3) for rank in range(3)})
+    ping_all(torus, addresses=addresses, missing={(rank, 3) for rank in range(3)})
     for node in torus.nodes:
         run(node, 'down')
     assert [state_of(node) for node in torus.nodes] == before

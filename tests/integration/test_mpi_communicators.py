@@ -2,16 +2,12 @@
 
 import pytest
 from support import mpi
+from support.mpi import library, torus  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
 
 COLLECTIVES = ('Allgather', 'Allreduce', 'Alltoall', 'Barrier', 'Bcast')  # in each use() of tests/mpi/scenario.h
 WAYS = 7  # to make a communicator of all ranks, in tests/mpi/communicators.c
-
-
-@pytest.fixture(params=['mpich', 'openmpi'])
-def library(request):
-    return request.param
 
 
 @pytest.fixture(params=[1, 2], ids=['one rank a node', 'two ranks a node'])
@@ -37,15 +33,15 @@ def uses(count, communicators):
 
 @pytest.mark.parametrize('scenario,count,communicators', [
     ('kept', 2 * WAYS, WAYS), ('freed', 6 * WAYS, 6 * WAYS), ('left-open', WAYS, WAYS), ('between', 8, 8)])
-def test_mpi_has_few_left(shared, library, nodes, scenario, count, communicators):
+def test_mpi_has_few_left(torus, library, nodes, scenario, count, communicators):
     """The program can use up all communicators: the preload needs none of them."""
-    taken, _ = run(shared('2x2'), library, nodes, 'few-left', scenario)
+    taken, _ = run(torus, library, nodes, 'few-left', scenario)
     assert taken == uses(count, communicators)
 
 
-def test_mpi_has_none_left(shared, library, nodes):
+def test_mpi_has_none_left(torus, library, nodes):
     """Existing communicators go on, and so do new ones that are made after others were freed."""
-    taken, fallen_back = run(shared('2x2'), library, nodes, 'until-none')
+    taken, fallen_back = run(torus, library, nodes, 'until-none')
     assert set(fallen_back) == {'Alltoall'}
     assert set(taken) == set(COLLECTIVES) and taken['Barrier'] >= 2 * 18 + 2
 
@@ -53,27 +49,27 @@ def test_mpi_has_none_left(shared, library, nodes):
 @pytest.mark.parametrize('scenarios', [
     ['create', 'create-group', 'meanwhile'], ['split', 'split-type', 'from-group'],
     ['cart', 'graph', 'dist-graph', 'merge']], ids=' '.join)
-def test_every_constructor(shared, library, nodes, scenarios):
+def test_every_constructor(torus, library, nodes, scenarios):
     """Communicators of all ranks and of some, in several orders, and their duplicates: three calls of each operation
     give the right results, whatever record the parent has."""
-    taken, _ = run(shared('2x2'), library, nodes, *scenarios, program='constructors', seconds=180)
+    taken, _ = run(torus, library, nodes, *scenarios, program='constructors', seconds=180)
     assert set(taken) == {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
                           'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
     assert min(taken.values()) > 50
 
 
-def test_callbacks(shared, library, nodes):
+def test_callbacks(torus, library, nodes):
     """Callbacks of attributes make, use and free other communicators."""
-    taken, fallen_back = run(shared('2x2'), library, nodes, 'callbacks')
+    taken, fallen_back = run(torus, library, nodes, 'callbacks')
     assert (taken, fallen_back) == (uses(6, 4), {'Alltoall': 4})
 
 
-def test_error_handlers(shared, library, nodes):
-    run(shared('2x2'), library, nodes, 'handlers')
+def test_error_handlers(torus, library, nodes):
+    run(torus, library, nodes, 'handlers')
 
 
-def test_short_lived(shared, library, nodes):
+def test_short_lived(torus, library, nodes):
     """A communicator that is made for one short call is left to MPI; one that is made for a long one is not."""
-    taken, fallen_back = run(shared('2x2'), library, nodes, 'short-lived', 'long-first-call')
+    taken, fallen_back = run(torus, library, nodes, 'short-lived', 'long-first-call')
     assert fallen_back == {'Allreduce': 201}
     assert taken == {'Alltoall': 1, 'Allreduce': 1 + 1, 'Bcast': 1, 'Allgather': 1, 'Barrier': 1 + 201}

@@ -9,16 +9,12 @@ from fractions import Fraction
 
 import pytest
 from support import mpi
+from support.mpi import library, torus  # noqa: F401
 from support.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
 LIBRARIES = ['mpich', 'openmpi']
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request):
-    return request.param
 
 
 def collectives(torus, library, folder, seed, count, columns, seconds=60, **options):
@@ -44,9 +40,7 @@ def how_many(request, few):
     return request.config.getoption('--mpi-collectives') or few
 
 
-def test_random_collectives(shared, library, tmp_path, request):
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
+def test_random_collectives(torus, library, tmp_path, request):
     taken, fallen_back = collectives(torus, library, tmp_path, 1, how_many(request, 100), 2)
     assert set(taken) == OPERATIONS
     assert sum(taken.values()) > sum(fallen_back.values())
@@ -105,11 +99,11 @@ def right(result, ranks=4):
 
 
 @pytest.mark.full
-def test_all_is_taken(shared, library):
+def test_all_is_taken(torus, library):
     """Ranks that are late, for the first call or for later calls; a large MPI_Isend that is pending when its sender
     waits on the torus; communicators that are made and freed; a thread that is cancelled while it reads; an error
     handler that does not return."""
-    result = scenario(shared('2x2'), library, 'late-at-first', 'late', 'isend', 'many-communicators',
+    result = scenario(torus, library, 'late-at-first', 'late', 'isend', 'many-communicators',
                       'cancels-a-reader', 'handler-jumps')
     right(result)
     taken, fallen_back = mpi.taken(result)
@@ -128,10 +122,8 @@ def test_the_root_of_a_reduce_is_late(shared, library):
 
 
 @pytest.mark.full
-def test_whom_a_call_waits_for(shared, library):
+def test_whom_a_call_waits_for(torus, library):
     """After a while, one of the waiting ranks reports that; on request, none does."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'scenarios')
     said, silent = mpi.run_all(torus, [(library, [program, 'late-at-first'], {'mode': 'on', 'TORUS_MPI_LATE': late})
                                        for late in ('1', '0')])
@@ -157,9 +149,9 @@ def test_pending_messages(shared, library, dims, nodes):
     assert set(taken.values()) == {12} and len(taken) == 7 and not fallen_back
 
 
-def test_cartesian_communicators(shared, library):
+def test_cartesian_communicators(torus, library):
     """The torus serves the grid, its rows and columns, but not a communicator of some ranks or between two groups."""
-    result = scenario(shared('2x2'), library, 'cartesian', mode='verbose')
+    result = scenario(torus, library, 'cartesian', mode='verbose')
     right(result)
     taken, fallen_back = mpi.taken(result)
     two_of_four = Fraction(1, 2)  # the calls of two ranks that are a row
@@ -184,9 +176,9 @@ def test_a_link_is_down_at_first(cabled, library, tmp_path):
         assert f'a communicator of {said}' in result.stderr, result.stderr
 
 
-def test_threads(shared, library):
+def test_threads(torus, library):
     """Four communicators at once, two of them on the same nodes, of which one gets a group of its own."""
-    result = scenario(shared('2x2'), library, 'threads')
+    result = scenario(torus, library, 'threads')
     right(result)
     taken, _ = mpi.taken(result)
     assert taken['Alltoall'] >= 4 * 40 * 0.8
@@ -199,24 +191,23 @@ def test_large_counts(shared):
     assert set(taken) == OPERATIONS - {'Barrier'} and not fallen_back
 
 
-def test_invalid_arguments(shared, library):
+def test_invalid_arguments(torus, library):
     """The same error classes as without a preload."""
-    torus = shared('2x2')
     with_it, alone = (scenario(torus, library, 'arguments', mode=mode) for mode in ('on', None))
     assert sorted(with_it.stdout.splitlines()) == sorted(alone.stdout.splitlines())
     assert len(with_it.stdout.splitlines()) == 4 * 23
 
 
 @pytest.mark.full
-def test_types_with_addresses(shared, library):
-    result = scenario(shared('2x2'), library, 'bottom', program='buffers')
+def test_types_with_addresses(torus, library):
+    result = scenario(torus, library, 'bottom', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Bcast': 1}, {}]
 
 
-def test_buffers_that_begin_alike(shared, library):
+def test_buffers_that_begin_alike(torus, library):
     """Both buffers begin at the same address, at one rank only; the torus takes the calls on all ranks."""
-    result = scenario(shared('2x2'), library, 'same-buffers', program='buffers')
+    result = scenario(torus, library, 'same-buffers', program='buffers')
     right(result)
     assert mpi.taken(result) == [{'Alltoallv': 1, 'Alltoallw': 2, 'Allgather': 1}, {}]
 
@@ -228,8 +219,8 @@ def test_types_of_nothing(shared):
     assert mpi.taken(result) == [{'Alltoallw': 1}, {}]
 
 
-def test_abort(shared, library):
-    result = scenario(shared('2x2'), library, 'aborts', check=False)
+def test_abort(torus, library):
+    result = scenario(torus, library, 'aborts', check=False)
     assert result.returncode == 7 and 'right' not in result.stdout
 
 
@@ -242,10 +233,8 @@ def library_of(program):
     return path
 
 
-def test_all_collectives_are_seen(shared, library):
+def test_all_collectives_are_seen(torus, library):
     """The preload defines every function of collective communication that the library has, by both names."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     exist = mpi.collectives_of(library_of(mpi.program(torus, library, 'unserved')))
     assert len(exist) > 100 and mpi.collectives_of(mpi.preload(torus, library)) == exist
 
@@ -254,11 +243,9 @@ def base_names(symbols):
     return {re.sub('P?MPIX?_|_c$', '', symbol) for symbol in symbols}
 
 
-def test_unserved_collectives_are_counted(shared, library):
+def test_unserved_collectives_are_counted(torus, library):
     """All unserved operations are counted, each call once, with its bytes and the reason, and with the starts of
     persistent requests."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'unserved')
     result = mpi.run(torus, library, [program])
     right(result)
@@ -280,10 +267,8 @@ def test_unserved_collectives_are_counted(shared, library):
     assert unserved['Allreduce_init'][:3] == (turns, 3 * turns, 3 * turns * 4)
 
 
-def test_calls_inside_mpi_are_not_counted(shared, library, tmp_path):
+def test_calls_inside_mpi_are_not_counted(torus, library, tmp_path):
     """Calls inside the MPI library's collective input and output do not count as the program's calls."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     result = mpi.run(torus, library, [mpi.program(torus, library, 'files'), tmp_path], OMPI_MCA_io='romio321')
     right(result)
     assert mpi.taken(result) == [{'Barrier': 1}, {}]
@@ -307,10 +292,8 @@ LACKING = {
 
 
 @pytest.mark.full
-def test_ranks_that_lack_something(shared, library):
+def test_ranks_that_lack_something(torus, library):
     """All ranks go on with MPI alone, and the first one that knows reports it."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     results = mpi.run_all(torus, [
         (library, [mpi.program(torus, library, 'scenarios'), 'plain'], {'TORUS_MPI_TIMEOUT': '1', **options})
         for options, _ in LACKING.values()])
@@ -321,11 +304,9 @@ def test_ranks_that_lack_something(shared, library):
 
 
 @pytest.mark.full
-def test_set_up_fails_at_one_rank(shared, library):
+def test_set_up_fails_at_one_rank(torus, library):
     """The setup fails at the last moment, when the other ranks assume that they can use the torus: all ranks go on with
     MPI alone, with one or two ranks per node. The rank with the failure reports it."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     runs = [(what, losing, options) for what in ('barrier', 'open', 'unseen') for losing, options in (
         ({0}, {}), ({3}, {}), ({0, 2}, {}), ({1}, {'nodes': [0, 1, 2, 3] * 2}))]
     results = mpi.run_all(torus, [
@@ -376,10 +357,8 @@ def test_the_other_library(shared):
         assert f'libtorus-{other}.so: this program does not use' in result.stderr
 
 
-def test_programs_without_mpi(shared, library):
+def test_programs_without_mpi(torus, library):
     """mpiexec, shells and the like inherit LD_PRELOAD."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     preload = mpi.preload(torus, library)
     result = subprocess.run(['/bin/sh', '-c', 'cat /dev/null; echo well'], capture_output=True, text=True,
                             check=True, env={'LD_PRELOAD': str(preload), 'LD_BIND_NOW': '1'})
@@ -399,11 +378,9 @@ def until(running, text, ranks=4):
 
 
 @pytest.mark.full
-def test_a_daemon_is_killed(shared, library):
+def test_a_daemon_is_killed(torus, library):
     """With one or two ranks per node, the error handler is called on every rank, with an error class of torusd; if
     errors are fatal, as by default, the program ends."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     program = mpi.program(torus, library, 'scenarios')
     with mpi.Run(torus, library, [program, 'until-error']) as one, \
             mpi.Run(torus, library, [program, 'until-error'], nodes=[0, 1, 2, 3] * 2) as two, \
@@ -426,9 +403,7 @@ def test_a_daemon_is_killed(shared, library):
     assert re.search('the torus failed: |ORTE_ERROR_LOG: .*/show_help.c ', results[2].stderr + results[2].stdout)
 
 
-def test_a_rank_is_killed(shared, library):
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
+def test_a_rank_is_killed(torus, library):
     with mpi.Run(torus, library, [mpi.program(torus, library, 'scenarios'), 'until-abort']) as running:
         until(running, 'running')
         os.kill(mpi.pid_of(torus, 2), signal.SIGKILL)
@@ -444,11 +419,9 @@ UNSERVED_FORTRAN = {'Gather', 'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 
 
 
 @pytest.mark.full
-def test_languages(shared, library):
+def test_languages(torus, library):
     """C++, Fortran with three bindings, and mpi4py (Debian's package, for Open MPI, which asks for
     MPI_THREAD_MULTIPLE): every call is seen exactly once."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     fortran = [mpi.program(torus, library, name) for name in ('mpif_h', 'use_mpi', 'use_mpi_f08')]
     commands = [[program] for program in [mpi.program(torus, library, 'cxx'), *fortran] if program.exists()]
     if library == 'openmpi' and importlib.util.find_spec('mpi4py'):
@@ -506,10 +479,8 @@ def test_programs_at_the_same_time(shared):
 
 
 @pytest.mark.full
-def test_the_launcher_is_preloaded(shared, library):
+def test_the_launcher_is_preloaded(torus, library):
     """LD_PRELOAD=... mpiexec ..."""
-    torus = shared('2x2')
-    mpi.skip_without(torus, library)
     result = scenario(torus, library, 'plain', without=range(4), mode='stats',
                       LD_PRELOAD=str(mpi.preload(torus, library)))
     right(result)

@@ -5,14 +5,10 @@ import importlib.util
 
 import pytest
 from support import mpi
+from support.mpi import library, torus  # noqa: F401
 from torus_net import LoopbackTorus
 
 pytestmark = [pytest.mark.slow, pytest.mark.full]
-
-
-@pytest.fixture(params=['mpich', 'openmpi'])
-def library(request):
-    return request.param
 
 
 def checked(torus, library, command, nodes=(0, 1, 2, 3), **options):
@@ -33,21 +29,18 @@ def run(*arguments, **options):
 # The least share that the torus takes in each scenario of tests/mpi/threads.c. More depends on the threads' timing.
 @pytest.mark.parametrize('scenario,share', [
     ('crossing', 0.85), ('one-freed', 0.9), ('world-once', 0.95), ('uneven', 0.75), ('one-thread-elsewhere', 0.85)])
-def test_most_is_taken(shared, library, scenario, share):
-    torus = shared('2x2')
+def test_most_is_taken(torus, library, scenario, share):
     assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > share
 
 
 @pytest.mark.parametrize('scenario', ['everywhere', 'changing', 'bursts'])
-def test_communicators_compete(shared, library, scenario):
+def test_communicators_compete(torus, library, scenario):
     """More communicators than lanes, on all nodes, rows and columns, which are made and freed."""
-    torus = shared('2x2')
     assert run(torus, library, [mpi.program(torus, library, 'threads'), scenario]) > 0
 
 
-def test_a_second_group(shared, library):
+def test_a_second_group(torus, library):
     """Two communicators that are always in use at the same time get a group each."""
-    torus = shared('2x2')
     result = checked(torus, library, [mpi.program(torus, library, 'threads'), 'crossing'], mode='verbose')
     assert 'a second group is open' in result.stderr
 

@@ -1,23 +1,20 @@
 """Overload: many clients, many exchanges, many folders, and nodes that hang. Refusals and delays never cost a link,
-requests without room wait for their start, and decisions are carried out."""
+and requests without room wait for their start."""
 
-import itertools
-import os
 import selectors
 import signal
 import time
 from collections import Counter, namedtuple
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from support.attacks import connects
-from support.background import Client, LongExchange, stopped
+from support.background import LongExchange, stopped
 from support.memory import MemoryWatch
-from support.trees import check_target, leftovers, listing, make_sources, wait_tidy
+from support.trees import check_target, listing, make_sources, wait_tidy
 from support.waiting import wait_for
 from support.wire import connect, fields_of, frame, frames, pass_probe, peer, peer_frame, read_key, shake_hands
-from torus_net.patience import Patience, stretched
+from torus_net.patience import Patience
 
 REFUSED = 2              # enum error_code
 BARRIER = 3              # enum operation
@@ -71,11 +68,6 @@ def crowd(torus, requests, within):
 
 def nothing_is_reserved(torus):
     return all(torus.status(node.rank)['memory']['reserved_bytes'] == 0 for node in torus.nodes)
-
-
-def recorded(torus, rank):
-    """The decisions of a root that not all nodes have confirmed."""
-    return [name for name in os.listdir(torus.run.state(rank)) if name.startswith('committed')]
 
 
 def codes(answers):
@@ -190,100 +182,6 @@ def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
     wait_tidy(torus, tmp_path)
 
 
-# --- decisions ---
-
-@pytest.fixture
-def folders(loopback, tmp_path):
-    return Folders(loopback('3x3', data_roots=(str(tmp_path),)), tmp_path)
-
-
-class Folders:
-    """Exchanges of folders on a torus of nine, with node 4 as their root."""
-
-    def __init__(self, torus, base):
-        self.torus, self.base = torus, base
-        self.sizes = dict.fromkeys(((s, d) for s in range(9) for d in range(9)), 5000)
-        self.source = make_sources(base, self.sizes)
-        self.numbers = itertools.count()
-
-    def start(self):
-        """An exchange that gives up after self.timeout seconds."""
-        self.timeout = stretched(2, least=8)
-        self.target = f'{self.base}/in-{next(self.numbers)}-%r'
-        return Client(self.torus, 'exchange', '--algorithm', 'at2', '--from', self.source, '--to',
-                      self.target, '--timeout', self.timeout, rank=4)
-
-    def wait_decided(self, client):
-        """Returns at the moment of the decision; False if the client ended before."""
-        while not recorded(self.torus, 4):
-            if client.process.poll() is not None:
-                return False
-        return True
-
-    def wait_settled(self):
-        """Waits until all nodes have the output, and nothing else is left."""
-        wait_for(lambda: not leftovers(self.torus, self.base) and not recorded(self.torus, 4), 40,
-                 lambda: f'left: {leftovers(self.torus, self.base)}, {recorded(self.torus, 4)}')
-        check_target(self.target, self.sizes)
-
-
-def reserved(torus, ranks):
-    return [rank for rank in ranks if torus.status(rank)['memory']['reserved_bytes'] > 0]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize('rank, how', [(5, 'stopped'), (8, 'killed')])
-def test_a_node_that_does_not_confirm(folders, rank, how):
-    """The client is told within its timeout that the exchange is in doubt; no memory stays reserved; the exchange is
-    committed when the node is back."""
-    torus, node = folders.torus, folders.torus.node(rank)
-    others = [r for r in range(9) if r != rank]
-    for _ in range(20):
-        with folders.start() as client:
-            decided = folders.wait_decided(client)
-            if how == 'stopped':
-                node.send_signal(signal.SIGSTOP)
-            else:
-                node.kill()
-            code, _, err = client.end(folders.timeout + 4)
-            if code == 4:
-                wait_for(lambda: not reserved(torus, others), 10)
-            if how == 'stopped':
-                node.send_signal(signal.SIGCONT)
-            else:
-                node.start()
-        torus.wait_whole(40)
-        if decided:
-            assert code in (0, 4), err
-            folders.wait_settled()
-        if code == 4:
-            assert 'committed' in err and 'confirm' in err, err
-            return
-    pytest.skip('the node has always been faster')
-
-
-@pytest.mark.full  # test_a_target_that_stays and test_sim_unconfirmed: ten seconds that a client waits
-def test_an_obstacle_that_stays(folders):
-    """A target appears between ready and committed at one node: the exchange is in doubt, names the node, and
-    reserves no memory, until the target is removed."""
-    torus = folders.torus
-    with stopped(torus.node(8)):
-        client = folders.start()
-        obstacle = Path(folders.target.replace('%r', '2'))
-        wait_for(lambda: [path for path in listing(folders.base)
-                          if path.startswith(f'.{obstacle.name}.torusd')], 20)
-        obstacle.mkdir()
-        (obstacle / 'mine').write_text('mine')
-    with client:
-        code, _, err = client.end(folders.timeout + 4)
-    assert code == 4 and 'node 2' in err and str(obstacle) in err, (code, err)
-    wait_for(lambda: not reserved(torus, range(9)), 10)
-    assert (obstacle / 'mine').read_text() == 'mine'
-    (obstacle / 'mine').unlink()
-    folders.wait_settled()
-
-
-# --- neighbours that hang or lie ---
 
 @pytest.mark.full
 @pytest.mark.parametrize('neighbours', [('+0',), ('+0', '-1')], ids=['one', 'two'])

@@ -7,15 +7,14 @@ import subprocess
 
 import pytest
 from support.openmetrics import Metrics
-from support.routed import Pings, all_settled, give_ipv6, ping_all, settled, state_of, ways
+from support.routed import Pings, all_settled, give_ipv6, ping_all, settled, state_of, stop_routed, ways, with_routes
 from support.users import copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
 from torus_net import find_program, patience
 
 
 def test_routes_go_around_a_cut_and_return_without_loss(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     assert ways(settled(torus), 'n2') == ['n1', 'n3'] and ways(settled(torus), 'n1') == ['n1']
     pings = Pings(torus, 0, 1)
     torus.link_down(0, '+0')
@@ -75,8 +74,7 @@ def test_monitoring_sees_the_routes(mininet):
     torus.link_up(0, '+0')
     all_settled(torus)
     node.run('sh', '-ec', 'ip route add 10.128.0.0/9 dev lo table 52; ip rule add pref 5270 lookup 52')
-    torus.ip_hosts.routed[0].terminate()
-    torus.ip_hosts.routed[0].wait()
+    stop_routed(torus, 0, signal.SIGTERM)
     sees('torus_routed_up', 0)
     torus.ip_hosts.start_routed(0)
     sees('torus_routes', 3, state='diverted')
@@ -95,9 +93,7 @@ def cut_and_mend(torus, ranks):
 
 
 def test_hosts_that_confirm_are_not_waited_for(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     wait_for(lambda: max(cut_and_mend(torus, range(4))) < 0.9)  # on a busy machine not at once
     # A host without an answer: the others wait as long as the proof needs.
     torus.ip_hosts.routed[2].send_signal(signal.SIGSTOP)
@@ -110,8 +106,7 @@ def test_hosts_that_confirm_are_not_waited_for(mininet):
 
 
 def test_connections_stay_alive_through_a_cut(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     script = 'import socket\ns = socket.create_server(("", 7))\nc = s.accept()[0]\nwhile (d := c.recv(9)): c.sendall(d)'
     server = subprocess.Popen([*torus.node(1).host.enter(), '/usr/bin/python3', '-c', script])
     client = subprocess.Popen([*torus.node(0).host.enter(), '/usr/bin/python3', '-uc', '''
@@ -169,31 +164,27 @@ def test_a_killed_process_is_taken_over(mininet):
     torus.set_ip_routes()
     routes = hosts.run('ip', 'route', 'show', 'proto', '84')
     pings = Pings(torus, 0, 2)
-    torus.ip_hosts.routed[1].kill()
-    torus.ip_hosts.routed[1].wait()
+    stop_routed(torus, 1)
     assert hosts.run('ip', 'route', 'show', 'proto', '84') == routes
     torus.ip_hosts.start_routed(1)
     settled(torus, 1)
     lost, said = pings.end()
     assert lost <= 1, said
-    torus.ip_hosts.routed[1].kill()
-    torus.ip_hosts.routed[1].wait()
+    stop_routed(torus, 1)
     hosts.run('ip', 'route', 'add', '10.128.0.99', 'dev', 'lo', 'proto', '84', 'metric', '84')  # of a host that is gone
     hosts.run('ip', 'route', 'del', '10.128.0.1', 'proto', '84', 'metric', '84')
     torus.ip_hosts.start_routed(1)
     settled(torus, 1)
     wait_for(lambda: hosts.run('ip', 'route', 'show', 'proto', '84') == routes)
     # Without a successor, --down removes everything.
-    torus.ip_hosts.routed[1].kill()
-    torus.ip_hosts.routed[1].wait()
+    stop_routed(torus, 1)
     state = torus.ip_hosts.routes_socket(1).parent
     hosts.run(find_program('torus-routed'), '--state', str(state), '--down')
     assert state_of(hosts) == before
 
 
 def test_the_addresses_can_change(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     hosts = torus.ip_hosts
     file = hosts.routes_socket(0).parent.parent / 'addresses'
     file.write_text(file.read_text().replace('10.128.0.3 n2', '10.128.9.3 n2'))
@@ -214,8 +205,7 @@ def test_the_addresses_can_change(mininet):
 
 
 def test_daemons_that_restart(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     torus.node(1).daemon.send_signal(signal.SIGKILL)
     torus.node(1).daemon.wait()
     report = settled(torus, 0, down='node 1')
@@ -228,8 +218,7 @@ def test_daemons_that_restart(mininet):
 
 
 def test_routes_that_others_remove_come_back(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     node = torus.node(0)
     routes = node.run('ip', 'route', 'show', 'proto', '84')
     node.run('ip', 'route', 'flush', 'proto', '84')
@@ -239,7 +228,7 @@ def test_routes_that_others_remove_come_back(mininet):
 def test_ipv6(mininet):
     """With the addresses of cables that 'torusctl init' gives."""
     torus = mininet('4')
-    give_ipv6(torus)
+    give_ipv6(torus, 'default', 'lo')
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
     settled(torus)
     said = torus.node(0).run('ping', '-6', '-c', '1', '-W', '5', 'fd12:3456:789a::3')

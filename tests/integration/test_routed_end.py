@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from support.routed import settled, state_of
+from support.routed import settled, state_of, stop_routed, with_routes
 from torus_net import CHECKOUT
 from torus_net.patience import Patience, wait
 
@@ -18,8 +18,7 @@ def test_one_that_cannot_start_removes_what_was_left(mininet):
     before = state_of(torus.node(1))
     torus.set_ip_routes()
     hosts = torus.ip_hosts
-    hosts.routed[1].kill()
-    hosts.routed[1].wait()
+    stop_routed(torus, 1)
     assert state_of(torus.node(1)) != before
     addresses = hosts.routes_socket(1).parent.parent / 'addresses'
     good = addresses.read_text()
@@ -34,19 +33,17 @@ def test_one_that_cannot_start_removes_what_was_left(mininet):
 
 def test_a_second_one_leaves_the_first_one_alone(mininet, tmp_path):
     """Also with a folder of its own, and to clean up."""
-    torus = mininet('4')
-    torus.set_ip_routes()
-    with_routes = state_of(torus.node(1))
+    torus = with_routes(mininet)
+    kept = state_of(torus.node(1))
     command = torus.ip_hosts.commands[1]
     for more in [], ['--state', tmp_path / 'other'], ['--down'], ['--down', '--state', tmp_path / 'other']:
         second = subprocess.run([*command, *more], capture_output=True, text=True)
         assert second.returncode == 1 and 'another torus-routed runs in this network namespace' in second.stderr
-        assert state_of(torus.node(1)) == with_routes
+        assert state_of(torus.node(1)) == kept
 
 
 def test_no_link_is_followed_in_its_folder(mininet, tmp_path):
-    torus = mininet('2')
-    torus.set_ip_routes()
+    torus = with_routes(mininet, '2')
     hosts = torus.ip_hosts
     hosts.routed[1].terminate()
     assert wait(hosts.routed[1], Patience(20)) == 0

@@ -4,7 +4,7 @@ and firewalls, in `torusctl routes` and `torusctl doctor`, with commands that me
 import json
 
 import pytest
-from support.routed import all_settled, give_ipv6, ping_all
+from support.routed import all_settled, give_ipv6, ping_all, with_routes
 from support.waiting import wait_for
 
 VPN = 'ip link add vpn0 type veth peer name vpn1; ip link set vpn0 up; ip link set vpn1 up; '
@@ -52,9 +52,7 @@ def finding(torus):
 @pytest.mark.parametrize('what', DIVERSIONS)
 def test_what_takes_packets_elsewhere_is_named_with_its_remedy(mininet, what):
     command, hosts, says = DIVERSIONS[what]
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     assert diverted(torus) == set() and routes(torus)['problem'] is None
     torus.node(0).run('sh', '-ec', command)
     report = routes(torus)
@@ -78,9 +76,7 @@ def test_what_takes_packets_elsewhere_is_named_with_its_remedy(mininet, what):
 
 def test_a_rule_that_takes_a_cable_down_is_named(mininet):
     """The cables have IPv4 addresses; a VPN takes everything."""
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     torus.node(0).run('sh', '-ec', VPN + 'ip route add default dev vpn0 table 52; ip rule add pref 5270 lookup 52')
 
     def found():
@@ -95,7 +91,7 @@ def test_a_rule_that_takes_a_cable_down_is_named(mininet):
 
 def test_ipv6_is_asked_for_too(mininet):
     torus = mininet('2m')
-    give_ipv6(torus)
+    give_ipv6(torus, 'default', 'lo')
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
     all_settled(torus)
     assert diverted(torus) == set(), routes(torus)

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from support.routed import settled
+from support.routed import give_ipv6, settled
 from support.waiting import wait_for
 from torus_net.patience import Patience, communicate
 
@@ -25,12 +25,7 @@ CLIENT = ('import socket, sys\nwith socket.create_connection((sys.argv[1], 7), 2
 def line(mininet):
     """A line of four hosts. The cable in its middle, which ends at neither of the outer ones, is narrow."""
     torus = mininet('4m')
-    for node in torus.nodes:
-        for port in torus.geometry.ports(node.rank):
-            name = node.interface(port.name)
-            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
-        node.run('sh', '-c', 'for i in default lo; do echo 0 >/proc/sys/net/ipv6/conf/$i/disable_ipv6; done')
+    give_ipv6(torus, 'default', 'lo')
     for rank, port in (1, '+0'), (2, '-0'):
         torus.node(rank).run('ip', 'link', 'set', torus.node(rank).interface(port), 'mtu', str(NARROW))
     torus.set_ip_routes(prefix6=PREFIX6)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from support.early_signals import pending
-from support.routed import settled, state_of
+from support.routed import give_ipv6, settled, state_of, stop_routed, with_routes
 from support.users import as_user, copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
 from torus_net import find_program
@@ -76,8 +76,7 @@ def test_a_foreign_interface_keeps_routes_out_and_is_named(ring):
 # --- settings, cables, firewalls ---
 
 def test_settings_of_the_host_come_back(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     node = torus.node(1)
     names = ['net.ipv4.conf.all.arp_ignore', 'net.ipv4.conf.all.rp_filter', 'net.ipv4.fib_multipath_hash_policy',
              f'net.ipv4.conf.{node.interface("+0")}.forwarding']
@@ -118,8 +117,7 @@ def test_the_mtu_of_a_cable_can_change(ring):
     node.run('ip', 'link', 'set', node.interface('+0'), 'mtu', '1300')
     wait_for(lambda: routes_of(node).count('mtu 1300') == 3, what=lambda: routes_of(node))
     # So can that of a cable whose torus-routed has been killed, and its congestion control.
-    ring.ip_hosts.routed[0].kill()
-    ring.ip_hosts.routed[0].wait()
+    stop_routed(ring, 0)
     node.run('ip', 'link', 'set', node.interface('+0'), 'mtu', '1500')
     ring.ip_hosts.commands[0] += ['--congestion', 'reno']
     ring.ip_hosts.start_routed(0)
@@ -179,8 +177,7 @@ def test_addresses_that_are_too_few_change_nothing(ring):
     settled(ring, 0, 'link 0:+0')
     ring.link_up(0, '+0')
     # A new process finds no place: then old routes go, the reason is told, and a correction is taken up.
-    hosts.routed[0].kill()
-    hosts.routed[0].wait()
+    stop_routed(ring, 0)
     hosts.start_routed(0)
     report = wait_for(lambda: report if (report := hosts.routes(0)) and report['problem'] else None)
     assert report['problem'].endswith('has 3 hosts, but the torus has 4 nodes') and not routes_of(node)
@@ -190,19 +187,9 @@ def test_addresses_that_are_too_few_change_nothing(ring):
 
 # --- IPv6 ---
 
-def allow_v6(torus, *also):
-    for node in torus.nodes:
-        for port in torus.geometry.ports(node.rank):
-            name = node.interface(port.name)
-            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
-        for name in also:
-            node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-
-
 def test_ipv6_where_new_interfaces_have_none(mininet):
     torus = mininet('4')
-    allow_v6(torus)
+    give_ipv6(torus)
     node = torus.node(0)
     assert node.run('sysctl', '-n', 'net.ipv6.conf.default.disable_ipv6').strip() == '1'
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
@@ -241,8 +228,7 @@ def test_a_chain_that_others_empty(mininet):
     wait_for(lambda: cables <= set(re.findall('"(.*?)" accept', rules())), what=rules)
     node.run('nft', 'flush chain ip filter TORUS-ROUTED')
     # The firewall is looked at every half minute, and by a new process.
-    torus.ip_hosts.routed[1].kill()
-    torus.ip_hosts.routed[1].wait()
+    stop_routed(torus, 1)
     torus.ip_hosts.start_routed(1)
     wait_for(lambda: cables <= set(re.findall('"(.*?)" accept', rules())), what=rules)
     # Docker may end first.
@@ -271,8 +257,7 @@ def test_the_doctor_knows_torus_routed(mininet):
     torus.node(2).start()
     settled(torus)
     # Without torus-routed, the same host does not forward.
-    torus.ip_hosts.routed[1].terminate()
-    torus.ip_hosts.routed[1].wait()
+    stop_routed(torus, 1, signal.SIGTERM)
     found = wait_for(lambda: found if len(found := findings()) == 3 else None, what=lambda: findings())
     assert {one['check'] for one in found} == set(checks)
     assert all('restart torus-routed' in one['mend'] for one in found if one['check'] != 'firewall'), found
@@ -324,8 +309,7 @@ def test_down_says_what_it_cannot_remove():
 def test_a_signal_of_the_first_moment_is_heard(ring):
     """SIGTERM waits for a process that is about to take over what a killed one has left."""
     hosts = ring.ip_hosts
-    hosts.routed[1].kill()
-    hosts.routed[1].wait()
+    stop_routed(ring, 1)
 
     process = run(hosts.commands[1], 30, preexec_fn=pending(signal.SIGTERM))
     assert process.returncode == 0 and '10.128' not in routes_of(ring.node(1))

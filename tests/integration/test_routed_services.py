@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from bench import mpi, programs
 from support import nfs_client
-from support.routed import settled
+from support.routed import settled, with_routes
 from support.waiting import wait_for
 from torus_net.ip_hosts import wait_ms
 from torus_net.patience import Patience, wait
@@ -104,8 +104,7 @@ def ssh(mininet, tmp_path):
     """(torus, Ssh)"""
     if not Path('/usr/sbin/sshd').exists() or shutil.which('ssh') is None:
         pytest.skip('openssh-server and openssh-client are not installed')
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     servers = Ssh(torus, tmp_path)
     yield torus, servers
     servers.stop()
@@ -177,8 +176,7 @@ def nfs(mininet, tmp_path):
     """A torus whose n1 exports /files by NFS."""
     if shutil.which('ganesha.nfsd') is None or not list(Path('/usr/lib').glob('*/ganesha/libfsalvfs.so*')):
         pytest.skip('nfs-ganesha and nfs-ganesha-vfs are not installed')
-    torus = mininet('4')
-    torus.set_ip_routes()
+    torus = with_routes(mininet)
     for name in 'files', 'recovery':
         (tmp_path / name).mkdir()
     (tmp_path / 'config').write_text(GANESHA.format(folder=tmp_path))

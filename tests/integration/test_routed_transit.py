@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from support.netdev import silence
-from support.routed import Pings, all_settled, ping_all, settled, ways
+from support.routed import Pings, all_settled, ping_all, settled, stop_routed, ways, with_routes
 from support.waiting import wait_for
 
 
@@ -26,20 +26,12 @@ def avoids(torus, ranks, host):
     return True
 
 
-def stop(torus, rank, how=signal.SIGTERM):
-    process = torus.ip_hosts.routed[rank]
-    process.send_signal(how)
-    return process.wait()
-
-
 def test_a_host_that_stops_to_forward_is_avoided_without_loss(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     addresses = torus.ip_hosts.addresses
     others = (0, 1, 3)
     flows = [Pings(torus, start, to) for start in others for to in others if start != to]
-    assert stop(torus, 2) == 0
+    assert stop_routed(torus, 2, signal.SIGTERM) == 0
     wait_for(lambda: avoids(torus, others, 'n2'))
     for flow in flows:
         lost, said = flow.end()
@@ -53,11 +45,9 @@ def test_a_host_that_stops_to_forward_is_avoided_without_loss(mininet):
 
 
 def test_a_host_whose_process_is_killed_is_avoided(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     others = (0, 1, 3)
-    stop(torus, 2, signal.SIGKILL)
+    stop_routed(torus, 2)
     wait_for(lambda: avoids(torus, others, 'n2'))
     # Its routes have stayed, and it is reached.
     assert route_to(settled(torus, 0), 'n2')['state'] == 'routed'
@@ -68,9 +58,7 @@ def test_a_host_whose_process_is_killed_is_avoided(mininet):
 
 @pytest.mark.full  # takes half a minute
 def test_a_host_whose_process_stands_still_is_avoided(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     others = (0, 1, 3)
     torus.ip_hosts.routed[2].send_signal(signal.SIGSTOP)
     try:
@@ -81,10 +69,8 @@ def test_a_host_whose_process_stands_still_is_avoided(mininet):
 
 
 def test_hosts_behind_one_that_does_not_forward_are_unreachable(mininet):
-    torus = mininet('3m')
-    torus.set_ip_routes()
-    all_settled(torus)
-    stop(torus, 1, signal.SIGKILL)
+    torus = with_routes(mininet, '3m')
+    stop_routed(torus, 1)
     wait_for(lambda: route_to(torus.ip_hosts.routes(0), 'n2')['state'] == 'blocked')
     report = torus.ip_hosts.routes(0)
     assert 'do not forward' in route_to(report, 'n2')['why'] and route_to(report, 'n1')['state'] == 'routed'
@@ -95,9 +81,7 @@ def test_hosts_behind_one_that_does_not_forward_are_unreachable(mininet):
 
 
 def test_a_host_without_torusd_is_reached_by_its_neighbours(mininet):
-    torus = mininet('4')
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet)
     addresses = torus.ip_hosts.addresses
     torus.node(1).daemon.send_signal(signal.SIGKILL)
     torus.node(1).daemon.wait()
@@ -119,9 +103,7 @@ def test_a_host_without_torusd_is_reached_by_its_neighbours(mininet):
 
 def test_a_silent_cable_is_avoided_before_its_link_is_given_up(mininet):
     """Its link would last for minutes; the packets go around."""
-    torus = mininet('4', extra=('--silence-ms=600000',))
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet, '4', extra=('--silence-ms=600000',))
     pings = Pings(torus, 0, 1)
     with silence(torus, 0, '+0'):
         settled(torus, 0, 'link 0:+0')
@@ -159,9 +141,7 @@ def used(report, host):
 
 
 def test_connections_of_a_pair_are_spread_if_several_send_much(mininet):
-    torus = mininet('4', bw=20)
-    torus.set_ip_routes()
-    all_settled(torus)
+    torus = with_routes(mininet, '4', bw=20)
     # Between opposite hosts, even hosts take one direction and odd ones the other: no two share a cable.
     chosen = {rank: used(settled(torus, rank), f'n{(rank + 2) % 4}') for rank in range(4)}
     assert [len(ways_of) for ways_of in chosen.values()] == [1] * 4

@@ -9,11 +9,10 @@ from .wire import peer, varint
 ID = '1-00000001-1'
 
 
-def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='',
-            round_bytes=100, mode='stepped', window=1, timeout_ms=1000, without=()):
-    spec = {1: algorithm, 2: mode, 6: block_bytes, 7: source, 8: target, 11: timeout_ms}
-    more = {8: b''.join(map(varint, without))} if without else {}
-    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: spec, 6: round_bytes, 7: window, **more})
+def prepare(id=ID, root=1, dims='4x4', algorithm='at2', block_bytes=100, source='', target='', round_bytes=100,
+            timeout_ms=1000):
+    spec = {1: algorithm, 2: 'stepped', 6: block_bytes, 7: source, 8: target, 11: timeout_ms}
+    return peer('prepare', {1: 77, 2: id, 3: root, 4: dims, 5: spec, 6: round_bytes, 7: 1})
 
 
 def still_works_quietly(torus, rank=0):

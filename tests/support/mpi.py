@@ -50,6 +50,19 @@ def skip_without(torus, library):
         pytest.skip(f'there is no {LAUNCHERS[library][0]}')
 
 
+@pytest.fixture(params=['mpich', 'openmpi'])
+def library(request):
+    return request.param
+
+
+@pytest.fixture
+def torus(shared, library):
+    """The torus that tests of the preload of a library share."""
+    torus = shared('2x2')
+    skip_without(torus, library)
+    return torus
+
+
 class Run:
     """mpiexec in the background. `nodes` has the node of each rank. Ranks in `without` have no preload; ranks in
     `losing` also preload tests/mpi/lost_setup.c."""

@@ -54,9 +54,9 @@ def all_settled(torus, down=''):
     return [settled(torus, rank, down) for rank in range(len(torus.nodes))]
 
 
-def ping_all(torus, missing=(), tries=1):
+def ping_all(torus, missing=(), tries=1, addresses=None):
     """Each node pings every other one, which answers one of so many pings, except the pairs in `missing`."""
-    addresses = torus.ip_hosts.addresses
+    addresses = addresses or torus.ip_hosts.addresses
     for node in torus.nodes:
         others = [address for address in addresses if address != addresses[node.rank]]
         said = node.run('sh', '-c', 'tries=$1; shift; for i; do for try in $(seq $tries); do '
@@ -92,12 +92,26 @@ def ways(report, host):
     return next(sorted(way['host'] for way in route['ways']) for route in report['routes'] if route['host'] == host)
 
 
-def give_ipv6(torus):
-    """Allows IPv6 on a ring, and gives its cables the addresses that 'torusctl init' gives."""
+def give_ipv6(torus, *also):
+    """Allows IPv6 on the cables and on these interfaces, and gives cables the addresses that 'torusctl init' gives."""
     for node in torus.nodes:
-        for port in torus.geometry.ports(node.rank):
-            name = node.interface(port.name)
+        names = {port.name: node.interface(port.name) for port in torus.geometry.ports(node.rank)}
+        for name in (*names.values(), *also):
             node.run('sh', '-c', f'echo 0 >/proc/sys/net/ipv6/conf/{name}/disable_ipv6')
-            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port.name == "+0" else "b"}/64', 'dev', name, 'nodad')
-        node.run('sh', '-c', 'echo 0 >/proc/sys/net/ipv6/conf/default/disable_ipv6; '
-                             'echo 0 >/proc/sys/net/ipv6/conf/lo/disable_ipv6')
+        for port, name in names.items():
+            node.run('ip', '-6', 'addr', 'add', f'fe80::{"a" if port == "+0" else "b"}/64', 'dev', name, 'nodad')
+
+
+def with_routes(mininet, dims='4', **options):
+    """A torus whose hosts have their routes."""
+    torus = mininet(dims, **options)
+    torus.set_ip_routes()
+    all_settled(torus)
+    return torus
+
+
+def stop_routed(torus, rank, how=signal.SIGKILL):
+    """Ends torus-routed on a host. Returns its exit status."""
+    process = torus.ip_hosts.routed[rank]
+    process.send_signal(how)
+    return process.wait()
