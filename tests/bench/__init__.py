@@ -1,6 +1,6 @@
 """scripts/bench: torusd compared with MPI_Alltoall and with the lower bound of the links, in one network.
 
-arithmetic  sizes, medians, the lower bound, routes
+arithmetic  sizes, medians, the lower bound
 machine     the processors, and how busy they are
 programs    compiling the C programs beside this file
 network     a Mininet torus that also routes

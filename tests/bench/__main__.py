@@ -52,6 +52,13 @@ examples:
   scripts/bench --render build/bench/results.json --into tests/bench/results
 """
 
+PARTS = ('fit', 'unlimited', 'growth', 'files', 'schedules', 'cuts', 'groups', 'preloads', 'foreign', 'copy')
+SAVED_OFTEN = PARTS[PARTS.index('cuts'):]  # their results are saved after each step
+
+
+def asked(options, *names):
+    return any(getattr(options, name) for name in names)
+
 
 def comma(kind):
     def parse(text):
@@ -215,10 +222,8 @@ def parse_arguments(argv=None):
     options = parser.parse_args(argv)
     if options.repeats < 1 or (options.rounds is not None and options.rounds < 1) or (options.cell_seconds or 1) <= 0:
         parser.error('--repeats, --rounds and --cell-seconds must be positive')
-    if options.against and (options.growth or options.cables or options.fit or options.files or
-                            options.schedules or options.cuts or options.groups or options.preloads or
-                            options.foreign or options.copy or options.no_tori or options.quick or
-                            options.render or options.results or options.into or
+    if options.against and (asked(options, 'cables', 'no_tori', 'quick', 'render', 'results', 'into',
+                                  *(part for part in PARTS if part != 'unlimited')) or
                             (options.unlimited and options.tori)):
         parser.error('--against takes --torus or --unlimited, --sizes, --algorithms, --memory, '
                      '--cell-seconds, --bin, --out and --json')
@@ -250,9 +255,7 @@ def complete_against(options):
 
 def complete(options):
     """Fills in the defaults that depend on other options."""
-    everything = not (options.tori or options.cables or options.fit or options.growth or
-                      options.unlimited or options.files or options.schedules or options.cuts or
-                      options.groups or options.preloads or options.foreign or options.copy or options.quick)
+    everything = not asked(options, 'tori', 'cables', 'quick', *PARTS)
     copying.complete(options)
     options.out = options.out.resolve()
     options.groups_cell_seconds = options.cell_seconds or groups.CELL_SECONDS
@@ -336,9 +339,7 @@ class Bench:
                 if isinstance(value, (int, float, str, list, bool, type(None)))}
         self.results = {'when': time.strftime('%Y-%m-%d %H:%M %Z'), 'commit': machine.commit(),
                         'machine': machine.describe(), 'load_before': machine.load(),
-                        'options': kept, 'tori': [], 'fit': None, 'unlimited': None,
-                        'growth': None, 'files': None, 'schedules': None, 'cuts': None, 'groups': None,
-                        'preloads': None, 'foreign': None, 'copy': None, 'failures': [], 'complete': False}
+                        'options': kept, 'tori': [], **dict.fromkeys(PARTS), 'failures': [], 'complete': False}
 
     def save(self, **parts):
         self.results.update(parts)
@@ -363,17 +364,13 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        def saving(name, part):
-            return lambda options, say: part.run(options, say, lambda so_far: self.save(**{name: so_far}))
-
-        for name, run_part in (('fit', fit.run), ('unlimited', unlimited.run), ('growth', growth.run),
-                               ('files', files.run), ('schedules', schedules.run),
-                               ('cuts', saving('cuts', cuts)), ('groups', saving('groups', groups)),
-                               ('preloads', saving('preloads', preloads)), ('foreign', saving('foreign', foreign)),
-                               ('copy', saving('copy', copying))):
+        modules = dict(zip(PARTS, (fit, unlimited, growth, files, schedules, cuts, groups, preloads, foreign, copying),
+                           strict=True))
+        for name, module in modules.items():
             if getattr(options, name):
+                saving = (lambda so_far, name=name: self.save(**{name: so_far}),) if name in SAVED_OFTEN else ()
                 try:
-                    self.results[name] = run_part(options, self.say)
+                    self.results[name] = module.run(options, self.say, *saving)
                 except (TorusError, OSError) as e:
                     self.results['failures'].append(f'{name}: {e}')
                     self.say(self.results['failures'][-1])
@@ -451,9 +448,7 @@ def main():
         present(json.loads(options.render.read_text()), options, say)
         return 0
     obstacle = mininet_obstacle()
-    if obstacle and (options.against or options.tori or options.cables or options.fit or
-                     options.unlimited or options.growth or options.files or options.schedules or
-                     options.cuts or options.groups or options.preloads or options.foreign or options.copy):
+    if obstacle and asked(options, 'against', 'tori', 'cables', *PARTS):
         print(f'{os.path.basename(COMMAND)}: {obstacle}', file=sys.stderr)
         return 2
     interrupts.install()

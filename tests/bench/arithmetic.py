@@ -1,9 +1,10 @@
-"""Sizes, medians, the lower bound and the static routes. Pure arithmetic."""
+"""Sizes, medians and the lower bound. Pure arithmetic."""
 
 import statistics
 from fractions import Fraction
 
 from torus_net import parse_bytes as parse_size  # noqa: F401
+
 
 def format_size(size):
     for unit, factor in (('MiB', 1 << 20), ('KiB', 1 << 10)):
@@ -108,47 +109,6 @@ def total_hops(geometry):
 
 def mean_hops(geometry):
     return total_hops(geometry) / (geometry.nodes * (geometry.nodes - 1))
-
-
-def next_port(geometry, here, there):
-    """The name of the port by which a dimension-ordered shortest path from `here` goes on.
-
-    Opposite nodes of a ring are split by parity: half of them are reached by `+`, half by `-`.
-    Further along the path they are no longer opposite, so the choice is made once.
-    """
-    at, to = geometry.coordinates(here), geometry.coordinates(there)
-    for dim, (size, wraps) in enumerate(zip(geometry.sizes, geometry.wraps)):
-        if at[dim] == to[dim]:
-            continue
-        if not wraps:
-            return f'{"+" if to[dim] > at[dim] else "-"}{dim}'
-        offset = (to[dim] - at[dim]) % size
-        if 2 * offset == size:
-            even = (at[dim] + sum(to) - to[dim]) % 2 == 0
-            return f'{"+" if even else "-"}{dim}'
-        return f'{"+" if 2 * offset < size else "-"}{dim}'
-    raise ValueError(f'node {here} needs no route to itself')
-
-
-def path(geometry, source, destination):
-    """The channels (node, port name) from one node to another by the static routes."""
-    result, at = [], source
-    while at != destination:
-        name = next_port(geometry, at, destination)
-        result.append((at, name))
-        at = geometry.neighbour(at, geometry.port(at, name))
-    return result
-
-
-def routed_loads(geometry):
-    """{(node, port name): blocks} of a direct exchange over the static routes."""
-    loads = {}
-    for source in range(geometry.nodes):
-        for destination in range(geometry.nodes):
-            if source != destination:
-                for channel in path(geometry, source, destination):
-                    loads[channel] = loads.get(channel, 0) + 1
-    return loads
 
 
 # --- how often to measure ---

@@ -7,11 +7,9 @@ is on that disk.
 """
 
 import os
-import resource
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from support.compare_trees import differences
 from torus_net import TorusError
@@ -69,7 +67,7 @@ def run(options, say, save):
     ways = copy_peers.installed(ways, lambda text: say(f'copy: {text}'))
     for dims, mbit in options.copy:
         at = dims if mbit is None else f'{dims} at {mbit:g} Mbit/s'
-        try:
+        with network.attempt('copy', at, result['failures'], say):
             programs.require('rsync')  # for copy_trees.reset()
             with network.Network(dims, mbit, bin=options.bin, memory=options.memory, congestion=options.congestion,
                                  data_roots=options.files_in) as net:
@@ -78,9 +76,6 @@ def run(options, say, save):
                 torus.run(lambda: save(result))
                 result['failures'] += [f'{at}: {text}' for text in torus.failures]
             result['failures'] += [f'{at}: {problem}' for problem in net.problems]
-        except (TorusError, programs.Unavailable, OSError) as e:
-            result['failures'].append(f'{at}: {e}')
-            say(f'copy {result["failures"][-1]}')
     return result
 
 
@@ -94,8 +89,7 @@ class Copies:
     def run(self, save):
         options = self.options
         if self.mbit is not None:
-            self.result['goodput_mbit'] = self.net.goodput(
-                programs.flood(options.out / 'programs'), options.goodput_seconds, congestion='reno')['mean']
+            self.result['goodput_mbit'] = self.net.goodput(options.out / 'programs', options.goodput_seconds)['mean']
         self.net.prepare_hosts()
         for row in rows_of(options, len(self.net.geometry.links), self.mbit is not None):
             where = options.files_in[-1 if row.cold else 0]
@@ -161,27 +155,23 @@ class Copies:
 
     def _measured(self, bed, row, way, source):
         """The seconds of one copy, and the processor time of its programs and of the whole machine."""
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        children = machine.children_seconds()
         way.prepare(bed)
         if row.cold:
             copy_trees.drop_caches()
         else:
             os.sync()
-        daemons = self._daemons()
+        daemons = machine.daemon_seconds(self.torus)
         whole, begin = machine.Times(), time.monotonic()
         way.run(bed, source)
         if row.cold:
             os.sync()
         seconds = time.monotonic() - begin
         usage = machine.Usage(whole, machine.Times())
-        daemons = self._daemons() - daemons
+        daemons = machine.daemon_seconds(self.torus) - daemons
         bed.stop()
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        own = after.ru_utime + after.ru_stime - children.ru_utime - children.ru_stime
+        own = machine.children_seconds() - children
         return {'seconds': seconds, 'processor': own + daemons, 'machine': usage.busy}
-
-    def _daemons(self):
-        return sum(machine.process_seconds(node.pid) for node in self.torus.nodes)
 
     def _check(self, bed, source, way):
         """Every node must have the tree, except for what the way cannot carry."""

@@ -17,7 +17,7 @@ from support.background import Client
 from support.waiting import exchanges, wait_for
 from torus_net import TorusError
 
-from . import arithmetic, network, programs
+from . import arithmetic, network
 
 TORI = '3x3@50,4x4@50,5x5@50,4x8@20,8x8@10'
 SIZES = (64 << 10, 256 << 10)
@@ -35,14 +35,11 @@ CALLS_SECONDS = 3.0  # a loop of calls
 def run(options, say, save):
     result = {'damaged': [], 'faults': [], 'calls': [], 'failures': []}
     for dims, mbit in options.cuts:
-        try:
+        with network.attempt('cuts', dims, result['failures'], say):
             with network.Network(dims, mbit, bin=options.bin, memory=options.memory,
                                  congestion=options.congestion) as net:
                 Cuts(net, dims, mbit, options, result, say, save).run()
             result['failures'] += [f'{dims}: {problem}' for problem in net.problems]
-        except (TorusError, programs.Unavailable, OSError) as e:
-            result['failures'].append(f'{dims}: {e}')
-            say(f'cuts: {result["failures"][-1]}')
     return result
 
 
@@ -55,9 +52,7 @@ class Cuts:
         self.rate = mbit
 
     def run(self):
-        seconds = self.options.goodput_seconds
-        flood = programs.flood(self.options.out / 'programs')
-        self.rate = self.net.goodput(flood, seconds, warmup=min(1.0, seconds), congestion='reno')['mean']
+        self.rate = self.net.goodput(self.options.out / 'programs', self.options.goodput_seconds)['mean']
         for dim, size in enumerate(self.net.geometry.sizes):
             if size > 2:
                 self._damaged(f'0:+{dim}')

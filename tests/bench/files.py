@@ -7,7 +7,6 @@ size.
 """
 
 import os
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -15,9 +14,10 @@ import time
 from pathlib import Path
 
 from support.trees import make_sources
-from torus_net import Geometry, MininetTorus, TorusError
+from torus_net import Geometry, MininetTorus
 
 from . import arithmetic, machine
+from .network import attempt
 
 TORI = (('3x3', 50.0), ('4x4', 20.0), ('4x4', 50.0), ('2x2', None))
 SIZES = (100, 16 << 10, 256 << 10, 1 << 20, 64 << 20)
@@ -35,11 +35,8 @@ def run(options, say):
             kind = _file_system(base)
             result['folders'].append({'folder': folder, 'file_system': kind})
             for dims, mbit in options.files_tori:
-                try:
+                with attempt('files', f'{dims} on {kind}', result['failures'], say):
                     _torus(dims, mbit, kind, Path(base), options, result, say)
-                except (TorusError, OSError, subprocess.SubprocessError) as e:
-                    result['failures'].append(f'{dims} on {kind}: {e}')
-                    say(f'files: {result["failures"][-1]}')
     return result
 
 
@@ -103,25 +100,19 @@ def _cell(torus, base, sizes, mean, cached, turns):
 
 def _exchange(torus, said, what, **arguments):
     time.sleep(REST)
-    before, begin = _processor(torus), time.monotonic()
+    before, begin = machine.daemon_seconds(torus), time.monotonic()
     result = torus.exchange(**arguments)
     said[f'{what}_call'] = time.monotonic() - begin
-    said[f'{what}_cpu'] = _processor(torus) - before
+    said[f'{what}_cpu'] = machine.daemon_seconds(torus) - before
     said[f'{what}_seconds'] = result['seconds']
     if what == 'files':
         said['files_chosen'] = result['algorithm']
 
 
-def _processor(torus):
-    return sum(machine.process_seconds(node.pid) for node in torus.nodes)
-
-
 def _copy(work):
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    before, begin = machine.children_seconds(), time.monotonic()
     subprocess.run(['cp', '-r', '--reflink=never', work / 'from', work / 'to' / 'copy'], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {'cp_seconds': time.monotonic() - begin,
-            'cp_cpu': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime}
+    return {'cp_seconds': time.monotonic() - begin, 'cp_cpu': machine.children_seconds() - before}
 
 
 def _drop(folder):

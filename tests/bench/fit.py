@@ -10,7 +10,7 @@ from pathlib import Path
 from torus_net import TorusError, interrupts
 from torus_net.addresses import link_address
 
-from . import arithmetic, machine, programs
+from . import arithmetic, machine
 
 TORI = '4x4@5'
 ALGORITHMS = 'at2,pt,a2,a3,cccube,cccube-q2,cccube-q4,pair,pair-s2,pair-s4,dim,dim-s2'
@@ -31,24 +31,19 @@ def run(options, say):
     result = {'tori': [], 'transit': [], 'capacity': [], 'capacity_dims': CAPACITY,
               'rates': options.fit_rates, 'failures': []}
 
-    def attempt(what, measure):
-        try:
-            measure()
-        except (TorusError, programs.Unavailable, OSError, subprocess.TimeoutExpired) as e:
-            say(f'fit: {what}: {e}')
-            result['failures'].append(f'{what}: {e}')
+    def attempt(what):
+        return network.attempt('fit', what, result['failures'], say)
 
     for kind, how in KINDS.items():
-        attempt(f'a message, {kind}', lambda: result['transit'].append(
-            _transit(network, kind, how, options, say)))
+        with attempt(f'a message, {kind}'):
+            result['transit'].append(_transit(network, kind, how, options, say))
     for mbit in options.fit_rates:
         for kind, how in KINDS.items():
-            attempt(f'capacity, {kind}', lambda: result['capacity'].append(
-                _capacity(network, kind, how, mbit, options, say)))
-    for dims, mbit in options.fit:
-        attempt(dims, lambda: result['tori'].append(_fit(network, dims, mbit, True, options, say)))
-    dims, mbit = options.fit[0]
-    attempt(dims, lambda: result['tori'].append(_fit(network, dims, mbit, False, options, say)))
+            with attempt(f'capacity, {kind}'):
+                result['capacity'].append(_capacity(network, kind, how, mbit, options, say))
+    for (dims, mbit), cable in [*((torus, True) for torus in options.fit), (options.fit[0], False)]:
+        with attempt(dims):
+            result['tori'].append(_fit(network, dims, mbit, cable, options, say))
     return result
 
 
@@ -102,15 +97,11 @@ def _background(command):
 def _capacity(network, kind, how, mbit, options, say):
     load = machine.load()
     with network.Network(CAPACITY, mbit, bin=options.bin, **how) as net:
-        flood = programs.flood(options.out / 'programs')
-        before = machine.Times()
-        measured = net.goodput(flood, options.goodput_seconds,
-                               warmup=min(1.0, options.goodput_seconds), congestion='reno')
-        busy = machine.Usage(before, machine.Times()).share
+        measured = net.goodput(options.out / 'programs', options.goodput_seconds)
     say(f'fit: {CAPACITY} at {mbit:g} Mbit/s, {kind}: {measured["mean"]:.2f} Mbit/s each, processors '
-        f'{busy:.0%} busy')
+        f'{measured["busy"]:.0%} busy')
     return {'links': kind, 'mbit': mbit, 'goodput': measured['mean'], 'least': measured['least'],
-            'busy': busy, 'load': load}
+            'busy': measured['busy'], 'load': load}
 
 
 # --- the model ---

@@ -3,7 +3,6 @@ time. The programs are Debian's packages (built with Open MPI). Debian has none 
 project that communicate in the same ways take their place. The share of the links' bytes that torusd carried
 follows from the counters of torusd and of the interfaces."""
 
-import os
 import re
 import shutil
 import subprocess

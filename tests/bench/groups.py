@@ -14,7 +14,6 @@ import subprocess
 from pathlib import Path
 
 from torus_net import TorusError, find_program
-from torus_net.ip_hosts import wait_ms
 
 from . import arithmetic, jobs, mpi, network, programs, systems
 from .arithmetic import format_size, milliseconds
@@ -36,7 +35,6 @@ UNCOUNTED = 2        # uncounted batches at the beginning, in which the limiters
 ROUNDS = 3
 CELL_SECONDS = 1.0
 LONGEST = 1.0        # sizes with a longer bound, in seconds, are skipped
-START_TIMEOUT = 120.0
 QUICK_TRIAL = 0.05   # seconds; shorter calls are tried three times
 FASTER = 0.9         # an algorithm below this share of the default's time is measured, too
 TOO_SLOW = 1.5       # an algorithm this many times slower than the fastest is not tried at larger sizes
@@ -193,12 +191,10 @@ class GroupRun:
             self.failure(problem)
 
     def _measure_goodput(self):
-        seconds = self.options.goodput_seconds
         if self.mbit is None:
             return
         try:
-            measured = self.net.goodput(programs.flood(self.folder), seconds, warmup=min(1.0, seconds),
-                                        congestion='reno')
+            measured = self.net.goodput(self.folder, self.options.goodput_seconds)
             self.result['goodput_mbit'] = measured['mean']
             self.say(f'all {measured["directions"]} directions at once give '
                      f'{measured["mean"]:.2f} Mbit/s each')
@@ -215,15 +211,7 @@ class GroupRun:
         return [Daemons(self.net.torus), *self._libtorus(), *(self._mpi() if self.options.mpi else [])]
 
     def _start(self, name, make_job):
-        starter = jobs.Starter(make_job, START_TIMEOUT)
-        self.starters.append(starter)
-        try:
-            starter.running()
-        except systems.Failed as e:
-            self.failure(f'{name} did not start: {e}')
-            return None
-        self.say(f'{name} came up in {starter.start_seconds:.1f} s')
-        return starter
+        return jobs.started(make_job, name, self.starters, self.say, self.failure)
 
     def _libtorus(self):
         try:
@@ -239,26 +227,8 @@ class GroupRun:
         return [Program(starter, systems.LIBTORUS, memory=kind) for kind in kinds if starter]
 
     def _mpi(self):
-        wait = self.options.wait_ms or wait_ms(self.net.geometry.nodes)
-        self.result['wait_ms'] = wait
-        try:
-            agent = self.net.prepare_hosts()
-            environment = {'LD_PRELOAD': str(programs.patient_poll(self.folder)),
-                           'PATIENT_POLL_MS': str(wait)}
-        except (TorusError, programs.Unavailable) as e:
-            self.failure(f'MPI cannot be measured: {e}')
-            return []
         members = []
-        for library in mpi.LIBRARIES:
-            try:
-                program = programs.with_mpi(self.folder, library.key, library.compiler)
-            except programs.Unavailable as e:
-                self.failure(f'{library.family} cannot be measured: {e}')
-                continue
-
-            def make_job(library=library, program=program):
-                return mpi.MpiJob(self.net, library, program, agent, environment,
-                                  self.net.folder / library.key)
+        for library, _, make_job in mpi.makers(self.net, self.folder, self.options, self.result, self.failure):
             starter = self._start(library.family, make_job)
             names = dict.fromkeys(name for each in library.algorithms.values() for name in each)
             members += [Program(starter, library.family, library, name) for name in names if starter]

@@ -8,6 +8,7 @@ import time
 from torus_net import LoopbackTorus, MininetTorus, TorusError, find_program
 
 from . import machine, ours
+from .network import attempt
 
 TORI = ('4x4', '8x8', '12x12', '16x16')
 MODEL_TORI = ('4x4', '8x8', '16x16', '32x32', '64x64', '128x128')
@@ -21,21 +22,14 @@ def run(options, say):
     result = {'tori': [], 'model': None, 'failures': []}
     for kind in (LoopbackTorus, MininetTorus):
         for dims in options.growth_tori:
-            try:
+            with attempt('growth', f'{dims} ({kind.kind})', result['failures'], say):
                 row = _life(kind, dims, options)
-            except (TorusError, OSError, subprocess.TimeoutExpired) as e:
-                result['failures'].append(f'{dims} ({kind.kind}): {e}')
-                say(f'growth: {result["failures"][-1]}')
-                continue
-            result['tori'].append(row)
-            say(f'growth: {dims} ({kind.kind}): up in {row["up_seconds"]:.1f} s, exchange of '
-                f'1 KiB blocks {row["exchange_seconds"]:.3f} s, verified, down in '
-                f'{row["down_seconds"]:.1f} s')
-    try:
+                result['tori'].append(row)
+                say(f'growth: {dims} ({kind.kind}): up in {row["up_seconds"]:.1f} s, exchange of '
+                    f'1 KiB blocks {row["exchange_seconds"]:.3f} s, verified, down in '
+                    f'{row["down_seconds"]:.1f} s')
+    with attempt('growth', 'model', result['failures'], say):
         result['model'] = model(find_program('torusctl', options.bin))
-    except TorusError as e:
-        result['failures'].append(f'model: {e}')
-        say(f'growth: {result["failures"][-1]}')
     return result
 
 
@@ -50,15 +44,15 @@ def _life(kind, dims, options):
                'mbit': options.growth_mbit if limits else None,
                'up_seconds': time.monotonic() - begin,
                'up_cpu_seconds': machine.Usage(cpu, machine.Times()).busy,
-               'daemon_up_cpu_seconds': _daemons(torus) / torus.geometry.nodes,
+               'daemon_up_cpu_seconds': machine.daemon_seconds(torus) / torus.geometry.nodes,
                'memory_idle': _memory(torus)}
         first = torus.exchange(None, BLOCK, timeout=300)
-        process_seconds, cpu = _daemons(torus), machine.Times()
+        process_seconds, cpu = machine.daemon_seconds(torus), machine.Times()
         begin = time.monotonic()
         second = torus.exchange(None, BLOCK, timeout=300)
         row.update(call_seconds=time.monotonic() - begin,
                    cpu_seconds=machine.Usage(cpu, machine.Times()).busy / torus.geometry.nodes,
-                   process_seconds=(_daemons(torus) - process_seconds) / torus.geometry.nodes,
+                   process_seconds=(machine.daemon_seconds(torus) - process_seconds) / torus.geometry.nodes,
                    first_seconds=first['seconds'], exchange_seconds=second['seconds'],
                    bound_seconds=second['bound_seconds'], verified=second['verified'],
                    memory=_memory(torus), **ours.messages(second))
@@ -71,10 +65,6 @@ def _life(kind, dims, options):
         raise TorusError('; '.join(problems[:3]))
     row['down_seconds'] = time.monotonic() - begin
     return row
-
-
-def _daemons(torus):
-    return sum(machine.process_seconds(node.pid) for node in torus.nodes)
 
 
 def _memory(torus):

@@ -161,10 +161,10 @@ class Starter:
     """Keeps a job running for the systems of one library. Restarts it after a failure, at most twice."""
 
     STARTS = 3
+    TIMEOUT = 120.0
 
-    def __init__(self, make_job, start_timeout):
+    def __init__(self, make_job):
         self.make_job = make_job
-        self.start_timeout = start_timeout
         self.job = None
         self.starts = 0
         self.start_seconds = None
@@ -178,7 +178,7 @@ class Starter:
             job = self.make_job()
             begin = time.monotonic()
             try:
-                job.start(self.start_timeout)
+                job.start(self.TIMEOUT)
             except Failed as e:
                 self.reason = str(e)
                 raise
@@ -194,3 +194,16 @@ class Starter:
         if self.job is not None:
             self.job.stop()
             self.job = None
+
+
+def started(make_job, name, starters, say, failure):
+    """A Starter whose job has come up, or None. Adds it to those that are to be stopped."""
+    starter = Starter(make_job)
+    starters.append(starter)
+    try:
+        starter.running()
+    except Failed as e:
+        failure(f'{name} did not start: {e}')
+        return None
+    say(f'{name} came up in {starter.start_seconds:.1f} s')
+    return starter

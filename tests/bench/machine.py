@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import subprocess
 import time
 from pathlib import Path
@@ -49,6 +50,17 @@ def process_seconds(pid):
         return (int(fields[11]) + int(fields[12])) * TICK
     except (FileNotFoundError, ProcessLookupError):
         return 0.0
+
+
+def daemon_seconds(torus):
+    """CPU-seconds that all daemons of a torus have used."""
+    return sum(process_seconds(node.pid) for node in torus.nodes)
+
+
+def children_seconds():
+    """CPU-seconds of the programs that this process has started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _first_line(*command):

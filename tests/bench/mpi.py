@@ -1,15 +1,17 @@
 """The systems of MPI libraries."""
 
+import functools
 import os
 import subprocess
 import time
 
-from torus_net import same_layout
+from torus_net import TorusError, same_layout
 from torus_net.emulated import host_name
+from torus_net.ip_hosts import wait_ms
 
-from . import network
+from . import network, programs
 from .jobs import Job
-from .systems import MPICH, OPENMPI, Failed, Sample, System
+from .systems import MPICH, OPENMPI, PATIENT, Failed, Sample, System
 
 
 class Library:
@@ -143,6 +145,28 @@ class MpiJob(Job):
             if not any(os.path.exists(f'/proc/{pid}/ns/net') for pid in self.pids):
                 return
             time.sleep(0.01)
+
+
+def makers(net, folder, options, result, failure, variants=(PATIENT,)):
+    """(library, variant, make_job) for each library that can be built, once the hosts of `net` are prepared. `folder` is for
+    programs. Writes into `result` how long a patient library waits."""
+    result['wait_ms'] = wait = options.wait_ms or wait_ms(net.geometry.nodes)
+    try:
+        agent = net.prepare_hosts()
+        patient = {'LD_PRELOAD': str(programs.patient_poll(folder)), 'PATIENT_POLL_MS': str(wait)}
+    except (TorusError, programs.Unavailable) as e:
+        failure(f'MPI cannot be measured: {e}')
+        return
+    for library in LIBRARIES:
+        try:
+            program = programs.with_mpi(folder, library.key, library.compiler)
+        except programs.Unavailable as e:
+            failure(f'{library.family} cannot be measured: {e}')
+            continue
+        for variant in variants:
+            place = net.folder / (library.key + (f'-{variant}' if variant else ''))
+            environment = patient if variant == PATIENT else {}
+            yield library, variant, functools.partial(MpiJob, net, library, program, agent, environment, place)
 
 
 class Mpi(System):

@@ -16,7 +16,7 @@ class Ours(System):
         self.repeats_itself = self.repeats_cheaply = repeats_itself
 
     def measure(self, size, warmup, repeats, timeout):
-        before = self._process_seconds()
+        before = machine.daemon_seconds(self.torus)
         try:
             if self.repeats_itself:
                 seconds, detail = self._session(size, warmup + repeats, timeout)
@@ -28,16 +28,13 @@ class Ours(System):
             raise Failed(str(e)) from e
         if len(seconds) != warmup + repeats:
             raise Failed(f'{len(seconds)} times were reported instead of {warmup + repeats}')
-        return Sample(seconds[warmup:], self._process_seconds() - before, detail)
+        return Sample(seconds[warmup:], machine.daemon_seconds(self.torus) - before, detail)
 
     def warm_up(self, size, timeout):
         try:
             return self.torus.exchange('stream', size, timeout=timeout)['seconds']
         except (TorusError, subprocess.TimeoutExpired) as e:
             raise Failed(f'warming up: {e}') from e
-
-    def _process_seconds(self):
-        return sum(machine.process_seconds(node.pid) for node in self.torus.nodes)
 
     def _exchange(self, size, timeout, *options):
         name = None if self.algorithm == 'default' else self.algorithm

@@ -154,7 +154,7 @@ class Turn:
         try:
             for _ in range(self.options.iperf_runs if self.options.iperf_seconds else 0):
                 self.result['iperf_mbit'].append(self._iperf())
-        except (programs.Unavailable, TorusError, ValueError, KeyError, subprocess.TimeoutExpired) as e:
+        except (programs.Unavailable, TorusError, ValueError, KeyError) as e:
             self.failure(f'iperf3: {e}')
         for library in mpi.LIBRARIES if self.options.mpi else ():
             try:
@@ -164,40 +164,10 @@ class Turn:
 
     def _iperf(self):
         """Mbit/s of all streams together, from each node to the opposite one, all at once; or of one pair."""
-        programs.require('iperf3')
         pairs = [(rank, opposite(self.net.geometry, rank)) for rank in range(self.net.geometry.nodes)]
-        pairs = pairs[:1] if self.options.iperf_one_pair else pairs
-        pairs = [(rank, to) for rank, to in pairs if rank != to]
-        servers, clients = [], []
-        try:
-            for _, to in pairs:
-                servers.append(self._start(to, '--server', '--one-off', '--forceflush', '--bind',
-                                           self.net.own_address(to)))
-            for server in servers:
-                if not any('Server listening' in line for line in server.stdout):
-                    raise TorusError('a server did not start')
-            for rank, to in pairs:
-                clients.append(self._start(rank, '--client', self.net.own_address(to), '--json', '--time',
-                                           str(self.options.iperf_seconds), '--parallel',
-                                           str(self.options.iperf_streams)))
-            answers = [client.communicate(timeout=self.options.iperf_seconds + 60)[0] for client in clients]
-        finally:
-            with interrupts.held():
-                for process in servers + clients:
-                    process.kill()
-                    process.communicate()
-        found = [json.loads(answer) for answer in answers]
-        for one in found:
-            if 'error' in one:
-                raise TorusError(one['error'])
-        return sum(one['end']['sum_received']['bits_per_second'] for one in found) / 1e6
-
-    def _start(self, rank, *arguments):
-        with interrupts.held():
-            return subprocess.Popen(['setpriv', '--pdeathsig', 'KILL', *self.net.torus.node(rank).host.enter(),
-                                     *same_layout(), 'iperf3', *arguments], stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                                    start_new_session=True)
+        pairs = [(rank, to) for rank, to in pairs[:1 if self.options.iperf_one_pair else None] if rank != to]
+        received, _ = self.net.iperf(pairs, self.options.iperf_seconds, self.options.iperf_streams)
+        return sum(one['bits_per_second'] for one in received) / 1e6
 
     def _alltoall(self, library):
         folder = CHECKOUT / 'build' / 'bench' / 'programs'

@@ -9,7 +9,6 @@ import pathlib
 import time
 
 from torus_net import TorusError
-from torus_net.ip_hosts import wait_ms
 
 from . import arithmetic, jobs, machine, mpi, network, ours, programs, systems
 from .arithmetic import format_size, milliseconds
@@ -17,7 +16,6 @@ from .warm import warm_up
 
 ROUNDS = 3
 SETTLED = 4      # of the bound; a system that is the best at this multiple is roughly the best at larger sizes, too
-START_TIMEOUT = 120.0
 FAILURES = 2     # failures of a system, at different sizes, after which it is skipped
 FILL = 0.3      # seconds of short repeats, enough to measure the use of processors
 CONTENDER = 1.5  # systems this many times slower than the best of their family get a quarter of the time
@@ -128,14 +126,8 @@ class TorusRun:
         self.result['failures'].append(str(text))
 
     def _measure_goodput(self):
-        options = self.options
         try:
-            flood = programs.flood(self.folder)
-            before = machine.Times()
-            measured = self.net.goodput(flood, options.goodput_seconds,
-                                        warmup=min(1.0, options.goodput_seconds),
-                                        congestion='reno')
-            measured['busy'] = machine.Usage(before, machine.Times()).share
+            measured = self.net.goodput(self.folder, self.options.goodput_seconds)
             self.goodput = measured['mean']
             self.say(f'{self.dims}: all {measured["directions"]} directions at once give '
                      f'{measured["mean"]:.2f} Mbit/s each (least {measured["least"]:.2f}, most '
@@ -149,45 +141,14 @@ class TorusRun:
     def _mpi_systems(self):
         """The systems of every library that can be built and started."""
         members = []
-        try:
-            agent = self.net.prepare_hosts()
-            preload = programs.patient_poll(self.folder)
-        except (TorusError, programs.Unavailable) as e:
-            self._failure(f'MPI cannot be measured: {e}')
-            return members
-        wait = self.options.wait_ms or wait_ms(self.net.geometry.nodes)
-        self.result['wait_ms'] = wait
-        patient = {'LD_PRELOAD': str(preload), 'PATIENT_POLL_MS': str(wait)}
-        variants = [(systems.PATIENT, patient)]
-        if self.options.spinning:
-            variants.append((systems.SPINNING, {}))
-        for library in mpi.LIBRARIES:
-            try:
-                program = programs.with_mpi(self.folder, library.key, library.compiler)
-            except programs.Unavailable as e:
-                self._failure(f'{library.family} cannot be measured: {e}')
-                continue
-            for variant, environment in variants:
-                members += self._library_systems(library, program, agent, variant, environment)
+        variants = (systems.PATIENT, systems.SPINNING) if self.options.spinning else (systems.PATIENT,)
+        for library, variant, make_job in mpi.makers(self.net, self.folder, self.options, self.result, self._failure,
+                                                     variants):
+            starter = jobs.started(make_job, f'{library.family} {variant}'.strip(), self.starters,
+                                   lambda text: self.say(f'{self.dims}: {text}'), self._failure)
+            names = list(library.algorithms['alltoall']) if variant == systems.PATIENT else ['default']
+            members += [mpi.Mpi(starter, library, name, variant) for name in names if starter]
         return members
-
-    def _library_systems(self, library, program, agent, variant, environment):
-        folder = self.net.folder / (library.key + (f'-{variant}' if variant else ''))
-
-        def make_job():
-            return mpi.MpiJob(self.net, library, program, agent, environment, folder)
-
-        starter = jobs.Starter(make_job, START_TIMEOUT)
-        self.starters.append(starter)
-        names = list(library.algorithms['alltoall']) if variant == systems.PATIENT else ['default']
-        try:
-            starter.running()
-            self.say(f'{self.dims}: {library.family}{" " + variant if variant else ""} came up in '
-                     f'{starter.start_seconds:.1f} s')
-        except systems.Failed as e:
-            self._failure(f'{library.family} {variant} did not start: {e}')
-            return []
-        return [mpi.Mpi(starter, library, name, variant) for name in names]
 
     # --- sizes ---
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from torus_net import Geometry, MininetTorus, TorusError
 
 from . import arithmetic
+from .network import attempt
 
 TORI = (('3x5', 20.0), ('4x4', 20.0))
 SIZES = (1 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -23,11 +24,8 @@ REST = 0.15  # seconds
 def run(options, say):
     result = {'cells': [], 'failures': []}
     for dims, mbit in options.schedules_tori:
-        try:
+        with attempt('schedules', dims, result['failures'], say):
             _torus(dims, mbit, options, result, say)
-        except (TorusError, OSError) as e:
-            result['failures'].append(f'{dims}: {e}')
-            say(f'schedules: {result["failures"][-1]}')
     return result
 
 

@@ -5,11 +5,8 @@ apart. Both are measured in payload bytes times hops per second of CPU time of t
 neither generates nor verifies data; torusd does both.
 """
 
-import json
-import subprocess
-import time
 
-from torus_net import TorusError, interrupts, same_layout
+from torus_net import TorusError
 
 from . import arithmetic, machine, network, ours, programs, systems
 
@@ -80,44 +77,13 @@ def _shifts(geometry):
 
 def _forward(net, shift, seconds):
     """Runs a stream from every node to the node at the shift, all at the same time."""
-    programs.require('iperf3')
     geometry = net.geometry
-    servers, clients = [], []
-    try:
-        for rank in range(geometry.nodes):
-            servers.append(_iperf(net, rank, '--server', '--one-off', '--forceflush',
-                                  '--bind', net.own_address(rank)))
-        for server in servers:
-            for line in server.stdout:
-                if 'Server listening' in line:
-                    break
-            else:
-                raise TorusError('an iperf3 server did not start')
-        before, begin = machine.Times(), time.monotonic()
-        for rank in range(geometry.nodes):
-            there = geometry.rank([(at + by) % size for at, by, size in
-                                   zip(geometry.coordinates(rank), shift, geometry.sizes)])
-            clients.append(_iperf(net, rank, '--client', net.own_address(there), '--json',
-                                  '--time', str(max(1, round(seconds)))))
-        answers = [client.communicate(timeout=seconds + 60)[0] for client in clients]
-        usage, elapsed = machine.Usage(before, machine.Times()), time.monotonic() - begin
-    except subprocess.TimeoutExpired as e:
-        raise TorusError('no end') from e
-    finally:
-        with interrupts.held():
-            for process in servers + clients:
-                process.kill()
-                process.communicate()
-    total = sum(json.loads(answer)['end']['sum_received']['bytes'] for answer in answers)
+    pairs = [(rank, geometry.rank([(at + by) % size for at, by, size in
+                                   zip(geometry.coordinates(rank), shift, geometry.sizes)]))
+             for rank in range(geometry.nodes)]
+    received, usage = net.iperf(pairs, max(1, round(seconds)))
+    total = sum(one['bytes'] for one in received)
     hops = sum(shift)
-    return {'hops': hops, 'streams': geometry.nodes, 'bytes': total, 'seconds': elapsed,
+    return {'hops': hops, 'streams': geometry.nodes, 'bytes': total, 'seconds': usage.seconds,
             'busy': usage.share, 'bytes_per_cpu_second': total / usage.busy,
             'hop_bytes_per_cpu_second': total * hops / usage.busy}
-
-
-def _iperf(net, rank, *arguments):
-    command = ['setpriv', '--pdeathsig', 'KILL', *net.torus.node(rank).host.enter(),
-               *same_layout(), 'iperf3', *arguments]
-    with interrupts.held():
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.DEVNULL, text=True, start_new_session=True)

@@ -1,4 +1,4 @@
-"""scripts/bench: sizes, bounds, routes and shares of time."""
+"""scripts/bench: sizes, bounds and shares of time."""
 
 from fractions import Fraction
 
@@ -40,17 +40,6 @@ def test_bound(dims, blocks):
     # 8 blocks of 256 KiB at 50 Mbit/s, as in the README
     assert arithmetic.bound_seconds(geometry, 1 << 18, 50) == pytest.approx(
         0.33554432 * float(blocks) / 8)
-
-
-@pytest.mark.parametrize('dims', TORI)
-def test_routes_are_shortest_paths(dims):
-    """The loads add up; if all sizes are even, no channel exceeds the bound."""
-    geometry = Geometry(dims)
-    loads = arithmetic.routed_loads(geometry)
-    assert sum(loads.values()) == arithmetic.total_hops(geometry)
-    assert max(loads.values()) >= arithmetic.bound_blocks(geometry)
-    if all(geometry.wraps) and dims in ('4x4', '4x8', '8x8', '5x7'):
-        assert max(loads.values()) == arithmetic.bound_blocks(geometry)
 
 
 def test_bounds_of_operations():
