@@ -1,11 +1,6 @@
 #include "tests/contract/graphs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 void assert_close(double a, double b)
 {

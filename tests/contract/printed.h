@@ -1,16 +1,10 @@
 /* Helpers of the tests that write out a paper's rule independently of the implementation. */
 #pragma once
 
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithm.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST_LEGS = 64, MOST_DIMS = 3 };
 

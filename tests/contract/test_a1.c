@@ -1,15 +1,8 @@
 /* A1 against its paper: its lines carried out on sets of messages, and its figures. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
+#include "tests/support/cmocka.h"
 
 /* Fig. 3 with the improved lines 1 to 4, carried out on a graph A x B of two dimensions. A node is
  * v * b + u. holder[source * N + destination] is the node where a message is. */
@@ -101,23 +94,23 @@ static void check_literal_a1(const char *text)
     free(x.holder);
 }
 
-static void a1_is_the_papers(void **state)
+TEST(a1_is_the_papers)
 {
     static const char *const pairs[] = {"ring:4 x ring:3",         "ring:3 x ring:4",
                                         "array:3 x array:5",       "array:4 x ring:5",
                                         "complete:4 x complete:5", "ring:5 x array:4",
                                         "complete:3 x ring:6",     "array:2 x complete:2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         check_literal_a1(pairs[i]);
 }
 
-static void a1_every_shape(void **state)
+TEST(a1_every_shape)
 {
     static const char *const shapes[] = {"1",      "2",     "9m",      "12",    "1x6x1x3", "4x4m",
                                          "5mx6",   "2x2x2", "3x4x2",   "4mx3m", "6x6",     "7mx5",
                                          "2mx2x3", "8x8",   "2x3x2x2", "16x3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         contract_check(&t, algorithm_find("a1"));
@@ -126,7 +119,7 @@ static void a1_every_shape(void **state)
 }
 
 /* Blocks: n_1 over every hop of every message in B, and then n_2 exchanges in A. */
-static void a1_figures(void **state)
+TEST(a1_figures)
 {
     static const struct {
         const char *torus;
@@ -138,7 +131,7 @@ static void a1_figures(void **state)
                  {"2x2", 2 + 2, 4 + 2},
                  {"2x2x2", 2 + 2 * (2 + 2), 8 + 2 * (4 + 2)},
                  {"5mx3m", 8 + 3 * 8, 5 * 8 + 3 * 12}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].torus);
         struct schedule_report r = contract_verify(&t, "a1");
@@ -150,23 +143,12 @@ static void a1_figures(void **state)
     }
 }
 
-static void a1_refusals(void **state)
+TEST(a1_refusals)
 {
     struct torus longest = contract_torus("2x322"), ring = contract_torus("1048576");
-    (void)state;
+
     assert_int_equal(algorithm_accepts(algorithm_find("a1"), &longest, NULL), 0);
     assert_int_equal(algorithm_accepts(algorithm_find("a1"), &ring, NULL), 0);
     contract_refused("a1", "2x323");
     contract_refused("a1", "1024x1024");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a1_is_the_papers),
-        cmocka_unit_test(a1_every_shape),
-        cmocka_unit_test(a1_figures),
-        cmocka_unit_test(a1_refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

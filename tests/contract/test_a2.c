@@ -1,28 +1,21 @@
 /* A2: its promises on every shape, its figures, and the bound for single hops. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
+#include "tests/support/cmocka.h"
 
-static void a2_every_rectangle(void **state)
+TEST(a2_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("a2", LARGEST * LARGEST);
 }
 
-static void a2_other_shapes(void **state)
+TEST(a2_other_shapes)
 {
     static const char *const shapes[] = {
         "1",     "2m",      "9m",      "4x4m",        "12mx12m",
         "5mx6",  "2x2x2",   "3x4x5",   "4mx3x5m",     "1x6x1x3",
         "6x6x6", "6mx6x6m", "4x4x4x4", "3mx3mx3mx3m", "2x2x2x2x2x2x2mx2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         contract_check(&t, algorithm_find("a2"));
@@ -31,12 +24,12 @@ static void a2_other_shapes(void **state)
 
 /* Corollary 2 with the times of rings, and theorem 3: startups are the sum of n_i - 1, blocks the
  * average status. */
-static void a2_figures(void **state)
+TEST(a2_figures)
 {
     static const char *const tori[] = {"2",       "5",       "12",          "4x4",     "8x8",
                                        "7x5",     "12x12",   "6x6x6",       "3x4x5",   "12x12x12",
                                        "4x4x4x4", "8x8x8x8", "2x2x2x2x2x2", "128x128", "1x7x1"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         struct product p = product_of_torus(&t);
@@ -58,11 +51,11 @@ static void a2_figures(void **state)
     }
 }
 
-static void a2_mesh_figures(void **state)
+TEST(a2_mesh_figures)
 {
     static const char *const meshes[] = {"2m",    "3m",   "8m",     "9m",      "4mx4m",
                                          "5mx5m", "8mx3", "12mx12", "4mx4mx4m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
         struct torus t = contract_torus(meshes[i]);
         struct product p = product_of_torus(&t);
@@ -77,11 +70,11 @@ static void a2_mesh_figures(void **state)
 
 /* The bound of a2 counts all hops of all blocks, and has a name that says so; other one-port
  * algorithms relay at no cost. */
-static void bound_of_a2(void **state)
+TEST(bound_of_a2)
 {
     static const char *const tori[] = {"8x8", "5x7", "4x4m", "3mx3m", "2x2x2", "1"};
     const struct algorithm *a2 = algorithm_find("a2"), *ar1 = algorithm_find("ar1");
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         struct product p = product_of_torus(&t);
@@ -96,14 +89,4 @@ static void bound_of_a2(void **state)
     assert_string_equal(algorithm_bound_name(algorithm_find("at2")), "all-port");
     assert_string_equal(algorithm_bound_name(algorithm_find("yangwang")),
                         "all-to-all broadcast, all-port");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a2_every_rectangle), cmocka_unit_test(a2_other_shapes),
-        cmocka_unit_test(a2_figures),         cmocka_unit_test(a2_mesh_figures),
-        cmocka_unit_test(bound_of_a2),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

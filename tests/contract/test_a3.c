@@ -1,15 +1,10 @@
 /* a3: corollary 3's time on every torus and mesh that it takes, and its optimality. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/lib/schedule/algorithms/a3.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static struct torus cube(unsigned dims, uint32_t size, bool wrap)
 {
@@ -22,13 +17,13 @@ static struct torus cube(unsigned dims, uint32_t size, bool wrap)
     return t;
 }
 
-static void delivered(void **state)
+TEST(delivered)
 {
     static const struct {
         unsigned dims;
         uint32_t largest;
     } sizes[] = {{1, 16}, {2, 12}, {4, 3}, {8, 2}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (uint32_t n = 1; n <= sizes[i].largest; n++) {
             for (int wrap = 0; wrap < 2; wrap++) {
@@ -59,9 +54,8 @@ static void check_figures(const struct torus *t)
         assert_true((double)r.transmission == r.bound + 0.5 * (t->nodes / t->size[0]));
 }
 
-static void figures(void **state)
+TEST(figures)
 {
-    (void)state;
     for (unsigned dims = 1; dims <= 8; dims *= 2) {
         for (uint32_t n = 2; n <= 16; n++) {
             for (int wrap = 0; wrap < 2; wrap++) {
@@ -78,7 +72,7 @@ static void figures(void **state)
     }
 }
 
-static void named_figures(void **state)
+TEST(named_figures)
 {
     static const struct {
         const char *torus;
@@ -89,7 +83,7 @@ static void named_figures(void **state)
                       {"7x7", 21, 42},        {"3x3", 3, 3},     {"4x4x4x4", 128, 128},
                       {"8mx8m", 56, 128},     {"5mx5m", 20, 30}, {"3mx3mx3mx3m", 54, 54},
                       {"8x8x8x8", 2048, 4096}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof figures_of / sizeof figures_of[0]; i++) {
         struct torus t = contract_torus(figures_of[i].torus);
         struct schedule_report r = contract_verify(&t, "a3");
@@ -164,9 +158,8 @@ static void check_rounds(const struct torus *t)
     free(of);
 }
 
-static void rounds_of_the_paper(void **state)
+TEST(rounds_of_the_paper)
 {
-    (void)state;
     for (uint32_t n = 2; n <= 9; n++) {
         for (int wrap = 0; wrap < 2; wrap++) {
             struct torus t = cube(2, n, wrap);
@@ -218,9 +211,8 @@ static void check_units(const struct torus *t)
     free(load);
 }
 
-static void units_of_the_paper(void **state)
+TEST(units_of_the_paper)
 {
-    (void)state;
     for (int wrap = 0; wrap < 2; wrap++) {
         for (uint32_t n = 2; n <= 50; n++) {
             struct torus line = cube(1, n, wrap), square = cube(2, n, wrap);
@@ -233,7 +225,7 @@ static void units_of_the_paper(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const char *const refused[] = {"4x8",
                                           "4x4m",
@@ -245,17 +237,7 @@ static void refusals(void **state)
                                           "complete:3 x complete:3 x complete:3",
                                           "complete:3 x complete:4",
                                           "complete:3 x star:3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused("a3", refused[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivered),          cmocka_unit_test(figures),
-        cmocka_unit_test(named_figures),      cmocka_unit_test(rounds_of_the_paper),
-        cmocka_unit_test(units_of_the_paper), cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* a3 on hypercubes, generalized hypercubes and products of other equal graphs: the message sets of the
  * paper's section 5, also where a half has several dimensions, and the time of corollary 3. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/lib/schedule/algorithms/a3.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static struct torus petersen_squared(void)
 {
@@ -189,7 +184,7 @@ static void check_sets(const struct torus *t)
     free_all(&b);
 }
 
-static void message_sets_of_the_paper(void **state)
+TEST(message_sets_of_the_paper)
 {
     static const char *const networks[] = {
         "2m",
@@ -206,7 +201,7 @@ static void message_sets_of_the_paper(void **state)
         "3x3x3x3",
         "5mx5m",
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct torus t = contract_torus(networks[i]);
         check_sets(&t);
@@ -236,10 +231,10 @@ static void check_time(const struct torus *t, uint32_t steps, bool optimal)
         assert_true((double)r.transmission == r.bound);
 }
 
-static void complete_graphs(void **state)
+TEST(complete_graphs)
 {
     char text[32];
-    (void)state;
+
     for (uint32_t n = 2; n <= 17; n++) {
         (void)snprintf(text, sizeof text, "complete:%u", n);
         struct torus t = contract_torus(text);
@@ -257,9 +252,8 @@ static void complete_graphs(void **state)
 }
 
 /* A hypercube of 2^d nodes takes N/2 steps of one block: the bound of its cut into halves. */
-static void hypercubes(void **state)
+TEST(hypercubes)
 {
-    (void)state;
     static const char *const cubes[] = {"2m",
                                         "2m^2",
                                         "2m^4",
@@ -274,24 +268,13 @@ static void hypercubes(void **state)
     }
 }
 
-static void other_graphs(void **state)
+TEST(other_graphs)
 {
     struct torus t = contract_torus("star:4 x star:4");
-    (void)state;
+
     check_time(&t, graph_exchange(t.graph[0], GRAPH_ALL_PORTS)->steps, false);
     t = contract_torus("tree:2^2 x tree:2^2"); /* 12 steps, which its cut needs */
     check_time(&t, 12, true);
     t = petersen_squared();
     check_time(&t, 5, true);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(message_sets_of_the_paper),
-        cmocka_unit_test(complete_graphs),
-        cmocka_unit_test(hypercubes),
-        cmocka_unit_test(other_graphs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

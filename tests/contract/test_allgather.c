@@ -1,18 +1,10 @@
 /* All-to-all broadcast: the routes of each source are a tree that reaches every node once, the
  * verifier's report agrees with a plain count of all trees, no channel carries more than the bound,
  * and the plans of all nodes together carry out the trees. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST = 12 };         /* rows, and columns */
 enum { MOST_PLANNED = 64 }; /* nodes of tori on which all plans are put together */
@@ -264,9 +256,8 @@ static struct torus shape(uint32_t rows, uint32_t columns, bool wrap_rows, bool 
 }
 
 /* No channel carries more than the bound; the published pattern has this property on n x n only. */
-static void balanced_within_the_bound(void **state)
+TEST(balanced_within_the_bound)
 {
-    (void)state;
     for (uint32_t rows = 1; rows <= MOST; rows++) {
         for (uint32_t columns = 1; columns <= MOST; columns++) {
             for (int wraps = 0; wraps < 2; wraps++) {
@@ -289,9 +280,8 @@ static double least_on_cylinder(const struct schedule_report *r, uint32_t ring, 
 }
 
 /* Tori on which only one dimension wraps. */
-static void balanced_on_cylinders(void **state)
+TEST(balanced_on_cylinders)
 {
-    (void)state;
     for (uint32_t rows = 2; rows <= MOST; rows++) {
         for (uint32_t columns = 2; columns <= MOST; columns++) {
             struct torus t = shape(rows, columns, true, false);
@@ -305,12 +295,12 @@ static void balanced_on_cylinders(void **state)
     }
 }
 
-static void balanced_other_shapes(void **state)
+TEST(balanced_other_shapes)
 {
     static const char *const shapes[] = {"1",   "2",      "2m",      "9",    "8m",
                                          "1x1", "1x5x4m", "3x1x1x4", "1x7m", "6mx1x5m"};
     static const char *const refused[] = {"2x2x2", "3x4x1x5m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         assert_true((double)check(&t, "balanced").busiest == torus_bound_broadcast(&t));
@@ -325,9 +315,8 @@ static void balanced_other_shapes(void **state)
 
 /* On odd squares every phase is balanced, as in the published pattern. On even ones the exact
  * opposite, alone in the last phase, costs a block. */
-static void balanced_figures(void **state)
+TEST(balanced_figures)
 {
-    (void)state;
     for (uint32_t n = 2; n <= 20; n++) {
         struct torus t = contract_rectangle(n, n);
         struct schedule_report r = contract_verify(&t, "balanced");
@@ -338,12 +327,12 @@ static void balanced_figures(void **state)
 }
 
 /* test_printed_pattern.c compares its trees with the paper. */
-static void yangwang_where_it_is_right(void **state)
+TEST(yangwang_where_it_is_right)
 {
     static const char *const shapes[] = {"1",    "2m",    "9",      "8m",      "1x1",
                                          "1x7m", "5x1x3", "1x5x4m", "6mx1x5m", "3x1x1x4m"};
     static const char *const refused[] = {"2", "4x4", "3x4", "4x3m", "2mx8", "3x3x2", "1x6x1x5m"};
-    (void)state;
+
     for (uint32_t rows = 1; rows <= 9; rows++) {
         for (uint32_t columns = 1; columns <= 9; columns++) {
             for (unsigned wraps = 0; wraps < 4; wraps++) {
@@ -364,10 +353,10 @@ static void yangwang_where_it_is_right(void **state)
         contract_refused("yangwang", refused[i]);
 }
 
-static void saadschultz_everywhere(void **state)
+TEST(saadschultz_everywhere)
 {
     static const char *const shapes[] = {"1", "7", "8m", "2x2x2", "3x4x5", "3mx2x4", "2x3x2x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         (void)check(&t, "saadschultz");
@@ -403,7 +392,6 @@ static uint32_t no_tree(const struct torus *t, uint32_t s, uint32_t d, uint32_t 
     uint32_t hops = offset == 1 ? 3 : offset == 2 ? 2 : 1;
     int8_t direction = offset == 2 ? 1 : -1;
 
-    (void)segment;
     for (uint32_t i = 0; i < hops; i++)
         legs[i] = (struct leg){.step = i, .hops = 1, .direction = direction};
     return hops;
@@ -411,11 +399,10 @@ static uint32_t no_tree(const struct torus *t, uint32_t s, uint32_t d, uint32_t 
 
 static int accept_all(const struct torus *t, struct error *e)
 {
-    (void)t, (void)e;
     return 0;
 }
 
-static void verifier_wants_a_tree(void **state)
+TEST(verifier_wants_a_tree)
 {
     struct algorithm a = {.name = "broken",
                           .operation = OPERATION_ALLGATHER,
@@ -427,12 +414,12 @@ static void verifier_wants_a_tree(void **state)
     struct torus t = contract_torus("4");
     struct schedule_report r;
     struct error e;
-    (void)state;
+
     assert_int_equal(schedule_verify(&t, &a, &r, &e), -1);
     assert_int_equal(e.code, ERROR_DAMAGED);
 }
 
-static void bounds(void **state)
+TEST(bounds)
 {
     static const struct {
         const char *torus;
@@ -440,24 +427,9 @@ static void bounds(void **state)
     } known[] = {{"1", 0},     {"1x1", 0}, {"2", 1},     {"2m", 1},     {"9", 4},
                  {"9m", 8},    {"1x6", 3}, {"4x4", 4},   {"8x8", 16},   {"5x5", 6},
                  {"4mx4m", 8}, {"2x2", 1}, {"2mx2m", 2}, {"3x4x5", 10}, {"4x4m", 5}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].torus);
         assert_true(torus_bound_broadcast(&t) == known[i].bound);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds),
-        cmocka_unit_test(balanced_within_the_bound),
-        cmocka_unit_test(balanced_on_cylinders),
-        cmocka_unit_test(balanced_other_shapes),
-        cmocka_unit_test(balanced_figures),
-        cmocka_unit_test(yangwang_where_it_is_right),
-        cmocka_unit_test(saadschultz_everywhere),
-        cmocka_unit_test(verifier_wants_a_tree),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
 /* The lower bounds of broadcasts against a search of all schedules on small networks. In a round, every
  * channel carries one message that its sender had before the round. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/broadcast_bound.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST_NODES = 9, MOST_CHANNELS = 64 };
 
@@ -121,7 +114,7 @@ static unsigned rounds_of_one(const struct network *n)
 }
 
 /* On all of these networks the bounds are the optimum. */
-static void bounds_are_attained(void **state)
+TEST(bounds_are_attained)
 {
     static const char *const networks[] = {"1",
                                            "2",
@@ -154,7 +147,7 @@ static void bounds_are_attained(void **state)
                                            "3x3m",
                                            "3mx3m",
                                            "complete:3 x 3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct torus t = contract_torus(networks[i]);
         struct product p = product_of_torus(&t);
@@ -167,9 +160,8 @@ static void bounds_are_attained(void **state)
 }
 
 /* The theorem, for n x n. */
-static void theorem(void **state)
+TEST(theorem)
 {
-    (void)state;
     for (uint32_t n = 3; n <= 40; n++) {
         struct product torus = {2, {{FACTOR_RING, n, NULL}, {FACTOR_RING, n, NULL}}, n * n};
         struct product mesh = {2, {{FACTOR_ARRAY, n, NULL}, {FACTOR_ARRAY, n, NULL}}, n * n};
@@ -178,13 +170,4 @@ static void theorem(void **state)
         assert_int_equal(broadcast_bound_all_to_all(&torus), n * n / 4);
         assert_int_equal(broadcast_bound_all_to_all(&mesh), n * n / 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bounds_are_attained),
-        cmocka_unit_test(theorem),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

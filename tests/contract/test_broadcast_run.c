@@ -16,17 +16,10 @@
  * switched while these are sent. On 3x3 the last phase is the second one, which the theorem covers.
  *
  * test_printed_pattern.c shows that the routes are those of the paper. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "client/theory/broadcast_run.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 enum { ALPHA = 1000, LARGEST_N = 13 };
 
@@ -68,9 +61,8 @@ static struct broadcast_model model(size_t ratio, enum broadcast_queue queue,
                                     .place = place};
 }
 
-static void first_come_takes_longer(void **state)
+TEST(first_come_takes_longer)
 {
-    (void)state;
     for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
         for (size_t i = 0; i < RATIOS; i++) {
             uint64_t delta = ratios[i].delta, send = ratios[i].send;
@@ -85,9 +77,8 @@ static void first_come_takes_longer(void **state)
 
 /* Where input buffers switch and that takes longer than to send, it takes less: messages that go no
  * further are switched after those that count. */
-static void longest_way_first_does_not(void **state)
+TEST(longest_way_first_does_not)
 {
-    (void)state;
     for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
         for (size_t i = 0; i < RATIOS; i++) {
             uint64_t delta = ratios[i].delta, send = ratios[i].send;
@@ -162,9 +153,8 @@ static uint32_t channels_that_wait(uint32_t n, enum broadcast_queue queue)
     return waiting;
 }
 
-static void last_message_waits(void **state)
+TEST(last_message_waits)
 {
-    (void)state;
     for (uint32_t n = 5; n <= LARGEST_N; n += 2) {
         assert_true(channels_that_wait(n, BROADCAST_FIFO) >= n * n);
         assert_int_equal(channels_that_wait(n, BROADCAST_LONGEST_WAY), 0);
@@ -174,12 +164,12 @@ static void last_message_waits(void **state)
 /* ---- Other networks -------------------------------------------------------------------------- */
 
 /* A line of 3 by hand: node 0 and 2 send 1 message, node 1 sends its own and one more each way. */
-static void by_hand(void **state)
+TEST(by_hand)
 {
     struct torus t = contract_torus("3m");
     struct broadcast_model m = {.startup = 100, .switching = 2, .transmission = 10};
     struct broadcast_report r;
-    (void)state;
+
     assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), &m, &r, NULL), 0);
     assert_int_equal(r.delay, 100 + 2 + 10 + 2 + 10);
     assert_int_equal(r.arrivals, 6);
@@ -191,11 +181,11 @@ static void by_hand(void **state)
 }
 
 /* Every block reaches every node, and no delay is below the bound of the busiest channel. */
-static void other_algorithms(void **state)
+TEST(other_algorithms)
 {
     static const char *const names[] = {"balanced", "saadschultz", "yangwang"};
     static const char *const shapes[] = {"4x4", "3x9", "5mx4m", "2x5m", "7", "1x6m", "4x5m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
             const struct algorithm *a = algorithm_find(names[i]);
@@ -212,14 +202,14 @@ static void other_algorithms(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     struct torus five = contract_torus("5x5"), four = contract_torus("4x4"),
                  large = contract_torus("33x33");
     struct broadcast_model m = {.transmission = 1};
     struct broadcast_report r;
     struct error e;
-    (void)state;
+
     assert_int_equal(broadcast_run(&five, algorithm_find("direct"), &m, &r, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(broadcast_run(&five, algorithm_find("disjoint"), &m, &r, &e), -1);
@@ -231,14 +221,4 @@ static void refusals(void **state)
     m.switching = BROADCAST_RUN_MOST_TIME + 1;
     assert_int_equal(broadcast_run(&five, algorithm_find("yangwang"), &m, &r, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_come_takes_longer), cmocka_unit_test(longest_way_first_does_not),
-        cmocka_unit_test(last_message_waits),      cmocka_unit_test(by_hand),
-        cmocka_unit_test(other_algorithms),        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 /* cccube: the paper's iterations and messages, and their steps in our embedding. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/cccube.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static const struct {
     const char *name;
@@ -24,9 +17,8 @@ static const char *const shapes[] = {"1",      "2",       "2m",        "8",     
                                      "8x8",    "8mx8m",   "2x2x2",     "4x2x8",      "4mx4mx4m",
                                      "1x4x1m", "4x4x4x4", "2x2x2x2x2", "2mx2mx2mx2m"};
 
-static void delivered(void **state)
+TEST(delivered)
 {
-    (void)state;
     for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
         for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
             struct torus t = contract_torus(shapes[i]);
@@ -42,9 +34,8 @@ static void delivered(void **state)
 
 /* Section 4: in every iteration a node sends one message of 2^(d-1) blocks; pipelined, Q packets of
  * 2^(d-1)/Q. */
-static void messages(void **state)
+TEST(messages)
 {
-    (void)state;
     for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
         const struct algorithm *a = algorithm_find(degrees[q].name);
         struct torus t = contract_torus("8x4m");
@@ -222,10 +213,10 @@ static const char *const small[] = {"2",   "8",        "16m",   "1x4",   "2x2",
                                     "4x4", "4x8m",     "32",    "2x8",   "4x2x4",
                                     "8x4", "4mx4mx2m", "2mx16", "8mx8m", "8x8"};
 
-static void stages_of_the_paper(void **state)
+TEST(stages_of_the_paper)
 {
     static const uint32_t some[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 32};
-    (void)state;
+
     for (size_t i = 0; i < sizeof small / sizeof small[0]; i++) {
         struct torus t = contract_torus(small[i]);
         for (size_t q = 0; q < sizeof some / sizeof some[0]; q++)
@@ -237,9 +228,8 @@ static void stages_of_the_paper(void **state)
 /* ---- Any degree ------------------------------------------------------------------------------ */
 
 /* counts() computes what enumeration finds, for every degree. */
-static void counts(void **state)
+TEST(counts)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         uint32_t most = cccube_most(&family_cccube, &t);
@@ -259,10 +249,10 @@ static void counts(void **state)
     }
 }
 
-static void any_degree_is_delivered(void **state)
+TEST(any_degree_is_delivered)
 {
     static const char *const names[] = {"cccube-q3", "cccube-q5", "cccube-q6", "cccube-q7"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         for (size_t q = 0; q < sizeof names / sizeof names[0]; q++)
@@ -271,7 +261,7 @@ static void any_degree_is_delivered(void **state)
     }
 }
 
-static void names(void **state)
+TEST(names)
 {
     static const char *const unknown[] = {
         "cccube-q",    "cccube-q0", "cccube-q05", "cccube-q5x",      "cccube-",
@@ -280,7 +270,7 @@ static void names(void **state)
     struct torus t = contract_torus("4x4"), odd = contract_torus("5x5");
     struct error e = {.code = ERROR_NONE};
     const struct algorithm *five = algorithm_find("cccube-q5");
-    (void)state;
+
     assert_non_null(five);
     assert_string_equal(five->name, "cccube-q5");
     assert_int_equal(five->degree, 5);
@@ -336,11 +326,11 @@ static uint32_t best_by_enumeration(const struct torus *t, double ratio)
     return best;
 }
 
-static void best_degree(void **state)
+TEST(best_degree)
 {
     static const char *const tori[] = {"4x4", "2x2x2", "4x8", "8x8", "4mx8m", "4x4x4", "2"};
     static const double ratios[] = {0.01, 0.3, 1, 2.5, 7, 30, 200};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         for (size_t k = 0; k < sizeof ratios / sizeof ratios[0]; k++) {
@@ -354,10 +344,10 @@ static void best_degree(void **state)
 /* Communication pipelining in a hypercube takes (d + Q - 1) * (ts + 2^(d-1)/Q * m*tw), the least at
  * Q = sqrt((d-1) * 2^(d-1) * m*tw / ts). On tori that are hypercubes this Q is the best one here,
  * if it divides the blocks. On others no degree costs less than the formula's minimum. */
-static void best_degree_by_formula(void **state)
+TEST(best_degree_by_formula)
 {
     static const char *const cubes[] = {"4x4", "4x4x4", "2x2x2", "4x2x4", "4x4x4x4"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cubes / sizeof cubes[0]; i++) {
         struct torus t = contract_torus(cubes[i]);
         double d = 0, blocks = t.nodes / 2;
@@ -379,7 +369,7 @@ static void best_degree_by_formula(void **state)
     }
 }
 
-static void named_figures(void **state)
+TEST(named_figures)
 {
     static const struct {
         const char *torus, *algorithm;
@@ -395,7 +385,7 @@ static void named_figures(void **state)
                  {"8x8", "cccube-q32", 101, 101, 0, false}, {"4x4", "cccube-q5", 8, 15, 0, true},
                  {"2mx2mx2mx2m", "cccube", 4, 32, 0, true}, {"4x4x4x4", "cccube", 8, 1024, 0, true},
                  {"4x4x4x4", "cccube-q8", 15, 240, 0, true}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].torus);
         struct schedule_report r = contract_verify(&t, known[i].algorithm);
@@ -406,9 +396,8 @@ static void named_figures(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
-    (void)state;
     for (size_t q = 0; q < sizeof degrees / sizeof degrees[0]; q++) {
         contract_refused(degrees[q].name, "5x5");
         contract_refused(degrees[q].name, "4x6");
@@ -417,21 +406,4 @@ static void refusals(void **state)
     }
     contract_refused("cccube-q2", "2");
     contract_refused("cccube-q8", "2x4");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delivered),
-        cmocka_unit_test(messages),
-        cmocka_unit_test(stages_of_the_paper),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(any_degree_is_delivered),
-        cmocka_unit_test(names),
-        cmocka_unit_test(best_degree),
-        cmocka_unit_test(best_degree_by_formula),
-        cmocka_unit_test(named_figures),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* cccube on hypercubes, 2m^d, with one, k and all ports: the message sets of the paper's section 4,
  * iteration i on the cable of one dimension, without contention. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/cccube.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static struct torus hypercube(unsigned d)
 {
@@ -165,10 +156,10 @@ static void check_costs(unsigned d, uint32_t degree, unsigned k)
     assert_true(k != 1 || r.one_port_kept);
 }
 
-static void hypercubes(void **state)
+TEST(hypercubes)
 {
     static const uint32_t some[] = {1, 2, 3, 4, 5, 8, 16, 21, 64};
-    (void)state;
+
     for (unsigned d = 1; d <= 7; d++)
         for (unsigned k = 0; k <= d; k++)
             for (size_t q = 0; q < sizeof some / sizeof some[0]; q++) {
@@ -215,12 +206,12 @@ static uint32_t messages_at_once(const struct torus *t, const struct algorithm *
     return most;
 }
 
-static void tori_and_meshes(void **state)
+TEST(tori_and_meshes)
 {
     static const char *const shapes[] = {"1",     "2",     "4x4",          "8x4m",
                                          "8x8",   "4mx4m", "16m",          "2x2x2",
                                          "4x2x8", "2m^4",  "complete:2^4", "complete:2 x 4m x 2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         for (unsigned k = 1; k <= CCCUBE_PORTS_MOST; k += k < 3 ? 1 : 5)
@@ -238,14 +229,14 @@ static void tori_and_meshes(void **state)
     }
 }
 
-static void names(void **state)
+TEST(names)
 {
     static const char *const unknown[] = {"cccube-k0",    "cccube-k9",  "cccube-k",    "cccube-k2-",
                                           "cccube-k2-q0", "cccube-k2x", "cccube-q2-k2"};
     struct torus t = contract_torus("4x4"), odd = contract_torus("5x5");
     struct error e = {.code = ERROR_NONE};
     const struct algorithm *two = algorithm_find("cccube-k2");
-    (void)state;
+
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++)
         assert_null(algorithm_find(unknown[i]));
     assert_non_null(two);
@@ -273,14 +264,4 @@ static void names(void **state)
     uint32_t most = cccube_most(one, &large);
     assert_in_range(most, 1000, 30000);
     assert_true(cccube_counts(one, &large, most).startups <= 1 << 23);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hypercubes),
-        cmocka_unit_test(tori_and_meshes),
-        cmocka_unit_test(names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* tree, pair and dim: what every algorithm promises, and their own figures: startups, blocks,
  * messages. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 enum { LARGEST_HERE = 12, LARGEST_MESH = 8, MOST_PLANS = 36 };
 
@@ -146,9 +138,8 @@ static void check_tree(const struct torus *t, const char *name)
     assert_int_equal(sends, 2 * (t->nodes - 1));
 }
 
-static void tree_everywhere(void **state)
+TEST(tree_everywhere)
 {
-    (void)state;
     everywhere("tree", check_tree);
 }
 
@@ -191,13 +182,13 @@ static void check_same_plan(const struct torus *t, const struct algorithm *walke
 }
 
 /* The plans that `tree` makes itself, and its most blocks in transit, agree with its routes. */
-static void tree_knows_its_plans(void **state)
+TEST(tree_knows_its_plans)
 {
     static const char *const shapes[] = {"1",     "2",      "2m",    "7",     "8m",
                                          "4x4",   "5x3",    "4mx5",  "3x6m",  "5mx4m",
                                          "2x2x2", "3x4mx2", "1x6x1", "3x3x3", "2x3mx2x3"};
     struct algorithm walked = *algorithm_find("tree");
-    (void)state;
+
     assert_non_null(walked.plan);
     walked.plan = NULL;
     walked.peak_transit = NULL;
@@ -213,13 +204,13 @@ static void tree_knows_its_plans(void **state)
 }
 
 /* A node's blocks, or those in transit, are more than can be counted. */
-static void tree_is_too_large(void **state)
+TEST(tree_is_too_large)
 {
     struct torus t = contract_torus("1024x1024");
     struct error e = {.code = ERROR_NONE};
     struct plan p;
     uint32_t peak;
-    (void)state;
+
     assert_int_equal(plan_build(&p, &t, algorithm_find("tree"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_MEMORY);
     e.code = ERROR_NONE;
@@ -310,32 +301,31 @@ static void check_pair_split(const struct torus *t, const char *name)
         assert_true((double)r.transmission == r.bound * segments);
 }
 
-static void pair_everywhere(void **state)
+TEST(pair_everywhere)
 {
-    (void)state;
     everywhere("pair", check_pair);
     everywhere("pair-s2", check_pair_split);
     everywhere("pair-s4", check_pair_split);
 }
 
 /* With a segment for each, both links between the nodes of a ring of 2 are used. */
-static void pair_uses_both_links(void **state)
+TEST(pair_uses_both_links)
 {
     const struct algorithm *a = algorithm_find("pair-s2");
     struct torus t = contract_torus("2");
     struct leg one, other;
-    (void)state;
+
     assert_int_equal(algorithm_route(a, &t, 0, 1, 0, &one), 1);
     assert_int_equal(algorithm_route(a, &t, 0, 1, 1, &other), 1);
     assert_int_not_equal(one.direction, other.direction);
     assert_int_equal(one.step, other.step);
 }
 
-static void pair_refuses(void **state)
+TEST(pair_refuses)
 {
     static const char *const names[] = {"pair", "pair-s2", "pair-s4"};
     static const char *const tori[] = {"3", "4x5", "7x2", "4m", "4x4m", "2mx2", "4x4x1x3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++)
             contract_refused(names[i], tori[j]);
@@ -388,9 +378,8 @@ static void check_dim_split(const struct torus *t, const char *name)
         assert_int_equal(2 * r.transmission, dim_blocks_twice(t));
 }
 
-static void dim_everywhere(void **state)
+TEST(dim_everywhere)
 {
-    (void)state;
     everywhere("dim", check_dim);
     everywhere("dim-s2", check_dim_split);
 }
@@ -436,17 +425,16 @@ static void check_dim_tree(const struct torus *t, const char *name)
     assert_int_equal(sends, dim_tree_messages(t));
 }
 
-static void dim_tree_everywhere(void **state)
+TEST(dim_tree_everywhere)
 {
-    (void)state;
     everywhere("dim-tree", check_dim_tree);
 }
 
 /* With a segment for each dimension, every channel is always busy. */
-static void halves_reach_the_bound(void **state)
+TEST(halves_reach_the_bound)
 {
     static const char *const tori[] = {"2x2", "4x4", "8x8", "10x10"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         struct schedule_report r = contract_verify(&t, "dim-s2");
@@ -454,16 +442,4 @@ static void halves_reach_the_bound(void **state)
         r = contract_verify(&t, "pair-s4");
         assert_true((double)r.transmission == 4 * r.bound);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_everywhere),        cmocka_unit_test(tree_knows_its_plans),
-        cmocka_unit_test(tree_is_too_large),      cmocka_unit_test(pair_everywhere),
-        cmocka_unit_test(pair_uses_both_links),   cmocka_unit_test(pair_refuses),
-        cmocka_unit_test(dim_everywhere),         cmocka_unit_test(dim_tree_everywhere),
-        cmocka_unit_test(halves_reach_the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,6 @@
  * order arrives once, on a way that passes no node twice and uses only links that are in order. The
  * busiest channel carries at most 5 % more than the optimum of the linear program. All nodes find
  * the same routes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/routes/passages.h"
@@ -18,6 +9,7 @@
 #include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"
+#include "tests/support/cmocka.h"
 
 enum { LOADS = sizeof damaged_loads / sizeof damaged_loads[0] };
 
@@ -89,9 +81,8 @@ static double check(const struct detour *detour)
     return (double)largest / a->segments;
 }
 
-static void loads_are_close_to_the_least(void **state)
+TEST(loads_are_close_to_the_least)
 {
-    (void)state;
     for (size_t i = 0; i < LOADS; i++) {
         const char *dims = damaged_loads[i].dims, *without = damaged_loads[i].without;
         double least = damaged_loads[i].least;
@@ -109,13 +100,13 @@ static void loads_are_close_to_the_least(void **state)
 }
 
 /* Allgather: a tree of each node, of fewest hops, along which reductions go in reverse. */
-static void gathers_along_trees(void **state)
+TEST(gathers_along_trees)
 {
     static const char *const cases[][2] = {
         {"3x3", "0:+0"}, {"4x4", "3:+0"},         {"4x4", "7"},      {"5x5", "1:+1,12"},
         {"4x8", "0:+1"}, {"5", "0:+0"},           {"4mx4m", "5:+0"}, {"2", "0:+0"},
         {"3x3x3", "13"}, {"6x6", "0:+0,20:+1,7"}, {"1x4", "0:+1"},   {"2x2", "1:-0"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detour *detour = find(cases[i][0], cases[i][1]);
         const struct damage *d = detour_damage(detour);
@@ -153,13 +144,13 @@ static void gathers_along_trees(void **state)
 }
 
 /* The linear program would take too long: its bound takes its place. */
-static void large_tori(void **state)
+TEST(large_tori)
 {
     static const char *const cases[][2] = {{"8x8", "0:+0"},   {"8x8", "0:+0,9:+1,20:+0,33"},
                                            {"4x4x4", "7:+2"}, {"8mx8m", "27:+0"},
                                            {"12x12", "5,40"}, {"16x16", "3:+0"},
                                            {"40", "5:+0"},    {"2x2x2x2x2", "7,9"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detour *detour = find(cases[i][0], cases[i][1]);
         assert_non_null(detour);
@@ -171,14 +162,14 @@ static void large_tori(void **state)
 }
 
 /* Streaming takes hardly longer than the load of the busiest channel. */
-static void streamed(void **state)
+TEST(streamed)
 {
     static const char *const cases[][2] = {
         {"3x3", "0:+0"}, {"4x4", "3:+0"},       {"4x4", "7"},      {"5x5", "1:+1,12"},
         {"4x8", "0:+1"}, {"6x6", "0:+0,20:+1"}, {"4mx4m", "5:+0"}, {"3x3x3", "13"}};
     struct error e = {.code = ERROR_NONE};
     uint64_t ticks;
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detour *detour = find(cases[i][0], cases[i][1]);
         const struct algorithm *a = detour_algorithm(detour);
@@ -225,9 +216,8 @@ static void check_passages(const struct detour *detour, const struct algorithm *
     free(all);
 }
 
-static void passages_meet(void **state)
+TEST(passages_meet)
 {
-    (void)state;
     for (size_t i = 0; i < LOADS; i += 7) {
         struct detour *detour = find(damaged_loads[i].dims, damaged_loads[i].without);
         if (detour == NULL)
@@ -241,12 +231,12 @@ static void passages_meet(void **state)
 /* Vectors are combined along these trees in reverse, and along one of fewest hops: a node with a
  * child at a port is the parent of the node there, and every node that is in order reaches the
  * owner. */
-static void reductions_meet(void **state)
+TEST(reductions_meet)
 {
     static const char *const cases[][2] = {
         {"3x3", "0:+0"},       {"4x4", "7"},  {"5", "0:+0"},        {"4mx4m", "5:+0,10"},
         {"6x6", "0:+0,20:+1"}, {"2", "0:+0"}, {"3x3x3", "13,2:+0"}, {"2x3", "1,2"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct detour *detour = find(cases[i][0], cases[i][1]);
         const struct damage *d = detour_damage(detour);
@@ -313,7 +303,7 @@ static uint64_t fingerprint(const struct detour *detour)
 
 /* All builds find the same routes, which depend neither on floating point nor on addresses. Peers
  * must agree on the routes: if you change them, raise PROTOCOL_VERSION (proto/frame.h). */
-static void routes_are_known(void **state)
+TEST(routes_are_known)
 {
     static const struct {
         const char *dims, *without;
@@ -322,7 +312,7 @@ static void routes_are_known(void **state)
                  {"4x4", "3:+0,7", UINT64_C(0x749ab8101a4b1a1)},
                  {"4x8", "0:+1,9:+0", UINT64_C(0xd92e676efc25088a)},
                  {"3mx3x3", "13", UINT64_C(0xbae8c05693d66fe0)}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct detour *detour = find(known[i].dims, known[i].without);
         uint64_t found = fingerprint(detour);
@@ -332,13 +322,13 @@ static void routes_are_known(void **state)
     }
 }
 
-static void nothing_out_of_order(void **state)
+TEST(nothing_out_of_order)
 {
     struct torus t = contract_torus("5x5");
     struct detour *detour;
     struct damage damage;
     struct error e;
-    (void)state;
+
     assert_int_equal(damage_init(&damage, &t, &e), 0);
     assert_int_equal(detour_new(&detour, &damage, &e), 0);
     damage_free(&damage);
@@ -348,13 +338,13 @@ static void nothing_out_of_order(void **state)
     detour_free(detour);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     struct torus ring = contract_torus("4096"), other = contract_torus("4x5");
     struct damage damage;
     struct detour *detour;
     struct error e;
-    (void)state;
+
     assert_int_equal(damage_parse(&damage, &ring, "5:+0", &e), 0);
     assert_int_equal(detour_new(&detour, &damage, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
@@ -365,20 +355,4 @@ static void refused(void **state)
     detour_free(detour);
     assert_null(find("4", "0:+0,2:+0"));
     assert_null(find("3x3", "0,4:+0,4:-0,4:+1,4:-1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loads_are_close_to_the_least),
-        cmocka_unit_test(gathers_along_trees),
-        cmocka_unit_test(large_tori),
-        cmocka_unit_test(streamed),
-        cmocka_unit_test(passages_meet),
-        cmocka_unit_test(reductions_meet),
-        cmocka_unit_test(routes_are_known),
-        cmocka_unit_test(nothing_out_of_order),
-        cmocka_unit_test(refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* disjoint: the trees of a source share no channel, and there are as many as allgather.c says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static const char *const all_shapes[] = {
     "1",
@@ -60,7 +53,7 @@ static const char *const all_shapes[] = {
     "3x2mx2x2x2mx2",
 };
 
-/* The number of trees, as the head of allgather.c says. */
+/* The number of trees, as the head of disjoint.c says. */
 static uint32_t trees_on(const struct torus *t)
 {
     unsigned dims = 0, wrap = 0;
@@ -117,9 +110,8 @@ static void check_source(const struct torus *t, uint32_t source, uint32_t trees,
     free(legs);
 }
 
-static void disjoint_trees(void **state)
+TEST(disjoint_trees)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof all_shapes / sizeof all_shapes[0]; i++) {
         const struct algorithm *a = algorithm_find("disjoint");
         struct torus t = contract_torus(all_shapes[i]);
@@ -145,23 +137,14 @@ static void disjoint_trees(void **state)
 }
 
 /* There is a tree for each link of the node with the fewest, if there can be. */
-static void as_many_trees_as_links(void **state)
+TEST(as_many_trees_as_links)
 {
     static const char *const shapes[] = {"2",       "5",    "2x2",     "4x5",      "3x4x5",
                                          "2x2x2x2", "2m",   "9m",      "2mx2m",    "3mx4mx5m",
                                          "3x4m",    "5mx3", "3x2mx2m", "4x3mx1x5m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         assert_int_equal(trees_on(&t), torus_fewest_links(&t));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(disjoint_trees),
-        cmocka_unit_test(as_many_trees_as_links),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* Schedules on networks with factors that are neither rings nor lines: every algorithm of the
  * registry that takes them, and the routes that are found for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/routes/reduction.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static const char *const networks[] = {
     "complete:2",
@@ -109,10 +100,10 @@ static void check_gather(const struct torus *t, const struct algorithm *a)
     }
 }
 
-static void algorithms_of_the_registry(void **state)
+TEST(algorithms_of_the_registry)
 {
     unsigned checked = 0;
-    (void)state;
+
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = network(networks[i]);
         for (size_t k = 0; algorithm_at(k) != NULL; k++)
@@ -129,9 +120,8 @@ static void algorithms_of_the_registry(void **state)
     assert_int_equal(checked, 5 * NETWORKS + 7 + 4);
 }
 
-static void found_routes(void **state)
+TEST(found_routes)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = network(networks[i]);
         struct damage none;
@@ -155,9 +145,8 @@ static void found_routes(void **state)
 
 /* On complete graphs the exchange of one block a step has as many steps as other nodes (004, section
  * 4), and so has each dimension of their products. */
-static void complete_graphs_meet_the_bound(void **state)
+TEST(complete_graphs_meet_the_bound)
 {
-    (void)state;
     for (uint32_t n = 2; n <= 9; n++) {
         char text[40];
         (void)snprintf(text, sizeof text, "complete:%u", n);
@@ -174,14 +163,4 @@ static void complete_graphs_meet_the_bound(void **state)
         assert_int_equal(a2.startups, n - 1 + 2);
         assert_int_equal(a2.transmission, 3 * (n - 1) + 2 * n);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(algorithms_of_the_registry),
-        cmocka_unit_test(found_routes),
-        cmocka_unit_test(complete_graphs_meet_the_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Memory runs out at every allocation in turn: the result is an error, nothing leaks (leak checkers
  * watch), and the next attempt with enough memory succeeds as usual. Also: how much memory is
  * allocated. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 #include <malloc.h>
 
 #include "client/theory/broadcast_run.h"
@@ -16,6 +9,7 @@
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/routes/verify.h"
+#include "tests/support/cmocka.h"
 
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED true
@@ -23,7 +17,7 @@
 #define SANITIZED false
 #endif
 
-static unsigned allowed; /* allocations before the one that fails */
+static unsigned allowed = UINT32_MAX; /* allocations before the one that fails */
 
 static size_t held, most_held; /* bytes */
 
@@ -116,31 +110,28 @@ static void fails_at_each(const char *algorithm,
     assert_in_range(failures, 4, 100);
 }
 
-static void plans(void **state)
+TEST(plans)
 {
-    (void)state;
     fails_at_each("at2", try_plan);
     fails_at_each("direct", try_plan);
     fails_at_each("balanced", try_plan);
     fails_at_each("tree", try_plan);
 }
 
-static void peaks(void **state)
+TEST(peaks)
 {
-    (void)state;
     fails_at_each("at2", try_peak);
     fails_at_each("balanced", try_peak);
 }
 
-static void reports(void **state)
+TEST(reports)
 {
-    (void)state;
     fails_at_each("at2", try_verify);
     fails_at_each("direct", try_verify);
     fails_at_each("balanced", try_verify);
 }
 
-static void detours(void **state)
+TEST(detours)
 {
     struct error e = {.code = ERROR_NONE};
     struct detour *detour = NULL;
@@ -148,7 +139,6 @@ static void detours(void **state)
     struct torus t;
     unsigned failures = 0;
 
-    (void)state;
     allowed = UINT32_MAX;
     assert_int_equal(torus_parse(&t, "4x5", NULL), 0);
     assert_int_equal(damage_parse(&damage, &t, "3:+0,7", &e), 0);
@@ -167,12 +157,11 @@ static void detours(void **state)
 
 /* On 32x32, a node's plan fits into 1 MiB for each segment of a block with every algorithm that
  * runs in steps, and into twice that if the blocks that pass the node take more. */
-static void plans_are_small(void **state)
+TEST(plans_are_small)
 {
     struct torus t;
     unsigned built = 0;
 
-    (void)state;
     if (SANITIZED)
         skip(); /* would take long, and count the same bytes */
     allowed = UINT32_MAX;
@@ -199,19 +188,8 @@ static void plans_are_small(void **state)
     assert_true(built >= 14);
 }
 
-static void simulations(void **state)
+TEST(simulations)
 {
-    (void)state;
     fails_at_each("stream", try_simulation);
     fails_at_each("balanced", try_broadcast);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(detours), cmocka_unit_test(plans),       cmocka_unit_test(peaks),
-        cmocka_unit_test(reports), cmocka_unit_test(simulations), cmocka_unit_test(plans_are_small),
-    };
-    allowed = UINT32_MAX;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

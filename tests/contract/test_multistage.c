@@ -3,17 +3,9 @@
  * input to each output. Setting whole stages as banyan_row_settings() says passes every row of both
  * Latin squares, each row with other settings. Messages that route themselves take these paths, no
  * two of them on one line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/banyan_run.h"
 #include "daemon/lib/schedule/algorithms/banyan.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST_STAGES = 6, MOST = 1 << MOST_STAGES };
 
@@ -111,9 +103,8 @@ static void check_links(const struct wires *w, enum multistage kind)
     }
 }
 
-static void links(void **state)
+TEST(links)
 {
-    (void)state;
     for_each(check_links);
 }
 
@@ -121,7 +112,6 @@ static void check_paths(const struct wires *w, enum multistage kind)
 {
     uint32_t n = 1u << w->m;
 
-    (void)kind;
     for (uint32_t input = 0; input < n; input++) {
         uint32_t paths[MOST] = {0};
         paths[w->before[input]] = 1;
@@ -138,9 +128,8 @@ static void check_paths(const struct wires *w, enum multistage kind)
     }
 }
 
-static void one_path(void **state)
+TEST(one_path)
 {
-    (void)state;
     for_each(check_paths);
 }
 
@@ -198,9 +187,8 @@ static void check_rows(const struct wires *w, enum multistage kind)
     }
 }
 
-static void rows(void **state)
+TEST(rows)
 {
-    (void)state;
     for_each(check_rows);
 }
 
@@ -217,16 +205,14 @@ static void check_run(const struct wires *w, enum multistage kind)
     }
 }
 
-static void runs(void **state)
+TEST(runs)
 {
-    (void)state;
     for_each(check_run);
 }
 
 /* Cyclic shifts: omega networks pass them, though not by whole stages; the others do not. */
-static void shifts(void **state)
+TEST(shifts)
 {
-    (void)state;
     for (unsigned m = 2; m <= MOST_STAGES; m++) {
         struct banyan_report r;
         struct error e;
@@ -242,9 +228,8 @@ static void shifts(void **state)
 
 /* The first rows: for banyan banyan_permutation(), for omega the identity, for baseline the bits in
  * reverse. */
-static void first_rows(void **state)
+TEST(first_rows)
 {
-    (void)state;
     for (unsigned m = 0; m <= MOST_STAGES; m++) {
         for (uint32_t input = 0; input < 1u << m; input++) {
             uint32_t reverse = 0;
@@ -256,13 +241,4 @@ static void first_rows(void **state)
             assert_int_equal(multistage_straight(MULTISTAGE_BASELINE, m, input), reverse);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links), cmocka_unit_test(one_path), cmocka_unit_test(rows),
-        cmocka_unit_test(runs),  cmocka_unit_test(shifts),   cmocka_unit_test(first_rows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

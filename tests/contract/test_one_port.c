@@ -1,23 +1,14 @@
 /* The one-port algorithms: what every algorithm promises, including the one-port rule, and the
  * figures of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized
  * Communication on Multidimensional Tori. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/formula.h"
 #include "client/theory/formula_one_port.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
-static void ar1_every_rectangle(void **state)
+TEST(ar1_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("ar1", 2 * LARGEST - 1);
 }
 
@@ -29,75 +20,71 @@ static void check_shapes(const char *name, const char *const *shapes, size_t cou
     }
 }
 
-static void at2_1port_every_rectangle(void **state)
+TEST(at2_1port_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("at2-1port", LARGEST * LARGEST);
 }
 
-static void pt_every_rectangle(void **state)
+TEST(pt_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("pt", LARGEST * LARGEST);
 }
 
-static void mt_every_rectangle(void **state)
+TEST(mt_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("mt", LARGEST * LARGEST);
 }
 
-static void ar1_other_shapes(void **state)
+TEST(ar1_other_shapes)
 {
     static const char *const shapes[] = {"1", "2", "3", "40", "41", "1x1x10x1", "1mx6", "1m"};
-    (void)state;
+
     check_shapes("ar1", shapes, sizeof shapes / sizeof shapes[0]);
 }
 
-static void pt_other_shapes(void **state)
+TEST(pt_other_shapes)
 {
     static const char *const shapes[] = {
         "1",       "2",       "9",       "12",       "1mx4x1",         "4x1x1x8",
         "2x2x2x2", "2x3x4x5", "4x4x4x4", "5x3x1mx1", "2x2x2x2x2x2x2x2"};
-    (void)state;
+
     check_shapes("pt", shapes, sizeof shapes / sizeof shapes[0]);
 }
 
-static void mt_other_shapes(void **state)
+TEST(mt_other_shapes)
 {
     static const char *const shapes[] = {"1",     "2",       "9",       "12",       "1mx6x1x3",
                                          "2x2x2", "3x4x5",   "5x5x5",   "6x6x6",    "6x12x6",
                                          "7x1x8", "4x4x4x4", "3x2x3x4", "2x2x3x2x2"};
-    (void)state;
+
     check_shapes("mt", shapes, sizeof shapes / sizeof shapes[0]);
 }
 
 /* The verifier trusts the period, and follows only the routes of one node of each class. */
-static void periods_of_large_tori(void **state)
+TEST(periods_of_large_tori)
 {
     struct torus cube = contract_torus("12x12x12"), four = contract_torus("8x8x8x16");
-    (void)state;
+
     contract_check_period(&cube, algorithm_find("mt"), 131);
     contract_check_period(&four, algorithm_find("pt"), 5003);
     contract_check_period(&four, algorithm_find("mt"), 5003);
 }
 
-static void refusals_say_what_is_taken(void **state)
+TEST(refusals_say_what_is_taken)
 {
     static const struct {
         const char *algorithm, *torus;
     } refused[] = {{"ar1", "4x4"},     {"ar1", "5m"},          {"ar1", "1x5m"},
                    {"at2-1port", "8"}, {"at2-1port", "4x4x4"}, {"at2-1port", "4x8m"},
                    {"pt", "6x6x6"},    {"pt", "8x8x8x8m"},     {"mt", "6x6mx6"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused(refused[i].algorithm, refused[i].torus);
 }
 
 /* Section 3: ceil(p/4) + 1 startups, floor(p^2/8) + p/2 blocks, no contention, shortest paths. */
-static void ar1_figures(void **state)
+TEST(ar1_figures)
 {
-    (void)state;
     for (uint32_t p = 4; p <= 40; p += 2) {
         struct torus t = contract_rectangle(1, p);
         struct schedule_report r = contract_verify(&t, "ar1");
@@ -112,9 +99,8 @@ static void ar1_figures(void **state)
 }
 
 /* An odd ring is padded by one node, and each of its steps is divided in two. */
-static void ar1_odd_figures(void **state)
+TEST(ar1_odd_figures)
 {
-    (void)state;
     for (uint32_t p = 3; p <= 41; p += 2) {
         struct torus t = contract_rectangle(1, p);
         struct schedule_report r = contract_verify(&t, "ar1");
@@ -145,9 +131,8 @@ static void check_formula(const struct torus *t, const char *name)
 
 /* Section 4. If the larger size is an odd multiple of four and the smaller one an even multiple,
  * the last swaps of the smaller rings are r blocks longer than those of the larger ones, twice. */
-static void at2_1port_figures(void **state)
+TEST(at2_1port_figures)
 {
-    (void)state;
     for (uint32_t a = 4; a <= 24; a += 4) {
         for (uint32_t b = 4; b <= 24; b += 4) {
             struct torus t = contract_rectangle(a, b);
@@ -164,13 +149,13 @@ static void at2_1port_figures(void **state)
     }
 }
 
-static void formulas_of_more_dimensions(void **state)
+TEST(formulas_of_more_dimensions)
 {
     static const struct {
         const char *algorithm, *torus;
     } cases[] = {{"mt", "6x6x6"},   {"mt", "6x6x12"},  {"mt", "12x6x18"}, {"mt", "12x12x12"},
                  {"mt", "18x6x18"}, {"mt", "8x8x8x8"}, {"pt", "8x8x8x8"}, {"pt", "8x16x8x8"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct torus t = contract_torus(cases[i].torus);
         check_formula(&t, cases[i].algorithm);
@@ -178,7 +163,7 @@ static void formulas_of_more_dimensions(void **state)
 }
 
 /* Figures from enumeration. */
-static void examples(void **state)
+TEST(examples)
 {
     static const struct {
         const char *algorithm, *torus;
@@ -204,7 +189,7 @@ static void examples(void **state)
         {"mt", "4x4x4x4", 16, 2048},
         {"mt", "8x8x8x8", 16, 24576},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         struct torus t = contract_torus(figures[i].torus);
         struct schedule_report r = contract_verify(&t, figures[i].algorithm);
@@ -214,7 +199,7 @@ static void examples(void **state)
 }
 
 /* Table 1, as printed; for 2^d x 2^d the form of AT2 in section 6. */
-static void printed_formulas(void **state)
+TEST(printed_formulas)
 {
     static const struct {
         const char *algorithm, *torus;
@@ -230,7 +215,7 @@ static void printed_formulas(void **state)
         {"mt", "12x12x12", 12, 8640},
         {"suh-shin", "12x12x12", 12, 10368},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct torus t = contract_torus(rows[i].torus);
         struct cost_counts c;
@@ -248,10 +233,10 @@ static void printed_formulas(void **state)
 }
 
 /* The closed form of section 5.1 and its recurrence differ from eight dimensions on. */
-static void closed_form_and_recurrence(void **state)
+TEST(closed_form_and_recurrence)
 {
     const double nodes = 4294967296; /* 16^8 */
-    (void)state;
+
     for (unsigned k = 1; k <= 4; k *= 2) {
         struct cost_counts closed = formula_pt_counts(k, 16 * k, 1e6);
         struct cost_counts recurrence = formula_pt_recurrence_counts(k, 16 * k, 1e6);
@@ -263,27 +248,4 @@ static void closed_form_and_recurrence(void **state)
     assert_true(formula_pt_counts(8, 16, nodes).transmission == 20 * nodes);
     assert_true(formula_pt_recurrence_counts(8, 16, nodes).transmission == 16 * nodes);
     assert_true(formula_mt_counts(8, 16, nodes).startups == 72);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_say_what_is_taken),
-        cmocka_unit_test(ar1_every_rectangle),
-        cmocka_unit_test(at2_1port_every_rectangle),
-        cmocka_unit_test(pt_every_rectangle),
-        cmocka_unit_test(mt_every_rectangle),
-        cmocka_unit_test(ar1_other_shapes),
-        cmocka_unit_test(pt_other_shapes),
-        cmocka_unit_test(mt_other_shapes),
-        cmocka_unit_test(periods_of_large_tori),
-        cmocka_unit_test(ar1_figures),
-        cmocka_unit_test(ar1_odd_figures),
-        cmocka_unit_test(at2_1port_figures),
-        cmocka_unit_test(formulas_of_more_dimensions),
-        cmocka_unit_test(examples),
-        cmocka_unit_test(printed_formulas),
-        cmocka_unit_test(closed_form_and_recurrence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* Trees that share no channel, on any network: as many as units flow from their root to any other
  * node, by a count of flows of its own; and what they carry, beside the bound of every cut. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/least_cut.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/routes/reduction.h"
 #include "daemon/lib/schedule/routes/verify.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 #define ENUMERATED 16u /* nodes of a network of which all cuts are looked at */
 
@@ -238,9 +229,8 @@ static double bound_of_all_cuts(const struct damage *d)
     return bound;
 }
 
-static void as_many_as_flow(void **state)
+TEST(as_many_as_flow)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct detour *found = find(cases[i].network, cases[i].without);
         const struct damage *d = detour_damage(found);
@@ -302,9 +292,8 @@ static void check_reduction(const struct damage *d, const struct reduction_trees
         }
 }
 
-static void reductions_in_reverse(void **state)
+TEST(reductions_in_reverse)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct detour *found = find(cases[i].network, cases[i].without);
         const struct damage *d = detour_damage(found);
@@ -329,9 +318,8 @@ static void reductions_in_reverse(void **state)
 }
 
 /* Trees up and down load a link with what the allgather puts on its two channels. */
-static void reductions_load_links_least(void **state)
+TEST(reductions_load_links_least)
 {
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct detour *found = find(cases[i].network, cases[i].without);
         const struct damage *d = detour_damage(found);
@@ -362,12 +350,11 @@ static void reductions_load_links_least(void **state)
 
 /* --- the choice --- */
 
-static void short_blocks_take_one_tree(void **state)
+TEST(short_blocks_take_one_tree)
 {
     const struct predict_costs costs = predict_default_costs(50, 1);
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < CASES; i++) {
         struct detour *found = find(cases[i].network, cases[i].without);
         const struct algorithm *gather = detour_gather(found), *disjoint = detour_disjoint(found);
@@ -380,12 +367,11 @@ static void short_blocks_take_one_tree(void **state)
     }
 }
 
-static void large_networks_have_single_trees(void **state)
+TEST(large_networks_have_single_trees)
 {
     struct detour *found = find("5x13", "0:+0");
     struct error e;
 
-    (void)state;
     assert_null(detour_disjoint(found));
     assert_ptr_equal(detour_reductions(found), detour_gather(found));
     assert_int_equal(detour_count_trees(found, &e), 0);
@@ -398,14 +384,13 @@ static void large_networks_have_single_trees(void **state)
 }
 
 /* The formula for products, which torusctl prints, gives as many trees as are found. */
-static void least_cuts_of_products(void **state)
+TEST(least_cuts_of_products)
 {
     static const char *const more[] = {
         "1",           "2",    "1x3m", "7m x complete:3", "bridge x 2m", "2x2x2", "star:3 x star:4",
         "barbell x 3", "4m^2", "6x5"};
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < CASES + sizeof more / sizeof more[0]; i++) {
         const char *name = i < CASES ? cases[i].network : more[i - CASES];
         if (i < CASES && cases[i].without[0] != '\0')
@@ -421,17 +406,4 @@ static void least_cuts_of_products(void **state)
                      detour_disjoint(found)->segments);
         detour_free(found);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_as_flow),
-        cmocka_unit_test(least_cuts_of_products),
-        cmocka_unit_test(reductions_in_reverse),
-        cmocka_unit_test(reductions_load_links_least),
-        cmocka_unit_test(short_blocks_take_one_tree),
-        cmocka_unit_test(large_networks_have_single_trees),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,9 @@
  * farther away that receive the block from this node. Every node must receive every block once, over
  * a shortest path, as in torusd's routes; and on n^k tori, n odd, no channel may carry more than
  * ceil((n^k-1)/2k) blocks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST_DIMS = 8, MOST_ENTRIES = 2 * MOST_DIMS };
 
@@ -218,7 +210,7 @@ static uint64_t check(const char *dims)
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
 /* Equal odd sizes: the bound. The routes of larger tori are torusd's only. */
-static void equal_tori_attain_the_bound(void **state)
+TEST(equal_tori_attain_the_bound)
 {
     static const struct {
         const char *dims;
@@ -231,7 +223,7 @@ static void equal_tori_attain_the_bound(void **state)
     } large[] = {{"9x9x9", 122},          {"5x5x5x5", 78},       {"5x5x5x5x5", 313},
                  {"3x3x3x3x3x3", 61},     {"5x5x5x5x5x5", 1302}, {"3x3x3x3x3x3x3", 157},
                  {"3x3x3x3x3x3x3x3", 410}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i].dims);
         assert_int_equal(check(tori[i].dims), tori[i].bound);
@@ -247,14 +239,14 @@ static void equal_tori_attain_the_bound(void **state)
 /* If k is a power of two, all channels carry the same number of blocks in every phase, so that the
  * transmission with a barrier after each step is the bound. For k = 3 a phase with the places (a, -a,
  * a) and (-a, a, -a) costs one block more. */
-static void transmission(void **state)
+TEST(transmission)
 {
     static const struct {
         const char *dims;
         uint64_t blocks;
     } known[] = {{"5x5", 6},       {"3x3x3x3", 10},   {"5x5x5x5", 78},  {"3x3x3x3x3x3x3x3", 410},
                  {"3x3x3", 4 + 1}, {"5x5x5", 20 + 2}, {"7x7x7", 56 + 3}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].dims);
         assert_int_equal(contract_verify(&t, "yangwang").transmission, known[i].blocks);
@@ -262,7 +254,7 @@ static void transmission(void **state)
 }
 
 /* Sizes that differ, meshes, and both: single delivery. How far the busiest channel is above the bound. */
-static void other_sizes(void **state)
+TEST(other_sizes)
 {
     static const struct {
         const char *dims;
@@ -272,7 +264,7 @@ static void other_sizes(void **state)
                  {"4mx4mx4m", 22, 21},   {"5mx5mx5m", 43, 42}, {"2mx2mx2mx2m", 7, 4},
                  {"3mx3mx3mx3m", 24, 20}};
     static const char *const others[] = {"3x5x4m", "2mx3mx4m", "3mx3x2mx3", "2mx1x5x3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].dims);
         assert_int_equal(check(known[i].dims), known[i].busiest);
@@ -283,9 +275,8 @@ static void other_sizes(void **state)
 }
 
 /* The proof's premise: a turn moves the chosen entry along, unless fewer than 2k turns lead back. */
-static void the_rule_turns(void **state)
+TEST(the_rule_turns)
 {
-    (void)state;
     for (int k = 2; k <= 4; k++) {
         for (int number = 1; number < 625; number++) {
             struct at at = {.dims = k};
@@ -302,22 +293,10 @@ static void the_rule_turns(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const char *const refused[] = {"3x3x4", "2x2x2", "3x4x5m", "3x3x3x3x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused("yangwang", refused[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_tori_attain_the_bound),
-        cmocka_unit_test(transmission),
-        cmocka_unit_test(other_sizes),
-        cmocka_unit_test(the_rule_turns),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* The plans of all nodes of a torus, put together: they must describe the same messages at both
  * ends, and carrying them out must take every block along its route to its destination. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/routes/peak.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "tests/support/cmocka.h"
 
 /* A block, or segment, on its way. */
 struct parcel {
@@ -289,21 +283,21 @@ static void check_plans(const char *text, const struct algorithm *a)
     land(&f);
 }
 
-static void plans_of_ar(void **state)
+TEST(plans_of_ar)
 {
     static const char *const tori[] = {"1", "2", "3",  "4",   "5",   "6",    "7",
                                        "8", "9", "14", "1x5", "6x1", "1x8x1"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         check_plans(tori[i], algorithm_find("ar"));
 }
 
-static void plans_of_at2(void **state)
+TEST(plans_of_at2)
 {
     static const char *const tori[] = {"1x1", "1x2", "2x1", "1x7",  "8x1",  "2x2",  "2x3",
                                        "3x2", "3x3", "4x4", "4x8",  "8x4",  "5x4",  "6x6",
                                        "7x5", "2x9", "8x8", "8x12", "10x6", "12x12"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         check_plans(tori[i], algorithm_find("at2"));
         check_plans(tori[i], algorithm_find("at2-printed"));
@@ -311,7 +305,7 @@ static void plans_of_at2(void **state)
 }
 
 /* One-port algorithms, on tori that need no padding and on padded ones. */
-static void plans_of_one_port(void **state)
+TEST(plans_of_one_port)
 {
     static const struct {
         const char *algorithm, *torus;
@@ -320,22 +314,22 @@ static void plans_of_one_port(void **state)
                  {"at2-1port", "7x5"}, {"at2-1port", "8x8"}, {"pt", "2x2x2x2"},
                  {"pt", "3x2x4x2"},    {"pt", "12x8"},       {"mt", "3x4x5"},
                  {"mt", "6x6x6"},      {"mt", "2x3x3x2"},    {"mt", "4x4x4x4"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_plans(cases[i].torus, algorithm_find(cases[i].algorithm));
 }
 
-static void plans_of_direct(void **state)
+TEST(plans_of_direct)
 {
     static const char *const tori[] = {"1",   "2",     "2m",    "7",      "6m",     "2x2",
                                        "3x3", "4x4",   "4x4m",  "3mx4m",  "5x6",    "7x1",
                                        "8x8", "2x2x2", "3x4x5", "3mx2x4", "2x3x2x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         check_plans(tori[i], algorithm_find("direct"));
 }
 
-static void plans_of_any_dimensions(void **state)
+TEST(plans_of_any_dimensions)
 {
     static const char *const algorithms[] = {
         "a2",      "a3",      "cccube", "cccube-q4", "atape",    "stream",  "tree",       "pair",
@@ -343,7 +337,7 @@ static void plans_of_any_dimensions(void **state)
     static const char *const tori[] = {"1",    "2",       "8",     "5m",    "4x4",   "4mx4m",
                                        "5x5",  "8x8",     "8mx8m", "2x8m",  "3x4x5", "2x4x2",
                                        "6x6m", "2x2x2x2", "16x4",  "4x16m", "16m",   "4mx4x4m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
         for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++) {
             struct torus t;
@@ -388,7 +382,7 @@ static uint32_t route_half(const struct torus *t, uint32_t s, uint32_t d, uint32
     return count;
 }
 
-static void plans_of_segments(void **state)
+TEST(plans_of_segments)
 {
     static const struct algorithm halves = {.name = "halves",
                                             .segments = 2,
@@ -396,35 +390,24 @@ static void plans_of_segments(void **state)
                                             .max_legs = two_legs,
                                             .period = period_of_1,
                                             .route = route_half};
-    (void)state;
+
     check_plans("1x1", &halves);
     check_plans("4x4", &halves);
     check_plans("5x6", &halves);
     check_plans("4x1", &halves); /* both halves in one message, except for the opposite node */
 }
 
-static void refusal_is_passed_on(void **state)
+TEST(refusal_is_passed_on)
 {
     struct torus t;
     struct plan p;
     struct error e = {.code = ERROR_NONE};
     uint32_t peak;
-    (void)state;
+
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
     assert_int_equal(plan_build(&p, &t, algorithm_find("ar"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(plan_peak_transit(&t, algorithm_find("ar"), &peak, &e), -1);
     assert_int_equal(plan_build(&p, &t, algorithm_find("at2"), 16, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_of_ar),          cmocka_unit_test(plans_of_at2),
-        cmocka_unit_test(plans_of_direct),      cmocka_unit_test(plans_of_any_dimensions),
-        cmocka_unit_test(plans_of_segments),    cmocka_unit_test(plans_of_one_port),
-        cmocka_unit_test(refusal_is_passed_on),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

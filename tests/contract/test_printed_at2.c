@@ -5,17 +5,10 @@
  * Readings of Fig. 5: "x = (x0 mod 2) or ..." in a set means all x of x0's parity, as the counts in
  * the proof of lemma 4 show. A node P(x0, y0) is in row x0, so `row` rings run along y. The nodes
  * of a logical ring are numbered by half their coordinates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
+#include "tests/support/cmocka.h"
 
 /* Fig. 5, phase 1. */
 static void phase_1(struct block *b)
@@ -161,9 +154,8 @@ static const uint32_t sizes[] = {4, 8, 12, 16, 20};
             for (struct torus t = contract_rectangle(sizes[i_], sizes[j_]), *once_ = &t;           \
                  once_ != NULL; once_ = NULL)
 
-static void ar_is_figure_2(void **state)
+TEST(ar_is_figure_2)
 {
-    (void)state;
     for (uint32_t p = 4; p <= 40; p += 2) {
         struct torus t = contract_rectangle(1, p);
         for (uint32_t s = 0; s < p; s++) {
@@ -180,10 +172,10 @@ static void ar_is_figure_2(void **state)
     }
 }
 
-static void at2_printed_is_figure_5(void **state)
+TEST(at2_printed_is_figure_5)
 {
     const struct algorithm *a = algorithm_find("at2-printed");
-    (void)state;
+
     EACH_SHAPE(t)
     {
         for (uint32_t s = 0; s < t.nodes; s++) {
@@ -228,10 +220,10 @@ static void count_opposites(const struct torus *t, uint32_t s, unsigned opposite
 }
 
 /* at2 sends half of these blocks of every node each way, and all others as printed. */
-static void at2_splits_odd_opposites_only(void **state)
+TEST(at2_splits_odd_opposites_only)
 {
     const struct algorithm *a = algorithm_find("at2");
-    (void)state;
+
     EACH_SHAPE(t)
     {
         static int lead[400][2];
@@ -257,9 +249,8 @@ static void at2_splits_odd_opposites_only(void **state)
 }
 
 /* r*c^2/8 blocks; as printed r more if c is 4 mod 8. */
-static void lemma_4_needs_the_repair(void **state)
+TEST(lemma_4_needs_the_repair)
 {
-    (void)state;
     for (uint32_t r = 4; r <= 24; r += 4) {
         for (uint32_t c = r; c <= 24; c += 4) {
             struct torus t = contract_rectangle(r, c), transposed = contract_rectangle(c, r);
@@ -276,7 +267,7 @@ static void lemma_4_needs_the_repair(void **state)
     }
 }
 
-static void printed_figures(void **state)
+TEST(printed_figures)
 {
     static const struct {
         uint32_t r, c;
@@ -286,7 +277,7 @@ static void printed_figures(void **state)
                    {12, 12, 228, 228, 216, 216},
                    {8, 12, 152, 152, 152, 144},
                    {8, 8, 64, 64, 64, 64}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         struct torus t = contract_rectangle(figures[i].r, figures[i].c);
         struct schedule_report p = contract_verify(&t, "at2-printed"),
@@ -298,21 +289,7 @@ static void printed_figures(void **state)
     }
 }
 
-static void at2_printed_every_rectangle(void **state)
+TEST(at2_printed_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("at2-printed", LARGEST * LARGEST);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ar_is_figure_2),
-        cmocka_unit_test(at2_printed_is_figure_5),
-        cmocka_unit_test(at2_splits_odd_opposites_only),
-        cmocka_unit_test(lemma_4_needs_the_repair),
-        cmocka_unit_test(printed_figures),
-        cmocka_unit_test(at2_printed_every_rectangle),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

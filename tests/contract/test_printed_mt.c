@@ -5,18 +5,13 @@
  *
  * Readings: those of run_ar1() (printed.h). The nodes of a logical ring are numbered by a third of
  * their coordinates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/lib/schedule/algorithms/line_one_port.h"
 #include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/algorithms/rings.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
+#include "tests/support/cmocka.h"
 
 /* Two steps of phase 2, as printed for x. */
 static void run_line(struct block *b, unsigned dim, uint32_t step)
@@ -71,11 +66,11 @@ static void check_same(const struct block *b, const struct leg *legs, uint32_t c
     }
 }
 
-static void mt_is_section_5_2(void **state)
+TEST(mt_is_section_5_2)
 {
     static const char *const tori[] = {"6x6x6", "12x6x6", "6x18x6", "12x12x12", "24x6x12"};
     const struct algorithm *a = algorithm_find("mt");
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         for (uint32_t s = 0; s<t.nodes; s += t.nodes> 500 ? 11 : 1) { /* all groups */
@@ -89,10 +84,10 @@ static void mt_is_section_5_2(void **state)
     }
 }
 
-static void ar1_is_figure_2(void **state)
+TEST(ar1_is_figure_2)
 {
     const struct algorithm *a = algorithm_find("ar1");
-    (void)state;
+
     for (uint32_t p = 4; p <= 40; p += 2) {
         struct torus t = contract_rectangle(1, p);
         for (int s = 0; s < (int)p; s++) {
@@ -138,9 +133,8 @@ static void note_leg(struct step *step, int k, int at, const struct leg *leg)
 }
 
 /* k-1 startups, floor(k^2/4) blocks, one port, no two messages on a channel. */
-static void lines_cost_what_the_paper_says(void **state)
+TEST(lines_cost_what_the_paper_says)
 {
-    (void)state;
     for (int k = 2; k <= LONGEST_LINE; k++) {
         struct step steps[LONGEST_LINE];
         uint64_t transmission = 0;
@@ -179,26 +173,15 @@ static void lines_cost_what_the_paper_says(void **state)
 }
 
 /* mt as a whole, in as many dimensions as can be enumerated. */
-static void no_contention_and_one_port(void **state)
+TEST(no_contention_and_one_port)
 {
     static const char *const tori[] = {"4x4",       "8x12",    "6x6x6", "12x6x18",        "8x8x8x8",
                                        "2x2x2x2x2", "4x4x4x4", "20",    "2x2x2x2x2x2x2x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         struct schedule_report r = contract_verify(&t, "mt");
         assert_int_equal(r.contended_steps, 0);
         assert_true(r.one_port_kept);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ar1_is_figure_2),
-        cmocka_unit_test(mt_is_section_5_2),
-        cmocka_unit_test(lines_cost_what_the_paper_says),
-        cmocka_unit_test(no_contention_and_one_port),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

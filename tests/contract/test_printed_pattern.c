@@ -4,17 +4,9 @@
  * algorithm must refuse tori on which the paper's rule delivers blocks twice.
  *
  * Readings: x is horizontal, along a row; y is vertical, along a column. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 struct point {
     int x, y; /* relative to the source, in the direction from which the block came */
@@ -218,9 +210,8 @@ static bool is_right(const struct torus *t)
     return !(t->wrap[0] && t->size[0] % 2 == 0) && !(t->wrap[1] && t->size[1] % 2 == 0);
 }
 
-static void parents_are_the_papers(void **state)
+TEST(parents_are_the_papers)
 {
-    (void)state;
     for (uint32_t rows = 1; rows <= 11; rows++) {
         for (uint32_t columns = 1; columns <= 11; columns++) {
             for (unsigned wraps = 0; wraps < 4; wraps++) {
@@ -234,9 +225,8 @@ static void parents_are_the_papers(void **state)
 
 /* Corollaries 1 and 2. On a torus every channel carries the same number of blocks, in every
  * phase. */
-static void corollaries(void **state)
+TEST(corollaries)
 {
-    (void)state;
     for (uint32_t n = 3; n <= 15; n += 2) {
         struct torus t = shape(n, n, 3);
         struct schedule_report r = contract_verify(&t, "yangwang");
@@ -253,13 +243,13 @@ static void corollaries(void **state)
 }
 
 /* A node that is halfway round receives the block from both sides. */
-static void even_tori_are_refused(void **state)
+TEST(even_tori_are_refused)
 {
     static const struct {
         uint32_t n, twice;
         uint64_t busiest;
     } squares[] = {{4, 5, 5}, {6, 7, 11}, {8, 9, 18}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof squares / sizeof squares[0]; i++) {
         struct torus t = shape(squares[i].n, squares[i].n, 3);
         struct pattern p = make_pattern(&t);
@@ -304,22 +294,11 @@ static uint32_t common_parents(const struct torus *t)
     return common;
 }
 
-static void balanced_is_another_algorithm(void **state)
+TEST(balanced_is_another_algorithm)
 {
     struct torus five = shape(5, 5, 3), seven = shape(7, 7, 3), nine = shape(9, 9, 3);
-    (void)state;
+
     assert_int_equal(common_parents(&five), 16);
     assert_int_equal(common_parents(&seven), 32);
     assert_int_equal(common_parents(&nine), 48);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parents_are_the_papers),
-        cmocka_unit_test(corollaries),
-        cmocka_unit_test(even_tori_are_refused),
-        cmocka_unit_test(balanced_is_another_algorithm),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* Products of rings, arrays and complete graphs: distances, statuses and bounds against plain
  * counts over the graph, and the one-port exchanges carried out block by block. On tori and meshes
  * these exchanges are a1 and a2. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
+#include "tests/support/cmocka.h"
 
 static const enum factor_kind graphs[] = {FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE};
 
@@ -165,9 +156,8 @@ static void check_optimality(const struct product *p)
     assert_close(product_bound_single_hops(p), (double)product_blocks(p, PRODUCT_A2));
 }
 
-static void single_dimensions(void **state)
+TEST(single_dimensions)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof graphs / sizeof graphs[0]; i++) {
         for (uint32_t n = 1; n <= 24; n++) {
             struct product p = {.dims = 1, .factor = {{.kind = graphs[i], .nodes = n}}, .nodes = n};
@@ -178,9 +168,8 @@ static void single_dimensions(void **state)
     }
 }
 
-static void products(void **state)
+TEST(products)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct product p = graph_parse(networks[i]);
         check_distances(&p);
@@ -203,9 +192,8 @@ static void products(void **state)
 }
 
 /* The best cut of one dimension into two halves, found by trying all sets of half of the nodes. */
-static void cuts(void **state)
+TEST(cuts)
 {
-    (void)state;
     for (size_t g = 0; g < sizeof graphs / sizeof graphs[0]; g++) {
         for (uint32_t n = 3; n <= 12; n++) {
             struct factor f = {.kind = graphs[g], .nodes = n};
@@ -228,9 +216,8 @@ static void cuts(void **state)
 
 /* Known closed forms: the average distance of hypercubes is (d/2) * 2^d/(2^d - 1), that of
  * generalized hypercubes as in section 3.1, and tori have the bound of torus.h. */
-static void known_averages(void **state)
+TEST(known_averages)
 {
-    (void)state;
     for (uint32_t d = 1; d <= 20; d++) {
         char text[32];
         (void)snprintf(text, sizeof text, "complete:2^%u", d);
@@ -259,7 +246,7 @@ static void known_averages(void **state)
     }
 }
 
-static void texts(void **state)
+TEST(texts)
 {
     static const struct {
         const char *text, *formatted;
@@ -294,7 +281,7 @@ static void texts(void **state)
                {"tree:2^0", "at least one branch"},
                {"ring:1024^3", "more than 1048576 nodes"}};
     char text[PRODUCT_TEXT_SIZE];
-    (void)state;
+
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct product p = graph_parse(good[i].text);
         assert_string_equal(product_format(&p, text), good[i].formatted);
@@ -311,13 +298,4 @@ static void texts(void **state)
             fail_msg("\"%s\": %s", bad[i].text, e.text);
     }
     assert_string_equal(factor_kind_name((enum factor_kind)9), "unknown");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single_dimensions), cmocka_unit_test(products), cmocka_unit_test(cuts),
-        cmocka_unit_test(known_averages),    cmocka_unit_test(texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* a1 and a2 on products with stars, trees and other graphs: the messages of the paper's Fig. 3 and 4 in
  * the order of their lines, corollary 2, and the bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "daemon/lib/schedule/product.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static const char *const networks[] = {
     "star:5",
@@ -107,9 +99,8 @@ static void check_a2(const struct torus *t)
         }
 }
 
-static void a2_is_the_papers(void **state)
+TEST(a2_is_the_papers)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = contract_torus(networks[i]);
         contract_check(&t, algorithm_find("a2"));
@@ -169,9 +160,8 @@ static void check_a1(const struct torus *t)
     free(of);
 }
 
-static void a1_is_the_papers(void **state)
+TEST(a1_is_the_papers)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = contract_torus(networks[i]);
         contract_check(&t, algorithm_find("a1"));
@@ -186,9 +176,8 @@ static void a1_is_the_papers(void **state)
 /* ---- Statuses and bounds --------------------------------------------------------------------- */
 
 /* Theorem 1 and corollary 1, against the sums of all distances. */
-static void statuses(void **state)
+TEST(statuses)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = contract_torus(networks[i]);
         struct product p = product_of_torus(&t);
@@ -214,14 +203,14 @@ static void statuses(void **state)
 }
 
 /* A star or a tree alone attains the bound: its middle relays, and nothing takes less. */
-static void optimal(void **state)
+TEST(optimal)
 {
     static const struct {
         const char *network;
         uint32_t blocks;
     } known[] = {
         {"star:3", 4}, {"star:5", 16}, {"star:9", 64}, {"tree:2^2", 24}, {"tree:3^2", 108}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct torus t = contract_torus(known[i].network);
         struct schedule_report r = contract_verify(&t, "a2");
@@ -230,20 +219,9 @@ static void optimal(void **state)
     }
 }
 
-static void too_large(void **state)
+TEST(too_large)
 {
-    (void)state;
     contract_refused("a1", "tree:2^8");
     contract_refused("a2", "tree:2^8");
     contract_refused("a3", "tree:2^8");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a2_is_the_papers), cmocka_unit_test(a1_is_the_papers),
-        cmocka_unit_test(statuses),         cmocka_unit_test(optimal),
-        cmocka_unit_test(too_large),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
  * routes of the allgather in reverse, with each channel once, and both ends of a channel have the
  * same order. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/lib/schedule/routes/reduction.h"
+#include "tests/support/cmocka.h"
 #include "tests/support/long_legs.h"
 
 static const char *const shapes[] = {
@@ -130,10 +124,10 @@ static void check_algorithm(const struct torus *t, const struct algorithm *a)
     close_all(t);
 }
 
-static void trees_are_the_allgathers_backwards(void **state)
+TEST(trees_are_the_allgathers_backwards)
 {
     unsigned checked = 0;
-    (void)state;
+
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         for (unsigned s = 0; s < SHAPES && a->operation == OPERATION_ALLGATHER; s++) {
@@ -148,11 +142,11 @@ static void trees_are_the_allgathers_backwards(void **state)
     assert_true(checked > 2 * SHAPES);
 }
 
-static void balanced_ones_load_no_channel_above_the_bound(void **state)
+TEST(balanced_ones_load_no_channel_above_the_bound)
 {
     static const char *const tori[] = {"8", "9m", "4x4", "5x7", "8x8", "4x5m", "5mx7m", "3x8"};
     const struct algorithm *a = algorithm_find("balanced");
-    (void)state;
+
     for (unsigned s = 0; s < sizeof tori / sizeof tori[0]; s++) {
         struct reduction_trees p;
         struct torus t;
@@ -186,12 +180,12 @@ static void check_evenness(const struct torus *t, uint32_t more)
                  (unsigned)most, a->segments);
 }
 
-static void segments_load_channels_evenly(void **state)
+TEST(segments_load_channels_evenly)
 {
     static const char *const meshes[] = {"9m", "2mx2m", "4mx4m", "5mx7m"};
     static const char *const cubes[] = {"2x2x2", "3x3x3", "4x4x4", "2x2x2x2", "3x1x3x3"};
     struct torus t;
-    (void)state;
+
     for (uint32_t rows = 1; rows <= 9; rows++)
         for (uint32_t columns = 1; columns <= 9; columns++) {
             t = (struct torus){
@@ -269,10 +263,10 @@ static void check_rooted(const struct torus *t, const struct algorithm *a, uint3
     close_all(t);
 }
 
-static void rooted_trees_are_the_broadcasts_backwards(void **state)
+TEST(rooted_trees_are_the_broadcasts_backwards)
 {
     unsigned checked = 0;
-    (void)state;
+
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
         for (unsigned s = 0; s < SHAPES && a->operation == OPERATION_ALLGATHER; s++) {
@@ -291,12 +285,12 @@ static void rooted_trees_are_the_broadcasts_backwards(void **state)
 
 /* With disjoint trees, no channel carries more of the vector than torus_bound_reduce() on tori with
  * as many trees as a node has links, and no two trees use the same channel on any torus. */
-static void disjoint_trees_meet_the_bound(void **state)
+TEST(disjoint_trees_meet_the_bound)
 {
     static const char *const tori[] = {"8",     "9m",  "4x4",   "5x7",     "8x8",
                                        "4mx4m", "3x8", "2x3x4", "2mx3mx4m"};
     const struct algorithm *a = algorithm_find("disjoint");
-    (void)state;
+
     for (unsigned s = 0; s < sizeof tori / sizeof tori[0]; s++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, tori[s], NULL), 0);
@@ -315,9 +309,8 @@ static void disjoint_trees_meet_the_bound(void **state)
     }
 }
 
-static void one_owner_has_a_tree_of_least_depth(void **state)
+TEST(one_owner_has_a_tree_of_least_depth)
 {
-    (void)state;
     for (unsigned s = 0; s < SHAPES; s++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
@@ -338,9 +331,8 @@ static void one_owner_has_a_tree_of_least_depth(void **state)
     }
 }
 
-static void a_good_root_is_in_the_middle(void **state)
+TEST(a_good_root_is_in_the_middle)
 {
-    (void)state;
     for (unsigned s = 0; s < SHAPES; s++) {
         struct torus t;
         uint32_t least = UINT32_MAX, of_root = 0;
@@ -359,9 +351,8 @@ static void a_good_root_is_in_the_middle(void **state)
 }
 
 /* The bounds, computed from single links. */
-static void bounds_follow_from_the_links(void **state)
+TEST(bounds_follow_from_the_links)
 {
-    (void)state;
     for (unsigned s = 0; s < SHAPES; s++) {
         struct torus t;
         uint32_t channels = 0, fewest = UINT32_MAX;
@@ -392,7 +383,6 @@ static void bounds_follow_from_the_links(void **state)
 static uint32_t tangled(const struct torus *t, uint32_t source, uint32_t destination,
                         uint32_t segment, struct leg *legs)
 {
-    (void)segment;
     return long_legs(t, source, destination, destination, legs);
 }
 
@@ -409,10 +399,10 @@ static struct algorithm made(uint32_t (*route)(const struct torus *, uint32_t, u
                               .route = route};
 }
 
-static void segments_have_trees_of_their_own(void **state)
+TEST(segments_have_trees_of_their_own)
 {
     const struct algorithm a = made(long_legs, 3);
-    (void)state;
+
     for (unsigned s = 0; s < SHAPES; s++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, shapes[s], NULL), 0);
@@ -433,13 +423,13 @@ static void refused(const char *dims, const struct algorithm *a, uint32_t rank,
     assert_null(p.tree);
 }
 
-static void what_is_not_a_tree_is_refused(void **state)
+TEST(what_is_not_a_tree_is_refused)
 {
     const struct algorithm a = made(tangled, 1);
     struct reduction_trees p;
     struct torus t;
     struct error e;
-    (void)state;
+
     refused("4x4", &a, 3, ERROR_USAGE);                    /* routes that are not a tree */
     refused("4x4", algorithm_find("at2"), 3, ERROR_USAGE); /* for exchanges */
     refused("4x4", algorithm_find("balanced"), 16, ERROR_USAGE);
@@ -454,21 +444,4 @@ static void what_is_not_a_tree_is_refused(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
     assert_int_equal(reduction_build_single(&p, &t, 17, 0, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_are_the_allgathers_backwards),
-        cmocka_unit_test(balanced_ones_load_no_channel_above_the_bound),
-        cmocka_unit_test(segments_load_channels_evenly),
-        cmocka_unit_test(one_owner_has_a_tree_of_least_depth),
-        cmocka_unit_test(rooted_trees_are_the_broadcasts_backwards),
-        cmocka_unit_test(disjoint_trees_meet_the_bound),
-        cmocka_unit_test(a_good_root_is_in_the_middle),
-        cmocka_unit_test(bounds_follow_from_the_links),
-        cmocka_unit_test(segments_have_trees_of_their_own),
-        cmocka_unit_test(what_is_not_a_tree_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,36 +1,25 @@
 /* ar, at2 and direct: what every algorithm promises, and exactly the papers' figures. Also the
  * registry, and the errors that the verifier finds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
-static void ar_every_rectangle(void **state)
+TEST(ar_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("ar", 2 * LARGEST - 1);
 }
 
-static void at2_every_rectangle(void **state)
+TEST(at2_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("at2", LARGEST * LARGEST);
 }
 
-static void direct_every_rectangle(void **state)
+TEST(direct_every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("direct", LARGEST * LARGEST);
 }
 
-static void direct_other_shapes(void **state)
+TEST(direct_other_shapes)
 {
     static const char *const shapes[] = {"1",
                                          "2",
@@ -51,17 +40,17 @@ static void direct_other_shapes(void **state)
                                          "2x3x2x3",
                                          "2x2x2x2x2x2",
                                          "2x2x2x2x2x2x2mx2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         contract_check(&t, algorithm_find("direct"));
     }
 }
 
-static void ar_other_shapes(void **state)
+TEST(ar_other_shapes)
 {
     static const char *const shapes[] = {"1", "2", "3", "40", "41", "1x1x10x1", "1mx6", "1m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         contract_check(&t, algorithm_find("ar"));
@@ -69,9 +58,8 @@ static void ar_other_shapes(void **state)
 }
 
 /* Section 3, lemma 2: p/2 startups, ceil(p^2/8) blocks, no contention, shortest paths. */
-static void ar_figures(void **state)
+TEST(ar_figures)
 {
-    (void)state;
     for (uint32_t p = 2; p <= 40; p += 2) {
         struct torus t = contract_rectangle(1, p);
         struct schedule_report r = contract_verify(&t, "ar");
@@ -86,9 +74,8 @@ static void ar_figures(void **state)
 
 /* An odd ring gets one imaginary node, and costs no more than the even ring to which it is
  * padded. */
-static void ar_odd_figures(void **state)
+TEST(ar_odd_figures)
 {
-    (void)state;
     for (uint32_t p = 3; p <= 41; p += 2) {
         struct torus t = contract_rectangle(1, p);
         struct schedule_report r = contract_verify(&t, "ar");
@@ -101,9 +88,8 @@ static void ar_odd_figures(void **state)
 /* Section 4, lemmas 3 and 4: c/2 + 2 startups, r*c^2/8 blocks, which is the lower bound, no
  * contention, shortest paths. If the two sizes are not equal modulo 8, the rings of rows and
  * columns have different shapes, and the critical path is r*c^2/8, not the lockstep sum. */
-static void at2_figures(void **state)
+TEST(at2_figures)
 {
-    (void)state;
     for (uint32_t a = 4; a <= 24; a += 4) {
         for (uint32_t b = 4; b <= 24; b += 4) {
             struct torus t = contract_rectangle(a, b);
@@ -119,7 +105,7 @@ static void at2_figures(void **state)
     }
 }
 
-static void at2_lockstep_figures(void **state)
+TEST(at2_lockstep_figures)
 {
     static const struct {
         uint32_t r, c, startups;
@@ -127,7 +113,7 @@ static void at2_lockstep_figures(void **state)
     } figures[] = {{4, 4, 4, 8},      {4, 8, 6, 32},     {8, 8, 6, 64},     {4, 12, 8, 72},
                    {12, 12, 8, 216},  {8, 16, 10, 256},  {16, 16, 10, 512}, {8, 12, 8, 152},
                    {12, 16, 10, 440}, {20, 20, 12, 1000}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         for (int transposed = 0; transposed < 2; transposed++) {
             struct torus t = transposed ? contract_rectangle(figures[i].c, figures[i].r)
@@ -141,7 +127,7 @@ static void at2_lockstep_figures(void **state)
 
 /* With imaginary nodes: at most the startups of the padded torus, but more blocks, because the
  * channels of a host carry those of its imaginary nodes too. */
-static void at2_padded_figures(void **state)
+TEST(at2_padded_figures)
 {
     static const struct {
         uint32_t r, c;
@@ -149,7 +135,7 @@ static void at2_padded_figures(void **state)
     } figures[] = {{2, 2, 2, 2},     {3, 3, 8, 8},       {5, 5, 47, 45},
                    {7, 5, 63, 56},   {6, 6, 56, 56},     {7, 7, 63, 63},
                    {9, 9, 174, 165}, {10, 10, 213, 212}, {11, 11, 225, 225}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
         struct torus t = contract_rectangle(figures[i].r, figures[i].c);
         struct schedule_report r = contract_verify(&t, "at2");
@@ -167,11 +153,11 @@ static void at2_padded_figures(void **state)
     }
 }
 
-static void direct_figures(void **state)
+TEST(direct_figures)
 {
     static const char *const shapes[] = {"2",     "9",    "4x4",   "5x7",    "8x8",
                                          "3x4x5", "4x5m", "3mx3m", "2x2x2x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         struct schedule_report r = contract_verify(&t, "direct");
@@ -182,11 +168,11 @@ static void direct_figures(void **state)
 }
 
 /* "N-1 startups per node": a node starts one of its own blocks in each step. */
-static void direct_starts_one_block_a_step(void **state)
+TEST(direct_starts_one_block_a_step)
 {
     static const char *const shapes[] = {"5x6", "3x4x5", "4x5m", "3mx2mx3m"};
     const struct algorithm *a = algorithm_find("direct");
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         for (uint32_t s = 0; s < t.nodes; s++) {
@@ -208,11 +194,11 @@ static void direct_starts_one_block_a_step(void **state)
 
 /* Blocks for the exact opposite go both ways: no direction of a ring of 8 carries more than the
  * bound in total. */
-static void direct_is_balanced(void **state)
+TEST(direct_is_balanced)
 {
     static const char *const shapes[] = {"8", "4x8", "8x3", "4x4x4"};
     const struct algorithm *a = algorithm_find("direct");
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = contract_torus(shapes[i]);
         uint64_t *load = calloc((size_t)t.nodes * torus_ports(&t), sizeof *load);
@@ -237,10 +223,10 @@ static void direct_is_balanced(void **state)
     }
 }
 
-static void at2_on_a_ring_is_ar(void **state)
+TEST(at2_on_a_ring_is_ar)
 {
     const struct algorithm *ar = algorithm_find("ar"), *at2 = algorithm_find("at2");
-    (void)state;
+
     for (uint32_t p = 2; p <= 2 * LARGEST; p++) {
         for (int column = 0; column < 2; column++) {
             struct torus t = column ? contract_rectangle(p, 1) : contract_rectangle(1, p);
@@ -260,22 +246,22 @@ static void at2_on_a_ring_is_ar(void **state)
     }
 }
 
-static void refusals_say_what_is_taken(void **state)
+TEST(refusals_say_what_is_taken)
 {
     static const struct {
         const char *algorithm, *torus;
     } refused[] = {{"ar", "4x4"},    {"ar", "5m"},         {"ar", "1x5m"},        {"ar", "2x2x2"},
                    {"at2", "4x4x4"}, {"at2", "4x8m"},      {"at2", "4mx8"},       {"at2", "8"},
                    {"at2", "1x5m"},  {"direct", "70000m"}, {"direct", "140000x2"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         contract_refused(refused[i].algorithm, refused[i].torus);
 }
 
-static void registry_is_complete(void **state)
+TEST(registry_is_complete)
 {
     char names[1024] = "";
-    (void)state;
+
     assert_true(algorithm_count() >= 3);
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
@@ -298,13 +284,10 @@ static void registry_is_complete(void **state)
 /* Wrong schedules for the verifier, all on a ring or mesh of 4. */
 static int accept_all(const struct torus *t, struct error *e)
 {
-    (void)t;
-    (void)e;
     return 0;
 }
 static uint32_t two_legs(const struct torus *t)
 {
-    (void)t;
     return 2;
 }
 static void no_period(const struct torus *t, uint32_t *period)
@@ -318,7 +301,6 @@ typedef uint32_t route_fn(const struct torus *t, uint32_t s, uint32_t d, uint32_
 static uint32_t always_plus(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                             struct leg *legs)
 {
-    (void)segment;
     legs[0] = (struct leg){.hops = (uint16_t)((d + t->nodes - s) % t->nodes), .direction = 1};
     return 1;
 }
@@ -354,7 +336,6 @@ SPOILT(no_direction, 1, LEG(0, 2, 0, 0), LEG(0))
 static uint32_t three_legs(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                            struct leg *legs)
 {
-    (void)segment;
     (void)always_plus(t, s, d, 0, legs);
     return 3;
 }
@@ -369,7 +350,7 @@ static struct algorithm made_of(route_fn *route)
                               .route = route};
 }
 
-static void verifier_finds_what_is_wrong(void **state)
+TEST(verifier_finds_what_is_wrong)
 {
     static const struct {
         route_fn *route;
@@ -383,7 +364,7 @@ static void verifier_finds_what_is_wrong(void **state)
                   {no_direction, "4", "1 -> 3, leg 0: no such port"},
                   {three_legs, "4", "0 -> 1, leg 3: more legs than announced"},
                   {always_plus, "4m", "1 -> 0, leg 0: no link there"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         struct algorithm a = made_of(broken[i].route);
         struct torus t = contract_torus(broken[i].torus);
@@ -396,12 +377,12 @@ static void verifier_finds_what_is_wrong(void **state)
 
 /* All blocks go + in one step: each channel of a ring of 4 carries 1 + 2 + 3 blocks, in 6
  * messages. */
-static void verifier_counts(void **state)
+TEST(verifier_counts)
 {
     struct algorithm a = made_of(always_plus);
     struct torus t = contract_torus("4");
     struct schedule_report r;
-    (void)state;
+
     assert_int_equal(schedule_verify(&t, &a, &r, NULL), 0);
     assert_int_equal(r.startups, 1);
     assert_int_equal(r.transmission, 6);
@@ -439,7 +420,7 @@ static uint32_t two_hops_for_one(const struct torus *t, uint32_t s, uint32_t d, 
     return 1;
 }
 
-static void port_models(void **state)
+TEST(port_models)
 {
     static const struct {
         route_fn *route;
@@ -449,7 +430,7 @@ static void port_models(void **state)
                  {in_turn, true, true, true},
                  {two_hops_for_one, true, true, false}};
     struct torus t = contract_torus("3");
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct algorithm a = made_of(cases[i].route);
         struct schedule_report r;
@@ -460,30 +441,4 @@ static void port_models(void **state)
         a.single_hops = true;
         assert_int_equal(schedule_keeps_ports(&a, &r), cases[i].single_hops);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(registry_is_complete),
-        cmocka_unit_test(refusals_say_what_is_taken),
-        cmocka_unit_test(verifier_finds_what_is_wrong),
-        cmocka_unit_test(verifier_counts),
-        cmocka_unit_test(port_models),
-        cmocka_unit_test(ar_every_rectangle),
-        cmocka_unit_test(at2_every_rectangle),
-        cmocka_unit_test(direct_every_rectangle),
-        cmocka_unit_test(ar_other_shapes),
-        cmocka_unit_test(direct_other_shapes),
-        cmocka_unit_test(ar_figures),
-        cmocka_unit_test(ar_odd_figures),
-        cmocka_unit_test(at2_figures),
-        cmocka_unit_test(at2_lockstep_figures),
-        cmocka_unit_test(at2_padded_figures),
-        cmocka_unit_test(at2_on_a_ring_is_ar),
-        cmocka_unit_test(direct_figures),
-        cmocka_unit_test(direct_starts_one_block_a_step),
-        cmocka_unit_test(direct_is_balanced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* Schedules simulated on networks that are no tori: they cost what the formulas say, and schedules
  * that the model forbids are refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/banyan_run.h"
 #include "client/theory/product_run.h"
 #include "daemon/lib/schedule/algorithms/banyan.h"
+#include "daemon/lib/schedule/algorithms/latin.h"
+#include "tests/support/cmocka.h"
 
 static struct product network(const char *text)
 {
@@ -19,7 +13,7 @@ static struct product network(const char *text)
     return p;
 }
 
-static void products(void **state)
+TEST(products)
 {
     static const char *const networks[] = {"ring:1",
                                            "array:2",
@@ -32,7 +26,7 @@ static void products(void **state)
                                            "ring:12",
                                            "ring:4^3",
                                            "array:4 x complete:1 x array:5"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct product p = network(networks[i]);
         for (enum product_algorithm a = PRODUCT_A1; a <= PRODUCT_A2; a++) {
@@ -60,7 +54,7 @@ static unsigned damaged_route(const struct product *p, enum product_algorithm a,
     return count;
 }
 
-static void damaged_products(void **state)
+TEST(damaged_products)
 {
     static const struct {
         struct walk walk;
@@ -73,7 +67,7 @@ static void damaged_products(void **state)
     struct product p = network("ring:5");
     struct product_report r;
     struct error e;
-    (void)state;
+
     wrong = (struct walk){.step = 1, .hops = 1, .stride = 1}; /* later, but correct */
     assert_int_equal(product_run(&p, PRODUCT_A2, damaged_route, &r, &e), 0);
     for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
@@ -109,13 +103,13 @@ static unsigned crowding_route(const struct product *p, enum product_algorithm a
     return count;
 }
 
-static void broken_rules(void **state)
+TEST(broken_rules)
 {
     struct product p = network("ring:4 x ring:4"), complete = network("complete:5");
     struct product large = network("ring:1025"), long_one = network("complete:2 x array:500");
     struct product_report r;
     struct error e;
-    (void)state;
+
     assert_int_equal(product_run(&p, PRODUCT_A2, hasty_route, &r, &e), -1);
     assert_int_equal(e.code, ERROR_DAMAGED);
     assert_non_null(strstr(e.text, "comes after step"));
@@ -132,9 +126,8 @@ static void broken_rules(void **state)
 
 /* Both squares of the paper pass in n + m - 1 steps with whole stages. They have the same rows in
  * different orders. */
-static void banyan(void **state)
+TEST(banyan)
 {
-    (void)state;
     for (unsigned m = 0; m <= 8; m++) {
         uint32_t n = 1u << m, square[256 * 256];
         for (enum banyan_square s = BANYAN_ITERATED; s <= BANYAN_PRODUCTS; s++) {
@@ -156,10 +149,10 @@ static void banyan(void **state)
 }
 
 /* The settings agree with banyan_settings(). */
-static void settings(void **state)
+TEST(settings)
 {
     char text[BANYAN_RUN_MOST_STAGES + 1];
-    (void)state;
+
     for (unsigned m = 0; m <= 6; m++) {
         for (uint32_t row = 0; row < 1u << m; row++) {
             uint32_t crossed = banyan_settings(m, row);
@@ -174,23 +167,13 @@ static void settings(void **state)
 }
 
 /* A Latin square whose rows are not admissible. */
-static void conflicts(void **state)
+TEST(conflicts)
 {
     struct banyan_report r;
     struct error e;
-    (void)state;
+
     assert_int_equal(banyan_run(MULTISTAGE_BANYAN, 3, BANYAN_SHIFT, &r, &e), -1);
     assert_int_equal(e.code, ERROR_DAMAGED);
     assert_non_null(strstr(e.text, "row 0, stage 0"));
     assert_int_equal(banyan_run(MULTISTAGE_BANYAN, 1, BANYAN_SHIFT, &r, &e), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),     cmocka_unit_test(damaged_products),
-        cmocka_unit_test(broken_rules), cmocka_unit_test(banyan),
-        cmocka_unit_test(settings),     cmocka_unit_test(conflicts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

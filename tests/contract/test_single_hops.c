@@ -1,16 +1,8 @@
 /* The lower bound with one port and single hops, against the blocks that sets of nodes have to send: a
  * search over the graph for each source finds how many nodes of the set must send a block. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
+#include "tests/support/cmocka.h"
 
 /* The fewest nodes of a set that send a block on its way from `s`, to every node: a node that relays
  * or starts it counts if it is in the set, the one at the end does not. */
@@ -61,7 +53,6 @@ static uint32_t coordinate(const struct product *p, uint32_t node, unsigned dim)
 
 static bool is_everywhere(const struct product *p, uint32_t node, unsigned dim)
 {
-    (void)p, (void)node, (void)dim;
     return true;
 }
 
@@ -77,7 +68,6 @@ static bool is_odd(const struct product *p, uint32_t node, unsigned dim)
 {
     uint32_t sum = 0;
 
-    (void)dim;
     for (unsigned i = 0; i < p->dims; i++)
         sum += coordinate(p, node, i);
     return sum % 2 != 0;
@@ -85,7 +75,6 @@ static bool is_odd(const struct product *p, uint32_t node, unsigned dim)
 
 static bool is_no_corner(const struct product *p, uint32_t node, unsigned dim)
 {
-    (void)dim;
     return product_status(p, node) != product_most_status(p);
 }
 
@@ -142,7 +131,7 @@ static double largest_sent(const struct product *p)
     return best;
 }
 
-static void bound_of_meshes(void **state)
+TEST(bound_of_meshes)
 {
     static const char *const meshes[] = {"array:2",
                                          "array:3",
@@ -174,7 +163,7 @@ static void bound_of_meshes(void **state)
                                          "ring:1 x array:6",
                                          "array:2^2 x array:4",
                                          "array:5 x ring:1 x array:3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof meshes / sizeof meshes[0]; i++) {
         struct product p = graph_parse(meshes[i]);
         assert_close(product_bound_single_hops(&p),
@@ -184,7 +173,7 @@ static void bound_of_meshes(void **state)
 
 /* On an odd number of nodes every second node has more to send than the average: on 3x3 the four
  * nodes between the corners send half of all hops. */
-static void bounds_of_odd_meshes(void **state)
+TEST(bounds_of_odd_meshes)
 {
     static const struct {
         const char *mesh;
@@ -192,7 +181,7 @@ static void bounds_of_odd_meshes(void **state)
     } known[] = {{"array:3^2", 18},          {"array:5^2", 1780 / 21.0},
                  {"array:7^2", 4948 / 21.0}, {"array:5 x array:7", 2008 / 14.0},
                  {"array:3^3", 1944 / 26.0}, {"array:3 x array:7", 74}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct product p = graph_parse(known[i].mesh);
         assert_close(product_bound_single_hops(&p), known[i].bound);
@@ -200,22 +189,11 @@ static void bounds_of_odd_meshes(void **state)
 }
 
 /* On a single array no schedule takes less than a2. */
-static void arrays_are_optimal(void **state)
+TEST(arrays_are_optimal)
 {
-    (void)state;
     for (uint32_t n = 1; n <= 40; n++) {
         struct product p = {.dims = 1, .factor = {{.kind = FACTOR_ARRAY, .nodes = n}}, .nodes = n};
         assert_int_equal(product_blocks(&p, PRODUCT_A2), (n * n - 1) / 2);
         assert_close(product_bound_single_hops(&p), (n * n - 1) / 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bound_of_meshes),
-        cmocka_unit_test(bounds_of_odd_meshes),
-        cmocka_unit_test(arrays_are_optimal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

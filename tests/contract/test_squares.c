@@ -1,20 +1,13 @@
 /* squares against section 4.A of Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized
  * Communication in All-Port Tori, written out independently, with AR1 (printed.h) in part 2. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "client/theory/formula.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
+#include "tests/support/cmocka.h"
 
-static void every_rectangle(void **state)
+TEST(every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("squares", LARGEST / 4 * LARGEST / 4);
 }
 
@@ -41,12 +34,12 @@ static struct block printed(const struct torus *t, int source, int destination)
     return b;
 }
 
-static void is_section_4_a(void **state)
+TEST(is_section_4_a)
 {
     static const char *const tori[] = {"4x4",  "8x8",   "4x12",  "12x8",
                                        "8x16", "12x12", "16x20", "32x32"};
     const struct algorithm *a = algorithm_find("squares");
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         for (uint32_t s = 0; s < t.nodes; s++) {
@@ -71,9 +64,8 @@ static void is_section_4_a(void **state)
 /* The formula is always the critical path. It is the lockstep cost too, unless the larger size is
  * an odd multiple of four and the smaller one an even multiple (see at2_1port_figures() in
  * test_one_port.c). */
-static void figures(void **state)
+TEST(figures)
 {
-    (void)state;
     for (uint32_t a = 4; a <= 24; a += 4) {
         for (uint32_t b = 4; b <= 24; b += 4) {
             struct torus t = contract_rectangle(a, b);
@@ -98,9 +90,8 @@ static void figures(void **state)
 }
 
 /* Gu's main term, N*n/8 on n x n: on 2^d x 2^d there are 2^(3d-3) + 2^(2d+1) blocks. */
-static void power_squares(void **state)
+TEST(power_squares)
 {
-    (void)state;
     for (unsigned d = 3; d <= 6; d++) {
         struct torus t = contract_rectangle(1u << d, 1u << d);
         struct schedule_report r = contract_verify(&t, "squares");
@@ -109,20 +100,10 @@ static void power_squares(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const char *const tori[] = {"2x2", "8x6", "1x8", "8", "4x8m", "4x4x4", "5x5"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         contract_refused("squares", tori[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rectangle), cmocka_unit_test(is_section_4_a),
-        cmocka_unit_test(figures),         cmocka_unit_test(power_squares),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

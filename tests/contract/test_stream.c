@@ -1,17 +1,9 @@
 /* stream: what every algorithm promises; execution without steps takes exactly the lower bound, by
  * simulation; and the simulation itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
 
 static const char *const other_shapes[] = {
     "1",       "2",       "7",        "24",          "2m",        "9m",      "4x4m",
@@ -32,9 +24,8 @@ static void check(const struct torus *t)
     assert_int_equal(r.contended_steps, 0);
 }
 
-static void stream_every_rectangle(void **state)
+TEST(stream_every_rectangle)
 {
-    (void)state;
     for (uint32_t rows = 1; rows <= LARGEST_HERE; rows++) {
         for (uint32_t columns = 1; columns <= LARGEST_HERE; columns++) {
             struct torus t = contract_rectangle(rows, columns);
@@ -43,9 +34,8 @@ static void stream_every_rectangle(void **state)
     }
 }
 
-static void stream_other_shapes(void **state)
+TEST(stream_other_shapes)
 {
-    (void)state;
     for (size_t i = 0; i < OTHER_SHAPES; i++) {
         struct torus t = contract_torus(other_shapes[i]);
         check(&t);
@@ -54,12 +44,12 @@ static void stream_other_shapes(void **state)
 
 /* All legs are single hops. Two segments take each way to the opposite, and two take each order of
  * two dimensions. */
-static void segments_differ(void **state)
+TEST(segments_differ)
 {
     const struct algorithm *a = algorithm_find("stream");
     struct torus t = contract_torus("6x8");
     struct leg legs[8];
-    (void)state;
+
     assert_true(a->streaming);
     for (uint32_t d = 1; d < t.nodes; d++) {
         uint32_t row_first = 0, plus[2] = {0, 0};
@@ -100,9 +90,8 @@ static void check_bound(const struct torus *t)
                  (uintmax_t)bound);
 }
 
-static void stream_takes_the_bound(void **state)
+TEST(stream_takes_the_bound)
 {
-    (void)state;
     for (uint32_t rows = 1; rows <= 2 * LARGEST_HERE; rows++) {
         for (uint32_t columns = 1; columns <= 2 * LARGEST_HERE; columns++) {
             struct torus t = contract_rectangle(rows, columns);
@@ -121,7 +110,7 @@ static void stream_takes_the_bound(void **state)
     }
 }
 
-static void bound_of_the_simulation(void **state)
+TEST(bound_of_the_simulation)
 {
     const struct algorithm *a = algorithm_find("stream");
     static const struct {
@@ -129,7 +118,7 @@ static void bound_of_the_simulation(void **state)
         uint64_t ticks;
     } bounds[] = {{"1", 0},    {"2", 2},    {"3", 4},     {"6", 18},        {"2m", 4},
                   {"4x4", 32}, {"5x5", 60}, {"4x8", 128}, {"2x2x2x2x2", 32}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         struct torus t = contract_torus(bounds[i].torus);
         assert_int_equal(simulate_bound(&t, a), bounds[i].ticks);
@@ -138,11 +127,11 @@ static void bound_of_the_simulation(void **state)
 }
 
 /* One node of a class stands for all: simulated one by one, the nodes do the same. */
-static void classes_stand_for_nodes(void **state)
+TEST(classes_stand_for_nodes)
 {
     static const char *const tori[] = {"4x4", "3x5", "6x4", "4mx5", "3x4x2", "8"};
     static const char *const algorithms[] = {"stream", "direct", "dim", "pair", "pair-s4"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = contract_torus(tori[i]);
         for (size_t j = 0; j < sizeof algorithms / sizeof algorithms[0]; j++) {
@@ -160,16 +149,15 @@ static void classes_stand_for_nodes(void **state)
 static uint32_t always_plus(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                             struct leg *legs)
 {
-    (void)segment;
     legs[0] = (struct leg){.hops = (uint16_t)((d + t->nodes - s) % t->nodes), .direction = 1};
     return 1;
 }
 
-static void simulation_counts(void **state)
+TEST(simulation_counts)
 {
     struct algorithm a = *algorithm_find("stream");
     struct torus t = contract_torus("4");
-    (void)state;
+
     a.segments = 1;
     a.route = always_plus;
     assert_int_equal(simulate(&t, &a), 6);
@@ -183,26 +171,15 @@ static void simulation_counts(void **state)
                 simulate_bound(&t, algorithm_find("direct")));
 }
 
-static void simulation_refuses(void **state)
+TEST(simulation_refuses)
 {
     struct torus t = contract_torus("4x4");
     struct error e = {.code = ERROR_NONE};
     uint64_t ticks;
-    (void)state;
+
     assert_int_equal(simulate_stream(&t, algorithm_find("ar"), &ticks, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(simulate_stream(&t, algorithm_find("balanced"), &ticks, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, "balanced"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream_every_rectangle),  cmocka_unit_test(stream_other_shapes),
-        cmocka_unit_test(segments_differ),         cmocka_unit_test(stream_takes_the_bound),
-        cmocka_unit_test(bound_of_the_simulation), cmocka_unit_test(classes_stand_for_nodes),
-        cmocka_unit_test(simulation_counts),       cmocka_unit_test(simulation_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,30 +2,20 @@
  * in All-Port Tori, section 1, gives for the direct exchange, and the messages of every step against
  * the rule (algorithms/tseng_gupta.c), written out independently: not block by block, but phase by
  * phase, with tours as lists of nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/theory/formula.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
+#include "tests/support/cmocka.h"
 
-static void every_rectangle(void **state)
+TEST(every_rectangle)
 {
-    (void)state;
     contract_every_rectangle("tseng-gupta", 3);
 }
 
 /* 2^(3d-3) steps and blocks, which is the lower bound, no contention, shortest paths. */
-static void figures(void **state)
+TEST(figures)
 {
-    (void)state;
     for (unsigned d = 2; d <= 5; d++) {
         struct torus t = contract_rectangle(1u << d, 1u << d);
         struct schedule_report r = contract_verify(&t, "tseng-gupta");
@@ -65,10 +55,10 @@ static void count_legs(const struct torus *t, uint32_t source, const struct leg 
 
 /* Every channel carries exactly one block in every step. A node starts at most one message in each
  * dimension, 4x4 excepted. */
-static void every_channel_in_every_step(void **state)
+TEST(every_channel_in_every_step)
 {
     const struct algorithm *a = algorithm_find("tseng-gupta");
-    (void)state;
+
     for (uint32_t n = 4; n <= 32; n *= 2) {
         struct torus t = contract_rectangle(n, n);
         size_t places = (size_t)n * n * n / 8 * t.nodes, channels = places * torus_ports(&t);
@@ -194,9 +184,8 @@ static void check_phases(const struct torus *t, int g0, int g1, int x_direction,
 
 /* Every block is in one phase. From 8x8 on, no node is the source, or the destination, of two
  * blocks of a phase. */
-static void messages_follow_the_rule(void **state)
+TEST(messages_follow_the_rule)
 {
-    (void)state;
     for (uint32_t n = 4; n <= BIGGEST; n *= 2) {
         struct torus t = contract_rectangle(n, n);
         uint32_t m = n / 2;
@@ -223,23 +212,11 @@ static void messages_follow_the_rule(void **state)
     }
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const char *const tori[] = {"2x2",  "8x16",  "12x12", "8",
                                        "8x8m", "8x8x8", "1x8",   "512x512"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         contract_refused("tseng-gupta", tori[i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rectangle),
-        cmocka_unit_test(figures),
-        cmocka_unit_test(every_channel_in_every_step),
-        cmocka_unit_test(messages_follow_the_rule),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

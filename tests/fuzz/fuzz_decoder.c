@@ -17,7 +17,6 @@ static int on_frame(void *context, const struct peer_message *message, const str
     struct seen *seen = context;
     uint32_t length = 0;
 
-    (void)e;
     seen->frames++;
     seen->hash = seen->hash * 31 + (uint64_t)message->kind;
     for (uint32_t i = 0; i < body->count; i++)

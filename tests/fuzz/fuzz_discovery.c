@@ -26,13 +26,11 @@ static const uint8_t nonce[NONCE_SIZE] = {1};
 
 static uint64_t io_now(void *context)
 {
-    (void)context;
     return world.now;
 }
 
 static void io_random(void *context, void *bytes, size_t size)
 {
-    (void)context;
     for (size_t i = 0; i < size; i++) {
         world.random = world.random * 6364136223846793005u + 1442695040888963407u;
         ((uint8_t *)bytes)[i] = (uint8_t)(world.random >> 40);
@@ -42,7 +40,6 @@ static void io_random(void *context, void *bytes, size_t size)
 static void io_send(void *context, unsigned interface, const struct discovery_address *to,
                     const uint8_t *bytes, size_t size)
 {
-    (void)context, (void)to;
     REQUIRE(interface == 1 || interface == 2);
     REQUIRE(bytes != NULL && size > 0 && size <= DISCOVERY_PACKET_MOST);
     world.sent++;
@@ -57,7 +54,6 @@ static void io_apply(void *context, const uint8_t id[SETUP_ID_SIZE], const struc
     struct opened_setup opened;
     struct error e;
 
-    (void)context;
     REQUIRE(!world.runs && sealed != NULL && size <= DISCOVERY_SETUP_MOST + 65536);
     world.runs = true;
     if (open_setup(&frame, &opener, sealed, size, &opened, &e) == 0) {

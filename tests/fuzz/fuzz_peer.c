@@ -79,7 +79,6 @@ static void make_survey(struct node *n);
 
 static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t took)
 {
-    (void)nodes, (void)took;
     make_survey(context);
 }
 
@@ -159,7 +158,6 @@ static void say_to(void *context, const struct peer_message *head)
 
 static void any_bytes(void *context, void *buffer, size_t size)
 {
-    (void)context;
     memset(buffer, 'c', size);
 }
 

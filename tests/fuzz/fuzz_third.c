@@ -77,7 +77,6 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     Peer__Head *head = lie_read(*bytes, *length, &body);
     unsigned times = 1;
 
-    (void)port;
     REQUIRE(head != NULL); /* messages of honest cores can be unpacked */
     unsigned kind = (unsigned)head->kind_case;
     REQUIRE(kind < SIM_KINDS);
@@ -221,7 +220,6 @@ static bool all_ended(struct sim *sim, void *context)
 {
     const struct ring *r = context;
 
-    (void)sim;
     for (unsigned i = 0; i < r->requests; i++)
         if (!r->request[i]->ended && r->request[i]->exchange != NULL)
             return false;

@@ -18,7 +18,6 @@ struct end { /* a source or a sink */
 
 static uint64_t source_size(struct source *s, uint32_t destination)
 {
-    (void)s;
     return 7 * destination;
 }
 
@@ -27,7 +26,6 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 {
     struct end *s = (struct end *)base;
 
-    (void)e;
     REQUIRE(offset + most <= source_size(base, destination));
     memset(slab_writer_take(&s->writer, &s->storage->node->pool, most, out), 's', most);
     return 1;
@@ -35,14 +33,12 @@ static int source_read(struct source *base, uint32_t destination, uint64_t offse
 
 static bool source_ready(struct source *s)
 {
-    (void)s;
     return true;
 }
 
 static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
                           struct error *e)
 {
-    (void)s, (void)e;
     REQUIRE(round_bytes > 0 && segments > 0);
     return 0;
 }
@@ -59,13 +55,11 @@ static bool source_close(struct source *base)
 
 static bool sink_ready(struct sink *s)
 {
-    (void)s;
     return true;
 }
 
 static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
 {
-    (void)s, (void)e;
     REQUIRE(round_bytes > 0 && segments > 0);
     return 0;
 }
@@ -73,7 +67,6 @@ static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments,
 static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                       struct error *e)
 {
-    (void)offset, (void)e;
     REQUIRE(origin < ((struct end *)s)->storage->node->torus.nodes);
     for (uint32_t i = 0; i < piece->length; i++) { /* all of it can be read */
         static volatile uint8_t sum;
@@ -84,7 +77,6 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
 
 static uint64_t sink_none(struct sink *s)
 {
-    (void)s;
     return 0;
 }
 
@@ -102,7 +94,6 @@ static bool sink_close(struct sink *base, bool keep)
 {
     struct end *s = (struct end *)base;
 
-    (void)keep;
     s->storage->open_folders--;
     free(s);
     return true;
@@ -128,7 +119,6 @@ static int open_folders(void *context, const struct folder_request *request,
     struct fuzz_storage *all = context;
     struct end *from, *to;
 
-    (void)events;
     if (strcmp(request->from, "/refuse") == 0)
         return error_set(e, ERROR_REFUSED, "refused");
     from = calloc(1, sizeof *from);
@@ -163,7 +153,6 @@ static void record_commit(void *context, const char *id, storage_done_fn *done, 
 static int each_committed(void *context, void (*each)(void *argument, const char *id),
                           void *argument, struct error *e)
 {
-    (void)context, (void)e;
     each(argument, "0-00000000-6");
     each(argument, "1-00000000-6");
     return 0;
@@ -171,13 +160,11 @@ static int each_committed(void *context, void (*each)(void *argument, const char
 
 static void forget_commit(void *context, const char *id)
 {
-    (void)context, (void)id;
 }
 
 static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
                          void *argument, struct error *e)
 {
-    (void)context, (void)e;
     each(argument, "1-00000000-7");
     return 0;
 }
@@ -185,7 +172,6 @@ static int each_in_doubt(void *context, void (*each)(void *argument, const char 
 static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
                     void *argument)
 {
-    (void)committed;
     begin_call(context, id, done, argument);
 }
 

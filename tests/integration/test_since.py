@@ -42,20 +42,20 @@ def reached(build, sources, rows):
 # changed file: tests that it reaches, and others
 CHANGES = {
     # the product
-    'daemon/torusd/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_tree_patterns test_config',
-     'integration/test_routed integration/test_exchange vm/test_machines test_router_queues'),
+    'daemon/torusd/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_manifest test_config',
+     'integration/test_routed integration/test_exchange vm/test_machines test_router'),
     'daemon/lib/cluster/route_planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
      'integration/test_copy integration/test_exchange test_plan'),
     'daemon/lib/cabling/moves.c': ('integration/test_cabling integration/test_discover test_cabling test_cli_program',
      'integration/test_commit test_config'),
     'daemon/lib/discovery/sync.c': ('integration/test_discover integration/test_init vm/test_bare_machines fuzz_discovery',
-     'integration/test_commit test_tree'),
+     'integration/test_commit test_plan'),
     'daemon/torusd/router/router.c': ('integration/test_commit integration/test_routed vm/test_machines test_sim_faults',
-     'integration/test_picture integration/test_reproduce packaging/test_packages test_goal'),
+     'integration/test_picture integration/test_reproduce packaging/test_packages test_schedule_files'),
     'client/cli/commands/top.c': ('integration/test_top integration/test_documents test_cli_program',
-     'integration/test_exchange test_router_queues'),
-    'client/cli/web/style.css': ('integration/test_pages integration/test_serve test_page',
-                                 'integration/test_commit test_tree'),
+     'integration/test_exchange test_router'),
+    'client/cli/web/style.css': ('integration/test_pages integration/test_serve test_serve',
+                                 'integration/test_commit test_plan'),
     'client/mpi/calls/intercept.c': ('integration/test_mpi_preload integration/test_ip_routes',
                                      'integration/test_copy'),
     'client/python/libtorus/group.py': ('integration/test_python integration/test_programs',
@@ -63,16 +63,16 @@ CHANGES = {
     'proto/peer-trust.md': ('integration/test_documents test_sim_lies_lies', 'integration/test_manual test_sim_faults'),
     # tests, and what they run
     'tests/fuzz/corpus/peer/new': ('fuzz_peer', 'fuzz_keyed integration/test_exchange'),
-    'tests/unit/tree_fixture.c': ('test_tree_walk', 'test_tree_copies integration/test_copy'),
-    'tests/unit/CMakeLists.txt': ('test_tree test_client_exports packaging/test_packages', 'test_sim_faults'),
-    'tests/support/long_legs.h': ('test_reducing test_contract_reduction', 'test_tree integration/test_copy'),
+    'tests/unit/tree_fixture.c': ('test_manifest', 'test_trees integration/test_copy'),
+    'tests/unit/CMakeLists.txt': ('test_plan test_client_exports packaging/test_packages', 'test_sim_faults'),
+    'tests/support/long_legs.h': ('test_reducing test_contract_routes', 'test_plan integration/test_copy'),
     'tests/support/member.c': ('integration/test_groups', 'integration/test_copy'),
     'tests/support/survivor.py': ('integration/test_groups', 'integration/test_copy'),
-    'tests/integration/conftest.py': ('integration/test_copy', 'vm/test_machines packaging/test_sources test_tree'),
-    'scripts/lib.py': ('integration/test_inputs', 'test_tree'),
+    'tests/integration/conftest.py': ('integration/test_copy', 'vm/test_machines packaging/test_sources test_plan'),
+    'scripts/lib.py': ('integration/test_inputs', 'test_plan'),
     'scripts/mpi-bench': ('integration/test_mpi_bench', 'integration/test_mpi_preload'),
     'scripts/reproduction/drawings/moves.py': ('integration/test_reproduce_figures', 'integration/test_picture'),
-    'scripts/packaging/CHANGELOG': ('packaging/test_sources test_tree', 'integration/test_copy'),
+    'scripts/packaging/CHANGELOG': ('packaging/test_sources test_plan', 'integration/test_copy'),
     'scripts/packaging/systemd/torus-links.service': ('packaging/test_packages integration/test_service',
      'integration/test_copy'),
     'topo/vms.py': ('vm/test_vm_up integration/test_inputs', 'vm/test_bridge integration/test_copy')}
@@ -107,7 +107,7 @@ def test_a_program_that_is_not_built(build, monkeypatch):
     unit, = (file for file in build.made['tests/unit/test_slab.c'] if file.endswith('test_slab.c.o'))
     before = build.reached(())
     monkeypatch.setattr(build, 'not_built', build.not_built | {unit})
-    assert build.reached(()) == before | {'test_slab'}
+    assert build.reached(()) == before | {'test_base'}
 
 
 def test_several_changes(reached):
@@ -188,7 +188,7 @@ def test_what_is_left_out():
     def item(path, program=None):
         return SimpleNamespace(path=CHECKOUT / path, originalname=program)
 
-    router = item('tests/CMakeLists.txt', 'test_router_queues')
+    router = item('tests/CMakeLists.txt', 'test_router')
     wire, top = item('tests/integration/test_wire.py'), item('tests/integration/test_top.py')
     items, left_out = [router, wire, top], []
     since = Since({'client/cli/top/draw.c', 'tests/unit/test_router_queues.c'})

@@ -1,18 +1,11 @@
 #include "tests/sim/checks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/memory.h"
+#include "tests/support/cmocka.h"
 
 #define SETTLE_TIME (200 * SECONDS)
 

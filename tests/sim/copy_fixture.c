@@ -2,26 +2,10 @@
 
 #include <stdlib.h>
 
-uint64_t copy_first_seed, copy_seeds = 24 / SIM_SHARE;
-
 static const char *const networks[] = {
     "3x3", "2x3", "4",    "2x2x2",    "3mx3m",          "complete:4",
     "4x4", "2",   "5mx2", "tree:2^2", "5 x complete:3", "star:4",
 };
-
-void copy_read_seeds(int argc, char **argv)
-{
-    if (argc <= 2)
-        return;
-    copy_first_seed = strtoull(argv[1], NULL, 10);
-    copy_seeds = strtoull(argv[2], NULL, 10);
-}
-
-void copy_with_seeds(void (*test)(uint64_t seed))
-{
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds; seed++)
-        test(seed);
-}
 
 struct sim *copy_begin_on(const char *dims, uint64_t seed)
 {
@@ -87,7 +71,6 @@ static bool reached_or_ended(struct sim *sim, void *context)
 {
     const struct reaching *r = context;
 
-    (void)sim;
     return r->copy->ended || has_reached(r);
 }
 

@@ -4,13 +4,6 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 
-/* The seeds of a test: those for ctest, unless the program's arguments name others. */
-extern uint64_t copy_first_seed, copy_seeds;
-/* Reads [FIRST_SEED COUNT]. */
-void copy_read_seeds(int argc, char **argv);
-/* Calls a test with each seed. */
-void copy_with_seeds(void (*test)(uint64_t seed));
-
 /* A torus or network of a list, with all links up; the caller gives it to copy_end(). */
 struct sim *copy_begin(uint64_t seed);
 /* A simulator with all links up, with random delays. */

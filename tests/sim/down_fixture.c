@@ -1,14 +1,6 @@
 #include "tests/sim/down_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-uint64_t down_first_seed, down_seeds = 60 / SIM_SHARE;
+#include "tests/support/cmocka.h"
 
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5", "4mx3", "2x2x2", "3x5"};
 
@@ -21,20 +13,6 @@ static const struct spec specs[] = {
     {.algorithm = "auto", .from = "/random/5000", .to = "/a"},
     {.algorithm = "auto", .from = "/same/3000", .to = "/b"},
 };
-
-void down_read_seeds(int argc, char **argv)
-{
-    if (argc <= 2)
-        return;
-    down_first_seed = strtoull(argv[1], NULL, 10);
-    down_seeds = strtoull(argv[2], NULL, 10);
-}
-
-void down_with_seeds(void (*test)(uint64_t seed))
-{
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++)
-        test(seed);
-}
 
 struct sim *down_begin(uint64_t seed)
 {
@@ -110,7 +88,6 @@ bool down_is_in_parts(const struct error *e)
 
 bool down_no_leftover(struct sim *sim, void *context)
 {
-    (void)context;
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
         if (sim_leftover(sim, rank) != NULL)
             return false;

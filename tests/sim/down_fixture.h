@@ -5,15 +5,6 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 
-/* The seeds of a test: those for ctest, unless the program's arguments name others. */
-extern uint64_t down_first_seed, down_seeds;
-
-/* Reads [FIRST_SEED COUNT]. */
-void down_read_seeds(int argc, char **argv);
-
-/* Calls a test with each seed. */
-void down_with_seeds(void (*test)(uint64_t seed));
-
 /* A simulator of one of several tori, with all links up. The caller frees it. Seeds divisible by 7 get 4x4. */
 struct sim *down_begin(uint64_t seed);
 

@@ -1,14 +1,8 @@
 #include "tests/sim/group_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/damage.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
 struct sim *group_sim(const char *dims, uint64_t seed)
 {
@@ -74,7 +68,6 @@ bool group_have_failed(struct sim *sim, void *context)
 {
     const struct group_awaited *a = context;
 
-    (void)sim;
     return sim_programs_failed(a->programs) >= a->failed;
 }
 

@@ -1,11 +1,6 @@
 #include "tests/sim/hole_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 static const char *const tori[] = {"4x4", "3x3", "2x3",   "5", "4mx3", "2x2x2", "3x5",
                                    "1x4", "2x2", "3mx3m", "2", "7",    "2x4m"};
@@ -112,7 +107,6 @@ bool holes_are_said(struct sim *sim, const char *around)
 
 bool holes_group_is_open(struct sim *sim, void *context)
 {
-    (void)context;
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         struct group_info info[2];
         if (groups_list(sim_groups(sim, rank), info, 2) != 1 || !info[0].open)
@@ -125,6 +119,5 @@ bool holes_all_are_told(struct sim *sim, void *context)
 {
     const struct holes_going *g = context;
 
-    (void)sim;
     return sim_programs_done(g->programs) + sim_programs_failed(g->programs) == g->nodes;
 }

@@ -1,14 +1,7 @@
 /* See lie_list.h. */
 #include "tests/sim/lie_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 /* "| `Hello.version` | what is said at worst | what comes of it | link |" */
 void lie_list_read(struct lie_list *list, const char *path)

@@ -2,20 +2,12 @@
 #include "tests/sim/lie_scenes.h"
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/programs.h"
+#include "tests/support/cmocka.h"
 
 #define ENDED_BY (120 * SECONDS)
 
@@ -153,7 +145,6 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     Peer__Head *head = lie_read(*bytes, *length, &body);
     unsigned times = 1;
 
-    (void)port;
     assert_non_null(head);
     if ((unsigned)head->kind_case < SIM_KINDS) {
         free(s->said[head->kind_case]);
@@ -321,13 +312,11 @@ static enum lie_result run_group(struct lie_play *s, const struct lie_scene *sce
 
 static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
 {
-    (void)nodes, (void)took;
     *(bool *)context = true;
 }
 
 static bool is_set(struct sim *sim, void *flag)
 {
-    (void)sim;
     return *(bool *)flag;
 }
 
@@ -356,7 +345,6 @@ static void on_copied(void *context, const struct copy_result *result, const str
 {
     struct copy_seen *seen = context;
 
-    (void)result;
     seen->ended = true;
     seen->failed = e != NULL;
     if (e != NULL)
@@ -365,7 +353,6 @@ static void on_copied(void *context, const struct copy_result *result, const str
 
 static bool is_copied(struct sim *sim, void *context)
 {
-    (void)sim;
     return ((struct copy_seen *)context)->ended;
 }
 

@@ -92,7 +92,6 @@ static void on_over(struct sim *sim, void *object, uint64_t number)
 {
     struct pending p = *(struct pending *)object;
 
-    (void)number;
     if (p.node->frozen && !sim->ending) {
         sim_schedule(sim, p.node->frozen_until - sim->now, p.what, on_over, object, 0);
         return;

@@ -296,7 +296,6 @@ static bool are_over(struct sim *sim, void *context)
 {
     struct sim_programs *all = context;
 
-    (void)sim;
     for (uint32_t rank = 0; rank < all->torus->nodes; rank++)
         if (!is_over(&all->program[rank]))
             return false;

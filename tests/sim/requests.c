@@ -152,7 +152,6 @@ void sim_cancel(struct sim_request *r)
 
 static bool request_ended(struct sim *sim, void *context)
 {
-    (void)sim;
     return ((struct sim_request *)context)->ended;
 }
 

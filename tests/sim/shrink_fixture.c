@@ -1,15 +1,9 @@
 #include "tests/sim/shrink_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5",   "4mx3",  "2x2x2",
                                    "3x5", "2x2", "3",   "2x4", "3mx3m", "7"};

@@ -43,7 +43,6 @@ struct sim *sim_new(const struct sim_setup *setup)
 
 static bool is_whole(struct sim *sim, void *context)
 {
-    (void)context;
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++)
         if (!sim->node[rank].alive || !topology_whole(router_topology(sim_router(sim, rank))))
             return false;
@@ -87,7 +86,6 @@ bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_in
 
 bool sim_is_quiet(struct sim *sim, void *unused)
 {
-    (void)unused;
     for (uint32_t rank = 0; rank < sim->torus.nodes; rank++) {
         if (!sim->node[rank].alive)
             continue;

@@ -1,13 +1,6 @@
 /* The state of a simulation, and violations of invariants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
 void sim_violated(const struct sim *sim, const char *invariant, const char *format, ...)
 {

@@ -1,17 +1,11 @@
 /* A calibration reaches every node, the newer one wins, and a node that was down is told later; "auto" chooses
  * by it. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/torusd/exchange/choose_routes.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
 static const struct predict_costs first = {20e-6, 8e-6, 6e6, 0, 0},
                                   second = {10e-6, 60e-6, 1e9, 0, 0};
@@ -48,9 +42,8 @@ static void check_all_know(struct sim *sim, const struct predict_costs *costs)
         assert_true(knows(sim, rank, costs));
 }
 
-static void all_nodes_hear_of_it_and_the_newer_wins(void **state)
+TEST(all_nodes_hear_of_it_and_the_newer_wins)
 {
-    (void)state;
     struct sim *sim = start("4x4");
     uint64_t before = sim_frames(sim);
     calibrate(sim, 5, &first);
@@ -67,9 +60,8 @@ static void all_nodes_hear_of_it_and_the_newer_wins(void **state)
     sim_free(sim);
 }
 
-static void two_at_once_become_one(void **state)
+TEST(two_at_once_become_one)
 {
-    (void)state;
     struct sim *sim = start("3x3");
     calibrate(sim, 0, &first);
     calibrate(sim, 8, &second);   /* has not heard of the other: the same version */
@@ -77,9 +69,8 @@ static void two_at_once_become_one(void **state)
     sim_free(sim);
 }
 
-static void a_late_node_is_told(void **state)
+TEST(a_late_node_is_told)
 {
-    (void)state;
     struct sim *sim = start("3x3");
     sim_kill(sim, 4, SIM_CRASH);
     sim_pass(sim, 1 * SECONDS);
@@ -95,7 +86,7 @@ static void a_late_node_is_told(void **state)
     sim_free(sim);
 }
 
-static void nonsense_is_refused(void **state)
+TEST(nonsense_is_refused)
 {
     const struct predict_costs wrong[] = {
         {-1e-6, 1e-6, 1e6, 0, 0},       {1e-6, -1e-6, 1e6, 0, 0},           {1e-6, 1e-6, 0, 0, 0},
@@ -103,7 +94,6 @@ static void nonsense_is_refused(void **state)
         {1e-6, 1e-6, 1e30, 0, 0},       {1e-6, (double)INFINITY, 1e6, 0, 0}};
     struct error e;
 
-    (void)state;
     struct sim *sim = start("2x2");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(exchanges_calibrate(sim_exchanges(sim, 0), &wrong[i], 1, &e), -1);
@@ -147,9 +137,8 @@ static const char *chosen(struct sim *sim, uint64_t block_bytes)
     return c.list[0].algorithm->name;
 }
 
-static void auto_takes_the_one_for_the_size(void **state)
+TEST(auto_takes_the_one_for_the_size)
 {
-    (void)state;
     struct sim *sim = start("4x4");
     calibrate(sim, 0, &second); /* messages are expensive */
     assert_string_equal(chosen(sim, 1), "tree");
@@ -163,13 +152,12 @@ static void auto_takes_the_one_for_the_size(void **state)
 }
 
 /* Nodes report the sizes of their files before an algorithm is chosen. */
-static void auto_takes_files_by_their_sizes(void **state)
+TEST(auto_takes_files_by_their_sizes)
 {
     static const struct {
         const char *from;
         uint64_t block_bytes;
     } sources[] = {{"/same/1", 1}, {"/same/1000", 1000}, {"/same/200000", 200000}};
-    (void)state;
     struct sim *sim = start("4x4");
     calibrate(sim, 0, &second);
     assert_string_not_equal(chosen(sim, 1), chosen(sim, 200000));
@@ -213,14 +201,13 @@ static void run_session(struct sim *sim, const char *algorithm, uint64_t block_b
 
 /* A session's median corrects the predictions for blocks of its size, and to a lesser degree for sizes between it and
  * the next measured size. One exchange alone corrects nothing. */
-static void auto_learns_from_sessions(void **state)
+TEST(auto_learns_from_sessions)
 {
     struct sim *sim = start("4x4");
     struct spec spec = {.algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
     double model = candidate_seconds(sim, "at2", 4096), far = candidate_seconds(sim, "at2", 1);
     double other = candidate_seconds(sim, "stream", 4096);
 
-    (void)state;
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     (void)sim_run_until_ended(r, 60 * SECONDS);
     assert_true(candidate_seconds(sim, "at2", 4096) == model);
@@ -241,13 +228,12 @@ static void auto_learns_from_sessions(void **state)
 
 /* An algorithm that was measured to be slower than predicted is not replaced by every algorithm that was only
  * predicted. */
-static void auto_does_not_prefer_what_it_has_not_measured(void **state)
+TEST(auto_does_not_prefer_what_it_has_not_measured)
 {
     const struct sim_setup slow = {
         .dims = "4x4", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
     static const uint64_t sizes[] = {64, 1024, 4096};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct sim *sim = sim_new(&slow);
         double median, pause;
@@ -262,14 +248,13 @@ static void auto_does_not_prefer_what_it_has_not_measured(void **state)
 }
 
 /* On this torus, at2 and at2-printed are one schedule; cccube is nearer to pair. */
-static void auto_judges_by_what_is_most_alike(void **state)
+TEST(auto_judges_by_what_is_most_alike)
 {
     const struct sim_setup slow = {
         .dims = "8x8", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
     struct sim *sim = sim_new(&slow);
     double twin, cccube, median, pause;
 
-    (void)state;
     sim_run_until_whole(sim);
     double at2 = candidate_seconds(sim, "at2", 1024), pair = candidate_seconds(sim, "pair", 1024);
     twin = candidate_seconds(sim, "at2-printed", 1024);
@@ -287,14 +272,13 @@ static void auto_judges_by_what_is_most_alike(void **state)
 
 /* A limiter lets packets of an exchange through early, and then holds back the next exchange: early arrival is not all
  * that counts. */
-static void auto_counts_what_links_owe(void **state)
+TEST(auto_counts_what_links_owe)
 {
     const struct sim_setup setup = {
         .dims = "4x4", .seed = 7, .latency = 20 * MICROSECONDS, .rate = 2500000, .burst = 4000};
     struct sim *sim = sim_new(&setup);
     double median, pause, least;
 
-    (void)state;
     sim_run_until_whole(sim);
     run_session(sim, "pair", 64, &median, &least);
     assert_true(fabs(candidate_seconds(sim, "pair", 64) / median - 1) < 0.01);
@@ -308,13 +292,12 @@ static void auto_counts_what_links_owe(void **state)
 
 /* Corrections from small blocks for larger ones: a part of the time that they took beyond the model grows with the
  * size, and a part does not; time that they were faster does not grow. */
-static void auto_concludes_from_smaller_blocks(void **state)
+TEST(auto_concludes_from_smaller_blocks)
 {
     const struct sim_setup slow = {
         .dims = "4x4", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
     const struct sim_setup fast = {.dims = "4x4", .seed = 7, .latency = 1, .rate = 0};
 
-    (void)state;
     for (int faster = 0; faster < 2; faster++) {
         struct sim *sim = sim_new(faster ? &fast : &slow);
         double median, pause;
@@ -333,22 +316,4 @@ static void auto_concludes_from_smaller_blocks(void **state)
         }
         sim_free(sim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_nodes_hear_of_it_and_the_newer_wins),
-        cmocka_unit_test(two_at_once_become_one),
-        cmocka_unit_test(a_late_node_is_told),
-        cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(auto_takes_the_one_for_the_size),
-        cmocka_unit_test(auto_takes_files_by_their_sizes),
-        cmocka_unit_test(auto_learns_from_sessions),
-        cmocka_unit_test(auto_does_not_prefer_what_it_has_not_measured),
-        cmocka_unit_test(auto_judges_by_what_is_most_alike),
-        cmocka_unit_test(auto_counts_what_links_owe),
-        cmocka_unit_test(auto_concludes_from_smaller_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* All outputs or none: nodes die at every stage of an exchange of folders, and in the moments around the decision. When
  * all nodes have returned, either all outputs are in place or none. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 1;
+SEEDS(1);
 
 /* Both engines, in turn. */
 static struct spec spec_of(uint64_t seed)
@@ -73,20 +66,20 @@ static void die_in_states(uint32_t victim, const enum exchange_state *state, siz
                 die_in_state(seed, victim, state[i], death);
 }
 
-static void the_root_dies_at_every_stage(void **state)
+TEST(the_root_dies_at_every_stage)
 {
     static const enum exchange_state states[] = {EXCHANGE_PREPARING, EXCHANGE_RUNNING,
                                                  EXCHANGE_COMMITTING, EXCHANGE_COMMITTED};
-    (void)state;
+
     die_in_states(0, states, sizeof states / sizeof states[0]);
 }
 
-static void another_node_dies_at_every_stage(void **state)
+TEST(another_node_dies_at_every_stage)
 {
     static const enum exchange_state states[] = {EXCHANGE_PREPARING,  EXCHANGE_READY,
                                                  EXCHANGE_RUNNING,    EXCHANGE_DONE,
                                                  EXCHANGE_COMMITTING, EXCHANGE_COMMITTED};
-    (void)state;
+
     die_in_states(4, states, sizeof states / sizeof states[0]);
     /* A leaf of the tree is ready as soon as it is asked. */
     die_in_states(6, states + 1, 3);
@@ -124,25 +117,22 @@ static void decided_and_dead(const char *dims, uint64_t seed)
     sim_free(sim);
 }
 
-static void a_decision_survives_its_root(void **state)
+TEST(a_decision_survives_its_root)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++)
         decided_and_dead("3x4", seed);
 }
 
-static void many_nodes_in_doubt_do_not_flood_the_torus(void **state)
+TEST(many_nodes_in_doubt_do_not_flood_the_torus)
 {
-    (void)state;
     decided_and_dead("8x8", first_seed + 5);
     if (seeds > 1)
         decided_and_dead("12x12", first_seed + 6);
 }
 
 /* A node that was down during the decision hears the outcome when it returns. */
-static void a_node_that_was_cut_off_learns_the_outcome(void **state)
+TEST(a_node_that_was_cut_off_learns_the_outcome)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++) {
         const struct sim_setup setup = {.dims = "3x4",
                                         .seed = seed,
@@ -169,20 +159,4 @@ static void a_node_that_was_cut_off_learns_the_outcome(void **state)
         check_next_exchange(sim, 5);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_root_dies_at_every_stage),
-        cmocka_unit_test(another_node_dies_at_every_stage),
-        cmocka_unit_test(a_decision_survives_its_root),
-        cmocka_unit_test(many_nodes_in_doubt_do_not_flood_the_torus),
-        cmocka_unit_test(a_node_that_was_cut_off_learns_the_outcome),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
-/* Copies of trees without faults: on all kinds of networks, of all kinds, with all options.
- *
- *     test_sim_copies [FIRST_SEED COUNT]     more seeds than ctest runs */
+/* Copies of trees without faults: on all kinds of networks, of all kinds, with all options. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "proto/frame.h"
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 static struct sim_copy *must_succeed(struct sim *sim, const struct copy_request *request)
 {
@@ -29,13 +22,12 @@ static struct sim_copy *must_succeed(struct sim *sim, const struct copy_request 
 }
 
 /* A second copy moves nothing, a third one what has changed. */
-static void only_what_is_missing_moves(void **state)
+TEST(only_what_is_missing_moves)
 {
     static const char *const networks[] = {"4x4", "5x7", "3mx4m", "complete:4", "5 x complete:3"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
-        struct sim *sim = copy_begin_on(networks[i], copy_first_seed + i);
+        struct sim *sim = copy_begin_on(networks[i], first_seed + i);
         struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
         r.delete = true;
         struct sim_tree *tree = &sim->node[r.node].trees.tree;
@@ -91,10 +83,9 @@ static void any_copies(uint64_t seed)
     copy_end(sim);
 }
 
-static void copies_of_all_kinds(void **state)
+TEST(copies_of_all_kinds)
 {
-    (void)state;
-    copy_with_seeds(any_copies);
+    with_seeds(seeds, any_copies);
 }
 
 /* What a dry run says, the copy does. */
@@ -122,20 +113,18 @@ static void dry_runs_tell_the_truth(uint64_t seed)
     copy_end(sim);
 }
 
-static void dry_runs(void **state)
+TEST(dry_runs)
 {
-    (void)state;
-    copy_with_seeds(dry_runs_tell_the_truth);
+    with_seeds(seeds, dry_runs_tell_the_truth);
 }
 
 /* A file with other contents and the same size and time is found by --verify, and replaced with --checksum only. */
-static void contents_are_compared_on_request(void **state)
+TEST(contents_are_compared_on_request)
 {
     struct sim *sim = copy_begin_on("3x3", 1);
     struct copy_request r = copy_default(4);
     const uint32_t wrong = 7;
 
-    (void)state;
     copy_tree(sim, r.node, "/from", 100000);
     (void)must_succeed(sim, &r);
     sim_copies_settle(sim);
@@ -185,10 +174,9 @@ static void a_part_of_the_nodes(uint64_t seed)
     copy_end(sim);
 }
 
-static void parts(void **state)
+TEST(parts)
 {
-    (void)state;
-    copy_with_seeds(a_part_of_the_nodes);
+    with_seeds(seeds, a_part_of_the_nodes);
 }
 
 /* Two clients at once, with the same target: at each node one of the copies is in place, and the other is told that the
@@ -228,20 +216,18 @@ static void two_at_once(uint64_t seed)
     copy_end(sim);
 }
 
-static void two_copies_to_one_target(void **state)
+TEST(two_copies_to_one_target)
 {
-    (void)state;
-    copy_with_seeds(two_at_once);
+    with_seeds(seeds, two_at_once);
 }
 
-static void sockets_are_left_out_and_counted(void **state)
+TEST(sockets_are_left_out_and_counted)
 {
     struct sim *sim = copy_begin_on("4x4", 3);
     struct copy_request r = copy_default(5);
     struct sim_tree *tree = &sim->node[5].trees.tree;
     const struct tree_item socket = {.kind = SIM_TREE_SOCKET};
 
-    (void)state;
     sim_tree_put_folder(tree, "/from", 1);
     sim_tree_put(tree, "/from/a", &socket);
     sim_tree_put(tree, "/from/b", &socket);
@@ -271,13 +257,12 @@ static bool watch_heap(struct sim *sim, void *context)
     return false;
 }
 
-static void large_trees_in_little_memory(void **state)
+TEST(large_trees_in_little_memory)
 {
     struct sim *sim = copy_begin_on("3", 4);
     struct copy_request r = copy_default(1);
     struct peak peak = {0};
 
-    (void)state;
     copy_tree(sim, 1, "/from", 150u << 20);
     sim->node[1].trees.padding = 20u << 20;
     (void)watch_heap(sim, &peak);
@@ -295,13 +280,12 @@ static void large_trees_in_little_memory(void **state)
 
 /* --- what is refused --- */
 
-static void requests_that_are_refused(void **state)
+TEST(requests_that_are_refused)
 {
     struct sim *sim = copy_begin_on("4", 5);
     struct copy_request r = copy_default(9);
     uint32_t outside = 17;
 
-    (void)state;
     copy_tree(sim, 1, "/from", 0);
     sim_copy_must_fail(sim_copy_start(sim, 1, &r), ERROR_USAGE); /* there is no node 9 */
     r = copy_default(1);
@@ -312,12 +296,11 @@ static void requests_that_are_refused(void **state)
 }
 
 /* A source that does not exist is named, and nothing changes anywhere. */
-static void a_source_that_is_missing(void **state)
+TEST(a_source_that_is_missing)
 {
     struct sim *sim = copy_begin_on("3x3", 6);
     struct copy_request r = copy_default(2);
 
-    (void)state;
     for (uint32_t rank = 0; rank < 9; rank++)
         if (rank != 2)
             copy_tree(sim, rank, "/to", 0);
@@ -342,12 +325,11 @@ static void restart_older(struct sim *sim, uint32_t rank, uint32_t minors_back)
 }
 
 /* Digests of chunks are of the new kind as soon as all nodes know it, and of the old kind before. */
-static void fast_digests_wait_for_the_last_node(void **state)
+TEST(fast_digests_wait_for_the_last_node)
 {
     struct sim *sim = copy_begin_on("3x3", 8);
     struct copy_request r = copy_default(0);
 
-    (void)state;
     copy_tree(sim, 0, "/from", 0);
     (void)must_succeed(sim, &r);
     assert_true(sim->node[0].trees.fast_digests);
@@ -367,12 +349,11 @@ static void fast_digests_wait_for_the_last_node(void **state)
 
 /* While one node is of a release that does not know what a copy asks for, that is refused, and no link is lost; a copy that
  * asks for nothing new goes on. */
-static void older_releases(void **state)
+TEST(older_releases)
 {
     struct sim *sim = copy_begin_on("3x3", 7);
     struct copy_request r = copy_default(0);
 
-    (void)state;
     copy_tree(sim, 0, "/from", 0);
     for (uint32_t back = 1; back <= PROTOCOL_MINOR - COPY_MORE_MINOR; back++)
         for (uint32_t rank = 0; rank < 9; rank++)
@@ -396,13 +377,12 @@ static void older_releases(void **state)
 }
 
 /* A node without trees passes data on, and says why it writes none. */
-static void a_node_without_trees(void **state)
+TEST(a_node_without_trees)
 {
     struct sim *sim = copy_begin_on("5m", 8);
     struct copy_request r = copy_default(0);
     uint32_t others[] = {1, 3, 4};
 
-    (void)state;
     copy_tree(sim, 0, "/from", 0);
     sim_kill(sim, 2, SIM_STOP);
     sim->node[2].trees.absent = true;
@@ -417,26 +397,4 @@ static void a_node_without_trees(void **state)
     (void)must_succeed(sim, &r);
     sim_copies_check(sim);
     sim_free(sim);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_is_missing_moves),
-        cmocka_unit_test(copies_of_all_kinds),
-        cmocka_unit_test(dry_runs),
-        cmocka_unit_test(contents_are_compared_on_request),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(two_copies_to_one_target),
-        cmocka_unit_test(sockets_are_left_out_and_counted),
-        cmocka_unit_test(large_trees_in_little_memory),
-        cmocka_unit_test(requests_that_are_refused),
-        cmocka_unit_test(a_source_that_is_missing),
-        cmocka_unit_test(fast_digests_wait_for_the_last_node),
-        cmocka_unit_test(older_releases),
-        cmocka_unit_test(a_node_without_trees),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
-/* Copies of trees while links and nodes go down: in each phase, with each reaction that a client can ask for.
- *
- *     test_sim_copies_down [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* Copies of trees while links and nodes go down: in each phase, with each reaction that a client can ask for. */
 #include "daemon/lib/schedule/damage.h"
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 #define LARGE 2000000u
 
@@ -65,11 +57,9 @@ static void one_cut(uint64_t seed)
     }
 }
 
-static void cuts_in_each_phase(void **state)
+TEST(cuts_in_each_phase)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
-        one_cut(seed);
+    with_seeds(seeds / 3 + 1, one_cut);
 }
 
 /* A node that is not needed to connect the others; never the asked one. */
@@ -123,11 +113,9 @@ static void one_death(uint64_t seed)
     }
 }
 
-static void deaths_in_each_phase(void **state)
+TEST(deaths_in_each_phase)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
-        one_death(seed);
+    with_seeds(seeds / 3 + 1, one_death);
 }
 
 /* With shrink, the others get their trees. */
@@ -157,11 +145,9 @@ static void one_shrink(uint64_t seed)
     }
 }
 
-static void others_go_on_without_a_node(void **state)
+TEST(others_go_on_without_a_node)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
-        one_shrink(seed);
+    with_seeds(seeds / 3 + 1, one_shrink);
 }
 
 /* With wait, the copy waits until the node is back, and completes at all nodes. What had arrived is not sent again. */
@@ -191,11 +177,9 @@ static void one_wait(uint64_t seed)
     }
 }
 
-static void nodes_are_waited_for(void **state)
+TEST(nodes_are_waited_for)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
-        one_wait(seed);
+    with_seeds(seeds / 3 + 1, one_wait);
 }
 
 /* If the asked node dies, all agents end. */
@@ -216,18 +200,15 @@ static void one_asker(uint64_t seed)
     }
 }
 
-static void asked_nodes_that_die(void **state)
+TEST(asked_nodes_that_die)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++)
-        one_asker(seed);
+    with_seeds(seeds / 3 + 1, one_asker);
 }
 
 /* Nodes that were down before the copy: it fails, shrinks or waits. */
-static void a_node_is_down_before(void **state)
+TEST(a_node_is_down_before)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 3 + 1; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 3 + 1; seed++) {
         struct sim *sim = copy_begin(seed);
         struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
         uint32_t victim = a_victim(sim, r.node);
@@ -255,16 +236,4 @@ static void a_node_is_down_before(void **state)
         assert_int_equal(waits->result.bytes_sent, waits->result.bytes_all);
         copy_end(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_in_each_phase),          cmocka_unit_test(deaths_in_each_phase),
-        cmocka_unit_test(others_go_on_without_a_node), cmocka_unit_test(nodes_are_waited_for),
-        cmocka_unit_test(asked_nodes_that_die),        cmocka_unit_test(a_node_is_down_before),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

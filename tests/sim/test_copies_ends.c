@@ -1,16 +1,9 @@
 /* Copies that cannot go on end all the same: nodes that they need are down, stopped or short of memory, or too many
- * copies are made at once.
- *
- *     test_sim_copies_ends [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * copies are made at once. */
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 #define MANY 48u
 
@@ -40,10 +33,9 @@ static void the_only_reader_dies(uint64_t seed)
     copy_end(sim);
 }
 
-static void a_needed_node_dies(void **state)
+TEST(a_needed_node_dies)
 {
-    (void)state;
-    copy_with_seeds(the_only_reader_dies);
+    with_seeds(seeds, the_only_reader_dies);
 }
 
 /* A copy that waits for a node ends when its time is over, or when its client leaves; a node that is stopped is waited
@@ -79,15 +71,13 @@ static void waiting_ends(uint64_t seed)
     copy_end(sim);
 }
 
-static void waiting(void **state)
+TEST(waiting)
 {
-    (void)state;
-    copy_with_seeds(waiting_ends);
+    with_seeds(seeds, waiting_ends);
 }
 
 static bool all_have_ended(struct sim *sim, void *context)
 {
-    (void)context;
     for (const struct sim_copy *c = sim->copies; c != NULL; c = c->next)
         if (!c->ended)
             return false;
@@ -125,18 +115,15 @@ static void many_at_once(uint64_t seed)
     copy_end(sim);
 }
 
-static void many_copies_at_once(void **state)
+TEST(many_copies_at_once)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 4 + 1; seed++)
-        many_at_once(seed);
+    with_seeds(seeds / 4 + 1, many_at_once);
 }
 
 /* A budget that is too small for a group: the client is told so soon. */
-static void too_little_memory(void **state)
+TEST(too_little_memory)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 4 + 1; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4 + 1; seed++) {
         const struct sim_setup setup = {.dims = "3x3",
                                         .seed = seed,
                                         .latency = 100 * MICROSECONDS,
@@ -154,17 +141,4 @@ static void too_little_memory(void **state)
         sim_copies_check(sim);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_needed_node_dies),
-        cmocka_unit_test(waiting),
-        cmocka_unit_test(many_copies_at_once),
-        cmocka_unit_test(too_little_memory),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* Copies of trees with faults of disks and trees, and clients that cancel: what has failed at a node changes nothing
- * there.
- *
- *     test_sim_copies_faults [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * there. */
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 #define LARGE 600000u
 
@@ -50,10 +43,9 @@ static void one_full_disk(uint64_t seed)
     copy_end(sim);
 }
 
-static void full_disks(void **state)
+TEST(full_disks)
 {
-    (void)state;
-    copy_with_seeds(one_full_disk);
+    with_seeds(seeds, one_full_disk);
 }
 
 /* Each fault of a writer fails the copy there only, each of the reader fails it everywhere. */
@@ -88,11 +80,9 @@ static void one_fault(uint64_t seed)
     }
 }
 
-static void faults_of_trees(void **state)
+TEST(faults_of_trees)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 4 + 1; seed++)
-        one_fault(seed);
+    with_seeds(seeds / 4 + 1, one_fault);
 }
 
 static void names_the_file(struct sim *sim, const struct error *e)
@@ -131,10 +121,9 @@ static void one_change(uint64_t seed)
     copy_end(sim);
 }
 
-static void files_that_change(void **state)
+TEST(files_that_change)
 {
-    (void)state;
-    copy_with_seeds(one_change);
+    with_seeds(seeds, one_change);
 }
 
 /* Adds what a node lacks of the large file. */
@@ -192,11 +181,9 @@ static void one_interruption(uint64_t seed)
     copy_end(sim);
 }
 
-static void interruptions(void **state)
+TEST(interruptions)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 4 + 1; seed++)
-        one_interruption(seed);
+    with_seeds(seeds / 4 + 1, one_interruption);
 }
 
 /* Cancelled at any moment: nothing changes at any node, and nothing is left. */
@@ -218,10 +205,9 @@ static void one_cancelled(uint64_t seed)
     copy_end(sim);
 }
 
-static void cancelled_copies(void **state)
+TEST(cancelled_copies)
 {
-    (void)state;
-    copy_with_seeds(one_cancelled);
+    with_seeds(seeds, one_cancelled);
 }
 
 /* Cancelled when nodes put it in place, or are about to: either nothing has changed at any node, or it was too late. */
@@ -240,18 +226,15 @@ static void one_cancelled_late(uint64_t seed)
     copy_end(sim);
 }
 
-static void copies_cancelled_late(void **state)
+TEST(copies_cancelled_late)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + 4 * copy_seeds; seed++)
-        one_cancelled_late(seed);
+    with_seeds(4 * seeds, one_cancelled_late);
 }
 
 /* A copy that takes too long fails in time, and leaves what has arrived for the next one. */
-static void timeouts(void **state)
+TEST(timeouts)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 4 + 1; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4 + 1; seed++) {
         struct sim *sim = copy_begin(seed);
         struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
         copy_tree(sim, r.node, "/from", 100 * LARGE);
@@ -262,17 +245,4 @@ static void timeouts(void **state)
         sim_copies_check(sim);
         copy_end(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_disks),        cmocka_unit_test(faults_of_trees),
-        cmocka_unit_test(files_that_change), cmocka_unit_test(interruptions),
-        cmocka_unit_test(cancelled_copies),  cmocka_unit_test(copies_cancelled_late),
-        cmocka_unit_test(timeouts),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* A node whose trees lie in a copy: its manifest, sizes, ranges, answers and reports may be anything. The other nodes
- * end the copy, read and write nothing outside of the stream, and make copies again afterwards.
- *
- *     test_sim_copies_lies [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * end the copy, read and write nothing outside of the stream, and make copies again afterwards. */
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 #define LIES 12u
 #define MANIFEST_MOST (8u << 20) /* bytes of a manifest that is not one */
@@ -44,14 +37,12 @@ static uint64_t lie_document_size(const struct tree_reader *r, enum tree_documen
 {
     static const uint64_t sizes[] = {0, 1, MANIFEST_MOST, UINT64_MAX, TREE_DOCUMENT_MOST + 1};
 
-    (void)r, (void)which;
     return sizes[chance_below(&liar.chance, sizeof sizes / sizeof *sizes)];
 }
 
 static int lie_read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
                              uint8_t *bytes, size_t length, struct error *e)
 {
-    (void)r, (void)which, (void)offset, (void)e;
     for (size_t i = 0; i < length; i++)
         bytes[i] = (uint8_t)chance_word(&liar.chance);
     return 0;
@@ -60,14 +51,12 @@ static int lie_read_document(struct tree_reader *r, enum tree_document which, ui
 static int lie_read(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
                     struct error *e)
 {
-    (void)r, (void)offset, (void)e;
     memset(bytes, 0x55, length);
     return 0;
 }
 
 static uint64_t lie_left_out(const struct tree_reader *r, const char **first)
 {
-    (void)r;
     *first = "/\x1b[2J\nnode 2 is down %s%n";
     return UINT64_MAX;
 }
@@ -104,14 +93,12 @@ static int lie_missing(struct tree_writer *w, uint32_t most, struct tree_progres
 
 static void lie_report(const struct tree_writer *w, struct tree_report *report)
 {
-    (void)w;
     memset(report, 0xff, sizeof *report);
     (void)strcpy(report->first, "\x1b[2J\nnode 2 is down %s%n");
 }
 
 static int lie_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e)
 {
-    (void)w, (void)progress;
     memset(e->text, 'x', sizeof e->text);
     (void)strcpy(e->text + sizeof e->text - 40, "\x1b[2J\nnode 2 is down %s%n");
     e->code = (enum error_code)77;
@@ -206,20 +193,9 @@ static void one_lie(uint64_t seed, unsigned lie)
     copy_end(sim);
 }
 
-static void trees_that_lie(void **state)
+TEST(trees_that_lie)
 {
-    (void)state;
-    for (uint64_t seed = copy_first_seed; seed < copy_first_seed + copy_seeds / 2 + 1; seed++)
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2 + 1; seed++)
         for (unsigned lie = 0; lie < LIES; lie++)
             one_lie(seed, lie);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_that_lie),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

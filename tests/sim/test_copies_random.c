@@ -1,16 +1,9 @@
 /* Random copies with random faults: at each node the trees are in place or nothing has changed, whatever happens, and
- * nothing is left.
- *
- *     test_sim_copies_random [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+ * nothing is left. */
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(200 / SIM_SHARE);
 
 #define COPIES 4u
 #define FAULTS 10u
@@ -99,7 +92,6 @@ static bool all_have_ended(struct sim *sim, void *context)
 {
     const struct play *p = context;
 
-    (void)sim;
     for (uint32_t i = 0; i < p->copies; i++)
         if (!p->copy[i]->ended && !p->copy[i]->left)
             return false;
@@ -151,28 +143,16 @@ static void any_world(uint64_t seed)
     copy_end(p.sim);
 }
 
-static void any_worlds(void **state)
+TEST(any_worlds)
 {
-    (void)state;
-    copy_with_seeds(any_world);
+    with_seeds(seeds, any_world);
     print_message(
         "%u copies: %u succeeded, %u of all after a retry, %u failed at some nodes, %u at all\n",
         made, whole, retried, in_part, failed);
-    if (copy_seeds >= 100) {
+    if (seeds >= 100) {
         assert_true(whole > made / 4);
         assert_true(failed > made / 20);
         assert_true(in_part > made / 200);
         assert_true(retried > 0);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_worlds),
-    };
-
-    copy_seeds = 200 / SIM_SHARE;
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

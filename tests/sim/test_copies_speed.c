@@ -1,14 +1,9 @@
 /* How long copies of trees take, in virtual time: little longer than the links need for the bytes; and what their clients
  * see meanwhile. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/copy_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(24 / SIM_SHARE);
 
 #define RATE 125000000u
 #define BYTES (64u << 20)
@@ -65,9 +60,8 @@ static void must_take(const char *dims, bool small, double most)
     copy_end(sim);
 }
 
-static void copies_are_as_fast_as_the_links(void **state)
+TEST(copies_are_as_fast_as_the_links)
 {
-    (void)state;
     must_take("4", false, 1.05);
     must_take("4", true, 1.05);
     must_take("4m", false, 1.05);
@@ -118,19 +112,7 @@ static void progress_goes_on(uint64_t seed)
     copy_end(sim);
 }
 
-static void clients_see_progress(void **state)
+TEST(clients_see_progress)
 {
-    (void)state;
-    copy_with_seeds(progress_goes_on);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_are_as_fast_as_the_links),
-        cmocka_unit_test(clients_see_progress),
-    };
-
-    copy_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    with_seeds(seeds, progress_goes_on);
 }

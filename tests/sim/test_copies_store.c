@@ -1,18 +1,8 @@
-/* The trees of simulated nodes, on which the tests of copies rely: copies by hand, from one node's trees to another's.
- *
- *     test_sim_copies_store [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* The trees of simulated nodes, on which the tests of copies rely: copies by hand, from one node's trees to another's. */
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 100;
+SEEDS(100);
 
 struct by_hand {
     struct sim *sim;
@@ -145,9 +135,8 @@ static void copy(struct by_hand *b, const struct tree_read_options *from,
     sim_tree_free(&wanted);
 }
 
-static void copies_make_the_target_equal(void **state)
+TEST(copies_make_the_target_equal)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct by_hand b = start(seed);
         struct chance *c = sim_chance(b.sim);
@@ -165,12 +154,11 @@ static void copies_make_the_target_equal(void **state)
     }
 }
 
-static void patterns_and_several_sources(void **state)
+TEST(patterns_and_several_sources)
 {
     static const char *const pattern[] = {"+ a b", "- cache", "- .hidden"};
     static const char *const path[] = {"/a/x", "/a/y", "/c/one"};
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct by_hand b = start(seed);
         const struct tree_read_options from = {
@@ -193,9 +181,8 @@ static void patterns_and_several_sources(void **state)
 }
 
 /* What has arrived is there for the next copy, also for one that only looks; a power failure may take it. */
-static void interrupted_copies_resume(void **state)
+TEST(interrupted_copies_resume)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct by_hand b = start(seed);
         struct tree_write_options look = target;
@@ -232,9 +219,8 @@ static void interrupted_copies_resume(void **state)
 }
 
 /* A file that changes is noticed by read() or check(). */
-static void changes_are_noticed(void **state)
+TEST(changes_are_noticed)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct by_hand b = start(seed);
         struct error e;
@@ -252,13 +238,12 @@ static void changes_are_noticed(void **state)
     }
 }
 
-static void one_writer_a_target_and_full_disks(void **state)
+TEST(one_writer_a_target_and_full_disks)
 {
     struct by_hand b = start(1);
     struct tree_writer *other;
     struct error e;
 
-    (void)state;
     sim_tree_draw(&b.from->tree, "/a/x", 40, 50000, sim_chance(b.sim));
     struct tree_content *large = tree_content_draw(1, 100000);
     sim_tree_put_file(&b.from->tree, "/a/x/large", 1, large);
@@ -274,21 +259,4 @@ static void one_writer_a_target_and_full_disks(void **state)
     close_both(&b);
     assert_null(b.to->staged);
     sim_free(b.sim);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_make_the_target_equal),
-        cmocka_unit_test(patterns_and_several_sources),
-        cmocka_unit_test(interrupted_copies_resume),
-        cmocka_unit_test(changes_are_noticed),
-        cmocka_unit_test(one_writer_a_target_and_full_disks),
-    };
-
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

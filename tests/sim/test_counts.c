@@ -1,16 +1,9 @@
 /* The cost of a small exchange: counts every frame that any node sends, by kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/tree.h"
 #include "tests/sim/checks.h"
+#include "tests/support/cmocka.h"
 
 #define LATENCY (1 * MILLISECONDS)
 
@@ -65,12 +58,11 @@ static void check_waves(struct sim *sim, bool outputs)
 }
 
 /* tree: one message over each edge in each direction; a block of a leaf goes up and down the whole depth. */
-static void tree_sends_a_message_an_edge_each_way(void **state)
+TEST(tree_sends_a_message_an_edge_each_way)
 {
     static const char *const dims[] = {"8x8", "4x4", "5x7", "3x4x5", "1x9"};
     const struct spec spec = {.algorithm = "tree", .block_bytes = 8, .from = "", .to = ""};
 
-    (void)state;
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         struct sim *sim = open_torus(dims[i]);
         const struct torus *t = sim_torus(sim);
@@ -86,12 +78,11 @@ static void tree_sends_a_message_an_edge_each_way(void **state)
 }
 
 /* When stepped, every node sends and relays exactly the messages of its plan, each in one frame. */
-static void small_blocks_take_the_plans_messages(void **state)
+TEST(small_blocks_take_the_plans_messages)
 {
     static const char *const names[] = {"tree",   "pair",     "pair-s4", "dim",
                                         "dim-s2", "dim-tree", "at2"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct sim *sim = open_torus("8x8");
         const struct torus *t = sim_torus(sim);
@@ -112,23 +103,12 @@ static void small_blocks_take_the_plans_messages(void **state)
     }
 }
 
-static void outputs_take_one_wave_more(void **state)
+TEST(outputs_take_one_wave_more)
 {
     const struct spec spec = {.algorithm = "at2", .from = "/same/8", .to = "/a"};
     struct sim *sim = open_torus("4x4");
 
-    (void)state;
     (void)run(sim, &spec);
     check_waves(sim, true);
     sim_free(sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree_sends_a_message_an_edge_each_way),
-        cmocka_unit_test(small_blocks_take_the_plans_messages),
-        cmocka_unit_test(outputs_take_one_wave_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 /* Bits that flip in transit, as from a peer that breaks the protocol. An exchange may fail, and links may be closed;
  * but nothing hangs, no wrong data are delivered, and the torus works again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 150 / SIM_SHARE;
+SEEDS(150 / SIM_SHARE);
 
 /* A flipped bit in a length makes a decoder swallow the next frames: such a link is up, but useless until it is
  * closed. */
@@ -65,11 +56,9 @@ static void damage(uint64_t seed)
     sim_free(sim);
 }
 
-static void flipped_bits_cost_an_exchange_at_most(void **state)
+TEST(flipped_bits_cost_an_exchange_at_most)
 {
-    (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        damage(seed);
+    with_seeds(seeds, damage);
 }
 
 static uint32_t flipped, mended, resumed; /* in all seeds together */
@@ -118,12 +107,10 @@ static void damage_blocks(uint64_t seed)
     sim_free(sim);
 }
 
-static void damaged_pieces_are_sent_again(void **state)
+TEST(damaged_pieces_are_sent_again)
 {
-    (void)state;
     flipped = mended = resumed = 0;
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        damage_blocks(seed);
+    with_seeds(seeds, damage_blocks);
     if (mended < flipped * 2 / 3 || resumed < flipped / 20)
         fail_msg("of %u: %u sent again, %u of them in part", flipped, mended, resumed);
 }
@@ -133,7 +120,6 @@ static bool is_taken_back(struct sim *sim, void *context)
     const struct sim_request *r = context;
     struct exchange_progress progress;
 
-    (void)sim;
     if (r->ended)
         return true;
     exchange_progress(r->exchange, &progress);
@@ -178,19 +164,17 @@ static bool damage_and_death(uint64_t seed)
     return taken_back;
 }
 
-static void a_node_that_heard_of_a_retry_hears_why_there_is_none(void **state)
+TEST(a_node_that_heard_of_a_retry_hears_why_there_is_none)
 {
     unsigned taken_back = 0, runs = 20;
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + runs; seed++)
         taken_back += damage_and_death(seed);
     assert_in_range(taken_back, runs / 2, runs);
 }
 
-static void flipped_bits_do_not_keep_the_torus_from_coming_up(void **state)
+TEST(flipped_bits_do_not_keep_the_torus_from_coming_up)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         const struct sim_setup setup = {
             .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
@@ -202,19 +186,4 @@ static void flipped_bits_do_not_keep_the_torus_from_coming_up(void **state)
         check_next_exchange(sim, 0);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flipped_bits_cost_an_exchange_at_most),
-        cmocka_unit_test(damaged_pieces_are_sent_again),
-        cmocka_unit_test(a_node_that_heard_of_a_retry_hears_why_there_is_none),
-        cmocka_unit_test(flipped_bits_do_not_keep_the_torus_from_coming_up),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,5 @@
 /* Bits that flip in the memory of a relay, where no link's check notices: the piece is found and repaired, or the
  * exchange fails and names the piece. No wrong data are delivered. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/engine/generated_blocks.h"
 #include "daemon/torusd/exchange/id.h"
@@ -18,8 +8,9 @@
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 150 / SIM_SHARE;
+SEEDS(150 / SIM_SHARE);
 
 #define WINDOW 16u /* bytes that identify an offset in a block */
 
@@ -88,7 +79,6 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     struct engine_data data;
     size_t body = 0;
 
-    (void)port;
     if (f->request == NULL || f->request->exchange == NULL || rank != f->rank ||
         (f->first[0] != '\0' && !f->always))
         return 1;
@@ -289,34 +279,31 @@ static const struct spec of_pieces[] = {
     {.algorithm = "stream", .block_bytes = 2000, .from = "", .to = ""},
 };
 
-static void a_bit_that_flips_in_a_relay_is_named_and_repaired(void **state)
+TEST(a_bit_that_flips_in_a_relay_is_named_and_repaired)
 {
-    (void)state;
     relay_all(PIECES, of_pieces, sizeof of_pieces / sizeof *of_pieces);
 }
 
-static void a_relay_that_flips_one_in_all_is_named(void **state)
+TEST(a_relay_that_flips_one_in_all_is_named)
 {
-    (void)state;
     relay_all(ALWAYS, of_pieces, sizeof of_pieces / sizeof *of_pieces);
     if (failed < relayed / 3)
         fail_msg("only %u of %u have failed", failed, relayed);
 }
 
 /* The piece cannot be sent again: the exchange is retried. */
-static void a_block_that_cannot_be_read_again_is_retried(void **state)
+TEST(a_block_that_cannot_be_read_again_is_retried)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/5000", .to = "/a"},
         {.algorithm = "stream", .from = "/same/2000", .to = "/a"},
     };
 
-    (void)state;
     relay_all(UNREADABLE, specs, sizeof specs / sizeof *specs);
 }
 
 /* Files in pieces of less than 256 bytes, so that one digest covers several. */
-static void small_pieces_are_found_by_the_sum(void **state)
+TEST(small_pieces_are_found_by_the_sum)
 {
     static const struct spec specs[] = {
         {.algorithm = "direct", .from = "/same/255", .to = "/a"},
@@ -324,21 +311,5 @@ static void small_pieces_are_found_by_the_sum(void **state)
         {.algorithm = "stream", .from = "/same/200", .to = "/a"},
     };
 
-    (void)state;
     relay_all(SMALL_PIECES, specs, sizeof specs / sizeof *specs);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bit_that_flips_in_a_relay_is_named_and_repaired),
-        cmocka_unit_test(a_relay_that_flips_one_in_all_is_named),
-        cmocka_unit_test(a_block_that_cannot_be_read_again_is_retried),
-        cmocka_unit_test(small_pieces_are_found_by_the_sum),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

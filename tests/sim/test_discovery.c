@@ -1,19 +1,11 @@
 /* Discovery of hosts in virtual time: lost packets, cables that are plugged elsewhere, hosts that restart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/discovery_world.h"
 
-static void test_torus_in_spite_of_loss(void **state)
+TEST(test_torus_in_spite_of_loss)
 {
     static struct world w;
 
-    (void)state;
     world_begin(&w, 64, 4, 1);
     w.loss = 0.3;
     world_torus(&w, 8, 8);
@@ -33,11 +25,10 @@ static void test_torus_in_spite_of_loss(void **state)
     world_end(&w);
 }
 
-static void test_fast_without_loss(void **state)
+TEST(test_fast_without_loss)
 {
     static struct world w;
 
-    (void)state;
     world_begin(&w, 9, 4, 2);
     world_torus(&w, 3, 3);
     world_start_all(&w);
@@ -49,12 +40,11 @@ static void test_fast_without_loss(void **state)
     world_end(&w);
 }
 
-static void test_calm_network_is_quiet(void **state)
+TEST(test_calm_network_is_quiet)
 {
     static struct world w;
     uint64_t sent;
 
-    (void)state;
     world_begin(&w, 9, 4, 3);
     world_torus(&w, 3, 3);
     world_start_all(&w);
@@ -78,11 +68,10 @@ static bool is_current(struct world *w)
            memcmp(h->key, world_entry(w, 2, 2)->key, PUBLIC_KEY_SIZE) == 0;
 }
 
-static void test_restart_wins(void **state)
+TEST(test_restart_wins)
 {
     static struct world w;
 
-    (void)state;
     world_begin(&w, 3, 2, 4);
     (void)world_cable(&w, 0, 0, 1, 1);
     (void)world_cable(&w, 1, 0, 2, 1);
@@ -100,11 +89,10 @@ static void test_restart_wins(void **state)
     world_end(&w);
 }
 
-static void test_switch_and_loop(void **state)
+TEST(test_switch_and_loop)
 {
     static struct world w;
 
-    (void)state;
     world_begin(&w, 6, 3, 5);
     for (unsigned h = 0; h < 6; h++)
         world_plug(&w, h, 0, 100); /* a switch */
@@ -115,12 +103,11 @@ static void test_switch_and_loop(void **state)
     world_end(&w);
 }
 
-static void test_neighbours_are_bounded(void **state)
+TEST(test_neighbours_are_bounded)
 {
     enum { HOSTS = DISCOVERY_HEARD_MOST + 4 };
     static struct world w;
 
-    (void)state;
     world_begin(&w, HOSTS, 1, 6);
     for (unsigned h = 0; h < HOSTS; h++)
         world_plug(&w, h, 0, 100);
@@ -134,11 +121,10 @@ static void test_neighbours_are_bounded(void **state)
 }
 
 /* A firewall drops what arrives at one host: the other one hears its hellos, and gets no answer. */
-static void test_a_host_that_does_not_answer(void **state)
+TEST(test_a_host_that_does_not_answer)
 {
     static struct world w;
 
-    (void)state;
     world_begin(&w, 2, 1, 8);
     (void)world_cable(&w, 0, 0, 1, 0);
     w.host[1].deaf = true;
@@ -160,12 +146,11 @@ static void test_a_host_that_does_not_answer(void **state)
     world_end(&w);
 }
 
-static void test_interfaces_that_are_down_or_gone(void **state)
+TEST(test_interfaces_that_are_down_or_gone)
 {
     static struct world w;
     const struct report *report;
 
-    (void)state;
     world_begin(&w, 2, 2, 7);
     (void)world_cable(&w, 0, 0, 1, 1);
     w.host[1].interface[0].up = false;
@@ -180,20 +165,4 @@ static void test_interfaces_that_are_down_or_gone(void **state)
     assert_null(report_interface(report, "eth0"));
     assert_int_equal(report_interface(report, "eth1")->heards, 1);
     world_end(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_torus_in_spite_of_loss),
-        cmocka_unit_test(test_fast_without_loss),
-        cmocka_unit_test(test_calm_network_is_quiet),
-        cmocka_unit_test(test_restart_wins),
-        cmocka_unit_test(test_switch_and_loop),
-        cmocka_unit_test(test_neighbours_are_bounded),
-        cmocka_unit_test(test_a_host_that_does_not_answer),
-        cmocka_unit_test(test_interfaces_that_are_down_or_gone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

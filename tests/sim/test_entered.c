@@ -1,18 +1,11 @@
 /* Barriers and groups that clients enter while a node goes down: all clients that wait for it hear of that, even if the
  * root has withdrawn attempts in between. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 120 : 400;
+SEEDS(SIM_SHARE > 1 ? 120 : 400);
 
 #define NODES 9u
 #define VICTIM 1u
@@ -21,13 +14,11 @@ static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 120 : 400;
 
 static void kill_victim(struct sim *sim, void *unused)
 {
-    (void)unused;
     sim_kill(sim, VICTIM, SIM_CRASH);
 }
 
 static void cut_victim_off(struct sim *sim, void *unused)
 {
-    (void)unused;
     for (unsigned port = 0; port < torus_ports(sim_torus(sim)); port++)
         if (torus_neighbour(sim_torus(sim), VICTIM, port) != TORUS_NO_NODE)
             sim_set_wire(sim, VICTIM, port, SIM_WIRE_CUT);
@@ -79,15 +70,13 @@ static void check_opening(void (*harm)(struct sim *, void *))
     assert_true(certain > doubts);
 }
 
-static void a_group_is_opened(void **state)
+TEST(a_group_is_opened)
 {
-    (void)state;
     check_opening(kill_victim);
 }
 
-static void a_group_is_opened_and_a_node_is_cut_off(void **state)
+TEST(a_group_is_opened_and_a_node_is_cut_off)
 {
-    (void)state;
     check_opening(cut_victim_off);
 }
 
@@ -122,9 +111,8 @@ static bool all_have_heard(struct sim *sim, void *context)
     return true;
 }
 
-static void a_barrier_is_entered(void **state)
+TEST(a_barrier_is_entered)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = new_sim(seed, kill_victim);
         struct arrivals a = {.next = 0};
@@ -134,18 +122,4 @@ static void a_barrier_is_entered(void **state)
             sim_violated(sim, "entered", "a client waits for a node that is down");
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_is_opened),
-        cmocka_unit_test(a_group_is_opened_and_a_node_is_cut_off),
-        cmocka_unit_test(a_barrier_is_entered),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Exchanges without faults: all tori, algorithms, sizes and numbers of rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
 static const char *const tori[] = {"1x1",   "1x2", "2x2",  "1x6",     "3x5", "4x4", "4x8",
                                    "3x4x5", "5m",  "3mx4", "2mx3mx2", "6",   "1"};
@@ -104,9 +96,8 @@ static void generated_blocks(struct sim *sim, const struct algorithm *a)
             run_all(sim, a, (struct spec){.block_bytes = sizes[i], .from = "", .to = ""});
 }
 
-static void generated_blocks_of_every_size_arrive(void **state)
+TEST(generated_blocks_of_every_size_arrive)
 {
-    (void)state;
     on_every_torus(0, 0, generated_blocks);
 }
 
@@ -122,21 +113,19 @@ static void generated_in_rounds(struct sim *sim, const struct algorithm *a)
         assert_true(r->result.rounds > 1);
 }
 
-static void a_small_budget_makes_rounds(void **state)
+TEST(a_small_budget_makes_rounds)
 {
-    (void)state;
     on_every_torus(16 * 1024, 256, generated_in_rounds);
 }
 
 /* A data frame names its round modulo 128. */
-static void more_rounds_than_the_wire_can_count(void **state)
+TEST(more_rounds_than_the_wire_can_count)
 {
     const struct sim_setup setup = {
         .dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256, .chop = true};
     const struct spec spec = {.algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 4, &spec);
     (void)sim_run_until_ended(r, 600 * SECONDS);
@@ -158,15 +147,13 @@ static void folders(struct sim *sim, const struct algorithm *a)
     }
 }
 
-static void blocks_of_different_sizes_arrive(void **state)
+TEST(blocks_of_different_sizes_arrive)
 {
-    (void)state;
     on_every_torus(0, 0, folders);
 }
 
-static void different_sizes_in_rounds(void **state)
+TEST(different_sizes_in_rounds)
 {
-    (void)state;
     on_every_torus(512 * 1024, 8192, folders);
 }
 
@@ -193,9 +180,8 @@ static void in_either_mode(struct sim *sim, const struct algorithm *a)
     }
 }
 
-static void every_all_port_algorithm_runs_in_either_mode(void **state)
+TEST(every_all_port_algorithm_runs_in_either_mode)
 {
-    (void)state;
     on_every_torus(128 * 1024, 0, in_either_mode); /* in several rounds on larger tori */
 }
 
@@ -222,19 +208,17 @@ static void imported(struct sim *sim, const struct algorithm *a)
 }
 
 /* Every algorithm runs from a file on every torus; all nodes have the schedule after the first time. */
-static void routes_from_files_are_run_as_those_of_algorithms(void **state)
+TEST(routes_from_files_are_run_as_those_of_algorithms)
 {
-    (void)state;
     on_every_torus(0, 0, imported);
 }
 
-static void a_schedule_is_fetched_once(void **state)
+TEST(a_schedule_is_fetched_once)
 {
     const struct sim_setup setup = {.dims = "3x3", .seed = 3, .latency = 50 * MICROSECONDS};
     const struct spec spec = {.algorithm = "stream", .block_bytes = 100, .from = "", .to = ""};
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     for (unsigned i = 0; i < 3; i++) {
         struct sim_request *r = sim_exchange_imported(sim, 4, &spec);
@@ -252,9 +236,8 @@ static void a_schedule_is_fetched_once(void **state)
     sim_free(sim);
 }
 
-static void several_exchanges_at_once_do_not_mind_each_other(void **state)
+TEST(several_exchanges_at_once_do_not_mind_each_other)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 12; seed++) {
         const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
                                         .seed = seed,
@@ -286,14 +269,13 @@ static void several_exchanges_at_once_do_not_mind_each_other(void **state)
 }
 
 /* The memory of ended exchanges at a node must not grow for ever. */
-static void a_node_remembers_a_bounded_number_of_exchanges(void **state)
+TEST(a_node_remembers_a_bounded_number_of_exchanges)
 {
     const struct sim_setup setup = {.dims = "1x2", .seed = 1};
     const struct spec spec = {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
     struct exchange_info info[200];
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     for (int i = 0; i < 150; i++)
         run_one(sim, 0, &spec);
@@ -343,20 +325,18 @@ static void begin_in_order(struct spec spec, bool damaged)
     sim_free(sim);
 }
 
-static void hundreds_begin_in_the_order_of_asking(void **state)
+TEST(hundreds_begin_in_the_order_of_asking)
 {
     struct spec spec = {.algorithm = "stream", .block_bytes = 1000, .from = "", .to = ""};
 
-    (void)state;
     begin_in_order(spec, false);
     spec.algorithm = "auto";
     begin_in_order(spec, false);
     begin_in_order(spec, true);
 }
 
-static void all_meet_at_a_barrier(void **state)
+TEST(all_meet_at_a_barrier)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "2x3m",
                                         .seed = seed,
@@ -394,7 +374,7 @@ static void all_meet_at_a_barrier(void **state)
 }
 
 /* A client that leaves ends the barrier for all that have entered it, but not for later ones. */
-static void a_client_that_leaves_a_barrier_ends_it(void **state)
+TEST(a_client_that_leaves_a_barrier_ends_it)
 {
     const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
     struct spec spec = {.algorithm = "balanced",
@@ -405,7 +385,6 @@ static void a_client_that_leaves_a_barrier_ends_it(void **state)
     struct sim *sim = sim_new(&setup);
     struct sim_request *r[9], *twice;
 
-    (void)state;
     sim_run_until_whole(sim);
     for (uint32_t rank = 0; rank < 5; rank++)
         r[rank] = sim_exchange(sim, rank, &spec);
@@ -444,9 +423,8 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
 }
 
 /* A node may relay all parts of a broadcast in parts at the same time. */
-static void a_broadcast_in_parts_in_a_small_budget(void **state)
+TEST(a_broadcast_in_parts_in_a_small_budget)
 {
-    (void)state;
     const struct sim_setup setup = {
         .dims = "3mx2", .seed = 1, .latency = 50 * MICROSECONDS, .memory = 256 << 10};
     const struct spec spec = {.algorithm = "disjoint",
@@ -462,39 +440,10 @@ static void a_broadcast_in_parts_in_a_small_budget(void **state)
     sim_free(sim);
 }
 
-static void the_same_seed_gives_the_same_run(void **state)
+TEST(the_same_seed_gives_the_same_run)
 {
-    (void)state;
     assert_int_equal(trace_of(1, "at2"), trace_of(1, "at2"));
     assert_int_not_equal(trace_of(1, "at2"), trace_of(2, "at2"));
     assert_int_equal(trace_of(1, "stream"), trace_of(1, "stream"));
     assert_int_not_equal(trace_of(1, "stream"), trace_of(2, "stream"));
-}
-
-/* Without an argument, all tests; otherwise the tests of blocks of different sizes, or the others, so that both can run
- * at the same time. */
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generated_blocks_of_every_size_arrive),
-        cmocka_unit_test(a_small_budget_makes_rounds),
-        cmocka_unit_test(more_rounds_than_the_wire_can_count),
-        cmocka_unit_test(blocks_of_different_sizes_arrive),
-        cmocka_unit_test(different_sizes_in_rounds),
-        cmocka_unit_test(every_all_port_algorithm_runs_in_either_mode),
-        cmocka_unit_test(routes_from_files_are_run_as_those_of_algorithms),
-        cmocka_unit_test(a_schedule_is_fetched_once),
-        cmocka_unit_test(several_exchanges_at_once_do_not_mind_each_other),
-        cmocka_unit_test(a_node_remembers_a_bounded_number_of_exchanges),
-        cmocka_unit_test(hundreds_begin_in_the_order_of_asking),
-        cmocka_unit_test(all_meet_at_a_barrier),
-        cmocka_unit_test(a_client_that_leaves_a_barrier_ends_it),
-        cmocka_unit_test(a_broadcast_in_parts_in_a_small_budget),
-        cmocka_unit_test(the_same_seed_gives_the_same_run),
-    };
-    if (argc > 1 && strcmp(argv[1], "sizes") == 0)
-        cmocka_set_test_filter("*different_sizes*");
-    else if (argc > 1)
-        cmocka_set_skip_filter("*different_sizes*");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

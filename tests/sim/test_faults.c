@@ -1,21 +1,10 @@
 /* Nodes die, links break, disks fail and clients leave at any time: every exchange ends on every live node, all nodes
- * agree on the outcome, and the repaired torus works again.
- *
- *     test_sim_faults [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * agree on the outcome, and the repaired torus works again. */
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 96 / SIM_SHARE;
+SEEDS(96 / SIM_SHARE);
 
 static const struct spec specs[] = {
     {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
@@ -83,9 +72,8 @@ static void node_dies(struct run *run, uint32_t victim, enum sim_death death)
     sim_restart(run->sim, victim);
 }
 
-static void a_node_may_die(void **state)
+TEST(a_node_may_die)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         node_dies(&run, run.victim, (enum sim_death)any(run.sim, 3));
@@ -93,9 +81,8 @@ static void a_node_may_die(void **state)
     }
 }
 
-static void the_root_may_die(void **state)
+TEST(the_root_may_die)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         node_dies(&run, run.request->root, (enum sim_death)any(run.sim, 3));
@@ -103,9 +90,8 @@ static void the_root_may_die(void **state)
     }
 }
 
-static void a_node_may_die_and_come_back_at_once(void **state)
+TEST(a_node_may_die_and_come_back_at_once)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
@@ -118,10 +104,10 @@ static void a_node_may_die_and_come_back_at_once(void **state)
 
 /* Its neighbours do not notice at the same time: what each has heard last may be as old as a heartbeat, or still in
  * transit. */
-static void a_dead_machine_is_named(void **state)
+TEST(a_dead_machine_is_named)
 {
     const struct spec spec = {.algorithm = "at2", .block_bytes = 500000, .from = "", .to = ""};
-    (void)state;
+
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
         const struct sim_setup setup = {
             .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 500000};
@@ -144,9 +130,8 @@ static void a_dead_machine_is_named(void **state)
     }
 }
 
-static void a_link_may_be_cut(void **state)
+TEST(a_link_may_be_cut)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         sim_set_wire(run.sim, run.victim, run.port,
@@ -157,9 +142,8 @@ static void a_link_may_be_cut(void **state)
     }
 }
 
-static void a_link_may_flap(void **state)
+TEST(a_link_may_flap)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         enum sim_wire how = any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT;
@@ -188,10 +172,10 @@ static void check_told_of_mtu(const struct run *run)
 }
 
 /* Handshakes and heartbeats pass: the fault is found nevertheless, and the link does not come up before it is gone. */
-static void a_link_may_lose_large_packets(void **state)
+TEST(a_link_may_lose_large_packets)
 {
     struct port_info info;
-    (void)state;
+
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         struct router *router = sim_router(run.sim, run.victim);
@@ -222,9 +206,8 @@ static bool all_is_told(struct sim *sim, bool whole)
 
 /* The cut is noticed by the carrier: neither the silence nor the pause between two dials must pass, however long the
  * cut. */
-static void a_cut_and_its_end_are_noticed_at_once(void **state)
+TEST(a_cut_and_its_end_are_noticed_at_once)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
         const struct sim_setup setup = {
             .dims = "3x5", .seed = seed, .latency = 100 * MICROSECONDS, .chop = seed % 2 == 0};
@@ -267,7 +250,7 @@ static bool count_changes(struct sim *sim, void *context)
 }
 
 /* A link that is cut or silent again and again is reported a few times. Once it is quiet, it is used again. */
-static void a_link_that_flaps_is_kept_out(void **state)
+TEST(a_link_that_flaps_is_kept_out)
 {
     static const struct {
         uint64_t down, up;
@@ -281,7 +264,6 @@ static void a_link_that_flaps_is_kept_out(void **state)
         {20 * MILLISECONDS, 30 * SECONDS, 10, 20, SIM_WIRE_CUT}, /* not so often: it is used */
     };
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         const size_t kind = seed % (sizeof flaps / sizeof flaps[0]);
         const struct sim_setup setup = {
@@ -308,9 +290,8 @@ static void a_link_that_flaps_is_kept_out(void **state)
     }
 }
 
-static void a_short_silence_does_no_harm(void **state)
+TEST(a_short_silence_does_no_harm)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct run run = begin(seed);
         if (seed % 2 == 0) {
@@ -327,12 +308,11 @@ static void a_short_silence_does_no_harm(void **state)
 }
 
 /* Only its neighbour notices: the root must not wait until its timeout. */
-static void a_machine_is_back_at_once(void **state)
+TEST(a_machine_is_back_at_once)
 {
     static const struct spec spec = {
         .algorithm = "direct", .block_bytes = 50000, .from = "", .to = ""};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         const struct sim_setup setup = {
             .dims = "3m", .seed = seed, .latency = 200 * MICROSECONDS, .rate = 12500000};
@@ -351,9 +331,8 @@ static void a_machine_is_back_at_once(void **state)
     }
 }
 
-static void a_disk_may_fail(void **state)
+TEST(a_disk_may_fail)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
         enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
         const struct sim_setup setup = {
@@ -387,9 +366,8 @@ static void a_disk_may_fail(void **state)
     }
 }
 
-static void a_client_may_cancel(void **state)
+TEST(a_client_may_cancel)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         sim_abandon(run.request);
@@ -398,9 +376,8 @@ static void a_client_may_cancel(void **state)
     }
 }
 
-static void a_timeout_ends_it_everywhere(void **state)
+TEST(a_timeout_ends_it_everywhere)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
                                         .seed = seed,
@@ -427,9 +404,8 @@ static void a_timeout_ends_it_everywhere(void **state)
     }
 }
 
-static void everything_may_happen_at_once(void **state)
+TEST(everything_may_happen_at_once)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct run run = begin(seed);
         uint32_t nodes = sim_torus(run.sim)->nodes;
@@ -447,30 +423,4 @@ static void everything_may_happen_at_once(void **state)
             fail_msg("seed %llu: does not end", (unsigned long long)seed);
         end(&run);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_may_die),
-        cmocka_unit_test(the_root_may_die),
-        cmocka_unit_test(a_node_may_die_and_come_back_at_once),
-        cmocka_unit_test(a_link_may_be_cut),
-        cmocka_unit_test(a_link_may_lose_large_packets),
-        cmocka_unit_test(a_link_may_flap),
-        cmocka_unit_test(a_cut_and_its_end_are_noticed_at_once),
-        cmocka_unit_test(a_link_that_flaps_is_kept_out),
-        cmocka_unit_test(a_short_silence_does_no_harm),
-        cmocka_unit_test(a_dead_machine_is_named),
-        cmocka_unit_test(a_machine_is_back_at_once),
-        cmocka_unit_test(a_disk_may_fail),
-        cmocka_unit_test(a_client_may_cancel),
-        cmocka_unit_test(a_timeout_ends_it_everywhere),
-        cmocka_unit_test(everything_may_happen_at_once),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

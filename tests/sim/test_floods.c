@@ -2,20 +2,12 @@
  * verdicts about exchanges of others that have not begun; and a node that does not relay. Exchanges that others begin
  * in the meantime, or after it is gone, succeed. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/torusd/engine/engine.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/lies.h"
 #include "tests/sim/memory.h"
+#include "tests/support/cmocka.h"
 
 #define LIAR 1u
 #define FLOODS 200u
@@ -101,7 +93,6 @@ static void flood(struct sim *sim, void *context)
 
 static bool has_said_all(struct sim *sim, void *context)
 {
-    (void)sim;
     return ((const struct flood *)context)->said >= 40 * FLOODS;
 }
 
@@ -145,27 +136,24 @@ static void others_go_on(uint64_t memory, uint64_t block_bytes)
     sim_free(sim);
 }
 
-static void exchanges_that_one_node_begins_leave_places(void **state)
+TEST(exchanges_that_one_node_begins_leave_places)
 {
-    (void)state;
     others_go_on(0, 0);
 }
 
-static void and_memory(void **state)
+TEST(and_memory)
 {
-    (void)state;
     others_go_on(1 << 20, 20000);
 }
 
 /* Node 0 prepares any number of groups that no program has entered. */
-static void groups_that_are_not_opened_leave_memory(void **state)
+TEST(groups_that_are_not_opened_leave_memory)
 {
     struct sim *sim = open_ring_with(0, 0);
     char name[] = "group 00";
     struct sim_request *r;
     Torus__Spec spec;
 
-    (void)state;
     torus__spec__init(&spec);
     spec.operation = OPERATION_GROUP;
     spec.barrier = name;
@@ -201,7 +189,6 @@ static unsigned say_nothing(struct sim *sim, uint32_t rank, unsigned port, uint8
     bool kept = !s->over && rank == LIAR &&
                 (head->kind_case == s->kind[0] || head->kind_case == s->kind[1]);
 
-    (void)port;
     peer__head__free_unpacked(head, NULL);
     return kept ? 0 : 1;
 }
@@ -258,29 +245,28 @@ static void records_are_bounded(uint32_t root, struct silence *silence, unsigned
     sim_free(sim);
 }
 
-static void confirmations_that_do_not_come(void **state)
+TEST(confirmations_that_do_not_come)
 {
     struct silence s = {.kind = {PEER__HEAD__KIND_CONFIRM}};
-    (void)state;
+
     records_are_bounded(0, &s, 256, "exchanges that began here are not confirmed by all nodes yet");
 }
 
-static void outcomes_that_are_not_told(void **state)
+TEST(outcomes_that_are_not_told)
 {
     struct silence s = {.kind = {PEER__HEAD__KIND_COMMIT, PEER__HEAD__KIND_OUTCOME}};
-    (void)state;
+
     records_are_bounded(LIAR, &s, 64 + 16, "it keeps the outputs of");
 }
 
 /* --- verdicts about exchanges that have not begun --- */
 
-static void verdicts_about_what_is_to_come(void **state)
+TEST(verdicts_about_what_is_to_come)
 {
     struct sim *sim = open_ring(0);
     struct sim_request *r = sim_exchange(sim, 0, &generated);
     uint32_t counter;
 
-    (void)state;
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_int_equal(sscanf(r->id, "%*u-%*x-%" SCNu32, &counter), 1);
@@ -325,7 +311,6 @@ static unsigned on_bytes(struct sim *sim, uint32_t rank, unsigned port, uint8_t 
     Peer__Head *head = lie_read(*bytes, *length, &body);
     unsigned times = 1;
 
-    (void)port;
     assert_non_null(head);
     if (rank == 0 && head->kind_case == PEER__HEAD__KIND_STEPPED_DATA &&
         head->stepped_data->left == 1 && *length > body && k->damages > 0) {
@@ -373,24 +358,8 @@ static void keep_answers(unsigned damages)
     sim_free(sim);
 }
 
-static void a_piece_that_does_not_come_again(void **state)
+TEST(a_piece_that_does_not_come_again)
 {
-    (void)state;
     keep_answers(1);
     keep_answers(UINT32_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exchanges_that_one_node_begins_leave_places),
-        cmocka_unit_test(and_memory),
-        cmocka_unit_test(groups_that_are_not_opened_leave_memory),
-        cmocka_unit_test(confirmations_that_do_not_come),
-        cmocka_unit_test(outcomes_that_are_not_told),
-        cmocka_unit_test(verdicts_about_what_is_to_come),
-        cmocka_unit_test(a_piece_that_does_not_come_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

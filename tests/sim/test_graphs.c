@@ -1,18 +1,11 @@
 /* The real core on networks with factors that are neither rings nor lines: exchanges, allgathers and broadcasts by every
  * algorithm, also from files; groups; links that go down, and nodes that die. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/damage.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/group_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define NETWORKS 7u
 
@@ -52,9 +45,8 @@ static struct sim_request *must_succeed(struct sim *sim, const struct spec *spec
     return r;
 }
 
-static void operations_by_every_algorithm(void **state)
+TEST(operations_by_every_algorithm)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct sim *sim = sim_new_whole(network(i), i);
         unsigned from_files = 0;
@@ -103,12 +95,11 @@ static void operations_by_every_algorithm(void **state)
     }
 }
 
-static void files(void **state)
+TEST(files)
 {
     static const struct spec spec = {
         .algorithm = "auto", .from = "/random/3000", .to = "/out/files"};
 
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct sim *sim = sim_new_whole(network(i), 10 + i);
         assert_true(check_agreement(must_succeed(sim, &spec, false), &spec));
@@ -117,12 +108,11 @@ static void files(void **state)
 }
 
 /* A cut link of a connected network is avoided, whether it is cut before the exchange or meanwhile. */
-static void links_that_are_cut(void **state)
+TEST(links_that_are_cut)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 20000, .from = "", .to = ""};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 6 * NETWORKS; seed++) {
         struct sim *sim = sim_new_whole(network(seed % NETWORKS), seed);
         const struct torus *t = sim_torus(sim);
@@ -157,12 +147,11 @@ static void links_that_are_cut(void **state)
 }
 
 /* A node dies whose neighbours stay connected, and is left out. */
-static void a_node_that_dies(void **state)
+TEST(a_node_that_dies)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 20000, .from = "", .to = "", .shrink = true};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 3 * NETWORKS; seed++) {
         struct sim *sim = sim_new_whole(network(seed % NETWORKS), seed);
         const struct torus *t = sim_torus(sim);
@@ -181,9 +170,8 @@ static void a_node_that_dies(void **state)
     }
 }
 
-static void groups(void **state)
+TEST(groups)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 2 * NETWORKS; seed++) {
         struct sim *sim = group_sim(network(seed % NETWORKS), seed);
         /* Without a link a part may not be connected. */
@@ -218,16 +206,4 @@ static void groups(void **state)
         sim_programs_free(programs);
         sim_free(sim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operations_by_every_algorithm),
-        cmocka_unit_test(files),
-        cmocka_unit_test(links_that_are_cut),
-        cmocka_unit_test(a_node_that_dies),
-        cmocka_unit_test(groups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

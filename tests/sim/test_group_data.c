@@ -1,23 +1,12 @@
-/* Members whose data has different types or shapes: the group fails, with the same words for all of them.
- *
- *     test_sim_group_data [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/group/call.h"
+/* Members whose data has different types or shapes: the group fails, with the same words for all of them. */
+#include "daemon/torusd/group/record/call.h"
 #include "proto/frame.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 12 : 48;
+SEEDS(SIM_SHARE > 1 ? 12 : 48);
 
 static const char *const tori[] = {"1x2", "2x2", "3x5", "3mx4", "7", "2x3x2", "5m"};
 enum { TORI = sizeof tori / sizeof tori[0] };
@@ -91,9 +80,8 @@ static void check_completes(struct scene *s)
                      sim_programs_done(s->programs), s->nodes);
 }
 
-static void another_type_fails_it_for_all(void **state)
+TEST(another_type_fails_it_for_all)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct scene s = begin(seed);
         char first[80], second[80];
@@ -108,9 +96,8 @@ static void another_type_fails_it_for_all(void **state)
     }
 }
 
-static void another_shape_fails_it_for_all(void **state)
+TEST(another_shape_fails_it_for_all)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct scene s = begin(seed);
         run(&s, seed, &(struct data_kind){.type = REDUCTION_FLOAT64, .shape = 78}, 0);
@@ -121,9 +108,8 @@ static void another_shape_fails_it_for_all(void **state)
 }
 
 /* Two members tell what data they have, and all the members between them do not. */
-static void what_is_known_reaches_all(void **state)
+TEST(what_is_known_reaches_all)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct scene s = begin(seed);
         uint32_t told = (s.other + 1 + (uint32_t)(seed / 7 % (s.nodes - 1))) % s.nodes;
@@ -143,9 +129,8 @@ static void what_is_known_reaches_all(void **state)
 }
 
 /* What is not known goes with anything. */
-static void unknown_data_goes_with_any(void **state)
+TEST(unknown_data_goes_with_any)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct scene s = begin(seed);
         const struct data_kind others[] = {{0, 0}, {floats.type, 0}, {0, floats.shape}, floats};
@@ -172,9 +157,8 @@ static bool all_know(struct sim *sim, void *least)
 }
 
 /* With a node of the release before, data is not compared at all; with the last node of the new one, it is. */
-static void data_is_compared_from_the_last_node_on(void **state)
+TEST(data_is_compared_from_the_last_node_on)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct scene s = begin(seed);
         const struct data_kind other = {.type = REDUCTION_INT64, .shape = 77};
@@ -194,21 +178,4 @@ static void data_is_compared_from_the_last_node_on(void **state)
         group_check_failed(s.sim, s.programs, s.nodes, 2 * SECONDS, ERROR_USAGE, "int64");
         end(&s, seed);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_type_fails_it_for_all),
-        cmocka_unit_test(another_shape_fails_it_for_all),
-        cmocka_unit_test(what_is_known_reaches_all),
-        cmocka_unit_test(unknown_data_goes_with_any),
-        cmocka_unit_test(data_is_compared_from_the_last_node_on),
-    };
-
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,16 @@
-/* Failures of groups: all programs get the same error.
- *
- *     test_sim_group_failures [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* Failures of groups: all programs get the same error. */
 #include "daemon/lib/schedule/damage.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 4 : 10;
+SEEDS(SIM_SHARE > 1 ? 4 : 10);
 
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};
 
-static void a_program_that_dies_fails_it_for_all(void **state)
+TEST(a_program_that_dies_fails_it_for_all)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
@@ -38,9 +26,8 @@ static void a_program_that_dies_fails_it_for_all(void **state)
     }
 }
 
-static void a_mistake_fails_it_for_all(void **state)
+TEST(a_mistake_fails_it_for_all)
 {
-    (void)state;
     static const struct sim_call mistakes[] = {
         {.operation = GROUP_ALLGATHER, .size = 100}, {.operation = GROUP_ALLTOALL, .size = 101},
         {.operation = GROUP_ALLTOALLV, .size = 333}, {.operation = GROUP_BARRIER},
@@ -72,9 +59,8 @@ static void a_mistake_fails_it_for_all(void **state)
 }
 
 /* A call with a timeout: all programs are told which member has not made it. */
-static void a_member_that_has_not_called_is_named(void **state)
+TEST(a_member_that_has_not_called_is_named)
 {
-    (void)state;
     static const enum group_operation late[] = {GROUP_ALLTOALL, GROUP_ALLREDUCE, GROUP_BARRIER,
                                                 GROUP_ALLTOALLV};
 
@@ -110,9 +96,8 @@ static void check_apart(struct sim *sim, struct sim_programs *programs)
 }
 
 /* A node goes down, or a link without which the torus is in parts. See test_group_holes for other links. */
-static void a_fault_fails_it_for_all(void **state)
+TEST(a_fault_fails_it_for_all)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = group_sim(tori[3 + seed % 8], seed);
         uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
@@ -156,9 +141,8 @@ static void check_mismatch(const char *dims, uint64_t seed, const struct sim_cal
 }
 
 /* Neither of the two calls sends data to the other member. */
-static void members_that_wait_for_each_other_are_told(void **state)
+TEST(members_that_wait_for_each_other_are_told)
 {
-    (void)state;
     static const struct sim_call broadcast = {.operation = GROUP_BROADCAST, .size = 7, .root = 1},
                                  other = {.operation = GROUP_BROADCAST, .size = 7, .root = 0},
                                  empty = {.operation = GROUP_ALLTOALL},
@@ -188,9 +172,8 @@ static void members_that_wait_for_each_other_are_told(void **state)
 }
 
 /* A member that is behind sends data of calls that have ended at a member that is ahead: no link is closed. */
-static void a_mistake_behind_fails_it_for_all(void **state)
+TEST(a_mistake_behind_fails_it_for_all)
 {
-    (void)state;
     static const struct sim_call mistake = {.operation = GROUP_BROADCAST, .size = 7, .root = 1};
     struct sim_call ahead[6];
 
@@ -209,18 +192,16 @@ static bool has_called(struct sim *sim, void *context)
 {
     const struct progress *wanted = context;
 
-    (void)sim;
     return sim_program_state(wanted->programs, 0).calls >= wanted->calls;
 }
 
 /* After eight broadcasts the group inserts a barrier. A member that makes another call in place of the ninth does not:
  * from then on its calls have different numbers, and must not be taken for the calls with these numbers. */
-static void calls_that_have_moved_are_not_taken_for_others(void **state)
+TEST(calls_that_have_moved_are_not_taken_for_others)
 {
     static const struct sim_call mistake = {.operation = GROUP_ALLTOALL, .size = 1};
     struct sim_call call[30];
 
-    (void)state;
     for (unsigned i = 0; i < 30; i++)
         call[i] = (struct sim_call){.operation = GROUP_BROADCAST, .size = 1};
     for (uint32_t at = 1; at <= 20; at++)
@@ -245,9 +226,8 @@ static void calls_that_have_moved_are_not_taken_for_others(void **state)
 }
 
 /* A member has left; the others make a call that needs its data, and send it nothing. */
-static void a_member_that_has_left_is_named(void **state)
+TEST(a_member_that_has_left_is_named)
 {
-    (void)state;
     static const struct sim_call call[] = {{.operation = GROUP_BARRIER},
                                            {.operation = GROUP_REDUCE_SCATTER,
                                             .size = 9,
@@ -281,9 +261,8 @@ static void a_member_that_has_left_is_named(void **state)
 }
 
 /* The same in a part: the whole group goes on, because the member has left it regularly. */
-static void a_member_that_has_left_a_part_is_named(void **state)
+TEST(a_member_that_has_left_a_part_is_named)
 {
-    (void)state;
     static const char *const group_cut[] = {"1x2", "2x3", "2x2x2", "3x4m"};
     /* Some members wait for it, others send it early frames. */
     static const struct sim_call last[] = {{.operation = GROUP_BARRIER, .part = 2},
@@ -317,25 +296,4 @@ static void a_member_that_has_left_a_part_is_named(void **state)
         sim_programs_free(programs);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_program_that_dies_fails_it_for_all),
-        cmocka_unit_test(a_mistake_fails_it_for_all),
-        cmocka_unit_test(a_member_that_has_not_called_is_named),
-        cmocka_unit_test(a_fault_fails_it_for_all),
-        cmocka_unit_test(members_that_wait_for_each_other_are_told),
-        cmocka_unit_test(a_mistake_behind_fails_it_for_all),
-        cmocka_unit_test(calls_that_have_moved_are_not_taken_for_others),
-        cmocka_unit_test(a_member_that_has_left_is_named),
-        cmocka_unit_test(a_member_that_has_left_a_part_is_named),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

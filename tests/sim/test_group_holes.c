@@ -1,21 +1,11 @@
 /* Groups of programs on a torus with links that are down: while it is connected, every operation works, on the whole
  * group and on parts that are connected in themselves, whatever goes down or comes up before or after the last program
- * opens the group.
- *
- *     test_sim_group_holes [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * opens the group. */
 #include "tests/sim/events.h"
 #include "tests/sim/hole_fixture.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 25 / SIM_SHARE;
+SEEDS(25 / SIM_SHARE);
 
 static void links_down_before(uint64_t seed)
 {
@@ -51,17 +41,14 @@ static void links_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void links_that_are_down_are_avoided(void **state)
+TEST(links_that_are_down_are_avoided)
 {
-    (void)state;
-    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++)
-        links_down_before(seed);
+    with_seeds(2 * seeds, links_down_before);
 }
 
 /* Links change while some programs wait for the others to open the group. */
-static void links_change_before_it_is_open(void **state)
+TEST(links_change_before_it_is_open)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
                                                 {.operation = GROUP_ALLTOALL, .size = 30000},
@@ -97,9 +84,8 @@ static void links_change_before_it_is_open(void **state)
 }
 
 /* A link goes down just when the group opens: some programs have heard that all are there, others have not. */
-static void a_link_goes_down_as_it_opens(void **state)
+TEST(a_link_goes_down_as_it_opens)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
                                                 {.operation = GROUP_BROADCAST, .size = 30000},
@@ -120,7 +106,7 @@ static void a_link_goes_down_as_it_opens(void **state)
 
 /* Two halves that are connected by one link: the early frames that pass it fit into the memory of a late node, both for
  * small calls and for calls that would be small on the whole torus. */
-static void a_late_member_is_not_swamped(void **state)
+TEST(a_late_member_is_not_swamped)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 800},
                                             {.operation = GROUP_ALLTOALL, .size = 7000},
@@ -128,7 +114,6 @@ static void a_late_member_is_not_swamped(void **state)
                                             {.operation = GROUP_ALLTOALL, .size = 7000}};
     const struct sim_setup setup = {.dims = "6x6", .seed = 1, .latency = 50 * MICROSECONDS};
 
-    (void)state;
     for (uint32_t first = 0; first < 3; first++) {
         const struct sim_programs_setup all = {.name = "g",
                                                .call = &calls[first],
@@ -159,9 +144,8 @@ static void a_late_member_is_not_swamped(void **state)
 
 /* Links go down one after the other while the group is open, and come up again: all calls complete, unless a part is no
  * longer connected. */
-static void links_change_while_it_is_open(void **state)
+TEST(links_change_while_it_is_open)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct damage d;
         struct sim *sim = holes_begin(seed, &d);
@@ -202,21 +186,4 @@ static void links_change_while_it_is_open(void **state)
         damage_free(&d);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_that_are_down_are_avoided),
-        cmocka_unit_test(links_change_before_it_is_open),
-        cmocka_unit_test(a_link_goes_down_as_it_opens),
-        cmocka_unit_test(a_late_member_is_not_swamped),
-        cmocka_unit_test(links_change_while_it_is_open),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,9 @@
-/* Calls of groups that take long: which members they wait for, and which program is told that.
- *
- *     test_sim_group_late [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* Calls of groups that take long: which members they wait for, and which program is told that. */
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 10 : 40;
+SEEDS(SIM_SHARE > 1 ? 10 : 40);
 
 /* All tori except the first have rows. */
 static const char *const tori[] = {"8", "2x2", "3x5", "4x4", "3mx4", "3x2", "2x3x2"};
@@ -59,7 +48,6 @@ static bool has_called(struct sim *sim, void *context)
 {
     const struct watched *w = context;
 
-    (void)sim;
     return sim_program_state(w->programs, w->who).calls > 0;
 }
 
@@ -98,9 +86,8 @@ static void end(struct watched *w, struct sim *sim)
 
 /* The last member makes the call just before the timeout of others: the call ends while they find out whom it waits
  * for, and does not fail. */
-static void a_call_that_ends_meanwhile_does_not_fail(void **state)
+TEST(a_call_that_ends_meanwhile_does_not_fail)
 {
-    (void)state;
     const struct sim_call call = {.operation = GROUP_BARRIER, .timeout = 2 * SECONDS};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
@@ -116,9 +103,8 @@ static void a_call_that_ends_meanwhile_does_not_fail(void **state)
 }
 
 /* All members make a call whose bytes take longer than its timeout: it gets two more seconds, and then fails. */
-static void a_call_that_all_have_made_gets_time_to_end(void **state)
+TEST(a_call_that_all_have_made_gets_time_to_end)
 {
-    (void)state;
     const uint64_t rate = 1000000, sizes[] = {2000000, 8000000};
 
     for (unsigned i = 0; i < 2; i++) {
@@ -178,10 +164,8 @@ static void check_told(struct sim *sim, const struct watched *w, bool in_row)
 }
 
 /* One program is told, with or without a later timeout, and nothing fails. */
-static void a_program_is_told_whom_its_call_waits_for(void **state)
+TEST(a_program_is_told_whom_its_call_waits_for)
 {
-    (void)state;
-
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         const struct sim_call call = {.operation = seed % 4 < 2 ? GROUP_BARRIER : GROUP_ALLTOALL,
                                       .size = seed % 8 == 7 ? 70000 : 70,
@@ -199,10 +183,8 @@ static void a_program_is_told_whom_its_call_waits_for(void **state)
 }
 
 /* A call of a row waits for its members: one of them is told. The other rows do not wait. */
-static void a_member_is_told_whom_a_call_of_its_row_waits_for(void **state)
+TEST(a_member_is_told_whom_a_call_of_its_row_waits_for)
 {
-    (void)state;
-
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = begin(tori[1 + seed % (TORI - 1)], seed);
         const uint32_t row = 1u << (sim_torus(sim)->dims - 1);
@@ -225,9 +207,8 @@ static void a_member_is_told_whom_a_call_of_its_row_waits_for(void **state)
 }
 
 /* A node that does not answer does not delay the census: its result is that not all nodes answer. */
-static void a_node_that_stands_still_is_not_waited_for(void **state)
+TEST(a_node_that_stands_still_is_not_waited_for)
 {
-    (void)state;
     const struct sim_call call = {.operation = GROUP_BARRIER, .late = 2 * SECONDS};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
@@ -246,21 +227,4 @@ static void a_node_that_stands_still_is_not_waited_for(void **state)
                     strstr(whom, "has not called it") != NULL);
         end(&w, sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_ends_meanwhile_does_not_fail),
-        cmocka_unit_test(a_call_that_all_have_made_gets_time_to_end),
-        cmocka_unit_test(a_program_is_told_whom_its_call_waits_for),
-        cmocka_unit_test(a_member_is_told_whom_a_call_of_its_row_waits_for),
-        cmocka_unit_test(a_node_that_stands_still_is_not_waited_for),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

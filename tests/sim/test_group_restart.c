@@ -1,25 +1,14 @@
-/* Groups whose links go down: which calls are made again, and with which data; and a root that is cut off.
- *
- *     test_sim_group_restart [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/group/call.h"
+/* Groups whose links go down: which calls are made again, and with which data; and a root that is cut off. */
+#include "daemon/torusd/group/record/call.h"
 #include "tests/sim/events.h"
 #include "tests/sim/hole_fixture.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 25 / SIM_SHARE;
+SEEDS(25 / SIM_SHARE);
 
 /* Calls in place: the results that some members have received have overwritten their data. */
-static void large_vectors_in_place(void **state)
+TEST(large_vectors_in_place)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim_call call[3];
         struct damage d;
@@ -50,7 +39,6 @@ static void large_vectors_in_place(void **state)
 /* A call that was complete at a member runs there again. */
 static bool some_make_again(struct sim *sim, void *context)
 {
-    (void)context;
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
         const struct session *s = sim_groups(sim, rank)->sessions;
         for (const struct call *c = s != NULL ? s->part->calls : NULL; c != NULL; c = c->next)
@@ -62,9 +50,8 @@ static bool some_make_again(struct sim *sim, void *context)
 
 /* A member makes a complete call again from data that it has kept: its program may have freed or overwritten the
  * memory. */
-static void small_vectors_in_place(void **state)
+TEST(small_vectors_in_place)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct sim_call call[CALLS_MOST];
         struct damage d;
@@ -95,9 +82,8 @@ static void small_vectors_in_place(void **state)
 
 /* All others have completed reduces, and have reused the memory, when links on the routes of their data go down. Only
  * then does the root make its calls. */
-static void reduces_that_are_complete_but_at_their_root(void **state)
+TEST(reduces_that_are_complete_but_at_their_root)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct sim_call call[GROUP_UNPROVEN_MOST];
         struct damage d;
@@ -139,7 +125,6 @@ static bool all_have_failed(struct sim *sim, void *context)
 {
     const struct holes_going *g = context;
 
-    (void)sim;
     return sim_programs_failed(g->programs) == g->nodes;
 }
 
@@ -194,9 +179,8 @@ static struct sim_programs *begin_calls(struct sim *sim, struct sim_call *call, 
 }
 
 /* For a moment, no link of the root is up: the group does not fail. */
-static void links_of_the_root_are_replaced(void **state)
+TEST(links_of_the_root_are_replaced)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct sim *sim = begin_few_links(seed);
         struct sim_call call[CALLS_MOST];
@@ -212,9 +196,8 @@ static void links_of_the_root_are_replaced(void **state)
 
 /* The root is cut off for so long that others may take it for dead without its knowledge: the group fails everywhere,
  * or goes on everywhere. */
-static void the_root_is_cut_off(void **state)
+TEST(the_root_is_cut_off)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 8 * seeds; seed++) {
         struct sim *sim = begin_few_links(seed);
         struct sim_call call[CALLS_MOST];
@@ -248,14 +231,12 @@ static bool others_are_told(struct sim *sim, void *context)
 {
     const struct holes_going *g = context;
 
-    (void)sim;
     return sim_programs_done(g->programs) + sim_programs_failed(g->programs) >= g->nodes - 1;
 }
 
 /* Its node may just have told the root of the link, and wait for the root's answer. */
-static void a_program_ends_as_a_link_goes_down(void **state)
+TEST(a_program_ends_as_a_link_goes_down)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 8 * seeds; seed++) {
         struct damage d;
         struct sim *sim = holes_begin(seed, &d);
@@ -285,16 +266,14 @@ static bool survivors_are_told(struct sim *sim, void *context)
 {
     const struct sim_programs *programs = context;
 
-    (void)sim;
     return sim_program_error(programs, 0)->code != ERROR_NONE &&
            sim_program_error(programs, 2)->code != ERROR_NONE;
 }
 
 /* A node has heard that its group is restarted, and is cut off when the root withdraws the restart; its neighbours
  * are restarted, and cannot tell it: it asks the root. */
-static void the_last_word_goes_past_a_node(void **state)
+TEST(the_last_word_goes_past_a_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 20 * seeds; seed++) {
         const struct sim_setup setup = {.dims = "4", .seed = seed, .latency = 20 * MICROSECONDS};
         struct sim *sim = sim_new(&setup);
@@ -323,23 +302,4 @@ static void the_last_word_goes_past_a_node(void **state)
         assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_vectors_in_place),
-        cmocka_unit_test(small_vectors_in_place),
-        cmocka_unit_test(reduces_that_are_complete_but_at_their_root),
-        cmocka_unit_test(links_of_the_root_are_replaced),
-        cmocka_unit_test(the_root_is_cut_off),
-        cmocka_unit_test(a_program_ends_as_a_link_goes_down),
-        cmocka_unit_test(the_last_word_goes_past_a_node),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

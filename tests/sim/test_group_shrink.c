@@ -1,28 +1,17 @@
 /* Groups of programs that go on without nodes that go down: the group fails, its programs shrink it, and every
  * operation gives the right results on the remaining nodes, however often that happens, and whatever else goes down
- * before the new group is open.
- *
- *     test_sim_group_shrink [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * before the new group is open. */
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/shrink_fixture.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 25 / SIM_SHARE;
+SEEDS(25 / SIM_SHARE);
 
 /* Nodes die in the middle of calls, once or several times, and links go down in between. */
-static void those_that_are_left_go_on(void **state)
+TEST(those_that_are_left_go_on)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct shrink_play p = shrink_begin(seed, seed % 2 * 5 * MILLISECONDS);
         shrink_open_all(&p);
@@ -72,9 +61,8 @@ static void wait_for_a_moment(struct shrink_play *p)
 }
 
 /* More nodes die, or links go down, while programs shrink the group. */
-static void more_go_down_meanwhile(void **state)
+TEST(more_go_down_meanwhile)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
         struct shrink_play p = shrink_begin(seed, (1 + seed % 3 * 300) * MILLISECONDS);
         p.setup.calls = 10;
@@ -94,9 +82,8 @@ static void more_go_down_meanwhile(void **state)
 
 /* Nodes that return are members of the next group of all nodes, and a group that may shrink has all nodes if all are
  * up. */
-static void nodes_come_back(void **state)
+TEST(nodes_come_back)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
         struct shrink_play p = shrink_begin(seed, 1 * MILLISECONDS);
         shrink_open_all(&p);
@@ -122,11 +109,10 @@ static void nodes_come_back(void **state)
 
 /* A daemon died, often that of the first node, and is up again before the last program has shrunk the group: the others
  * wait for it, and the group has all nodes. */
-static void a_node_comes_back_meanwhile(void **state)
+TEST(a_node_comes_back_meanwhile)
 {
     uint32_t played = 0;
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct shrink_play p = shrink_begin(seed, 10 * SECONDS);
         p.setup.calls = 5;
@@ -191,11 +177,10 @@ static void one_returns(struct shrink_play *p)
 
 /* A group that was shrunk avoids links like any other group: it is not shrunk again for them. A node that is up again
  * is not a member. When another node dies, the remaining ones go on as before. */
-static void links_go_down_under_those_that_are_left(void **state)
+TEST(links_go_down_under_those_that_are_left)
 {
     uint32_t deaths = 0;
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++) {
         struct shrink_play p = shrink_begin(seed, seed % 3 * 3 * MILLISECONDS);
         shrink_open_all(&p);
@@ -229,21 +214,4 @@ static void links_go_down_under_those_that_are_left(void **state)
         shrink_end(&p);
     }
     assert_true(seeds < 20 || deaths > 2 * seeds);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_that_are_left_go_on),
-        cmocka_unit_test(more_go_down_meanwhile),
-        cmocka_unit_test(nodes_come_back),
-        cmocka_unit_test(a_node_comes_back_meanwhile),
-        cmocka_unit_test(links_go_down_under_those_that_are_left),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,13 @@
-/* Groups that shrink while they are being opened: nodes and links that go down then, and roots that disagree.
- *
- *     test_sim_group_shrink_opening [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/group/state.h"
+/* Groups that shrink while they are being opened: nodes and links that go down then, and roots that disagree. */
+#include "daemon/torusd/group/record/part.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
 #include "tests/sim/shrink_fixture.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 25 / SIM_SHARE;
+SEEDS(25 / SIM_SHARE);
 
 /* Notes the id under which a node knows that all have entered. It must be the same at all nodes, whatever goes down
  * then. */
@@ -34,9 +23,8 @@ static void note_session(const struct shrink_play *p, uint32_t rank, char id[EXC
 }
 
 /* A fault just when the group opens: some programs have heard that all are there, others have not. */
-static void a_link_goes_down_as_it_opens(void **state)
+TEST(a_link_goes_down_as_it_opens)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct shrink_play p = shrink_begin(seed, 1 * MILLISECONDS);
         p.setup.calls = 3;
@@ -69,7 +57,6 @@ static unsigned leave_out_another(struct sim *sim, uint32_t rank, unsigned port,
     size_t body = 0;
     Peer__Head *head = lie_read(*bytes, *length, &body);
 
-    (void)sim, (void)port;
     assert_non_null(head);
     if (rank == 0 && head->kind_case == PEER__HEAD__KIND_PREPARE &&
         head->prepare->resumes[0] != '\0') {
@@ -98,14 +85,13 @@ static bool all_are_told(struct sim *sim, void *context)
 }
 
 /* Running calls number the members of the group before. */
-static void a_root_names_other_members(void **state)
+TEST(a_root_names_other_members)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_BARRIER}};
     const struct sim_setup setup = {
         .dims = "2x3", .seed = 1, .latency = 50 * MICROSECONDS, .on_bytes = leave_out_another};
     struct shrink_play p = {.sim = sim_new(&setup)};
 
-    (void)state;
     sim_run_until_whole(p.sim);
     assert_int_equal(damage_init(&p.down, sim_torus(p.sim), NULL), 0);
     p.setup = (struct sim_programs_setup){
@@ -140,19 +126,17 @@ static void on_opened(void *context, struct group *group)
 
 static void on_called(void *context, uint64_t name, const struct error *e)
 {
-    (void)context, (void)name, (void)e;
 }
 
 static void on_ended(void *context, const struct error *e)
 {
     struct told *told = context;
 
-    (void)e;
     told->ended = true;
 }
 
 /* Both happen in the same turn of the loop: the program is told of its members nevertheless. */
-static void it_fails_as_it_opens(void **state)
+TEST(it_fails_as_it_opens)
 {
     const struct sim_setup setup = {.dims = "2", .seed = 1, .latency = 50 * MICROSECONDS};
     const struct group_options options = {.name = "g", .shrink = true};
@@ -160,7 +144,6 @@ static void it_fails_as_it_opens(void **state)
     struct node *node = &sim->node[0];
     struct error e, why = {.code = ERROR_IO, .text = "because"};
 
-    (void)state;
     sim_run_until_whole(sim);
     sim_kill(sim, 1, SIM_CRASH);
     sim_pass(sim, 10 * SECONDS);
@@ -193,19 +176,4 @@ static void it_fails_as_it_opens(void **state)
         }
     }
     sim_free(sim);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_link_goes_down_as_it_opens),
-        cmocka_unit_test(a_root_names_other_members),
-        cmocka_unit_test(it_fails_as_it_opens),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

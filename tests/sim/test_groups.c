@@ -1,26 +1,16 @@
 /* Groups of programs: every operation on every kind of torus, in any order of calls and arrivals; and the effects of
- * faults.
- *
- *     test_sim_groups [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * faults. */
 #include "daemon/lib/schedule/damage.h"
 #include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
 #include "tests/sim/programs.h"
+#include "tests/support/cmocka.h"
 
 #define CALLS_MOST 40u
 
-static uint64_t first_seed, seeds = 4;
+SEEDS(4);
 
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};
@@ -52,10 +42,8 @@ static void run_calls(const char *dims, uint64_t seed, const struct sim_call *ca
     sim_free(sim);
 }
 
-static void each_operation_everywhere(void **state)
+TEST(each_operation_everywhere)
 {
-    (void)state;
-
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (uint32_t o = GROUP_ALLTOALL; o < GROUP_OPERATIONS; o++) {
             struct torus t;
@@ -75,9 +63,8 @@ static void each_operation_everywhere(void **state)
         }
 }
 
-static void any_calls_in_any_order(void **state)
+TEST(any_calls_in_any_order)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct chance c = chance_stream(seed, 5, 0);
         const char *dims = tori[chance_below(&c, sizeof tori / sizeof *tori)];
@@ -93,9 +80,8 @@ static void any_calls_in_any_order(void **state)
 }
 
 /* Once each part has been opened, calls on it, on the whole and on other parts in turn. */
-static void parts_have_calls_of_their_own(void **state)
+TEST(parts_have_calls_of_their_own)
 {
-    (void)state;
     static const char *const group_cut[] = {"2x2", "3x5", "4x4m", "2x3x2", "1x4", "2x2x2x2"};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
@@ -124,9 +110,8 @@ static void parts_have_calls_of_their_own(void **state)
     }
 }
 
-static void a_late_member_costs_time_only(void **state)
+TEST(a_late_member_costs_time_only)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
@@ -147,9 +132,8 @@ static void a_late_member_costs_time_only(void **state)
 }
 
 /* Without memory for another group at node 0, the group waits, and opens when there is memory. */
-static void a_group_waits_for_room(void **state)
+TEST(a_group_waits_for_room)
 {
-    (void)state;
     static const struct sim_call call = {.operation = GROUP_BARRIER};
     struct sim_setup setup = {.dims = "2x2", .seed = 1, .memory = UINT64_C(30) << 20};
     struct sim_programs_setup group = {.call = &call, .calls = 1, .depth = 1, .stay = true};
@@ -185,9 +169,8 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
 }
 
 /* A member gets its schedule late: the others wait until it can receive data. */
-static void large_data_does_not_come_early(void **state)
+TEST(large_data_does_not_come_early)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         const struct sim_call calls[] = {
@@ -256,9 +239,8 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
 
 /* No member waits for a receiver of a broadcast or for the root of a reduce, but the early frames there, a vector from
  * each neighbour, fit into its memory. */
-static void a_member_late_for_rooted_calls_is_not_swamped(void **state)
+TEST(a_member_late_for_rooted_calls_is_not_swamped)
 {
-    (void)state;
     for (unsigned number = 1; number <= GROUP_UNPROVEN_MOST;
          number *= seeds > 4 ? 2 : GROUP_UNPROVEN_MOST) {
         check_late(GROUP_BROADCAST, "3x3x3", 1, number);
@@ -271,9 +253,8 @@ static void a_member_late_for_rooted_calls_is_not_swamped(void **state)
 }
 
 /* An exchange that another node has begun leaves too little memory: the group opens when the exchange is over. */
-static void groups_wait_for_memory(void **state)
+TEST(groups_wait_for_memory)
 {
-    (void)state;
     static const struct sim_call call[] = {{.operation = GROUP_BARRIER}};
     const struct spec spec = {
         .algorithm = "direct", .block_bytes = 8000000, .from = "", .to = "", .barrier = ""};
@@ -305,9 +286,8 @@ static void groups_wait_for_memory(void **state)
 }
 
 /* An open group leaves less memory than the share of an exchange: the exchange runs with less. */
-static void exchanges_run_beside_groups(void **state)
+TEST(exchanges_run_beside_groups)
 {
-    (void)state;
     static const struct sim_call call = {.operation = GROUP_BARRIER};
     static const struct spec specs[] = {
         {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = "", .barrier = ""},
@@ -341,9 +321,8 @@ static void exchanges_run_beside_groups(void **state)
 }
 
 /* One member waits for a broadcast over a slow link, while all others go on. */
-static void a_member_that_waits_for_one_call_is_not_left_behind(void **state)
+TEST(a_member_that_waits_for_one_call_is_not_left_behind)
 {
-    (void)state;
     struct sim_call call[CALLS_MOST];
 
     for (uint32_t who = 0; who < 3; who++) {
@@ -370,9 +349,8 @@ static void a_member_that_waits_for_one_call_is_not_left_behind(void **state)
 
 /* Whatever is damaged in transit, no wrong data are delivered (programs.c checks that): damaged data are sent again, on
  * the same links or avoiding a link that was closed because of a damaged head. */
-static void damage_is_repaired(void **state)
+TEST(damage_is_repaired)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct sim *sim = group_sim(tori[2 + seed % 7], seed);
         struct sim_programs *programs = group_start_steady(sim, seed);
@@ -385,27 +363,4 @@ static void damage_is_repaired(void **state)
         sim_programs_free(programs);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_operation_everywhere),
-        cmocka_unit_test(any_calls_in_any_order),
-        cmocka_unit_test(parts_have_calls_of_their_own),
-        cmocka_unit_test(a_late_member_costs_time_only),
-        cmocka_unit_test(a_group_waits_for_room),
-        cmocka_unit_test(groups_wait_for_memory),
-        cmocka_unit_test(exchanges_run_beside_groups),
-        cmocka_unit_test(large_data_does_not_come_early),
-        cmocka_unit_test(a_member_late_for_rooted_calls_is_not_swamped),
-        cmocka_unit_test(a_member_that_waits_for_one_call_is_not_left_behind),
-        cmocka_unit_test(damage_is_repaired),
-    };
-
-    if (argc > 2) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

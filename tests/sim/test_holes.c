@@ -1,17 +1,10 @@
 /* Links that are down before exchanges begin: while the torus is connected, all exchanges complete by the routes that
  * tests/contract/test_detour.c proves, and their results name the links; if the torus is in parts, they are refused. An
- * exchange also completes if links go down or come up while it runs.
- *
- *     test_sim_holes [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
+ * exchange also completes if links go down or come up while it runs. */
 #include "tests/sim/down_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(60 / SIM_SHARE);
 
 static void complete(struct sim *sim, const struct damage *d, const struct spec *spec)
 {
@@ -62,10 +55,9 @@ static void links_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void links_that_are_down_are_avoided(void **state)
+TEST(links_that_are_down_are_avoided)
 {
-    (void)state;
-    down_with_seeds(links_down_before);
+    with_seeds(seeds, links_down_before);
 }
 
 static uint32_t reroutes, resumed; /* of all seeds */
@@ -100,20 +92,19 @@ static void links_change_meanwhile(uint64_t seed)
     sim_free(sim);
 }
 
-static void while_it_runs(void **state)
+TEST(while_it_runs)
 {
-    (void)state;
     reroutes = resumed = 0;
-    down_with_seeds(links_change_meanwhile);
-    if (reroutes < down_seeds / 4)
-        fail_msg("%u reroutes in %llu runs", reroutes, (unsigned long long)down_seeds);
-    if (resumed < down_seeds / 20)
-        fail_msg("%u of %llu went on where they were", resumed, (unsigned long long)down_seeds);
+    with_seeds(seeds, links_change_meanwhile);
+    if (reroutes < seeds / 4)
+        fail_msg("%u reroutes in %llu runs", reroutes, (unsigned long long)seeds);
+    if (resumed < seeds / 20)
+        fail_msg("%u of %llu went on where they were", resumed, (unsigned long long)seeds);
 }
 
 /* An attempt is withdrawn because nodes are busy, while a link is silent: as soon as the link is down, the node behind
  * it hears over another route that the attempt is over. */
-static void a_verdict_is_lost(void **state)
+TEST(a_verdict_is_lost)
 {
     static const struct spec spec = {.algorithm = "auto",
                                      .block_bytes = 100000,
@@ -122,8 +113,7 @@ static void a_verdict_is_lost(void **state)
                                      .timeout_ns = 60 * SECONDS};
     uint64_t lost = 0;
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         const struct sim_setup setup = {.dims = "3x3",
                                         .seed = seed,
                                         .latency = 100 * MICROSECONDS,
@@ -152,19 +142,18 @@ static void a_verdict_is_lost(void **state)
             down_must_complete(r[root], &spec);
         sim_free(sim);
     }
-    if (lost < down_seeds / 8)
+    if (lost < seeds / 8)
         fail_msg("%llu of %llu lost a verdict", (unsigned long long)lost,
-                 (unsigned long long)down_seeds);
+                 (unsigned long long)seeds);
 }
 
 /* A link that is up again before distant nodes have heard of its loss: its ends report that. */
-static void a_link_flaps(void **state)
+TEST(a_link_flaps)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 200000, .from = "", .to = ""};
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds / 3; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; seed++) {
         struct sim *sim = down_begin(7 * seed); /* 4x4 */
         struct sim_request *r = sim_exchange(sim, 0, &spec);
         sim_pass(sim, 4 * MILLISECONDS + sim_any(sim, 3000) * MICROSECONDS);
@@ -190,7 +179,7 @@ static bool link_is_up(struct sim *sim, void *context)
 
 /* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes down, which
  * its neighbour reports. */
-static void a_link_that_comes_up_may_be_heard_late(void **state)
+TEST(a_link_that_comes_up_may_be_heard_late)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 4000000, .from = "", .to = ""};
@@ -199,7 +188,6 @@ static void a_link_that_comes_up_may_be_heard_late(void **state)
     struct sim *sim = sim_new(&setup);
     uint32_t near = 3;
 
-    (void)state;
     sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 6, &spec);
     sim_pass(sim, 100 * MILLISECONDS);
@@ -216,13 +204,12 @@ static void a_link_that_comes_up_may_be_heard_late(void **state)
 }
 
 /* More exchanges than run at once, at a node whose link goes down and comes back while they wait for their start. */
-static void while_they_wait(void **state)
+TEST(while_they_wait)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 50000, .from = "", .to = ""};
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds / 3; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; seed++) {
         struct sim *sim = down_begin(7 * seed);
         struct sim_request *r[8];
         for (size_t i = 0; i < 8; i++)
@@ -241,7 +228,7 @@ static void while_they_wait(void **state)
 }
 
 /* A barrier needs no routes; other operations report which routes are missing. */
-static void barriers_and_others(void **state)
+TEST(barriers_and_others)
 {
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
@@ -262,7 +249,6 @@ static void barriers_and_others(void **state)
     struct damage d;
     struct error e;
 
-    (void)state;
     assert_int_equal(damage_init(&d, sim_torus(sim), &e), 0);
     down_cut(sim, &d);
     sim_pass(sim, 100 * MILLISECONDS);
@@ -326,25 +312,7 @@ static void links_change_before_a_barrier(uint64_t seed)
     sim_free(sim);
 }
 
-static void before_a_barrier(void **state)
+TEST(before_a_barrier)
 {
-    (void)state;
-    down_with_seeds(links_change_before_a_barrier);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_that_are_down_are_avoided),
-        cmocka_unit_test(while_it_runs),
-        cmocka_unit_test(a_verdict_is_lost),
-        cmocka_unit_test(a_link_flaps),
-        cmocka_unit_test(a_link_that_comes_up_may_be_heard_late),
-        cmocka_unit_test(while_they_wait),
-        cmocka_unit_test(barriers_and_others),
-        cmocka_unit_test(before_a_barrier),
-    };
-
-    down_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    with_seeds(seeds, links_change_before_a_barrier);
 }

@@ -1,15 +1,9 @@
 /* Blocks that arrive before a link goes down are kept: the next attempt sends only the others. If the exchange ends
- * between two attempts, nothing of them is left.
- *
- *     test_sim_kept_blocks [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+ * between two attempts, nothing of them is left. */
 #include "tests/sim/down_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(60 / SIM_SHARE);
 
 /* The bytes that the last attempt has sent on channels. */
 static uint64_t sent(const struct sim_request *r)
@@ -23,14 +17,13 @@ static uint64_t sent(const struct sim_request *r)
 }
 
 /* Blocks that arrived before a link goes down are not sent again, whichever link it is, and however often. */
-static void received_blocks_are_kept(void **state)
+TEST(received_blocks_are_kept)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 400000, .from = "", .to = ""};
     static const char *const dims[] = {"4x4", "3x3", "2x3", "2x2x2", "5"};
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds / 4; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         const struct sim_setup setup = {.dims = dims[seed % 5],
                                         .seed = seed,
                                         .latency = 100 * MICROSECONDS,
@@ -67,7 +60,7 @@ static void received_blocks_are_kept(void **state)
 }
 
 /* The same with files, which are larger than a round. Only the rest is sent, over routes of any length. */
-static void files_that_have_arrived_stay(void **state)
+TEST(files_that_have_arrived_stay)
 {
     static const struct spec kinds[] = {
         {.algorithm = "auto", .from = "/same/200000", .to = "/a"},
@@ -76,8 +69,7 @@ static void files_that_have_arrived_stay(void **state)
     };
     static const char *const dims[] = {"4x4", "3x3", "2x3", "2x2x2", "5"};
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds / 2; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
         const struct sim_setup setup = {.dims = dims[seed % 5],
                                         .seed = seed,
                                         .latency = 100 * MICROSECONDS,
@@ -132,7 +124,6 @@ static bool is_between(struct sim *sim, void *context)
     const struct sim_request *r = context;
     struct exchange_progress progress;
 
-    (void)sim;
     if (r->exchange == NULL)
         return true;
     exchange_progress(r->exchange, &progress);
@@ -247,25 +238,12 @@ static void something_happens_between(uint64_t seed, uint32_t ends[BETWEENS])
     sim_free(b.sim);
 }
 
-static void between_two_attempts(void **state)
+TEST(between_two_attempts)
 {
     uint32_t ends[BETWEENS] = {0};
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++)
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         something_happens_between(seed, ends);
     assert_int_equal(ends[CANCELLED] + ends[CHANGED] + ends[NODE_DIES], 0);
-    assert_true(ends[LEFT_OUT] > 0 || down_seeds < 2 * BETWEENS);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(received_blocks_are_kept),
-        cmocka_unit_test(files_that_have_arrived_stay),
-        cmocka_unit_test(between_two_attempts),
-    };
-
-    down_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_true(ends[LEFT_OUT] > 0 || seeds < 2 * BETWEENS);
 }

@@ -5,18 +5,10 @@
  *
  *     test_sim_lies lies [NAME]     only fields whose names begin with NAME; prints the consequence of each lie */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "tests/sim/internal.h"
 #include "tests/sim/lie_list.h"
+#include "tests/support/cmocka.h"
 
 #define SCENES_A_FIELD 3u
 #define MESSAGE_LENGTH_MOST 128u
@@ -63,7 +55,6 @@ static void lie(struct lie_play *s, const struct lie_scene *scene, const struct 
 
 static int read_list(void **state)
 {
-    (void)state;
     lie_list_read(&list, PEER_TRUST);
     return 0;
 }
@@ -83,7 +74,6 @@ static void each_field_of(const ProtobufCMessageDescriptor *m)
 
 static void every_field_has_a_line_and_every_line_a_field(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < list.fields; i++) {
         struct lie_line *line = lie_list_line(&list, list.field[i].name);
         if (line == NULL)
@@ -103,7 +93,6 @@ static void every_message_is_reached(void **state)
     FILE *f = fopen(PEER_PROTO, "r");
     char text[1000], name[MESSAGE_LENGTH_MOST], prefix[MESSAGE_LENGTH_MOST + 1];
 
-    (void)state;
     assert_non_null(f);
     while (fgets(text, sizeof text, f) != NULL) {
         bool reached = false;
@@ -177,7 +166,6 @@ static bool has_turn(size_t field)
 
 static void lies_in_what_it_has_to_say(void **state)
 {
-    (void)state;
     learn_scenes();
     for (size_t i = 0; i < list.fields; i++) {
         if (!has_turn(i))
@@ -197,7 +185,6 @@ static void lies_in_what_it_has_to_say(void **state)
 /* Sends each message twice, and hundreds of times. */
 static void endless_repetitions(void **state)
 {
-    (void)state;
     learn_scenes();
     for (size_t i = 0; i < list.fields; i++) {
         if ((i > 0 && list.field[i].kind == list.field[i - 1].kind) ||
@@ -292,7 +279,6 @@ static void lies_without_a_say(void **state)
     /* In a place below the root with a child, and as a leaf. */
     static const unsigned where[] = {0, 8, 14};
 
-    (void)state;
     for (size_t i = 0; i < list.fields; i++) {
         if (!has_turn(i))
             continue;
@@ -325,7 +311,6 @@ static void the_list_says_what_comes_of_it(void **state)
 {
     unsigned wrong = 0;
 
-    (void)state;
     for (size_t l = 0; l < list.lines; l++) {
         enum lie_result seen = LIE_NOTHING;
         enum lie_named named = LIE_NAMES_LIAR;

@@ -1,22 +1,13 @@
-/* Nodes of two minor versions of the peer protocol: exchanges complete, and all nodes know the least version.
- *
- *     test_sim_minors [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/exchange/report.h"
-#include "daemon/torusd/router/flood.h"
+/* Nodes of two minor versions of the peer protocol: exchanges complete, and all nodes know the least version. */
+#include "daemon/torusd/exchange/record/barrier_times.h"
+#include "daemon/torusd/router/flooding/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = SIM_SHARE > 1 ? 20 : 40;
+SEEDS(SIM_SHARE > 1 ? 20 : 40);
 
 static const struct spec spec = {.algorithm = "direct",
                                  .operation = OPERATION_EXCHANGE,
@@ -80,9 +71,8 @@ static struct sim *start(uint64_t seed)
 }
 
 /* One node after the other gets the older version, and then the newer one again: as in an upgrade. */
-static void a_torus_is_upgraded_node_by_node(void **state)
+TEST(a_torus_is_upgraded_node_by_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = start(seed);
         uint32_t nodes = sim_torus(sim)->nodes;
@@ -103,9 +93,8 @@ static void a_torus_is_upgraded_node_by_node(void **state)
 }
 
 /* What an old node that is away spoke does not matter, until it is back. */
-static void the_least_version_follows_the_nodes_that_are_there(void **state)
+TEST(the_least_version_follows_the_nodes_that_are_there)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = start(seed);
         uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
@@ -122,20 +111,17 @@ static void the_least_version_follows_the_nodes_that_are_there(void **state)
 
 static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
 {
-    (void)nodes, (void)took;
     *(bool *)context = true;
 }
 
 static bool is_set(struct sim *sim, void *flag)
 {
-    (void)sim;
     return *(bool *)flag;
 }
 
 /* A survey would cost nodes that do not know it their links. */
-static void surveys_wait_for_the_last_node(void **state)
+TEST(surveys_wait_for_the_last_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct sim *sim = start(seed);
         const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
@@ -179,9 +165,8 @@ static uint32_t arrivals_told(struct sim *sim)
 }
 
 /* With one node that does not know when the others came, barriers succeed, and nobody is told when they came. */
-static void barriers_tell_arrivals_with_the_last_node(void **state)
+TEST(barriers_tell_arrivals_with_the_last_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct sim *sim = start(seed);
         const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
@@ -198,7 +183,6 @@ static void barriers_tell_arrivals_with_the_last_node(void **state)
 
 static void on_copied(void *context, const struct copy_result *result, const struct error *e)
 {
-    (void)result, (void)e;
     *(bool *)context = true;
 }
 
@@ -241,14 +225,13 @@ static void copy_while_one_is_older(uint64_t seed, uint32_t minor, const struct 
     sim_free(sim);
 }
 
-static void copies_wait_for_the_last_node(void **state)
+TEST(copies_wait_for_the_last_node)
 {
     static char *source[] = {(char *)(uintptr_t) "/from"};
     const struct copy_request plain = {
         .kind = COPY_TO_ALL, .source = source, .sources = 1, .target = (char *)(uintptr_t) "/to"};
     struct copy_request skips = plain, limits = plain, follows = plain;
 
-    (void)state;
     skips.skip_changing = true;
     limits.delete_most = 8;
     follows.copy_links = true;
@@ -282,9 +265,8 @@ static void confirm(struct sim *sim, uint32_t node, uint64_t digest)
     sim_settle(&sim->node[node]);
 }
 
-static void confirmations_wait_for_the_last_node(void **state)
+TEST(confirmations_wait_for_the_last_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct sim *sim = start(seed);
         const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
@@ -340,9 +322,8 @@ static void forward(struct sim *sim, uint32_t node)
 
 /* The last node is upgraded: all say at once what they have kept to themselves, long before they state everything
  * again. */
-static void forwarding_waits_for_the_last_node(void **state)
+TEST(forwarding_waits_for_the_last_node)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         struct sim *sim = start(seed);
         const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
@@ -363,22 +344,4 @@ static void forwarding_waits_for_the_last_node(void **state)
         exchange(sim);
         sim_free(sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_torus_is_upgraded_node_by_node),
-        cmocka_unit_test(the_least_version_follows_the_nodes_that_are_there),
-        cmocka_unit_test(surveys_wait_for_the_last_node),
-        cmocka_unit_test(barriers_tell_arrivals_with_the_last_node),
-        cmocka_unit_test(copies_wait_for_the_last_node),
-        cmocka_unit_test(confirmations_wait_for_the_last_node),
-        cmocka_unit_test(forwarding_waits_for_the_last_node),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Products and banyan networks in a simulation of their own, apart from the real core, which does not run banyan networks.
  * Here every node has a store of blocks and knows only the schedule; blocks carry a payload and move hop by hop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/banyan.h"
 #include "daemon/lib/schedule/product.h"
+#include "tests/support/cmocka.h"
 
 static uint64_t payload(uint32_t source, uint32_t destination)
 {
@@ -154,7 +146,7 @@ static void run_product(const char *text, enum product_algorithm how)
 }
 
 /* Optimal if all dimensions are complete graphs: as many block times as the single-hop bound. */
-static void generalized_hypercubes(void **state)
+TEST(generalized_hypercubes)
 {
     static const char *const networks[] = {"complete:1",
                                            "complete:2",
@@ -164,7 +156,7 @@ static void generalized_hypercubes(void **state)
                                            "complete:3^3",
                                            "complete:4 x complete:5",
                                            "complete:2 x complete:6 x complete:3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct product p;
         run_product(networks[i], PRODUCT_A1);
@@ -174,11 +166,11 @@ static void generalized_hypercubes(void **state)
     }
 }
 
-static void mixed_products(void **state)
+TEST(mixed_products)
 {
     static const char *const networks[] = {"ring:5 x complete:4", "array:3 x complete:3 x ring:4",
                                            "array:6", "ring:6 x array:4"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         run_product(networks[i], PRODUCT_A1);
         run_product(networks[i], PRODUCT_A2);
@@ -243,19 +235,8 @@ static void run_banyan(unsigned m)
     assert_int_equal(ticks, banyan_steps(m));
 }
 
-static void banyan_networks(void **state)
+TEST(banyan_networks)
 {
-    (void)state;
     for (unsigned m = 0; m <= MOST_STAGES; m++)
         run_banyan(m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(generalized_hypercubes),
-        cmocka_unit_test(mixed_products),
-        cmocka_unit_test(banyan_networks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* "auto" on networks other than tori, in the real core: all nodes take the root's choice, whether the root knows the
  * sizes of blocks at once or hears of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/torusd/exchange/choose_routes.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/internal.h"
+#include "tests/support/cmocka.h"
 
 /* Messages take long. */
 static const struct predict_costs dear_messages = {10e-6, 60e-6, 1e9, 0, 0};
@@ -77,9 +70,8 @@ static struct sim_request *must_take(struct sim *sim, uint32_t root, const struc
     return r;
 }
 
-static void auto_takes_the_one_for_the_size(void **state)
+TEST(auto_takes_the_one_for_the_size)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct sim *sim = start(networks[i], i);
         uint32_t last = sim_torus(sim)->nodes - 1;
@@ -102,9 +94,8 @@ static void auto_takes_the_one_for_the_size(void **state)
 
 /* The root chooses when all nodes have told the sizes of their files; nodes that have not asked for the routes of
  * `stream` find them then. */
-static void auto_takes_files_by_their_sizes(void **state)
+TEST(auto_takes_files_by_their_sizes)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct sim *sim = start(networks[i], 10 + i);
         struct spec spec = {.algorithm = SPEC_AUTO, .from = "/same/200000", .to = "/a"};
@@ -120,14 +111,13 @@ static void auto_takes_files_by_their_sizes(void **state)
 }
 
 /* A session of `stream` corrects its prediction, as on tori. */
-static void auto_learns_from_found_routes(void **state)
+TEST(auto_learns_from_found_routes)
 {
     struct sim *sim = start("5 x complete:3", 3);
     const struct spec spec = {
         .algorithm = "stream", .block_bytes = 4096, .from = "", .to = "", .repeat = 7};
     struct candidates c;
 
-    (void)state;
     double model = candidate_of(sim, &c, 2, 4096, "stream")->seconds;
     double seen = sim_median_seconds(must_take(sim, 2, &spec, "stream"));
     double now = candidate_of(sim, &c, 2, 4096, "stream")->seconds;
@@ -137,12 +127,11 @@ static void auto_learns_from_found_routes(void **state)
 }
 
 /* While a link is down, only routes that avoid it are possible; then "auto" chooses again. */
-static void auto_chooses_where_nothing_is_avoided(void **state)
+TEST(auto_chooses_where_nothing_is_avoided)
 {
     static const char *const ringed[] = {"complete:4", "5 x complete:3"};
     const struct spec spec = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
 
-    (void)state;
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = start(ringed[seed % 2], seed);
         (void)must_take(sim, 0, &spec, "tree");
@@ -158,15 +147,4 @@ static void auto_chooses_where_nothing_is_avoided(void **state)
         (void)must_take(sim, 0, &spec, "tree");
         sim_free(sim);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auto_takes_the_one_for_the_size),
-        cmocka_unit_test(auto_takes_files_by_their_sizes),
-        cmocka_unit_test(auto_learns_from_found_routes),
-        cmocka_unit_test(auto_chooses_where_nothing_is_avoided),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

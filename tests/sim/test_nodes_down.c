@@ -1,23 +1,15 @@
 /* Nodes that die: an exchange fails on every node, with an error that names the dead one, or, if it shrinks, completes
- * among those that are left.
- *
- *     test_sim_nodes_down [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * among those that are left. */
 #include "daemon/lib/schedule/tree.h"
 #include "tests/sim/down_fixture.h"
+#include "tests/support/cmocka.h"
+
+SEEDS(60 / SIM_SHARE);
 
 /* The links of a node that dies go down one by one: the exchange is retried without the first link, and some nodes
  * hear of the other links before the root does and refuse the attempt. All nodes that knew the first attempt hear why
  * the exchange fails. */
-static void a_node_dies_link_by_link(void **state)
+TEST(a_node_dies_link_by_link)
 {
     static const struct spec spec = {.algorithm = "auto",
                                      .block_bytes = 200000,
@@ -26,8 +18,7 @@ static void a_node_dies_link_by_link(void **state)
                                      .timeout_ns = 20 * SECONDS};
     uint64_t retried = 0;
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         const struct sim_setup setup = {.dims = "4x4",
                                         .seed = seed,
                                         .latency = 100 * MICROSECONDS,
@@ -58,21 +49,20 @@ static void a_node_dies_link_by_link(void **state)
         }
         sim_free(sim);
     }
-    if (retried < down_seeds / 4)
+    if (retried < seeds / 4)
         fail_msg("%llu of %llu were retried", (unsigned long long)retried,
-                 (unsigned long long)down_seeds);
+                 (unsigned long long)seeds);
 }
 
 /* The exchange fails on every node, and the error names the dead node; at once if only its process has died. */
-static void a_node_dies(void **state)
+TEST(a_node_dies)
 {
     static const struct spec large[] = {
         {.algorithm = "auto", .block_bytes = 1000000, .from = "", .to = ""},
         {.algorithm = "auto", .from = "/same/1000000", .to = "/a"},
     };
 
-    (void)state;
-    for (uint64_t seed = down_first_seed; seed < down_first_seed + down_seeds; seed++) {
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct sim *sim = down_begin(seed);
         const struct spec *spec = &large[sim_any(sim, 2)];
         uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), victim;
@@ -190,10 +180,9 @@ static void nodes_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void without_nodes_that_are_down(void **state)
+TEST(without_nodes_that_are_down)
 {
-    (void)state;
-    down_with_seeds(nodes_down_before);
+    with_seeds(seeds, nodes_down_before);
 }
 
 static uint32_t left_out; /* of all seeds */
@@ -254,24 +243,22 @@ static void a_node_dies_meanwhile(uint64_t seed)
     sim_free(sim);
 }
 
-static void while_nodes_die(void **state)
+TEST(while_nodes_die)
 {
-    (void)state;
     left_out = 0;
-    down_with_seeds(a_node_dies_meanwhile);
-    if (left_out < down_seeds / 4)
-        fail_msg("%u of %llu runs leave a node out", left_out, (unsigned long long)down_seeds);
+    with_seeds(seeds, a_node_dies_meanwhile);
+    if (left_out < seeds / 4)
+        fail_msg("%u of %llu runs leave a node out", left_out, (unsigned long long)seeds);
 }
 
 /* On a line, the nodes behind a dead node live. */
-static void those_left_are_in_parts(void **state)
+TEST(those_left_are_in_parts)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
     const struct sim_setup setup = {.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS};
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     sim_kill(sim, 4, SIM_CRASH);
     sim_pass(sim, 100 * MILLISECONDS);
@@ -294,14 +281,13 @@ static void those_left_are_in_parts(void **state)
 }
 
 /* Neither half of a ring takes the other one for dead, although dead nodes would look the same. */
-static void halves_do_not_shrink(void **state)
+TEST(halves_do_not_shrink)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
     const struct sim_setup setup = {.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS};
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     sim_set_wire(sim, 0, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_set_wire(sim, 2, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
@@ -316,7 +302,7 @@ static void halves_do_not_shrink(void **state)
     sim_free(sim);
 }
 
-static void only_by_auto(void **state)
+TEST(only_by_auto)
 {
     static const struct spec refused[] = {
         {.algorithm = "stream", .block_bytes = 10, .from = "", .to = "", .shrink = true},
@@ -328,7 +314,6 @@ static void only_by_auto(void **state)
          .shrink = true}};
     struct sim *sim = down_begin(0);
 
-    (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct sim_request *r = sim_exchange(sim, 3, &refused[i]);
         assert_true(r->ended);
@@ -341,20 +326,4 @@ static void only_by_auto(void **state)
     }
     check_next_exchange(sim, 3);
     sim_free(sim);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_dies_link_by_link),
-        cmocka_unit_test(a_node_dies),
-        cmocka_unit_test(without_nodes_that_are_down),
-        cmocka_unit_test(while_nodes_die),
-        cmocka_unit_test(those_left_are_in_parts),
-        cmocka_unit_test(halves_do_not_shrink),
-        cmocka_unit_test(only_by_auto),
-    };
-
-    down_read_seeds(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,11 @@
 /* Several repetitions of an exchange: each is as good as a single exchange, and a fault in one of them ends all of them
- * on every node with the same error, which names the repetition.
- *
- *     test_sim_repeat [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * on every node with the same error, which names the repetition. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 60 / SIM_SHARE;
+SEEDS(60 / SIM_SHARE);
 
 static uint32_t any(struct sim *sim, uint32_t below)
 {
@@ -83,25 +72,22 @@ static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
     }
 }
 
-static void every_algorithm_repeats(void **state)
+TEST(every_algorithm_repeats)
 {
-    (void)state;
     repeat_everywhere(0, 3000);
     repeat_everywhere(0, 0);
 }
 
-static void every_algorithm_repeats_in_rounds(void **state)
+TEST(every_algorithm_repeats_in_rounds)
 {
-    (void)state;
     repeat_everywhere(32 * 1024, 9001);
 }
 
 /* A data frame names its round modulo 128, and rounds are counted on over repetitions. */
-static void more_repetitions_than_the_wire_can_count(void **state)
+TEST(more_repetitions_than_the_wire_can_count)
 {
     static const char *const algorithms[] = {"at2", "stream", "balanced"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
         const struct sim_setup setup = {
             .dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true};
@@ -139,16 +125,15 @@ static uint64_t frames(uint32_t repeat)
     return counted;
 }
 
-static void a_repetition_costs_two_words_a_link(void **state)
+TEST(a_repetition_costs_two_words_a_link)
 {
-    (void)state;
     uint64_t one = frames(1), two = frames(2), three = frames(3);
     /* prepare, ready, go, done; and then go, repeated. */
     assert_int_equal(two - one, one - 2 * 15);
     assert_int_equal(three - two, two - one);
 }
 
-static void specs_that_cannot_be_repeated_are_refused(void **state)
+TEST(specs_that_cannot_be_repeated_are_refused)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
@@ -167,7 +152,6 @@ static void specs_that_cannot_be_repeated_are_refused(void **state)
     const struct sim_setup setup = {.dims = "2x2"};
     struct sim *sim = sim_new(&setup);
 
-    (void)state;
     sim_run_until_whole(sim);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct sim_request *r = sim_exchange(sim, 0, &specs[i]);
@@ -212,7 +196,6 @@ static bool under_way(struct sim *sim, void *context)
     struct sim_request *r = context;
     struct exchange_progress progress;
 
-    (void)sim;
     if (r->ended)
         return true;
     exchange_progress(r->exchange, &progress);
@@ -325,27 +308,9 @@ static void one_fault(uint64_t seed, enum fault fault)
     sim_free(sim);
 }
 
-static void faults_in_a_repetition_end_the_session(void **state)
+TEST(faults_in_a_repetition_end_the_session)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (enum fault fault = NODE; fault < FAULTS; fault++)
             one_fault(seed, fault);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_algorithm_repeats),
-        cmocka_unit_test(every_algorithm_repeats_in_rounds),
-        cmocka_unit_test(more_repetitions_than_the_wire_can_count),
-        cmocka_unit_test(a_repetition_costs_two_words_a_link),
-        cmocka_unit_test(specs_that_cannot_be_repeated_are_refused),
-        cmocka_unit_test(faults_in_a_repetition_end_the_session),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,7 @@
  *     test_report SEEDS      all faults in all kinds of runs, with so many seeds each; prints the confusion matrix that
  *                            client/doc/seeing.md has: what the first sentence names, by what was planted. It fails
  *                            if a first sentence is wrong, or a link or disk is accused falsely */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "client/cli/reporting/findings.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
@@ -21,6 +12,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/programs.h"
 #include "tests/sim/trace_save.h"
+#include "tests/support/cmocka.h"
 
 #define RATE 6250000u /* bytes a second: 50 Mbit/s */
 #define SLOW_DISK (120 * MILLISECONDS)
@@ -211,16 +203,12 @@ static void call(struct run *r)
 /* Writes the traces to a file, and finds what stands out in it. */
 static void judge(struct run *r)
 {
-    char path[] = "/tmp/torusd-test-XXXXXX";
+    const char *path = file_of("", 0);
     struct trace_data d;
     struct error e;
-    int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
     if (sim_trace_save(r->sim, path, r->about, &e) != 0 || trace_data_read(&d, path, &e) != 0)
         fail_msg("%s", e.text);
-    (void)unlink(path);
     r->count = findings_make(&d, r->found);
     trace_data_free(&d);
 }
@@ -328,28 +316,24 @@ static void check(enum scene scene, enum fault fault)
     }
 }
 
-static void a_healthy_gather(void **state)
+TEST(a_healthy_gather)
 {
-    (void)state;
     check(GATHER, NONE);
 }
 
-static void one_direction_of_a_cable(void **state)
+TEST(one_direction_of_a_cable)
 {
-    (void)state;
     check(EXCHANGE, DIRECTION);
 }
 
-static void disks_of_copies(void **state)
+TEST(disks_of_copies)
 {
-    (void)state;
     check(COPY, DISK);
     check(FILES, DISK);
 }
 
-static void a_slow_algorithm(void **state)
+TEST(a_slow_algorithm)
 {
-    (void)state;
     check(EXCHANGE, ALGORITHM);
 }
 
@@ -421,14 +405,7 @@ static bool print_matrix(uint64_t seeds)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_healthy_gather),
-        cmocka_unit_test(one_direction_of_a_cable),
-        cmocka_unit_test(disks_of_copies),
-        cmocka_unit_test(a_slow_algorithm),
-    };
-
     if (argc > 1)
         return print_matrix(strtoull(argv[1], NULL, 10)) ? 0 : 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return tests_main(argc, argv);
 }

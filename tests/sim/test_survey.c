@@ -1,17 +1,12 @@
 /* Surveys: whoever can be reached answers, whoever cannot is named, in time; on whole and damaged tori, with faults
  * while the survey is under way, and within its bounds whatever a node sends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/survey/bounds.h"
+#include "daemon/torusd/survey/collected.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/survey/bounds.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
+#include "tests/support/cmocka.h"
 
 #define NODES_MOST 256u
 #define QUERY PEER__HEAD__KIND_SURVEY_QUERY
@@ -55,7 +50,6 @@ static void start(struct sim *sim, uint32_t rank, enum survey_kind kind, struct 
 
 static bool is_done(struct sim *sim, void *context)
 {
-    (void)sim;
     return ((const struct asked *)context)->done;
 }
 
@@ -88,11 +82,10 @@ static uint64_t frames(struct sim *sim, Peer__Head__KindCase kind)
     return sum;
 }
 
-static void every_node_answers(void **state)
+TEST(every_node_answers)
 {
     static const char *const tori[] = {"1", "2", "8x8", "4mx4mx4m", "3x4x5", "complete:5x13"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++) {
         struct sim *sim = sim_new_whole(tori[i], i);
         struct asked a;
@@ -107,12 +100,11 @@ static void every_node_answers(void **state)
 
 /* On 256 nodes, a query crosses each link at most once in each direction, and an answer only the links between its
  * node and the asker. */
-static void costs_little(void **state)
+TEST(costs_little)
 {
     struct sim *sim = sim_new_whole("16x16", 1);
     struct asked a;
 
-    (void)state;
     sim_forget_frames(sim);
     ask(sim, 0, SURVEY_STATE, &a);
     assert_int_equal(count(&a, SURVEY_ANSWERED), 256);
@@ -144,9 +136,8 @@ static void check_reached(struct sim *sim, uint32_t asker, const struct asked *a
         assert_int_equal(a->outcome[rank], reached[rank] ? SURVEY_ANSWERED : SURVEY_UNREACHABLE);
 }
 
-static void damaged_tori(void **state)
+TEST(damaged_tori)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = sim_new_whole("8x8", seed);
         const uint32_t asker = sim_any(sim, 64);
@@ -167,12 +158,11 @@ static void damaged_tori(void **state)
 }
 
 /* Cuts one row off, so that the torus has two parts. */
-static void divided_torus(void **state)
+TEST(divided_torus)
 {
     struct sim *sim = sim_new_whole("8x8", 3);
     struct asked a;
 
-    (void)state;
     for (uint32_t x = 0; x < 8; x++)
         for (unsigned port = 0; port < 4; port++)
             if (torus_neighbour(sim_torus(sim), x, port) >= 8)
@@ -186,9 +176,8 @@ static void divided_torus(void **state)
 
 /* Nodes lose power, and wires go, while the query or the answers are on their way. Nodes that still can be reached
  * answer; others are named. */
-static void faults_meanwhile(void **state)
+TEST(faults_meanwhile)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = sim_new_whole("8x8", seed);
         const uint32_t dead = sim_any(sim, 63), asker = 63;
@@ -208,12 +197,11 @@ static void faults_meanwhile(void **state)
 }
 
 /* A node that is stopped keeps its links for a while, and does not answer. The answers of others go around it. */
-static void silent_node(void **state)
+TEST(silent_node)
 {
     struct sim *sim = sim_new_whole("8x8", 5);
     struct asked a;
 
-    (void)state;
     sim_freeze(sim, 9, 4 * SECONDS);
     ask(sim, 0, SURVEY_STATE, &a);
     assert_int_equal(a.outcome[9], SURVEY_SILENT);
@@ -223,12 +211,11 @@ static void silent_node(void **state)
 }
 
 /* Clients that ask at the same time share a survey, and surveys of a kind begin at most twice in a second. */
-static void clients_share(void **state)
+TEST(clients_share)
 {
     struct sim *sim = sim_new_whole("4x4", 6);
     struct asked a[20], more[5], gone;
 
-    (void)state;
     sim_forget_frames(sim);
     for (size_t i = 0; i < 20; i++)
         start(sim, 2, SURVEY_STATE, &a[i]);
@@ -269,9 +256,8 @@ static void say_query(struct sim *sim, uint32_t asker, uint64_t id)
 
 /* A node that asks without end, in the name of one node or of all, causes few messages, and a survey that an honest
  * node makes meanwhile is complete. */
-static void endless_queries(void **state)
+TEST(endless_queries)
 {
-    (void)state;
     for (unsigned all = 0; all < 2; all++) {
         struct sim *sim = sim_new_whole("8x8", 7);
         uint64_t id = 1;
@@ -295,14 +281,13 @@ static void endless_queries(void **state)
 }
 
 /* The sum of all answers is bounded: a node that claims large answers for others only spoils the survey. */
-static void bounded_answers(void **state)
+TEST(bounded_answers)
 {
     struct survey_node node = {.outcome = SURVEY_SILENT};
     const uint8_t bytes[SURVEY_PART] = {1};
     struct collected c;
     uint32_t kept = 0;
 
-    (void)state;
     assert_int_equal(collected_begin(&c, 1000), 0);
     for (uint32_t rank = 0; rank < 1000; rank++)
         for (uint32_t part = SURVEY_PARTS_MOST; part-- > 0;) {
@@ -321,17 +306,4 @@ static void bounded_answers(void **state)
     collected_view(&c, 999, &node);
     assert_int_equal(node.outcome, SURVEY_TOO_LARGE);
     collected_end(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_node_answers), cmocka_unit_test(costs_little),
-        cmocka_unit_test(damaged_tori),       cmocka_unit_test(divided_torus),
-        cmocka_unit_test(faults_meanwhile),   cmocka_unit_test(silent_node),
-        cmocka_unit_test(clients_share),      cmocka_unit_test(endless_queries),
-        cmocka_unit_test(bounded_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,7 @@
 /* On links without latency, an exchange takes the time of the cost model: the blocks on the busiest channel, step by
  * step, at the links' rate. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
+#include "tests/support/cmocka.h"
 
 #define RATE UINT64_C(125000000) /* 1 Gbit/s */
 
@@ -69,9 +62,8 @@ static void check(double ratio, double least, double most)
         fail_msg("%.3f of the model's time, expected %.2f to %.2f", ratio, least, most);
 }
 
-static void transmission_takes_the_models_time(void **state)
+TEST(transmission_takes_the_models_time)
 {
-    (void)state;
     check(run("4x4", "at2", 65536, 0), 0.98, 1.15);
     check(run("4x8", "at2", 65536, 0), 0.98, 1.15);
     check(run("8x8", "at2", 65536, 0), 0.98, 1.15);
@@ -79,9 +71,8 @@ static void transmission_takes_the_models_time(void **state)
     check(run("4x4", "direct", 65536, 0), 0.80, 1.30);
 }
 
-static void streaming_takes_little_more_than_the_bound(void **state)
+TEST(streaming_takes_little_more_than_the_bound)
 {
-    (void)state;
     check(stream("4x4", 65536, 0, false), 0.99, 1.02);
     check(stream("5x7", 65536, 0, false), 0.99, 1.02);
     check(stream("8x8", 65536, 0, false), 0.99, 1.02);
@@ -91,28 +82,15 @@ static void streaming_takes_little_more_than_the_bound(void **state)
     check(stream("5x7", 65536, 1 << 20, false), 0.99, 1.12);
 }
 
-static void a_slow_link_holds_up_what_crosses_it(void **state)
+TEST(a_slow_link_holds_up_what_crosses_it)
 {
-    (void)state;
     check(stream("4x4", 65536, 0, true), 1.98, 2.05); /* this link carries as much as any */
     check(stream("4x4", 65536, 1 << 20, true), 1.98, 2.10);
     check(stream("5x7", 65536, 1 << 20, true), 1.35, 1.50); /* other links are busier */
 }
 
-static void small_blocks_cost_startups(void **state)
+TEST(small_blocks_cost_startups)
 {
-    (void)state;
     /* 6 steps, each at least a latency: the model's transmission is next to nothing. */
     assert_true(run("4x4", "at2", 1, 1 * MILLISECONDS) > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transmission_takes_the_models_time),
-        cmocka_unit_test(streaming_takes_little_more_than_the_bound),
-        cmocka_unit_test(a_slow_link_holds_up_what_crosses_it),
-        cmocka_unit_test(small_blocks_cost_startups),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Traces of simulated runs as files: 'torusctl report' finds in them what the simulator has done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "client/cli/reporting/findings.h"
 #include "tests/sim/trace_save.h"
+#include "tests/support/cmocka.h"
 
 #define RATE 6250000u /* bytes a second: 50 Mbit/s */
 
@@ -44,12 +36,9 @@ static struct sim_request *exchange(struct sim *sim, const char *algorithm, uint
 /* Writes the traces to a file, and reads it again. */
 static void save(struct sim *sim, struct trace_data *d)
 {
-    char path[] = "/tmp/torusd-test-XXXXXX";
+    const char *path = file_of("", 0);
     struct error e;
-    int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    (void)close(fd);
     if (sim_trace_save(sim, path, NULL, &e) != 0 || trace_data_read(d, path, &e) != 0)
         fail_msg("%s", e.text);
     (void)unlink(path);
@@ -64,12 +53,11 @@ static unsigned count_events(const struct trace_node_data *n, enum torus_trace_e
     return count;
 }
 
-static void what_the_simulator_has_sent_is_in_the_file(void **state)
+TEST(what_the_simulator_has_sent_is_in_the_file)
 {
     struct sim *sim = start("4x4");
     struct trace_data d;
 
-    (void)state;
     struct sim_request *r = exchange(sim, "at2", 100000);
     const double seconds = sim_median_seconds(r);
     save(sim, &d);
@@ -91,12 +79,11 @@ static void what_the_simulator_has_sent_is_in_the_file(void **state)
     sim_free(sim);
 }
 
-static void a_slow_link_is_named(void **state)
+TEST(a_slow_link_is_named)
 {
     struct finding found[FINDINGS_MOST];
     struct trace_data d;
 
-    (void)state;
     for (unsigned slow = 0; slow < 2; slow++) {
         struct sim *sim = start("3x3");
         if (slow == 1)
@@ -115,12 +102,11 @@ static void a_slow_link_is_named(void **state)
     }
 }
 
-static void nodes_that_are_down_have_no_trace(void **state)
+TEST(nodes_that_are_down_have_no_trace)
 {
     struct sim *sim = start("3x3");
     struct trace_data d;
 
-    (void)state;
     (void)exchange(sim, "direct", 1000);
     sim_kill(sim, 5, SIM_CRASH);
     sim_pass(sim, 1 * SECONDS);
@@ -131,30 +117,15 @@ static void nodes_that_are_down_have_no_trace(void **state)
     sim_free(sim);
 }
 
-static void without_a_traced_run_there_is_no_file(void **state)
+TEST(without_a_traced_run_there_is_no_file)
 {
-    char path[] = "/tmp/torusd-test-XXXXXX";
+    const char *path = file_of("", 0);
     struct sim *sim = start("2");
     struct error e;
-    int fd = mkstemp(path);
 
-    (void)state;
-    assert_true(fd >= 0);
-    (void)close(fd);
     (void)unlink(path);
     assert_int_equal(sim_trace_save(sim, path, NULL, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(access(path, F_OK), -1);
     sim_free(sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_simulator_has_sent_is_in_the_file),
-        cmocka_unit_test(a_slow_link_is_named),
-        cmocka_unit_test(nodes_that_are_down_have_no_trace),
-        cmocka_unit_test(without_a_traced_run_there_is_no_file),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* Traces: every node has one of a run that asks for it, through all attempts; they are bounded, and change nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
 #include "tests/sim/trace_checks.h"
+#include "tests/support/cmocka.h"
 
 static struct sim *start(const char *dims, uint64_t rate, bool chop)
 {
@@ -76,22 +68,20 @@ static void nothing_changes(const char *dims, const struct algorithm *a, uint64_
     }
 }
 
-static void traces_change_nothing(void **state)
+TEST(traces_change_nothing)
 {
     static const char *const names[] = {"at2", "stream", "direct", "pair", "at2-1port", "balanced"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         nothing_changes("4x4", algorithm_find(names[i]), 40000);
     nothing_changes("8", algorithm_find("ar"), 100000);
 }
 
 /* What is recorded is what has happened. */
-static void every_node_records(void **state)
+TEST(every_node_records)
 {
     static const char *const tori[] = {"1", "2", "4x4", "3x4x2", "complete:5", "4mx3"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct sim *sim = start(tori[i], 12500000, true);
         struct spec spec = {
@@ -117,14 +107,13 @@ static void every_node_records(void **state)
 }
 
 /* In a stepped run each node notes each of its steps, in each repetition. */
-static void steps_are_recorded(void **state)
+TEST(steps_are_recorded)
 {
     struct sim *sim = start("8x8", 125000000, false);
     struct spec spec = {
         .algorithm = "at2", .block_bytes = 2000, .repeat = 4, .from = "", .to = "", .trace = true};
     struct sim_request *r = sim_exchange(sim, 5, &spec);
 
-    (void)state;
     run(r, &spec);
     for (uint32_t rank = 0; rank < 64; rank++) {
         const struct trace *t = check_last_trace(sim, rank);
@@ -140,9 +129,8 @@ static void steps_are_recorded(void **state)
 }
 
 /* A link goes down: the trace goes on in the next attempt, and both ends of the link say when. */
-static void a_trace_goes_through_attempts(void **state)
+TEST(a_trace_goes_through_attempts)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 8; seed++) {
         const struct sim_setup setup = {.dims = "4x4",
                                         .seed = seed,
@@ -179,14 +167,13 @@ static void a_trace_goes_through_attempts(void **state)
 }
 
 /* The last two traced jobs are kept; others change nothing. A long one has as many intervals as a short one. */
-static void two_are_kept(void **state)
+TEST(two_are_kept)
 {
     struct sim *sim = start("2x2", 1250000, true);
     struct spec spec = {
         .algorithm = "auto", .block_bytes = 1000, .from = "", .to = "", .trace = true};
     char last[EXCHANGE_ID_SIZE] = "";
 
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         struct sim_request *r = sim_exchange(sim, i % 4, &spec);
         run(r, &spec);
@@ -212,14 +199,13 @@ static void two_are_kept(void **state)
 }
 
 /* More than two at once: those have a trace that found a place, and all succeed. */
-static void many_at_once(void **state)
+TEST(many_at_once)
 {
     struct sim *sim = start("3x3", 1250000, true);
     struct spec spec = {
         .algorithm = "auto", .block_bytes = 20000, .from = "", .to = "", .trace = true};
     struct sim_request *r[6];
 
-    (void)state;
     for (unsigned i = 0; i < 6; i++)
         r[i] = sim_exchange(sim, i, &spec);
     for (unsigned i = 0; i < 6; i++) {
@@ -243,12 +229,11 @@ static uint32_t count_calls(const struct trace *t, enum trace_event_kind kind)
 }
 
 /* In a group each node notes when each call began and ended. */
-static void calls_are_recorded(void **state)
+TEST(calls_are_recorded)
 {
     struct sim *sim = group_sim("3x3", 7);
     struct sim_programs *programs = group_start_steady_traced(sim, 7);
 
-    (void)state;
     assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
     for (uint32_t rank = 0; rank < 9; rank++) {
         const struct trace *t = check_last_trace(sim, rank);
@@ -260,15 +245,4 @@ static void calls_are_recorded(void **state)
     check_traces(sim);
     sim_programs_free(programs);
     sim_free(sim);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(traces_change_nothing), cmocka_unit_test(every_node_records),
-        cmocka_unit_test(steps_are_recorded),    cmocka_unit_test(a_trace_goes_through_attempts),
-        cmocka_unit_test(two_are_kept),          cmocka_unit_test(many_at_once),
-        cmocka_unit_test(calls_are_recorded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,11 @@
 /* Nodes go down, are cut off or cannot put their output in place, between the decision and their confirmation: the
  * client hears of that, correctly, as soon as its node knows, and all other nodes confirm over any route. When
  * everything works again, every output is in place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 1;
+SEEDS(1);
 
 /* The timeout of all exchanges, far longer than they take. */
 #define TIMEOUT (500 * SECONDS)
@@ -170,9 +161,8 @@ static void dies(uint64_t seed, uint32_t victim, enum exchange_state moment,
     heal_and_end(&w);
 }
 
-static void nobody_waits_for_a_node_that_is_down(void **state)
+TEST(nobody_waits_for_a_node_that_is_down)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (uint32_t victim = 1; victim < 12; victim++) {
             dies(seed, victim, EXCHANGE_DECIDING, kill_all, SIM_CRASH);
@@ -197,9 +187,8 @@ static void kill_for_a_moment(struct world *w)
     sim_at(w->sim, sim_now(w->sim) + 20 * MILLISECONDS, restart_all, w);
 }
 
-static void a_node_that_is_back_at_once_is_waited_for(void **state)
+TEST(a_node_that_is_back_at_once_is_waited_for)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (uint32_t victim = 1; victim < 12; victim++) {
             struct world w = {.hurt = kill_for_a_moment, .victims = UINT64_C(1) << victim};
@@ -212,7 +201,7 @@ static void a_node_that_is_back_at_once_is_waited_for(void **state)
 }
 
 /* Victims that are far apart, neighbours of each other, and neighbours of the root. */
-static void several_nodes_go_down(void **state)
+TEST(several_nodes_go_down)
 {
     static const struct {
         uint64_t victims;
@@ -226,7 +215,6 @@ static void several_nodes_go_down(void **state)
          "committed, but nodes 2 (0,2), 6 (1,2), 8 (2,0), 9 (2,1) and 1 more went down before "},
     };
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             struct world w = {.hurt = kill_all, .victims = cases[i].victims, .death = SIM_CRASH};
@@ -237,11 +225,10 @@ static void several_nodes_go_down(void **state)
 }
 
 /* Their messages to and from the root went through the node that has died. */
-static void nodes_behind_it_find_another_way(void **state)
+TEST(nodes_behind_it_find_another_way)
 {
     static const uint32_t neighbours[] = {1, 7, 8, 56}; /* of the root */
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (size_t i = 0; i<sizeof neighbours / sizeof neighbours[0]; i += seeds> 1 ? 1 : 3) {
             struct world w = {
@@ -268,9 +255,8 @@ static void a_link_goes_down(const char *dims, uint64_t seed, enum exchange_stat
     heal_and_end(&w);
 }
 
-static void nobody_waits_for_a_link(void **state)
+TEST(nobody_waits_for_a_link)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
         for (uint32_t rank = 0; rank < 12; rank++)
             for (unsigned port = 0; port < 4; port += 2) {
@@ -283,9 +269,8 @@ static void nobody_waits_for_a_link(void **state)
 }
 
 /* The nodes may be alive, and the client is told so. */
-static void a_torus_in_parts(void **state)
+TEST(a_torus_in_parts)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct world w = {.hurt = cut_one, .victims = UINT64_C(1) << 3, .port = 1};
         open_world(&w, "6m", seed);
@@ -310,9 +295,8 @@ static void obstruct_and_kill_another(struct world *w)
 }
 
 /* The node is alive, and its obstacle may be removed: it gets some time. */
-static void a_node_has_an_obstacle(void **state)
+TEST(a_node_has_an_obstacle)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct world w = {.hurt = obstruct, .victims = 1u << 4};
         open_world(&w, "3x4", seed);
@@ -342,11 +326,10 @@ static void obstruct_once_and_slow_another(struct world *w)
 }
 
 /* The obstacle is gone when the node tries again: the client still waits for the others. */
-static void an_obstacle_that_has_gone_is_forgotten(void **state)
+TEST(an_obstacle_that_has_gone_is_forgotten)
 {
     uint64_t longest = 0;
 
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
         struct world w = {.hurt = obstruct_once_and_slow_another};
         open_world(&w, "3x4", seed);
@@ -359,9 +342,8 @@ static void an_obstacle_that_has_gone_is_forgotten(void **state)
 }
 
 /* Node 5 is missing from the beginning, and need not confirm; node 7 dies like any other node. */
-static void a_node_dies_without_another(void **state)
+TEST(a_node_dies_without_another)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
         struct world w = {.hurt = kill_all, .victims = 1u << 7, .death = SIM_CRASH};
         open_world(&w, "3x4", seed);
@@ -383,24 +365,4 @@ static void a_node_dies_without_another(void **state)
         check_next_exchange(w.sim, 0);
         sim_free(w.sim);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_waits_for_a_node_that_is_down),
-        cmocka_unit_test(a_node_that_is_back_at_once_is_waited_for),
-        cmocka_unit_test(several_nodes_go_down),
-        cmocka_unit_test(nodes_behind_it_find_another_way),
-        cmocka_unit_test(nobody_waits_for_a_link),
-        cmocka_unit_test(a_torus_in_parts),
-        cmocka_unit_test(a_node_has_an_obstacle),
-        cmocka_unit_test(an_obstacle_that_has_gone_is_forgotten),
-        cmocka_unit_test(a_node_dies_without_another),
-    };
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

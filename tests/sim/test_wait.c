@@ -1,21 +1,10 @@
 /* Exchanges that wait for nodes that are down: if all nodes come back, every exchange succeeds, with any algorithm and
- * whenever nodes are restarted; if a node does not come back, the exchange ends by its timeout.
- *
- *     test_sim_wait [FIRST_SEED COUNT]     more seeds than ctest runs */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+ * whenever nodes are restarted; if a node does not come back, the exchange ends by its timeout. */
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
+#include "tests/support/cmocka.h"
 
-static uint64_t first_seed, seeds = 60 / SIM_SHARE;
+SEEDS(60 / SIM_SHARE);
 
 #define TIMEOUT (500 * SECONDS)
 
@@ -57,7 +46,6 @@ static struct spec any_spec(struct sim *sim)
 
 static bool has_no_leftover(struct sim *sim, void *context)
 {
-    (void)context;
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
         if (sim_leftover(sim, rank) != NULL)
             return false;
@@ -148,31 +136,22 @@ static void nodes_are_down_before(uint64_t seed)
     sim_free(sim);
 }
 
-static void with_seeds(void (*run)(uint64_t seed))
+TEST(a_rolling_restart)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++)
-        run(seed);
-}
-
-static void a_rolling_restart(void **state)
-{
-    (void)state;
     waited = 0;
-    with_seeds(nodes_are_restarted);
+    with_seeds(seeds, nodes_are_restarted);
     if (waited < seeds / 4)
         fail_msg("%u of %llu runs are retried", waited, (unsigned long long)seeds);
 }
 
-static void down_before(void **state)
+TEST(down_before)
 {
-    (void)state;
-    with_seeds(nodes_are_down_before);
+    with_seeds(seeds, nodes_are_down_before);
 }
 
 /* The wait is not for ever, and nothing is left on any node. */
-static void one_does_not_come_back(void **state)
+TEST(one_does_not_come_back)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 20 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
         uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
@@ -200,9 +179,8 @@ static void one_does_not_come_back(void **state)
 }
 
 /* Complete repetitions are not run again. */
-static void sessions_go_on(void **state)
+TEST(sessions_go_on)
 {
-    (void)state;
     /* with sanitizers, one seed with each algorithm, on small tori */
     uint64_t from = first_seed + (SIM_SHARE > 1 ? 1 : 0), played = SIM_SHARE > 1 ? 2 : 6;
     for (uint64_t seed = from; seed < from + played; seed++) {
@@ -251,9 +229,8 @@ static bool kill_when_decided(struct sim *sim, void *context)
     return true;
 }
 
-static void down_after_the_decision(void **state)
+TEST(down_after_the_decision)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
         uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
@@ -274,9 +251,8 @@ static void down_after_the_decision(void **state)
 }
 
 /* The same for barriers, which all clients enter while one node is down. */
-static void barriers(void **state)
+TEST(barriers)
 {
-    (void)state;
     for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
         struct sim *sim = begin(seed);
         uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
@@ -309,7 +285,7 @@ static void barriers(void **state)
 }
 
 /* All clients must make the same request. */
-static void barriers_that_differ(void **state)
+TEST(barriers_that_differ)
 {
     struct spec spec = {.algorithm = "auto",
                         .operation = OPERATION_BARRIER,
@@ -319,7 +295,6 @@ static void barriers_that_differ(void **state)
                         .timeout_ns = TIMEOUT};
     struct sim *sim = begin(1);
 
-    (void)state;
     struct sim_request *one = sim_exchange(sim, 0, &spec);
     spec.wait = true;
     struct sim_request *other = sim_exchange(sim, 4, &spec);
@@ -330,31 +305,14 @@ static void barriers_that_differ(void **state)
     sim_free(sim);
 }
 
-static void not_both(void **state)
+TEST(not_both)
 {
     const struct spec spec = {
         .algorithm = "auto", .block_bytes = 1, .from = "", .to = "", .shrink = true, .wait = true};
     struct sim *sim = begin(1);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
 
-    (void)state;
     assert_true(r->ended);
     assert_int_equal(r->error.code, ERROR_USAGE);
     sim_free(sim);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rolling_restart),       cmocka_unit_test(down_before),
-        cmocka_unit_test(sessions_go_on),          cmocka_unit_test(one_does_not_come_back),
-        cmocka_unit_test(down_after_the_decision), cmocka_unit_test(barriers),
-        cmocka_unit_test(barriers_that_differ),    cmocka_unit_test(not_both),
-    };
-
-    if (argc == 3) {
-        first_seed = strtoull(argv[1], NULL, 10);
-        seeds = strtoull(argv[2], NULL, 10);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,6 @@ bool sim_step(struct sim *sim)
 
 static void on_time_over(struct sim *sim, void *object, uint64_t number)
 {
-    (void)sim, (void)number;
     *(bool *)object = true;
 }
 
@@ -66,7 +65,6 @@ bool sim_run(struct sim *sim, uint64_t most, bool (*until)(struct sim *sim, void
 
 static bool never(struct sim *sim, void *context)
 {
-    (void)sim, (void)context;
     return false;
 }
 
@@ -84,7 +82,6 @@ static void on_call(struct sim *sim, void *object, uint64_t number)
 {
     struct call call = *(struct call *)object;
 
-    (void)number;
     free(object);
     if (!sim->ending)
         call.call(sim, call.context);

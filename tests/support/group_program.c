@@ -29,7 +29,6 @@ static volatile sig_atomic_t terminated;
 
 static void on_sigterm(int signum)
 {
-    (void)signum;
     terminated = 1;
 }
 

@@ -90,7 +90,6 @@ static int need(size_t bytes)
 
 static int do_memory(uint64_t bytes, uint64_t unused)
 {
-    (void)unused;
     free_buffers();
     from = torus_memory_new(whole, bytes, &e);
     to = from != NULL ? torus_memory_new(whole, bytes, &e) : NULL;
@@ -120,7 +119,6 @@ static int do_alltoallv(uint64_t bytes, uint64_t unused)
     size_t *n = calloc(2 * size, sizeof *n);
     int result;
 
-    (void)unused;
     if (n == NULL || need(bytes * size) != 0)
         return -1;
     for (uint32_t i = 0; i < size; i++) {
@@ -137,7 +135,6 @@ static int do_alltoallv(uint64_t bytes, uint64_t unused)
 
 static int do_allgather(uint64_t bytes, uint64_t unused)
 {
-    (void)unused;
     if (need(bytes * size) != 0)
         return -1;
     write_block(from, rank, 0, bytes);
@@ -165,7 +162,6 @@ static int do_allreduce(uint64_t count, uint64_t unused)
 {
     uint64_t *in, *out, ranks = 0;
 
-    (void)unused;
     if (need(count * sizeof *in) != 0)
         return -1;
     in = (uint64_t *)(void *)from;
@@ -206,7 +202,6 @@ static int do_reduce(uint64_t count, uint64_t root)
 
 static int do_barrier(uint64_t count, uint64_t unused)
 {
-    (void)unused;
     for (uint64_t i = 0; i < (count > 0 ? count : 1); i++)
         if (torus_barrier(group, &e) != 0)
             return -1;
@@ -215,14 +210,12 @@ static int do_barrier(uint64_t count, uint64_t unused)
 
 static int do_timeout(uint64_t milliseconds, uint64_t unused)
 {
-    (void)unused;
     torus_group_set_timeout(group, (uint32_t)milliseconds);
     return 0;
 }
 
 static int do_part(uint64_t mask, uint64_t unused)
 {
-    (void)unused;
     if (mask > 0 && parts[mask % 8] == NULL &&
         torus_group_part(whole, (uint32_t)mask, &parts[mask % 8], &e) != 0)
         return -1;
@@ -233,7 +226,6 @@ static int do_part(uint64_t mask, uint64_t unused)
 
 static int do_close(uint64_t unused, uint64_t also_unused)
 {
-    (void)unused, (void)also_unused;
     free_buffers();
     torus_group_close(whole);
     memset(parts, 0, sizeof parts);

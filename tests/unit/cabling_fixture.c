@@ -1,12 +1,6 @@
 #include "tests/unit/cabling_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 static const struct cabling_end nowhere = {CABLING_NONE, CABLING_NONE};
 

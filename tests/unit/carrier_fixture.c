@@ -2,18 +2,12 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/host/kernel_route.h"
+#include "daemon/lib/net/addresses/route.h"
+#include "tests/support/cmocka.h"
 
 struct ifaddrs entry[MOST];
 struct sockaddr_storage addresses[MOST];
@@ -63,7 +57,6 @@ int __wrap_socket(int domain, int type, int protocol)
 
 int __wrap_bind(int fd, const struct sockaddr *address, socklen_t length)
 {
-    (void)fd, (void)length;
     assert_int_equal(address->sa_family, AF_NETLINK);
     return 0;
 }
@@ -93,7 +86,6 @@ int __wrap_getifaddrs(struct ifaddrs **all)
 
 void __wrap_freeifaddrs(struct ifaddrs *all)
 {
-    (void)all;
 }
 
 unsigned __wrap_if_nametoindex(const char *name)
@@ -115,7 +107,6 @@ char *__wrap_if_indextoname(unsigned index, char *name)
 unsigned __wrap_route_interface(const struct sockaddr *peer, const struct sockaddr *local,
                                 unsigned bound)
 {
-    (void)peer, (void)local;
     route_bound = bound;
     return route;
 }

@@ -2,17 +2,13 @@
 
 #include <err.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
+
+#include "tests/support/cmocka.h"
 
 char cli_output[CLI_MOST], cli_problem[CLI_MOST];
 

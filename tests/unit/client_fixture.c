@@ -1,10 +1,6 @@
 #include "tests/unit/client_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 const struct torus_request client_pattern = {CLIENT_REQUEST, .block_bytes = 65536};
 const struct torus_request client_files = {CLIENT_REQUEST, .from = "/data/out", .to = "/data/in/%r",

@@ -1,12 +1,8 @@
 #include "tests/unit/client_group_fixture.h"
 
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/programs_fixture.h"
 
 struct programs_fixture client_group_daemon;
@@ -14,14 +10,12 @@ struct torus_error client_group_error;
 
 int client_group_begin(void **state)
 {
-    (void)state;
     programs_start(&client_group_daemon, "2x3m", 4);
     return 0;
 }
 
 int client_group_end(void **state)
 {
-    (void)state;
     programs_stop(&client_group_daemon);
     return 0;
 }

@@ -17,8 +17,7 @@ extern struct torus_error client_group_error; /* of the last call */
 /* The daemon is started before each test, and stopped after it. */
 int client_group_begin(void **state);
 int client_group_end(void **state);
-#define CLIENT_GROUP_TEST(name)                                                                    \
-    cmocka_unit_test_setup_teardown(name, client_group_begin, client_group_end)
+#define CLIENT_GROUP_TEST(name) TEST_WITH(client_group_begin, client_group_end, name)
 
 /* Opens a group; NULL: with the default options. The second function fails the test unless it succeeds. */
 int client_group_open_named(const char *name, uint32_t timeout_ms, struct torus_group **g);

@@ -63,5 +63,3 @@ void random_file(const char *path, unsigned seed, size_t length);
  * Returns false instead, if `quiet`. */
 bool trees_are_equal(const char *one, const char *other, bool quiet);
 void check_equal(const char *one, const char *other);
-
-#define COPYING_TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)

@@ -1,11 +1,6 @@
 #include "discovery_world.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 #define DELAY (100 * MILLISECONDS / 1000)
 

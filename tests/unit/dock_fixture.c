@@ -1,12 +1,6 @@
 #include "dock_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 void dock_open(struct dock *d, bool copies)
 {

@@ -1,14 +1,10 @@
 #include "doctor_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
+#include "tests/support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "client/cli/doctor/doctor.h"
 
 static const char fine[] = "clock.synchronised yes\n"
                            "files.limit 65536\n"

@@ -1,11 +1,6 @@
 #include "engine_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 static struct plan_block blocks[] = {
     {.source = 1, .destination = 2, .slot = PLAN_NO_SLOT},
@@ -136,7 +131,6 @@ static struct outgoing *on_next(void *context, unsigned port)
 
 static void on_topology(void *context)
 {
-    (void)context;
 }
 
 struct node *node_open(const char *dims, uint32_t rank, uint64_t block)

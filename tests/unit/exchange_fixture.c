@@ -1,14 +1,8 @@
 #include "exchange_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "exchange_storage.h"
 #include "failing_memory.h"
+#include "tests/support/cmocka.h"
 
 /* --- workers --- */
 

@@ -1,15 +1,8 @@
 /* The messages that exchange_fixture.h declares. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "exchange_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 

@@ -1,13 +1,7 @@
 /* See exchange_storage.h. */
 #include "exchange_storage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 /* --- folders --- */
 
@@ -61,7 +55,6 @@ static bool source_opened(struct source *s)
 static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
                           struct error *e)
 {
-    (void)s, (void)e;
     assert_true(round_bytes > 0 && segments > 0);
     return 0;
 }
@@ -75,14 +68,12 @@ static uint64_t source_size(struct source *s, uint32_t destination)
 static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
                        struct extent *out, struct error *e)
 {
-    (void)s, (void)destination, (void)offset, (void)most, (void)out, (void)e;
     fail_msg("an empty block is read");
     return -1;
 }
 
 static bool source_finish(struct source *s)
 {
-    (void)s;
     return true;
 }
 
@@ -100,7 +91,6 @@ static bool sink_opened(struct sink *s)
 
 static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
 {
-    (void)s, (void)e;
     assert_true(round_bytes > 0 && segments > 0);
     return 0;
 }
@@ -108,14 +98,12 @@ static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments,
 static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
                       struct error *e)
 {
-    (void)s, (void)origin, (void)offset, (void)e;
     assert_int_equal(piece->length, 0);
     return 0;
 }
 
 static uint64_t sink_none(struct sink *s)
 {
-    (void)s;
     return 0;
 }
 
@@ -167,7 +155,6 @@ static int open_folders(void *context, const struct folder_request *request,
     struct exchange_fixture *n = context;
     struct folders *folders = calloc(1, sizeof *folders);
 
-    (void)request;
     if (folders == NULL)
         return error_set(e, ERROR_MEMORY, "no memory for folders");
     folders->source = (struct source){.ops = &source_ops, .sized = true};
@@ -208,7 +195,6 @@ static void resolve(void *context, const char *id, bool committed, storage_done_
 
 static void forget_commit(void *context, const char *id)
 {
-    (void)id;
     ((struct exchange_fixture *)context)->forgotten++;
 }
 
@@ -222,7 +208,6 @@ static void name_each(const char *const *ids, void (*each)(void *argument, const
 static int each_committed(void *context, void (*each)(void *argument, const char *id),
                           void *argument, struct error *e)
 {
-    (void)e;
     name_each(((struct exchange_fixture *)context)->on_record, each, argument);
     return 0;
 }
@@ -230,7 +215,6 @@ static int each_committed(void *context, void (*each)(void *argument, const char
 static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
                          void *argument, struct error *e)
 {
-    (void)e;
     name_each(((struct exchange_fixture *)context)->in_doubt, each, argument);
     return 0;
 }

@@ -4,16 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 int folder_setup(void **state)
 {
@@ -27,7 +21,6 @@ int folder_setup(void **state)
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-    (void)st, (void)kind, (void)ftw;
     return remove(path);
 }
 
@@ -339,7 +332,6 @@ static int f_sync(void *context, int file)
 
 static void f_start_sync(void *context, int file)
 {
-    (void)context;
     real()->start_sync(real()->context, file);
 }
 
@@ -350,13 +342,11 @@ static int f_lock(void *context, int file)
 
 static int f_is_volatile(void *context, int folder)
 {
-    (void)context;
     return real()->is_volatile(real()->context, folder);
 }
 
 static bool f_in_memory(void *context, int file)
 {
-    (void)file;
     return ((struct faulty_files *)context)->in_memory;
 }
 

@@ -4,16 +4,20 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "daemon/lib/base/work.h"
 #include "daemon/torusd/disk/file_system.h"
+#include "daemon/torusd/files/system/file_system.h"
+#include "tests/support/cmocka.h"
 
 #define FIXTURE_PATH (PATH_MAX / 4)
 
 /* cmocka setup and teardown: *state is the folder's path (resolved). */
 int folder_setup(void **state);
 int folder_teardown(void **state);
+
+/* A test in a temporary folder of its own. */
+#define FOLDER_TEST(name) TEST_WITH(folder_setup, folder_teardown, name)
 
 /* "folder/name" in one of many static buffers. `name` may be a format. */
 const char *at(void **state, const char *name, ...) __attribute__((format(printf, 2, 3)));

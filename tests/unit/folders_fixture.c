@@ -1,11 +1,9 @@
 #include "folders_fixture.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "daemon/lib/base/log.h"
+#include "tests/support/cmocka.h"
 
 void on_wake(void *context)
 {

@@ -1,15 +1,9 @@
 /* Folders as sources and sinks, in a temporary folder; jobs run when the test says so. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/files/folders.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define ID "0-0000beef-1"
 #define OTHER_ID "0-0000beef-2"
@@ -119,6 +113,3 @@ void check_committed(struct fixture *f, const char *expected);
 
 /* Files with their number in them, for as many nodes. */
 struct folder_request many(void **state);
-
-/* A cmocka test in a temporary folder of its own. */
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)

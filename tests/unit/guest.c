@@ -1,32 +1,25 @@
 #include "tests/unit/guest.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/support/cmocka.h"
+
 struct programs_fixture guest_daemon;
 
 int guest_begin(void **state)
 {
-    (void)state;
     programs_start(&guest_daemon, "2x3", 4);
     return 0;
 }
 
 int guest_end(void **state)
 {
-    (void)state;
     programs_stop(&guest_daemon);
     return 0;
 }

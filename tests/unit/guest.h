@@ -20,7 +20,7 @@ struct guest {
             fail_msg("\"%s\" does not say \"%s\"", (text), (wanted));                              \
     } while (0)
 
-#define GUEST_TEST(name) cmocka_unit_test_setup_teardown(name, guest_begin, guest_end)
+#define GUEST_TEST(name) TEST_WITH(guest_begin, guest_end, name)
 
 /* For setup and teardown: the daemon. */
 int guest_begin(void **state);

@@ -1,15 +1,9 @@
 #include "handshake_fixture.h"
 
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "proto/frame.h"
+#include "tests/support/cmocka.h"
 
 void fill(void *context, void *buffer, size_t size)
 {

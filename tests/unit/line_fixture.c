@@ -1,13 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 void line_open(struct exchange_fixture *n, uint32_t rank)
 {

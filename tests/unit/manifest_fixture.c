@@ -1,13 +1,10 @@
 #include "manifest_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
 #include <sodium.h>
+
+#include "tests/support/cmocka.h"
 
 int memory_file(void)
 {

@@ -1,9 +1,7 @@
 #include "tests/unit/msccl_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/support/cmocka.h"
 
 struct torus msccl_torus(const char *dims)
 {

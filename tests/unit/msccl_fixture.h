@@ -1,16 +1,9 @@
 /* Shared by the tests of MSCCL's XML: writing and reading it, and a schedule by hand. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
 #include "client/cli/schedule_files/msccl.h"
 #include "daemon/lib/schedule/file/imported.h"
+#include "tests/support/cmocka.h"
 
 struct torus msccl_torus(const char *dims);
 

@@ -1,9 +1,8 @@
 #include "tests/unit/msccl_growth.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 
+#include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 
 struct text {

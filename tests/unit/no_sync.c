@@ -4,12 +4,10 @@ int __wrap_fsync(int file);
 
 int __wrap_syncfs(int file)
 {
-    (void)file;
     return 0;
 }
 
 int __wrap_fsync(int file)
 {
-    (void)file;
     return 0;
 }

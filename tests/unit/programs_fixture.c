@@ -82,7 +82,6 @@ void programs_do(struct programs_fixture *f, void (*doing)(struct programs_fixtu
 
 static void end(struct programs_fixture *f, void *argument)
 {
-    (void)argument;
     programs_close(f->programs);
     uv_close((uv_handle_t *)&f->before_sleep, NULL);
     uv_close((uv_handle_t *)&f->order, NULL);

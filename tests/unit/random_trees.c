@@ -2,19 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* --- making --- */
 
@@ -166,7 +159,6 @@ static int change_one(const char *path, const struct stat *st, int kind, struct 
 {
     char other[FIXTURE_PATH * 2];
 
-    (void)kind;
     if (ftw->level == 0 || draw(4) != 0 || strlen(path) > FIXTURE_PATH || changes_left == 0)
         return 0;
     changes_left--;
@@ -263,7 +255,6 @@ static int add_line(const char *path, const struct stat *st, int kind, struct FT
     bool is_link = S_ISLNK(st->st_mode), is_file = S_ISREG(st->st_mode);
     ssize_t length = is_link ? readlink(path, target, sizeof target) : 0;
 
-    (void)kind, (void)ftw;
     int used = snprintf(text, sizeof text, "%s\n  mode %o owner %u:%u time %lld.%09ld",
                         path + l->root, is_link ? S_IFLNK : st->st_mode, st->st_uid, st->st_gid,
                         (long long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);

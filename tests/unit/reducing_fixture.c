@@ -1,16 +1,10 @@
 #include "reducing_fixture.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "failing_memory.h"
+#include "tests/support/cmocka.h"
 
 static struct net *open_net; /* there is one at a time */
 
@@ -87,7 +81,7 @@ static int source_read(struct source *s, uint32_t owner, uint64_t offset, uint32
 {
     struct member *m = (struct member *)(void *)((char *)s - offsetof(struct member, source));
     struct net *net = m->net;
-    (void)e;
+
     assert_true(most > 0 && offset + most <= net_size(net, owner));
     if (m->trees.segments == 1)
         assert_true(offset == m->read[owner]); /* once, front to back */
@@ -110,7 +104,7 @@ static int sink_write(struct sink *s, uint32_t owner, uint64_t offset, const str
                       struct error *e)
 {
     struct member *m = (struct member *)(void *)((char *)s - offsetof(struct member, sink));
-    (void)e;
+
     assert_true(piece->length > 0 && piece->length % m->net->element == 0);
     assert_true(offset + piece->length <= net_size(m->net, owner));
     for (uint32_t i = 0; i < piece->length; i++) /* once */

@@ -1,13 +1,6 @@
 /* The expected results of reductions, for reducing_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "reducing_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* The vector that a node passes on in the tree of one segment, as if the segment were the whole block. */
 static void reduce(const struct net *net, uint32_t node, uint32_t index, uint32_t owner,

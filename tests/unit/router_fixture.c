@@ -1,15 +1,9 @@
 #include "router_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/router/frames/head_check.h"
 #include "daemon/torusd/router/outgoing.h"
+#include "tests/support/cmocka.h"
 
 static uint64_t io_now(void *context)
 {
@@ -32,7 +26,6 @@ static void io_dial(void *context, unsigned port)
 
 static void io_wake(void *context, void *connection)
 {
-    (void)context;
     ((struct fixture_connection *)connection)->wakes++;
 }
 
@@ -57,7 +50,6 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
-    (void)context;
     ((struct fixture_connection *)connection)->stats++;
     *stat = ((struct fixture_connection *)connection)->stat;
     if (stat->rtt_us == 0)
@@ -66,7 +58,6 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 
 static int io_encrypt(void *context, void *connection, const struct link_keys *keys)
 {
-    (void)context;
     ((struct fixture_connection *)connection)->keys = *keys;
     return 0;
 }
@@ -74,13 +65,11 @@ static int io_encrypt(void *context, void *connection, const struct link_keys *k
 static int no_frame(void *context, unsigned port, const struct peer_message *head,
                     const struct extents *body, uint32_t body_length, struct error *e)
 {
-    (void)context, (void)port, (void)head, (void)body, (void)body_length;
     return error_set(e, ERROR_PROTOCOL, "nobody wants this");
 }
 
 static struct outgoing *no_next(void *context, unsigned port)
 {
-    (void)context, (void)port;
     return NULL;
 }
 

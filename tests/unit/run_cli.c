@@ -1,13 +1,8 @@
 #include "tests/unit/run_cli.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 char run_cli_output[RUN_CLI_MOST];
 

@@ -1,17 +1,9 @@
 /* See schedules_fixture.h. */
 #include "schedules_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
+#include "tests/support/cmocka.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 

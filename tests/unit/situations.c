@@ -1,12 +1,6 @@
 #include "situations.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 /* --- node 1 --- */
 

@@ -1,13 +1,7 @@
 #include "streaming_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/support/cmocka.h"
 
 struct passages passages;
 

@@ -1,17 +1,10 @@
 #include "target_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/lib/base/log.h"
+#include "tests/support/cmocka.h"
 
 void open_fixture(struct fixture *f, void **state)
 {

@@ -41,6 +41,3 @@ void check_status(const char *path, mode_t mode, uid_t owner, gid_t group);
 
 /* Checks that the new result is in place, and nothing else. */
 void check_new(void **state);
-
-/* A cmocka test in a temporary folder of its own. */
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)

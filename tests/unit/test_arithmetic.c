@@ -1,14 +1,8 @@
 /* The arithmetic of reductions, compared with arithmetic in integers of 128 bits, one element at a time. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/base/arithmetic.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST = 67, GUARD = 32, ROOM = 8 * MOST + 2 * GUARD };
 
@@ -24,14 +18,14 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-static uint64_t state = 1;
+static uint64_t random_state = 1;
 
 static uint64_t any(void)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
 }
 
 /* --- the reference --- */
@@ -218,9 +212,8 @@ static void check(const struct kind *k, uint32_t operation, uint32_t count, uint
     }
 }
 
-static void every_type_with_every_operator(void **state_of_test)
+TEST(every_type_with_every_operator)
 {
-    (void)state_of_test;
     for (uint32_t kind = 0; kind < KINDS; kind++)
         for (uint32_t op = REDUCTION_SUM; op <= REDUCTION_XOR; op++)
             for (uint32_t count = 0; count <= MOST && reduction_allowed(kinds[kind].type, op);
@@ -281,13 +274,12 @@ static uint16_t expected_half(uint16_t a, uint16_t b, enum reduction_operator op
 }
 
 /* Every half, with several others. */
-static void halves(void **state_of_test)
+TEST(halves)
 {
     static const uint16_t others[] = {0,      0x8000, 0x3c00, 0xbc00, 0x0001, 0x03ff,
                                       0x0400, 0x3800, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
                                       0x7e00, 0x7c01, 0x1234, 0xb555};
 
-    (void)state_of_test;
     for (unsigned i = 0; i < 2 * sizeof others / sizeof *others; i++)
         for (uint32_t bits = 0; bits < 65536; bits++)
             for (enum reduction_operator op = REDUCTION_SUM; op <= REDUCTION_MAX; op++) {
@@ -300,9 +292,8 @@ static void halves(void **state_of_test)
             }
 }
 
-static void truth_values(void **state_of_test)
+TEST(truth_values)
 {
-    (void)state_of_test;
     for (unsigned a = 0; a < 256; a += 51)
         for (unsigned b = 0; b < 256; b += 17)
             for (enum reduction_operator op = REDUCTION_SUM; op <= REDUCTION_XOR; op++) {
@@ -316,12 +307,11 @@ static void truth_values(void **state_of_test)
             }
 }
 
-static void complex_numbers(void **state_of_test)
+TEST(complex_numbers)
 {
     double x[4] = {1, 2, -3, 0.5}, y[4] = {3, -1, 2, 4};
     float u[2] = {1, 2}, v[2] = {3, -1};
 
-    (void)state_of_test;
     reduction_combine(REDUCTION_COMPLEX128, REDUCTION_PRODUCT, x, y, 2);
     assert_true(x[0] == 5 && x[1] == 5 && x[2] == -8 && x[3] == -11);
     reduction_combine(REDUCTION_COMPLEX128, REDUCTION_SUM, x, y, 2);
@@ -336,12 +326,11 @@ static void complex_numbers(void **state_of_test)
 
 /* ---- Kinds of data --------------------------------------------------------------------------- */
 
-static void kinds_of_data(void **state_of_test)
+TEST(kinds_of_data)
 {
     const size_t shape[] = {3, 4}, turned[] = {4, 3};
     struct data_kind a, b;
 
-    (void)state_of_test;
     for (uint32_t type = 1; type < REDUCTION_TYPES; type++) {
         data_kind_set(&a, reduction_type_name(type), NULL, 0);
         assert_true(a.type == type && a.shape == 0 && data_kind_is_known(&a));
@@ -358,10 +347,9 @@ static void kinds_of_data(void **state_of_test)
     assert_true(b.type == 0 && b.shape != 0 && b.shape != a.shape);
 }
 
-static void types_and_operators_are_checked(void **state_of_test)
+TEST(types_and_operators_are_checked)
 {
     unsigned pairs = 0;
-    (void)state_of_test;
     for (uint32_t i = 0; i < KINDS; i++)
         assert_int_equal(reduction_size(kinds[i].type), kinds[i].size);
     assert_int_equal(reduction_size(0), 0);
@@ -375,17 +363,4 @@ static void types_and_operators_are_checked(void **state_of_test)
     assert_false(reduction_allowed(REDUCTION_INT8, UINT32_MAX));
     assert_false(reduction_allowed(REDUCTION_FLOAT32, REDUCTION_XOR));
     assert_true(reduction_allowed(REDUCTION_FLOAT64, REDUCTION_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_with_every_operator),
-        cmocka_unit_test(halves),
-        cmocka_unit_test(truth_values),
-        cmocka_unit_test(complex_numbers),
-        cmocka_unit_test(kinds_of_data),
-        cmocka_unit_test(types_and_operators_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,14 @@
 /* The archive of torusctl support-bundle: nothing in it looks like a key, and it is written whole or not at all. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "client/cli/bundle/bundle.h"
 #include "daemon/lib/host/run.h"
+#include "tests/support/cmocka.h"
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static void masks_what_may_be_a_key(void **state)
+TEST(masks_what_may_be_a_key)
 {
     static const struct {
         const char *text, *masked;
@@ -33,7 +25,6 @@ static void masks_what_may_be_a_key(void **state)
         {"fe80::1234:5678:9abc:def0/64", "fe80::1234:5678:9abc:def0/64"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
         (void)snprintf(text, sizeof text, "%s", cases[i].text);
@@ -42,7 +33,7 @@ static void masks_what_may_be_a_key(void **state)
     }
 }
 
-static void the_archive_has_its_parts(void **state)
+TEST(the_archive_has_its_parts)
 {
     static const char *const echo[] = {"echo", "printed " KEY, NULL};
     static const char *const nothing[] = {"true", NULL};
@@ -53,7 +44,6 @@ static void the_archive_has_its_parts(void **state)
     struct stat s;
     int status;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/a.tar.gz", folder);
     assert_int_equal(bundle_begin(&b, "all", &e), 0);
@@ -85,13 +75,12 @@ static void the_archive_has_its_parts(void **state)
     assert_int_equal(rmdir(folder), 0); /* nothing else is left */
 }
 
-static void an_archive_that_cannot_be_written(void **state)
+TEST(an_archive_that_cannot_be_written)
 {
     struct bundle b;
     struct error e = {.code = ERROR_NONE};
     char folder[sizeof b.folder];
 
-    (void)state;
     assert_int_equal(bundle_begin(&b, "all", &e), 0);
     (void)strcpy(folder, b.folder);
     bundle_add(&b, "one.txt", "the first", "one\n");
@@ -101,29 +90,16 @@ static void an_archive_that_cannot_be_written(void **state)
     assert_int_equal(access(folder, F_OK), -1);
 }
 
-static void a_program_that_does_not_end(void **state)
+TEST(a_program_that_does_not_end)
 {
     static const char *const endless[] = {"sh", "-c", "echo first; exec sleep 1000", NULL};
     static const char *const fails[] = {"sh", "-c", "exit 3", NULL};
     char text[100];
     int status;
 
-    (void)state;
     assert_true(host_run(endless, 300, text, sizeof text, &status));
     assert_string_equal(text, "first\n");
     assert_int_equal(status, -1);
     assert_false(host_run(fails, 10000, text, sizeof text, &status));
     assert_int_equal(status, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks_what_may_be_a_key),
-        cmocka_unit_test(the_archive_has_its_parts),
-        cmocka_unit_test(an_archive_that_cannot_be_written),
-        cmocka_unit_test(a_program_that_does_not_end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

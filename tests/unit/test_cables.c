@@ -1,13 +1,6 @@
 /* Faults of cables: how a node finds them, and how they are reported to other nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 enum { plus0, minus0, plus1, minus1 };
 
@@ -105,7 +98,7 @@ static void check_sighting(const struct sighting_case *c)
 }
 
 /* Node 5 of a 4x4: +0 leads to 9, -0 to 1, +1 to 6, -1 to 4. */
-static void ends_of_cables_are_told_apart(void **state)
+TEST(ends_of_cables_are_told_apart)
 {
     static const struct sighting_case cases[] = {
         {{9, minus0, 7}, LINK_FAULT_NONE, ""},
@@ -132,18 +125,18 @@ static void ends_of_cables_are_told_apart(void **state)
         {{16, minus0, 7}, LINK_FAULT_NONE, ""}, /* cannot be */
         {{9, 4, 7}, LINK_FAULT_NONE, ""},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check_sighting(&cases[i]);
 }
 
 /* Found by the hello, before the neighbour has proved that it has the key. */
-static void a_wrong_hello_tells_it_too(void **state)
+TEST(a_wrong_hello_tells_it_too)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_hello(&f, minus0, &hello, dims);
     hello.rank = 2;
@@ -158,11 +151,11 @@ static void a_wrong_hello_tells_it_too(void **state)
     fixture_close(&f);
 }
 
-static void it_is_told_when_it_is_news_and_while_it_lasts(void **state)
+TEST(it_is_told_when_it_is_news_and_while_it_lasts)
 {
     struct router_fixture f;
     struct peer_link_fault last = {0};
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
     fixture_link_up(&f, minus0);
@@ -210,11 +203,11 @@ static struct peer_link_fault fault_of(uint32_t rank, uint32_t number)
     return fault;
 }
 
-static void reports_of_others_are_passed_on_once(void **state)
+TEST(reports_of_others_are_passed_on_once)
 {
     struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7), last = {0};
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, plus0);
     fixture_link_up(&f, minus0);
@@ -241,13 +234,13 @@ static void reports_of_others_are_passed_on_once(void **state)
     fixture_close(&f);
 }
 
-static void an_mtu_is_told_with_its_numbers(void **state)
+TEST(an_mtu_is_told_with_its_numbers)
 {
     struct router_fixture f;
     struct fault_report report;
     struct peer_link_fault fault = fault_of(13, 7);
     char text[LINK_FAULT_TEXT_SIZE];
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, plus0);
     say_link_state(f.up[plus0], 13, 1, 3, 0xb);
@@ -262,11 +255,11 @@ static void an_mtu_is_told_with_its_numbers(void **state)
     fixture_close(&f);
 }
 
-static void faults_that_are_over_are_not_shown(void **state)
+TEST(faults_that_are_over_are_not_shown)
 {
     struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7);
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
     fixture_link_up(&f, plus0);
@@ -287,9 +280,8 @@ static void faults_that_are_over_are_not_shown(void **state)
     fixture_close(&f);
 }
 
-static void impossible_reports_cost_the_link(void **state)
+TEST(impossible_reports_cost_the_link)
 {
-    (void)state;
     for (int i = 0; i < 6; i++) {
         struct router_fixture f;
         struct peer_link_fault fault = fault_of(13, 7);
@@ -303,12 +295,12 @@ static void impossible_reports_cost_the_link(void **state)
     }
 }
 
-static void few_are_kept(void **state)
+TEST(few_are_kept)
 {
     struct router_fixture f;
     struct fault_report report;
     unsigned count = 0;
-    (void)state;
+
     fixture_open(&f, "16x16", 5, NULL);
     fixture_link_up(&f, plus0);
     for (uint32_t rank = 100; rank < 200; rank++) {
@@ -339,13 +331,12 @@ static unsigned stated(struct fixture_connection *c, uint32_t rank)
 }
 
 /* Another machine of rank 5 is in the torus, with links of its own: both report the links of node 5. */
-static void two_machines_of_one_rank_do_not_overrule_each_other_for_ever(void **state)
+TEST(two_machines_of_one_rank_do_not_overrule_each_other_for_ever)
 {
     struct router_fixture f;
     unsigned count = 0;
     char text[LINK_FAULT_TEXT_SIZE];
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, plus0);
     for (uint32_t version = 10; version < 10 + 3; version++) /* from an earlier start */
@@ -368,20 +359,4 @@ static void two_machines_of_one_rank_do_not_overrule_each_other_for_ever(void **
     pass(&f, 40 * SECONDS);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ends_of_cables_are_told_apart),
-        cmocka_unit_test(a_wrong_hello_tells_it_too),
-        cmocka_unit_test(it_is_told_when_it_is_news_and_while_it_lasts),
-        cmocka_unit_test(reports_of_others_are_passed_on_once),
-        cmocka_unit_test(an_mtu_is_told_with_its_numbers),
-        cmocka_unit_test(faults_that_are_over_are_not_shown),
-        cmocka_unit_test(impossible_reports_cost_the_link),
-        cmocka_unit_test(few_are_kept),
-        cmocka_unit_test(two_machines_of_one_rank_do_not_overrule_each_other_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* What cabling_find() says about given cables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/cabling_fixture.h"
 
 /* Networks, and the dimensions that are found for them. */
-static void networks_are_recognised(void **state)
+TEST(networks_are_recognised)
 {
     static const char *const networks[][2] = {
         {"3", "3"},
@@ -35,7 +27,7 @@ static void networks_are_recognised(void **state)
         {"star:4 x 3 x 2m", "star:4 x 3 x 2m"},
         {"tree:3^2 x 4", "tree:3^2 x 4"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct torus cube = {.nodes = 1};
         struct world *w;
@@ -57,10 +49,10 @@ static void networks_are_recognised(void **state)
 }
 
 /* If names follow the ranks, each host gets the rank that its name has. */
-static void names_give_the_ranks(void **state)
+TEST(names_give_the_ranks)
 {
     static const char *const networks[] = {"12", "4x8", "3x5m", "4x4", "3x4x2", "complete:5 x 3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         struct world *w = world_make(networks[i], 0, true, i + 50);
         struct cabling_result r;
@@ -146,12 +138,11 @@ static struct torus torus_of(const char *dims)
     return t;
 }
 
-static void sentences_name_hosts_and_interfaces(void **state)
+TEST(sentences_name_hosts_and_interfaces)
 {
     struct ring ring;
     struct torus wanted = torus_of("4");
     struct cabling_result r;
-    (void)state;
 
     make_ring(&ring);
     r = find(&ring);
@@ -201,12 +192,11 @@ static void sentences_name_hosts_and_interfaces(void **state)
 }
 
 /* The interfaces have ports: the cable has to be where the port is. */
-static void ports_are_kept(void **state)
+TEST(ports_are_kept)
 {
     struct ring ring;
     struct torus wanted = torus_of("4");
     struct cabling_result r;
-    (void)state;
 
     make_ring(&ring);
     ring.input.wanted = &wanted;
@@ -235,12 +225,11 @@ static void ports_are_kept(void **state)
 }
 
 /* All hosts hear each other on eth0, a management network. */
-static void switches_are_left_out(void **state)
+TEST(switches_are_left_out)
 {
     struct ring ring;
     struct cabling_end all[4];
     struct cabling_result r;
-    (void)state;
 
     make_ring(&ring);
     for (uint32_t i = 0; i < 4; i++) {
@@ -274,13 +263,12 @@ static void switches_are_left_out(void **state)
 
 /* alpha and beta hear each other over two functions of one port at each end: eth0 and eth1 of alpha, eth0 and eth2 of
  * beta. */
-static void functions_of_a_port_are_one_cable(void **state)
+TEST(functions_of_a_port_are_one_cable)
 {
     struct cabling_end all[] = {{0, 0}, {0, 1}, {1, 0}, {1, 2}};
     struct torus wanted = torus_of("4");
     struct ring ring;
     struct cabling_result r;
-    (void)state;
 
     make_ring(&ring);
     for (uint32_t i = 0; i < 4; i++) {
@@ -316,13 +304,12 @@ static void functions_of_a_port_are_one_cable(void **state)
     cabling_free(&r);
 }
 
-static void invalid_input_is_refused(void **state)
+TEST(invalid_input_is_refused)
 {
     struct ring ring;
     struct torus wanted = torus_of("4");
     struct cabling_result r;
     struct error e;
-    (void)state;
 
     make_ring(&ring);
     ring.host[1].name = "alpha";
@@ -350,13 +337,12 @@ static void invalid_input_is_refused(void **state)
 }
 
 /* Three hosts of which each has a cable to each of eight others: no few moves make a torus of this. */
-static void other_networks_are_graphs(void **state)
+TEST(other_networks_are_graphs)
 {
     struct world *w = world_make("star:11", 0, true, 1);
     struct cabling_result r;
     struct error e;
     char text[128];
-    (void)state;
 
     w->cables = 0;
     for (uint32_t i = 0; i < 11; i++)
@@ -374,13 +360,12 @@ static void other_networks_are_graphs(void **state)
     world_free(w);
 }
 
-static void no_cables_are_unclear(void **state)
+TEST(no_cables_are_unclear)
 {
     struct cabling_input none = {.hosts = 0};
     struct ring ring;
     struct cabling_result r;
     struct error e;
-    (void)state;
 
     assert_int_equal(cabling_find(&r, &none, &e), 0);
     assert_int_equal(r.finding, CABLING_UNCLEAR);
@@ -392,20 +377,4 @@ static void no_cables_are_unclear(void **state)
     assert_int_equal(r.finding, CABLING_UNCLEAR);
     assert_int_not_equal(r.text[0], '\0');
     cabling_free(&r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_are_recognised),
-        cmocka_unit_test(names_give_the_ranks),
-        cmocka_unit_test(sentences_name_hosts_and_interfaces),
-        cmocka_unit_test(ports_are_kept),
-        cmocka_unit_test(switches_are_left_out),
-        cmocka_unit_test(functions_of_a_port_are_one_cable),
-        cmocka_unit_test(invalid_input_is_refused),
-        cmocka_unit_test(other_networks_are_graphs),
-        cmocka_unit_test(no_cables_are_unclear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

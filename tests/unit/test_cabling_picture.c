@@ -1,17 +1,9 @@
 /* Pictures of networks that cables make. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <expat.h>
 
 #include "client/cli/drawing/cabling_picture.h"
 #include "client/cli/drawing/cabling_svg.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/cabling_fixture.h"
 
 typedef void draw(FILE *out, const struct cabling_result *r, const struct cabling_input *in);
@@ -46,10 +38,9 @@ static char *drawn(const char *dims, enum world_fault fault, uint64_t seed, draw
     return text;
 }
 
-static void grids_show_rows_and_columns(void **state)
+TEST(grids_show_rows_and_columns)
 {
     char *text = drawn("2mx3", WORLD_FAULTS, 1, cabling_picture_draw);
-    (void)state;
 
     assert_string_equal(text, "the cables make the mesh 2mx3 of 6 hosts\n"
                               "\n"
@@ -73,10 +64,9 @@ static size_t longest_line(const char *text)
     return longest;
 }
 
-static void eight_by_eight_fits_a_terminal(void **state)
+TEST(eight_by_eight_fits_a_terminal)
 {
     char *text = drawn("8x8", WORLD_FAULTS, 1, cabling_picture_draw);
-    (void)state;
 
     assert_true(longest_line(text) <= 80);
     assert_non_null(strstr(text, "node0"));
@@ -87,10 +77,9 @@ static void eight_by_eight_fits_a_terminal(void **state)
     free(text);
 }
 
-static void what_is_wrong_is_marked(void **state)
+TEST(what_is_wrong_is_marked)
 {
     char *text = drawn("3x3", FAULT_MISSING, 5, cabling_picture_draw);
-    (void)state;
 
     assert_non_null(strstr(text, "X"));
     assert_non_null(strstr(text, "1. add a cable between"));
@@ -101,11 +90,11 @@ static void what_is_wrong_is_marked(void **state)
     free(text);
 }
 
-static void svg_is_valid(void **state)
+TEST(svg_is_valid)
 {
     static const char *const networks[] = {"4x4", "3x3x3", "5m",  "complete:5",    "star:6",
                                            "2",   "8x8",   "2x2", "5 x complete:3"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         for (unsigned broken = 0; broken < 2; broken++) {
             char *text =
@@ -120,15 +109,4 @@ static void svg_is_valid(void **state)
         }
     free(drawn("4x4", FAULT_CROSSED, 3, cabling_svg_draw));
     free(drawn("4x4", FAULT_HOST_DOWN, 3, cabling_svg_draw));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grids_show_rows_and_columns),
-        cmocka_unit_test(eight_by_eight_fits_a_terminal),
-        cmocka_unit_test(what_is_wrong_is_marked),
-        cmocka_unit_test(svg_is_valid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

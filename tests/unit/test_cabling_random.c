@@ -1,12 +1,5 @@
 /* Networks with up to two faults at random: the moves that are found mend them, and are no more than the faults. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/cabling_fixture.h"
 
 static const char *const networks[] = {
@@ -58,11 +51,10 @@ static uint64_t number_from(const char *variable, uint64_t otherwise)
     return text != NULL ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static void moves_mend_what_is_broken(void **state)
+TEST(moves_mend_what_is_broken)
 {
     uint64_t first = number_from("TORUS_CABLING_FIRST", 1);
     uint64_t seeds = number_from("TORUS_CABLING_SEEDS", 1);
-    (void)state;
 
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         for (int fault = -1; fault < WORLD_FAULTS; fault++)
@@ -73,9 +65,8 @@ static void moves_mend_what_is_broken(void **state)
 }
 
 /* Far more is wrong than two cables: there is an answer, and it is true. */
-static void many_faults_are_survived(void **state)
+TEST(many_faults_are_survived)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct world *w = world_make(networks[seed % 28], 2, false, seed);
         struct cabling_result r;
@@ -89,13 +80,4 @@ static void many_faults_are_survived(void **state)
         cabling_free(&r);
         world_free(w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moves_mend_what_is_broken),
-        cmocka_unit_test(many_faults_are_survived),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Which of two calibrations is newer, whatever versions and times they claim. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/planning/calibration.h"
+#include "tests/support/cmocka.h"
 
 static uint64_t random_state;
 
@@ -34,7 +27,7 @@ static struct calibration set(const struct calibration *known, uint64_t id)
     return c;
 }
 
-static void a_newer_calibration_replaces_an_older_one(void **state)
+TEST(a_newer_calibration_replaces_an_older_one)
 {
     const struct calibration highest = {.id = UINT64_MAX,
                                         .version = UINT32_MAX,
@@ -42,7 +35,6 @@ static void a_newer_calibration_replaces_an_older_one(void **state)
                                         .costs = {60, 60, 1e14}};
     struct calibration reset = calibration_after(&highest, 1), mine = highest;
 
-    (void)state;
     assert_int_equal(reset.version, UINT32_MAX);
     assert_true(calibration_newer(&reset, &highest));
     assert_false(calibration_newer(&highest, &reset));
@@ -57,23 +49,21 @@ static void a_newer_calibration_replaces_an_older_one(void **state)
     assert_int_equal(calibration_merge(&mine, &next), CALIBRATION_TAKEN);
 }
 
-static void without_a_relation_the_higher_version_counts(void **state)
+TEST(without_a_relation_the_higher_version_counts)
 {
     const struct calibration none = {0};
     struct calibration first = set(&none, 10), second = set(&first, 11), other = set(&none, 12);
 
-    (void)state;
     assert_true(calibration_newer(&first, &none));
     assert_true(calibration_newer(&second, &other));
     assert_false(calibration_newer(&other, &second));
     assert_true(calibration_newer(&first, &other) != calibration_newer(&other, &first));
 }
 
-static void many_are_remembered_the_last_ones_first(void **state)
+TEST(many_are_remembered_the_last_ones_first)
 {
     struct calibration c = {0}, old[40];
 
-    (void)state;
     for (unsigned i = 0; i < 40; i++) {
         c = set(&c, 100 + i);
         old[i] = c;
@@ -84,12 +74,11 @@ static void many_are_remembered_the_last_ones_first(void **state)
     }
 }
 
-static void text_and_back(void **state)
+TEST(text_and_back)
 {
     char text[CALIBRATION_TEXT_SIZE + 2];
     struct calibration c = {0}, again;
 
-    (void)state;
     for (unsigned i = 0; i < 30; i++) {
         c = set(&c, UINT64_MAX - i);
         c.version = UINT32_MAX - i;
@@ -168,11 +157,10 @@ static void lie(struct ring *r, uint32_t to)
 }
 
 /* Whatever lies came before: a calibration that is set at one node is known to all, once all have been told. */
-static void the_latest_calibration_is_known_to_all(void **state)
+TEST(the_latest_calibration_is_known_to_all)
 {
     static struct ring r;
 
-    (void)state;
     for (uint64_t seed = 0; seed < 3000; seed++) {
         random_state = seed;
         memset(&r.node, 0, sizeof r.node);
@@ -200,16 +188,4 @@ static void the_latest_calibration_is_known_to_all(void **state)
             assert_int_equal(r.node[node].measured_at, 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_newer_calibration_replaces_an_older_one),
-        cmocka_unit_test(without_a_relation_the_higher_version_counts),
-        cmocka_unit_test(many_are_remembered_the_last_ones_first),
-        cmocka_unit_test(text_and_back),
-        cmocka_unit_test(the_latest_calibration_is_known_to_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* The calibration in the state folder: read as written, or reported as damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/files/state/calibration_file.h"
+#include "daemon/torusd/files/tasks.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/files/tasks.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const struct calibration good = {
     .id = 7, .version = 3, .measured_at = 1700000000, .costs = {1.0 / 3e5, 1e-5, 5.9e6}};
@@ -29,7 +24,7 @@ static int teardown(void **state)
     return folder_teardown(state);
 }
 
-static void it_is_read_as_it_was_written(void **state)
+TEST_WITH(setup, teardown, it_is_read_as_it_was_written)
 {
     const struct calibration taken_back = {.id = 8, .version = 4, .replaced = {7, UINT64_MAX}};
     struct calibration c;
@@ -47,7 +42,7 @@ static void it_is_read_as_it_was_written(void **state)
     assert_int_equal(entries(*state), 1); /* and nothing half-written beside it */
 }
 
-static void every_damage_is_noticed(void **state)
+TEST_WITH(setup, teardown, every_damage_is_noticed)
 {
     static char text[1024];
     struct calibration c;
@@ -75,7 +70,7 @@ static void every_damage_is_noticed(void **state)
     assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
 }
 
-static void senseless_numbers_are_refused(void **state)
+TEST_WITH(setup, teardown, senseless_numbers_are_refused)
 {
     static const char *const numbers[] = {
         "version 0\nmeasured_at 9\nstep_seconds 0\nmessage_seconds 0\nbytes_per_second 1000\n",
@@ -98,7 +93,7 @@ static void senseless_numbers_are_refused(void **state)
 }
 
 /* Files as editors on other systems write them; the error names an encoding that is not accepted. */
-static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+TEST_WITH(setup, teardown, marks_and_line_ends_of_editors_are_no_part_of_it)
 {
     static const char text[] = "\xef\xbb\xbfid 0000000000000001\r\nversion 1\r\nmeasured_at 9\r\n"
                                "step_seconds 0\r\nmessage_seconds 0\r\nbytes_per_second 1000\r\n"
@@ -118,7 +113,7 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
     assert_non_null(strstr(e.text, "/calibration is damaged: remove it"));
 }
 
-static void a_folder_in_its_place_is_an_error(void **state)
+TEST_WITH(setup, teardown, a_folder_in_its_place_is_an_error)
 {
     struct calibration c;
     struct error e;
@@ -127,18 +122,4 @@ static void a_folder_in_its_place_is_an_error(void **state)
     assert_int_equal(calibration_file_read(&journal, &c, &e), -1);
     assert_int_equal(calibration_file_write(&journal, &good, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(it_is_read_as_it_was_written),
-        TEST(every_damage_is_noticed),
-        TEST(senseless_numbers_are_refused),
-        TEST(marks_and_line_ends_of_editors_are_no_part_of_it),
-        TEST(a_folder_in_its_place_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

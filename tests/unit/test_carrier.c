@@ -1,23 +1,15 @@
 /* Events of carriers, for interfaces that the test makes up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <linux/rtnetlink.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "carrier_fixture.h"
 #include "proto/routes.h"
+#include "tests/support/cmocka.h"
 
-static void a_carrier_goes_and_comes_back(void **state)
+TEST(a_carrier_goes_and_comes_back)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 0, "10.0.0.1", 0);
     watch(c, 1, "10.0.1.1", 0);
     add("lo", LOOPBACK | WORKS, "127.0.0.1", 0);
@@ -37,10 +29,10 @@ static void a_carrier_goes_and_comes_back(void **state)
     end(c);
 }
 
-static void reports_may_be_lost(void **state)
+TEST(reports_may_be_lost)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 3, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     check(c, "");
@@ -72,10 +64,10 @@ static void overflow(void)
     (void)uv_run(&loop, UV_RUN_NOWAIT);
 }
 
-static void a_socket_that_has_lost_reports_is_watched_again(void **state)
+TEST(a_socket_that_has_lost_reports_is_watched_again)
 {
     struct carrier *c = begin_real();
-    (void)state;
+
     watch(c, 3, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     check(c, "");
@@ -102,10 +94,10 @@ static void report_route(unsigned char protocol)
 }
 
 /* torus-routed changes its routes after a loss, and must not wait for torusd to look at all of them. */
-static void routes_of_torus_routed_are_no_hurry(void **state)
+TEST(routes_of_torus_routed_are_no_hurry)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 3, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     check(c, "");
@@ -120,10 +112,10 @@ static void routes_of_torus_routed_are_no_hurry(void **state)
     end(c);
 }
 
-static void an_address_or_its_interface_goes(void **state)
+TEST(an_address_or_its_interface_goes)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 0, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     add("eth0", WORKS, "10.9.9.9", 0);
@@ -144,10 +136,10 @@ static void an_address_or_its_interface_goes(void **state)
     end(c);
 }
 
-static void names_of_no_interface_are_never_at_fault(void **state)
+TEST(names_of_no_interface_are_never_at_fault)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 0, "0.0.0.0", 0);
     watch(c, 1, "127.0.0.1", 0);
     watch(c, 2, "192.0.2.1", 0);
@@ -161,10 +153,10 @@ static void names_of_no_interface_are_never_at_fault(void **state)
     end(c);
 }
 
-static void addresses_of_two_families(void **state)
+TEST(addresses_of_two_families)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 0, "fe80::1", 2);
     watch(c, 1, "fe80::1", 3);
     watch(c, 2, "::ffff:10.0.0.1", 0);
@@ -178,10 +170,10 @@ static void addresses_of_two_families(void **state)
 }
 
 /* A link that was connected again from another address. */
-static void another_address(void **state)
+TEST(another_address)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 0, "10.0.0.1", 0);
     add("eth0", CUT, "10.0.0.1", 0);
     add("eth1", WORKS, "10.0.1.1", 0);
@@ -196,10 +188,10 @@ static void another_address(void **state)
 enum { ETH0 = 2, ETH1 = 3 };
 
 /* One address on two cables. */
-static void the_route_says_which_cable_it_is(void **state)
+TEST(the_route_says_which_cable_it_is)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch(c, 1, "10.0.0.1", 0); /* listens, and has had no link: it may use either cable */
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     assert_true(carrier_has_peer(c, 0));
@@ -221,10 +213,10 @@ static void the_route_says_which_cable_it_is(void **state)
     end(c);
 }
 
-static void routes_change(void **state)
+TEST(routes_change)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     add("lo", LOOPBACK | WORKS, "10.0.0.1", 0);
     add("eth0", WORKS, "10.1.0.1", 0);
@@ -249,10 +241,10 @@ static void routes_change(void **state)
     end(c);
 }
 
-static void an_interface_is_made_again(void **state)
+TEST(an_interface_is_made_again)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch_link(c, "fe80::1", "fe80::2", ETH0, "eth0", false);
     add("eth0", WORKS, "fe80::1", ETH0);
     route = ETH0;
@@ -272,10 +264,10 @@ static void an_interface_is_made_again(void **state)
     end(c);
 }
 
-static void an_interface_is_renamed(void **state)
+TEST(an_interface_is_renamed)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     add("eth0", WORKS, "10.0.0.1", 0);
     route = ETH0;
@@ -287,10 +279,10 @@ static void an_interface_is_renamed(void **state)
     end(c);
 }
 
-static void a_link_is_bound_to_an_interface(void **state)
+TEST(a_link_is_bound_to_an_interface)
 {
     struct carrier *c = begin();
-    (void)state;
+
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "eth1", true);
     add("eth0", WORKS, "10.0.0.1", 0);
     add("eth1", CUT, "10.0.0.1", 0);
@@ -300,34 +292,12 @@ static void a_link_is_bound_to_an_interface(void **state)
     end(c);
 }
 
-static void without_netlink(void **state)
+TEST(without_netlink)
 {
-    (void)state;
     struct carrier *c = begin();
     end(c);
     assert_int_equal(uv_loop_init(&loop), 0);
     no_netlink = true;
     assert_null(carrier_open(&loop, &user, PORTS));
     assert_int_equal(uv_loop_close(&loop), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_carrier_goes_and_comes_back),
-        cmocka_unit_test(reports_may_be_lost),
-        cmocka_unit_test(a_socket_that_has_lost_reports_is_watched_again),
-        cmocka_unit_test(routes_of_torus_routed_are_no_hurry),
-        cmocka_unit_test(an_address_or_its_interface_goes),
-        cmocka_unit_test(names_of_no_interface_are_never_at_fault),
-        cmocka_unit_test(addresses_of_two_families),
-        cmocka_unit_test(another_address),
-        cmocka_unit_test(the_route_says_which_cable_it_is),
-        cmocka_unit_test(routes_change),
-        cmocka_unit_test(an_interface_is_made_again),
-        cmocka_unit_test(an_interface_is_renamed),
-        cmocka_unit_test(a_link_is_bound_to_an_interface),
-        cmocka_unit_test(without_netlink),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* Encrypted links: only bytes that were sealed at one end open at the other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <sodium.h>
 
 #include "daemon/torusd/net/cipher.h"
+#include "daemon/torusd/net/tcp/cipher.h"
+#include "tests/support/cmocka.h"
 
 #define LONGEST (5u << 20) /* a head may have 4 MiB */
 #define HEADER crypto_secretstream_xchacha20poly1305_HEADERBYTES
@@ -25,6 +18,11 @@ static uint32_t chance(uint32_t below)
 {
     state_of_chance = state_of_chance * 1664525u + 1013904223u;
     return (uint32_t)((uint64_t)state_of_chance * below >> 32);
+}
+
+static int begin(void **state)
+{
+    return sodium_init() < 0 ? -1 : 0;
 }
 
 static struct pair open_pair(void)
@@ -73,7 +71,7 @@ static long open_all(struct cipher *c, const uint8_t *bytes, size_t length, uint
     return (long)opened;
 }
 
-static void sealed_bytes_open(void **state)
+TEST_WITH(begin, NULL, sealed_bytes_open)
 {
     static const size_t lengths[] = {1,
                                      2,
@@ -88,7 +86,7 @@ static void sealed_bytes_open(void **state)
                                      5};
     uint8_t *from = malloc(LONGEST), *to = malloc(LONGEST + CIPHER_RECORD);
     struct pair p = open_pair();
-    (void)state;
+
     assert_non_null(from);
     assert_non_null(to);
     for (size_t i = 0; i < LONGEST; i++)
@@ -140,11 +138,11 @@ static uint8_t *three_records(struct cipher *c, size_t *length, size_t *record)
     return copy;
 }
 
-static void a_flipped_bit_does_not_open(void **state)
+TEST_WITH(begin, NULL, a_flipped_bit_does_not_open)
 {
     uint8_t to[CIPHER_RECORD];
     size_t length = 1, record;
-    (void)state;
+
     for (size_t at = 0; at < length; at++) {
         struct pair p = open_pair();
         uint8_t *bytes = three_records(p.one, &length, &record);
@@ -157,12 +155,12 @@ static void a_flipped_bit_does_not_open(void **state)
     }
 }
 
-static void records_open_in_their_order_only(void **state)
+TEST_WITH(begin, NULL, records_open_in_their_order_only)
 {
     static const unsigned order[][3] = {{1, 0, 2}, {0, 0, 1}, {0, 2, 1}, {2, 1, 0}, {0, 1, 1}};
     uint8_t to[CIPHER_RECORD], *bytes, *mixed;
     size_t length, record;
-    (void)state;
+
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         struct pair p = open_pair();
         bytes = three_records(p.one, &length, &record);
@@ -178,12 +176,12 @@ static void records_open_in_their_order_only(void **state)
     }
 }
 
-static void other_streams_do_not_open(void **state)
+TEST_WITH(begin, NULL, other_streams_do_not_open)
 {
     struct pair p = open_pair(), q;
     uint8_t to[CIPHER_RECORD], *bytes;
     size_t length, record;
-    (void)state;
+
     bytes = three_records(p.one, &length, &record);
     assert_int_equal(open_all(p.one, bytes, length, to), -1); /* sent back */
     struct link_keys keys = {{3}, {4}};
@@ -194,11 +192,11 @@ static void other_streams_do_not_open(void **state)
     close_pair(&q);
 }
 
-static void impossible_lengths_do_not_open(void **state)
+TEST_WITH(begin, NULL, impossible_lengths_do_not_open)
 {
     static const unsigned lengths[] = {0, 1, 16, 17, CIPHER_RECORD + 18, 65535};
     uint8_t to[CIPHER_RECORD], bytes[HEADER + 2] = {0};
-    (void)state;
+
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct pair p = open_pair();
         bytes[HEADER] = (uint8_t)(lengths[i] >> 8);
@@ -206,16 +204,4 @@ static void impossible_lengths_do_not_open(void **state)
         assert_int_equal(open_all(p.other, bytes, sizeof bytes, to), -1);
         close_pair(&p);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sealed_bytes_open),
-        cmocka_unit_test(a_flipped_bit_does_not_open),
-        cmocka_unit_test(records_open_in_their_order_only),
-        cmocka_unit_test(other_streams_do_not_open),
-        cmocka_unit_test(impossible_lengths_do_not_open),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* Sizes, times, numbers and folders as people write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "client/cli/terminal/arguments.h"
+#include "tests/support/cmocka.h"
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const struct {
         const char *text;
@@ -36,7 +28,7 @@ static void test_sizes(void **state)
         {"9223372036854775807", INT64_MAX},
         {"007", 7},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         struct error e;
         uint64_t bytes = 42;
@@ -45,7 +37,7 @@ static void test_sizes(void **state)
     }
 }
 
-static void test_no_sizes(void **state)
+TEST(test_no_sizes)
 {
     static const struct {
         const char *text, *complaint;
@@ -69,7 +61,7 @@ static void test_no_sizes(void **state)
         {"8589934592G", "too large: at most 9223372036854775807 bytes"},
         {"99999999999999999999G", "too large: at most 9223372036854775807 bytes"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct error e = {0};
         uint64_t bytes;
@@ -79,14 +71,13 @@ static void test_no_sizes(void **state)
     }
 }
 
-static void test_seconds(void **state)
+TEST(test_seconds)
 {
     static const char *const bad[] = {"",   "0",   "0.0", "-1",  "1.",          "1.2345", ".5",
                                       "1s", "1e3", "nan", "1,5", "99999999999", "inf"};
     struct error e;
     uint64_t ms;
 
-    (void)state;
     assert_int_equal(parse_seconds("30", &ms, &e), 0);
     assert_int_equal(ms, 30000);
     assert_int_equal(parse_seconds("0.5", &ms, &e), 0);
@@ -103,14 +94,13 @@ static void test_seconds(void **state)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     static const char *const bad[] = {
         "", "16", "-1", "5x", "x", "4294967296", "99999999999999999999"};
     struct error e;
     uint32_t n;
 
-    (void)state;
     assert_int_equal(parse_number("0", 15, &n, &e), 0);
     assert_int_equal(n, 0);
     assert_int_equal(parse_number("15", 15, &n, &e), 0);
@@ -121,14 +111,13 @@ static void test_numbers(void **state)
         assert_int_equal(parse_number(bad[i], 15, &n, &e), -1);
 }
 
-static void test_micros(void **state)
+TEST(test_micros)
 {
     static const char *const bad[] = {"",    "x",   "-1",   "+1", " 1",    "1 ", "1us", "0x10",
                                       "inf", "nan", "2e99", "1e", "1.2.3", ".",  "e3",  "1,5"};
     struct error e;
     double micros;
 
-    (void)state;
     assert_int_equal(parse_micros("75", &micros, &e), 0);
     assert_true(micros == 75);
     assert_int_equal(parse_micros("0.011", &micros, &e), 0);
@@ -143,13 +132,12 @@ static void test_micros(void **state)
     }
 }
 
-static void test_folders(void **state)
+TEST(test_folders)
 {
     char directory[] = "/tmp/torus-test-XXXXXX", percent[64], expected[128];
     char *path;
     struct error e;
 
-    (void)state;
     assert_int_equal(parse_folder("/data/%r", &path, &e), 0);
     assert_string_equal(path, "/data/%r");
     free(path);
@@ -178,7 +166,7 @@ static void test_folders(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-static void test_lists(void **state)
+TEST(test_lists)
 {
     const char *text = "at2,a-name-that-is-too-long";
     uint64_t sizes[3];
@@ -186,7 +174,6 @@ static void test_lists(void **state)
     char item[8];
     size_t count;
 
-    (void)state;
     assert_int_equal(parse_item(&text, item, sizeof item, &e), 0);
     assert_string_equal(item, "at2");
     assert_int_equal(parse_item(&text, item, sizeof item, &e), -1);
@@ -219,13 +206,12 @@ static void test_lists(void **state)
     assert_int_equal(parse_sizes("1,x", sizes, 3, &count, &e), -1);
 }
 
-static void test_named(void **state)
+TEST(test_named)
 {
     const char *const names[] = {NULL, "one", "two", NULL};
     struct error e;
     size_t i;
 
-    (void)state;
     assert_int_equal(parse_named("two", names, &i, &e), 0);
     assert_int_equal(i, 2);
     assert_int_equal(parse_named("three", names, &i, &e), -1);
@@ -234,12 +220,11 @@ static void test_named(void **state)
     assert_int_equal(parse_named("", names, &i, &e), -1);
 }
 
-static void test_dimensions(void **state)
+TEST(test_dimensions)
 {
     uint32_t dimensions;
     struct error e;
 
-    (void)state;
     assert_int_equal(parse_dimensions("0", 3, &dimensions, &e), 0);
     assert_int_equal(dimensions, 1);
     assert_int_equal(parse_dimensions("2,0", 3, &dimensions, &e), 0);
@@ -248,16 +233,4 @@ static void test_dimensions(void **state)
     assert_int_equal(parse_dimensions("", 3, &dimensions, &e), -1);
     assert_int_equal(parse_dimensions("1,", 3, &dimensions, &e), -1);
     assert_int_equal(parse_dimensions("x", 3, &dimensions, &e), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_named),   cmocka_unit_test(test_dimensions),
-        cmocka_unit_test(test_sizes),   cmocka_unit_test(test_no_sizes),
-        cmocka_unit_test(test_seconds), cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_micros),  cmocka_unit_test(test_folders),
-        cmocka_unit_test(test_lists),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* torusctl bounds: its figures, its text and its refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/run_cli.h"
 
 static double number(const json_t *value, const char *section, const char *key)
@@ -17,10 +10,10 @@ static double number(const json_t *value, const char *section, const char *key)
     return json_number_value(n);
 }
 
-static void torus(void **state)
+TEST(torus)
 {
     json_t *value = run_cli_json("bounds --dims 8x8");
-    (void)state;
+
     assert_string_equal(json_string_value(json_object_get(value, "network")), "ring:8^2");
     assert_true(number(value, NULL, "node_count") == 64);
     assert_true(number(value, NULL, "diameter") == 8);
@@ -38,12 +31,12 @@ static void torus(void **state)
     json_decref(value);
 }
 
-static void product(void **state)
+TEST(product)
 {
     json_t *value = run_cli_json("bounds --network 'ring:8 x array:4 x complete:3' --node 5");
     const json_t *dimensions = json_object_get(value, "dimensions");
     const json_t *array = json_array_get(dimensions, 1);
-    (void)state;
+
     assert_int_equal(json_array_size(dimensions), 3);
     assert_string_equal(json_string_value(json_object_get(array, "graph")), "array");
     assert_true(number(array, NULL, "average_status") == 5);
@@ -56,18 +49,18 @@ static void product(void **state)
     json_decref(value);
 }
 
-static void mesh(void **state)
+TEST(mesh)
 {
     json_t *a = run_cli_json("bounds --dims 4mx5"),
            *b = run_cli_json("bounds --network array:4xring:5");
-    (void)state;
+
     assert_true(json_equal(a, b));
     json_decref(a);
     json_decref(b);
 }
 
 /* The blocks that the middle of an array must send, and all nodes of a mesh except its corners; and a1. */
-static void arrays(void **state)
+TEST(arrays)
 {
     static const struct {
         const char *dims;
@@ -79,7 +72,7 @@ static void arrays(void **state)
                  {"8mx8m", 20864 / 60.0, 496, 8 * 168 + 8 * 31},
                  {"8mx8", 296, 376, 8 * 128 + 8 * 31},
                  {"8x8", 256, 256, 1152}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[64] = "bounds --dims ";
         json_t *value = run_cli_json(strcat(arguments, known[i].dims));
@@ -93,7 +86,7 @@ static void arrays(void **state)
 }
 
 /* In times of a whole vector; counted link by link on the smaller tori. */
-static void reductions(void **state)
+TEST(reductions)
 {
     static const struct {
         const char *network;
@@ -116,7 +109,7 @@ static void reductions(void **state)
                  {"--network complete:5", 4 / 20.0, 8 / 20.0, 4},
                  {"--network complete:2^4", 15 / 64.0, 15 / 32.0, 4},
                  {"--network complete:4xarray:3", 11 / 48.0, 22 / 52.0, 4}}; /* 18 + 8 links */
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[64] = "bounds ";
         json_t *value = run_cli_json(strcat(arguments, known[i].network));
@@ -133,9 +126,8 @@ static void reductions(void **state)
     }
 }
 
-static void text(void **state)
+TEST(text)
 {
-    (void)state;
     assert_int_equal(run_cli("bounds --network 'complete:2^4'"), 0);
     assert_non_null(strstr(run_cli_output, "complete:2^4"));
     assert_non_null(strstr(run_cli_output, "bound, one-port, single hops  32"));
@@ -143,7 +135,7 @@ static void text(void **state)
     assert_non_null(strstr(run_cli_output, "examples:"));
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const struct {
         const char *arguments, *says;
@@ -153,19 +145,9 @@ static void refusals(void **state)
                    {"bounds --network 'ring:1024^3'", "more than 1048576 nodes"},
                    {"bounds --dims 8y", "--dims"},
                    {"bounds --dims 4x4 --node 16", "from 0 to 15"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         assert_int_equal(run_cli(refused[i].arguments), 2);
         assert_non_null(strstr(run_cli_output, refused[i].says));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(torus),    cmocka_unit_test(product),    cmocka_unit_test(mesh),
-        cmocka_unit_test(arrays),   cmocka_unit_test(reductions), cmocka_unit_test(text),
-        cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 /* torusctl copy, gather and scatter with a fake daemon: what they ask, their output, and their exit codes. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/cli_fixture.h"
 #include "tests/unit/copy_replies.h"
 
@@ -80,11 +73,10 @@ static int finish(struct fake *f, int code)
     return code;
 }
 
-static void a_copy_is_reported_in_three_lines(void **state)
+TEST(a_copy_is_reported_in_three_lines)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, NULL, "copy", "/data/a", "--to", "/data/a"), 0);
     assert_string_equal(cli_problem, "");
     assert_string_equal(
@@ -114,11 +106,10 @@ static void change_remarks(struct copy_reply *r)
     r->result.absent = absent;
 }
 
-static void what_is_unusual_has_a_line(void **state)
+TEST(what_is_unusual_has_a_line)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, change_nothing_moved, "copy", "/a", "--to", "/a"), 0);
     assert_string_equal(cli_output,
                         "copied to 1 node: 10 files, 2 folders, 1 symbolic link (4 MiB)\n"
@@ -142,11 +133,10 @@ static void change_failure(struct copy_reply *r)
     r->node[2].error = (char *)(uintptr_t) "/data/a/b: no room";
 }
 
-static void nodes_that_fail_are_named(void **state)
+TEST(nodes_that_fail_are_named)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, change_failure, "copy", "/a", "--to", "/a", "--per-node"), 1);
     assert_non_null(strstr(cli_output, "copied to 2 of 3 nodes: 10 files"));
     assert_non_null(strstr(cli_output, "\n   3  al?pha"));
@@ -167,11 +157,10 @@ static void change_two_fail(struct copy_reply *r)
     r->node[0].error = r->node[2].error = (char *)(uintptr_t) "no room";
 }
 
-static void equal_errors_have_one_line(void **state)
+TEST(equal_errors_have_one_line)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, change_all_fail, "copy", "/a", "--to", "/a"), 1);
     assert_string_equal(cli_output, "copied to 0 of 3 nodes\n");
     assert_string_equal(cli_problem, "torusctl: node 6: /a is not there\n");
@@ -195,11 +184,10 @@ static void change_to_equal(struct copy_reply *r)
     }
 }
 
-static void a_dry_run_says_what_it_would_do(void **state)
+TEST(a_dry_run_says_what_it_would_do)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/a", "--dry-run"), 0);
     assert_string_equal(cli_output,
                         "would add 2 entries at 3 nodes, change 1 entry at 3 nodes, and remove "
@@ -221,11 +209,10 @@ static void change_one(struct copy_reply *r)
     copy_reply_bytes(&r->node[2].first, "x/\\x0ay", 7);
 }
 
-static void verify_says_what_differs(void **state)
+TEST(verify_says_what_differs)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(RUN(f, change_to_equal, "copy", "/a", "--to", "/a", "--verify"), 0);
     assert_string_equal(cli_output,
                         "equal at all 3 nodes: 10 files, 2 folders, 1 symbolic link (4 MiB)\n");
@@ -237,12 +224,11 @@ static void verify_says_what_differs(void **state)
     assert_string_equal(cli_problem, "");
 }
 
-static void machines_get_everything(void **state)
+TEST(machines_get_everything)
 {
     struct fake f;
     json_t *value, *node;
 
-    (void)state;
     assert_int_equal(RUN(f, change_one, "copy", "/d/a\n", "--to", "/x", "--verify", "--json"), 1);
     value = cli_object();
     assert_string_equal(json_string_value(json_object_get(value, "operation")), "copy");
@@ -301,11 +287,10 @@ static void serve_checked(int fd)
     copy_reply_send(fd, &reply);
 }
 
-static void options_become_a_request(void **state)
+TEST(options_become_a_request)
 {
     struct fake f;
 
-    (void)state;
     fake_start(&f, serve_checked);
     assert_int_equal(CLI_RUN("copy", "--socket", f.path, "/data/50%", "--to", "/x/%r", "/b/",
                              "--nodes", "5-7", "--include", "a", "--exclude=*", "--delete",
@@ -332,11 +317,10 @@ static void serve_exchange(int fd)
     copy_reply_send(fd, &reply);
 }
 
-static void an_exchange_of_trees_is_a_copy(void **state)
+TEST(an_exchange_of_trees_is_a_copy)
 {
     struct fake f;
 
-    (void)state;
     fake_start(&f, serve_exchange);
     assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--from", "/o/%r", "--to", "/i/",
                              "--trees", "--replace"),
@@ -381,12 +365,11 @@ static void serve_refusal(int fd)
     fake_reply_error(fd, ERROR_REFUSED, "/a is missing", "");
 }
 
-static void what_stays_is_said(void **state)
+TEST(what_stays_is_said)
 {
     struct fake f;
     int o, e;
 
-    (void)state;
     fake_start(&f, serve_interrupted);
     started = cli_start(
         (const char *const[]){"torusctl", "--socket", f.path, "copy", "/a", "--to", "/b", NULL}, &o,
@@ -407,11 +390,10 @@ static void what_stays_is_said(void **state)
     assert_string_equal(cli_problem, "torusctl: /a is missing\n");
 }
 
-static void invalid_command_lines_are_refused(void **state)
+TEST(invalid_command_lines_are_refused)
 {
     struct fake f;
 
-    (void)state;
     assert_int_equal(CLI_RUN("copy"), 2);
     assert_int_equal(CLI_RUN("copy", "/a"), 2);
     assert_int_equal(CLI_RUN("gather", "/a", "--to", "/b"), 2);
@@ -420,22 +402,4 @@ static void invalid_command_lines_are_refused(void **state)
     assert_int_equal(CLI_RUN("--socket", "/nowhere", "copy", "/a", "--to", "/b"), 3);
     assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/b", "--nodes", "16"), 2);
     assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/b", "--nodes", "6"), 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_is_reported_in_three_lines),
-        cmocka_unit_test(what_is_unusual_has_a_line),
-        cmocka_unit_test(nodes_that_fail_are_named),
-        cmocka_unit_test(equal_errors_have_one_line),
-        cmocka_unit_test(a_dry_run_says_what_it_would_do),
-        cmocka_unit_test(verify_says_what_differs),
-        cmocka_unit_test(machines_get_everything),
-        cmocka_unit_test(options_become_a_request),
-        cmocka_unit_test(an_exchange_of_trees_is_a_copy),
-        cmocka_unit_test(what_stays_is_said),
-        cmocka_unit_test(invalid_command_lines_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,11 @@
 /* torusctl with a fake daemon whose replies the test sets: its output, and its exit codes. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/cli_fixture.h"
 #include "tests/unit/test_client_fake.h"
 
@@ -21,12 +15,11 @@ static void serve_status(int fd)
     fake_reply_status(fd);
 }
 
-static void test_status(void **state)
+TEST(test_status)
 {
     struct fake f;
     json_t *value, *groups;
 
-    (void)state;
     fake_start(&f, serve_status);
     assert_int_equal(CLI_RUN("--socket", f.path, "status"), 0);
     fake_stop(&f);
@@ -61,11 +54,10 @@ static void serve_links(int fd)
     fake_reply_links(fd);
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
     struct fake f;
 
-    (void)state;
     fake_start(&f, serve_links);
     assert_int_equal(CLI_RUN("--socket", f.path, "links"), 0);
     fake_stop(&f);
@@ -129,12 +121,11 @@ static void serve_senseless_candidates(int fd)
     reply_candidates(fd, -1);
 }
 
-static void test_explain(void **state)
+TEST(test_explain)
 {
     struct fake f;
     json_t *value;
 
-    (void)state;
     fake_start(&f, serve_explained);
     assert_int_equal(
         CLI_RUN("exchange", "--json", "--socket", f.path, "--block-size", "4K", "--explain"), 0);
@@ -175,12 +166,11 @@ static void serve_exchange(int fd)
     fake_reply_result(fd);
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
     struct fake f;
     json_t *value, *node;
 
-    (void)state;
     fake_start(&f, serve_exchange);
     assert_int_equal(CLI_RUN("--json", "--socket", f.path, "exchange", "--block-size", "64KiB",
                              "--timeout", "2.5"),
@@ -255,12 +245,11 @@ static const struct {
 };
 
 /* --q is another spelling of the algorithm's name, in all commands. */
-static void test_packets(void **state)
+TEST(test_packets)
 {
     struct fake f;
     char *plan;
 
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "4x4", "--algorithm", "cccube-q5", "--json"), 0);
     plan = strdup(cli_output);
     assert_int_equal(CLI_RUN("plan", "--dims", "4x4", "--algorithm", "cccube", "--q=5", "--json"),
@@ -323,14 +312,13 @@ static void serve_calibration(int fd)
 }
 
 /* The model predicts that unmeasured algorithms are good: then calibrate measures them, too. */
-static void test_calibrate_measures_what_looks_good(void **state)
+TEST(test_calibrate_measures_what_looks_good)
 {
     static const char *const usual[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
                                         "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
     unsigned others = 0;
     struct fake f;
 
-    (void)state;
     fake_start(&f, serve_calibration);
     assert_int_equal(CLI_RUN("--socket", f.path, "calibrate"), 1);
     fake_stop(&f);
@@ -375,12 +363,11 @@ static void serve_bench(int fd)
     CLI_RUN("--socket", (f).path, "bench", "--algorithms", "at2,direct", "--sizes", "64K",         \
             "--repeat", "3", "--mode", "stepped", __VA_ARGS__)
 
-static void test_bench(void **state)
+TEST(test_bench)
 {
     struct fake f;
     json_t *value, *results;
 
-    (void)state;
     fake_start(&f, serve_bench);
     assert_int_equal(BENCH(f, "--json"), 1);
     fake_stop(&f);
@@ -427,11 +414,10 @@ static void serve_files(int fd)
     fake_reply_accepted(fd, "0.7.1");
 }
 
-static void test_exchange_in_doubt(void **state)
+TEST(test_exchange_in_doubt)
 {
     struct fake f;
 
-    (void)state;
     fake_start(&f, serve_files);
     assert_int_equal(CLI_RUN("--json", "--socket", f.path, "exchange", "--algorithm", "at2",
                              "--from", "out/%r", "--to", "/data/in", "--missing-ok", "--replace"),
@@ -454,34 +440,17 @@ static void serve_until_cancelled(int fd)
     fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
 }
 
-static void test_interrupted_exchange(void **state)
+TEST(test_interrupted_exchange)
 {
     struct fake f;
     const char *const words[] = {"torusctl",    "--json", "--socket",     f.path, "exchange",
                                  "--algorithm", "at2",    "--block-size", "1",    NULL};
     int o, e;
 
-    (void)state;
     fake_start(&f, serve_until_cancelled);
     to_interrupt = cli_start(words, &o, &e);
     assert_int_equal(cli_finish(to_interrupt, o, e), 1);
     fake_stop(&f);
     assert_non_null(strstr(cli_problem, "cancelled"));
     cli_check_error("cancelled", "0.7.1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_packets),
-        cmocka_unit_test(test_calibrate_measures_what_looks_good),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_bench),
-        cmocka_unit_test(test_explain),
-        cmocka_unit_test(test_exchange_in_doubt),
-        cmocka_unit_test(test_interrupted_exchange),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* The papers' cost model, fitted to invented times. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "client/cli/measuring/fit.h"
+#include "tests/support/cmocka.h"
 
 #define TS 500e-6 /* seconds a startup */
 #define TW 0.4e-6 /* and a byte: 20 Mbit/s */
@@ -39,14 +33,13 @@ static double noise(uint64_t *state)
     return (double)(*state >> 33) / (double)(UINT64_C(1) << 30) - 1;
 }
 
-static void exact_times_give_the_parameters_back(void **state)
+TEST(exact_times_give_the_parameters_back)
 {
     struct fit_point points[2 * SIZES];
     struct fit fit;
     struct error e;
     size_t count = make(points, 4, 8);
 
-    (void)state;
     count += make(points + count, 7, 14);
     assert_int_equal(fit_model(points, count, &fit, &e), 0);
     assert_true(near(fit.ts.value, TS, 1e-9) && near(fit.tw.value, TW, 1e-9));
@@ -61,7 +54,7 @@ static void exact_times_give_the_parameters_back(void **state)
  * with bytes 0, 1, 3 fit exactly with ts = tw = 1; T = 5 instead of 4 gives x = (1, .5, .2),
  * y = (0, .5, .6): xx = 1.29, xy = .37, yy = .61, determinant .65, ts = (1.7*.61 - 1.1*.37) / .65,
  * tw = (1.1*1.29 - 1.7*.37) / .65. */
-static void a_small_fit_is_as_by_hand(void **state)
+TEST(a_small_fit_is_as_by_hand)
 {
     const struct fit_point points[] = {{1, 0, 1}, {1, 1, 2}, {1, 3, 5}};
     double ts = (1.7 * .61 - 1.1 * .37) / .65, tw = (1.1 * 1.29 - 1.7 * .37) / .65;
@@ -70,7 +63,6 @@ static void a_small_fit_is_as_by_hand(void **state)
     struct fit fit;
     struct error e;
 
-    (void)state;
     assert_int_equal(fit_model(points, 3, &fit, &e), 0);
     assert_true(near(fit.ts.value, ts, 1e-12) && near(fit.tw.value, tw, 1e-12));
     /* Student's t with one degree of freedom: 12.706 standard errors. */
@@ -85,7 +77,7 @@ static void a_small_fit_is_as_by_hand(void **state)
 
 /* Times with errors of up to 10 %: the estimate is near, and the intervals contain the true value in about 95 of 100
  * cases. */
-static void noise_is_averaged_and_intervals_hold_the_truth(void **state)
+TEST(noise_is_averaged_and_intervals_hold_the_truth)
 {
     struct fit_point points[MOST];
     unsigned ts_held = 0, tw_held = 0, cases = 400;
@@ -93,7 +85,6 @@ static void noise_is_averaged_and_intervals_hold_the_truth(void **state)
     struct fit fit;
     struct error e;
 
-    (void)state;
     for (unsigned k = 0; k < cases; k++) {
         size_t count = make(points, 4, 8);
         count += make(points + count, 4, 32);
@@ -110,14 +101,13 @@ static void noise_is_averaged_and_intervals_hold_the_truth(void **state)
 }
 
 /* More points: narrower intervals, also beyond the table of Student's t. */
-static void many_points_narrow_the_intervals(void **state)
+TEST(many_points_narrow_the_intervals)
 {
     struct fit_point points[MOST];
     uint64_t seed = 7;
     double width = HUGE_VAL;
     struct error e;
 
-    (void)state;
     for (size_t turns = 1; turns <= 64; turns *= 4) {
         struct fit fit;
         size_t count = 0;
@@ -134,13 +124,12 @@ static void many_points_narrow_the_intervals(void **state)
 }
 
 /* A link that passes 15000 bytes at once makes ts negative: there is no bound at zero. */
-static void a_burst_gives_a_negative_startup(void **state)
+TEST(a_burst_gives_a_negative_startup)
 {
     struct fit_point points[SIZES];
     struct fit fit;
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < SIZES; i++) {
         double bytes = 8 * sizes[i], limited = bytes > 15000 ? bytes - 15000 : 0;
         points[i] = (struct fit_point){4, bytes, 4 * 50e-6 + limited * TW};
@@ -161,11 +150,10 @@ static void check_refused(const struct fit_point *points, size_t count, const ch
     assert_non_null(strstr(e.text, says));
 }
 
-static void times_that_cannot_be_fitted_are_refused(void **state)
+TEST(times_that_cannot_be_fitted_are_refused)
 {
     struct fit_point points[SIZES];
 
-    (void)state;
     (void)make(points, 4, 8);
     check_refused(points, 0, "at least 3 block sizes");
     check_refused(points, 2, "at least 3 block sizes");
@@ -187,17 +175,4 @@ static void times_that_cannot_be_fitted_are_refused(void **state)
     check_refused(points, SIZES, "cannot be fitted");
     points[2].seconds = HUGE_VAL;
     check_refused(points, SIZES, "cannot be fitted");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_times_give_the_parameters_back),
-        cmocka_unit_test(a_small_fit_is_as_by_hand),
-        cmocka_unit_test(noise_is_averaged_and_intervals_hold_the_truth),
-        cmocka_unit_test(many_points_narrow_the_intervals),
-        cmocka_unit_test(a_burst_gives_a_negative_startup),
-        cmocka_unit_test(times_that_cannot_be_fitted_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* Command lines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
+#include "client/cli/terminal/options.h"
+#include "client/cli/terminal/suggest.h"
 #include "daemon/lib/command_line/options.h"
+#include "tests/support/cmocka.h"
+#include <string.h>
 
 struct arguments {
     const char *size;
@@ -55,9 +52,8 @@ static int parse(const char *const *words)
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
 
-static void test_good(void **state)
+TEST(test_good)
 {
-    (void)state;
     assert_int_equal(parse((const char *const[]){NULL}), 0);
     assert_int_equal(PARSE("--size", "5", "--json", "--loud"), 4);
     assert_string_equal(a.size, "5");
@@ -76,7 +72,7 @@ static void test_good(void **state)
     assert_true(g.help);
 }
 
-static void test_repeated(void **state)
+TEST(test_repeated)
 {
     const char *const words[] = {"one", "--drop", "*.o", "--to", "/x",     "--keep=b",
                                  "two", "--drop", "c",   "--",   "--three"};
@@ -84,7 +80,6 @@ static void test_repeated(void **state)
     struct several s = {0};
     const struct option_set set = {repeated, &s};
 
-    (void)state;
     assert_int_equal(options_parse(&set, 1, 11, (char **)(uintptr_t)words, &e), 11);
     assert_int_equal(s.sources.count, 3);
     assert_string_equal(s.sources.given[0].text, "one");
@@ -109,9 +104,8 @@ static void test_repeated(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
-static void test_alone(void **state)
+TEST(test_alone)
 {
-    (void)state;
     assert_int_equal(PARSE("links", "--loud"), 2);
     assert_string_equal(a.topic, "links");
     assert_int_equal(PARSE("links", "status", "--loud"), 1); /* stops at one too many */
@@ -123,9 +117,8 @@ static void test_alone(void **state)
     assert_string_equal(a.topic, "-");
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
-    (void)state;
     assert_int_equal(PARSE("--sice", "5"), -1);
     assert_non_null(strstr(e.text, "--size?"));
     assert_int_equal(PARSE("--jsn"), -1);
@@ -167,9 +160,8 @@ static const char *meant(const char *word)
     return command_suggest(commands, word) != NULL ? command_suggest(commands, word) : "";
 }
 
-static void test_suggestions(void **state)
+TEST(test_suggestions)
 {
-    (void)state;
     assert_string_equal(meant("exchnge"), "exchange");
     assert_string_equal(meant("exhcange"), "exchange");
     assert_string_equal(meant("stat"), "status");
@@ -196,22 +188,10 @@ static void check_command(const struct command *c)
 }
 
 /* Every command explains itself, and its options fit into its struct. */
-static void test_commands(void **state)
+TEST(test_commands)
 {
-    (void)state;
     for (const struct command_group *group = commands; group->title != NULL; group++)
         for (const struct command *const *c = group->command; *c != NULL; c++)
             check_command(*c);
     assert_null(command_find(commands, "nothing"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),     cmocka_unit_test(test_repeated),
-        cmocka_unit_test(test_alone),    cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_listed),   cmocka_unit_test(test_suggestions),
-        cmocka_unit_test(test_commands),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

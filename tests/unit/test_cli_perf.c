@@ -1,24 +1,17 @@
 /* torusctl perf: its options, the data that its operations make and check, its bounds and its table. The test carries
  * out calls by their definitions; tests/integration/test_perf.py runs it with daemons. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/cli.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/run_cli.h"
 
 #define MEMBERS 5u
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static void wrong_usage_is_explained(void **state)
+TEST(wrong_usage_is_explained)
 {
     static const struct {
         const char *arguments, *said;
@@ -48,7 +41,6 @@ static void wrong_usage_is_explained(void **state)
         {"perf broadcast --root x", "--root: 'x' is not a number"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int code = run_cli(cases[i].arguments);
         if (code != EXIT_USAGE || strstr(run_cli_output, cases[i].said) == NULL)
@@ -56,16 +48,14 @@ static void wrong_usage_is_explained(void **state)
     }
 }
 
-static void without_a_daemon_it_says_so(void **state)
+TEST(without_a_daemon_it_says_so)
 {
-    (void)state;
     assert_int_equal(run_cli("perf alltoall --socket /nonexistent/socket"), EXIT_NO_DAEMON);
     assert_non_null(strstr(run_cli_output, "/nonexistent/socket"));
 }
 
-static void help_names_every_operation(void **state)
+TEST(help_names_every_operation)
 {
-    (void)state;
     assert_int_equal(run_cli("help perf"), EXIT_DONE);
     for (const struct perf_operation *o = perf_operations; o->name != NULL; o++)
         if (strstr(run_cli_output, o->name) == NULL)
@@ -155,12 +145,11 @@ static void deliver(struct perf_job *jobs)
 static const char *const with_data[] = {"alltoall",  "alltoallv", "allgather",
                                         "broadcast", "allreduce", "reduce-scatter"};
 
-static void right_contents_are_right_and_each_wrong_byte_is_found(void **state)
+TEST(right_contents_are_right_and_each_wrong_byte_is_found)
 {
     static const uint64_t sizes[] = {1, 3, 8, 100};
     struct perf_job jobs[MEMBERS];
 
-    (void)state;
     for (size_t o = 0; o < sizeof with_data / sizeof with_data[0]; o++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct perf_plan plan = {.operation = operation(with_data[o]),
@@ -187,14 +176,13 @@ static void right_contents_are_right_and_each_wrong_byte_is_found(void **state)
 }
 
 /* Vectors have whole elements: size 0 has none, any other size at least one. */
-static void a_size_of_nothing_is_nothing(void **state)
+TEST(a_size_of_nothing_is_nothing)
 {
     static const struct {
         uint64_t bytes, becomes;
     } sizes[] = {{0, 0}, {1, 4}, {4, 4}, {11, 8}};
     struct perf_job jobs[MEMBERS];
 
-    (void)state;
     for (size_t o = 4; o < sizeof with_data / sizeof with_data[0]; o++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct perf_plan plan = {.operation = operation(with_data[o]),
@@ -208,12 +196,11 @@ static void a_size_of_nothing_is_nothing(void **state)
 }
 
 /* If their sizes overflowed, areas would be smaller than the data written into them. */
-static void sizes_that_overflow_are_refused(void **state)
+TEST(sizes_that_overflow_are_refused)
 {
     static const uint64_t sizes[] = {UINT64_MAX / MEMBERS + 1, INT64_MAX,
                                      INT64_MAX / 4 / MEMBERS + 1};
 
-    (void)state;
     for (size_t o = 0; o < sizeof with_data / sizeof with_data[0]; o++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct perf_plan plan = {.operation = operation(with_data[o]), .type = TORUS_INT8};
@@ -225,12 +212,11 @@ static void sizes_that_overflow_are_refused(void **state)
         }
 }
 
-static void uneven_blocks_have_the_size_on_average(void **state)
+TEST(uneven_blocks_have_the_size_on_average)
 {
     uint64_t sum = 0;
     bool none = false;
 
-    (void)state;
     for (uint32_t i = 0; i < 10; i++)
         for (uint32_t j = 0; j < 10; j++) {
             sum += perf_uneven(1000, i, j);
@@ -282,11 +268,10 @@ static double number_at(const uint8_t *at, enum torus_type type)
     return -1;
 }
 
-static void vectors_are_filled_in_every_type(void **state)
+TEST(vectors_are_filled_in_every_type)
 {
     struct perf_job jobs[MEMBERS];
 
-    (void)state;
     for (unsigned type = TORUS_INT8; type <= TORUS_FLOAT64; type++) {
         struct perf_plan plan = {.operation = operation("allreduce"),
                                  .type = (enum torus_type)type,
@@ -311,8 +296,6 @@ static void vectors_are_filled_in_every_type(void **state)
 
 static size_t even(uint64_t bytes, uint32_t i, uint32_t j)
 {
-    (void)i;
-    (void)j;
     return (size_t)bytes;
 }
 
@@ -322,14 +305,13 @@ static size_t one_block(uint64_t bytes, uint32_t i, uint32_t j)
     return i == 0 && j == 1 ? (size_t)bytes : 0;
 }
 
-static void the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even(void **state)
+TEST(the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even)
 {
     static const char *const dims[] = {"1",   "2",    "2m",  "7",     "8m",    "4x4",
                                        "4x8", "5x3m", "1x6", "2x2x2", "3mx5m", "3x4x5"};
     struct torus t;
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof dims / sizeof dims[0]; i++) {
         assert_int_equal(torus_parse(&t, dims[i], &e), 0);
         assert_true(perf_bound_uneven(&t, 10, even) == 10 * torus_bound_all_port(&t));
@@ -340,7 +322,7 @@ static void the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even(void
     assert_true(perf_bound_uneven(&t, 10, one_block) == 10);
 }
 
-static void bounds_of_the_operations(void **state)
+TEST(bounds_of_the_operations)
 {
     static const struct {
         const char *name;
@@ -353,7 +335,6 @@ static void bounds_of_the_operations(void **state)
     struct torus t;
     struct error e;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct perf_job job = {.bytes = 1600, .members = 16};
@@ -368,9 +349,8 @@ static void bounds_of_the_operations(void **state)
     }
 }
 
-static void repetitions_take_about_a_second(void **state)
+TEST(repetitions_take_about_a_second)
 {
-    (void)state;
     assert_int_equal(perf_repetitions(0.02), 50);
     assert_int_equal(perf_repetitions(0), 100);
     assert_int_equal(perf_repetitions(1e-6), 100);
@@ -389,7 +369,7 @@ static bool near(double a, double b)
     return a > b * (1 - 1e-9) && a < b * (1 + 1e-9);
 }
 
-static void a_row_has_medians_and_quartiles(void **state)
+TEST(a_row_has_medians_and_quartiles)
 {
     double latency[] = {1e-3, 2e-3, 3e-3, 4e-3, 5e-3}, period[] = {1e-3, 1e-3, 2e-3, 2e-3, 2e-3};
     struct perf_plan plan = {.operation = operation("alltoall"), .verify = true};
@@ -401,7 +381,6 @@ static void a_row_has_medians_and_quartiles(void **state)
                            .bound = 1250};
     json_t *o = perf_row_value(&plan, &row, 10);
 
-    (void)state;
     assert_true(near(real(o, "latency_seconds"), 3e-3));
     assert_true(near(real(o, "latency_q1_seconds"), 2e-3));
     assert_true(near(real(o, "latency_q3_seconds"), 4e-3));
@@ -428,7 +407,7 @@ static void a_row_has_medians_and_quartiles(void **state)
     json_decref(o);
 }
 
-static void the_table(void **state)
+TEST(the_table)
 {
     double latency[] = {1.5e-3}, period[] = {1e-3};
     struct perf_plan plan = {.operation = operation("allreduce"),
@@ -462,7 +441,6 @@ static void the_table(void **state)
     char text[2048];
     FILE *out = fmemopen(text, sizeof text, "w");
 
-    (void)state;
     assert_int_equal(torus_parse(&whole, "4x8", &e), 0);
     assert_int_equal(torus_parse(&part, "8", &e), 0);
     json_t *rows = json_array();
@@ -472,24 +450,4 @@ static void the_table(void **state)
     (void)fclose(out);
     assert_string_equal(text, wanted);
     json_decref(value);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_usage_is_explained),
-        cmocka_unit_test(without_a_daemon_it_says_so),
-        cmocka_unit_test(help_names_every_operation),
-        cmocka_unit_test(right_contents_are_right_and_each_wrong_byte_is_found),
-        cmocka_unit_test(a_size_of_nothing_is_nothing),
-        cmocka_unit_test(sizes_that_overflow_are_refused),
-        cmocka_unit_test(uneven_blocks_have_the_size_on_average),
-        cmocka_unit_test(vectors_are_filled_in_every_type),
-        cmocka_unit_test(the_bound_of_uneven_blocks_is_the_known_one_where_they_are_even),
-        cmocka_unit_test(bounds_of_the_operations),
-        cmocka_unit_test(repetitions_take_about_a_second),
-        cmocka_unit_test(a_row_has_medians_and_quartiles),
-        cmocka_unit_test(the_table),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

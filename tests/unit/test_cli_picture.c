@@ -1,18 +1,9 @@
 /* Pictures of schedules that no algorithm in the registry has, and without memory. tests/integration/test_picture.py
  * tests pictures of the registry's algorithms with `torusctl plan --svg`. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/svg.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/support/cmocka.h"
 
 static int callocs_left = -1; /* < 0: none fails */
 
@@ -65,10 +56,10 @@ static unsigned count(const char *text, const char *what)
     return n;
 }
 
-static void names_are_escaped(void **state)
+TEST(names_are_escaped)
 {
     struct algorithm a = *algorithm_find("direct");
-    (void)state;
+
     a.name = "<a&\"b\">\x01\xff\xc3\xa9";
     char *text = draw("2", &a);
     assert_int_equal(count(text, "&lt;a&amp;&quot;b&quot;&gt;??\xc3\xa9 on 2<"), 2);
@@ -76,11 +67,11 @@ static void names_are_escaped(void **state)
     free(text);
 }
 
-static void a_name_too_long_is_cut(void **state)
+TEST(a_name_too_long_is_cut)
 {
     struct algorithm a = *algorithm_find("direct");
     char name[400];
-    (void)state;
+
     memset(name, '&', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     a.name = name;
@@ -94,15 +85,15 @@ static uint32_t round_about(const struct torus *t, uint32_t source, uint32_t des
                             uint32_t segment, struct leg *legs)
 {
     uint32_t hops = (destination + t->nodes - source) % t->nodes + t->nodes;
-    (void)segment;
+
     legs[0] = (struct leg){.step = hops, .hops = (uint16_t)hops, .dim = 0, .direction = 1};
     return 1;
 }
 
-static void a_leg_may_go_round(void **state)
+TEST(a_leg_may_go_round)
 {
     struct algorithm a = *algorithm_find("direct");
-    (void)state;
+
     a.route = round_about;
     char *text = draw("4", &a);
     /* From 3 to 0 in 5 hops: out of the frame, once across it, and in again. From 0 to 1 in 5 hops:
@@ -134,10 +125,10 @@ static bool walk_crosses(const struct drawing_part *p, const struct torus *t, ui
     return drawing_part_has(p, t, node);
 }
 
-static void legs_cross_a_part_as_walks_do(void **state)
+TEST(legs_cross_a_part_as_walks_do)
 {
     static const char *const tori[] = {"7x6", "5x4m", "3x4x5", "9"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t = torus_of(tori[i]);
         struct drawing_part p = drawing_part_choose(&t, 6, t.nodes / 2);
@@ -159,12 +150,12 @@ static void legs_cross_a_part_as_walks_do(void **state)
     }
 }
 
-static void parts_keep_planes_whole(void **state)
+TEST(parts_keep_planes_whole)
 {
     struct torus t = torus_of("16x1x16x8");
     struct drawing_part p = drawing_part_choose(&t, 1024, TORUS_NO_NODE);
     char text[DRAWING_PART_TEXT_SIZE];
-    (void)state;
+
     assert_string_equal(drawing_part_format(&p, &t, text, sizeof text), "(0-7, 0, 0-15, 0-7)");
     assert_false(drawing_part_is_whole(&p, &t));
     p = drawing_part_choose(&t, t.nodes, TORUS_NO_NODE);
@@ -173,7 +164,7 @@ static void parts_keep_planes_whole(void **state)
     assert_int_equal(strlen(text), 7);
 }
 
-static void lack_of_memory_is_told(void **state)
+TEST(lack_of_memory_is_told)
 {
     static const struct {
         const char *dims, *algorithm;
@@ -183,7 +174,7 @@ static void lack_of_memory_is_told(void **state)
         {"4x4", "cccube", {.load = true, .source = TORUS_NO_NODE, .node = TORUS_NO_NODE}},
         {"star:3 x tree:2^2", "direct", {.source = TORUS_NO_NODE, .node = TORUS_NO_NODE}},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof drawings / sizeof drawings[0]; i++) {
         struct torus t = torus_of(drawings[i].dims);
         int failures = 0, rc;
@@ -204,17 +195,4 @@ static void lack_of_memory_is_told(void **state)
         assert_int_equal(rc, 0);
         assert_true(failures > 8);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_escaped),
-        cmocka_unit_test(a_name_too_long_is_cut),
-        cmocka_unit_test(legs_cross_a_part_as_walks_do),
-        cmocka_unit_test(parts_keep_planes_whole),
-        cmocka_unit_test(a_leg_may_go_round),
-        cmocka_unit_test(lack_of_memory_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* torusctl predict: its figures, their origins, and its refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/run_cli.h"
 
 static char *const out = run_cli_output;
@@ -55,12 +48,11 @@ static const char *text(const json_t *o, const char *key)
 
 /* ---- Figures --------------------------------------------------------------------------------- */
 
-static void enumerated(void **state)
+TEST(enumerated)
 {
     json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB");
     const json_t *counts = about(value, "algorithms", "at2", 0);
     const json_t *time = about(value, "times", "at2", 1024);
-    (void)state;
 
     assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 1);
     assert_true(json_is_true(json_object_get(counts, "runs_here")));
@@ -74,11 +66,10 @@ static void enumerated(void **state)
     json_decref(value);
 }
 
-static void by_formula(void **state)
+TEST(by_formula)
 {
     json_t *value = value_of("--dims 16x16 --algorithm suh-yalamanchili --block-size 1");
     const json_t *counts = about(value, "algorithms", "suh-yalamanchili", 0);
-    (void)state;
 
     assert_true(json_is_false(json_object_get(counts, "runs_here")));
     assert_string_equal(text(counts, "from"), "formula");
@@ -91,14 +82,13 @@ static void by_formula(void **state)
 }
 
 /* All algorithms: those that refuse the torus are listed with the reason; times are by block size, fastest first. */
-static void all_of_them(void **state)
+TEST(all_of_them)
 {
     json_t *value = value_of("--dims 16x16 --block-size 4KiB,16");
     const json_t *times = json_object_get(value, "times");
     double size = 0, time = 0;
     size_t i;
     json_t *o;
-    (void)state;
 
     assert_non_null(strstr(text(about(value, "refused", "ar", 0), "reason"), "a ring"));
     (void)about(value, "algorithms", "at2", 0);
@@ -116,12 +106,11 @@ static void all_of_them(void **state)
     json_decref(value);
 }
 
-static void parameters(void **state)
+TEST(parameters)
 {
     json_t *value = value_of("--dims 8 --algorithm=ar --block-size 10 --ts 1000 --tw 0.5 "
                              "--rho 3 --tp 2");
     const json_t *time = about(value, "times", "ar", 10);
-    (void)state;
 
     assert_true(number(json_object_get(value, "parameters"), "tw") == 0.5);
     assert_true(number(time, "startup_us") == 4000);
@@ -133,12 +122,11 @@ static void parameters(void **state)
 }
 
 /* --q is a spelling of the name. */
-static void any_number_of_packets(void **state)
+TEST(any_number_of_packets)
 {
     static const char *const q[] = {"1", "2", "5", "32", "best"};
     static char by_name[RUN_CLI_MOST];
     char text[128];
-    (void)state;
 
     for (size_t i = 0; i < sizeof q / sizeof q[0]; i++) {
         const char *named = strcmp(q[i], "best") == 0 ? "cccube-best" : "cccube-q";
@@ -153,14 +141,13 @@ static void any_number_of_packets(void **state)
 }
 
 /* The best of a family: for each block size the cheapest member, each listed once. */
-static void best_of_a_family(void **state)
+TEST(best_of_a_family)
 {
     static const struct {
         json_int_t size;
         const char *algorithm;
     } best[] = {{1, "cccube"}, {64, "cccube"}, {1024, "cccube-q4"}, {1048576, "cccube-q32"}};
     json_t *value = value_of("--dims 8x8 --algorithm cccube-best --block-size 1,64,1K,1M");
-    (void)state;
 
     assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 3);
     assert_int_equal(json_array_size(json_object_get(value, "times")), 4);
@@ -186,9 +173,8 @@ static void best_of_a_family(void **state)
     json_decref(value);
 }
 
-static void tables(void **state)
+TEST(tables)
 {
-    (void)state;
     assert_int_equal(predict("--dims 16x16"), 0);
     assert_non_null(strstr(out, "counted by"));
     assert_non_null(strstr(out, "enumeration"));
@@ -200,7 +186,7 @@ static void tables(void **state)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-static void wrong_usage(void **state)
+TEST(wrong_usage)
 {
     static const struct {
         const char *arguments, *says;
@@ -230,7 +216,7 @@ static void wrong_usage(void **state)
         {"--dims 8x8 --operation exchange --algorithm yangwang", "yangwang is for allgather"},
         {"--dims 8x8 9x9", "unexpected argument"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(predict(wrong[i].arguments), 2);
         assert_non_null(strstr(out, wrong[i].says));
@@ -240,19 +226,4 @@ static void wrong_usage(void **state)
                              "27,28,29,30,31,32,33"),
                      2);
     assert_non_null(strstr(out, "more than 32 sizes"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(enumerated),
-        cmocka_unit_test(by_formula),
-        cmocka_unit_test(all_of_them),
-        cmocka_unit_test(parameters),
-        cmocka_unit_test(any_number_of_packets),
-        cmocka_unit_test(best_of_a_family),
-        cmocka_unit_test(tables),
-        cmocka_unit_test(wrong_usage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

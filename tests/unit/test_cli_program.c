@@ -1,21 +1,14 @@
 /* torusctl without a daemon: its output, and its exit codes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <jansson.h>
 
+#include "tests/support/cmocka.h"
 #include "tests/unit/cli_fixture.h"
 
-static void test_plan(void **state)
+TEST(test_plan)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "8x8", "--algorithm", "at2", "--json"), 0);
     assert_string_equal(cli_output,
                         "{\"dims\":[8,8],\"algorithm\":\"at2\",\"port_model\":\"all-port\","
@@ -41,11 +34,10 @@ static void test_plan(void **state)
     assert_non_null(strstr(cli_output, "receives"));
 }
 
-static void test_plan_routes(void **state)
+TEST(test_plan_routes)
 {
     size_t lines = 0;
 
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "3", "--algorithm", "direct", "--routes"), 0);
     for (char *line = strtok(cli_output, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         int source, destination, segment;
@@ -68,25 +60,8 @@ static void test_plan_routes(void **state)
     assert_int_equal(lines, 6);
 }
 
-/* Makes a file with these contents. Returns its name. */
-static const char *file_of(const char *text)
+TEST(test_plan_without)
 {
-    static char path[] = "/tmp/torusctl-schedule-XXXXXX";
-    FILE *file;
-    int fd;
-
-    memcpy(path + sizeof path - 7, "XXXXXX", 6);
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    file = fdopen(fd, "w");
-    (void)fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-    return path;
-}
-
-static void test_plan_without(void **state)
-{
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "4x4", "--without", "7:-0,7", "--json"), 0);
     assert_string_equal(cli_output,
                         "{\"dims\":[4,4],\"algorithm\":\"detour\",\"port_model\":\"all-port\","
@@ -100,7 +75,7 @@ static void test_plan_without(void **state)
     assert_non_null(strstr(cli_output, "sends"));
     assert_null(strstr(cli_output, "sends     +0"));
     assert_int_equal(CLI_RUN("plan", "--dims", "3", "--without", "0:+0", "--export", "torusd"), 0);
-    const char *path = file_of(cli_output);
+    const char *path = text_file(cli_output);
     assert_int_equal(CLI_RUN("plan", "--import", path), 0);
     assert_non_null(strstr(cli_output, "every segment of all 6 blocks arrives once"));
     assert_int_equal(unlink(path), 0);
@@ -120,18 +95,17 @@ static void test_plan_without(void **state)
     assert_non_null(strstr(cli_problem, "node 7 is down"));
 }
 
-static void test_plan_import_and_export(void **state)
+TEST(test_plan_import_and_export)
 {
     static const char *const formats[] = {"torusd", "msccl"};
     json_t *value, *again;
 
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "2x3", "--algorithm", "stream", "--json"), 0);
     value = json_loads(cli_output, 0, NULL);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(
             CLI_RUN("plan", "--dims", "2x3", "--algorithm", "stream", "--export", formats[i]), 0);
-        const char *path = file_of(cli_output);
+        const char *path = text_file(cli_output);
         assert_int_equal(CLI_RUN("plan", "--import", path, "--dims", "2x3", "--json"), 0);
         again = json_loads(cli_output, 0, NULL);
         assert_int_equal(strlen(json_string_value(json_object_get(again, "digest"))), 64);
@@ -147,8 +121,8 @@ static void test_plan_import_and_export(void **state)
         assert_int_equal(unlink(path), 0);
     }
     json_decref(value);
-    const char *path = file_of("{\"schedule\":1,\"dims\":\"2\"}\n"
-                               "{\"src\":1,\"dst\":0,\"legs\":[[0,0,1,1]]}\n");
+    const char *path = text_file("{\"schedule\":1,\"dims\":\"2\"}\n"
+                                 "{\"src\":1,\"dst\":0,\"legs\":[[0,0,1,1]]}\n");
     assert_int_equal(CLI_RUN("plan", "--import", path), 1);
     assert_non_null(strstr(cli_problem, path));
     assert_non_null(strstr(cli_problem, "block 0 -> 1, segment 0 has no route"));
@@ -164,12 +138,11 @@ static void test_plan_import_and_export(void **state)
 
 /* Checks the messages of a schedule in GOAL: each send has its receive, and the bytes are those of all blocks and
  * hops. */
-static void test_plan_goal(void **state)
+TEST(test_plan_goal)
 {
     unsigned long long sent = 0, received = 0, rank = 0, bytes, peer, tag, port;
     unsigned label;
 
-    (void)state;
     assert_int_equal(CLI_RUN("plan", "--dims", "3x3", "--algorithm", "stream", "--export", "goal",
                              "--block-size", "10"),
                      0);
@@ -187,9 +160,8 @@ static void test_plan_goal(void **state)
     assert_int_equal(sent, received);
 }
 
-static void test_wrong_usage(void **state)
+TEST(test_wrong_usage)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("exchnge"), 2);
     assert_non_null(strstr(cli_problem, "did you mean exchange?"));
     assert_int_equal(cli_run((const char *const[]){"torusctl", NULL}), 2);
@@ -230,9 +202,8 @@ static void test_wrong_usage(void **state)
 }
 
 /* An error offers only algorithms that can carry out the request. */
-static void test_unknown_algorithms(void **state)
+TEST(test_unknown_algorithms)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("exchange", "--algorithm", "nonsense", "--block-size", "1"), 2);
     assert_non_null(strstr(cli_problem, " direct"));
     assert_null(strstr(cli_problem, "yangwang"));
@@ -251,9 +222,8 @@ static void test_unknown_algorithms(void **state)
     assert_non_null(strstr(cli_problem, "yangwang"));
 }
 
-static void test_help(void **state)
+TEST(test_help)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("--help"), 0);
     assert_non_null(strstr(cli_output, "examples:"));
     assert_int_equal(CLI_RUN("help", "plan"), 0);
@@ -272,16 +242,14 @@ static void test_help(void **state)
 }
 
 /* There are no options after "--". */
-static void test_a_file_named_as_an_option(void **state)
+TEST(test_a_file_named_as_an_option)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("key", "id", "--", "--json"), 1);
     assert_string_equal(cli_output, "");
 }
 
-static void test_no_daemon(void **state)
+TEST(test_no_daemon)
 {
-    (void)state;
     assert_int_equal(CLI_RUN("--socket", "/nonexistent/control.sock", "status", "--json"), 3);
     assert_non_null(strstr(cli_problem, "/nonexistent/control.sock"));
     assert_non_null(strstr(cli_problem, "--socket"));
@@ -293,13 +261,12 @@ static void test_no_daemon(void **state)
     (void)unsetenv("TORUS_SOCKET");
 }
 
-static void test_output_that_cannot_be_written(void **state)
+TEST(test_output_that_cannot_be_written)
 {
     const char *const words[] = {"torusctl", "plan", "--dims", "16x16", "--routes", NULL};
     int o, e;
     pid_t pid;
 
-    (void)state;
     assert_int_equal(system("'" TORUSCTL "' algorithms >/dev/full 2>/dev/null") >> 8, 1);
     assert_int_equal(system("'" TORUSCTL "' algorithms >&- 2>/dev/null") >> 8, 1);
 
@@ -320,13 +287,12 @@ static void test_output_that_cannot_be_written(void **state)
 }
 
 /* File names that are not text can be used, and are printed as text. */
-static void test_names_that_are_not_text(void **state)
+TEST(test_names_that_are_not_text)
 {
     char folder[] = "/tmp/torusctl-XXXXXX", key[64], hosts[64], routes[64], command[128];
     json_t *o;
     FILE *file;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(key, sizeof key, "%s/key\xff", folder);
     (void)snprintf(hosts, sizeof hosts, "%s/hosts\xff", folder);
@@ -346,23 +312,4 @@ static void test_names_that_are_not_text(void **state)
     json_decref(o);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plan),
-        cmocka_unit_test(test_plan_without),
-        cmocka_unit_test(test_plan_routes),
-        cmocka_unit_test(test_plan_import_and_export),
-        cmocka_unit_test(test_plan_goal),
-        cmocka_unit_test(test_wrong_usage),
-        cmocka_unit_test(test_unknown_algorithms),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_a_file_named_as_an_option),
-        cmocka_unit_test(test_no_daemon),
-        cmocka_unit_test(test_output_that_cannot_be_written),
-        cmocka_unit_test(test_names_that_are_not_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* The line of the progress bar. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <torus/torus.h>
 
 #include "client/cli/terminal/progress.h"
+#include "tests/support/cmocka.h"
 
 /* The line after so many milliseconds, without a known rate. */
 #define AFTER(ms) (&(const struct progress_pace){.elapsed_ms = (ms), .left_ms = -1})
@@ -22,12 +16,11 @@ static const struct torus_progress half = {
     .total_bytes = 1024 * 1024,
 };
 
-static void test_line(void **state)
+TEST(test_line)
 {
     char line[256];
     size_t n = progress_line(line, sizeof line, 80, &half, AFTER(65000));
 
-    (void)state;
     assert_int_equal(n, strlen(line));
     assert_string_equal(
         line, "running, 3 of 12 rounds [===========>           ]  50 %  512 KiB of 1 MiB  1:05");
@@ -41,13 +34,12 @@ static void test_line(void **state)
     assert_string_equal(line, "  50 %  1:05");
 }
 
-static void test_pace_in_the_line(void **state)
+TEST(test_pace_in_the_line)
 {
     struct torus_progress p = half;
     struct progress_pace pace = {.elapsed_ms = 65000, .left_ms = 3725000, .bytes_per_second = 8192};
     char line[256];
 
-    (void)state;
     (void)progress_line(line, sizeof line, 120, &p, &pace);
     assert_string_equal(line,
                         "running, 3 of 12 rounds [===============>              ]  50 %  512 KiB "
@@ -64,13 +56,12 @@ static void test_pace_in_the_line(void **state)
     assert_string_equal(line, "running  512 KiB  0:02");
 }
 
-static void test_pace(void **state)
+TEST(test_pace)
 {
     struct torus_progress p = {.exchange = "", .total_bytes = 1000000};
     struct progress shown = {.began_ms = 1000};
     struct progress_pace pace;
 
-    (void)state;
     pace = progress_pace(&shown, &p, 6000); /* nothing has moved */
     assert_true(pace.elapsed_ms == 5000 && pace.left_ms < 0 && pace.bytes_per_second == 0);
     p.done_bytes = 100000;
@@ -94,12 +85,11 @@ static void test_pace(void **state)
     assert_true(pace.left_ms < 0 && pace.bytes_per_second > 1999 && pace.bytes_per_second < 2001);
 }
 
-static void test_repetitions(void **state)
+TEST(test_repetitions)
 {
     struct torus_progress p = half;
     char line[256];
 
-    (void)state;
     p.repetition = 6;
     p.repeat = 100;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(65000));
@@ -109,12 +99,11 @@ static void test_repetitions(void **state)
     assert_true(progress_line(line, sizeof line, 40, &p, AFTER(65000)) < 40);
 }
 
-static void test_waiting(void **state)
+TEST(test_waiting)
 {
     struct torus_progress p = {.exchange = "0.7.1", .state = TORUS_STATE_WAITING};
     char line[256];
 
-    (void)state;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
     assert_string_equal(line, "in the start queue  0:02");
     p.state = TORUS_STATE_ENTERED;
@@ -135,11 +124,10 @@ static void test_waiting(void **state)
     assert_string_equal(line, "waiting for node 4 (1,0)  0:02");
 }
 
-static void test_never_too_wide(void **state)
+TEST(test_never_too_wide)
 {
     char line[256];
 
-    (void)state;
     for (size_t columns = 0; columns < 300; columns++) {
         size_t n = progress_line(line, sizeof line, columns, &half, AFTER(5000));
         assert_int_equal(n, strlen(line));
@@ -147,12 +135,11 @@ static void test_never_too_wide(void **state)
     }
 }
 
-static void test_odd_progress(void **state)
+TEST(test_odd_progress)
 {
     struct torus_progress p = {.exchange = ""};
     char line[256];
 
-    (void)state;
     (void)progress_line(line, sizeof line, 80, &p, AFTER(2000));
     assert_string_equal(line, "asking the daemon  0:02");
     p.state = TORUS_STATE_RUNNING;
@@ -163,18 +150,4 @@ static void test_odd_progress(void **state)
     p.state = TORUS_STATE_ENTERED;
     p.round = p.rounds = p.total_bytes = UINT64_MAX;
     (void)progress_line(line, sizeof line, 250, &p, AFTER(INT64_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_line),
-        cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_pace_in_the_line),
-        cmocka_unit_test(test_pace),
-        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_never_too_wide),
-        cmocka_unit_test(test_odd_progress),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* torusctl simulate: its figures, its text and its refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/run_cli.h"
 
 static double number(const json_t *o, const char *key)
@@ -20,10 +13,10 @@ static const char *text_of(const json_t *o, const char *key)
     return json_string_value(json_object_get(o, key));
 }
 
-static void products(void **state)
+TEST(products)
 {
     json_t *value = run_cli_json("simulate --network 'complete:4 x complete:3'");
-    (void)state;
+
     assert_string_equal(text_of(value, "simulated"), "product");
     assert_string_equal(text_of(value, "algorithm"), "a2");
     assert_true(number(value, "delivered") == 132);
@@ -52,11 +45,11 @@ static void products(void **state)
     json_decref(value);
 }
 
-static void banyan(void **state)
+TEST(banyan)
 {
     json_t *value = run_cli_json("simulate --banyan 8 --rows");
     const json_t *row = json_array_get(json_object_get(value, "rows"), 5);
-    (void)state;
+
     assert_string_equal(text_of(value, "simulated"), "banyan");
     assert_true(number(value, "stages") == 3);
     assert_true(number(value, "steps") == 10);
@@ -86,7 +79,7 @@ static void banyan(void **state)
     assert_non_null(strstr(run_cli_output, "conflict in row 0, stage 0"));
 }
 
-static void streaming(void **state)
+TEST(streaming)
 {
     static const struct {
         const char *arguments;
@@ -96,7 +89,7 @@ static void streaming(void **state)
                  {"--dims 8x8 --algorithm direct", 1, 72, 64},
                  {"--dims 4x4 --algorithm cccube-q5", 1, 8, 8},
                  {"--dims 1", 4, 0, 0}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[96] = "simulate ";
         json_t *value = run_cli_json(strcat(arguments, known[i].arguments));
@@ -110,7 +103,7 @@ static void streaming(void **state)
 }
 
 /* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. Theorem 1: 75 + 1 + 6 * 4. */
-static void broadcasts(void **state)
+TEST(broadcasts)
 {
     static const struct {
         const char *arguments;
@@ -121,7 +114,7 @@ static void broadcasts(void **state)
                  {" --queue longest --switch output", 101, 0, 100},
                  {" --queue fifo --ts 0", 27, 1, 25},
                  {" --tp 0", 75 + 6 * 4, 0, 75 + 6 * 4}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[128] =
             "simulate --dims 5x5 --algorithm yangwang --tw 0.004 --block-size 1000";
@@ -141,9 +134,8 @@ static void broadcasts(void **state)
     json_decref(value);
 }
 
-static void text(void **state)
+TEST(text)
 {
-    (void)state;
     assert_int_equal(run_cli("simulate --banyan 4 --rows"), 0);
     assert_non_null(strstr(run_cli_output, "conflicts           0"));
     assert_non_null(strstr(run_cli_output, "outputs of inputs"));
@@ -153,7 +145,7 @@ static void text(void **state)
     assert_non_null(strstr(run_cli_output, "examples:"));
 }
 
-static void refusals(void **state)
+TEST(refusals)
 {
     static const struct {
         const char *arguments, *says;
@@ -186,19 +178,10 @@ static void refusals(void **state)
                    {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},
                    {"simulate --dims 64x64 --algorithm tree", "too many to follow"},
                    {"simulate --dims 5y", "--dims"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         assert_int_equal(run_cli(refused[i].arguments), 2);
         if (strstr(run_cli_output, refused[i].says) == NULL)
             fail_msg("%s: %s", refused[i].arguments, run_cli_output);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),   cmocka_unit_test(banyan), cmocka_unit_test(streaming),
-        cmocka_unit_test(broadcasts), cmocka_unit_test(text),   cmocka_unit_test(refusals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* Texts that are wrapped for terminals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "client/cli/terminal/wrap.h"
+#include "daemon/lib/command_line/wrap.h"
+#include "tests/support/cmocka.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/lib/command_line/wrap.h"
 
 static char *printed;
 static size_t length;
@@ -45,9 +40,8 @@ static void text(const char *given, const char *wanted)
     check(out, wanted);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
-    (void)state;
     words("one two three", 0, 2, 13, "one two three\n");
     words("one two three", 0, 2, 12, "one two\n  three\n");
     words("one\ntwo   three ", 4, 4, 11, "one two\n    three\n");
@@ -61,9 +55,8 @@ static void test_words(void **state)
 #define TEN "ninechars "
 #define SEVENTY TEN TEN TEN TEN TEN TEN TEN
 
-static void test_texts(void **state)
+TEST(test_texts)
 {
-    (void)state;
     text("", "");
     text("one\ntwo\n\nthree\n", "one two\n\nthree\n");
     text(SEVENTY "and more words\nand the end\n", SEVENTY "and more\nwords and the end\n");
@@ -75,10 +68,4 @@ static void test_texts(void **state)
          "  other  " TEN TEN TEN TEN TEN TEN "ninechars\n         more\n");
     text("examples:\n  torusctl " SEVENTY SEVENTY "\n",
          "examples:\n  torusctl " SEVENTY SEVENTY "\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_texts)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* One value, as JSON and as text. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 #include "client/cli/terminal/writer.h"
 #include "daemon/lib/command_line/wrap.h"
+#include "tests/support/cmocka.h"
 
 /* The printed value: as text with a view, otherwise as JSON. */
 static void check(const json_t *value, const struct view *view, const char *expected)
@@ -43,11 +35,10 @@ static void check_part(const char **text, size_t columns, const char *expected, 
     assert_int_equal(part.columns, width);
 }
 
-static void test_texts_are_divided_at_words(void **state)
+TEST(test_texts_are_divided_at_words)
 {
     const char *text = "h\xc3\xa4ngt  an\ndiesemlangenwort, fest";
 
-    (void)state;
     assert_int_equal(wrap_longest(text), 17);
     assert_int_equal(wrap_longest(""), 0);
     check_part(&text, 9, "h\xc3\xa4ngt  an", 9);
@@ -76,11 +67,10 @@ static json_t *sample(void)
     return value;
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
     json_t *value = sample();
 
-    (void)state;
     check(value, NULL,
           "{\"dims\":[4,8],\"wrap\":[true,false],\"whole\":false,\"bytes\":65536,"
           "\"unknown\":null,\"empty\":\"\",\"none\":[],\"fault\":[\"first\",\"second\"],"
@@ -90,7 +80,7 @@ static void test_json(void **state)
     json_decref(value);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
     static const struct field record[] = {
         {"torus", "dims", FORMAT_TORUS},
@@ -123,7 +113,6 @@ static void test_text(void **state)
     };
     json_t *value = sample();
 
-    (void)state;
     check(value, &(struct view){sections, 5},
           "torus        4x8m\n"
           "whole torus  no\n"
@@ -143,7 +132,7 @@ static void test_text(void **state)
     json_decref(value);
 }
 
-static void test_formats(void **state)
+TEST(test_formats)
 {
     static const struct {
         enum format format;
@@ -175,7 +164,7 @@ static void test_formats(void **state)
         {FORMAT_PERCENT, 0.9567, "95.7 %"},
         {FORMAT_PLAIN, 4.5, "4.5"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[FORMAT_SIZE];
         json_t *object = json_pack("{s:f}", "x", cases[i].value);
@@ -186,11 +175,10 @@ static void test_formats(void **state)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     json_t *list = json_array();
 
-    (void)state;
     (void)json_array_append_new(list, json_number(64));
     (void)json_array_append_new(list, json_number(4.5));
     (void)json_array_append_new(list, json_number((double)NAN));
@@ -235,14 +223,13 @@ static const struct torus_result result = {
     .without = "",
 };
 
-static void test_report(void **state)
+TEST(test_report)
 {
     struct view brief = exchange_report_view(false, false),
                 full = exchange_report_view(false, true);
     struct error e;
     json_t *value = exchange_report(&result, 0.125, false, &e);
 
-    (void)state;
     assert_non_null(value);
     check(value, NULL,
           "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
@@ -284,12 +271,11 @@ static void test_report(void **state)
 }
 
 /* Only where there was one. */
-static void test_report_of_damage(void **state)
+TEST(test_report_of_damage)
 {
     struct torus_result r = result;
     struct error e;
 
-    (void)state;
     r.without = "link 3:+0";
     r.reroutes = 2;
     r.damages = 1;
@@ -303,7 +289,7 @@ static void test_report_of_damage(void **state)
 }
 
 /* Files that were not moved are counted; there is a warning unless the user asked for it. */
-static void test_report_of_files_not_moved(void **state)
+TEST(test_report_of_files_not_moved)
 {
     struct torus_node with = node;
     const struct torus_node *const list[] = {&with, &with, &with};
@@ -311,7 +297,6 @@ static void test_report_of_files_not_moved(void **state)
     struct error e;
     char warning[512];
 
-    (void)state;
     exchange_report_warning(&r, warning, sizeof warning);
     assert_string_equal(warning, "");
     r.missing_files = 9;
@@ -336,14 +321,13 @@ static void test_report_of_files_not_moved(void **state)
     json_decref(value);
 }
 
-static void test_report_of_repetitions(void **state)
+TEST(test_report_of_repetitions)
 {
     static const uint64_t each[] = {400000000, 100000000, 200000000, 300000000, 1000000000};
     struct view view = exchange_report_view(true, false);
     struct torus_result r = result;
     struct error e;
 
-    (void)state;
     r.repeat = 5;
     r.each_count = 5;
     r.each = each;
@@ -392,11 +376,10 @@ static void test_report_of_repetitions(void **state)
     json_decref(value);
 }
 
-static void test_quantiles(void **state)
+TEST(test_quantiles)
 {
     double values[] = {4, 1, 3, 2};
 
-    (void)state;
     assert_true(quantile(values, 0, 0.5) == 0);
     assert_true(quantile(values, 1, 0.5) == 4);
     sort_values(values, 4);
@@ -407,13 +390,12 @@ static void test_quantiles(void **state)
     assert_true(quantile(values, 3, 0.5) == 2);
 }
 
-static void test_report_without_rate(void **state)
+TEST(test_report_without_rate)
 {
     struct torus_result r = result;
     struct error e;
     json_t *value;
 
-    (void)state;
     r.link_mbit = 0;
     r.dims = "2x3m";
     r.nodes = 6;
@@ -438,22 +420,4 @@ static void test_report_without_rate(void **state)
     r.dims = "four by four";
     assert_null(exchange_report(&r, 1, false, &e));
     assert_int_equal(e.code, ERROR_PROTOCOL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_texts_are_divided_at_words),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_quantiles),
-        cmocka_unit_test(test_report_of_repetitions),
-        cmocka_unit_test(test_report),
-        cmocka_unit_test(test_report_of_damage),
-        cmocka_unit_test(test_report_of_files_not_moved),
-        cmocka_unit_test(test_report_without_rate),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

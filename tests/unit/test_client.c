@@ -1,26 +1,19 @@
 /* libtorus: opening a client, status, links, schedules, time limits. */
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void test_no_daemon(void **state)
+TEST(test_no_daemon)
 {
     struct torus_error e;
     char path[300];
     struct fake f;
 
-    (void)state;
     assert_null(torus_client_open("/nonexistent/control.sock", &e));
     assert_int_equal(e.code, TORUS_ERROR_NO_DAEMON);
     assert_non_null(strstr(e.text, "/nonexistent/control.sock"));
@@ -39,9 +32,8 @@ static void test_no_daemon(void **state)
     torus_client_close(NULL);
 }
 
-static void test_default_socket(void **state)
+TEST(test_default_socket)
 {
-    (void)state;
     (void)unsetenv("TORUS_SOCKET");
     assert_string_equal(torus_default_socket(), TORUS_DEFAULT_SOCKET);
     (void)setenv("TORUS_SOCKET", "", 1);
@@ -82,7 +74,7 @@ static void check_groups(const struct torus_status *status)
     assert_false(status->groups[1]->open);
 }
 
-static void test_status_and_links(void **state)
+TEST(test_status_and_links)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_status_and_links);
@@ -90,7 +82,6 @@ static void test_status_and_links(void **state)
     struct torus_links *links;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_status(client, &status, &e), 0);
     assert_string_equal(status->dims, "4x4m");
     assert_int_equal(status->rank, 6);
@@ -185,14 +176,13 @@ static void serve_schedules(int fd)
     reply_have(fd, 0);
 }
 
-static void test_schedules(void **state)
+TEST(test_schedules)
 {
     char digest[TORUS_DIGEST_SIZE] = "", same[TORUS_DIGEST_SIZE];
     struct torus_client *client;
     struct torus_error e;
     struct fake f;
 
-    (void)state;
     for (unsigned i = 0; i < SCHEDULE_BYTES; i++)
         schedule[i] = (char)(i * 7);
     client = client_begin(&f, serve_schedules);
@@ -210,14 +200,13 @@ static void test_schedules(void **state)
     client_end(&f, client);
 }
 
-static void test_timeout(void **state)
+TEST(test_timeout)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, client_serve_silence);
     struct torus_status *status;
     struct torus_error e;
 
-    (void)state;
     torus_client_set_timeout(client, 20);
     assert_int_equal(torus_client_status(client, &status, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_TIMEOUT);
@@ -227,14 +216,13 @@ static void test_timeout(void **state)
 }
 
 /* However long an exchange may take, a daemon that does not even accept the request counts as hanging. */
-static void test_never_accepted(void **state)
+TEST(test_never_accepted)
 {
     struct fake f;
     struct torus_client *client;
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     for (int barrier = 0; barrier < 2; barrier++) {
         client = client_begin(&f, client_serve_silence);
         torus_client_set_timeout(client, 20);
@@ -265,11 +253,10 @@ static int cancel_later(void *data, const struct torus_progress *progress)
 {
     int *calls = data;
 
-    (void)progress;
     return ++*calls >= 3;
 }
 
-static void test_accepted_takes_its_time(void **state)
+TEST(test_accepted_takes_its_time)
 {
     struct fake f;
     struct torus_client *client;
@@ -277,7 +264,6 @@ static void test_accepted_takes_its_time(void **state)
     struct torus_error e;
     int calls = 0;
 
-    (void)state;
     assert_int_equal(sem_init(&has_accepted, 0, 0), 0);
     client = client_begin(&f, serve_accepted_early);
     while (sem_wait(&has_accepted) != 0)
@@ -293,7 +279,7 @@ static void test_accepted_takes_its_time(void **state)
 /* ---- Requests of other versions -------------------------------------------------------------- */
 
 /* A program that was built with a later header, whose struct is larger. */
-static void test_larger_request(void **state)
+TEST(test_larger_request)
 {
     struct {
         struct torus_request request;
@@ -304,7 +290,6 @@ static void test_larger_request(void **state)
     struct fake f;
     struct torus_client *client = client_begin(&f, client_serve_pattern);
 
-    (void)state;
     later.request.struct_size = sizeof later;
     later.added = 1;
     assert_int_equal(torus_client_exchange(client, &later.request, NULL, NULL, &result, &e), -1);
@@ -316,12 +301,11 @@ static void test_larger_request(void **state)
     client_end(&f, client);
 }
 
-static void test_init(void **state)
+TEST(test_init)
 {
     struct torus_request request;
     struct torus_costs costs;
 
-    (void)state;
     memset(&request, 0xff, sizeof request);
     memset(&costs, 0xff, sizeof costs);
     torus_request_init(&request);
@@ -335,9 +319,8 @@ static void test_init(void **state)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     assert_string_equal(torus_operation_name(TORUS_ALLGATHER), "allgather");
     assert_string_equal(torus_operation_name((enum torus_operation)77), "unknown");
     assert_string_equal(torus_mode_name(TORUS_MODE_STREAMING), "streaming");
@@ -348,21 +331,4 @@ static void test_names(void **state)
     assert_string_equal(torus_error_name(TORUS_ERROR_IN_DOUBT), "in doubt");
     assert_string_equal(torus_error_name(TORUS_ERROR_BUSY), "busy");
     assert_string_equal(torus_version(), TORUSD_VERSION);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_daemon),
-        cmocka_unit_test(test_default_socket),
-        cmocka_unit_test(test_status_and_links),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_timeout),
-        cmocka_unit_test(test_never_accepted),
-        cmocka_unit_test(test_accepted_takes_its_time),
-        cmocka_unit_test(test_larger_request),
-        cmocka_unit_test(test_init),
-        cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* libtorus: copies of trees. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 #include "tests/unit/copy_replies.h"
 
@@ -57,7 +50,7 @@ static void serve_everything(int fd)
     copy_reply_send(fd, &reply);
 }
 
-static void the_request_arrives(void **state)
+TEST(the_request_arrives)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_everything);
@@ -65,7 +58,6 @@ static void the_request_arrives(void **state)
     struct torus_copy_result *result;
     struct torus_error e;
 
-    (void)state;
     c.kind = TORUS_COPY_SCATTER;
     c.node_count = 3;
     c.nodes = nodes;
@@ -90,7 +82,7 @@ static void check_refused(struct torus_client *client, const struct torus_copy *
     assert_null(result);
 }
 
-static void invalid_requests_are_refused(void **state)
+TEST(invalid_requests_are_refused)
 {
     static const char *const relative[] = {"data/model"}, *const bad[] = {"*.o"};
     static const uint32_t falling[] = {3, 1};
@@ -100,7 +92,6 @@ static void invalid_requests_are_refused(void **state)
     struct torus_client *client = client_begin(&f, client_serve_silence);
     struct torus_copy c;
 
-    (void)state;
     for (size_t i = 0; i <= TORUS_COPY_LIST_MAX; i++)
         many[i] = "/a";
 #define REFUSED(...)                                                                               \
@@ -207,7 +198,7 @@ static void check_story(const struct torus_copy_result *r)
     assert_int_equal(r->absent[1], 9);
 }
 
-static void progress_and_the_result_arrive(void **state)
+TEST(progress_and_the_result_arrive)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_story);
@@ -216,7 +207,6 @@ static void progress_and_the_result_arrive(void **state)
     struct torus_copy_result *result;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_copy(client, &c, watch, &seen, &result, &e), 0);
     assert_true(torus_client_is_open(client));
     client_end(&f, client);
@@ -278,11 +268,10 @@ static void serve_goodbye(int fd)
     copy_reply_progress(fd, TORUS_COPY_MOVING, 0, 1, 2);
 }
 
-static void invalid_replies_and_lost_daemons_are_errors(void **state)
+TEST(invalid_replies_and_lost_daemons_are_errors)
 {
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(failure(serve_twins, NULL, &e), TORUS_ERROR_PROTOCOL);
     assert_int_equal(failure(serve_strange_times, NULL, &e), TORUS_ERROR_PROTOCOL);
     assert_int_equal(failure(serve_other_progress, NULL, &e), TORUS_ERROR_PROTOCOL);
@@ -300,27 +289,13 @@ static void serve_cancelled(int fd)
 
 static int stop(void *data, const struct torus_copy_progress *progress)
 {
-    (void)data;
     return progress->phase == TORUS_COPY_MOVING;
 }
 
-static void the_progress_function_can_cancel(void **state)
+TEST(the_progress_function_can_cancel)
 {
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(failure(serve_cancelled, stop, &e), TORUS_ERROR_CANCELLED);
     assert_string_equal(e.exchange, "6.7.1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_request_arrives),
-        cmocka_unit_test(invalid_requests_are_refused),
-        cmocka_unit_test(progress_and_the_result_arrive),
-        cmocka_unit_test(invalid_replies_and_lost_daemons_are_errors),
-        cmocka_unit_test(the_progress_function_can_cancel),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

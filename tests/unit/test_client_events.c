@@ -1,12 +1,8 @@
 /* libtorus: event loops, and operations that are cancelled or abandoned. */
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 
 /* ---- Event loops ----------------------------------------------------------------------------- */
@@ -54,7 +50,7 @@ static void loop(struct torus_client *client)
     while (torus_client_dispatch(client));
 }
 
-static void test_event_loop(void **state)
+TEST(test_event_loop)
 {
     struct fake f;
     struct both both = {.client = client_begin(&f, serve_both)};
@@ -62,7 +58,6 @@ static void test_event_loop(void **state)
     struct torus_links *links;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(poll(&ready, 1, 0), 0);
     assert_int_equal(torus_client_start_status(both.client, &both.status, status_done, &both, &e),
                      0);
@@ -91,14 +86,13 @@ static void note_code(void *data, const struct torus_error *error)
     *(enum torus_error_code *)data = error != NULL ? error->code : TORUS_ERROR_NONE;
 }
 
-static void test_deadline_in_event_loop(void **state)
+TEST(test_deadline_in_event_loop)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, client_serve_silence);
     enum torus_error_code code = TORUS_ERROR_NONE;
     struct torus_status *status;
 
-    (void)state;
     torus_client_set_timeout(client, 20);
     assert_int_equal(torus_client_start_status(client, &status, note_code, &code, NULL), 0);
     loop(client);
@@ -129,12 +123,11 @@ static void serve_cancelled_twice(int fd)
 
 static int cancel_accepted(void *data, const struct torus_progress *progress)
 {
-    (void)data;
     return progress->exchange[0] != '\0';
 }
 
 /* The client can be used afterwards for another exchange and other requests. */
-static void test_cancel_from_callback(void **state)
+TEST(test_cancel_from_callback)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_cancelled_twice);
@@ -142,7 +135,6 @@ static void test_cancel_from_callback(void **state)
     struct torus_status *status;
     struct torus_error e;
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(
             torus_client_exchange(client, &client_files, cancel_accepted, NULL, &result, &e), -1);
@@ -166,13 +158,12 @@ static void serve_cancelled_from_elsewhere(int fd)
     fake_reply_error(fd, ERROR_CANCELLED, "cancelled by the client", "0.7.1");
 }
 
-static void test_cancel_from_thread(void **state)
+TEST(test_cancel_from_thread)
 {
     struct fake f;
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     to_cancel = client_begin(&f, serve_cancelled_from_elsewhere);
     assert_int_equal(torus_client_exchange(to_cancel, &client_pattern, NULL, NULL, &result, &e),
                      -1);
@@ -187,14 +178,13 @@ static void serve_result_when_cancelled(int fd)
     fake_reply_result(fd);
 }
 
-static void test_done_in_spite_of_cancel(void **state)
+TEST(test_done_in_spite_of_cancel)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_result_when_cancelled);
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(
         torus_client_exchange(client, &client_files, cancel_accepted, NULL, &result, &e), 0);
     assert_string_equal(result->id, "0.7.1");
@@ -203,14 +193,13 @@ static void test_done_in_spite_of_cancel(void **state)
 }
 
 /* A daemon that is asked to cancel, and goes away without reporting the outcome. */
-static void test_cancelled_without_an_outcome(void **state)
+TEST(test_cancelled_without_an_outcome)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, accept_and_expect_cancel);
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(
         torus_client_exchange(client, &client_files, cancel_accepted, NULL, &result, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_IN_DOUBT);
@@ -219,14 +208,13 @@ static void test_cancelled_without_an_outcome(void **state)
 }
 
 /* Only a running operation is cancelled. */
-static void test_cancel_without_an_operation(void **state)
+TEST(test_cancel_without_an_operation)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, client_serve_pattern);
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     torus_client_cancel(client);
     assert_int_equal(torus_client_exchange(client, &client_pattern, NULL, NULL, &result, &e), 0);
     torus_result_free(result);
@@ -244,7 +232,7 @@ static void serve_cancelled_status(int fd)
     fake_reply_links(fd);
 }
 
-static void test_cancel_a_status(void **state)
+TEST(test_cancel_a_status)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_cancelled_status);
@@ -253,7 +241,6 @@ static void test_cancel_a_status(void **state)
     struct torus_links *links;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_start_status(client, &status, note_code, &code, &e), 0);
     torus_client_cancel(client);
     loop(client);
@@ -279,11 +266,10 @@ static int close_when_accepted(void *data, const struct torus_progress *progress
 
 static void never_done(void *data, const struct torus_error *error)
 {
-    (void)data, (void)error;
     fail();
 }
 
-static void test_abandon(void **state)
+TEST(test_abandon)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_abandoned);
@@ -292,7 +278,6 @@ static void test_abandon(void **state)
     struct torus_error e;
     bool accepted = false;
 
-    (void)state;
     assert_int_equal(torus_client_start_exchange(client, &client_files, close_when_accepted,
                                                  &result, never_done, &accepted, &e),
                      0);
@@ -301,20 +286,4 @@ static void test_abandon(void **state)
         (void)torus_client_dispatch(client);
     }
     client_end(&f, client);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_event_loop),
-        cmocka_unit_test(test_deadline_in_event_loop),
-        cmocka_unit_test(test_cancel_from_callback),
-        cmocka_unit_test(test_cancel_from_thread),
-        cmocka_unit_test(test_done_in_spite_of_cancel),
-        cmocka_unit_test(test_cancelled_without_an_outcome),
-        cmocka_unit_test(test_cancel_without_an_operation),
-        cmocka_unit_test(test_cancel_a_status),
-        cmocka_unit_test(test_abandon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,5 @@
 /* libtorus: exchanges and barriers that succeed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 
 /* ---- Repetitions ----------------------------------------------------------------------------- */
@@ -59,7 +51,7 @@ static int watch_repetitions(void *data, const struct torus_progress *progress)
     return 0;
 }
 
-static void test_repetitions(void **state)
+TEST(test_repetitions)
 {
     static const struct torus_request request = {CLIENT_REQUEST, .block_bytes = 1, .repeat = MANY,
                                                  .mode = TORUS_MODE_STEPPED};
@@ -69,7 +61,6 @@ static void test_repetitions(void **state)
     struct torus_error e;
     int seen = 0;
 
-    (void)state;
     assert_int_equal(torus_client_exchange(client, &request, watch_repetitions, &seen, &result, &e),
                      0);
     assert_true(seen > 0);
@@ -114,7 +105,7 @@ static int watch(void *data, const struct torus_progress *progress)
     return 0;
 }
 
-static void test_exchange(void **state)
+TEST(test_exchange)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_exchange);
@@ -122,7 +113,6 @@ static void test_exchange(void **state)
     struct torus_error e;
     struct seen seen = {0};
 
-    (void)state;
     assert_int_equal(torus_client_exchange(client, &client_pattern, watch, &seen, &result, &e), 0);
     assert_true(seen.calls >= 2);
     assert_string_equal(seen.exchange, "0.7.1");
@@ -168,14 +158,13 @@ static void serve_files_in_pieces(int fd)
     fake_reply_result(fd);
 }
 
-static void test_files_in_pieces(void **state)
+TEST(test_files_in_pieces)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_files_in_pieces);
     struct torus_result *result;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_exchange(client, &client_files, NULL, NULL, &result, &e), 0);
     torus_result_free(result);
     client_end(&f, client);
@@ -226,7 +215,7 @@ static int note_step(void *data, const struct torus_progress *progress)
     return 0;
 }
 
-static void test_barrier(void **state)
+TEST(test_barrier)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_barrier);
@@ -235,7 +224,6 @@ static void test_barrier(void **state)
     struct torus_result *result;
     char name[65];
 
-    (void)state;
     memset(name, 'x', sizeof name);
     name[64] = '\0';
     assert_int_equal(torus_client_barrier(client, name, 0, NULL, NULL, NULL, &e), -1);
@@ -257,11 +245,10 @@ static void test_barrier(void **state)
     client_end(&f, client);
 }
 
-static void test_false_arrivals(void **state)
+TEST(test_false_arrivals)
 {
     static void (*const servers[])(int fd) = {serve_a_node_that_does_not_exist, serve_a_node_twice};
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct fake f;
         struct torus_client *client = client_begin(&f, servers[i]);
@@ -272,14 +259,4 @@ static void test_false_arrivals(void **state)
         assert_non_null(strstr(e.text, "arrivals"));
         client_end(&f, client);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),        cmocka_unit_test(test_repetitions),
-        cmocka_unit_test(test_files_in_pieces), cmocka_unit_test(test_barrier),
-        cmocka_unit_test(test_false_arrivals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

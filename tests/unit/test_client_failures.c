@@ -1,15 +1,9 @@
 /* libtorus: invalid requests, refusals, daemons that go away, invalid replies. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "proto/error.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 
 /* Runs an exchange that must fail. Returns its error code. */
@@ -41,11 +35,10 @@ static void serve_strange_refusal(int fd)
     fake_reply_error(fd, 4711, "moon in the wrong phase", "0.7.2");
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(failure(serve_refusal, &client_pattern, &e), TORUS_ERROR_REFUSED);
     assert_string_equal(e.text, "node 3: no room");
     assert_string_equal(e.exchange, "0.7.1");
@@ -73,11 +66,10 @@ static void serve_half_a_frame(int fd)
     fake_write(fd, "\0\0\0\x10\0\0\0\0abc", 11);
 }
 
-static void test_daemon_vanishes(void **state)
+TEST(test_daemon_vanishes)
 {
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(failure(serve_goodbye, &client_pattern, &e), TORUS_ERROR_LOST);
     assert_int_equal(failure(serve_half_a_frame, &client_files, &e), TORUS_ERROR_LOST);
     assert_int_equal(failure(serve_goodbye_in_mid_exchange, &client_pattern, &e), TORUS_ERROR_LOST);
@@ -97,7 +89,7 @@ static int cancel_while_away(void *data, const struct torus_progress *progress)
 }
 
 /* The client sends the request again unless the daemon may have committed something; meanwhile it can cancel. */
-static void test_daemon_is_waited_for(void **state)
+TEST(test_daemon_is_waited_for)
 {
     struct torus_request waits = client_pattern, commits = client_files;
     struct torus_result *result;
@@ -105,7 +97,6 @@ static void test_daemon_is_waited_for(void **state)
     bool away = false;
     struct fake f;
 
-    (void)state;
     waits.wait = commits.wait = true;
     struct torus_client *client = client_begin(&f, serve_goodbye_in_mid_exchange);
     assert_int_equal(torus_client_exchange(client, &waits, cancel_while_away, &away, &result, &e),
@@ -123,14 +114,13 @@ static void serve_turned_away(int fd)
     (void)shutdown(fd, SHUT_RDWR);
 }
 
-static void test_turned_away(void **state)
+TEST(test_turned_away)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_turned_away);
     struct torus_status *status;
     struct torus_error e;
 
-    (void)state;
     fake_stop(&f); /* so that the request meets a closed connection */
     assert_int_equal(torus_client_status(client, &status, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_REFUSED);
@@ -208,14 +198,13 @@ static void serve_other_kind(int fd)
     client_serve_silence(fd);
 }
 
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
     static void (*const serve[])(int fd) = {serve_oversize, serve_body,          serve_http,
                                             serve_garbage,  serve_nothing_known, serve_other_kind,
                                             serve_bomb};
     struct torus_error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof serve / sizeof serve[0]; i++)
         assert_int_equal(failure(serve[i], &client_pattern, &e), TORUS_ERROR_PROTOCOL);
 }
@@ -289,14 +278,13 @@ static void spoil_twice(Control__ExchangeResult *r)
     r->node[1]->rank = 0;
 }
 
-static void test_senseless_results(void **state)
+TEST(test_senseless_results)
 {
     static void (*const spoils[])(Control__ExchangeResult *) = {
         spoil_bound, spoil_rate,  spoil_id,        spoil_count,  spoil_rank,
         spoil_times, spoil_twice, spoil_operation, spoil_missing};
     struct torus_error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {
         spoil = spoils[i];
         assert_int_equal(failure(serve_spoilt, &client_pattern, &e), TORUS_ERROR_PROTOCOL);
@@ -304,7 +292,7 @@ static void test_senseless_results(void **state)
     }
 }
 
-static void test_senseless_requests(void **state)
+TEST(test_senseless_requests)
 {
     static const struct torus_request requests[] = {
         {CLIENT_REQUEST, .from = "/a"},
@@ -326,21 +314,6 @@ static void test_senseless_requests(void **state)
     };
     struct torus_error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         assert_int_equal(failure(client_serve_silence, &requests[i], &e), TORUS_ERROR_USAGE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_daemon_vanishes),
-        cmocka_unit_test(test_daemon_is_waited_for),
-        cmocka_unit_test(test_turned_away),
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_senseless_results),
-        cmocka_unit_test(test_senseless_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

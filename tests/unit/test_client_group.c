@@ -1,24 +1,16 @@
 /* Groups of libtorus: opening, parts, and invalid calls. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_group_fixture.h"
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static void test_open(void **state)
+CLIENT_GROUP_TEST(test_open)
 {
     struct torus_group *g = client_group_open(), *other, *again;
 
-    (void)state;
     assert_int_equal(torus_group_rank(g), 4);
     assert_int_equal(torus_group_size(g), CLIENT_GROUP_MEMBERS);
     assert_string_equal(torus_group_dims(g), "2x3m");
@@ -34,7 +26,7 @@ static void test_open(void **state)
     torus_group_close(NULL);
 }
 
-static void test_shrink(void **state)
+CLIENT_GROUP_TEST(test_shrink)
 {
     static const bool gone[CLIENT_GROUP_MEMBERS] = {[0] = true, [3] = true};
     static const uint32_t nodes[] = {1, 2, 4, 5};
@@ -43,7 +35,6 @@ static void test_shrink(void **state)
     uint8_t in[40], out[40];
     uint8_t *kept = torus_memory_new(g, 100, &client_group_error);
 
-    (void)state;
     client_group_fill(kept, 100, 1);
     client_group_daemon.groups.gone = gone;
     torus_group_set_timeout(g, 60000);
@@ -85,13 +76,12 @@ static void test_shrink(void **state)
     torus_group_close(g);
 }
 
-static void test_names_and_options(void **state)
+CLIENT_GROUP_TEST(test_names_and_options)
 {
     char name[80];
     struct torus_group_options options;
     struct torus_group *g;
 
-    (void)state;
     memset(name, 'n', sizeof name);
     name[64] = '\0';
     FAILS(TORUS_ERROR_USAGE, "1 to 63 bytes", client_group_open_named(name, 0, &g));
@@ -111,12 +101,11 @@ static void test_names_and_options(void **state)
           torus_group_open(&options, &g, &client_group_error));
 }
 
-static void test_host_name_in_socket(void **state)
+CLIENT_GROUP_TEST(test_host_name_in_socket)
 {
     char host[256] = "", from[400], to[500], *wanted = client_group_daemon.control;
     struct torus_group *g;
 
-    (void)state;
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     (void)snprintf(to, sizeof to, "%s/%s-sock.programs", client_group_daemon.folder, host);
     assert_int_equal(symlink(client_group_daemon.path, to), 0);
@@ -129,12 +118,11 @@ static void test_host_name_in_socket(void **state)
     assert_ptr_equal(wanted, client_group_daemon.control);
 }
 
-static void test_no_daemon(void **state)
+CLIENT_GROUP_TEST(test_no_daemon)
 {
     struct torus_group_options options;
     struct torus_group *g;
 
-    (void)state;
     torus_group_options_init(&options);
     options.socket = "/nonexistent/sock";
     FAILS(TORUS_ERROR_NO_DAEMON, "/nonexistent/sock.programs",
@@ -156,12 +144,11 @@ static void *open_in_thread(void *out)
     return NULL;
 }
 
-static void test_opening_fails(void **state)
+CLIENT_GROUP_TEST(test_opening_fails)
 {
     struct torus_error said;
     pthread_t thread;
 
-    (void)state;
     programs_do(&client_group_daemon, hold_open, "");
     assert_int_equal(pthread_create(&thread, NULL, open_in_thread, &said), 0);
     programs_await_groups(&client_group_daemon, 1);
@@ -174,7 +161,7 @@ static void test_opening_fails(void **state)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-static void test_usage(void **state)
+CLIENT_GROUP_TEST(test_usage)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory = torus_memory_new(g, 4096, &client_group_error), buffer[1000] = {0};
@@ -183,7 +170,6 @@ static void test_usage(void **state)
     const size_t end[CLIENT_GROUP_MEMBERS] = {0, 0, 0, 0, 0, SIZE_MAX};
     struct torus_call *call;
 
-    (void)state;
     FAILS(TORUS_ERROR_USAGE, "too many: at most 18446744073709551615 are possible",
           torus_alltoall(g, buffer, buffer, SIZE_MAX / 2, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "overlap",
@@ -237,13 +223,12 @@ static void test_usage(void **state)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-static void test_parts(void **state)
+CLIENT_GROUP_TEST(test_parts)
 {
     struct torus_group *g = client_group_open(), *row, *column, *none;
     uint8_t from[300], to[300];
     struct torus_call *call;
 
-    (void)state;
     OK(torus_group_part(g, 1 << 1, &row, &client_group_error));
     OK(torus_group_part(g, 1 << 0, &column, &client_group_error));
     assert_string_equal(torus_group_dims(row), "3m");
@@ -281,19 +266,4 @@ static void test_parts(void **state)
     programs_hold(&client_group_daemon, false);
     FAILS(TORUS_ERROR_CANCELLED, "part was closed", torus_barrier(g, &client_group_error));
     torus_group_close(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLIENT_GROUP_TEST(test_open),
-        CLIENT_GROUP_TEST(test_shrink),
-        CLIENT_GROUP_TEST(test_names_and_options),
-        CLIENT_GROUP_TEST(test_host_name_in_socket),
-        CLIENT_GROUP_TEST(test_no_daemon),
-        CLIENT_GROUP_TEST(test_opening_fails),
-        CLIENT_GROUP_TEST(test_usage),
-        CLIENT_GROUP_TEST(test_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

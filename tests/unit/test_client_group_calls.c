@@ -1,13 +1,7 @@
 /* Groups of libtorus: operations in all kinds of memory, with and without waiting. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_group_fixture.h"
 
 /* ---- Operations ------------------------------------------------------------------------------ */
@@ -61,13 +55,12 @@ static void run_allgather(struct torus_group *g, uint8_t *from, uint8_t *to)
 }
 
 /* A description is of the next call only. */
-static void test_descriptions(void **state)
+CLIENT_GROUP_TEST(test_descriptions)
 {
     struct torus_group *g = client_group_open();
     const size_t shape[] = {3, 4};
     struct data_kind expected;
 
-    (void)state;
     data_kind_set(&expected, "float64", shape, 2);
     torus_group_describe(g, "int8", NULL, 0);
     torus_group_describe(g, "float64", shape, 2);
@@ -137,24 +130,22 @@ static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
     OK(torus_broadcast(g, NULL, 0, 1, &client_group_error));
 }
 
-static void test_ordinary_memory(void **state)
+CLIENT_GROUP_TEST(test_ordinary_memory)
 {
     struct torus_group *g = client_group_open();
     uint8_t *from = malloc(65536), *to = malloc(65536);
 
-    (void)state;
     run_operations(g, from, to);
     torus_group_close(g);
     free(from);
     free(to);
 }
 
-static void test_registered_memory(void **state)
+CLIENT_GROUP_TEST(test_registered_memory)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory = torus_memory_new(g, 200000, &client_group_error), *plain = malloc(65536);
 
-    (void)state;
     assert_non_null(memory);
     for (unsigned i = 0; i < 200000; i++)
         assert_int_equal(memory[i], 0);
@@ -183,13 +174,12 @@ static void test_registered_memory(void **state)
 
 /* ---- Without waiting ------------------------------------------------------------------------- */
 
-static void test_any_order(void **state)
+CLIENT_GROUP_TEST(test_any_order)
 {
     struct torus_group *g = client_group_open();
     struct torus_call *call[16];
     uint8_t from[16][100], to[16][100];
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     for (unsigned i = 0; i < 16; i++) {
         client_group_fill(from[i], 96, i);
@@ -207,13 +197,12 @@ static void test_any_order(void **state)
 }
 
 /* One call without a wait does not block later calls; too many at once do. */
-static void test_many_calls(void **state)
+CLIENT_GROUP_TEST(test_many_calls)
 {
     struct torus_group *g = client_group_open();
     struct torus_call *first, *call[64], *more;
     double one = 1, result = 0;
 
-    (void)state;
     OK(torus_start_allreduce(g, &one, &result, 1, TORUS_FLOAT64, TORUS_SUM, &first,
                              &client_group_error));
     for (unsigned i = 0; i < 200; i++)
@@ -231,14 +220,13 @@ static void test_many_calls(void **state)
     torus_group_close(g);
 }
 
-static void test_descriptor(void **state)
+CLIENT_GROUP_TEST(test_descriptor)
 {
     struct torus_group *g = client_group_open(), *row;
     struct torus_call *call[8];
     unsigned left = 8;
     int fd;
 
-    (void)state;
     OK(torus_group_part(g, 2, &row, &client_group_error));
     OK(torus_start_barrier(g, &call[0],
                            &client_group_error)); /* ends before anybody asks for the descriptor */
@@ -283,13 +271,12 @@ static void *pause_in_thread(void *call)
     return NULL;
 }
 
-static void test_pause(void **state)
+CLIENT_GROUP_TEST(test_pause)
 {
     struct torus_group *g = client_group_open();
     struct torus_call *call[3];
     pthread_t thread[2];
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     for (unsigned i = 0; i < 3; i++)
         OK(torus_start_barrier(g, &call[i], &client_group_error));
@@ -317,13 +304,12 @@ static void test_pause(void **state)
 /* ---- Staging --------------------------------------------------------------------------------- */
 
 /* Staging memory is used again, in any order of sizes and waits. */
-static void test_staging(void **state)
+CLIENT_GROUP_TEST(test_staging)
 {
     struct torus_group *g = client_group_open();
     uint8_t *from = malloc(6 << 20), *to = malloc(6 << 20), *other = malloc(6 << 20);
     unsigned before;
 
-    (void)state;
     OK(torus_barrier(g, &client_group_error)); /* the daemon has closed its copies */
     before = programs_descriptors();
     client_group_fill(from, 6 << 20, 1);
@@ -345,12 +331,11 @@ static void test_staging(void **state)
     free(other);
 }
 
-static void test_no_descriptor_stays(void **state)
+CLIENT_GROUP_TEST(test_no_descriptor_stays)
 {
     struct torus_group *g = client_group_open();
     unsigned before;
 
-    (void)state;
     torus_group_close(g);
     programs_await_groups(&client_group_daemon, 0);
     before = programs_descriptors();
@@ -363,20 +348,4 @@ static void test_no_descriptor_stays(void **state)
         programs_await_groups(&client_group_daemon, 0);
     }
     assert_int_equal(programs_descriptors(), before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLIENT_GROUP_TEST(test_descriptions),
-        CLIENT_GROUP_TEST(test_ordinary_memory),
-        CLIENT_GROUP_TEST(test_registered_memory),
-        CLIENT_GROUP_TEST(test_any_order),
-        CLIENT_GROUP_TEST(test_many_calls),
-        CLIENT_GROUP_TEST(test_descriptor),
-        CLIENT_GROUP_TEST(test_pause),
-        CLIENT_GROUP_TEST(test_staging),
-        CLIENT_GROUP_TEST(test_no_descriptor_stays),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

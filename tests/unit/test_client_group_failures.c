@@ -1,29 +1,23 @@
 /* Groups of libtorus that fail, and processes that die or fork. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torusd/program/program.h"
+#include "daemon/torusd/program/shared/memories.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_group_fixture.h"
 
-static void test_group_fails(void **state)
+CLIENT_GROUP_TEST(test_group_fails)
 {
     struct torus_group *g = client_group_open(), *again, *part;
     struct torus_call *call[3];
     uint8_t buffer[100];
     int fd = torus_group_fd(g);
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     for (unsigned i = 0; i < 3; i++)
         OK(torus_start_broadcast(g, buffer, 100, 4, &call[i], &client_group_error));
@@ -61,12 +55,11 @@ int fallocate(int fd, int mode, off_t offset, off_t length)
 }
 
 /* The daemon releases memory that a program does not allocate in time; a program that was only slow tries again. */
-static void test_slow_allocation(void **state)
+CLIENT_GROUP_TEST(test_slow_allocation)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory;
 
-    (void)state;
     slow_allocations = 1;
     memory = torus_memory_new(g, 5000, &client_group_error);
     if (memory == NULL)
@@ -82,18 +75,16 @@ static void close_all(struct programs_fixture *f, void *argument)
     static const struct access_rules everybody;
     const struct programs_setup setup = {&f->loop, f->control, &f->groups, &everybody, f->shares};
 
-    (void)argument;
     programs_close(f->programs);
     f->programs = programs_open(&setup, NULL);
 }
 
-static void test_daemon_goes(void **state)
+CLIENT_GROUP_TEST(test_daemon_goes)
 {
     struct torus_group *g = client_group_open(), *again;
     struct torus_call *call[2];
     int fd = torus_group_fd(g);
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     OK(torus_start_barrier(g, &call[0], &client_group_error));
     OK(torus_start_barrier(g, &call[1], &client_group_error));
@@ -115,7 +106,6 @@ static volatile sig_atomic_t alarms;
 
 static void count_alarm(int signal)
 {
-    (void)signal;
     if (++alarms == 1000) { /* twenty seconds: it would wait for ever */
         static const char text[] = "the daemon is gone, and its program still waits\n";
         ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
@@ -125,7 +115,7 @@ static void count_alarm(int signal)
 }
 
 /* A program with a timer: a wait continues after each signal, and still ends. */
-static void test_daemon_goes_under_signals(void **state)
+CLIENT_GROUP_TEST(test_daemon_goes_under_signals)
 {
     const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {{0, 0}, {0, 0}};
     const struct sigaction count = {.sa_handler = count_alarm};
@@ -133,7 +123,6 @@ static void test_daemon_goes_under_signals(void **state)
     struct sigaction before;
     struct torus_call *call;
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     OK(torus_start_barrier(g, &call, &client_group_error));
     programs_do(&client_group_daemon, close_all, NULL);
@@ -146,13 +135,12 @@ static void test_daemon_goes_under_signals(void **state)
     torus_group_close(g);
 }
 
-static void test_calls_given_up(void **state)
+CLIENT_GROUP_TEST(test_calls_given_up)
 {
     struct torus_group *g = client_group_open();
     struct torus_call *call;
     uint8_t from[600] = {0}, to[600];
 
-    (void)state;
     programs_hold(&client_group_daemon, true);
     OK(torus_start_alltoall(g, from, to, 100, &call, &client_group_error));
     torus_group_close(g);
@@ -161,11 +149,10 @@ static void test_calls_given_up(void **state)
 }
 
 /* A killed program fails the group; one that leaves does not. */
-static void test_death(void **state)
+CLIENT_GROUP_TEST(test_death)
 {
     int status;
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         pid_t child = fork();
         if (child == 0) {
@@ -188,13 +175,12 @@ static void test_death(void **state)
 }
 
 /* A forked child also has the socket, and lives on. */
-static void test_death_of_a_parent(void **state)
+CLIENT_GROUP_TEST(test_death_of_a_parent)
 {
     int status, ends[2];
     char byte;
     pid_t child;
 
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     child = fork();
     if (child == 0) {
@@ -216,14 +202,13 @@ static void test_death_of_a_parent(void **state)
 }
 
 /* Whatever a forked child does with its copy of a group, the parent's group stays. */
-static void test_children(void **state)
+CLIENT_GROUP_TEST(test_children)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory = torus_memory_new(g, 6 * 100, &client_group_error), from[6 * 100];
     struct torus_call *call;
     int status;
 
-    (void)state;
     client_group_fill(from, sizeof from, 1);
     OK(torus_start_alltoall(g, from, memory, 100, &call, &client_group_error));
     pid_t child = fork();
@@ -247,19 +232,4 @@ static void test_children(void **state)
     torus_group_close(g);
     programs_await_groups(&client_group_daemon, 0);
     assert_int_equal(client_group_daemon.groups.abandoned, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CLIENT_GROUP_TEST(test_slow_allocation),
-        CLIENT_GROUP_TEST(test_group_fails),
-        CLIENT_GROUP_TEST(test_daemon_goes),
-        CLIENT_GROUP_TEST(test_daemon_goes_under_signals),
-        CLIENT_GROUP_TEST(test_calls_given_up),
-        CLIENT_GROUP_TEST(test_death),
-        CLIENT_GROUP_TEST(test_death_of_a_parent),
-        CLIENT_GROUP_TEST(test_children),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,14 @@
 /* The names that a daemon uses are those that libtorus knows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <torus/torus.h>
 
 #undef fail /* of cmocka; libtorus has a function of this name */
 
 #include "client/libtorus/common.h"
 #include "daemon/torusd/exchange/exchange.h"
+#include "tests/support/cmocka.h"
 
-static void test_states(void **state)
+TEST(test_states)
 {
-    (void)state;
     for (unsigned i = 0; i <= EXCHANGE_IN_DOUBT; i++) {
         if (i == EXCHANGE_STARTING || i == EXCHANGE_WITHDRAWN)
             continue; /* clients are told of a job that waits */
@@ -28,19 +21,18 @@ static void test_states(void **state)
                         "unknown");
 }
 
-static void test_links(void **state)
+TEST(test_links)
 {
-    (void)state;
     for (unsigned i = PORT_UNUSED + 1; i <= PORT_UP; i++)
         assert_int_not_equal(link_state_named(port_state_name((enum port_state)i)),
                              TORUS_LINK_UNKNOWN);
 }
 
-static void test_operations_and_modes(void **state)
+TEST(test_operations_and_modes)
 {
     static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
                                                 OPERATION_BROADCAST, OPERATION_BARRIER};
-    (void)state;
+
     for (size_t i = 0; i < 4; i++) {
         enum torus_operation public;
         assert_int_equal(operation_named(operation_name(operations[i]), &public), 0);
@@ -48,14 +40,4 @@ static void test_operations_and_modes(void **state)
     }
     assert_int_equal(mode_named(mode_name(MODE_STEPPED)), TORUS_MODE_STEPPED);
     assert_int_equal(mode_named(mode_name(MODE_STREAMING)), TORUS_MODE_STREAMING);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_links),
-        cmocka_unit_test(test_operations_and_modes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

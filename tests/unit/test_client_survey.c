@@ -1,12 +1,5 @@
 /* libtorus: surveys, whose answers other nodes make, so that nothing in them is certain. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/client_fixture.h"
 
 #define NODES 7u
@@ -77,7 +70,7 @@ static void serve_survey(int fd)
         free(node[i].answer.data);
 }
 
-static void answers_of_all_kinds(void **state)
+TEST(answers_of_all_kinds)
 {
     static const enum torus_survey_outcome expected[NODES] = {
         TORUS_SURVEY_ANSWERED,   TORUS_SURVEY_UNREACHABLE, TORUS_SURVEY_UNREADABLE,
@@ -88,7 +81,6 @@ static void answers_of_all_kinds(void **state)
     struct torus_survey *survey;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_survey(client, TORUS_SURVEY_STATE, 0, &survey, &e), 0);
     assert_int_equal(survey->count, NODES);
     assert_int_equal(survey->took_us, 1500);
@@ -114,34 +106,21 @@ static void serve_old_daemon(int fd)
     fake_reply_error(fd, TORUS_ERROR_PROTOCOL, "unknown request", "");
 }
 
-static void a_daemon_without_surveys(void **state)
+TEST(a_daemon_without_surveys)
 {
     struct fake f;
     struct torus_client *client = client_begin(&f, serve_old_daemon);
     struct torus_survey *survey;
     struct torus_error e;
 
-    (void)state;
     assert_int_equal(torus_client_survey(client, TORUS_SURVEY_HOST, 100, &survey, &e), -1);
     assert_int_equal(e.code, TORUS_ERROR_PROTOCOL);
     assert_null(survey);
     client_end(&f, client);
 }
 
-static void outcomes_have_names(void **state)
+TEST(outcomes_have_names)
 {
-    (void)state;
     assert_string_equal(torus_survey_outcome_name(TORUS_SURVEY_SILENT), "silent");
     assert_string_equal(torus_survey_outcome_name((enum torus_survey_outcome)99), "unknown");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_of_all_kinds),
-        cmocka_unit_test(a_daemon_without_surveys),
-        cmocka_unit_test(outcomes_have_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

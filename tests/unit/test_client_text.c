@@ -1,13 +1,6 @@
 /* Texts from elsewhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "proto/text.h"
+#include "tests/support/cmocka.h"
 
 static void check(const char *in, const char *out)
 {
@@ -17,17 +10,15 @@ static void check(const char *in, const char *out)
     assert_string_equal(text, out);
 }
 
-static void test_kept(void **state)
+TEST(test_kept)
 {
-    (void)state;
     check("", "");
     check("node 3 is down", "node 3 is down");
     check("größer \xe2\x82\xac \xf0\x9f\x98\x80", "größer \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
-    (void)state;
     check("a\nb\tc\033[0m\x7f", "a?b?c?[0m?");
     check("\xc2\x9b", "??"); /* a control character in two bytes */
     check("\xff\xfe", "??");
@@ -38,19 +29,9 @@ static void test_replaced(void **state)
     check("\xe2\x82x", "??x");
 }
 
-static void test_constant_untouched(void **state)
+TEST(test_constant_untouched)
 {
     static const char constant[] = "read only";
-    (void)state;
-    text_clean((char *)(uintptr_t)constant);
-}
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_replaced),
-        cmocka_unit_test(test_constant_untouched),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    text_clean((char *)(uintptr_t)constant);
 }

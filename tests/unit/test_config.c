@@ -1,17 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/address.h"
 #include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const char *write_config(void **state, const char *text)
 {
@@ -52,7 +43,7 @@ static const char every_setting[] = "; a node\n"
                                     "+1 = [::1]:80\n"
                                     "-1 = 127.0.0.1:1\n";
 
-static void every_setting_is_read(void **state)
+FOLDER_TEST(every_setting_is_read)
 {
     char text[4096], address[ENDPOINT_TEXT_SIZE];
     struct config c;
@@ -96,7 +87,7 @@ static void every_setting_is_read(void **state)
     config_free(&c);
 }
 
-static void what_is_left_out_has_a_default(void **state)
+FOLDER_TEST(what_is_left_out_has_a_default)
 {
     struct config c;
     struct error e;
@@ -190,14 +181,14 @@ static const struct {
     {"[node]\ncongestion = 0123456789abcdef\n", 2, "congestion is too long: 16 bytes, at most 15"},
 };
 
-static void errors_name_file_and_line(void **state)
+FOLDER_TEST(errors_name_file_and_line)
 {
     for (size_t i = 0; i < sizeof wrong_lines / sizeof wrong_lines[0]; i++)
         check_refused(state, wrong_lines[i].text, wrong_lines[i].line, wrong_lines[i].why);
 }
 
 /* A line after a setting is not part of the setting, however far it is indented. */
-static void indented_lines_are_lines(void **state)
+FOLDER_TEST(indented_lines_are_lines)
 {
     struct config c;
     struct error e = {0};
@@ -216,7 +207,7 @@ static void indented_lines_are_lines(void **state)
 }
 
 /* A file as editors on other systems write it. */
-static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+FOLDER_TEST(marks_and_line_ends_of_editors_are_no_part_of_it)
 {
     struct config c;
     struct error e = {0};
@@ -235,7 +226,7 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 }
 
 /* Of any length. */
-static void a_long_line_is_one_line(void **state)
+FOLDER_TEST(a_long_line_is_one_line)
 {
     char text[4096], folder[3000];
     struct config c;
@@ -252,7 +243,7 @@ static void a_long_line_is_one_line(void **state)
     check_refused(state, text, 3, "unknown setting \"speed\"");
 }
 
-static void a_missing_file_is_named(void **state)
+FOLDER_TEST(a_missing_file_is_named)
 {
     struct config c;
     struct error e = {0};
@@ -311,9 +302,8 @@ static const struct {
     {"2 numbers with commas", {"dims=4x4", "coordinates=1, 1"}},
 };
 
-static void what_does_not_fit_together_is_refused(void **state)
+FOLDER_TEST(what_does_not_fit_together_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof unfinished / sizeof unfinished[0]; i++)
         check_unfinished(unfinished[i].settings, unfinished[i].why);
 }
@@ -376,12 +366,12 @@ static const struct {
 };
 
 /* Only settings that can never become right are refused: names are not looked up. */
-static void addresses_are_checked(void **state)
+FOLDER_TEST(addresses_are_checked)
 {
     char text[ENDPOINT_TEXT_SIZE];
     struct endpoint endpoint;
     struct error e;
-    (void)state;
+
     for (size_t i = 0; i < sizeof good_addresses / sizeof good_addresses[0]; i++) {
         if (endpoint_parse(good_addresses[i].text, &endpoint, &e) != 0)
             fail_msg("%s", e.text);
@@ -399,11 +389,11 @@ static void addresses_are_checked(void **state)
     check_refused(state, "[node]\nrank = 0\n[ports]\n+0 = 10.0.0.1:99999\n", 4, "port +0: ");
 }
 
-static void coordinates_are_as_good_as_a_rank(void **state)
+FOLDER_TEST(coordinates_are_as_good_as_a_rank)
 {
     struct config c;
     struct error e;
-    (void)state;
+
     config_init(&c);
     assert_int_equal(config_set(&c, "coordinates", "0,0,0", &e), 0); /* before the dimensions */
     assert_int_equal(config_set(&c, "dims", "1x1x1", &e), 0);
@@ -412,7 +402,7 @@ static void coordinates_are_as_good_as_a_rank(void **state)
     config_free(&c);
 }
 
-static void the_last_setting_wins(void **state)
+FOLDER_TEST(the_last_setting_wins)
 {
     struct config c;
     struct error e;
@@ -424,35 +414,13 @@ static void the_last_setting_wins(void **state)
     config_free(&c);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
 /* Every row has an explanation, and its option sets the same value as its name in the file. */
-static void test_settings(void **state)
+TEST(test_settings)
 {
-    (void)state;
     for (const struct setting *s = config_settings; s->option != NULL; s++) {
         assert_true(s->help[0] != '\0');
         assert_null(strchr(s->option, '_'));
         assert_true((s->name != NULL) == (s->set != NULL));
         assert_true(s->set == NULL || s->value != NULL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings),
-        TEST(every_setting_is_read),
-        TEST(what_is_left_out_has_a_default),
-        TEST(errors_name_file_and_line),
-        TEST(indented_lines_are_lines),
-        TEST(marks_and_line_ends_of_editors_are_no_part_of_it),
-        TEST(a_long_line_is_one_line),
-        TEST(a_missing_file_is_named),
-        TEST(what_does_not_fit_together_is_refused),
-        TEST(addresses_are_checked),
-        TEST(coordinates_are_as_good_as_a_rank),
-        TEST(the_last_setting_wins),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

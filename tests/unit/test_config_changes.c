@@ -1,20 +1,12 @@
 /* Settings that are read again: what differs, and what a running daemon takes over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/config_changes.h"
 #include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void every_setting_is_compared_when_settings_are_read_again(void **state)
+TEST(every_setting_is_compared_when_settings_are_read_again)
 {
-    (void)state;
     for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, "coordinates") != 0 && !config_compares(s->name))
             fail_msg("%s is in no row of config_changes.c", s->name);
@@ -45,7 +37,7 @@ static void check_changes(void **state, const struct config *now, const char *te
     config_free(&fresh);
 }
 
-static void changes_are_listed_and_taken(void **state)
+FOLDER_TEST(changes_are_listed_and_taken)
 {
     static const char text[] = "[node]\ndims = 2mx2m\nrank = 0\n"
                                "[ports]\n+0 = 10.0.0.2:7411\n+1 = 10.0.1.2:7411\n";
@@ -67,14 +59,4 @@ static void changes_are_listed_and_taken(void **state)
     assert_false(now.encrypt);
     check_changes(state, &now, other, "", "dims, encrypt, memory, +1");
     config_free(&now);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_setting_is_compared_when_settings_are_read_again),
-        cmocka_unit_test_setup_teardown(changes_are_listed_and_taken, folder_setup,
-                                        folder_teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

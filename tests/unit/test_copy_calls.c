@@ -1,14 +1,7 @@
 /* Calls of copies, which are flooded: each is handled once, and there are not too many, whatever neighbours send. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/copy/calls.h"
+#include "tests/support/cmocka.h"
 
 #define PORTS 4u
 
@@ -35,7 +28,7 @@ static bool take(struct copy_calls *c, unsigned port, uint32_t asker, uint64_t i
                            now);
 }
 
-static void a_call_is_taken_once(void **state)
+TEST_WITH(open_calls, close_calls, a_call_is_taken_once)
 {
     struct copy_calls *c = *state;
 
@@ -47,7 +40,7 @@ static void a_call_is_taken_once(void **state)
     assert_true(take(c, 1, 5, 78, 1, 11 * SECONDS));
 }
 
-static void an_asker_is_limited(void **state)
+TEST_WITH(open_calls, close_calls, an_asker_is_limited)
 {
     struct copy_calls *c = *state;
     unsigned taken = 0;
@@ -59,7 +52,7 @@ static void an_asker_is_limited(void **state)
     assert_true(take(c, 0, 5, 5000, 1, 12 * SECONDS));
 }
 
-static void a_port_is_limited(void **state)
+TEST_WITH(open_calls, close_calls, a_port_is_limited)
 {
     struct copy_calls *c = *state;
     unsigned taken = 0;
@@ -74,7 +67,7 @@ static void a_port_is_limited(void **state)
 }
 
 /* Refusals pass only where a call has passed, and not more than there are nodes. */
-static void refusals_are_limited(void **state)
+TEST_WITH(open_calls, close_calls, refusals_are_limited)
 {
     struct copy_calls *c = *state;
     struct peer_copy_refusal refusal = {.asker = 5, .id = 77, .attempt = 1, .node = 3, .left = 2};
@@ -87,15 +80,4 @@ static void refusals_are_limited(void **state)
     assert_int_equal(passed, 9);
     refusal.id = 78;
     assert_false(copy_calls_pass(c, &refusal, 9));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_call_is_taken_once, open_calls, close_calls),
-        cmocka_unit_test_setup_teardown(an_asker_is_limited, open_calls, close_calls),
-        cmocka_unit_test_setup_teardown(a_port_is_limited, open_calls, close_calls),
-        cmocka_unit_test_setup_teardown(refusals_are_limited, open_calls, close_calls),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

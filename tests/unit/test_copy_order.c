@@ -1,18 +1,10 @@
 /* Requests for copies from command lines: paths, patterns, nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "client/cli/copying/copy_order.h"
 #include "client/cli/copying/copy_paths.h"
+#include "tests/support/cmocka.h"
 
 static struct error e;
 
@@ -27,11 +19,10 @@ static void check_path(const char *text, bool literal, const char *expected)
     free(path);
 }
 
-static void absolute_paths_lose_what_has_no_meaning(void **state)
+TEST(absolute_paths_lose_what_has_no_meaning)
 {
     char *path;
 
-    (void)state;
     check_path("/data/model", true, "/data/model");
     check_path("//data/./model///", true, "/data/model");
     check_path("/", true, "/");
@@ -45,11 +36,10 @@ static void absolute_paths_lose_what_has_no_meaning(void **state)
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
-static void relative_paths_begin_at_the_working_directory(void **state)
+TEST(relative_paths_begin_at_the_working_directory)
 {
     char folder[] = "/tmp/torus-test-XXXXXX", below[64], expected[64];
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(below, sizeof below, "%s/50%%", folder);
     assert_int_equal(mkdir(below, 0700), 0);
@@ -69,9 +59,8 @@ static void relative_paths_begin_at_the_working_directory(void **state)
     check_path("a", true, "/a");
 }
 
-static void ranks_in_paths_are_found(void **state)
+TEST(ranks_in_paths_are_found)
 {
-    (void)state;
     assert_true(copy_path_has_rank("/a/%r"));
     assert_true(copy_path_has_rank("/%%%r"));
     assert_false(copy_path_has_rank("/a%%r"));
@@ -132,11 +121,10 @@ static bool is_into(enum torus_copy_kind kind, const char *to, const char *secon
     return into;
 }
 
-static void the_target_is_a_name_or_a_folder(void **state)
+TEST(the_target_is_a_name_or_a_folder)
 {
     struct copy_arguments *a;
 
-    (void)state;
     assert_false(is_into(TORUS_COPY_TO_ALL, "/x", NULL));
     assert_true(is_into(TORUS_COPY_TO_ALL, "/x/", NULL));
     assert_true(is_into(TORUS_COPY_TO_ALL, "/x", "/a/c"));
@@ -152,9 +140,8 @@ static void the_target_is_a_name_or_a_folder(void **state)
     assert_null(make(TORUS_COPY_TO_ALL, arguments("/a", NULL), false));
 }
 
-static void gather_and_scatter_need_ranks(void **state)
+TEST(gather_and_scatter_need_ranks)
 {
-    (void)state;
     assert_null(make(TORUS_COPY_GATHER, arguments("/a", "/x"), false));
     assert_null(make(TORUS_COPY_GATHER, arguments("/a", "/x%%r"), false));
     release(make(TORUS_COPY_GATHER, arguments("/a", "/x%r"), true));
@@ -162,12 +149,11 @@ static void gather_and_scatter_need_ranks(void **state)
     release(make(TORUS_COPY_SCATTER, arguments("/a/%r", "/x"), true));
 }
 
-static void options_that_contradict_each_other_are_refused(void **state)
+TEST(options_that_contradict_each_other_are_refused)
 {
     struct copy_arguments *a = arguments("/a", "/x");
     struct copy_order *o;
 
-    (void)state;
     a->dry_run = a->verify = true;
     assert_null(make(TORUS_COPY_TO_ALL, a, false));
     a = arguments("/a", "/x");
@@ -186,18 +172,14 @@ static void options_that_contradict_each_other_are_refused(void **state)
     release(o);
 }
 
-static void patterns_keep_their_order(void **state)
+TEST(patterns_keep_their_order)
 {
     static const char *const expected[] = {"- a", "+ b", "- .git", "+ keep me", "- x y ", "- c"};
     static const char text[] = "# a comment\n\n.git\r\n+ keep me\n; no\n- x y ";
-    char path[] = "/tmp/torus-test-XXXXXX";
+    const char *path = text_file(text);
     struct copy_arguments *a = arguments("/a", "/x");
-    int fd = mkstemp(path);
     struct copy_order *o;
 
-    (void)state;
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     a->patterns.given[a->patterns.count++] = (struct option_given){&exclude, "a"};
     a->patterns.given[a->patterns.count++] = (struct option_given){&include, "b"};
     a->patterns.given[a->patterns.count++] = (struct option_given){&exclude_from, path};
@@ -207,8 +189,6 @@ static void patterns_keep_their_order(void **state)
     for (size_t i = 0; i < 6; i++)
         assert_string_equal(o->copy.pattern[i], expected[i]);
     release(o);
-    (void)close(fd);
-    (void)unlink(path);
 
     a = arguments("/a", "/x");
     a->patterns.given[a->patterns.count++] = (struct option_given){&exclude, ""};
@@ -241,9 +221,8 @@ static const char *placed(const char *list)
     return text;
 }
 
-static void lists_of_nodes_leave_out_the_asked_one(void **state)
+TEST(lists_of_nodes_leave_out_the_asked_one)
 {
-    (void)state;
     assert_string_equal(placed(NULL), "all");
     assert_string_equal(placed("all"), "all");
     assert_string_equal(placed("5"), "5");
@@ -258,19 +237,4 @@ static void lists_of_nodes_leave_out_the_asked_one(void **state)
     assert_string_equal(placed("-3"), "");
     assert_string_equal(placed("x"), "");
     assert_string_equal(placed(""), "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(absolute_paths_lose_what_has_no_meaning),
-        cmocka_unit_test(relative_paths_begin_at_the_working_directory),
-        cmocka_unit_test(ranks_in_paths_are_found),
-        cmocka_unit_test(the_target_is_a_name_or_a_folder),
-        cmocka_unit_test(gather_and_scatter_need_ranks),
-        cmocka_unit_test(options_that_contradict_each_other_are_refused),
-        cmocka_unit_test(patterns_keep_their_order),
-        cmocka_unit_test(lists_of_nodes_leave_out_the_asked_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* What the members of a copy compute: which trees move, what each tells the others, and in which rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/copy/records.h"
 #include "daemon/torusd/copy/rounds.h"
+#include "tests/support/cmocka.h"
 
 #define NODES 6u
 
@@ -29,11 +21,10 @@ static void make(struct copy_plan *p, enum copy_kind kind, const bool *gone)
     assert_int_equal(copy_plan_make(p, &r, NODES, gone, &e), 0);
 }
 
-static void plans_have_a_tree_for_each_pair(void **state)
+TEST(plans_have_a_tree_for_each_pair)
 {
     struct copy_plan p;
 
-    (void)state;
     make(&p, COPY_TO_ALL, NULL);
     assert_int_equal(p.trees, 1);
     assert_int_equal(p.ends, NODES - 1);
@@ -53,14 +44,13 @@ static void plans_have_a_tree_for_each_pair(void **state)
     copy_plan_free(&p);
 }
 
-static void plans_without_nodes_that_are_gone(void **state)
+TEST(plans_without_nodes_that_are_gone)
 {
     const struct copy_request all = request_of(COPY_TO_ALL), exchange = request_of(COPY_EXCHANGE);
     bool gone[NODES] = {false, true, false, false, true, false};
     struct copy_plan p;
     struct error e;
 
-    (void)state;
     make(&p, COPY_TO_ALL, gone);
     assert_int_equal(p.ends, NODES - 3);
     assert_int_equal(p.absents, 2);
@@ -96,13 +86,11 @@ static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum re
     }
 }
 
-static void records_tell_everything(void **state)
+TEST(records_tell_everything)
 {
     static const struct tree_span span[] = {{10, 20}, {30, 50}};
     struct copy_plan at, to;
-    struct error e;
 
-    (void)state;
     make(&at, COPY_SCATTER, NULL);
     make(&to, COPY_SCATTER, NULL);
     for (uint32_t i = 0; i < at.trees; i++) {
@@ -141,17 +129,15 @@ static void records_tell_everything(void **state)
     assert_null(copy_end_failed(&to, &to.end[1]));
     assert_int_equal(copy_end_failed(&to, &to.end[0])->code, ERROR_BUSY);
     assert_int_equal(copy_end_failed(&to, &to.end[3])->code, ERROR_IO);
-    (void)e;
     copy_plan_free(&at);
     copy_plan_free(&to);
 }
 
 /* What a newer release has added is in records only if all nodes know it. */
-static void records_tell_more_to_newer_nodes(void **state)
+TEST(records_tell_more_to_newer_nodes)
 {
     uint64_t changed[] = {3, 9, UINT64_MAX, UINT64_MAX};
 
-    (void)state;
     for (unsigned told = 0; told < 2; told++) {
         struct copy_plan at, to;
         make(&at, COPY_SCATTER, NULL);
@@ -190,14 +176,13 @@ static void records_tell_more_to_newer_nodes(void **state)
 }
 
 /* Each byte is altered, and each length is tried: a record is taken, or refused as malformed. */
-static void records_of_liars(void **state)
+TEST(records_of_liars)
 {
     static const struct tree_span span[] = {{10, 20}, {30, 50}};
     static const enum record_kind kinds[] = {RECORD_OPENED,  RECORD_COMPARED, RECORD_DIGESTED,
                                              RECORD_MISSING, RECORD_CHECKED,  RECORD_FINISHED};
     const struct record_of_node self = {COPY_CALL_LEAST, 3, "first", 1, "link"};
 
-    (void)state;
     for (size_t k = 0; k < 2 * sizeof kinds / sizeof *kinds; k++) {
         const enum record_kind kind = kinds[k / 2];
         struct copy_plan at, to;
@@ -278,11 +263,10 @@ static void check_rounds(struct copy_plan *p, uint32_t call_bytes)
     free(moved);
 }
 
-static void rounds_move_everything(void **state)
+TEST(rounds_move_everything)
 {
     static const enum copy_kind kinds[] = {COPY_TO_ALL, COPY_GATHER, COPY_SCATTER, COPY_EXCHANGE};
 
-    (void)state;
     for (unsigned seed = 1; seed < 40; seed++)
         for (size_t k = 0; k < 4; k++) {
             struct copy_plan p;
@@ -300,13 +284,12 @@ static void rounds_move_everything(void **state)
 
 /* --- spans --- */
 
-static void spans_are_joined_and_found(void **state)
+TEST(spans_are_joined_and_found)
 {
     struct copy_spans s = {0};
     static const struct tree_span spans[] = {{50, 60}, {10, 20}, {15, 30},
                                              {30, 35}, {59, 70}, {52, 55}};
 
-    (void)state;
     assert_int_equal(copy_spans_join(&s), 0);
     assert_int_equal(s.bytes, 0);
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
@@ -321,18 +304,4 @@ static void spans_are_joined_and_found(void **state)
         assert_int_equal(copy_spans_at(&s, place, 1).end, found.begin + 1);
     }
     copy_spans_free(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_have_a_tree_for_each_pair),
-        cmocka_unit_test(plans_without_nodes_that_are_gone),
-        cmocka_unit_test(records_tell_everything),
-        cmocka_unit_test(records_tell_more_to_newer_nodes),
-        cmocka_unit_test(records_of_liars),
-        cmocka_unit_test(rounds_move_everything),
-        cmocka_unit_test(spans_are_joined_and_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* The line that shows how far a copy is. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "client/cli/copying/copy_progress.h"
+#include "tests/support/cmocka.h"
 
 static struct copy_watch watch;
 
@@ -17,9 +11,8 @@ static void report(enum torus_copy_phase phase, uint64_t files, uint64_t bytes)
     assert_int_equal(copy_watch_update(&watch, &progress), 0);
 }
 
-static void each_phase_has_its_words(void **state)
+TEST(each_phase_has_its_words)
 {
-    (void)state;
     copy_watch_begin(&watch, false);
     report(TORUS_COPY_CALLING, 7, 0);
     assert_string_equal(watch.doing, "calling the nodes");
@@ -42,7 +35,7 @@ static void each_phase_has_its_words(void **state)
     copy_watch_end(&watch);
 }
 
-static void the_line_says_what_the_copy_does(void **state)
+TEST(the_line_says_what_the_copy_does)
 {
     const struct torus_progress progress = {.exchange = "",
                                             .state = TORUS_STATE_RUNNING,
@@ -52,15 +45,13 @@ static void the_line_says_what_the_copy_does(void **state)
     const struct progress_pace pace = {.elapsed_ms = 5000, .left_ms = -1, .doing = "moving"};
     char line[128];
 
-    (void)state;
     (void)progress_line(line, sizeof line, 60, &progress, &pace);
     assert_string_equal(line, "moving [===========>          ]  50 %  512 B of 1 KiB  0:05");
 }
 
 /* The bytes of an earlier attempt, and the time between two attempts, are no part of the pace. */
-static void an_attempt_has_a_pace_of_its_own(void **state)
+TEST(an_attempt_has_a_pace_of_its_own)
 {
-    (void)state;
     copy_watch_begin(&watch, false);
     watch.progress.shown = false;
     report(TORUS_COPY_MOVING, 0, 100);
@@ -74,14 +65,4 @@ static void an_attempt_has_a_pace_of_its_own(void **state)
     report(TORUS_COPY_MOVING, 0, 150); /* another attempt, whose other phases were not seen */
     assert_int_equal(watch.progress.from_bytes, 150);
     copy_watch_end(&watch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_phase_has_its_words),
-        cmocka_unit_test(the_line_says_what_the_copy_does),
-        cmocka_unit_test(an_attempt_has_a_pace_of_its_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

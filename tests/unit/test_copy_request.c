@@ -1,16 +1,8 @@
 /* Requests of copies: their codec, and the rules that they must keep. Bytes come from other nodes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/copy/paths.h"
 #include "daemon/torusd/copy/request.h"
 #include "proto/copy.pb-c.h"
+#include "tests/support/cmocka.h"
 
 static char *sources[] = {"/a", "/b/\xff\x01", "/%%/c"};
 static char *patterns[] = {"- *.o", "+ /keep/"};
@@ -44,7 +36,7 @@ static struct copy_request full(void)
                                  .user = 1000};
 }
 
-static void requests_survive_the_wire(void **state)
+TEST(requests_survive_the_wire)
 {
     const struct copy_request from = full();
     struct copy_request to;
@@ -52,7 +44,6 @@ static void requests_survive_the_wire(void **state)
     size_t length;
     struct error e;
 
-    (void)state;
     assert_int_equal(copy_request_pack(&from, &bytes, &length, &e), 0);
     assert_int_equal(copy_request_unpack(&to, bytes, length, &e), 0);
     assert_int_equal(to.kind, from.kind);
@@ -89,7 +80,7 @@ static void refused(struct copy_request r, enum error_code code)
     free(bytes);
 }
 
-static void rules_are_checked(void **state)
+TEST(rules_are_checked)
 {
     static char *relative[] = {"a"}, *ranked[] = {"/a/%r"}, *percent[] = {"/a%d"},
                 *plain[] = {"/a"};
@@ -97,7 +88,6 @@ static void rules_are_checked(void **state)
     static uint32_t falling[] = {3, 1}, own[] = {1, 2};
     struct copy_request r;
 
-    (void)state;
 #define REFUSED(...) (r = full(), __VA_ARGS__, refused(r, ERROR_USAGE))
     REFUSED(r.skip_changing = true); /* with as_it_comes */
     REFUSED(r.kind = COPY_KINDS);
@@ -120,12 +110,11 @@ static void rules_are_checked(void **state)
 #undef REFUSED
 }
 
-static void ranks_are_checked(void **state)
+TEST(ranks_are_checked)
 {
     struct copy_request r = full();
     struct error e;
 
-    (void)state;
     assert_int_equal(copy_request_check(&r, 8, &e), 0);
     assert_int_equal(copy_request_check(&r, 7, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
@@ -138,7 +127,7 @@ static void ranks_are_checked(void **state)
     assert_false(copy_request_takes_part(&r, 1));
 }
 
-static void exchanges_do_not_replace_what_they_read(void **state)
+TEST(exchanges_do_not_replace_what_they_read)
 {
     static const struct {
         const char *from, *to;
@@ -163,7 +152,6 @@ static void exchanges_do_not_replace_what_they_read(void **state)
     };
     static uint32_t others[] = {0, 2};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char from[20], to[20], *source[] = {from};
         struct error e;
@@ -186,7 +174,7 @@ static void exchanges_do_not_replace_what_they_read(void **state)
     }
 }
 
-static void requests_that_are_too_long(void **state)
+TEST(requests_that_are_too_long)
 {
     struct copy_request r = full(), to;
     char *long_path = malloc(COPY_PATH_MOST + 2), **many = calloc(COPY_SOURCES_MOST, sizeof *many);
@@ -194,7 +182,6 @@ static void requests_that_are_too_long(void **state)
     size_t length;
     struct error e;
 
-    (void)state;
     memset(long_path, 'x', COPY_PATH_MOST + 1);
     long_path[0] = '/';
     long_path[COPY_PATH_MOST + 1] = '\0';
@@ -215,7 +202,7 @@ static void requests_that_are_too_long(void **state)
 }
 
 /* Every byte of a request is replaced by every other one; what is accepted keeps the rules. */
-static void altered_requests(void **state)
+TEST(altered_requests)
 {
     const struct copy_request from = full();
     struct copy_request to, again;
@@ -223,7 +210,6 @@ static void altered_requests(void **state)
     size_t length, accepted = 0;
     struct error e;
 
-    (void)state;
     assert_int_equal(copy_request_pack(&from, &bytes, &length, &e), 0);
     for (size_t i = 0; i < length; i++)
         for (unsigned value = 0; value < 256; value++) {
@@ -246,29 +232,14 @@ static void altered_requests(void **state)
     free(bytes);
 }
 
-static void paths_with_ranks(void **state)
+TEST(paths_with_ranks)
 {
     const uint32_t below = 4000000000;
     char *path = copy_path_expand("/a/%r/b%%%r", 12, NULL);
 
-    (void)state;
     assert_string_equal(path, "/a/12/b%12");
     free(path);
     path = copy_path_expand("/%r", 4294967295u, &below);
     assert_string_equal(path, "/4294967295/4000000000");
     free(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_survive_the_wire),
-        cmocka_unit_test(rules_are_checked),
-        cmocka_unit_test(ranks_are_checked),
-        cmocka_unit_test(exchanges_do_not_replace_what_they_read),
-        cmocka_unit_test(requests_that_are_too_long),
-        cmocka_unit_test(altered_requests),
-        cmocka_unit_test(paths_with_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

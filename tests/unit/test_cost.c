@@ -1,15 +1,9 @@
 /* The cost model and the papers' formulas, against figures worked out by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "client/theory/formula.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/support/cmocka.h"
 
 static struct torus parse(const char *text)
 {
@@ -47,7 +41,7 @@ struct row {
 
 /* Liu et al., All-Port Tori, Table II, for d = 2, 3, 4 and 7; [5], [6] (12 blocks for d = 2, fewer
  * than one port can receive), [10], proposed. */
-static void table_two(void **state)
+TEST(table_two)
 {
     static const struct row rows[] = {
         {"4x4", "tseng", 4, 32, 48},
@@ -66,7 +60,7 @@ static void table_two(void **state)
         {"128x128", "suh-shin", 66, 540672, 49152},
         {"128x128", "at2", 66, 262144, 49152},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct cost c = find(rows[i].torus, rows[i].algorithm);
         assert_true(c.has_formula);
@@ -80,9 +74,8 @@ static void table_two(void **state)
 
 /* Lemma 2, Suh and Shin's formula in other shapes, and section 1's direct exchange, of which the
  * sizes up to 32x32 are enumerated: 2^(3d-3) of both. */
-static void other_formulas(void **state)
+TEST(other_formulas)
 {
-    (void)state;
     check_counts(find("6", "ar").formula, 3, 5, 0);
     check_counts(find("20", "ar").formula, 10, 50, 0);
     check_counts(find("8x12", "suh-shin").counts, 8, 8 * 144 / 4 + 96, 3 * 96);
@@ -99,14 +92,14 @@ static void other_formulas(void **state)
 
 /* Yang and Wang, Comparisons: one startup, two, and 2*log5(n^2); with delta and L*gamma for tp and
  * the time of a block. */
-static void broadcast_formulas(void **state)
+TEST(broadcast_formulas)
 {
     const struct cost_parameters slow_switch = {.ts = 100, .tw = 1, .tp = 10};
     const struct cost_parameters fast_switch = {.ts = 100, .tw = 1, .tp = 3};
     struct cost_counts ours = find("5x5", "yangwang").formula;
     struct cost_counts rows_first = find("5x5", "saadschultz").formula;
     struct cost_counts recursive = find("5x5", "calvin").counts;
-    (void)state;
+
     check_counts(ours, 1, 6, 0);
     assert_true(cost_price(&ours, &fast_switch, 5).total == 100 + 2 * 3 + 6 * 5);
     assert_true(cost_price(&ours, &slow_switch, 5).total == 100 + 2 * 5 + 6 * 10);
@@ -121,7 +114,7 @@ static void broadcast_formulas(void **state)
 
 /* If a formula covers all tori of an algorithm, it gives the counted values, and also values for tori that are too
  * large to count. */
-static void formulas_of_products(void **state)
+TEST(formulas_of_products)
 {
     static const char *const algorithms[] = {"a2", "a3", "cccube"};
     static const char *const tori[] = {"1",     "2",     "8",         "9",       "9m",
@@ -129,7 +122,7 @@ static void formulas_of_products(void **state)
                                        "4x8m",  "2x16",  "16x16",     "6x6x6",   "3x4x5",
                                        "8x4x2", "2x2x2", "4mx4x2mx2", "4x4x4x4", "3mx3mx3mx3m"};
     unsigned covered = 0;
-    (void)state;
+
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
         for (size_t j = 0; j < sizeof tori / sizeof tori[0]; j++) {
             struct torus t = parse(tori[j]);
@@ -148,9 +141,8 @@ static void formulas_of_products(void **state)
 }
 
 /* A formula has the name of its algorithm, and both have the same number of ports. */
-static void formulas_belong_to_algorithms(void **state)
+TEST(formulas_belong_to_algorithms)
 {
-    (void)state;
     for (size_t i = 0; i < formula_count(); i++) {
         const struct formula *f = formula_at(i);
         const struct algorithm *a = algorithm_find(f->algorithm);
@@ -163,7 +155,7 @@ static void formulas_belong_to_algorithms(void **state)
     assert_string_equal(operation_name(OPERATION_ALLGATHER), "allgather");
 }
 
-static void formulas_refuse_other_tori(void **state)
+TEST(formulas_refuse_other_tori)
 {
     static const struct {
         const char *formula, *torus;
@@ -193,7 +185,7 @@ static void formulas_refuse_other_tori(void **state)
         {"tseng-gupta", "8x8x8"},
         {"suh-yalamanchili", "4x4"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct torus t = parse(refused[i].torus);
         struct cost_counts c;
@@ -207,10 +199,10 @@ static void formulas_refuse_other_tori(void **state)
 /* ---- Enumeration ----------------------------------------------------------------------------- */
 
 /* Rings of different lengths in lockstep: the formula gives the critical path. */
-static void where_lockstep_differs(void **state)
+TEST(where_lockstep_differs)
 {
     struct cost c = find("8x12", "at2");
-    (void)state;
+
     assert_int_equal(c.from, COST_ENUMERATED);
     check_counts(c.counts, 8, 152, 288);
     check_counts(c.formula, 8, 144, 288);
@@ -222,19 +214,19 @@ static void where_lockstep_differs(void **state)
 }
 
 /* Lemma 4 is not the cost of AT2 as printed if the larger size is 4 mod 8. */
-static void where_a_lemma_does_not_hold(void **state)
+TEST(where_a_lemma_does_not_hold)
 {
     struct cost c = find("12x12", "at2-printed");
-    (void)state;
+
     assert_false(c.has_formula);
     check_counts(c.counts, 8, 228, 432);
 }
 
 /* Beyond the formula's sizes there is only the enumeration; the phases stay three. */
-static void padded(void **state)
+TEST(padded)
 {
     struct cost c = find("6x6", "at2");
-    (void)state;
+
     assert_false(c.has_formula);
     assert_int_equal(c.from, COST_ENUMERATED);
     assert_true(c.counts.transmission >= 27 && c.counts.rearranged == 108);
@@ -242,19 +234,18 @@ static void padded(void **state)
 }
 
 /* AR on 8: one step of 1 hop, 3 of 2. Direct on 4: steps of 1, 2 and 1 hops. */
-static void hops(void **state)
+TEST(hops)
 {
-    (void)state;
     assert_true(find("8", "ar").counts.hops == 7);
     assert_true(find("4", "direct").counts.hops == 4);
 }
 
-static void unknown_costs(void **state)
+TEST(unknown_costs)
 {
     struct torus large = parse("251x257"), square = parse("8x12");
     struct cost c;
     struct error e;
-    (void)state;
+
     assert_false(cost_can_enumerate(&large, algorithm_find("at2")));
     assert_int_equal(cost_find(&large, "at2", &c, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
@@ -267,10 +258,10 @@ static void unknown_costs(void **state)
 }
 
 /* Too large to enumerate, but the formula holds. */
-static void by_formula(void **state)
+TEST(by_formula)
 {
     struct cost c = find("1000x1000", "at2");
-    (void)state;
+
     assert_int_equal(c.from, COST_BY_FORMULA);
     check_counts(c.counts, 502, 1.25e8, 3e6);
     assert_string_equal(cost_origin_name(c.from), "formula");
@@ -283,11 +274,11 @@ static void check_near(double a, double b)
     assert_true(fabs(a - b) < 1e-6);
 }
 
-static void paragon(void **state)
+TEST(paragon)
 {
     struct cost c = find("16x16", "at2");
     struct cost_time time = cost_price(&c.counts, &cost_paragon, 64);
-    (void)state;
+
     check_near(time.startups, 750);
     check_near(time.transmission, 360.448);
     check_near(time.rearrangement, 688.128);
@@ -295,45 +286,23 @@ static void paragon(void **state)
     check_near(time.total, 1798.576);
 }
 
-static void every_parameter(void **state)
+TEST(every_parameter)
 {
     const struct cost_counts counts = {2, 3, 5, 7, false};
     const struct cost_parameters p = {.ts = 1000, .tw = 0.5, .rho = 0.25, .tp = 11};
-    (void)state;
+
     check_near(cost_price(&counts, &p, 10).total, 2000 + 15 + 12.5 + 77);
     check_near(cost_price(&counts, &p, 0).total, 2000 + 77);
 }
 
 /* a + 2d + x*L where a byte takes longer than a hop, a + 2L + x*d where it does not. */
-static void overlapped(void **state)
+TEST(overlapped)
 {
     const struct cost_counts counts = {
         .startups = 1, .transmission = 6, .hops = 2, .overlapped = true};
     const struct cost_parameters p = {.ts = 100, .tw = 1, .tp = 10};
-    (void)state;
+
     check_near(cost_price(&counts, &p, 30).total, 100 + 2 * 10 + 6 * 30);
     check_near(cost_price(&counts, &p, 10).total, 100 + 8 * 10);
     check_near(cost_price(&counts, &p, 4).total, 100 + 2 * 4 + 6 * 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_two),
-        cmocka_unit_test(other_formulas),
-        cmocka_unit_test(broadcast_formulas),
-        cmocka_unit_test(formulas_of_products),
-        cmocka_unit_test(formulas_belong_to_algorithms),
-        cmocka_unit_test(formulas_refuse_other_tori),
-        cmocka_unit_test(where_lockstep_differs),
-        cmocka_unit_test(where_a_lemma_does_not_hold),
-        cmocka_unit_test(padded),
-        cmocka_unit_test(hops),
-        cmocka_unit_test(unknown_costs),
-        cmocka_unit_test(by_formula),
-        cmocka_unit_test(paragon),
-        cmocka_unit_test(every_parameter),
-        cmocka_unit_test(overlapped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

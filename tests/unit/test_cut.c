@@ -1,13 +1,6 @@
 /* The cutting of blocks, compared with an independent way to find each byte's piece. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/cut.h"
+#include "tests/support/cmocka.h"
 
 enum { SIZE_MOST = 40, ROUND_MOST = 14, SEGMENTS_MOST = 6, ROUNDS = SIZE_MOST + 2 };
 
@@ -82,9 +75,8 @@ static void check_uniform(struct cut cut)
         check_block(&cut, cut.block_bytes);
 }
 
-static void blocks_of_one_size_are_covered_once(void **state)
+TEST(blocks_of_one_size_are_covered_once)
 {
-    (void)state;
     every_cut(check_uniform);
 }
 
@@ -94,9 +86,8 @@ static void check_sizes(struct cut cut)
         check_block(&cut, size);
 }
 
-static void blocks_of_different_sizes_are_covered_once(void **state)
+TEST(blocks_of_different_sizes_are_covered_once)
 {
-    (void)state;
     every_cut(check_sizes);
 }
 
@@ -108,9 +99,8 @@ static void check_stride(struct cut cut)
         assert_int_equal(cut_round(&cut, round).stride, cut_round(&cut, 0).stride);
 }
 
-static void the_stride_does_not_depend_on_sizes_that_differ(void **state)
+TEST(the_stride_does_not_depend_on_sizes_that_differ)
 {
-    (void)state;
     every_cut(check_stride);
 }
 
@@ -130,37 +120,24 @@ static void check_longest(struct cut cut)
     }
 }
 
-static void the_longest_piece_is_known(void **state)
+TEST(the_longest_piece_is_known)
 {
-    (void)state;
     every_cut(check_longest);
 }
 
 /* The largest exchange: no number overflows. */
-static void large_numbers(void **state)
+TEST(large_numbers)
 {
     const uint64_t block = UINT64_C(1) << 50;
     const struct cut cut = {
         .uniform = true, .block_bytes = block, .round_bytes = UINT32_C(1) << 30, .segments = 3};
     const struct cut_round last = cut_round(&cut, (1u << 20) - 1),
                            behind = cut_round(&cut, 1 << 20);
-    (void)state;
+
     assert_int_equal(last.begin, block - (UINT64_C(1) << 30));
     assert_int_equal(last.stride, 357913942);
     assert_int_equal(cut_begin(&last, 2) + cut_length(&last, block, 2), block);
     assert_int_equal(cut_whole(&behind, block), 0);
     assert_int_equal(cut_length(&behind, block, 0), 0);
     assert_int_equal(cut_length(&last, UINT64_MAX, UINT32_MAX), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_of_one_size_are_covered_once),
-        cmocka_unit_test(blocks_of_different_sizes_are_covered_once),
-        cmocka_unit_test(the_stride_does_not_depend_on_sizes_that_differ),
-        cmocka_unit_test(the_longest_piece_is_known),
-        cmocka_unit_test(large_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

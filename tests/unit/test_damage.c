@@ -1,13 +1,6 @@
 /* Links and nodes that are down: as text, and whether the rest of the torus is connected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/damage.h"
+#include "tests/support/cmocka.h"
 
 static struct torus torus_of(const char *dims)
 {
@@ -28,7 +21,7 @@ static struct damage read_damage(const char *dims, const char *text)
     return d;
 }
 
-static void read_and_written(void **state)
+TEST(read_and_written)
 {
     static const char *const cases[][4] = {
         {"4x4", "2:+0,7", "2:+0,7", "link 2:+0"},
@@ -42,7 +35,7 @@ static void read_and_written(void **state)
         {"2x3", "0:-0", "3:+0", "link 3:+0"},
         {"3m", "0:+0,2", "0:+0,2", "link 0:+0"}};
     char text[100];
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct damage d = read_damage(cases[i][0], cases[i][1]), again;
         struct error e;
@@ -59,7 +52,7 @@ static void read_and_written(void **state)
     }
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     static const char *const cases[][3] = {
         {"4x4", "", "'' is neither"},
@@ -74,7 +67,7 @@ static void refused(void **state)
         {"3m", "2:+0", "node 2 of a torus of 3m has no link at that port"},
         {"1x4", "2:+0", "has no link at that port"},
         {"4x4", "3:+0 ,7", "has no link at that port"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct torus t = torus_of(cases[i][0]);
         struct damage d;
@@ -86,13 +79,13 @@ static void refused(void **state)
     }
 }
 
-static void nothing(void **state)
+TEST(nothing)
 {
     struct torus t = torus_of("3x3");
     struct damage d;
     struct error e;
     char text[4];
-    (void)state;
+
     assert_int_equal(damage_init(&d, &t, &e), 0);
     assert_true(damage_is_none(&d));
     assert_string_equal(damage_format(&d, text, sizeof text), "");
@@ -107,11 +100,11 @@ static void nothing(void **state)
 }
 
 /* A text that does not fit is cut between its parts. */
-static void cut_off(void **state)
+TEST(cut_off)
 {
     struct damage d = read_damage("4x4", "0:+0,1:+0,2:+0,3:+0");
     char text[40];
-    (void)state;
+
     assert_string_equal(damage_format(&d, text, 20), "0:+0,1:+0,2:+0...");
     assert_string_equal(damage_format(&d, text, 18), "0:+0,1:+0,2:+0...");
     assert_string_equal(damage_format(&d, text, 17), "0:+0,1:+0...");
@@ -119,7 +112,7 @@ static void cut_off(void **state)
     damage_free(&d);
 }
 
-static void in_parts(void **state)
+TEST(in_parts)
 {
     static const char *const cases[][3] = {
         {"4", "0:+0", NULL},
@@ -137,7 +130,7 @@ static void in_parts(void **state)
         {"3x3", "4:+0,4:-0,4:+1,4:-1", "node 4 cannot be reached from node 0"},
         {"3x3", "4:+0,4:-0,4:+1,4:-1,4", NULL},
         {"80m", "40", "64... cannot be reached"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct damage d = read_damage(cases[i][0], cases[i][1]);
         struct error e = {.text = ""};
@@ -149,23 +142,12 @@ static void in_parts(void **state)
     }
 }
 
-static void described_for_people(void **state)
+TEST(described_for_people)
 {
     struct damage d = read_damage("4x4", "11:+1,2:+0,7");
     char text[100];
 
-    (void)state;
     assert_string_equal(damage_describe(&d, text, sizeof text), "link 2:+0, node 7, link 11:+1");
     assert_string_equal(damage_describe(&d, text, 24), "link 2:+0, node 7...");
     damage_free(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_and_written), cmocka_unit_test(described_for_people),
-        cmocka_unit_test(refused),          cmocka_unit_test(nothing),
-        cmocka_unit_test(cut_off),          cmocka_unit_test(in_parts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

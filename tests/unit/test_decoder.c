@@ -1,17 +1,13 @@
 /* However a stream of frames is cut, it gives the same frames. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/router/decoder.h"
+#include "daemon/torusd/router/frames/decoder.h"
+#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/router/decoder.h"
-#include "daemon/torusd/router/outgoing.h"
 #include "failing_memory.h"
 #include "message_bytes.h"
+#include "tests/support/cmocka.h"
 
 #define MAX_HEAD 20000u
 #define MAX_BODY 1000u
@@ -123,11 +119,11 @@ static int feed(struct decoder *d, struct slab_pool *pool, const uint8_t *bytes,
     return result;
 }
 
-static void a_stream_may_be_cut_anywhere(void **state)
+TEST(a_stream_may_be_cut_anywhere)
 {
     struct stream s;
     struct slab_pool pool;
-    (void)state;
+
     make_stream(&s);
     slab_pool_init(&pool, 4 * SLAB_SIZE);
     for (size_t cut = 0; cut <= s.length; cut++) {
@@ -143,11 +139,11 @@ static void a_stream_may_be_cut_anywhere(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void a_stream_may_come_in_small_pieces(void **state)
+TEST(a_stream_may_come_in_small_pieces)
 {
     struct stream s;
     struct slab_pool pool;
-    (void)state;
+
     make_stream(&s);
     slab_pool_init(&pool, 4 * SLAB_SIZE);
     for (size_t piece = 1; piece < 40; piece++) {
@@ -164,11 +160,11 @@ static void a_stream_may_come_in_small_pieces(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void a_decoder_can_be_freed_at_any_point(void **state)
+TEST(a_decoder_can_be_freed_at_any_point)
 {
     struct stream s;
     struct slab_pool pool;
-    (void)state;
+
     make_stream(&s);
     slab_pool_init(&pool, 4 * SLAB_SIZE);
     for (size_t cut = 0; cut <= s.length; cut++) {
@@ -184,11 +180,11 @@ static void a_decoder_can_be_freed_at_any_point(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void the_handler_may_refuse_a_frame(void **state)
+TEST(the_handler_may_refuse_a_frame)
 {
     struct stream s;
     struct slab_pool pool;
-    (void)state;
+
     make_stream(&s);
     slab_pool_init(&pool, 4 * SLAB_SIZE);
     for (size_t piece = 10; piece <= s.length; piece += s.length - 10)
@@ -231,10 +227,10 @@ static void check_refused(const uint8_t *bytes, size_t length, const char *text)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void bytes_that_are_no_frame_are_refused(void **state)
+TEST(bytes_that_are_no_frame_are_refused)
 {
     uint8_t frame[FRAME_PREFIX_SIZE + 32] = {0};
-    (void)state;
+
     frame_prefix_write(frame, 0, 0);
     check_refused(frame, FRAME_PREFIX_SIZE, "without a head");
     frame_prefix_write(frame, MAX_HEAD + 1, 0);
@@ -256,12 +252,11 @@ static void bytes_that_are_no_frame_are_refused(void **state)
 }
 
 /* With any flipped bit of the lengths or the head, no frame is accepted. */
-static void damaged_frames_are_refused(void **state)
+TEST(damaged_frames_are_refused)
 {
     struct stream s = {.length = 0};
     size_t first;
 
-    (void)state;
     add_data(&s, 3, 17, 20);
     first = s.length - 20;
     for (size_t bit = 0; bit < 8 * first; bit++) {
@@ -281,13 +276,13 @@ static void damaged_frames_are_refused(void **state)
     }
 }
 
-static void caps_may_be_reached(void **state)
+TEST(caps_may_be_reached)
 {
     struct stream s = {.length = 0};
     struct slab_pool pool;
     struct decoder d;
     struct seen seen = {.fail_at = -1};
-    (void)state;
+
     add_data(&s, 0, 0, 100);
     slab_pool_init(&pool, 0);
     decoder_init(&d, (uint32_t)(s.length - FRAME_PREFIX_SIZE - 100), 100);
@@ -341,13 +336,12 @@ static int feed_entries(struct decoder *d, uint32_t count, uint32_t body, uint32
 }
 
 /* A head does not take many times its length in memory. */
-static void empty_messages_are_bounded(void **state)
+TEST(empty_messages_are_bounded)
 {
     static const uint32_t pieces[] = {1000, 60000};
     struct decoder d;
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
         for (uint32_t body = 0; body <= 100; body += 100) {
             decoder_init(&d, FRAME_MAX_HEAD, FRAME_MAX_BODY);
@@ -366,11 +360,11 @@ static void empty_messages_are_bounded(void **state)
     }
 }
 
-static void memory_may_run_out_at_any_moment(void **state)
+TEST(memory_may_run_out_at_any_moment)
 {
     struct stream s;
     struct slab_pool pool;
-    (void)state;
+
     make_stream(&s);
     slab_pool_init(&pool, 8 * SLAB_SIZE);
     for (size_t piece = 30; piece < 1000; piece += 70) {
@@ -392,20 +386,4 @@ static void memory_may_run_out_at_any_moment(void **state)
         }
     }
     assert_int_equal(slab_pool_close(&pool), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stream_may_be_cut_anywhere),
-        cmocka_unit_test(a_stream_may_come_in_small_pieces),
-        cmocka_unit_test(a_decoder_can_be_freed_at_any_point),
-        cmocka_unit_test(the_handler_may_refuse_a_frame),
-        cmocka_unit_test(bytes_that_are_no_frame_are_refused),
-        cmocka_unit_test(damaged_frames_are_refused),
-        cmocka_unit_test(caps_may_be_reached),
-        cmocka_unit_test(empty_messages_are_bounded),
-        cmocka_unit_test(memory_may_run_out_at_any_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* Digests of blocks that pass in pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/group/data/digests.h"
+#include "daemon/torusd/group/digests.h"
+#include "tests/support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/group/digests.h"
 
 #define MOST 70000u
 
@@ -49,10 +44,10 @@ static uint64_t in_pieces(uint64_t size, uint64_t seed)
     return digest_finish(&d, block, size, seed);
 }
 
-static void it_is_the_same_in_any_pieces(void **state)
+TEST(it_is_the_same_in_any_pieces)
 {
     static const uint64_t sizes[] = {0, 1, 2047, 2048, 2049, 4096, 16384, 30001, MOST};
-    (void)state;
+
     for (unsigned round = 0; round < 50; round++) {
         fill(round);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -61,10 +56,10 @@ static void it_is_the_same_in_any_pieces(void **state)
 }
 
 /* The digest is that of the passed bytes, not of the memory at the end. */
-static void pieces_are_read_as_they_pass(void **state)
+TEST(pieces_are_read_as_they_pass)
 {
     struct passing_digest d = {0};
-    (void)state;
+
     fill(1);
     uint64_t right = whole(block, 8192, 7);
     digest_pass(&d, block, 0, 8192, 8192, 7);
@@ -72,9 +67,8 @@ static void pieces_are_read_as_they_pass(void **state)
     assert_int_equal(digest_finish(&d, block, 8192, 7), right);
 }
 
-static void every_change_changes_it(void **state)
+TEST(every_change_changes_it)
 {
-    (void)state;
     fill(2);
     uint64_t right = whole(block, 10000, 7);
     assert_true(whole(block, 10000, 8) != right);
@@ -92,24 +86,13 @@ static void every_change_changes_it(void **state)
 }
 
 /* The memory of an abandoned digest is freed (sanitizers check that). */
-static void it_can_be_dropped(void **state)
+TEST(it_can_be_dropped)
 {
     struct passing_digest d = {0};
-    (void)state;
+
     digest_drop(&d);
     digest_pass(&d, block, 0, 4096, 8192, 1);
     assert_non_null(d.added);
     digest_drop(&d);
     assert_null(d.added);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_the_same_in_any_pieces),
-        cmocka_unit_test(pieces_are_read_as_they_pass),
-        cmocka_unit_test(every_change_changes_it),
-        cmocka_unit_test(it_can_be_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

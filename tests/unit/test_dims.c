@@ -1,15 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/torus.h"
 #include "proto/dims.h"
+#include "tests/support/cmocka.h"
 
 /* What torus_format() writes is read as the sizes of that network. */
-static void sizes_are_those_of_the_network(void **state)
+TEST(sizes_are_those_of_the_network)
 {
     static const char *const texts[] = {
         "1",
@@ -25,7 +19,7 @@ static void sizes_are_those_of_the_network(void **state)
     };
     const struct graph *g;
     struct error e;
-    (void)state;
+
     g = graph_of_edges((const uint32_t[]){0, 1, 1, 2, 2, 3, 0, 2}, 4, &e);
     for (size_t i = 0; i <= sizeof texts / sizeof texts[0]; i++) {
         bool last = i == sizeof texts / sizeof texts[0];
@@ -46,7 +40,7 @@ static void sizes_are_those_of_the_network(void **state)
     }
 }
 
-static void other_texts_are_refused(void **state)
+TEST(other_texts_are_refused)
 {
     static const char *const bad[] = {"",
                                       "x",
@@ -65,16 +59,7 @@ static void other_texts_are_refused(void **state)
                                       "4x4x4x4x4x4x4x4x4",
                                       " "};
     uint32_t size[8];
-    (void)state;
+
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(dims_sizes(bad[i], size, 8), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_those_of_the_network),
-        cmocka_unit_test(other_texts_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

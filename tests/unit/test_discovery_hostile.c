@@ -1,16 +1,8 @@
 /* What strangers and hostile neighbours can do to discovery: they cost neither memory, nor hosts, nor cables. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/discovery/signing.h"
 #include "discovery_world.h"
 #include "proto/discovery.pb-c.h"
+#include "tests/support/cmocka.h"
 
 #define PACKET_MOST 4096u
 
@@ -92,13 +84,12 @@ static void receive(struct world *w, const uint8_t *bytes, size_t size)
     discovery_receive(w->host[2].discovery, 1, &stranger, bytes, size);
 }
 
-static void test_invented_hosts_are_bounded_and_forgotten(void **state)
+TEST(test_invented_hosts_are_bounded_and_forgotten)
 {
     static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
 
-    (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < 3000; i++) {
         receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
@@ -116,14 +107,13 @@ static void test_invented_hosts_are_bounded_and_forgotten(void **state)
 }
 
 /* Signatures are checked at a limited rate, so that a flood does not take the processor. */
-static void test_floods_are_limited(void **state)
+TEST(test_floods_are_limited)
 {
     static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
     uint32_t hosts;
 
-    (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < 2 * DISCOVERY_BURST; i++) {
         receive(&w, bytes, report_packet(bytes, NULL, "a b", 1, i, &none)); /* no valid name */
@@ -141,14 +131,13 @@ static void test_floods_are_limited(void **state)
 }
 
 /* Reports of one host that follow each other at once are not taken, and so not passed on to all. */
-static void test_reports_of_one_host_are_spaced(void **state)
+TEST(test_reports_of_one_host_are_spaced)
 {
     static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
     const struct host_id id = stranger_identity(1).id;
 
-    (void)state;
     begin(&w, 0);
     for (uint64_t i = 1; i <= 100; i++)
         receive(&w, bytes, report_packet(bytes, NULL, "busy", i, 1, &none));
@@ -163,7 +152,7 @@ static void test_reports_of_one_host_are_spaced(void **state)
 
 /* Only a host itself signs with the key from which its id follows: nobody else can report in its name, whether the host
  * is reachable or not, with the cluster key or without. */
-static void test_reports_in_the_name_of_others(void **state)
+TEST(test_reports_in_the_name_of_others)
 {
     static struct world w;
     struct secrets secrets = {.count = 0};
@@ -171,7 +160,6 @@ static void test_reports_in_the_name_of_others(void **state)
     struct key key;
     const struct host_id id = world_id(0);
 
-    (void)state;
     begin(&w, 4);
     key_set(&key, key_bytes);
     discovery_key_make(&secrets.key[0], &key);
@@ -190,12 +178,11 @@ static void test_reports_in_the_name_of_others(void **state)
 }
 
 /* A process whose clock has gone back numbers its reports lower than those of the process before. */
-static void test_a_host_overtakes_its_former_reports(void **state)
+TEST(test_a_host_overtakes_its_former_reports)
 {
     static struct world w;
     uint64_t now;
 
-    (void)state;
     begin(&w, 0);
     now = w.now;
     world_stop(&w, 0, false);
@@ -212,12 +199,11 @@ static void test_a_host_overtakes_its_former_reports(void **state)
 }
 
 /* A host with another release: it is not understood, and that is said. */
-static void test_another_version(void **state)
+TEST(test_another_version)
 {
     static struct world w;
     const uint8_t other[] = {8, DISCOVERY_VERSION + 1};
 
-    (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < 8; i++) {
         receive(&w, other, sizeof other);
@@ -231,11 +217,10 @@ static void test_another_version(void **state)
     world_end(&w);
 }
 
-static void test_keys_are_shown(void **state)
+TEST(test_keys_are_shown)
 {
     static struct world w;
 
-    (void)state;
     begin(&w, 4);
     assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_PROVED);
     world_set_key(&w, 2, 0);
@@ -251,7 +236,7 @@ static void test_keys_are_shown(void **state)
 }
 
 /* A signature of one kind, of another content, or a changed bit is worth nothing. */
-static void test_signatures(void **state)
+TEST(test_signatures)
 {
     uint8_t seed[SEED_SIZE] = {1}, content[] = "content";
     struct secrets secrets = {.count = 1};
@@ -259,7 +244,6 @@ static void test_signatures(void **state)
     struct signed_parts parts;
     Discovery__Signed s;
 
-    (void)state;
     key_set(&secrets.key[0], seed);
     identity_make(&identity, seed, NULL);
     signing_sign(&identity, &secrets, SIGNED_HELLO, content, sizeof content, &parts, &s);
@@ -280,13 +264,12 @@ static void test_signatures(void **state)
 }
 
 /* Recorded packets with changed bytes, and cut ones: nothing crashes, and all hosts stay known. */
-static void test_damaged_packets(void **state)
+TEST(test_damaged_packets)
 {
     static struct world w;
     uint8_t bytes[PACKET_MOST];
     uint64_t random = 12345;
 
-    (void)state;
     begin(&w, 0);
     w.record = true;
     world_run(&w, 3 * SECONDS);
@@ -308,14 +291,13 @@ static void test_damaged_packets(void **state)
     world_end(&w);
 }
 
-static void test_invalid_reports(void **state)
+TEST(test_invalid_reports)
 {
     static struct world w;
     static const char *const names[] = {"", "a b", "a/b", "-x", ".x", "\xff", "x\n"};
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
 
-    (void)state;
     begin(&w, 0);
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         receive(&w, bytes, report_packet(bytes, NULL, names[i], 1, i, &none));
@@ -325,22 +307,4 @@ static void test_invalid_reports(void **state)
     receive(&w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
     assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
     world_end(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_invented_hosts_are_bounded_and_forgotten),
-        cmocka_unit_test(test_floods_are_limited),
-        cmocka_unit_test(test_reports_of_one_host_are_spaced),
-        cmocka_unit_test(test_reports_in_the_name_of_others),
-        cmocka_unit_test(test_a_host_overtakes_its_former_reports),
-        cmocka_unit_test(test_another_version),
-        cmocka_unit_test(test_keys_are_shown),
-        cmocka_unit_test(test_signatures),
-        cmocka_unit_test(test_damaged_packets),
-        cmocka_unit_test(test_invalid_reports),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Setups that travel over several hosts in virtual time: loss, keys, replays, limits. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "discovery_world.h"
+#include "tests/support/cmocka.h"
 
 /* The last setup, and its answer. */
 static struct {
@@ -33,7 +26,6 @@ static void on_challenged(void *context, const struct setup_challenge *c)
     struct error e;
     uint8_t *sealed;
 
-    (void)context;
     memset(answer.keys.secret_key, 5, sizeof answer.keys.secret_key);
     reply_keys_make(&answer.keys);
     sealed = seal_setup(&frame, &answer.from->secrets, c->key, &answer.keys, answer.apply,
@@ -48,7 +40,6 @@ static void on_ended(void *context, const struct setup_end *end)
     struct setup_answer a;
     char *storage = NULL;
 
-    (void)context;
     assert_false(answer.ended);
     answer.ended = true;
     answer.e = end->e;
@@ -84,7 +75,6 @@ static struct outgoing_setup *send_setup(struct world *w, unsigned from, unsigne
 
 static bool has_ended(struct world *w)
 {
-    (void)w;
     return answer.ended;
 }
 
@@ -125,12 +115,11 @@ static uint8_t *pattern(size_t size)
     return bytes;
 }
 
-static void test_large_setup_in_spite_of_loss(void **state)
+TEST(test_large_setup_in_spite_of_loss)
 {
     static struct world w;
     uint8_t *bytes = pattern(DISCOVERY_SETUP_MOST);
 
-    (void)state;
     begin_line(&w, 7, 0);
     w.loss = 0.1; /* on each of six cables */
     assert_non_null(send_setup(&w, 0, 6, true, bytes, DISCOVERY_SETUP_MOST));
@@ -151,12 +140,11 @@ static void test_large_setup_in_spite_of_loss(void **state)
     world_end(&w);
 }
 
-static void test_show_and_long_output(void **state)
+TEST(test_show_and_long_output)
 {
     static struct world w;
     char *output = calloc(1, DISCOVERY_OUTPUT_MOST + 1001);
 
-    (void)state;
     memset(output, 'x', DISCOVERY_OUTPUT_MOST + 1000);
     begin_line(&w, 3, 0);
     assert_non_null(send_setup(&w, 2, 0, false, "", 0));
@@ -171,11 +159,10 @@ static void test_show_and_long_output(void **state)
 }
 
 /* Setups of the own host do not travel. */
-static void test_own_host(void **state)
+TEST(test_own_host)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 2, 0);
     assert_null(send_setup(&w, 0, 0, true, "own", 3));
     assert_int_equal(answer.e.code, ERROR_USAGE);
@@ -184,12 +171,11 @@ static void test_own_host(void **state)
 
 /* Whoever sends a setup goes away while its command runs: no other setup starts before it ends, and none gets its
  * answer. */
-static void test_a_setup_outlives_its_sender(void **state)
+TEST(test_a_setup_outlives_its_sender)
 {
     static struct world w;
     struct outgoing_setup *s;
 
-    (void)state;
     begin_line(&w, 3, 0);
     s = send_setup(&w, 2, 1, true, "first", 5);
     assert_true(wait_for_command(&w, 1));
@@ -208,7 +194,7 @@ static void test_a_setup_outlives_its_sender(void **state)
 }
 
 /* The sealed setup is for one host: another one cannot open it, and none that has a changed byte can be opened. */
-static void test_a_seal_is_for_one_host(void **state)
+TEST(test_a_seal_is_for_one_host)
 {
     const uint8_t id[SETUP_ID_SIZE] = {1}, nonce[NONCE_SIZE] = {2}, other_nonce[NONCE_SIZE] = {3},
                   seeds[2][SEED_SIZE] = {{1}, {2}}, key[KEY_SIZE] = {7};
@@ -221,7 +207,6 @@ static void test_a_seal_is_for_one_host(void **state)
     size_t size;
     uint8_t *sealed;
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++)
         identity_make(&host[i], seeds[i], opener[i].opening_key);
     reply_keys_make(&keys);
@@ -252,7 +237,7 @@ static void test_a_seal_is_for_one_host(void **state)
 }
 
 /* Who has the derived key cannot make a proof for a setup. */
-static void test_the_derived_key_opens_nothing(void **state)
+TEST(test_the_derived_key_opens_nothing)
 {
     const uint8_t id[SETUP_ID_SIZE] = {1}, nonce[NONCE_SIZE] = {2}, seed[SEED_SIZE] = {1},
                   key[KEY_SIZE] = {7};
@@ -265,7 +250,6 @@ static void test_the_derived_key_opens_nothing(void **state)
     size_t size;
     uint8_t *sealed;
 
-    (void)state;
     identity_make(&host, seed, opener.opening_key);
     reply_keys_make(&keys);
     key_set(&opener.secrets.key[0], key);
@@ -277,11 +261,10 @@ static void test_the_derived_key_opens_nothing(void **state)
     free(sealed);
 }
 
-static void test_one_command_at_a_time(void **state)
+TEST(test_one_command_at_a_time)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 3, 0);
     assert_non_null(send_setup(&w, 0, 1, true, "first", 5));
     assert_true(wait_for_command(&w, 1));
@@ -300,24 +283,21 @@ static void test_one_command_at_a_time(void **state)
 
 static void ignore_challenge(void *context, const struct setup_challenge *c)
 {
-    (void)context, (void)c;
 }
 
 static void ignore_end(void *context, const struct setup_end *end)
 {
-    (void)context, (void)end;
 }
 
 /* Strangers on a switch announce setups that never come, as many as they can. They do not keep the owner out, whether the
  * hosts have a key or are new. */
-static void test_strangers_do_not_take_all_places(void **state)
+TEST(test_strangers_do_not_take_all_places)
 {
     static struct world w;
     const struct setup_user nobody = {ignore_challenge, ignore_end, NULL};
     const struct host_id victim = world_id(1);
     struct error e;
 
-    (void)state;
     for (unsigned key = 0; key < 2; key++) {
         world_begin(&w, 8, 3, 21 + key);
         for (unsigned h = 0; h < 8; h++)
@@ -345,11 +325,10 @@ static void test_strangers_do_not_take_all_places(void **state)
 }
 
 /* A host with a key refuses a setup from a host without it, and one with another key. */
-static void test_key_is_needed(void **state)
+TEST(test_key_is_needed)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 3, 5);
     world_set_key(&w, 0, 0);
     world_run(&w, 5 * SECONDS);
@@ -382,11 +361,10 @@ static void test_key_is_needed(void **state)
 }
 
 /* A host without a key accepts a setup, which brings the key; then it needs the key. */
-static void test_first_setup_brings_the_key(void **state)
+TEST(test_first_setup_brings_the_key)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 2, 0);
     world_set_key(&w, 0, 9);
     world_run(&w, 5 * SECONDS);
@@ -408,11 +386,10 @@ static void test_first_setup_brings_the_key(void **state)
 }
 
 /* A host that was set up before, and has no key now, takes setups from nobody. */
-static void test_a_host_without_its_key_is_closed(void **state)
+TEST(test_a_host_without_its_key_is_closed)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 2, 0);
     assert_true(world_entry(&w, 0, 1)->report->accepts_setups);
     w.host[1].closed = true;
@@ -437,11 +414,10 @@ static void test_a_host_without_its_key_is_closed(void **state)
 }
 
 /* Packets of a setup that are sent again run nothing: neither at once, nor when they answer a new challenge. */
-static void test_replays_are_refused(void **state)
+TEST(test_replays_are_refused)
 {
     static struct world w;
 
-    (void)state;
     begin_line(&w, 2, 3);
     w.record = true;
     assert_non_null(send_setup(&w, 0, 1, true, "once", 4));
@@ -460,12 +436,11 @@ static void test_replays_are_refused(void **state)
     world_end(&w);
 }
 
-static void test_refusals_and_silence(void **state)
+TEST(test_refusals_and_silence)
 {
     static struct world w;
     uint8_t *bytes = pattern(2 * DISCOVERY_SETUP_MOST);
 
-    (void)state;
     begin_line(&w, 3, 0);
     assert_non_null(send_setup(&w, 0, 1, true, bytes, 2 * DISCOVERY_SETUP_MOST));
     assert_true(world_run_until(&w, has_ended, 60 * SECONDS));
@@ -489,25 +464,4 @@ static void test_refusals_and_silence(void **state)
     assert_int_equal(answer.e.code, ERROR_REFUSED);
     free(bytes);
     world_end(&w);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_large_setup_in_spite_of_loss),
-        cmocka_unit_test(test_show_and_long_output),
-        cmocka_unit_test(test_own_host),
-        cmocka_unit_test(test_a_setup_outlives_its_sender),
-        cmocka_unit_test(test_a_seal_is_for_one_host),
-        cmocka_unit_test(test_the_derived_key_opens_nothing),
-        cmocka_unit_test(test_one_command_at_a_time),
-        cmocka_unit_test(test_strangers_do_not_take_all_places),
-        cmocka_unit_test(test_key_is_needed),
-        cmocka_unit_test(test_first_setup_brings_the_key),
-        cmocka_unit_test(test_a_host_without_its_key_is_closed),
-        cmocka_unit_test(test_replays_are_refused),
-        cmocka_unit_test(test_refusals_and_silence),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

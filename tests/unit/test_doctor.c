@@ -1,84 +1,72 @@
 /* What torusctl doctor finds, with made-up states and facts: one fault at a time in a ring that is in order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
+#include "client/cli/doctor/known_facts.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "client/cli/doctor/doctor.h"
 #include "doctor_fixture.h"
+#include "tests/support/cmocka.h"
 
 static struct ring r;
 
 static int begin(void **state)
 {
-    (void)state;
     ring_begin(&r);
     return 0;
 }
 
-static void nothing(void **state)
+TEST_WITH(begin, NULL, nothing)
 {
-    (void)state;
     ring_expect_fine(&r);
 }
 
 /* --- nodes --- */
 
-static void missing_node(void **state)
+TEST_WITH(begin, NULL, missing_node)
 {
-    (void)state;
     ring_lose(&r, 2);
     r.link[1][0].state = TORUS_LINK_DIALLING; /* of course */
     ring_expect(&r, SEVERITY_ERROR, "nodes", "systemctl status torusd", "is down", NULL);
 }
 
-static void another_release(void **state)
+TEST_WITH(begin, NULL, another_release)
 {
-    (void)state;
     r.status[3].version = "0.9";
     ring_expect(&r, SEVERITY_WARNING, "versions", "systemctl restart", "0.9", "1.0", NULL);
 }
 
 /* --- links --- */
 
-static void link_down(void **state)
+TEST_WITH(begin, NULL, link_down)
 {
-    (void)state;
     r.link[1][0].state = r.link[2][1].state = TORUS_LINK_WAITING;
     r.link[1][0].reason = "connection refused";
     ring_expect(&r, SEVERITY_ERROR, "links", "torusd.ini", "port +0 of beta (eth0)",
                 "port -0 of gamma (eth1)", "connection refused", NULL);
 }
 
-static void no_carrier(void **state)
+TEST_WITH(begin, NULL, no_carrier)
 {
-    (void)state;
     r.link[1][0].state = r.link[2][1].state = TORUS_LINK_WAITING;
     ring_set(&r, 2, "interface.eth1.carrier", "0");
     ring_expect(&r, SEVERITY_ERROR, "links", "plug the cable in", "beta", "gamma", NULL);
 }
 
-static void interface_down(void **state)
+TEST_WITH(begin, NULL, interface_down)
 {
-    (void)state;
     r.link[0][1].state = r.link[3][0].state = TORUS_LINK_WAITING;
     ring_set(&r, 0, "interface.eth1.state", "down");
     ring_expect(&r, SEVERITY_ERROR, "links", "on alpha: ip link set dev eth1 up", "delta", NULL);
 }
 
-static void flapping_link(void **state)
+TEST_WITH(begin, NULL, flapping_link)
 {
-    (void)state;
     r.link[0][0].state = r.link[1][1].state = TORUS_LINK_HELD;
     ring_expect(&r, SEVERITY_ERROR, "links", "replace the cable", "alpha", "beta", NULL);
 }
 
-static void one_way_link(void **state)
+TEST_WITH(begin, NULL, one_way_link)
 {
-    (void)state;
     r.link[0][0].state = TORUS_LINK_WAITING;
     r.link[0][0].reason = "silent for 1 s";
     doctor_judge(&r.doctor);
@@ -91,9 +79,8 @@ static void one_way_link(void **state)
     ring_expect(&r, SEVERITY_ERROR, "links", "", "silent for 1 s", NULL);
 }
 
-static void wrong_cable(void **state)
+TEST_WITH(begin, NULL, wrong_cable)
 {
-    (void)state;
     ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
     r.link[0][0].state = r.link[1][1].state = TORUS_LINK_WAITING;
     ring_expect(&r, SEVERITY_ERROR, "cables", "move that end of the cable to beta's eth1 (port -0)",
@@ -101,9 +88,8 @@ static void wrong_cable(void **state)
 }
 
 /* Two cables that are crossed are one finding, in the words of 'torusctl discover', however many ends tell of it. */
-static void crossed_cables(void **state)
+TEST_WITH(begin, NULL, crossed_cables)
 {
-    (void)state;
     for (unsigned ends = 1; ends <= 2; ends++) {
         ring_begin(&r);
         ring_fault(&r, 0, 0, "wrong-cable", 3, 1); /* alpha's eth0 to delta's eth1 */
@@ -120,18 +106,16 @@ static void crossed_cables(void **state)
 }
 
 /* What nobody can name falls back to the cables one by one; a cable that both ends tell of is one. */
-static void a_cable_that_both_ends_tell_of(void **state)
+TEST_WITH(begin, NULL, a_cable_that_both_ends_tell_of)
 {
-    (void)state;
     ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
     ring_fault(&r, 2, 1, "wrong-cable", 0, 0);
     assert_int_equal(ring_count(&r, "cables"), 1);
 }
 
 /* "fine" of a cable, link or node is said only of nodes that have answered. */
-static void a_late_node(void **state)
+TEST_WITH(begin, NULL, a_late_node)
 {
-    (void)state;
     ring_lose(&r, 2);
     r.node[2].missing = "has not answered within 3 s (2 of 2 links to it are up)";
     r.node[2].late = true;
@@ -147,33 +131,29 @@ static void a_late_node(void **state)
 }
 
 /* A link to a node that has not answered is down: that may be the node. */
-static void a_link_to_a_missing_node(void **state)
+TEST_WITH(begin, NULL, a_link_to_a_missing_node)
 {
-    (void)state;
     ring_lose(&r, 2);
     r.link[1][0].state = TORUS_LINK_WAITING;
     ring_expect_unseen(&r, "links", 1, "a link to gamma is down");
 }
 
-static void duplicate_rank(void **state)
+TEST_WITH(begin, NULL, duplicate_rank)
 {
-    (void)state;
     ring_fault(&r, 1, 0, "duplicate-rank", 3, 1);
     ring_expect(&r, SEVERITY_ERROR, "ranks", "rank of its own", "rank 3", "beta", NULL);
 }
 
-static void faults_of_no_port(void **state)
+TEST_WITH(begin, NULL, faults_of_no_port)
 {
-    (void)state;
     ring_fault(&r, 1, 99, "wrong-cable", 777, 888);
     ring_expect_fine(&r);
     ring_fault(&r, 1, 0, "wrong-cable", 777, 888);
     ring_expect(&r, SEVERITY_ERROR, "cables", "gamma", "another port", NULL);
 }
 
-static void lost_packets(void **state)
+TEST_WITH(begin, NULL, lost_packets)
 {
-    (void)state;
     r.link[3][0].hour_retransmits = 90; /* too few to judge */
     ring_expect_fine(&r);
     r.link[3][0].hour_retransmits = 500;
@@ -191,27 +171,24 @@ static void lost_packets(void **state)
 
 /* --- interfaces --- */
 
-static void different_mtu(void **state)
+TEST_WITH(begin, NULL, different_mtu)
 {
-    (void)state;
     ring_set(&r, 2, "interface.eth1.mtu", "1400");
     ring_set(&r, 2, "interface.eth1.physical", "no");
     ring_expect(&r, SEVERITY_ERROR, "mtu", "on gamma: ip link set dev eth1 mtu 9000", "eth0",
                 "9000", "gamma's eth1", "1400", NULL);
 }
 
-static void small_mtu(void **state)
+TEST_WITH(begin, NULL, small_mtu)
 {
-    (void)state;
     ring_set(&r, 0, "interface.eth0.mtu", "1500");
     ring_set(&r, 1, "interface.eth1.mtu", "1500");
     assert_int_equal(ring_count(&r, "large frames"), 2);
     assert_int_equal(ring_count(&r, "mtu"), 0);
 }
 
-static void slow_interface(void **state)
+TEST_WITH(begin, NULL, slow_interface)
 {
-    (void)state;
     ring_set(&r, 0, "interface.eth0.speed_mbit", "100");
     ring_set(&r, 1, "interface.eth1.speed_mbit", "100");
     assert_int_equal(ring_count(&r, "speed"), 2);
@@ -223,9 +200,8 @@ static void slow_interface(void **state)
     ring_expect(&r, SEVERITY_ERROR, "speed", "autoneg on", "half duplex", NULL);
 }
 
-static void interface_errors(void **state)
+TEST_WITH(begin, NULL, interface_errors)
 {
-    (void)state;
     ring_set(&r, 0, "interface.eth0.hour_rx_errors", "9");
     ring_expect_fine(&r);
     ring_set(&r, 0, "interface.eth0.hour_rx_errors", "70");
@@ -235,9 +211,8 @@ static void interface_errors(void **state)
     ring_expect(&r, SEVERITY_HINT, "interface errors", "ethtool -G", "5000 of 1000000", NULL);
 }
 
-static void offloads(void **state)
+TEST_WITH(begin, NULL, offloads)
 {
-    (void)state;
     ring_set(&r, 0, "interface.eth1.tso", "off");
     ring_set(&r, 0, "interface.eth1.gro", "off");
     ring_expect(&r, SEVERITY_HINT, "offloads", "ethtool -K eth1 tso on gro on", "tso, gro", NULL);
@@ -246,7 +221,7 @@ static void offloads(void **state)
 }
 
 /* Another machine has sent the facts. */
-static void facts_that_make_no_sense(void **state)
+TEST_WITH(begin, NULL, facts_that_make_no_sense)
 {
     static const char *const values[] = {"", "-1", "18446744073709551616", "1e9", "yes", "0"};
     static const char *const names[] = {"interface.eth0.mtu",
@@ -259,7 +234,6 @@ static void facts_that_make_no_sense(void **state)
                                         "files.open",
                                         "ip_routes.count"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
             ring_begin(&r);
@@ -272,13 +246,12 @@ static void facts_that_make_no_sense(void **state)
     (void)ring_count(&r, "");
 }
 
-static void reading_facts(void **state)
+TEST_WITH(begin, NULL, reading_facts)
 {
     static const char facts[] = "a.b 12\na 3\nlong x y z\nempty \nlast 7";
     char text[FACT_SIZE];
     uint64_t n;
 
-    (void)state;
     assert_true(fact_number(facts, "a", &n) && n == 3);
     assert_true(fact_number(facts, "a.b", &n) && n == 12);
     assert_true(fact_number(facts, "last", &n) && n == 7);
@@ -290,11 +263,10 @@ static void reading_facts(void **state)
 }
 
 /* The worst case of texts, which are cut. */
-static void long_texts(void **state)
+TEST_WITH(begin, NULL, long_texts)
 {
     static char text[2000];
 
-    (void)state;
     memset(text, 'x', sizeof text - 1);
     for (uint32_t i = 0; i < RING; i++) {
         r.node[i].host = text;
@@ -306,36 +278,4 @@ static void long_texts(void **state)
     }
     ring_fault(&r, 0, 0, text, 2, 1);
     assert_true(ring_count(&r, "links") > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nothing, begin),
-        cmocka_unit_test_setup(missing_node, begin),
-        cmocka_unit_test_setup(another_release, begin),
-        cmocka_unit_test_setup(link_down, begin),
-        cmocka_unit_test_setup(no_carrier, begin),
-        cmocka_unit_test_setup(interface_down, begin),
-        cmocka_unit_test_setup(flapping_link, begin),
-        cmocka_unit_test_setup(one_way_link, begin),
-        cmocka_unit_test_setup(wrong_cable, begin),
-        cmocka_unit_test_setup(crossed_cables, begin),
-        cmocka_unit_test_setup(a_cable_that_both_ends_tell_of, begin),
-        cmocka_unit_test_setup(a_late_node, begin),
-        cmocka_unit_test_setup(a_link_to_a_missing_node, begin),
-        cmocka_unit_test_setup(duplicate_rank, begin),
-        cmocka_unit_test_setup(faults_of_no_port, begin),
-        cmocka_unit_test_setup(lost_packets, begin),
-        cmocka_unit_test_setup(different_mtu, begin),
-        cmocka_unit_test_setup(small_mtu, begin),
-        cmocka_unit_test_setup(slow_interface, begin),
-        cmocka_unit_test_setup(interface_errors, begin),
-        cmocka_unit_test_setup(offloads, begin),
-        cmocka_unit_test_setup(facts_that_make_no_sense, begin),
-        cmocka_unit_test_setup(reading_facts, begin),
-        cmocka_unit_test_setup(long_texts, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

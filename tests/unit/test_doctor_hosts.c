@@ -1,14 +1,10 @@
 /* What torusctl doctor finds about machines, with made-up facts: keys, clocks, disks, limits, routes, settings. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "client/cli/doctor/doctor.h"
 #include "doctor_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define OLD "aaaaaaaaaaaaaaaa"
 #define NEW "bbbbbbbbbbbbbbbb"
@@ -17,7 +13,6 @@ static struct ring r;
 
 static int begin(void **state)
 {
-    (void)state;
     ring_begin(&r);
     return 0;
 }
@@ -31,9 +26,8 @@ static void set_keys(uint32_t node, const char *first, const char *second)
     r.status[node].key_count = second != NULL ? 2 : first != NULL ? 1 : 0;
 }
 
-static void no_keys(void **state)
+TEST_WITH(begin, NULL, no_keys)
 {
-    (void)state;
     for (uint32_t i = 0; i < RING; i++)
         set_keys(i, NULL, NULL);
     ring_expect(&r, SEVERITY_HINT, "keys", "torusctl key generate", "no node", NULL);
@@ -42,9 +36,8 @@ static void no_keys(void **state)
 }
 
 /* Every step of a change of the key, as operating.md describes it. */
-static void change_of_the_key(void **state)
+TEST_WITH(begin, NULL, change_of_the_key)
 {
-    (void)state;
     set_keys(0, OLD, NEW);
     set_keys(1, OLD, NEW);
     set_keys(2, OLD, NEW);
@@ -65,9 +58,8 @@ static void change_of_the_key(void **state)
 
 /* --- clocks --- */
 
-static void clocks(void **state)
+TEST_WITH(begin, NULL, clocks)
 {
-    (void)state;
     r.node[2].clock_offset_us = -90000000;
     ring_expect(&r, SEVERITY_WARNING, "clocks", "set-ntp", "90.000 s behind that of alpha", NULL);
     r.node[2].clock_offset_us = 300000;
@@ -80,9 +72,8 @@ static void clocks(void **state)
 
 /* --- disks --- */
 
-static void full_disk(void **state)
+TEST_WITH(begin, NULL, full_disk)
 {
-    (void)state;
     ring_set(&r, 1, "disk.0.free_bytes", "3000000000");
     ring_expect(&r, SEVERITY_WARNING, "disks", "du -xsh /var/lib/torusd", "2861 MiB left", NULL);
     ring_set(&r, 1, "disk.0.free_bytes", "1000000");
@@ -93,9 +84,8 @@ static void full_disk(void **state)
     ring_expect_fine(&r);
 }
 
-static void inodes(void **state)
+TEST_WITH(begin, NULL, inodes)
 {
-    (void)state;
     ring_set(&r, 1, "disk.0.free_inodes", "1000");
     ring_expect(&r, SEVERITY_WARNING, "disks", "du --inodes", "1000 more files", NULL);
     ring_set(&r, 1, "disk.0.free_inodes", "0");
@@ -104,9 +94,8 @@ static void inodes(void **state)
     ring_expect_fine(&r);
 }
 
-static void unusable_folder(void **state)
+TEST_WITH(begin, NULL, unusable_folder)
 {
-    (void)state;
     ring_set(&r, 1, "disk.0.read_only", "yes");
     ring_expect(&r, SEVERITY_ERROR, "disks", "remount,rw", "read-only", NULL);
     ring_begin(&r);
@@ -127,9 +116,8 @@ static void unusable_folder(void **state)
 
 /* --- limits --- */
 
-static void limits(void **state)
+TEST_WITH(begin, NULL, limits)
 {
-    (void)state;
     ring_set(&r, 0, "files.limit", "80");
     ring_expect(&r, SEVERITY_ERROR, "limits", "LimitNOFILE", "40 of 80", NULL);
     ring_set(&r, 0, "files.limit", "256");
@@ -164,9 +152,8 @@ static void use_routes(void)
     set_all("sysctl.net.ipv4.ip_forward", "1");
 }
 
-static void ip_routes(void **state)
+TEST_WITH(begin, NULL, ip_routes)
 {
-    (void)state;
     use_routes();
     ring_expect_fine(&r);
     ring_set(&r, 2, "ip_routes.count", "2");
@@ -176,9 +163,8 @@ static void ip_routes(void **state)
     ring_expect(&r, SEVERITY_ERROR, "ip routes", "sudo sh gamma.sh up", "no IP routes", NULL);
 }
 
-static void forwarding(void **state)
+TEST_WITH(begin, NULL, forwarding)
 {
-    (void)state;
     ring_set(&r, 1, "firewall.forward", "drop"); /* nobody forwards */
     ring_expect_fine(&r);
     use_routes();
@@ -209,9 +195,8 @@ static void use_routed(void)
     set_all("interface.eth1.forwarding", "1");
 }
 
-static void torus_routed(void **state)
+TEST_WITH(begin, NULL, torus_routed)
 {
-    (void)state;
     use_routed(); /* the interfaces without cables forward nothing */
     ring_expect_fine(&r);
     ring_set(&r, 2, "firewall.docker", "yes");
@@ -228,9 +213,8 @@ static void torus_routed(void **state)
 }
 
 /* What takes packets elsewhere is named, with the command that the machine has given. */
-static void diverted_packets(void **state)
+TEST_WITH(begin, NULL, diverted_packets)
 {
-    (void)state;
     use_routed();
     ring_set(&r, 2, "ip_routes.diverted", "0");
     ring_expect_fine(&r);
@@ -250,9 +234,8 @@ static void diverted_packets(void **state)
 
 /* --- settings --- */
 
-static void settings(void **state)
+TEST_WITH(begin, NULL, settings)
 {
-    (void)state;
     ring_set(&r, 0, "sysctl.net.ipv4.tcp_slow_start_after_idle", "1");
     ring_expect(&r, SEVERITY_HINT, "system", "tcp_slow_start_after_idle=0", "TCP", NULL);
     ring_begin(&r);
@@ -279,9 +262,8 @@ static void hide(const char *names, const char *fact, const char *why)
 }
 
 /* What a sandbox hides is not fine. The others are. */
-static void a_sandbox_that_hides_the_kernel(void **state)
+TEST_WITH(begin, NULL, a_sandbox_that_hides_the_kernel)
 {
-    (void)state;
     hide("memory.available", "memory.available_bytes", sandbox);
     ring_expect_unseen(&r, "memory", 1, sandbox);
     hide("cpu.load", "cpu.load", sandbox);
@@ -306,14 +288,13 @@ static void a_sandbox_that_hides_the_kernel(void **state)
 }
 
 /* Nothing is said to be fine that needs facts of a machine that has told none, and each check says so. */
-static void a_machine_that_tells_nothing(void **state)
+TEST_WITH(begin, NULL, a_machine_that_tells_nothing)
 {
     static const char *const checks[] = {"mtu",      "speed", "interface errors", "offloads",
                                          "clocks",   "disks", "large frames",     "limits",
                                          "memory",   "load",  "ip routes",        "system",
                                          "rp_filter"};
 
-    (void)state;
     r.node[1].facts = "";
     r.doctor.facts_ms = 5000;
     for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
@@ -321,9 +302,8 @@ static void a_machine_that_tells_nothing(void **state)
 }
 
 /* An older release tells fewer facts. */
-static void facts_that_are_missing(void **state)
+TEST_WITH(begin, NULL, facts_that_are_missing)
 {
-    (void)state;
     ring_hide(&r, 1, "memory.");
     ring_expect_unseen(&r, "memory", 1, "another release");
     ring_hide(&r, 1, "files.");
@@ -338,47 +318,20 @@ static void facts_that_are_missing(void **state)
     ring_expect_unseen(&r, "mtu", 1, "another release");
 }
 
-static void load(void **state)
+TEST_WITH(begin, NULL, load)
 {
-    (void)state;
     ring_set(&r, 2, "cpu.load", "30.00 20.50 3.00 9/999 12345");
     ring_expect(&r, SEVERITY_HINT, "load", "top", "20 processes compete for 4 processors", NULL);
     ring_set(&r, 2, "cpu.load", "30.00 2.00 3.00 9/999 12345"); /* only now */
     ring_expect_fine(&r);
 }
 
-static void a_machine_without_a_daemon(void **state)
+TEST_WITH(begin, NULL, a_machine_without_a_daemon)
 {
-    (void)state;
     ring_set(&r, 0, "disk.0.free_bytes", "0");
     r.node[0].status = NULL;
     r.node[0].links = NULL;
     r.doctor.torus = NULL;
     r.doctor.nodes = 1;
     ring_expect(&r, SEVERITY_ERROR, "disks", "du", "0 MiB", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(no_keys, begin),
-        cmocka_unit_test_setup(change_of_the_key, begin),
-        cmocka_unit_test_setup(clocks, begin),
-        cmocka_unit_test_setup(full_disk, begin),
-        cmocka_unit_test_setup(inodes, begin),
-        cmocka_unit_test_setup(unusable_folder, begin),
-        cmocka_unit_test_setup(limits, begin),
-        cmocka_unit_test_setup(ip_routes, begin),
-        cmocka_unit_test_setup(forwarding, begin),
-        cmocka_unit_test_setup(torus_routed, begin),
-        cmocka_unit_test_setup(diverted_packets, begin),
-        cmocka_unit_test_setup(settings, begin),
-        cmocka_unit_test_setup(a_sandbox_that_hides_the_kernel, begin),
-        cmocka_unit_test_setup(a_machine_that_tells_nothing, begin),
-        cmocka_unit_test_setup(facts_that_are_missing, begin),
-        cmocka_unit_test_setup(load, begin),
-        cmocka_unit_test_setup(a_machine_without_a_daemon, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

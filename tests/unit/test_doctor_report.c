@@ -1,16 +1,12 @@
 /* How torusctl doctor shows what it has found: one finding a cause, counts of hosts, and what could not be seen. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "client/cli/doctor/doctor.h"
+#include "client/cli/doctor/judge.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "client/cli/doctor/doctor.h"
 #include "client/cli/doctor/report.h"
 #include "doctor_fixture.h"
+#include "tests/support/cmocka.h"
 
 static struct ring r;
 static struct diagnosis diagnosis;
@@ -39,7 +35,6 @@ static void has(const char *part)
 
 static int begin(void **state)
 {
-    (void)state;
     ring_begin(&r);
     return 0;
 }
@@ -68,9 +63,8 @@ static void expect_sights(const json_t *value, const char *name, int fine, int u
     assert_int_equal(json_integer_value(json_object_get(c, "wrong")), wrong);
 }
 
-static void all_is_fine(void **state)
+TEST_WITH(begin, NULL, all_is_fine)
 {
-    (void)state;
     json_t *value = report(false);
     assert_string_equal(text, "4 of 4 hosts answered: 0 errors, 0 warnings, 0 hints\n");
     assert_string_equal(json_string_value(json_object_get(value, "worst")), "fine");
@@ -83,9 +77,8 @@ static void all_is_fine(void **state)
 }
 
 /* Eight ends of links lose packets: that is one finding, with all hosts, and the first few ends. */
-static void alike_findings_are_one(void **state)
+TEST_WITH(begin, NULL, alike_findings_are_one)
 {
-    (void)state;
     for (uint32_t node = 0; node < RING; node++)
         for (unsigned port = 0; port < 2; port++)
             r.link[node][port].hour_retransmits = 1000 + node;
@@ -103,9 +96,8 @@ static void alike_findings_are_one(void **state)
 }
 
 /* One cause hides several checks: one line, and a count. It is not "fine". */
-static void what_was_not_seen(void **state)
+TEST_WITH(begin, NULL, what_was_not_seen)
 {
-    (void)state;
     for (uint32_t node = 1; node < 3; node++) {
         ring_hide(&r, node, "memory.available");
         ring_hide(&r, node, "cpu.load");
@@ -121,9 +113,8 @@ static void what_was_not_seen(void **state)
     json_decref(value);
 }
 
-static void a_node_that_does_not_answer(void **state)
+TEST_WITH(begin, NULL, a_node_that_does_not_answer)
 {
-    (void)state;
     ring_lose(&r, 2);
     json_t *value = report(false);
     const json_t *answered = json_object_get(value, "answered");
@@ -140,25 +131,11 @@ static void a_node_that_does_not_answer(void **state)
 }
 
 /* Both ends of a link that is down have something wrong. */
-static void a_link_has_two_hosts(void **state)
+TEST_WITH(begin, NULL, a_link_has_two_hosts)
 {
-    (void)state;
     r.link[1][0].state = r.link[2][1].state = TORUS_LINK_WAITING;
     json_t *value = report(false);
     expect_sights(value, "links", 2, 0, 2);
     has("error    links: beta and gamma: the link between");
     json_decref(value);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(all_is_fine, begin),
-        cmocka_unit_test_setup(alike_findings_are_one, begin),
-        cmocka_unit_test_setup(what_was_not_seen, begin),
-        cmocka_unit_test_setup(a_node_that_does_not_answer, begin),
-        cmocka_unit_test_setup(a_link_has_two_hosts, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

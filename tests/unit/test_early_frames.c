@@ -1,17 +1,12 @@
 /* Frames that arrive before the call of a group that they belong to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/group/early_frames.h"
+#include "daemon/torusd/group/record/early_frames.h"
+#include "tests/support/cmocka.h"
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "daemon/torusd/group/early_frames.h"
-
 /* Early frames are kept; not only their bodies take memory. */
-static void heads_without_bodies_are_not_kept_without_end(void **state)
+TEST(heads_without_bodies_are_not_kept_without_end)
 {
     enum { SIZES = 1000, EARLY = 1 << 20, FRAMES = 10000 };
     static uint32_t size[SIZES];
@@ -24,7 +19,6 @@ static void heads_without_bodies_are_not_kept_without_end(void **state)
     unsigned kept = 0;
     struct error e;
 
-    (void)state;
     while (kept < FRAMES && early_frames_keep(&part, 0, &message, &nothing, 0, &e) == 0)
         kept++;
     assert_true(kept > 0 && kept < FRAMES);
@@ -40,14 +34,13 @@ static unsigned cames;
 static int on_came(struct engine *engine, unsigned port, const struct peer_message *message,
                    const struct extents *body, uint32_t body_length, struct error *e)
 {
-    (void)engine, (void)port, (void)body, (void)body_length, (void)e;
     assert_true(cames < sizeof came / sizeof came[0]);
     came[cames++] = message->streamed_data.round;
     return 0;
 }
 
 /* Frames of a call are returned in the order of arrival, whichever frames were taken out before. */
-static void early_frames_are_given_in_order(void **state)
+TEST(early_frames_are_given_in_order)
 {
     static const struct engine_ops ops = {.frame = on_came};
     static const char *const arrivals[] = {"1", "12", "1221", "12112", "2111", "1212121"};
@@ -55,7 +48,6 @@ static void early_frames_are_given_in_order(void **state)
     struct engine engine = {.ops = &ops};
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof arrivals / sizeof *arrivals; i++)
         for (uint32_t first = 1; first <= 2; first++) {
             struct part part = {.session = &session, .limits = {.early = 1 << 20}};
@@ -86,13 +78,4 @@ static void early_frames_are_given_in_order(void **state)
             assert_null(part.early);
             early_frames_free(&part);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(heads_without_bodies_are_not_kept_without_end),
-        cmocka_unit_test(early_frames_are_given_in_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

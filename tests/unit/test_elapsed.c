@@ -1,23 +1,16 @@
 /* Times between two moments: a moment that is later than "now" has been 0 ago, not 584 years. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/copy/calls.h"
 #include "daemon/torusd/router/link_clock.h"
 #include "daemon/torusd/survey/bounds.h"
 #include "proto/elapsed.h"
 #include "proto/peer/peer_message.h"
+#include "tests/support/cmocka.h"
 
 #define NOW (100 * SECONDS)
 
-static void a_later_moment_is_now(void **state)
+TEST(a_later_moment_is_now)
 {
-    (void)state;
     assert_int_equal(elapsed(3, 10), 7);
     assert_int_equal(elapsed(10, 10), 0);
     assert_int_equal(elapsed(11, 10), 0);
@@ -26,12 +19,11 @@ static void a_later_moment_is_now(void **state)
 }
 
 /* A port that has used up its queries gets no new ones because a clock was read a little earlier. */
-static void queries_stay_limited(void **state)
+TEST(queries_stay_limited)
 {
     struct heard h;
     unsigned taken = 0;
 
-    (void)state;
     assert_int_equal(heard_init(&h, 1), 0);
     for (uint32_t i = 0; i < 2 * HEARD_BURST; i++)
         taken +=
@@ -41,12 +33,11 @@ static void queries_stay_limited(void **state)
     heard_free(&h);
 }
 
-static void calls_of_copies_stay_limited(void **state)
+TEST(calls_of_copies_stay_limited)
 {
     struct copy_calls c;
     unsigned taken = 0;
 
-    (void)state;
     assert_int_equal(copy_calls_init(&c, 1), 0);
     for (uint32_t i = 0; i < 2 * COPY_CALLS_BURST; i++)
         taken += copy_calls_take(
@@ -58,24 +49,11 @@ static void calls_of_copies_stay_limited(void **state)
     copy_calls_free(&c);
 }
 
-static void a_heartbeat_is_not_held_for_ages(void **state)
+TEST(a_heartbeat_is_not_held_for_ages)
 {
     const struct link_clock clock = {.peer_at = 5, .heard_at = NOW};
     struct peer_heartbeat beat = {0};
 
-    (void)state;
     link_clock_fill(&clock, &beat, NOW - 1);
     assert_int_equal(beat.held, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_later_moment_is_now),
-        cmocka_unit_test(queries_stay_limited),
-        cmocka_unit_test(calls_of_copies_stay_limited),
-        cmocka_unit_test(a_heartbeat_is_not_held_for_ages),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

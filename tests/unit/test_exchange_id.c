@@ -1,15 +1,10 @@
 /* Ids of exchanges and their texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/exchange/id.h"
+#include "daemon/torusd/exchange/record/id.h"
+#include "tests/support/cmocka.h"
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "daemon/torusd/exchange/id.h"
-
-static void ids_are_read_as_they_are_made(void **state)
+TEST(ids_are_read_as_they_are_made)
 {
     static const struct exchange_id rows[] = {
         {0, 0, 1, "0-00000000-1"},
@@ -17,7 +12,6 @@ static void ids_are_read_as_they_are_made(void **state)
         {4294967295u, 4294967295u, 4294967295u, "4294967295-ffffffff-4294967295"}};
     struct exchange_id id;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         id = exchange_id_make(rows[i].root, rows[i].boot, rows[i].counter);
         assert_string_equal(id.text, rows[i].text);
@@ -28,7 +22,7 @@ static void ids_are_read_as_they_are_made(void **state)
     }
 }
 
-static void malformed_ids_are_refused(void **state)
+TEST(malformed_ids_are_refused)
 {
     static const char *const texts[] = {
         "",
@@ -54,7 +48,6 @@ static void malformed_ids_are_refused(void **state)
     struct exchange_id id;
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         id = exchange_id_make(1, 2, 3);
         if (exchange_id_parse(&id, texts[i]) == 0)
@@ -69,13 +62,12 @@ static void malformed_ids_are_refused(void **state)
     assert_int_equal(e.code, ERROR_PROTOCOL);
 }
 
-static void ids_are_compared_by_all_that_they_say(void **state)
+TEST(ids_are_compared_by_all_that_they_say)
 {
     const struct exchange_id id = exchange_id_make(1, 2, 3), same = exchange_id_make(1, 2, 3);
     const struct exchange_id others[] = {exchange_id_make(0, 2, 3), exchange_id_make(1, 1, 3),
                                          exchange_id_make(1, 2, 4), NO_ID};
 
-    (void)state;
     assert_true(exchange_id_equal(&id, &same));
     assert_true(exchange_id_hash(&id) == exchange_id_hash(&same));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -87,15 +79,4 @@ static void ids_are_compared_by_all_that_they_say(void **state)
     assert_false(exchange_id_is_before(&id, &same));
     assert_false(exchange_id_is_before(&others[1], &id)); /* another start of the root */
     assert_false(exchange_id_is_before(&id, &others[1]));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_are_read_as_they_are_made),
-        cmocka_unit_test(malformed_ids_are_refused),
-        cmocka_unit_test(ids_are_compared_by_all_that_they_say),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

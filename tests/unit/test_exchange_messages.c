@@ -1,16 +1,8 @@
 /* Every message of an exchange is valid only at certain times and from certain sides. The middle node of three, below
  * node 0 and above node 2, receives each message from both of them in each state, and a root receives them from its
  * child. An unexpected message costs the link; a late one is ignored. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "situations.h"
+#include "tests/support/cmocka.h"
 
 enum message {
     SIZED,
@@ -138,9 +130,8 @@ static void hears(enum situation s, enum message m, unsigned port, char expectat
     xf_close(&n.f);
 }
 
-static void each_message_has_its_time_and_side(void **state)
+TEST(each_message_has_its_time_and_side)
 {
-    (void)state;
     for (enum situation s = OPENING; s < SITUATIONS; s++) {
         for (enum message m = SIZED; m < MESSAGES; m++) {
             if (expected[s].from_parent != NULL)
@@ -151,7 +142,7 @@ static void each_message_has_its_time_and_side(void **state)
 }
 
 /* The fields of a message must be valid, too. */
-static void numbers_that_do_not_fit_close_the_link(void **state)
+TEST(numbers_that_do_not_fit_close_the_link)
 {
     static const struct {
         enum situation when;
@@ -173,7 +164,7 @@ static void numbers_that_do_not_fit_close_the_link(void **state)
          {.kind = PEER_REPEATED, .repeated = {XF_HANDLE, .repetition = 1}},
          false},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct node n;
         reach(&n, rows[i].when);
@@ -185,10 +176,10 @@ static void numbers_that_do_not_fit_close_the_link(void **state)
     }
 }
 
-static void more_rounds_than_can_be_counted_close_the_link(void **state)
+TEST(more_rounds_than_can_be_counted_close_the_link)
 {
     struct node n = {.handle = XF_HANDLE};
-    (void)state;
+
     xf_init(&n.f);
     xf_open(&n.f, "3m", 1);
     situation_prepare(&n, false, SPEC_REPEAT_MOST);
@@ -197,22 +188,21 @@ static void more_rounds_than_can_be_counted_close_the_link(void **state)
     xf_close(&n.f);
 }
 
-static void data_of_a_round_after_the_next_repetition_closes_the_link(void **state)
+TEST(data_of_a_round_after_the_next_repetition_closes_the_link)
 {
     struct node n;
-    (void)state;
+
     reach(&n, PAUSED);
     assert_false(xf_say_data(&n.f, CHILD, n.handle, 2, 0, false));
     xf_close(&n.f);
 }
 
 /* For a repetition, a node reports the time of its child if that is longer. */
-static void the_slowest_is_told_upwards(void **state)
+TEST(the_slowest_is_told_upwards)
 {
     struct node n;
     struct peer_message *heard;
 
-    (void)state;
     reach(&n, REPETITION);
     assert_true(xf_say_repeated(&n.f, CHILD, n.handle, 0, 123456789));
     heard = xf_next(&n.f, PARENT);
@@ -225,9 +215,8 @@ static void the_slowest_is_told_upwards(void **state)
 }
 
 /* On a ring of three the other neighbour of node 1 is neither above nor below it. */
-static void only_data_comes_from_beside_the_tree(void **state)
+TEST(only_data_comes_from_beside_the_tree)
 {
-    (void)state;
     for (enum message m = SIZED; m <= DATA; m++) {
         static const struct expectation ready = {.round = 0, .sizes = true};
         struct xf_prepare p;
@@ -243,11 +232,10 @@ static void only_data_comes_from_beside_the_tree(void **state)
     }
 }
 
-static void unknown_handles_are_ignored(void **state)
+TEST(unknown_handles_are_ignored)
 {
     struct node n;
 
-    (void)state;
     reach(&n, READY);
     n.handle = XF_HANDLE + 3;
     for (int times = 0; times < 100; times++)
@@ -262,12 +250,11 @@ static void unknown_handles_are_ignored(void **state)
 
 /* A link that was down may have lost frames: the exchange does not use it any more in either direction, but other
  * exchanges do. */
-static void a_link_that_was_down_carries_the_exchange_no_more(void **state)
+TEST(a_link_that_was_down_carries_the_exchange_no_more)
 {
     struct xf_prepare p;
     struct node n = {.handle = XF_HANDLE};
 
-    (void)state;
     xf_init(&n.f);
     xf_open(&n.f, "3", 1); /* node 0 has another link: it is not down */
     xf_prepare_init(&p, &n.f);
@@ -285,19 +272,4 @@ static void a_link_that_was_down_carries_the_exchange_no_more(void **state)
     assert_int_equal(xf_state_of(&n.f, XF_ID), EXCHANGE_FAILED);
     assert_int_equal(xf_state_of(&n.f, "0-0000004d-9"), EXCHANGE_READY);
     xf_close(&n.f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_message_has_its_time_and_side),
-        cmocka_unit_test(numbers_that_do_not_fit_close_the_link),
-        cmocka_unit_test(more_rounds_than_can_be_counted_close_the_link),
-        cmocka_unit_test(data_of_a_round_after_the_next_repetition_closes_the_link),
-        cmocka_unit_test(the_slowest_is_told_upwards),
-        cmocka_unit_test(only_data_comes_from_beside_the_tree),
-        cmocka_unit_test(unknown_handles_are_ignored),
-        cmocka_unit_test(a_link_that_was_down_carries_the_exchange_no_more),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* A node's reports about kept output of earlier attempts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define SPANS_MOST 6000u
 
@@ -55,12 +47,11 @@ static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
     return count;
 }
 
-static void kept_bytes_are_reported_once(void **state)
+TEST(kept_bytes_are_reported_once)
 {
     static uint64_t spans[3 * SPANS_MOST];
     struct exchange_fixture n;
 
-    (void)state;
     (void)fill_spans(spans, 1, 2);
     open_resumed(&n); /* up */
     assert_true(say_arrived(&n, CHILD, 2, spans, 2));
@@ -81,13 +72,12 @@ static void kept_bytes_are_reported_once(void **state)
     xf_close(&n);
 }
 
-static void spans_are_bounded(void **state)
+TEST(spans_are_bounded)
 {
     static uint64_t spans[3 * SPANS_MOST];
     const size_t most = 16 * 1024 / 3;
     struct exchange_fixture n;
 
-    (void)state;
     open_resumed(&n);
     assert_true(say_arrived(&n, PARENT, 0, spans, fill_spans(spans, 1, most)));
     assert_int_equal(xf_hear(&n, CHILD), PEER_ARRIVED);
@@ -99,7 +89,7 @@ static void spans_are_bounded(void **state)
 }
 
 /* So are those of all exchanges. */
-static void spans_of_all_exchanges_are_bounded(void **state)
+TEST(spans_of_all_exchanges_are_bounded)
 {
     static uint64_t spans[3 * SPANS_MOST];
     const size_t most = 16 * 1024 / 3;
@@ -108,7 +98,6 @@ static void spans_of_all_exchanges_are_bounded(void **state)
     size_t held = 0;
     bool busy = false;
 
-    (void)state;
     (void)fill_spans(spans, 1, most);
     line_open(&n, 1);
     for (unsigned i = 1; i <= 32 && !busy; i++) {
@@ -135,14 +124,4 @@ static void spans_of_all_exchanges_are_bounded(void **state)
     assert_true(busy);
     assert_in_range(held, 200 * 1024, 256 * 1024);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_bytes_are_reported_once),
-        cmocka_unit_test(spans_are_bounded),
-        cmocka_unit_test(spans_of_all_exchanges_are_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

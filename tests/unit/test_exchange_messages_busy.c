@@ -1,26 +1,17 @@
 /* Requests for which there is no room now, and the root's reaction. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 static bool prepare_another(struct exchange_fixture *n, uint32_t i, uint64_t block_bytes)
 {
     return line_prepare(n, PARENT, 0, i, block_bytes);
 }
 
-static void a_prepare_without_room_is_busy(void **state)
+TEST(a_prepare_without_room_is_busy)
 {
     struct exchange_fixture n;
     uint32_t i = 0;
 
-    (void)state;
     line_open(&n, 1); /* memory */
     do
         assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
@@ -49,7 +40,7 @@ static void a_prepare_without_room_is_busy(void **state)
 }
 
 /* All roots together have a number of places, and each root gets at least one. */
-static void each_root_has_a_place(void **state)
+TEST(each_root_has_a_place)
 {
     static const struct spec own = {
         .algorithm = "direct", .mode = MODE_STEPPED, .from = "", .to = ""};
@@ -58,7 +49,6 @@ static void each_root_has_a_place(void **state)
     uint32_t prepared = 0;
     struct error e;
 
-    (void)state;
     xf_init(&n);
     xf_open(&n, "40m", 1);
     for (uint32_t root = 2; root < 2 + 256 / 16; root++)
@@ -84,12 +74,11 @@ static void each_root_has_a_place(void **state)
 }
 
 /* However much one root prepares without going on, it leaves a share. */
-static void one_root_does_not_take_all_memory(void **state)
+TEST(one_root_does_not_take_all_memory)
 {
     struct exchange_fixture n;
     uint32_t i = 0;
 
-    (void)state;
     line_open(&n, 1);
     do
         assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
@@ -106,14 +95,13 @@ static void one_root_does_not_take_all_memory(void **state)
 }
 
 /* However many nodes one user asks, memory is left for others. */
-static void one_user_does_not_take_all_memory(void **state)
+TEST(one_user_does_not_take_all_memory)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
     char id[EXCHANGE_ID_SIZE];
     uint32_t i = 0;
 
-    (void)state;
     line_open(&n, 1);
     do {
         xf_prepare_init(&p, &n);
@@ -138,13 +126,12 @@ static void one_user_does_not_take_all_memory(void **state)
 }
 
 /* An exchange that waits for slow disks takes a place, even when it is over. */
-static void an_exchange_that_is_still_closing_has_a_place(void **state)
+TEST(an_exchange_that_is_still_closing_has_a_place)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
     unsigned i;
 
-    (void)state;
     line_open(&n, 1);
     n.closes_at_once = false;
     for (i = 1; i <= 16; i++) {
@@ -168,13 +155,12 @@ static void an_exchange_that_is_still_closing_has_a_place(void **state)
     xf_close(&n);
 }
 
-static void the_root_retries(void **state)
+TEST(the_root_retries)
 {
     struct line_root r;
     char first[EXCHANGE_ID_SIZE];
     unsigned attempts = 1;
 
-    (void)state;
     line_root_open(&r);
     (void)snprintf(first, sizeof first, "%s", r.id);
     assert_true(line_root_object(&r, ERROR_BUSY, "node 2 is busy"));
@@ -229,12 +215,11 @@ static struct peer_message *next_verdict(struct exchange_fixture *n, unsigned po
 }
 
 /* Nodes keep what they have of an attempt that ran and was withdrawn. If there is no next attempt, they hear that. */
-static void the_end_is_told_to_nodes_of_the_last_attempt(void **state)
+TEST(the_end_is_told_to_nodes_of_the_last_attempt)
 {
     struct line_root r;
     struct error e;
 
-    (void)state;
     line_open(&r.f, 0);
     struct job *j = xf_start(&r.f, &line_generated, &r.client, &e);
     assert_non_null(j);
@@ -264,13 +249,12 @@ static void the_end_is_told_to_nodes_of_the_last_attempt(void **state)
 
 /* Without a timeout of its own it waits for an hour, and its client is told that time, not the time that it needs to
  * run. */
-static void the_time_that_it_has_waited_is_told(void **state)
+TEST(the_time_that_it_has_waited_is_told)
 {
     struct spec spec = line_generated;
     struct line_root r;
     struct error e;
 
-    (void)state;
     spec.timeout_ns = 0;
     line_open(&r.f, 0);
     assert_non_null(xf_start(&r.f, &spec, &r.client, &e));
@@ -298,7 +282,7 @@ static enum exchange_state state_of(const struct job *x)
 }
 
 /* Later exchanges do not overtake an exchange that waits for memory. */
-static void a_barrier_lets_nobody_overtake(void **state)
+TEST(a_barrier_lets_nobody_overtake)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
@@ -311,7 +295,6 @@ static void a_barrier_lets_nobody_overtake(void **state)
     char id[EXCHANGE_ID_SIZE];
     uint32_t counter;
 
-    (void)state;
     line_open(&n, 0);
     xf_prepare_init(&p, &n); /* of another root: the rest is less than the large one's share */
     xf_prepare_generated(&p);
@@ -343,20 +326,4 @@ static void a_barrier_lets_nobody_overtake(void **state)
     assert_int_equal(state_of(waits), EXCHANGE_PREPARING);
     assert_int_equal(state_of(later), EXCHANGE_PREPARING);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prepare_without_room_is_busy),
-        cmocka_unit_test(each_root_has_a_place),
-        cmocka_unit_test(one_root_does_not_take_all_memory),
-        cmocka_unit_test(one_user_does_not_take_all_memory),
-        cmocka_unit_test(an_exchange_that_is_still_closing_has_a_place),
-        cmocka_unit_test(the_root_retries),
-        cmocka_unit_test(the_end_is_told_to_nodes_of_the_last_attempt),
-        cmocka_unit_test(the_time_that_it_has_waited_is_told),
-        cmocka_unit_test(a_barrier_lets_nobody_overtake),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* From the decision to the last confirmation: how a root, and a node in doubt, handle Confirm, OutcomeQuery, Outcome
  * and Commit with any contents. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "exchange_fixture.h"
+#include "tests/support/cmocka.h"
 
 enum {
     PARENT = 1,
@@ -54,11 +46,10 @@ static void reach_decision(struct root *r)
     assert_int_equal(r->f.calls, 1);
 }
 
-static void the_decision_stays_until_all_have_confirmed(void **state)
+TEST(the_decision_stays_until_all_have_confirmed)
 {
     struct root r;
 
-    (void)state;
     reach_decision(&r);
     assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* not decided: no answer */
     assert_int_equal(xf_drain(&r.f), 0);
@@ -92,11 +83,10 @@ static void the_decision_stays_until_all_have_confirmed(void **state)
 }
 
 /* Only the root knows whether its own output is in place. */
-static void nobody_confirms_for_the_root(void **state)
+TEST(nobody_confirms_for_the_root)
 {
     struct root r;
 
-    (void)state;
     reach_decision(&r);
     r.f.commit = 0;
     xf_storage_done(&r.f, NULL);
@@ -114,11 +104,10 @@ static void nobody_confirms_for_the_root(void **state)
 }
 
 /* The root's disk takes longer than its client waits: the decision stays. */
-static void a_slow_disk_keeps_the_roots_output(void **state)
+TEST(a_slow_disk_keeps_the_roots_output)
 {
     struct root r;
 
-    (void)state;
     reach_decision(&r);
     r.f.commit = 0;
     xf_storage_done(&r.f, NULL);
@@ -137,12 +126,11 @@ static void a_slow_disk_keeps_the_roots_output(void **state)
     xf_close(&r.f);
 }
 
-static void a_decision_that_is_not_recorded_is_none(void **state)
+TEST(a_decision_that_is_not_recorded_is_none)
 {
     const struct error full = {.code = ERROR_IO, .text = "disk full"};
     struct root r;
 
-    (void)state;
     reach_decision(&r);
     xf_storage_done(&r.f, &full);
     assert_int_equal(xf_hear(&r.f, CHILD), PEER_VERDICT);
@@ -196,9 +184,8 @@ static void hears_confirm(struct exchange_fixture *n, const char *obstacle)
 }
 
 /* It can hear of the commit in several ways. */
-static void a_node_in_doubt_commits_late(void **state)
+TEST(a_node_in_doubt_commits_late)
 {
-    (void)state;
     for (int by_commit = 0; by_commit < 2; by_commit++) {
         struct exchange_fixture n;
         reach_done(&n);
@@ -225,12 +212,11 @@ static void a_node_in_doubt_commits_late(void **state)
     }
 }
 
-static void an_obstacle_is_told_and_tried_again(void **state)
+TEST(an_obstacle_is_told_and_tried_again)
 {
     const struct error exists = {.code = ERROR_REFUSED, .text = "target exists"};
     struct exchange_fixture n;
 
-    (void)state;
     reach_done(&n);
     n.commit = -1;
     assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
@@ -254,11 +240,10 @@ static void an_obstacle_is_told_and_tried_again(void **state)
     xf_close(&n);
 }
 
-static void doubts_from_before_the_start_end(void **state)
+TEST(doubts_from_before_the_start_end)
 {
     static const char *const in_doubt[] = {XF_ID, NULL};
 
-    (void)state;
     for (int committed = 0; committed < 2; committed++) {
         struct exchange_fixture n;
         xf_init(&n);
@@ -279,11 +264,10 @@ static void doubts_from_before_the_start_end(void **state)
 }
 
 /* Only the root knows the outcome: messages from another direction, or for a node in another direction, are ignored. */
-static void messages_of_the_root_from_elsewhere_are_ignored(void **state)
+TEST(messages_of_the_root_from_elsewhere_are_ignored)
 {
     struct exchange_fixture n;
 
-    (void)state;
     for (int committed = 0; committed < 2; committed++) {
         reach_done(&n);
         assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
@@ -312,11 +296,10 @@ static void messages_of_the_root_from_elsewhere_are_ignored(void **state)
     xf_close(&n);
 }
 
-static void ranks_and_ids_that_there_are_not(void **state)
+TEST(ranks_and_ids_that_there_are_not)
 {
     static const char *const strange[] = {"3-0000004d-1", "4294967295-0000004d-1", "-1-0-1"};
 
-    (void)state;
     for (int kind = 0; kind < 3; kind++)
         for (size_t i = 0; i <= sizeof strange / sizeof *strange; i++) {
             bool of_rank = i == sizeof strange / sizeof *strange;
@@ -342,20 +325,4 @@ static void ranks_and_ids_that_there_are_not(void **state)
     assert_int_equal(xf_hear(&n, CHILD), PEER_OUTCOME);
     assert_int_equal(xf_state(&n), EXCHANGE_DONE);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_decision_stays_until_all_have_confirmed),
-        cmocka_unit_test(nobody_confirms_for_the_root),
-        cmocka_unit_test(a_slow_disk_keeps_the_roots_output),
-        cmocka_unit_test(a_decision_that_is_not_recorded_is_none),
-        cmocka_unit_test(a_node_in_doubt_commits_late),
-        cmocka_unit_test(an_obstacle_is_told_and_tried_again),
-        cmocka_unit_test(doubts_from_before_the_start_end),
-        cmocka_unit_test(messages_of_the_root_from_elsewhere_are_ignored),
-        cmocka_unit_test(ranks_and_ids_that_there_are_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

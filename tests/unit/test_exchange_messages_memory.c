@@ -1,16 +1,8 @@
 /* Every allocation in the life of an exchange fails once, at the root and at another node: only the exchange may
  * fail. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "exchange_fixture.h"
 #include "failing_memory.h"
+#include "tests/support/cmocka.h"
 
 enum {
     PARENT = 1,
@@ -162,7 +154,7 @@ static bool live(uint32_t rank, void (*lives)(struct exchange_fixture *n), unsig
     return failed;
 }
 
-static void memory_may_run_out_at_any_moment(void **state)
+TEST(memory_may_run_out_at_any_moment)
 {
     static const struct {
         uint32_t rank;
@@ -173,7 +165,6 @@ static void memory_may_run_out_at_any_moment(void **state)
                  {1, live_at_node_1, true},
                  {1, live_in_a_barrier, false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof lives / sizeof lives[0]; i++) {
         unsigned runs = 0;
         bool committed = false;
@@ -182,10 +173,4 @@ static void memory_may_run_out_at_any_moment(void **state)
         assert_int_equal(committed, lives[i].commits); /* nothing has failed */
         assert_in_range(runs, 10, 2000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_may_run_out_at_any_moment)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

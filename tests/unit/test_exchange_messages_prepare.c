@@ -1,14 +1,6 @@
 /* What a root's prepare may contain, and when it may arrive. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 #define OTHER_ID "0-0000004d-9"
@@ -49,12 +41,11 @@ static const struct {
     {"2-0000004d-8", 2, CHILD, .operation = OPERATION_BARRIER},
 };
 
-static void prepares_that_no_root_sends_close_the_link(void **state)
+TEST(prepares_that_no_root_sends_close_the_link)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     for (size_t i = 0; i < sizeof not_of_a_root / sizeof *not_of_a_root; i++) {
         line_open(&n, 1);
         xf_prepare_init(&p, &n);
@@ -79,7 +70,7 @@ static void prepares_that_no_root_sends_close_the_link(void **state)
 }
 
 /* Links that are down according to the root. The line of three nodes has links 0 (between nodes 0 and 1) and 1. */
-static void a_prepare_says_what_is_down(void **state)
+TEST(a_prepare_says_what_is_down)
 {
     static uint32_t there_is_none[] = {4}, listens[] = {3}, huge[] = {UINT32_MAX}, twice[] = {2, 2},
                     falls[] = {2, 0}, its_own[] = {0}, beyond[] = {2};
@@ -90,7 +81,6 @@ static void a_prepare_says_what_is_down(void **state)
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         line_open(&n, 1);
         xf_prepare_init(&p, &n);
@@ -112,7 +102,7 @@ static void a_prepare_says_what_is_down(void **state)
 }
 
 /* Nodes that are missing according to the root. The line has nodes 0 (the root), 1 and 2. */
-static void a_prepare_says_who_is_missing(void **state)
+TEST(a_prepare_says_who_is_missing)
 {
     static uint32_t root[] = {0}, there_is_none[] = {3}, twice[] = {2, 2}, itself[] = {1},
                     last[] = {2}, its_link[] = {2};
@@ -126,7 +116,6 @@ static void a_prepare_says_who_is_missing(void **state)
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         line_open(&n, 1);
         xf_prepare_init(&p, &n);
@@ -153,12 +142,11 @@ static void a_prepare_says_who_is_missing(void **state)
     xf_close(&n);
 }
 
-static void a_prepare_comes_once(void **state)
+TEST(a_prepare_comes_once)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     line_open(&n, 1);
     xf_prepare_init(&p, &n);
     assert_true(xf_say(&n, PARENT, &p.message));
@@ -176,12 +164,11 @@ static void a_prepare_comes_once(void **state)
 }
 
 /* Handles are reused: a root that was restarted does not know the old ones. */
-static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
+TEST(a_handle_that_is_in_use_is_a_matter_of_time)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     line_open(&n, 1);
     xf_prepare_init(&p, &n);
     assert_true(xf_say(&n, PARENT, &p.message));
@@ -208,7 +195,7 @@ static void a_handle_that_is_in_use_is_a_matter_of_time(void **state)
 
 /* The node hears of a restart of the root only after the root's prepare. Although a client entered the barrier here
  * long before, the node must not take the start that it knows for the later one. */
-static void a_restart_of_the_root_is_heard_after_its_prepare(void **state)
+TEST(a_restart_of_the_root_is_heard_after_its_prepare)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
@@ -217,7 +204,6 @@ static void a_restart_of_the_root_is_heard_after_its_prepare(void **state)
     struct xf_prepare p;
     struct error e;
 
-    (void)state;
     for (int entered = 0; entered < 2; entered++) {
         line_open(&n, 2);
         if (entered == 1)
@@ -242,12 +228,11 @@ static void a_restart_of_the_root_is_heard_after_its_prepare(void **state)
 }
 
 /* It cannot give a verdict. */
-static void an_objection_to_a_restarted_root_is_reported_at_the_end(void **state)
+TEST(an_objection_to_a_restarted_root_is_reported_at_the_end)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     line_open(&n, 2);
     xf_prepare_init(&p, &n);
     xf_prepare_generated(&p);
@@ -264,7 +249,7 @@ static void an_objection_to_a_restarted_root_is_reported_at_the_end(void **state
 
 /* The root of a barrier is found to have gone; before the client here is told, the node hears that this root wanted to
  * retry. */
-static void a_root_that_is_gone_does_not_retry(void **state)
+TEST(a_root_that_is_gone_does_not_retry)
 {
     static const struct spec barrier = {
         .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
@@ -275,7 +260,6 @@ static void a_root_that_is_gone_does_not_retry(void **state)
     struct xf_prepare p;
     struct error e;
 
-    (void)state;
     line_open(&n, 2);
     assert_non_null(xf_start(&n, &barrier, &seen, &e));
     xf_settle(&n);
@@ -300,19 +284,4 @@ static void a_root_that_is_gone_does_not_retry(void **state)
     assert_int_equal(seen.e.code, ERROR_LINK);
     (void)xf_drain(&n);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prepares_that_no_root_sends_close_the_link),
-        cmocka_unit_test(a_prepare_says_what_is_down),
-        cmocka_unit_test(a_prepare_says_who_is_missing),
-        cmocka_unit_test(a_prepare_comes_once),
-        cmocka_unit_test(a_handle_that_is_in_use_is_a_matter_of_time),
-        cmocka_unit_test(a_restart_of_the_root_is_heard_after_its_prepare),
-        cmocka_unit_test(an_objection_to_a_restarted_root_is_reported_at_the_end),
-        cmocka_unit_test(a_root_that_is_gone_does_not_retry),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

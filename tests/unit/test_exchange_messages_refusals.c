@@ -1,16 +1,8 @@
 /* Objections of a node to a valid prepare. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* Stands for 0 in a row, where 0 means the usual value. */
 #define ZERO (UINT64_MAX - 1)
@@ -99,9 +91,8 @@ static void enter_barrier(struct exchange_fixture *n, struct exchange_client_see
     xf_settle(n);
 }
 
-static void a_node_objects_to_impossible_requests(void **state)
+TEST(a_node_objects_to_impossible_requests)
 {
-    (void)state;
     memset(long_path, 'x', sizeof long_path - 1);
     assert_non_null(algorithm_at(0)); /* the registry has members of families */
     const size_t made = family_made_count();
@@ -130,12 +121,4 @@ static void a_node_objects_to_impossible_requests(void **state)
         (void)xf_drain(&n);
         xf_close(&n);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_objects_to_impossible_requests),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

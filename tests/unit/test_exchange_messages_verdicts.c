@@ -1,23 +1,14 @@
 /* Objections to the root, and its verdict. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "line_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define OTHER_ID "0-0000004d-9"
 
-static void an_objection_ends_it_everywhere(void **state)
+TEST(an_objection_ends_it_everywhere)
 {
     static const uint32_t codes[] = {0, ERROR_IO, ERROR_BUSY + 1, UINT32_MAX};
     struct line_root r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         line_root_open(&r);
         /* Verdicts about other exchanges: another handle, another id, another root. */
@@ -49,7 +40,7 @@ static void an_objection_ends_it_everywhere(void **state)
 
 /* The root believes a node about nodes behind the node's own link; otherwise it names the node that reports. The text
  * is not parsed. */
-static void an_objection_is_about_whom_it_says(void **state)
+TEST(an_objection_is_about_whom_it_says)
 {
     static const struct {
         struct culprit culprit;
@@ -62,7 +53,6 @@ static void an_objection_is_about_whom_it_says(void **state)
                 {{CULPRIT_NODE, UINT32_MAX, 0}, false}};
     struct line_root r;
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct error why = {
             .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
@@ -77,11 +67,10 @@ static void an_objection_is_about_whom_it_says(void **state)
 }
 
 /* A node that is ready and has not heard `go` tells its program by this whether others may have begun. */
-static void a_verdict_says_whether_anybody_was_told_to_go(void **state)
+TEST(a_verdict_says_whether_anybody_was_told_to_go)
 {
     struct line_root r;
 
-    (void)state;
     for (int gone = 0; gone < 2; gone++) {
         line_root_open(&r);
         if (gone) {
@@ -101,11 +90,10 @@ static void a_verdict_says_whether_anybody_was_told_to_go(void **state)
     }
 }
 
-static void objections_pass_through(void **state)
+TEST(objections_pass_through)
 {
     struct exchange_fixture n;
 
-    (void)state;
     line_open(&n, 1); /* an exchange that is not known here */
     assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
     line_hears_objection(&n, ERROR_REFUSED, TORUS_NO_NODE, "no?");
@@ -115,12 +103,11 @@ static void objections_pass_through(void **state)
     xf_close(&n);
 }
 
-static void verdicts_end_it_and_go_on(void **state)
+TEST(verdicts_end_it_and_go_on)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    (void)state;
     line_open(&n, 1);
     xf_prepare_init(&p, &n);
     assert_true(xf_say(&n, PARENT, &p.message));
@@ -139,14 +126,13 @@ static void verdicts_end_it_and_go_on(void **state)
 }
 
 /* If links are down, a verdict may arrive before the prepare: it is passed on once, and takes effect. */
-static void a_verdict_before_the_prepare(void **state)
+TEST(a_verdict_before_the_prepare)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
     struct peer_message *head;
     size_t passed = 0;
 
-    (void)state;
     line_open(&n, 1);
     assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
     head = xf_next(&n, PARENT);
@@ -177,17 +163,4 @@ static void a_verdict_before_the_prepare(void **state)
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 1);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_objection_ends_it_everywhere),
-        cmocka_unit_test(an_objection_is_about_whom_it_says),
-        cmocka_unit_test(a_verdict_says_whether_anybody_was_told_to_go),
-        cmocka_unit_test(objections_pass_through),
-        cmocka_unit_test(verdicts_end_it_and_go_on),
-        cmocka_unit_test(a_verdict_before_the_prepare),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Schedules that an exchange names: how a node fetches them from a neighbour and passes them on, and neighbours that
  * lie or fall silent. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/planning/schedule_store.h"
 #include "schedules_fixture.h"
+#include "tests/support/cmocka.h"
 
 static void becomes_ready(struct exchange_fixture *n)
 {
@@ -18,13 +10,12 @@ static void becomes_ready(struct exchange_fixture *n)
     assert_int_equal(xf_hear(n, SCHEDULES_PARENT), PEER_READY);
 }
 
-static void a_schedule_is_fetched_part_by_part_and_passed_on(void **state)
+TEST(a_schedule_is_fetched_part_by_part_and_passed_on)
 {
     const struct schedule_file f = schedule_file_for("3m", 70000);
     const uint32_t part = FRAME_SCHEDULE_PART;
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -48,12 +39,11 @@ static void a_schedule_is_fetched_part_by_part_and_passed_on(void **state)
     xf_close(&n);
 }
 
-static void a_known_schedule_is_not_fetched_again(void **state)
+TEST(a_known_schedule_is_not_fetched_again)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -70,7 +60,7 @@ static void a_known_schedule_is_not_fetched_again(void **state)
     xf_close(&n);
 }
 
-static void parts_that_cannot_be_close_the_link(void **state)
+TEST(parts_that_cannot_be_close_the_link)
 {
     static const struct {
         uint32_t total, offset;
@@ -82,7 +72,6 @@ static void parts_that_cannot_be_close_the_link(void **state)
     struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         schedules_open(&n, 1);
         schedules_say_prepare(&n, &f);
@@ -101,12 +90,11 @@ static void parts_that_cannot_be_close_the_link(void **state)
     xf_close(&n);
 }
 
-static void parts_that_nobody_waits_for_are_ignored(void **state)
+TEST(parts_that_nobody_waits_for_are_ignored)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     assert_true(schedules_say_part(&n, &f, f.length, 0, f.length));
     assert_true(schedules_say_part(&n, &f, 0, 0, 0));
@@ -118,13 +106,12 @@ static void parts_that_nobody_waits_for_are_ignored(void **state)
 
 /* The node asked for the schedule, and gave up; now it asks again from the beginning, and the answer to the first
  * request arrives before the new one. */
-static void an_answer_to_an_older_question_is_ignored(void **state)
+TEST(an_answer_to_an_older_question_is_ignored)
 {
     const struct schedule_file f = schedule_file_for("3m", 70000);
     const uint32_t part = FRAME_SCHEDULE_PART;
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -169,12 +156,11 @@ static void fails_with(struct schedule_file *f, enum error_code code, const char
     xf_close(&n);
 }
 
-static void wrong_schedules_are_refused(void **state)
+TEST(wrong_schedules_are_refused)
 {
     struct schedule_file damaged = schedule_file_for("3m", 1), other = schedule_file_for("3", 0),
                          wrong = schedule_file_for("3m", 0);
 
-    (void)state;
     damaged.text[damaged.length - 1] = '\t';
     fails_with(&damaged, ERROR_DAMAGED, NULL);
     fails_with(&other, ERROR_REFUSED, "3m");
@@ -183,12 +169,11 @@ static void wrong_schedules_are_refused(void **state)
     fails_with(&wrong, ERROR_REFUSED, "line 2: block 0 -> 2");
 }
 
-static void a_neighbour_that_falls_silent_is_named(void **state)
+TEST(a_neighbour_that_falls_silent_is_named)
 {
     const struct schedule_file f = schedule_file_for("3m", 50000);
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     xf_pass(&n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
@@ -203,12 +188,11 @@ static void a_neighbour_that_falls_silent_is_named(void **state)
 
 /* After a link was down and is up again, the node asks again for the schedule when it is named again, even while an
  * earlier exchange still waits for its end; and it does not answer requests from before. */
-static void a_link_that_was_lost_is_asked_again(void **state)
+TEST(a_link_that_was_lost_is_asked_again)
 {
     const struct schedule_file f = schedule_file_for("5", 0);
     struct exchange_fixture n;
 
-    (void)state;
     xf_init(&n);
     xf_open(&n, "5", 1);
     schedules_say_prepare(&n, &f);
@@ -227,12 +211,11 @@ static void a_link_that_was_lost_is_asked_again(void **state)
     xf_close(&n);
 }
 
-static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
+TEST(a_neighbour_that_does_not_have_it_makes_it_busy)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -242,12 +225,11 @@ static void a_neighbour_that_does_not_have_it_makes_it_busy(void **state)
 }
 
 /* A neighbour that asks faster than it reads does not make answers pile up. */
-static void answers_do_not_pile_up(void **state)
+TEST(answers_do_not_pile_up)
 {
     struct schedule_file f = schedule_file_for("3m", 60000);
     struct exchange_fixture n;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -259,21 +241,4 @@ static void answers_do_not_pile_up(void **state)
     assert_true(schedules_say_query(&n, f.digest, 0));
     assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_SCHEDULE_PART);
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_schedule_is_fetched_part_by_part_and_passed_on),
-        cmocka_unit_test(a_known_schedule_is_not_fetched_again),
-        cmocka_unit_test(parts_that_cannot_be_close_the_link),
-        cmocka_unit_test(parts_that_nobody_waits_for_are_ignored),
-        cmocka_unit_test(an_answer_to_an_older_question_is_ignored),
-        cmocka_unit_test(wrong_schedules_are_refused),
-        cmocka_unit_test(a_neighbour_that_falls_silent_is_named),
-        cmocka_unit_test(a_link_that_was_lost_is_asked_again),
-        cmocka_unit_test(a_neighbour_that_does_not_have_it_makes_it_busy),
-        cmocka_unit_test(answers_do_not_pile_up),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 /* The places for schedules at a node: their number, their users, and how they become free. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/planning/schedule_store.h"
 #include "schedules_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define TEXT(text) ((char *)(uintptr_t)(text))
 
 /* A schedule that could not be fetched is accepted from a client. */
-static void a_client_gives_what_could_not_be_fetched(void **state)
+TEST(a_client_gives_what_could_not_be_fetched)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
@@ -24,7 +16,6 @@ static void a_client_gives_what_could_not_be_fetched(void **state)
     uint32_t have = 0;
     struct error e;
 
-    (void)state;
     schedules_open(&n, 1);
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
@@ -46,12 +37,11 @@ static void a_client_gives_what_could_not_be_fetched(void **state)
     xf_close(&n);
 }
 
-static void there_is_room_for_so_many(void **state)
+TEST(there_is_room_for_so_many)
 {
     struct schedule_file f = schedule_file_for("3m", 0);
     struct exchange_fixture n;
 
-    (void)state;
     xf_init(&n);
     xf_open(&n, "40m", 38);
     for (unsigned i = 0; i <= SCHEDULES_MOST; i++) {
@@ -77,14 +67,13 @@ static void there_is_room_for_so_many(void **state)
     xf_close(&n);
 }
 
-static void one_user_does_not_take_all_places(void **state)
+TEST(one_user_does_not_take_all_places)
 {
     struct schedule *s[SCHEDULES_MOST];
     struct exchange_fixture n;
     struct error e;
     unsigned count = 0;
 
-    (void)state;
     schedules_open(&n, 0);
     struct schedules *all = exchanges_schedules(core_exchanges(n.core));
     for (;; count++) {
@@ -107,12 +96,11 @@ static void one_user_does_not_take_all_places(void **state)
 }
 
 /* Unused schedules make room; the one that was unused for the longest time goes first. */
-static void unused_schedules_make_room(void **state)
+TEST(unused_schedules_make_room)
 {
     struct exchange_fixture n;
     struct error e;
 
-    (void)state;
     schedules_open(&n, 0);
     struct schedules *all = exchanges_schedules(core_exchanges(n.core));
     for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
@@ -136,7 +124,7 @@ static void unused_schedules_make_room(void **state)
     xf_close(&n);
 }
 
-static void a_root_runs_only_what_it_was_given(void **state)
+TEST(a_root_runs_only_what_it_was_given)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
     struct spec spec = {.algorithm = "", .from = "", .to = "", .schedule = f.digest};
@@ -144,7 +132,6 @@ static void a_root_runs_only_what_it_was_given(void **state)
     struct exchange_fixture n;
     struct error e;
 
-    (void)state;
     schedules_open(&n, 0);
     assert_null(xf_start(&n, &spec, &seen, &e));
     assert_int_equal(e.code, ERROR_USAGE);
@@ -156,16 +143,4 @@ static void a_root_runs_only_what_it_was_given(void **state)
     assert_null(xf_start(&n, &spec, &seen, &e));
     assert_non_null(strstr(e.text, "one or the other"));
     xf_close(&n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_client_gives_what_could_not_be_fetched),
-        cmocka_unit_test(there_is_room_for_so_many),
-        cmocka_unit_test(one_user_does_not_take_all_places),
-        cmocka_unit_test(unused_schedules_make_room),
-        cmocka_unit_test(a_root_runs_only_what_it_was_given),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* What stands out in a trace: of each planted fault, the first sentence names the place. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/reporting/findings.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/trace_fixture.h"
 
 #define PORTS 4u
@@ -40,12 +33,11 @@ static void check_first(json_t *file, enum finding_kind kind, uint32_t node)
     assert_non_null(strstr(list[0].text, host));
 }
 
-static void nothing_stands_out(void **state)
+TEST(nothing_stands_out)
 {
     static const char *const tori[] = {"1", "2", "4x4", "3x4x5", "complete:5"};
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         assert_int_equal(find(trace_fixture_new(tori[i]), list), 1);
         assert_int_equal(list[0].kind, FINDING_NOTHING);
@@ -54,12 +46,11 @@ static void nothing_stands_out(void **state)
 }
 
 /* A slow link makes all others wait; it is busy all the time. */
-static void a_slow_link(void **state)
+TEST(a_slow_link)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     trace_fixture_slow(file, 5, 2);
     check_first(file, FINDING_LINK, 5);
 
@@ -79,11 +70,10 @@ static void a_slow_link(void **state)
 }
 
 /* The link is as fast as others while it carries, but TCP repeats packets. */
-static void a_lossy_link(void **state)
+TEST(a_lossy_link)
 {
     json_t *file = trace_fixture_new("4x4");
 
-    (void)state;
     trace_fixture_wait(file, 9, 3, TORUS_TRACE_RESENDING, 0.4);
     trace_fixture_scale(file, 9, 3, "sent", 1.2);
     trace_fixture_set(file, 9, "resent", 3, 90);
@@ -91,9 +81,8 @@ static void a_lossy_link(void **state)
 }
 
 /* Each kind has its worst three, and the last of them counts the others. */
-static void many_of_a_kind(void **state)
+TEST(many_of_a_kind)
 {
-    (void)state;
     for (unsigned lossy = 1; lossy <= 6; lossy++) {
         json_t *file = trace_fixture_new("4x4");
         struct finding list[FINDINGS_MOST];
@@ -127,7 +116,7 @@ static void wait_at(json_t *file, uint32_t rank, enum torus_trace_state state, d
         trace_fixture_wait(file, rank, port, state, part);
 }
 
-static void a_node_that_waits(void **state)
+TEST(a_node_that_waits)
 {
     static const struct {
         enum torus_trace_state state;
@@ -136,7 +125,6 @@ static void a_node_that_waits(void **state)
                  {TORUS_TRACE_SINK, FINDING_DISK},
                  {TORUS_TRACE_PROCESSOR, FINDING_PROCESSOR}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         json_t *file = trace_fixture_new("4x4");
         for (uint32_t rank = 0; rank < 16; rank++) /* all do, a little */
@@ -147,23 +135,21 @@ static void a_node_that_waits(void **state)
 }
 
 /* The system says that the daemon could have run, and did not. */
-static void a_daemon_without_a_processor(void **state)
+TEST(a_daemon_without_a_processor)
 {
     json_t *file = trace_fixture_new("4x4");
 
-    (void)state;
     for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i++)
         trace_fixture_set(file, 6, "delayed", i, 100);
     check_first(file, FINDING_PROCESSOR, 6);
 }
 
 /* Nobody takes what arrives at a node whose daemon has no processor, and it sends nothing in time: its links seem slow. */
-static void links_of_a_daemon_without_a_processor(void **state)
+TEST(links_of_a_daemon_without_a_processor)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i++)
         trace_fixture_set(file, 6, "delayed", i, 240);
     for (unsigned port = 0; port < PORTS; port++)
@@ -175,11 +161,10 @@ static void links_of_a_daemon_without_a_processor(void **state)
 }
 
 /* Ten calls, all of which end at the same time; the program at node 7 makes each of them 50 ms late. */
-static void a_late_program(void **state)
+TEST(a_late_program)
 {
     json_t *file = trace_fixture_new("4x4");
 
-    (void)state;
     for (uint32_t rank = 0; rank < 16; rank++)
         for (int call = 0; call < 10; call++) {
             double late = rank == 7 ? 0.05 : 0.0001 * rank;
@@ -191,12 +176,11 @@ static void a_late_program(void **state)
 }
 
 /* The calls of node 7 end late, so that it makes the next ones late: it is not the program that is to blame. */
-static void a_program_that_is_kept_waiting(void **state)
+TEST(a_program_that_is_kept_waiting)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (uint32_t rank = 0; rank < 16; rank++)
         for (int call = 0; call < 10; call++) {
             double late = rank == 7 && call > 0 ? 0.05 : 0;
@@ -209,12 +193,11 @@ static void a_program_that_is_kept_waiting(void **state)
 }
 
 /* The worst is first, and there are not too many. */
-static void several_faults(void **state)
+TEST(several_faults)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (uint32_t rank = 0; rank < 16; rank++)
         if (rank % 2 == 0)
             wait_at(file, rank, TORUS_TRACE_SINK, 0.5 + 0.02 * rank);
@@ -228,12 +211,11 @@ static void several_faults(void **state)
 }
 
 /* Nodes without a trace are not compared. */
-static void nodes_that_have_not_answered(void **state)
+TEST(nodes_that_have_not_answered)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (uint32_t rank = 0; rank < 16; rank += 3)
         (void)json_object_del(trace_fixture_node(file, rank), "used");
     wait_at(file, 7, TORUS_TRACE_SOURCE, 0.5);
@@ -254,12 +236,11 @@ static void nodes_that_have_not_answered(void **state)
 }
 
 /* Both ends say so; one of them is enough. */
-static void a_link_that_goes_down(void **state)
+TEST(a_link_that_goes_down)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     trace_fixture_slow(file, 9, 3); /* and a slow one */
     trace_fixture_add_event(file, 5, 0.25, TORUS_TRACE_LINK_DOWN, 2, 0);
     trace_fixture_add_event(file, 6, 0.26, TORUS_TRACE_LINK_DOWN, 3, 0);
@@ -274,14 +255,13 @@ static void a_link_that_goes_down(void **state)
 }
 
 /* A cable is one fault: the slower direction is named, and the other one only if it is as slow. */
-static void directions_of_a_cable(void **state)
+TEST(directions_of_a_cable)
 {
     static const struct {
         unsigned back_carries; /* in thousands; 1000: as much as others, in as much time */
         bool both;
     } cables[] = {{1000, false}, {700, false}, {450, true}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cables / sizeof cables[0]; i++) {
         json_t *file = trace_fixture_new("4x4");
         struct finding list[FINDINGS_MOST];
@@ -299,11 +279,10 @@ static void directions_of_a_cable(void **state)
 
 /* Bytes waited at these ports all the time, and little passed, but not because of their links: short messages wait for
  * their acknowledgement, the link carries at once what there is, or the receiver has no room. */
-static void links_that_hold_nothing_up(void **state)
+TEST(links_that_hold_nothing_up)
 {
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (unsigned why = 0; why < 3; why++) {
         json_t *file = trace_fixture_new("4x4");
         for (unsigned port = 0; port < PORTS; port++) {
@@ -320,13 +299,12 @@ static void links_that_hold_nothing_up(void **state)
 }
 
 /* Older releases do not tell what links held up. Then no link is accused, and the report says so. */
-static void links_of_older_nodes(void **state)
+TEST(links_of_older_nodes)
 {
     static const char *const members[] = {"loaded", "drained", "no_room", "carried"};
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     trace_fixture_slow(file, 5, 2);
     for (uint32_t rank = 0; rank < 16; rank++)
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
@@ -349,7 +327,7 @@ static json_t *run_of(const char *algorithm, double seconds)
 }
 
 /* As measured on a healthy torus: tree takes 33.9 s, pair 3.5 s, and stream is near the bound. */
-static void an_algorithm_that_is_slow(void **state)
+TEST(an_algorithm_that_is_slow)
 {
     static const struct {
         const char *algorithm, *blocks;
@@ -358,7 +336,6 @@ static void an_algorithm_that_is_slow(void **state)
     struct finding list[FINDINGS_MOST];
     json_t *file;
 
-    (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         file = trace_fixture_new("4x4");
         set_run(file, run_of(runs[i].algorithm, runs[i].seconds));
@@ -376,12 +353,11 @@ static void an_algorithm_that_is_slow(void **state)
 }
 
 /* The calls of a copy are torusd's own: whatever makes them late is a disk, a source or the network. */
-static void a_copy_has_no_program(void **state)
+TEST(a_copy_has_no_program)
 {
     static const char *const operations[] = {"copy", "gather", "scatter", "perf"};
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         json_t *file = trace_fixture_new("4x4");
         for (uint32_t rank = 0; rank < 16; rank++)
@@ -397,25 +373,23 @@ static void a_copy_has_no_program(void **state)
 }
 
 /* Short messages occupy a link until they are acknowledged: it is not slow for that. */
-static void short_messages(void **state)
+TEST(short_messages)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
 
-    (void)state;
     for (size_t i = 0; i < TRACE_FIXTURE_INTERVALS; i += 2)
         trace_fixture_set(file, 3, "sent", i * PORTS, 0);
     assert_int_equal(find(file, list), 1);
     assert_int_equal(list[0].kind, FINDING_NOTHING);
 }
 
-static void names_that_are_cut(void **state)
+TEST(names_that_are_cut)
 {
     json_t *file = trace_fixture_new("4x4");
     struct finding list[FINDINGS_MOST];
     char name[200] = "x";
 
-    (void)state;
     for (unsigned i = 0; i < 60; i++)
         (void)strcat(name, "\xc3\xa4");
     for (uint32_t rank = 0; rank < 16; rank++)
@@ -425,30 +399,4 @@ static void names_that_are_cut(void **state)
     json_t *text = json_string(list[0].text); /* NULL unless it is UTF-8 */
     assert_non_null(text);
     json_decref(text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_stands_out),
-        cmocka_unit_test(a_slow_link),
-        cmocka_unit_test(a_lossy_link),
-        cmocka_unit_test(many_of_a_kind),
-        cmocka_unit_test(a_node_that_waits),
-        cmocka_unit_test(a_daemon_without_a_processor),
-        cmocka_unit_test(links_of_a_daemon_without_a_processor),
-        cmocka_unit_test(a_late_program),
-        cmocka_unit_test(a_program_that_is_kept_waiting),
-        cmocka_unit_test(several_faults),
-        cmocka_unit_test(nodes_that_have_not_answered),
-        cmocka_unit_test(a_link_that_goes_down),
-        cmocka_unit_test(directions_of_a_cable),
-        cmocka_unit_test(links_that_hold_nothing_up),
-        cmocka_unit_test(links_of_older_nodes),
-        cmocka_unit_test(an_algorithm_that_is_slow),
-        cmocka_unit_test(a_copy_has_no_program),
-        cmocka_unit_test(short_messages),
-        cmocka_unit_test(names_that_are_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,12 @@
 /* An output that the next attempt continues. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/torusd/engine/cut.h"
 #include "daemon/torusd/engine/missing_blocks.h"
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define FILES 2u
 
@@ -194,7 +192,7 @@ static void run_second(struct attempts *a)
     close_ends(&a->f, ends, false);
 }
 
-static void an_output_goes_on(void **state)
+FOLDER_TEST(an_output_goes_on)
 {
     for (unsigned seed = 1; seed <= 24; seed++) {
         struct attempts a;
@@ -237,7 +235,7 @@ static void withdraw_second(struct attempts *a, void **state)
 }
 
 /* Somebody overwrites a few bytes of files that have arrived: none of them is in the result. */
-static void damaged_bytes_do_not_become_the_result(void **state)
+FOLDER_TEST(damaged_bytes_do_not_become_the_result)
 {
     for (unsigned seed = 1; seed <= 12; seed++) {
         struct attempts a;
@@ -280,7 +278,7 @@ static void replace(const char *path, const char *by)
 }
 
 /* Links, folders and further files are named, with what to do, before anything is in place. */
-static void what_is_no_file_of_the_output_is_named(void **state)
+FOLDER_TEST(what_is_no_file_of_the_output_is_named)
 {
     static const char *const kinds[] = {"symbolic link", "folder", "file"};
 
@@ -325,7 +323,7 @@ static void what_is_no_file_of_the_output_is_named(void **state)
 }
 
 /* Somebody writes while the exchange goes on, or when everything has arrived. */
-static void damage_is_noticed_before_the_commit(void **state)
+FOLDER_TEST(damage_is_noticed_before_the_commit)
 {
     for (unsigned more = 0; more < 2; more++) {
         struct fixture f;
@@ -355,7 +353,7 @@ static void damage_is_noticed_before_the_commit(void **state)
 }
 
 /* A node that is missing in the next attempt leaves no file, and a file that changed between attempts is an error. */
-static void what_differs_in_the_next_attempt(void **state)
+FOLDER_TEST(what_differs_in_the_next_attempt)
 {
     const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
 
@@ -399,16 +397,4 @@ static void what_differs_in_the_next_attempt(void **state)
         close_fixture(&f);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_output_goes_on),
-        TEST(damaged_bytes_do_not_become_the_result),
-        TEST(what_is_no_file_of_the_output_is_named),
-        TEST(damage_is_noticed_before_the_commit),
-        TEST(what_differs_in_the_next_attempt),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

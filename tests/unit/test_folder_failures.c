@@ -1,13 +1,12 @@
 /* Folders without memory, with system calls that fail, and when they are closed. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* After storage.close() no task is reported, and the state folder is released in the end. */
-static void a_close_is_the_end(void **state)
+FOLDER_TEST(a_close_is_the_end)
 {
     struct fixture f;
     struct ends ends;
@@ -29,7 +28,7 @@ static void a_close_is_the_end(void **state)
     close_fixture(&f);
 }
 
-static void without_memory_for_jobs_nothing_is_left(void **state)
+FOLDER_TEST(without_memory_for_jobs_nothing_is_left)
 {
     struct fixture f;
     struct ends ends;
@@ -77,7 +76,7 @@ void *__wrap_calloc(size_t count, size_t size)
     return no_memory ? NULL : __real_calloc(count, size);
 }
 
-static void a_decision_needs_no_memory(void **state)
+FOLDER_TEST(a_decision_needs_no_memory)
 {
     struct fixture f;
     struct ends ends;
@@ -120,7 +119,7 @@ static bool live(struct fixture *f, const struct folder_request *request, struct
 
 /* Each system call in turn fails once: the failure is reported, nothing leaks, and the final state is the one that was
  * decided. */
-static void every_call_may_fail_once(void **state)
+FOLDER_TEST(every_call_may_fail_once)
 {
     static const int errors[] = {EIO, ENOSPC, EACCES};
     unsigned failures = 0, told = 0;
@@ -164,15 +163,4 @@ static void every_call_may_fail_once(void **state)
                 break;
         }
     assert_in_range(told, failures / 2, failures);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_close_is_the_end),
-        TEST(without_memory_for_jobs_nothing_is_left),
-        TEST(a_decision_needs_no_memory),
-        TEST(every_call_may_fail_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* Only outputs that are not committed are removed. */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void what_is_not_committed_is_removed(void **state)
+FOLDER_TEST(what_is_not_committed_is_removed)
 {
     for (unsigned seed = 0; seed < 8; seed++) {
         struct fixture f;
@@ -40,7 +39,7 @@ static void what_is_not_committed_is_removed(void **state)
     }
 }
 
-static void folders_that_others_use_stay(void **state)
+FOLDER_TEST(folders_that_others_use_stay)
 {
     struct fixture f;
     struct ends ends;
@@ -57,7 +56,7 @@ static void folders_that_others_use_stay(void **state)
 
 /* A removal that failed without descriptors is tried again when the output's own descriptors are closed, and each time
  * that another output is closed. */
-static void an_output_that_could_not_be_removed(void **state)
+FOLDER_TEST(an_output_that_could_not_be_removed)
 {
     long calls = 0;
     bool failed;
@@ -80,7 +79,7 @@ static void an_output_that_could_not_be_removed(void **state)
 }
 
 /* The output is found again by its record in the journal, even if the state folder fails. */
-static void an_output_is_removed_when_another_is_closed(void **state)
+FOLDER_TEST(an_output_is_removed_when_another_is_closed)
 {
     struct fixture f;
     struct ends ends, other;
@@ -119,7 +118,7 @@ static void swap(void **state, struct fixture *f, struct ends *ends, bool link)
         assert_int_equal(rename(at(state, "precious"), temporary), 0);
 }
 
-static void a_swapped_folder_is_not_removed(void **state)
+FOLDER_TEST(a_swapped_folder_is_not_removed)
 {
     for (int link = 0; link < 2; link++) {
         struct fixture f;
@@ -136,7 +135,7 @@ static void a_swapped_folder_is_not_removed(void **state)
     }
 }
 
-static void a_swapped_folder_is_not_put_in_place(void **state)
+FOLDER_TEST(a_swapped_folder_is_not_put_in_place)
 {
     for (int link = 0; link < 2; link++) {
         struct fixture f;
@@ -155,7 +154,7 @@ static void a_swapped_folder_is_not_put_in_place(void **state)
 }
 
 /* After a crash, only names identify outputs. */
-static void a_link_is_not_followed_after_a_crash(void **state)
+FOLDER_TEST(a_link_is_not_followed_after_a_crash)
 {
     struct fixture f;
     struct ends ends;
@@ -171,18 +170,4 @@ static void a_link_is_not_followed_after_a_crash(void **state)
     assert_int_equal(resolve(&f, false, &e), 0);
     assert_int_equal(entries(f.state_folder), 0);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(what_is_not_committed_is_removed),
-        TEST(folders_that_others_use_stay),
-        TEST(an_output_that_could_not_be_removed),
-        TEST(an_output_is_removed_when_another_is_closed),
-        TEST(a_swapped_folder_is_not_removed),
-        TEST(a_swapped_folder_is_not_put_in_place),
-        TEST(a_link_is_not_followed_after_a_crash),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,12 @@
 /* The knowledge of a daemon after its restart: outputs in doubt, leftovers of a crash, decisions. */
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/files/journal.h"
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void an_output_in_doubt_waits_for_its_outcome(void **state)
+FOLDER_TEST(an_output_in_doubt_waits_for_its_outcome)
 {
     for (int committed = 0; committed < 2; committed++) {
         struct fixture f;
@@ -32,7 +31,7 @@ static void an_output_in_doubt_waits_for_its_outcome(void **state)
 }
 
 /* Somebody changes a complete output before its outcome is known: it is not put in place, and the way out is named. */
-static void a_changed_output_is_not_put_in_place(void **state)
+FOLDER_TEST(a_changed_output_is_not_put_in_place)
 {
     for (unsigned restarted = 0; restarted < 2; restarted++) {
         struct fixture f;
@@ -65,7 +64,7 @@ static void a_changed_output_is_not_put_in_place(void **state)
 }
 
 /* The target is reserved for the output in doubt: another exchange must wait. */
-static void an_output_in_doubt_keeps_its_target(void **state)
+FOLDER_TEST(an_output_in_doubt_keeps_its_target)
 {
     for (int committed = 0; committed < 2; committed++) {
         struct fixture f;
@@ -93,7 +92,7 @@ static void an_output_in_doubt_keeps_its_target(void **state)
 }
 
 /* The daemon dies after it has put an output in place, and before it has recorded that. */
-static void a_crash_after_the_rename_does_no_harm(void **state)
+FOLDER_TEST(a_crash_after_the_rename_does_no_harm)
 {
     for (int committed = 0; committed < 2; committed++) {
         struct fixture f;
@@ -127,7 +126,7 @@ static void write_entry(struct fixture *f, void **state, unsigned made, const ch
     assert_int_equal(journal_write(&f->folders.journal, ID, &entry, &e), 0);
 }
 
-static void what_a_crash_left_unfinished_is_removed(void **state)
+FOLDER_TEST(what_a_crash_left_unfinished_is_removed)
 {
     struct fixture f;
     open_fixture(&f, state);
@@ -153,7 +152,7 @@ static void what_a_crash_left_unfinished_is_removed(void **state)
     close_fixture(&f);
 }
 
-static void what_cannot_be_removed_is_tried_again(void **state)
+FOLDER_TEST(what_cannot_be_removed_is_tried_again)
 {
     struct fixture f;
     open_fixture(&f, state);
@@ -177,7 +176,7 @@ static void what_cannot_be_removed_is_tried_again(void **state)
     close_fixture(&f);
 }
 
-static void decisions_are_kept_in_the_state_folder(void **state)
+FOLDER_TEST(decisions_are_kept_in_the_state_folder)
 {
     struct fixture f;
     struct error e = {.code = ERROR_TIMEOUT};
@@ -223,7 +222,7 @@ static bool starts_with_all(struct fixture *f)
 
 /* A root that lost its decisions would answer that they were not made; a node that lost its doubts would assume that
  * they have ended. */
-static void what_cannot_be_read_at_the_start_is_not_overlooked(void **state)
+FOLDER_TEST(what_cannot_be_read_at_the_start_is_not_overlooked)
 {
     struct fixture f;
     struct ends ends;
@@ -248,7 +247,7 @@ static void what_cannot_be_read_at_the_start_is_not_overlooked(void **state)
     close_fixture(&f);
 }
 
-static void the_last_calibration_is_kept(void **state)
+FOLDER_TEST(the_last_calibration_is_kept)
 {
     struct fixture f;
     struct calibration c = {.id = 1}, read;
@@ -266,20 +265,4 @@ static void the_last_calibration_is_kept(void **state)
     assert_int_equal(f.storage.load_calibration(f.storage.context, &read, &e), 1);
     assert_int_equal(read.version, 9);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_output_in_doubt_waits_for_its_outcome),
-        TEST(a_changed_output_is_not_put_in_place),
-        TEST(an_output_in_doubt_keeps_its_target),
-        TEST(a_crash_after_the_rename_does_no_harm),
-        TEST(what_a_crash_left_unfinished_is_removed),
-        TEST(what_cannot_be_removed_is_tried_again),
-        TEST(decisions_are_kept_in_the_state_folder),
-        TEST(what_cannot_be_read_at_the_start_is_not_overlooked),
-        TEST(the_last_calibration_is_kept),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

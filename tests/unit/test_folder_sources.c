@@ -1,14 +1,12 @@
 /* Files of a source that are missing, that change while they are sent, or that are read again. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void a_missing_file_is_refused_or_empty(void **state)
+FOLDER_TEST(a_missing_file_is_refused_or_empty)
 {
     struct fixture f;
     struct ends ends;
@@ -32,7 +30,7 @@ static void a_missing_file_is_refused_or_empty(void **state)
 }
 
 /* No blocks come from a missing node or go to it: its files are neither required nor made. */
-static void files_of_a_node_that_is_gone(void **state)
+FOLDER_TEST(files_of_a_node_that_is_gone)
 {
     struct fixture f;
     struct ends ends;
@@ -61,7 +59,7 @@ static void check_changed(struct fixture *f, struct ends *ends)
 }
 
 /* Changes are noticed not only in files that are held open. */
-static void a_file_that_is_replaced_is_noticed(void **state)
+FOLDER_TEST(a_file_that_is_replaced_is_noticed)
 {
     struct fixture f;
     struct ends ends;
@@ -78,7 +76,7 @@ static void a_file_that_is_replaced_is_noticed(void **state)
     check_changed(&f, &ends);
 }
 
-static void a_file_that_shrinks_is_noticed(void **state)
+FOLDER_TEST(a_file_that_shrinks_is_noticed)
 {
     struct fixture f;
     struct ends ends;
@@ -98,7 +96,7 @@ static void a_file_that_shrinks_is_noticed(void **state)
     close_fixture(&f);
 }
 
-static void a_file_that_changes_is_noticed(void **state)
+FOLDER_TEST(a_file_that_changes_is_noticed)
 {
     struct fixture f;
     struct ends ends;
@@ -111,7 +109,7 @@ static void a_file_that_changes_is_noticed(void **state)
 }
 
 /* A node that received damaged bytes asks for some of them again, even after all files have been checked. */
-static void bytes_can_be_read_again(void **state)
+FOLDER_TEST(bytes_can_be_read_again)
 {
     struct fixture f;
     struct ends ends;
@@ -150,14 +148,4 @@ static void bytes_can_be_read_again(void **state)
     assert_int_equal(ops->reread(ends.source, 0, 0, 1, &bytes, &e), 0);
     close_ends(&f, &ends, false); /* meanwhile */
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_missing_file_is_refused_or_empty), TEST(files_of_a_node_that_is_gone),
-        TEST(a_file_that_is_replaced_is_noticed), TEST(a_file_that_shrinks_is_noticed),
-        TEST(a_file_that_changes_is_noticed),     TEST(bytes_can_be_read_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

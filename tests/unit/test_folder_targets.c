@@ -1,14 +1,12 @@
 /* Where an output may be put: targets that are refused, and obstacles that others make. */
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void a_target_must_be_free(void **state)
+FOLDER_TEST(a_target_must_be_free)
 {
     struct fixture f;
     struct ends ends;
@@ -28,7 +26,7 @@ static void a_target_must_be_free(void **state)
 }
 
 /* Where nothing can be put. */
-static void targets_that_cannot_be_are_refused(void **state)
+FOLDER_TEST(targets_that_cannot_be_are_refused)
 {
     static const struct {
         const char *to, *id;
@@ -58,7 +56,7 @@ static void targets_that_cannot_be_are_refused(void **state)
 }
 
 /* The error states the longest path that is accepted, and that path is accepted. */
-static void a_name_of_a_target_has_a_limit(void **state)
+FOLDER_TEST(a_name_of_a_target_has_a_limit)
 {
     char name[NAME_MAX + 1];
     struct fixture f;
@@ -92,7 +90,7 @@ static void a_name_of_a_target_has_a_limit(void **state)
 }
 
 /* Folders above two targets belong to both exchanges: the last one removes them, unless one has a result. */
-static void folders_of_two_exchanges_go_with_the_last(void **state)
+FOLDER_TEST(folders_of_two_exchanges_go_with_the_last)
 {
     for (unsigned placed = 0; placed < 2; placed++) {
         struct fixture f;
@@ -118,7 +116,7 @@ static void folders_of_two_exchanges_go_with_the_last(void **state)
     }
 }
 
-static void of_two_at_once_one_is_refused(void **state)
+FOLDER_TEST(of_two_at_once_one_is_refused)
 {
     for (unsigned seed = 0; seed < 20; seed++) {
         struct fixture f;
@@ -152,7 +150,7 @@ static void of_two_at_once_one_is_refused(void **state)
     }
 }
 
-static void rivals_of_other_nodes_are_refused(void **state)
+FOLDER_TEST(rivals_of_other_nodes_are_refused)
 {
     struct fixture f;
     struct folders other = {0};
@@ -191,7 +189,7 @@ static void rivals_of_other_nodes_are_refused(void **state)
 }
 
 /* An obstacle appears between prepare and commit. */
-static void a_target_that_appears_meanwhile(void **state)
+FOLDER_TEST(a_target_that_appears_meanwhile)
 {
     for (int kind = 0; kind < 3; kind++) {
         struct fixture f;
@@ -232,7 +230,7 @@ static void a_target_that_appears_meanwhile(void **state)
     }
 }
 
-static void a_commit_may_be_tried_again(void **state)
+FOLDER_TEST(a_commit_may_be_tried_again)
 {
     struct fixture f;
     struct ends ends;
@@ -249,15 +247,4 @@ static void a_commit_may_be_tried_again(void **state)
     check_file(at(state, "data/out/0"), "block", 5);
     assert_int_equal(entries(f.state_folder), 0);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_target_must_be_free),           TEST(targets_that_cannot_be_are_refused),
-        TEST(a_name_of_a_target_has_a_limit),  TEST(folders_of_two_exchanges_go_with_the_last),
-        TEST(of_two_at_once_one_is_refused),   TEST(rivals_of_other_nodes_are_refused),
-        TEST(a_target_that_appears_meanwhile), TEST(a_commit_may_be_tried_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "folders_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const size_t sizes[2][2] = {{10, 3700001}, {0, 131072}};
 
@@ -63,7 +62,7 @@ static void exchange(void **state, uint32_t most, unsigned chance, enum where wh
     close_fixture(&f);
 }
 
-static void files_arrive_as_they_were(void **state)
+FOLDER_TEST(files_arrive_as_they_were)
 {
     static const struct {
         const char *what;
@@ -83,7 +82,7 @@ static void files_arrive_as_they_were(void **state)
     }
 }
 
-static void files_arrive_in_whatever_order_jobs_end(void **state)
+FOLDER_TEST(files_arrive_in_whatever_order_jobs_end)
 {
     for (unsigned seed = 1; seed <= 20; seed++) {
         exchange(state, 4099, seed, seed % 3);
@@ -119,7 +118,7 @@ static void write_segments(struct fixture *f, struct ends *ends, const char *byt
     assert_int_equal(ends->sink->ops->pending(ends->sink), 16);
 }
 
-static void what_comes_together_is_written_with_one_call(void **state)
+FOLDER_TEST(what_comes_together_is_written_with_one_call)
 {
     static const char bytes[] = "0123456789abcdef";
 
@@ -156,7 +155,7 @@ static void what_comes_together_is_written_with_one_call(void **state)
 
 /* If files are in memory, received bytes are written while they are in the processor's cache, or the failure is
  * reported. */
-static void little_waits_for_files_in_memory(void **state)
+FOLDER_TEST(little_waits_for_files_in_memory)
 {
     const uint32_t length = 65536, whole = 8 * length;
     uint8_t *bytes = random_bytes(whole, 1);
@@ -206,7 +205,7 @@ static void little_waits_for_files_in_memory(void **state)
     free(bytes);
 }
 
-static void one_file_for_all(void **state)
+FOLDER_TEST(one_file_for_all)
 {
     for (int folder = 0; folder < 2; folder++) {
         struct fixture f;
@@ -228,7 +227,7 @@ static void one_file_for_all(void **state)
     }
 }
 
-static void a_file_may_come_in_short_reads(void **state)
+FOLDER_TEST(a_file_may_come_in_short_reads)
 {
     struct fixture f;
     struct ends ends;
@@ -249,7 +248,7 @@ static void a_file_may_come_in_short_reads(void **state)
     }
 }
 
-static void more_files_than_may_stay_open(void **state)
+FOLDER_TEST(more_files_than_may_stay_open)
 {
     struct fixture f;
     struct ends ends;
@@ -266,18 +265,4 @@ static void more_files_than_may_stay_open(void **state)
         check_file(at(state, "data/out/%u", d), &d, sizeof d);
     assert_int_equal(atomic_load(&f.folders.open_files), 0);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(files_arrive_as_they_were),
-        TEST(files_arrive_in_whatever_order_jobs_end),
-        TEST(what_comes_together_is_written_with_one_call),
-        TEST(little_waits_for_files_in_memory),
-        TEST(more_files_than_may_stay_open),
-        TEST(one_file_for_all),
-        TEST(a_file_may_come_in_short_reads),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

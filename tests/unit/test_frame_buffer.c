@@ -1,15 +1,8 @@
 /* The frame buffer of all engines, with pieces that are copied and pieces that stay in the slab into which they were
  * read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "dock_fixture.h"
 #include "failing_memory.h"
+#include "tests/support/cmocka.h"
 
 /* Byte `i` of the bytes that wait in a hold. */
 static uint8_t byte_of(size_t hold, uint32_t i)
@@ -30,11 +23,10 @@ static void put(struct dock *d, size_t hold, uint32_t offset, uint32_t length)
 }
 
 /* A rest that would be a small frame of its own is added to the frame, up to a sixteenth of a full frame. */
-static void a_rest_of_a_few_bytes_comes_along(void **state)
+TEST(a_rest_of_a_few_bytes_comes_along)
 {
     struct outgoing frame = {.body_length = 0};
 
-    (void)state;
     assert_int_equal(frame_buffer_fits(&frame, 1600, 1000), 1000);
     assert_int_equal(frame_buffer_fits(&frame, 1600, 1600), 1600);
     assert_int_equal(frame_buffer_fits(&frame, 1600, 1700), 1700);
@@ -68,9 +60,8 @@ static void check_body(const struct outgoing *frame, uint32_t at, size_t hold, u
 }
 
 /* A piece may arrive and leave in any parts. */
-static void bytes_leave_as_they_came(void **state)
+TEST(bytes_leave_as_they_came)
 {
-    (void)state;
     for (int copies = 0; copies < 2; copies++)
         for (uint32_t in = 1; in <= PIECE; in++)
             for (uint32_t out = 1; out <= PIECE; out += 5) {
@@ -96,9 +87,8 @@ static void bytes_leave_as_they_came(void **state)
 }
 
 /* Bytes leave while others still arrive; no slab is held any longer. */
-static void a_hold_gives_back_what_has_left(void **state)
+TEST(a_hold_gives_back_what_has_left)
 {
-    (void)state;
     for (int copies = 0; copies < 2; copies++) {
         struct dock d;
         dock_open(&d, copies);
@@ -121,9 +111,8 @@ static void a_hold_gives_back_what_has_left(void **state)
 }
 
 /* An allgather's block leaves by several ports, each at its own pace. */
-static void several_readers_of_a_hold(void **state)
+TEST(several_readers_of_a_hold)
 {
-    (void)state;
     for (int copies = 0; copies < 2; copies++) {
         struct hold_place place[2] = {{0}};
         struct dock d;
@@ -149,9 +138,8 @@ static void several_readers_of_a_hold(void **state)
 }
 
 /* A frame has a bounded number of extents; copies are one run. */
-static void a_frame_takes_what_it_has_extents_for(void **state)
+TEST(a_frame_takes_what_it_has_extents_for)
 {
-    (void)state;
     for (int copies = 0; copies < 2; copies++) {
         uint32_t loaded = 0;
         struct dock d;
@@ -171,10 +159,10 @@ static void a_frame_takes_what_it_has_extents_for(void **state)
     }
 }
 
-static void our_own_blocks_come_from_the_source(void **state)
+TEST(our_own_blocks_come_from_the_source)
 {
     const struct block_piece to_2 = {1, 2, 0, PIECE}, to_0 = {1, 0, 0, PIECE};
-    (void)state;
+
     for (int copies = 0; copies < 2; copies++) {
         struct dock d;
         dock_open(&d, copies);
@@ -201,11 +189,11 @@ static void our_own_blocks_come_from_the_source(void **state)
     }
 }
 
-static void our_block_for_ourselves_is_delivered(void **state)
+TEST(our_block_for_ourselves_is_delivered)
 {
     const struct cut cut = {
         .uniform = true, .block_bytes = PIECE, .round_bytes = 32, .segments = 1};
-    (void)state;
+
     for (int copies = 0; copies < 2; copies++) {
         struct dock d;
         dock_open(&d, copies);
@@ -227,12 +215,12 @@ static void our_block_for_ourselves_is_delivered(void **state)
     }
 }
 
-static void delivered_bytes_are_counted(void **state)
+TEST(delivered_bytes_are_counted)
 {
     const struct block_piece from_2 = {2, 1, 0, 4};
     struct dock d;
     struct extent piece;
-    (void)state;
+
     dock_open(&d, false);
     uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 2, &piece);
     at[0] = letter(2, 1, 0);
@@ -253,12 +241,11 @@ static void delivered_bytes_are_counted(void **state)
     dock_close(&d);
 }
 
-static void a_frame_leaves_loaded_or_not_at_all(void **state)
+TEST(a_frame_leaves_loaded_or_not_at_all)
 {
     struct peer_stepped_data data = {0};
     struct dock d;
     const struct error e = {.code = ERROR_IO, .text = "failed"};
-    (void)state;
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
     dock_open(&d, false);
     put(&d, 0, 0, 9);
@@ -311,9 +298,8 @@ static bool run_out_of_memory(bool copies, unsigned after)
     return failed;
 }
 
-static void memory_may_be_over_at_any_moment(void **state)
+TEST(memory_may_be_over_at_any_moment)
 {
-    (void)state;
     for (int copies = 0; copies < 2; copies++) {
         unsigned after = 0;
         while (run_out_of_memory(copies, after))
@@ -323,11 +309,10 @@ static void memory_may_be_over_at_any_moment(void **state)
 }
 
 /* A neighbour that sends single bytes, with much other traffic in between. */
-static void bytes_that_wait_do_not_keep_slabs(void **state)
+TEST(bytes_that_wait_do_not_keep_slabs)
 {
     struct dock d;
 
-    (void)state;
     dock_open(&d, false);
     for (uint32_t i = 0; i < 1000; i++) {
         struct slab *slab = slab_get(&d.node->f.pool);
@@ -342,22 +327,4 @@ static void bytes_that_wait_do_not_keep_slabs(void **state)
     check_body(frame, 0, 0, 0, 1000);
     dock_free_frame(&d, frame);
     dock_close(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rest_of_a_few_bytes_comes_along),
-        cmocka_unit_test(bytes_leave_as_they_came),
-        cmocka_unit_test(a_hold_gives_back_what_has_left),
-        cmocka_unit_test(several_readers_of_a_hold),
-        cmocka_unit_test(a_frame_takes_what_it_has_extents_for),
-        cmocka_unit_test(our_own_blocks_come_from_the_source),
-        cmocka_unit_test(our_block_for_ourselves_is_delivered),
-        cmocka_unit_test(delivered_bytes_are_counted),
-        cmocka_unit_test(a_frame_leaves_loaded_or_not_at_all),
-        cmocka_unit_test(memory_may_be_over_at_any_moment),
-        cmocka_unit_test(bytes_that_wait_do_not_keep_slabs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Digests of pieces that go through a frame buffer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "dock_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* A block of 600 bytes from node 2 for this node arrives in `run`s; its piece is bytes 100 to 599. `flip`: a bit that
  * is flipped, or UINT32_MAX. Returns the outcome. */
@@ -30,11 +24,11 @@ static int deliver_piece(struct dock *d, const struct block_piece *piece, uint32
     return frame_buffer_compare(&d->buffer, piece, mark, sent);
 }
 
-static void digests_are_the_same_however_a_piece_is_cut(void **state)
+TEST(digests_are_the_same_however_a_piece_is_cut)
 {
     static const uint32_t runs[] = {500, 499, 250, 64, 7, 1};
     const struct block_piece piece = {1, 1, 100, 500};
-    (void)state;
+
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         struct piece_mark sent = {0}, came = {0};
         struct dock d;
@@ -63,12 +57,12 @@ static void digests_are_the_same_however_a_piece_is_cut(void **state)
 }
 
 /* Flips each bit of the piece and of its name. */
-static void damage_is_found_and_named(void **state)
+TEST(damage_is_found_and_named)
 {
     const struct block_piece piece = {2, 1, 100, 256};
     struct piece_mark good = {0}, mark;
     struct dock d;
-    (void)state;
+
     dock_open(&d, false);
     d.node->sink.careless = true;
     d.engine.set.digests = true;
@@ -107,13 +101,13 @@ static void damage_is_found_and_named(void **state)
     dock_close(&d);
 }
 
-static void digests_under_way_are_freed(void **state)
+TEST(digests_under_way_are_freed)
 {
     const struct block_piece piece = {2, 1, 0, 2000};
     struct piece_mark mark[3] = {{0}};
     struct dock d;
     struct extent bytes;
-    (void)state;
+
     dock_open(&d, false);
     d.node->sink.careless = true;
     (void)slab_writer_take(&d.in, &d.node->f.pool, 1000, &bytes);
@@ -124,14 +118,4 @@ static void digests_under_way_are_freed(void **state)
     assert_non_null(mark[2].state);
     slab_unref(bytes.slab);
     dock_close(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digests_are_the_same_however_a_piece_is_cut),
-        cmocka_unit_test(damage_is_found_and_named),
-        cmocka_unit_test(digests_under_way_are_freed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* GOAL: every node's messages are those of its plan, in the order of steps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/schedule_files/goal.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "tests/support/cmocka.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */
 
@@ -128,11 +120,10 @@ static void check_without_period(const struct torus *t, const struct algorithm *
     free(text);
 }
 
-static void messages_are_those_of_the_plans(void **state)
+TEST(messages_are_those_of_the_plans)
 {
     static const char *const tori[] = {"1", "2", "3", "2x2", "4x4", "3x5", "4mx3", "8", "2x3x4"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (size_t k = 0; k < algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k);
@@ -143,11 +134,4 @@ static void messages_are_those_of_the_plans(void **state)
             check(&t, a);
             check_without_period(&t, a);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_are_those_of_the_plans)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* Graphs and products with them: against adjacency that is written out here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/tree.h"
+#include "tests/support/cmocka.h"
 
 #define MOST 256
 
@@ -246,16 +238,12 @@ static struct network *petersen(void)
     return n;
 }
 
-/* Writes the edges of a network to a file, whose path is in `path`. */
-static void write_edges(const struct network *n, char *path)
+/* Writes the edges of a network to a file, whose path it returns. */
+static const char *write_edges(const struct network *n)
 {
-    int fd;
-    FILE *file;
+    const char *path = file_of("", 0);
+    FILE *file = fopen(path, "w");
 
-    (void)strcpy(path, "/tmp/edges-XXXXXX");
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    file = fdopen(fd, "w");
     assert_non_null(file);
     (void)fprintf(file, "# edges\n\n");
     for (uint32_t a = 0; a < n->nodes; a++)
@@ -263,11 +251,11 @@ static void write_edges(const struct network *n, char *path)
             if (n->link[a][b])
                 (void)fprintf(file, "%u\t%u # %u\r\n", b, a, a);
     assert_int_equal(fclose(file), 0);
+    return path;
 }
 
-static void named_graphs(void **state)
+TEST(named_graphs)
 {
-    (void)state;
     for (uint32_t nodes = 2; nodes <= 33; nodes++) {
         struct network *k = complete(nodes), *s = star(nodes);
         char text[20];
@@ -289,10 +277,10 @@ static void named_graphs(void **state)
     free(b);
 }
 
-static void products(void **state)
+TEST(products)
 {
     struct network *n = path(5, true), *k = complete(3), *line = path(2, false), *s = star(4);
-    (void)state;
+
     times(n, k);
     struct torus t = parse("5 x complete:3");
     check(&t, n);
@@ -311,21 +299,20 @@ static void products(void **state)
     free(s);
 }
 
-static void hypercube_is_a_power(void **state)
+TEST(hypercube_is_a_power)
 {
     struct torus t = parse("2m^5"), same = parse("2mx2mx2mx2mx2m"), line = parse("2 x line:2");
-    (void)state;
+
     assert_true(torus_equal(&t, &same));
     assert_true(torus_is_plain(&t));
     struct torus other = parse("ring:2x2m");
     assert_true(torus_equal(&line, &other));
 }
 
-static void names_of_ports(void **state)
+TEST(names_of_ports)
 {
     struct torus t = parse("complete:4 x 3");
     char name[TORUS_PORT_NAME_SIZE];
-    (void)state;
     uint32_t at[] = {2, 1}, node = torus_rank(&t, at);
     int port = torus_port_parse(&t, node, "0:3");
     assert_true(port >= 0);
@@ -340,12 +327,12 @@ static void names_of_ports(void **state)
         assert_int_equal(torus_port_parse(&t, node, bad[i]), -1);
 }
 
-static void graph_from_a_file(void **state)
+TEST(graph_from_a_file)
 {
     struct network *n = petersen(), *ring = path(3, true);
-    char path[32], text[64], format[TORUS_TEXT_SIZE];
-    (void)state;
-    write_edges(n, path);
+    const char *path = write_edges(n);
+    char text[64], format[TORUS_TEXT_SIZE];
+
     (void)snprintf(text, sizeof text, "graph:%s", path);
     struct torus t = parse(text);
     check(&t, n);
@@ -357,15 +344,13 @@ static void graph_from_a_file(void **state)
     t = parse(text);
     times(n, ring);
     check(&t, n);
-    assert_int_equal(unlink(path), 0);
     free(n);
     free(ring);
 }
 
 /* Random graphs of all densities are coloured with at most one colour more than a node has links. */
-static void random_graphs(void **state)
+TEST(random_graphs)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 200; seed++) {
         uint32_t nodes = 2 + seed % 30, most = 0, edge[2 * 30 * 30];
         struct network *n = path(nodes, false);
@@ -399,7 +384,7 @@ static void random_graphs(void **state)
     }
 }
 
-static void bad_edges_are_refused(void **state)
+TEST(bad_edges_are_refused)
 {
     static const struct {
         const char *text, *says;
@@ -417,28 +402,24 @@ static void bad_edges_are_refused(void **state)
         {"0 1024\n", "at most 1024 nodes"},
         {"0 99999999999999999999\n", "at most 1024 nodes"},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        char path[] = "/tmp/edges-XXXXXX";
-        int fd = mkstemp(path);
+        const char *path = text_file(bad[i].text);
         struct error e;
-        assert_true(fd >= 0);
-        assert_int_equal(write(fd, bad[i].text, strlen(bad[i].text)), (ssize_t)strlen(bad[i].text));
-        assert_int_equal(close(fd), 0);
+
         assert_null(graph_read(path, &e));
         assert_int_equal(e.code, ERROR_USAGE);
         assert_non_null(strstr(e.text, path));
         if (strstr(e.text, bad[i].says) == NULL)
             fail_msg("\"%s\" should say \"%s\"", e.text, bad[i].says);
-        assert_int_equal(unlink(path), 0);
     }
 }
 
 /* What a cut or the sum of distances proves: by hand. */
-static void bounds(void **state)
+TEST(bounds)
 {
     struct torus t = parse("complete:4");
-    (void)state;
+
     assert_true(torus_bound_all_port(&t) == 1);
     t = parse("star:5"); /* 4 blocks to and from each leaf */
     assert_true(torus_bound_all_port(&t) == 4);
@@ -448,15 +429,4 @@ static void bounds(void **state)
     assert_true(torus_bound_all_port(&t) == 56);
     assert_true(torus_bound_broadcast(&t) == 14);
     assert_true(torus_bound_reduce(&t) == 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_graphs),          cmocka_unit_test(products),
-        cmocka_unit_test(hypercube_is_a_power),  cmocka_unit_test(names_of_ports),
-        cmocka_unit_test(graph_from_a_file),     cmocka_unit_test(random_graphs),
-        cmocka_unit_test(bad_edges_are_refused), cmocka_unit_test(bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

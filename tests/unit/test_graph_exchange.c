@@ -1,16 +1,7 @@
 /* The complete exchange within one graph: every block arrives on a shortest path, no node has two
  * sends or two receives in a step (no channel two blocks), and how many steps it takes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/graph/graph_exchange.h"
+#include "tests/support/cmocka.h"
 
 static const struct graph *of_edges(const uint32_t *edge, size_t count)
 {
@@ -164,10 +155,10 @@ static void check_both(const struct graph *g)
 }
 
 /* In trees the paths leave no choice: as many steps as the busiest node has blocks to send. */
-static void trees_are_optimal(void **state)
+TEST(trees_are_optimal)
 {
     struct error e;
-    (void)state;
+
     for (uint32_t n = 3; n <= 33; n += 3) {
         const struct graph *star = graph_star(n, &e);
         check_both(star);
@@ -188,10 +179,10 @@ static void trees_are_optimal(void **state)
 }
 
 /* Section 4.1 of the paper: Cayley graphs attain the average status. */
-static void moving_graphs_are_optimal(void **state)
+TEST(moving_graphs_are_optimal)
 {
     struct error e;
-    (void)state;
+
     for (uint32_t n = 2; n <= 33; n++) {
         const struct graph *g = graph_complete(n, &e);
         check_both(g);
@@ -208,9 +199,8 @@ static void moving_graphs_are_optimal(void **state)
     assert_int_equal(graph_exchange(petersen(), GRAPH_ONE_PORT)->steps, 15);
 }
 
-static void other_graphs(void **state)
+TEST(other_graphs)
 {
-    (void)state;
     for (unsigned seed = 1; seed <= 12; seed++) {
         const struct graph *g = random_graph(8 + 3 * seed, 3 + seed * 2, seed);
         check_both(g);
@@ -219,24 +209,13 @@ static void other_graphs(void **state)
     }
 }
 
-static void too_many_hops(void **state)
+TEST(too_many_hops)
 {
     struct error e;
     const struct graph *small = graph_tree(2, 6, &e), *large = graph_tree(2, 8, &e);
-    (void)state;
+
     assert_non_null(graph_exchange(small, GRAPH_ONE_PORT));
     assert_true(graph_hops(large) > GRAPH_EXCHANGE_HOPS_MOST);
     assert_null(graph_exchange(large, GRAPH_ONE_PORT));
     assert_null(graph_exchange(large, GRAPH_ALL_PORTS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_are_optimal),
-        cmocka_unit_test(moving_graphs_are_optimal),
-        cmocka_unit_test(other_graphs),
-        cmocka_unit_test(too_many_hops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* The table of algorithms that the first member of a group sends to the others: a member accepts only tables that it
  * could have made itself (proto/peer-trust.md). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/group/algorithm_table.h"
 #include "proto/peer.pb-c.h"
+#include "tests/support/cmocka.h"
 
 struct sent_table {
     const char *algorithm, *mode;
@@ -71,7 +63,7 @@ static void write_table(const struct sent_table *sent, const struct torus *t,
     pack_table(&table, bytes);
 }
 
-static void lies_in_the_table_of_a_group(void **state)
+TEST(lies_in_the_table_of_a_group)
 {
     static const struct sent_table tables[] = {
         {"direct", "streaming", 0, 1, 1, 1, 0, true},
@@ -94,7 +86,6 @@ static void lies_in_the_table_of_a_group(void **state)
     };
     struct torus t;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "4", NULL), 0);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         uint8_t bytes[TABLE_BYTES];
@@ -112,7 +103,7 @@ static void lies_in_the_table_of_a_group(void **state)
 }
 
 /* On other networks a table has no exchanges, and names the trees of allgathers and broadcasts. */
-static void trees_in_the_table_of_a_network(void **state)
+TEST(trees_in_the_table_of_a_network)
 {
     static const struct {
         const char *gather, *mode;
@@ -131,7 +122,6 @@ static void trees_in_the_table_of_a_network(void **state)
     };
     struct torus t;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "complete:4", NULL), 0);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         Peer__GroupTable table = PEER__GROUP_TABLE__INIT;
@@ -157,13 +147,4 @@ static void trees_in_the_table_of_a_network(void **state)
         assert_int_equal(algorithm_table_unpack(&d, bytes, &t, &e),
                          tables[i].choices > 0 ? -1 : 0); /* none of them is for exchanges */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trees_in_the_table_of_a_network),
-        cmocka_unit_test(lies_in_the_table_of_a_group),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

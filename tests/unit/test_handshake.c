@@ -1,19 +1,13 @@
 /* Handshakes: keys, replays, reflections, encryption. */
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "handshake_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void both_have_the_key(void **state)
+TEST(both_have_the_key)
 {
     struct pair p;
-    (void)state;
+
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(p.dialler.says, 1);
     assert_int_equal(p.listener.says, 0); /* a side that sends nothing gets no reply */
@@ -23,10 +17,10 @@ static void both_have_the_key(void **state)
     assert_memory_equal(p.dialler.handshake.key->bytes, p.listener.handshake.key->bytes, KEY_SIZE);
 }
 
-static void neither_has_a_key(void **state)
+TEST(neither_has_a_key)
 {
     struct pair p;
-    (void)state;
+
     begin(&p, keys(NULL, NULL), keys(NULL, NULL), 1);
     check_done(&p);
     assert_int_equal(p.dialler.says, 1);
@@ -34,10 +28,10 @@ static void neither_has_a_key(void **state)
     assert_null(p.dialler.handshake.key);
 }
 
-static void a_key_on_one_side_only(void **state)
+TEST(a_key_on_one_side_only)
 {
     struct pair p;
-    (void)state;
+
     begin(&p, keys("a", NULL), keys(NULL, NULL), 1);
     check_refused(&p, &p.listener, "node 5 has none");
     begin(&p, keys(NULL, NULL), keys("a", NULL), 1);
@@ -45,10 +39,10 @@ static void a_key_on_one_side_only(void **state)
     assert_int_equal(p.listener.says, 0);
 }
 
-static void different_keys(void **state)
+TEST(different_keys)
 {
     struct pair p;
-    (void)state;
+
     begin(&p, keys("a", NULL), keys("b", NULL), 1);
     check_refused(&p, &p.listener, "wrong key");
     begin(&p, keys("a", "b"), keys("c", "d"), 1);
@@ -56,10 +50,10 @@ static void different_keys(void **state)
 }
 
 /* A stranger that has seen the id of the key, but not the key. */
-static void the_id_of_a_key_is_not_the_key(void **state)
+TEST(the_id_of_a_key_is_not_the_key)
 {
     struct pair p;
-    (void)state;
+
     begin(&p, keys("b", NULL), keys("a", NULL), 1);
     p.dialler = (struct side){.secrets = keys("b", NULL)};
     memcpy(p.dialler.secrets.key[0].id, p.listener.secrets.key[0].id, KEY_ID_SIZE);
@@ -78,11 +72,11 @@ static void the_id_of_a_key_is_not_the_key(void **state)
 }
 
 /* Two nodes always have one key in common while the keys of all are changed one after the other. */
-static void keys_are_changed(void **state)
+TEST(keys_are_changed)
 {
     static const char *const step[][2] = {{"a", NULL}, {"a", "b"}, {"b", "a"}, {"b", NULL}};
     struct pair p;
-    (void)state;
+
     for (unsigned i = 0; i + 1 < 4; i++)
         for (unsigned d = i; d <= i + 1; d++)
             for (unsigned l = i; l <= i + 1; l++) {
@@ -96,11 +90,11 @@ static void keys_are_changed(void **state)
     assert_memory_equal(p.listener.handshake.key->id, p.dialler.secrets.key[0].id, KEY_ID_SIZE);
 }
 
-static void a_recorded_connection_is_refused(void **state)
+TEST(a_recorded_connection_is_refused)
 {
     struct pair recorded, p;
     struct error e;
-    (void)state;
+
     begin(&recorded, keys("a", NULL), keys("a", NULL), 1);
     check_done(&recorded);
     begin(&p, keys("a", NULL), keys("a", NULL), 2);
@@ -117,11 +111,11 @@ static void a_recorded_connection_is_refused(void **state)
     assert_int_equal(p.dialler.says, 1); /* it has proved nothing to a stranger */
 }
 
-static void reflected_messages_are_refused(void **state)
+TEST(reflected_messages_are_refused)
 {
     struct pair p;
     struct error e;
-    (void)state; /* refused in any case, and the error says that it is a reflection */
+
     /* A listener that returns the dialler's messages. */
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(hear_bytes(&p.dialler, p.dialler.said[0], p.dialler.length[0], &e), -1);
@@ -134,11 +128,10 @@ static void reflected_messages_are_refused(void **state)
 }
 
 /* Two links between the same nodes: a proof for one link is not valid for the other. */
-static void a_proof_of_another_link_is_refused(void **state)
+TEST(a_proof_of_another_link_is_refused)
 {
     struct pair one = {0}, two = {0};
     struct error e;
-    (void)state;
     struct pair *pair[] = {&one, &two};
     for (unsigned i = 0; i < 2; i++) {
         struct pair *p = pair[i];
@@ -169,11 +162,11 @@ static void encrypted(struct pair *p, uint64_t seed, struct link_keys *dialler,
     assert_int_equal(handshake_keys(&p->listener.handshake, &p->listener.place, listener, &e), 0);
 }
 
-static void both_find_the_same_keys_to_encrypt_with(void **state)
+TEST(both_find_the_same_keys_to_encrypt_with)
 {
     struct pair p;
     struct link_keys dialler, listener, other;
-    (void)state;
+
     encrypted(&p, 1, &dialler, &listener);
     assert_memory_equal(dialler.send, listener.receive, CIPHER_KEY_SIZE);
     assert_memory_equal(dialler.receive, listener.send, CIPHER_KEY_SIZE);
@@ -183,11 +176,11 @@ static void both_find_the_same_keys_to_encrypt_with(void **state)
     assert_memory_not_equal(dialler.receive, other.receive, CIPHER_KEY_SIZE);
 }
 
-static void both_must_want_to_encrypt(void **state)
+TEST(both_must_want_to_encrypt)
 {
     struct pair p;
     struct secrets plain = keys("a", NULL), secret = plain;
-    (void)state;
+
     secret.encrypt = true;
     begin(&p, secret, plain, 1);
     check_refused(&p, &p.listener, "node 5 does not encrypt");
@@ -195,23 +188,23 @@ static void both_must_want_to_encrypt(void **state)
     check_refused(&p, &p.listener, "node 5 encrypts");
 }
 
-static void an_ephemeral_key_of_zeros_is_refused(void **state)
+TEST(an_ephemeral_key_of_zeros_is_refused)
 {
     struct pair p;
     struct link_keys dialler, listener;
     struct error e;
-    (void)state;
+
     encrypted(&p, 1, &dialler, &listener);
     memset(p.listener.handshake.theirs.ephemeral, 0, CHALLENGE_SIZE);
     assert_int_equal(handshake_keys(&p.listener.handshake, &p.listener.place, &listener, &e), -1);
 }
 
 /* Somebody between the nodes who passes on everything else cannot read the link. */
-static void a_replaced_ephemeral_key_is_refused(void **state)
+TEST(a_replaced_ephemeral_key_is_refused)
 {
     struct secrets s = keys("a", NULL);
     struct pair p;
-    (void)state;
+
     s.encrypt = true;
     begin(&p, s, s, 1);
     uint8_t *key = memmem(p.dialler.said[0], p.dialler.length[0],
@@ -219,24 +212,4 @@ static void a_replaced_ephemeral_key_is_refused(void **state)
     assert_non_null(key);
     key[0] ^= 1;
     check_refused(&p, &p.dialler, "wrong proof");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_have_the_key),
-        cmocka_unit_test(neither_has_a_key),
-        cmocka_unit_test(a_key_on_one_side_only),
-        cmocka_unit_test(different_keys),
-        cmocka_unit_test(the_id_of_a_key_is_not_the_key),
-        cmocka_unit_test(keys_are_changed),
-        cmocka_unit_test(a_recorded_connection_is_refused),
-        cmocka_unit_test(reflected_messages_are_refused),
-        cmocka_unit_test(a_proof_of_another_link_is_refused),
-        cmocka_unit_test(both_find_the_same_keys_to_encrypt_with),
-        cmocka_unit_test(both_must_want_to_encrypt),
-        cmocka_unit_test(an_ephemeral_key_of_zeros_is_refused),
-        cmocka_unit_test(a_replaced_ephemeral_key_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

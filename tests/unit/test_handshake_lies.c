@@ -1,14 +1,8 @@
 /* Handshakes with lies or invalid messages. */
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "handshake_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* Changes the hello that the dialler has sent. */
 static void lie(struct pair *p, void (*change)(struct peer_hello *hello))
@@ -86,7 +80,7 @@ static void with_another_challenge(struct peer_hello *h)
     ((uint8_t *)(uintptr_t)h->challenge.data)[31] ^= 1;
 }
 
-static void lies_are_refused(void **state)
+TEST(lies_are_refused)
 {
     static const struct {
         void (*change)(struct peer_hello *hello);
@@ -106,7 +100,7 @@ static void lies_are_refused(void **state)
         {that_encrypts_with_nothing, "malformed"},
     };
     struct pair p;
-    (void)state;
+
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         begin(&p, keys("a", NULL), keys("a", NULL), 1);
         lie(&p, lies[i].change);
@@ -122,12 +116,12 @@ static void lies_are_refused(void **state)
     check_refused(&p, &p.dialler, "wrong proof");
 }
 
-static void more_keys_than_there_may_be_are_refused(void **state)
+TEST(more_keys_than_there_may_be_are_refused)
 {
     struct pair p;
     struct peer_bytes key[SECRETS_MOST + 1];
     uint8_t id[KEY_ID_SIZE] = {0};
-    (void)state;
+
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     struct peer_message *head = message_read(p.dialler.said[0], p.dialler.length[0]);
     const struct peer_bytes *before = head->hello.key;
@@ -144,12 +138,12 @@ static void more_keys_than_there_may_be_are_refused(void **state)
     check_refused(&p, &p.listener, "malformed");
 }
 
-static void proofs_of_any_other_size_are_refused(void **state)
+TEST(proofs_of_any_other_size_are_refused)
 {
     struct pair p;
     struct error e;
     uint8_t bytes[100] = {0};
-    (void)state;
+
     for (size_t size = 0; size <= sizeof bytes; size++) {
         struct peer_proof proof = {0};
         begin(&p, keys("a", NULL), keys("a", NULL), 1);
@@ -174,12 +168,11 @@ static void proofs_of_any_other_size_are_refused(void **state)
     }
 }
 
-static void messages_out_of_order_are_refused(void **state)
+TEST(messages_out_of_order_are_refused)
 {
     struct pair p;
     struct error e;
     struct peer_heartbeat beat = {0};
-    (void)state;
     const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = beat};
     begin(&p, keys("a", NULL), keys("a", NULL), 1);
     assert_int_equal(handshake_heard(&p.listener.handshake, &p.listener.place, &head, &e), -1);
@@ -192,15 +185,4 @@ static void messages_out_of_order_are_refused(void **state)
     assert_int_equal(hear(&p.listener, &p.dialler, &e), 0);
     p.dialler.heard = 0; /* hello again instead of the proof */
     assert_int_equal(hear(&p.listener, &p.dialler, &e), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lies_are_refused),
-        cmocka_unit_test(more_keys_than_there_may_be_are_refused),
-        cmocka_unit_test(proofs_of_any_other_size_are_refused),
-        cmocka_unit_test(messages_out_of_order_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

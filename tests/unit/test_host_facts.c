@@ -2,23 +2,16 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/lib/host/facts.h"
+#include "daemon/lib/host/gather.h"
 #include "daemon/lib/host/gathering.h"
+#include "tests/support/cmocka.h"
 
 /* The value of a fact, or NULL. */
 static const char *value_of(const struct facts *f, const char *name)
@@ -35,7 +28,7 @@ static const char *value_of(const struct facts *f, const char *name)
     return NULL;
 }
 
-static void each_line_is_a_fact(void **state)
+TEST(each_line_is_a_fact)
 {
     static struct facts f;
     const struct gather_setup setup = {
@@ -44,7 +37,6 @@ static void each_line_is_a_fact(void **state)
     struct statvfs root;
     char host[256];
 
-    (void)state;
     gather_facts(&f, "setting.rank 7\n", &setup);
     assert_false(f.full);
     assert_int_equal(f.length, strlen(f.text));
@@ -67,12 +59,11 @@ static void each_line_is_a_fact(void **state)
     assert_true(strtoull(value_of(&f, "memory.total_bytes"), NULL, 10) > 1 << 20);
 }
 
-static void values_are_printable_and_bounded(void **state)
+TEST(values_are_printable_and_bounded)
 {
     static struct facts f;
     char name[32];
 
-    (void)state;
     facts_begin(&f);
     facts_add(&f, "a", "b\nc\033d");
     assert_string_equal(f.text, "a b?c?d\n");
@@ -86,11 +77,10 @@ static void values_are_printable_and_bounded(void **state)
 
 /* --- what cannot be read --- */
 
-static void an_unseen_fact_has_a_reason(void **state)
+TEST(an_unseen_fact_has_a_reason)
 {
     static struct facts f;
 
-    (void)state;
     facts_begin(&f);
     facts_add_file(&f, "a.fact", "/proc/self/nothing");
     facts_add_file(&f, "another", "/dev/null");
@@ -118,7 +108,7 @@ static void filter_clock(uint32_t action)
 }
 
 /* A process that may not ask lives on, and says that it does not know. */
-static void the_clock_in_a_sandbox(void **state)
+TEST(the_clock_in_a_sandbox)
 {
     static const struct {
         uint32_t action;
@@ -127,7 +117,6 @@ static void the_clock_in_a_sandbox(void **state)
                    {SECCOMP_RET_ERRNO | EPERM, false},
                    {SECCOMP_RET_KILL_PROCESS, false}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         static struct facts f;
         int status;
@@ -152,13 +141,12 @@ static void the_clock_in_a_sandbox(void **state)
 }
 
 /* Errors from before torusd has run do not count, nor those of another interface with the same name. */
-static void counters_of_the_last_hour(void **state)
+TEST(counters_of_the_last_hour)
 {
     struct past *past = past_new();
     struct rtnl_link_stats64 stats = {.rx_packets = 1000000, .rx_errors = 500};
     static struct facts f;
 
-    (void)state;
     assert_non_null(past);
     facts_begin(&f);
     past_add(past, &f, "eth9", 7, &stats);
@@ -181,9 +169,8 @@ static void counters_of_the_last_hour(void **state)
     "table ip filter {\n\tchain DOCKER-USER {\n\t\tiifname \"eth1\" jump TORUS-ROUTED\n\t}\n"      \
     "\tchain FORWARD {\n\t\ttype filter hook forward priority 0; policy drop;\n\t}\n}\n"
 
-static void policies_of_firewalls(void **state)
+TEST(policies_of_firewalls)
 {
-    (void)state;
     assert_string_equal(firewall_policy("*filter\n:INPUT DROP [0:0]\n:FORWARD ACCEPT [5:300]\n"),
                         "accept");
     assert_string_equal(firewall_policy("*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n"),
@@ -227,7 +214,6 @@ static int submit(void *context, struct work *work)
 
 static void on_facts(void *context, const char *facts)
 {
-    (void)context;
     told++;
     (void)snprintf(last, sizeof last, "%.20s", facts);
 }
@@ -241,13 +227,12 @@ static void finish(void)
     work->done(work);
 }
 
-static void gathers_once_for_all(void **state)
+TEST(gathers_once_for_all)
 {
     const struct workers workers = {NULL, submit}, none = {&told, submit};
     struct gathering g = {.workers = &workers, .done = on_facts};
     const struct gather_setup setup = {.folders = 1, .folder = {"/"}, .kind = {"data_root"}};
 
-    (void)state;
     gathering_start(&g, "setting.rank 3\n", &setup);
     gathering_start(&g, "setting.rank 3\n", &setup);
     assert_int_equal(told, 0);
@@ -265,12 +250,11 @@ static void gathers_once_for_all(void **state)
 }
 
 /* Counters are noted from time to time, though nobody asks. */
-static void notes_counters(void **state)
+TEST(notes_counters)
 {
     const struct workers workers = {NULL, submit};
     struct gathering g = {.workers = &workers, .past = past_new(), .done = on_facts};
 
-    (void)state;
     assert_non_null(g.past);
     gathering_note(&g);
     gathering_note(&g); /* one at a time */
@@ -280,20 +264,4 @@ static void notes_counters(void **state)
     finish();
     assert_int_equal(g.past->interface[0].hour.notes, 1); /* too early */
     past_free(g.past);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_line_is_a_fact),
-        cmocka_unit_test(values_are_printable_and_bounded),
-        cmocka_unit_test(an_unseen_fact_has_a_reason),
-        cmocka_unit_test(the_clock_in_a_sandbox),
-        cmocka_unit_test(counters_of_the_last_hour),
-        cmocka_unit_test(policies_of_firewalls),
-        cmocka_unit_test(gathers_once_for_all),
-        cmocka_unit_test(notes_counters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

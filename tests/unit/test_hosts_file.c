@@ -1,39 +1,16 @@
 /* Files of hosts: large files, endless files, and files that are not text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <arpa/inet.h>
-#include <cmocka.h>
 
 #include "daemon/lib/cluster/hosts_file.h"
+#include "tests/support/cmocka.h"
 
 #define PAIR "[a]\nrank = 0\n+0 = e0\n-0 = e1\n[b]\nrank = 1\n+0 = e0\n-0 = e1\n"
 
-static char path[] = "/tmp/torus-hosts-XXXXXX";
-
-static int make_file(void **state)
-{
-    int fd = mkstemp(path);
-
-    (void)state;
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
+static const char *path;
 
 static FILE *begin(void)
 {
-    FILE *out = fopen(path, "wb");
+    FILE *out = fopen(path = file_of("", 0), "wb");
 
     assert_non_null(out);
     return out;
@@ -74,13 +51,12 @@ static void refused_text(const char *text, size_t length, int line, const char *
     refused(path, line, part);
 }
 
-static void lines_may_be_of_any_length(void **state)
+TEST(lines_may_be_of_any_length)
 {
     struct host hosts[2];
     char text[4096];
     struct error e;
 
-    (void)state;
     int length = snprintf(text, sizeof text, PAIR ";%0*d\n+1 = e2\n", 3000, 0);
     refused_text(text, (size_t)length, 10, "the torus has no port");
     FILE *out = begin();
@@ -102,12 +78,11 @@ static void refused_as_a_whole(const char *from, const char *part)
         fail_msg("\"%s\" and \"%s\" are not in \"%s\"", from, part, e.text);
 }
 
-static void files_that_are_not_text_are_refused(void **state)
+TEST(files_that_are_not_text_are_refused)
 {
     static const char zero[] = PAIR "+0 = e\0\nrank = 3\n";
     FILE *out = begin();
 
-    (void)state;
     assert_int_equal(fwrite(zero, 1, sizeof zero - 1, out), sizeof zero - 1);
     assert_int_equal(fclose(out), 0);
     refused_as_a_whole(path, "line 9 has a NUL byte");
@@ -115,11 +90,10 @@ static void files_that_are_not_text_are_refused(void **state)
     refused_as_a_whole("/dev/full", "line 1 has a NUL byte");
 }
 
-static void a_file_has_so_many_bytes_at_most(void **state)
+TEST(a_file_has_so_many_bytes_at_most)
 {
     FILE *out = begin();
 
-    (void)state;
     (void)fputs(PAIR, out);
     for (int i = 0; i < 8 << 20; i++)
         (void)fputs(";\n", out);
@@ -128,11 +102,10 @@ static void a_file_has_so_many_bytes_at_most(void **state)
 }
 
 /* Nothing is read after the first mistake: the file may be endless. */
-static void the_first_mistake_ends_the_reading(void **state)
+TEST(the_first_mistake_ends_the_reading)
 {
     static const char text[] = PAIR "color = red\ncolor = blue\n";
 
-    (void)state;
     refused_text(text, sizeof text - 1, 9, "unknown setting \"color\"");
 }
 
@@ -155,9 +128,8 @@ static void check_large(int length)
 }
 
 /* In an order of their own, with short names and with long ones that are nearly the same. */
-static void many_sections_in_any_order(void **state)
+TEST(many_sections_in_any_order)
 {
-    (void)state;
     for (int length = 4; length <= 250; length += 246) {
         FILE *out = begin();
         (void)fputs("[*]\n+0 = eth0\n-0 = eth1\n+1 = eth2\n-1 = eth3\n", out);
@@ -169,16 +141,4 @@ static void many_sections_in_any_order(void **state)
         assert_int_equal(fclose(out), 0);
         check_large(length);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_may_be_of_any_length),
-        cmocka_unit_test(files_that_are_not_text_are_refused),
-        cmocka_unit_test(a_file_has_so_many_bytes_at_most),
-        cmocka_unit_test(the_first_mistake_ends_the_reading),
-        cmocka_unit_test(many_sections_in_any_order),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

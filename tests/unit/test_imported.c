@@ -1,18 +1,9 @@
 /* Schedules from files: accepted files, and errors that name the line, block, step and node. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "proto/sha256.h"
+#include "tests/support/cmocka.h"
 
 #define HEADER "{\"schedule\":1,\"dims\":\"3m\"}\n"
 
@@ -51,7 +42,7 @@ static void refused(const char *text, size_t length, ...)
     va_end(ap);
 }
 
-static void digests_are_those_of_sha256sum(void **state)
+TEST(digests_are_those_of_sha256sum)
 {
     static const struct {
         const char *text, *digest;
@@ -66,7 +57,6 @@ static void digests_are_those_of_sha256sum(void **state)
     };
     char digest[SHA256_TEXT_SIZE];
 
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         sha256_text(known[i].text, strlen(known[i].text), digest);
         assert_string_equal(digest, known[i].digest);
@@ -93,11 +83,10 @@ static void walk_all(const struct imported *s)
     free(leg);
 }
 
-static void every_algorithm_is_read_back(void **state)
+TEST(every_algorithm_is_read_back)
 {
     static const char *const tori[] = {"1", "2", "4m", "2x3", "3x5", "4x4", "3mx4", "2x2x2", "16"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (size_t k = 0; k < 2 * algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k / 2);
@@ -147,9 +136,8 @@ static char *line_of(const struct file *f, unsigned number, size_t *length)
 }
 
 /* Every line of `stream` on a torus, dropped, doubled, cut short, and sent to a wrong place. */
-static void a_line_that_drops_doubles_or_misroutes_a_block_is_refused(void **state)
+TEST(a_line_that_drops_doubles_or_misroutes_a_block_is_refused)
 {
-    (void)state;
     for (unsigned line = 1; line <= 15 * 14 * 4; line++) {
         struct file f = export_of("3x5", "stream", false);
         size_t length;
@@ -268,16 +256,15 @@ static const struct {
      "line 3: block 0 -> 2", "in step 2 it comes back to node 0"},
 };
 
-static void lines_that_are_wrong_are_named(void **state)
+TEST(lines_that_are_wrong_are_named)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong_lines / sizeof *wrong_lines; i++)
         refused(wrong_lines[i].text, strlen(wrong_lines[i].text), wrong_lines[i].a,
                 wrong_lines[i].b, NULL);
     refused(HEADER "\0", sizeof HEADER, "line 2", NULL);
 }
 
-static void optional_parts_may_be_left_out(void **state)
+TEST(optional_parts_may_be_left_out)
 {
     static const char text[] = "\r\n\t{ \"dims\" : \"2\" , \"schedule\" : 1 } \r\n\n"
                                "{\"legs\":[[9,0,1,1]],\"dst\":0,\"src\":1}\n"
@@ -287,7 +274,6 @@ static void optional_parts_may_be_left_out(void **state)
     struct error e;
     struct torus t;
 
-    (void)state;
     assert_int_equal(imported_read(&s, text, strlen(text), NULL, &report, &e), 0);
     assert_string_equal(imported_name(s), "imported");
     assert_int_equal(imported_algorithm(s)->segments, 1);
@@ -302,12 +288,11 @@ static void optional_parts_may_be_left_out(void **state)
     assert_non_null(strstr(e.text, "2m"));
 }
 
-static void files_that_are_too_long_are_refused(void **state)
+TEST(files_that_are_too_long_are_refused)
 {
     size_t length = IMPORTED_BYTES_MOST + 1;
     char *text = calloc(length, 1);
 
-    (void)state;
     memset(text, ' ', length);
     refused(text, length, "16 MiB", NULL);
     refused(text, length - 1, "empty", NULL);
@@ -315,7 +300,7 @@ static void files_that_are_too_long_are_refused(void **state)
 }
 
 /* As editors on other systems write it; the digest covers all bytes of the file as they are. */
-static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+TEST(marks_and_line_ends_of_editors_are_no_part_of_it)
 {
     static const char text[] = "\xef\xbb\xbf {\"schedule\":1,\"dims\":\"2m\"}\r\n\r\n"
                                "\t{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]} \r\n"
@@ -326,7 +311,6 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
     struct imported *s;
     struct error e;
 
-    (void)state;
     if (imported_read(&s, text, sizeof text - 1, NULL, NULL, &e) != 0)
         fail_msg("%s", e.text);
     sha256_text(text, sizeof text - 1, digest);
@@ -335,18 +319,4 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
     refused(utf16, sizeof utf16 - 1, "this is UTF-16", NULL);
     refused(HEADER "\0", sizeof HEADER, "line 2 has a NUL byte", NULL);
     refused(bad_line, sizeof bad_line - 1, "line 3, column 3: expected '{'", NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(marks_and_line_ends_of_editors_are_no_part_of_it),
-        cmocka_unit_test(digests_are_those_of_sha256sum),
-        cmocka_unit_test(every_algorithm_is_read_back),
-        cmocka_unit_test(a_line_that_drops_doubles_or_misroutes_a_block_is_refused),
-        cmocka_unit_test(lines_that_are_wrong_are_named),
-        cmocka_unit_test(optional_parts_may_be_left_out),
-        cmocka_unit_test(files_that_are_too_long_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Lines of INI files, as the function that gets them sees them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "folder_fixture.h"
 #include "proto/ini.h"
+#include "tests/support/cmocka.h"
 
 static const struct text_kind kind = {.name = "a test", .most = 64u << 10};
 
@@ -64,7 +55,7 @@ static void check_refused(void **state, const char *text, unsigned line, const c
     assert_string_equal(e.text, expected);
 }
 
-static void every_line_is_told_with_its_number(void **state)
+FOLDER_TEST(every_line_is_told_with_its_number)
 {
     check_lines(state, "", "");
     check_lines(state, "\n\n", "");
@@ -72,7 +63,7 @@ static void every_line_is_told_with_its_number(void **state)
     check_lines(state, "[s]\na = 1\n[t]\n[s]\na=2\n", "1[s]2(s|a|1)3[t]4[s]5(s|a|2)");
 }
 
-static void blanks_at_both_ends_mean_nothing(void **state)
+FOLDER_TEST(blanks_at_both_ends_mean_nothing)
 {
     check_lines(state, " \t[ s ] \n\ta\t=\t1 2\t\n   b=\n", "1[s]2(s|a|1 2)3(s|b|)");
     check_lines(state, "[s]\r\na = 1\r\n\r\nb = 2\r\n", "1[s]2(s|a|1)4(s|b|2)");
@@ -80,14 +71,14 @@ static void blanks_at_both_ends_mean_nothing(void **state)
     check_lines(state, "  a = 1\n    b = 2\n", "1(|a|1)2(|b|2)");
 }
 
-static void comments_begin_behind_a_blank(void **state)
+FOLDER_TEST(comments_begin_behind_a_blank)
 {
     check_lines(state, "[s];c\na = 1;2 ;3\nb = ;\nc=;4\n  ; d\n  # e\nf = 1 # 2\n",
                 "1[s]2(s|a|1;2)3(s|b|)4(s|c|)7(s|f|1 # 2)");
     check_lines(state, "a = b = c: d\n", "1(|a|b = c: d)");
 }
 
-static void what_is_not_a_line_is_refused_with_its_number(void **state)
+FOLDER_TEST(what_is_not_a_line_is_refused_with_its_number)
 {
     check_refused(state, "[s]\n\nnothing\n", 3, "neither \"name = value\" nor \"[section]\"");
     check_refused(state, "[s]\na = 1\n  and 2\n", 3, "neither \"name = value\" nor \"[section]\"");
@@ -98,7 +89,7 @@ static void what_is_not_a_line_is_refused_with_its_number(void **state)
                   "a carriage return inside the line: lines must end with LF or CR LF");
 }
 
-static void a_file_of_another_format_is_named(void **state)
+FOLDER_TEST(a_file_of_another_format_is_named)
 {
     check_refused(state, "\n{\"schedule\":1}\n", 2,
                   "this is a schedule in torusd's format, not a test");
@@ -108,7 +99,7 @@ static void a_file_of_another_format_is_named(void **state)
     check_refused(state, "a = 1\n{}\n", 2, "neither \"name = value\" nor \"[section]\"");
 }
 
-static void a_refusal_ends_the_reading(void **state)
+FOLDER_TEST(a_refusal_ends_the_reading)
 {
     struct seen seen = {.refused = "b"};
     struct error e;
@@ -121,19 +112,4 @@ static void a_refusal_ends_the_reading(void **state)
     assert_int_equal(e.code, ERROR_BUSY);
     assert_int_equal(ini_read(at(state, "missing"), &kind, note, &seen, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(every_line_is_told_with_its_number),
-        TEST(blanks_at_both_ends_mean_nothing),
-        TEST(comments_begin_behind_a_blank),
-        TEST(what_is_not_a_line_is_refused_with_its_number),
-        TEST(a_file_of_another_format_is_named),
-        TEST(a_refusal_ends_the_reading),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

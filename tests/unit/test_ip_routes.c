@@ -1,16 +1,7 @@
 /* Routes over the cables of a torus: followed hop by hop, and compared with distances that the test computes in
  * another way. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/cluster/ip_routes.h"
+#include "tests/support/cmocka.h"
 
 #define FAR 1000000u
 #define MOST 128u  /* nodes of a torus here */
@@ -126,10 +117,9 @@ static const char *const shapes[] = {
     "11x11m",
 };
 
-static void as_short_as_possible(void **state)
+TEST(as_short_as_possible)
 {
     struct network *n = calloc(1, sizeof *n);
-    (void)state;
 
     assert_non_null(n);
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -145,10 +135,9 @@ static void as_short_as_possible(void **state)
     free(n);
 }
 
-static void broken_cables_are_avoided(void **state)
+TEST(broken_cables_are_avoided)
 {
     struct network *n = calloc(1, sizeof *n);
-    (void)state;
 
     assert_non_null(n);
     srand(1);
@@ -172,12 +161,11 @@ static void broken_cables_are_avoided(void **state)
 }
 
 /* Without broken cables, routes first go along the first dimension in which the nodes differ. */
-static void dimensions_in_order(void **state)
+TEST(dimensions_in_order)
 {
     struct torus t;
     struct ip_routes r;
     struct error e;
-    (void)state;
 
     assert_int_equal(torus_parse(&t, "4x3mx5", &e), 0);
     assert_int_equal(ip_routes_init(&r, &t, NULL, &e), 0);
@@ -196,13 +184,12 @@ static void dimensions_in_order(void **state)
 
 /* In a ring of 4 each node is opposite to one other: two of the ways lead up, two down, so that all
  * channels carry the same. */
-static void opposite_nodes_both_ways(void **state)
+TEST(opposite_nodes_both_ways)
 {
     struct torus t;
     struct ip_routes r;
     struct error e;
     unsigned loads[16][4] = {{0}};
-    (void)state;
 
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
     assert_int_equal(ip_routes_init(&r, &t, NULL, &e), 0);
@@ -220,12 +207,11 @@ static void opposite_nodes_both_ways(void **state)
     ip_routes_free(&r);
 }
 
-static void whole_nodes(void **state)
+TEST(whole_nodes)
 {
     struct torus t;
     struct ip_routes r;
     struct error e;
-    (void)state;
 
     assert_int_equal(torus_parse(&t, "3x3", &e), 0);
     assert_int_equal(ip_routes_init(&r, &t, "4,0:-1", &e), 0);
@@ -237,14 +223,13 @@ static void whole_nodes(void **state)
     ip_routes_free(&r);
 }
 
-static void refused(void **state)
+TEST(refused)
 {
     static const char *const lists[] = {"",      "9",     "-1",  "0:",   "0:+2", "0:0",
                                         "0:+1,", ",0:+1", "0;1", "2:+1", "0:-1", "0:+0:+1"};
     struct torus t;
     struct ip_routes r;
     struct error e;
-    (void)state;
 
     assert_int_equal(torus_parse(&t, "3x3m", &e), 0);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -270,11 +255,10 @@ static uint32_t nearer(const struct torus *t, uint32_t from, uint32_t to)
 }
 
 /* Each node sends to the one that is opposite in all rings: no two pairs share a channel. */
-static void chosen_ways_of_opposite_nodes_share_no_channel(void **state)
+TEST(chosen_ways_of_opposite_nodes_share_no_channel)
 {
     static const char *const tori[] = {"2", "4", "2x2", "4x4", "2x2x2", "4x4x4"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         unsigned carried[64 * 6] = {0};
         struct torus t;
@@ -298,13 +282,12 @@ static void chosen_ways_of_opposite_nodes_share_no_channel(void **state)
 }
 
 /* Any set of ports has one that is chosen; among those of a graph, pairs take different ones. */
-static void one_of_the_ports_is_chosen(void **state)
+TEST(one_of_the_ports_is_chosen)
 {
     struct torus t;
     struct error e;
     uint32_t seen = 0;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "4x3m", &e), 0);
     for (uint32_t ports = 1; ports < UINT32_C(1) << torus_ports(&t); ports++)
         for (uint32_t to = 1; to < t.nodes; to++)
@@ -313,19 +296,4 @@ static void one_of_the_ports_is_chosen(void **state)
     for (uint32_t to = 1; to < t.nodes; to++)
         seen |= UINT32_C(1) << ip_routes_choose(&t, 0, to, 6);
     assert_int_equal(seen, 6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_short_as_possible),
-        cmocka_unit_test(broken_cables_are_avoided),
-        cmocka_unit_test(dimensions_in_order),
-        cmocka_unit_test(opposite_nodes_both_ways),
-        cmocka_unit_test(whole_nodes),
-        cmocka_unit_test(refused),
-        cmocka_unit_test(chosen_ways_of_opposite_nodes_share_no_channel),
-        cmocka_unit_test(one_of_the_ports_is_chosen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

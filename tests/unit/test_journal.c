@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torusd/files/journal.h"
+#include "daemon/torusd/files/state/journal.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 static struct journal open_journal(void **state)
 {
@@ -21,7 +15,7 @@ static struct journal open_journal(void **state)
     return j;
 }
 
-static void the_state_folder_is_made_and_locked(void **state)
+FOLDER_TEST(the_state_folder_is_made_and_locked)
 {
     struct journal j, second;
     struct error e = {0};
@@ -43,7 +37,7 @@ static void the_state_folder_is_made_and_locked(void **state)
     assert_int_equal(journal_open(&j, files, at(state, "file"), &e), -1);
 }
 
-static void what_was_half_written_is_removed(void **state)
+FOLDER_TEST(what_was_half_written_is_removed)
 {
     make_file(at(state, ".next-exchange-1-a-4"), "x", 1);
     make_file(at(state, ".next-calibration"), "x", 1);
@@ -53,7 +47,7 @@ static void what_was_half_written_is_removed(void **state)
     journal_close(&j);
 }
 
-static void entries_are_read_as_they_were_written(void **state)
+FOLDER_TEST(entries_are_read_as_they_were_written)
 {
     struct journal_entry in = {.made = 3}, out;
     struct error e;
@@ -83,7 +77,7 @@ static void entries_are_read_as_they_were_written(void **state)
 }
 
 /* Entries tell whether files are the same; those of earlier releases do not. */
-static void entries_say_what_ties_them_to_files(void **state)
+FOLDER_TEST(entries_say_what_ties_them_to_files)
 {
     static const char old[] = "finished\0"
                               "2\0/tmp\0.b\0b\0"
@@ -110,7 +104,7 @@ static void entries_say_what_ties_them_to_files(void **state)
     journal_close(&j);
 }
 
-static void the_longest_names_fit(void **state)
+FOLDER_TEST(the_longest_names_fit)
 {
     struct journal_entry in = {.finished = true, .made = 4095}, out;
     struct error e;
@@ -126,7 +120,7 @@ static void the_longest_names_fit(void **state)
     journal_close(&j);
 }
 
-static void a_damaged_entry_is_refused(void **state)
+FOLDER_TEST(a_damaged_entry_is_refused)
 {
     static const char whole[] = "finished\0"
                                 "0\0/tmp\0.b\0b";
@@ -149,7 +143,7 @@ static void a_damaged_entry_is_refused(void **state)
 }
 
 /* Links and folders in the place of files are named, and say nothing about outcomes. */
-static void links_and_folders_are_named(void **state)
+FOLDER_TEST(links_and_folders_are_named)
 {
     struct journal_entry out;
     struct error e;
@@ -166,7 +160,7 @@ static void links_and_folders_are_named(void **state)
     journal_close(&j);
 }
 
-static void an_id_must_be_fit_for_a_file_name(void **state)
+FOLDER_TEST(an_id_must_be_fit_for_a_file_name)
 {
     static const char *const bad[] = {"", "../x", "a/b", "a b", "1\n"};
     struct journal_entry entry = {.finished = true};
@@ -199,7 +193,7 @@ static void note_and_remove(void *context, const char *id)
     journal_remove(((struct list *)context)->journal, id);
 }
 
-static void every_entry_is_listed(void **state)
+FOLDER_TEST(every_entry_is_listed)
 {
     struct journal_entry entry = {.finished = true};
     struct journal j = open_journal(state);
@@ -224,7 +218,7 @@ static void check_decisions(struct journal *j, const char *expected)
     assert_string_equal(list.text, expected);
 }
 
-static void decisions_are_remembered_until_they_are_forgotten(void **state)
+FOLDER_TEST(decisions_are_remembered_until_they_are_forgotten)
 {
     struct error e;
     struct journal j = open_journal(state);
@@ -241,7 +235,7 @@ static void decisions_are_remembered_until_they_are_forgotten(void **state)
 }
 
 /* Each system call fails once: the decision is on record if and only if success was reported. */
-static void a_decision_that_cannot_be_recorded_is_not_found_later(void **state)
+FOLDER_TEST(a_decision_that_cannot_be_recorded_is_not_found_later)
 {
     struct faulty_files f;
     struct journal j;
@@ -267,24 +261,4 @@ static void a_decision_that_cannot_be_recorded_is_not_found_later(void **state)
     assert_int_equal(failures, 4); /* create, sync, rename, sync of the folder */
     journal_close(&j);
     assert_int_equal(f.open, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_state_folder_is_made_and_locked),
-        TEST(what_was_half_written_is_removed),
-        TEST(entries_are_read_as_they_were_written),
-        TEST(entries_say_what_ties_them_to_files),
-        TEST(the_longest_names_fit),
-        TEST(a_damaged_entry_is_refused),
-        TEST(links_and_folders_are_named),
-        TEST(an_id_must_be_fit_for_a_file_name),
-        TEST(every_entry_is_listed),
-        TEST(decisions_are_remembered_until_they_are_forgotten),
-        TEST(a_decision_that_cannot_be_recorded_is_not_found_later),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

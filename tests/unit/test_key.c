@@ -1,25 +1,15 @@
 /* The file of the cluster key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/key.h"
+#include "tests/support/cmocka.h"
 
 static char folder[64], path[96];
 
 static int begin(void **state)
 {
-    (void)state;
     (void)strcpy(folder, "/tmp/torus-key-XXXXXX");
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/key", folder);
@@ -28,7 +18,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     (void)unlink(path);
     return rmdir(folder);
 }
@@ -54,13 +43,12 @@ static void check_refused(const char *text)
         fail_msg("\"%s\" and the path are not in \"%s\"", text, e.text);
 }
 
-static void generated_keys_can_be_read(void **state)
+TEST_WITH(begin, end, generated_keys_can_be_read)
 {
     struct key made, read;
     struct error e;
     struct stat st;
     char one[KEY_ID_TEXT_SIZE];
-    (void)state;
     mode_t before = umask(0);
     assert_int_equal(key_generate(path, &made, &e), 0);
     (void)umask(before);
@@ -82,22 +70,22 @@ static void generated_keys_can_be_read(void **state)
     assert_int_equal(made.bytes[0] | made.bytes[KEY_SIZE - 1] | made.id[0], 0);
 }
 
-static void a_link_is_not_followed_to_where_it_leads(void **state)
+TEST_WITH(begin, end, a_link_is_not_followed_to_where_it_leads)
 {
     struct key key;
     struct error e;
-    (void)state;
+
     assert_int_equal(symlink("elsewhere", path), 0);
     assert_int_equal(key_generate(path, &key, &e), -1);
     assert_non_null(strstr(e.text, "exists"));
 }
 
-static void files_that_others_can_use_are_refused(void **state)
+TEST_WITH(begin, end, files_that_others_can_use_are_refused)
 {
     static const mode_t modes[] = {0640, 0604, 0620, 0602, 0610, 0644, 0660, 0666};
     struct key key;
     struct error e;
-    (void)state;
+
     assert_int_equal(key_generate(path, &key, &e), 0);
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         char text[32];
@@ -109,11 +97,11 @@ static void files_that_others_can_use_are_refused(void **state)
     assert_int_equal(key_read(path, &key, &e), 0);
 }
 
-static void files_of_other_users_are_refused(void **state)
+TEST_WITH(begin, end, files_of_other_users_are_refused)
 {
     struct key key;
     struct error e;
-    (void)state;
+
     if (geteuid() != 0)
         skip();
     assert_int_equal(key_generate(path, &key, &e), 0);
@@ -124,7 +112,7 @@ static void files_of_other_users_are_refused(void **state)
     assert_int_equal(key_read_as_root(path, &key, &e), -1);
 }
 
-static void malformed_keys_are_refused(void **state)
+TEST_WITH(begin, end, malformed_keys_are_refused)
 {
     static const char *const texts[] = {
         "",
@@ -139,7 +127,7 @@ static void malformed_keys_are_refused(void **state)
     };
     struct key key;
     struct error e;
-    (void)state;
+
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         write_file(texts[i], 0600);
         check_refused("does not hold a key");
@@ -152,14 +140,14 @@ static void malformed_keys_are_refused(void **state)
 }
 
 /* As editors on other systems write it. */
-static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
+TEST_WITH(begin, end, marks_and_line_ends_of_editors_are_no_part_of_it)
 {
 #define DIGITS "torusd-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
     static const char *const texts[] = {DIGITS "\r\n", "\xef\xbb\xbf" DIGITS "\r\n",
                                         "\xef\xbb\xbf" DIGITS};
     struct key key;
     struct error e;
-    (void)state;
+
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         write_file(texts[i], 0600);
         if (key_read(path, &key, &e) != 0)
@@ -175,29 +163,14 @@ static void marks_and_line_ends_of_editors_are_no_part_of_it(void **state)
 #undef DIGITS
 }
 
-static void paths_of_no_file_are_refused(void **state)
+TEST_WITH(begin, end, paths_of_no_file_are_refused)
 {
     struct key key;
     struct error e;
-    (void)state;
+
     assert_int_equal(key_read(path, &key, &e), -1);
     assert_int_equal(errno, ENOENT);
     assert_non_null(strstr(e.text, path));
     assert_int_equal(mkfifo(path, 0600), 0); /* it has no writer: reading must not wait */
     check_refused("is not a file");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(generated_keys_can_be_read, begin, end),
-        cmocka_unit_test_setup_teardown(a_link_is_not_followed_to_where_it_leads, begin, end),
-        cmocka_unit_test_setup_teardown(files_that_others_can_use_are_refused, begin, end),
-        cmocka_unit_test_setup_teardown(files_of_other_users_are_refused, begin, end),
-        cmocka_unit_test_setup_teardown(malformed_keys_are_refused, begin, end),
-        cmocka_unit_test_setup_teardown(marks_and_line_ends_of_editors_are_no_part_of_it, begin,
-                                        end),
-        cmocka_unit_test_setup_teardown(paths_of_no_file_are_refused, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

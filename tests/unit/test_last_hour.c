@@ -1,13 +1,6 @@
 /* What counters have counted in the last hour. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/last_hour.h"
+#include "tests/support/cmocka.h"
 
 #define MINUTE UINT64_C(60000000000)
 
@@ -16,24 +9,21 @@ static uint64_t value[LAST_HOUR_VALUES], risen[LAST_HOUR_VALUES];
 
 static int begin(void **state)
 {
-    (void)state;
     memset(&h, 0, sizeof h);
     memset(value, 0, sizeof value);
     return 0;
 }
 
-static void nothing_was_noted(void **state)
+TEST_WITH(begin, NULL, nothing_was_noted)
 {
-    (void)state;
     value[0] = 7;
     assert_int_equal(last_hour_risen(&h, 5 * MINUTE, value, risen), 0);
     assert_int_equal(risen[0], 0);
 }
 
 /* What was counted before is forgotten after an hour, and not before. */
-static void an_old_count_is_no_present_one(void **state)
+TEST_WITH(begin, NULL, an_old_count_is_no_present_one)
 {
-    (void)state;
     for (uint64_t minute = 0; minute <= 600; minute++) {
         if (minute == 100)
             value[1] += 50; /* once */
@@ -51,9 +41,8 @@ static void an_old_count_is_no_present_one(void **state)
 }
 
 /* Notes may stop, while a link is down. */
-static void notes_that_are_old(void **state)
+TEST_WITH(begin, NULL, notes_that_are_old)
 {
-    (void)state;
     last_hour_note(&h, 0, value);
     last_hour_note(&h, 10 * MINUTE, value);
     value[2] = 3;
@@ -61,24 +50,11 @@ static void notes_that_are_old(void **state)
     assert_int_equal(risen[2], 3);
 }
 
-static void counters_that_begin_again(void **state)
+TEST_WITH(begin, NULL, counters_that_begin_again)
 {
-    (void)state;
     value[0] = 1000;
     last_hour_note(&h, 0, value);
     value[0] = 4;
     assert_true(last_hour_risen(&h, 0, value, risen) > 0);
     assert_int_equal(risen[0], 4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nothing_was_noted, begin),
-        cmocka_unit_test_setup(an_old_count_is_no_present_one, begin),
-        cmocka_unit_test_setup(notes_that_are_old, begin),
-        cmocka_unit_test_setup(counters_that_begin_again, begin),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

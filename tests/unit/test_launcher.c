@@ -1,19 +1,10 @@
 /* What launchers say by variables, and the names of jobs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/torusd/launcher/launcher.h"
+#include "tests/support/cmocka.h"
 
 /* Sets the variables of the list, which ends with NULL, and no others of launchers. */
 static void set_only(const char *const *list)
@@ -50,11 +41,10 @@ static struct launcher found(void)
     return l;
 }
 
-static void each_launcher(void **state)
+TEST(each_launcher)
 {
     struct launcher l;
 
-    (void)state;
     SET("OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "9", "OMPI_COMM_WORLD_LOCAL_RANK", "1",
         "PMIX_RANK", "3", "PMIX_NAMESPACE", "prterun-host-77@1");
     l = found();
@@ -76,11 +66,10 @@ static void each_launcher(void **state)
 }
 
 /* mpiexec in a job of Slurm starts its servers by srun: the variables of srun are those of the servers. */
-static void launchers_in_launchers(void **state)
+TEST(launchers_in_launchers)
 {
     struct launcher l;
 
-    (void)state;
     SET("SLURM_PROCID", "0", "SLURM_NTASKS", "1", "SLURM_JOB_ID", "71", "OMPI_COMM_WORLD_RANK", "2",
         "OMPI_COMM_WORLD_SIZE", "4", "PMIX_NAMESPACE", "5");
     l = found();
@@ -97,7 +86,7 @@ static void launchers_in_launchers(void **state)
     assert_int_equal(l.size, 4);
 }
 
-static void names_of_jobs(void **state)
+TEST(names_of_jobs)
 {
     static const char *const names[][2] = {
         {"demo", "demo"},
@@ -107,7 +96,6 @@ static void names_of_jobs(void **state)
         {"\xc3\xa4", "__"},
         {"0123456789012345678901234567890123456789", "01234567890123456789012345678901"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         SET("TORUS_JOB", names[i][0], "SLURM_JOB_ID", "5");
         struct launcher l = found();
@@ -119,12 +107,11 @@ static void names_of_jobs(void **state)
     assert_string_equal(found().job, "5");
 }
 
-static void errors(void **state)
+TEST(errors)
 {
     struct launcher l;
     struct error e = {0};
 
-    (void)state;
     SET("SLURM_JOB_ID", "5");
     assert_int_equal(launcher_find(&l, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
@@ -155,13 +142,12 @@ int __wrap_mkdir(const char *path, mode_t mode)
 }
 
 /* The end of a job removes the folder of the user, if it is empty, while another job makes its own in it. */
-static void jobs_that_end_while_others_begin(void **state)
+TEST(jobs_that_end_while_others_begin)
 {
     struct job_folder f;
     struct error e;
     char job[64];
 
-    (void)state;
     (void)snprintf(job, sizeof job, "launcher-%ld", (long)getpid());
     assert_int_equal(job_folder_name(&f, job, &e), 0);
     for (gone_before = 2; gone_before <= 4; gone_before++) {
@@ -173,17 +159,4 @@ static void jobs_that_end_while_others_begin(void **state)
         job_folder_remove(&f);
     }
     gone_before = 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_that_end_while_others_begin),
-        cmocka_unit_test(each_launcher),
-        cmocka_unit_test(launchers_in_launchers),
-        cmocka_unit_test(names_of_jobs),
-        cmocka_unit_test(errors),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

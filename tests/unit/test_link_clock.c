@@ -1,15 +1,8 @@
 /* Clocks compared by heartbeats: the offset that is told is as wrong as is told, at most. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/router/link_clock.h"
 #include "proto/peer/peer_message.h"
+#include "tests/support/cmocka.h"
 
 #define US UINT64_C(1000)
 
@@ -75,7 +68,7 @@ static uint64_t exchange(struct world *w, uint64_t interval, uint64_t least, uin
     return error;
 }
 
-static void the_truth_is_within_the_error(void **state)
+TEST(the_truth_is_within_the_error)
 {
     static const struct {
         uint64_t interval, least, most;
@@ -87,7 +80,6 @@ static void the_truth_is_within_the_error(void **state)
         {1 * SECONDS, 0, 900 * MILLISECONDS},
     };
 
-    (void)state;
     for (unsigned run = 0; run < 200; run++) {
         struct world w = {.base = {1 + below(UINT64_C(1) << 50), 1 + below(UINT64_C(1) << 50)}};
         unsigned k = run % 4;
@@ -102,23 +94,21 @@ static void the_truth_is_within_the_error(void **state)
 }
 
 /* A fast clock holds a heartbeat for longer than it was away by the slow clock. */
-static void a_faster_clock_is_known(void **state)
+TEST(a_faster_clock_is_known)
 {
     struct world w = {.base = {5 * SECONDS, 77 * SECONDS}, .ppm = {-24, 24}};
 
-    (void)state;
     assert_true(exchange(&w, 2 * SECONDS, 1, 2) > 0);
     assert_true(w.clock[0].known && w.clock[1].known);
 }
 
 /* The time on the way is not known to be less than the error. */
-static void ways_of_different_length_are_in_the_error(void **state)
+TEST(ways_of_different_length_are_in_the_error)
 {
     struct link_clock c = {.known = false};
     int64_t ahead;
     uint64_t error;
 
-    (void)state;
     /* Sent at 1000 us; 30 us there, held 500 us, 70 us back. The other clock is 1 s ahead. */
     link_clock_take(&c,
                     &(struct peer_heartbeat){
@@ -141,7 +131,7 @@ static void ways_of_different_length_are_in_the_error(void **state)
     assert_in_range(error, 500 * MILLISECONDS, 501 * MILLISECONDS);
 }
 
-static void nonsense_is_ignored(void **state)
+TEST(nonsense_is_ignored)
 {
     const uint64_t now = 100 * SECONDS;
     const struct peer_heartbeat nonsense[] = {
@@ -156,7 +146,6 @@ static void nonsense_is_ignored(void **state)
         {.at = 50 * SECONDS, .echo = now - 11 * SECONDS, .held = 0}, /* too long on the way */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
         struct link_clock c = {.known = false};
         int64_t ahead;
@@ -175,15 +164,4 @@ static void nonsense_is_ignored(void **state)
                         now);
         (void)link_clock_ahead(&c, now + below(1000) * SECONDS, &ahead, &error);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_truth_is_within_the_error),
-        cmocka_unit_test(a_faster_clock_is_known),
-        cmocka_unit_test(ways_of_different_length_are_in_the_error),
-        cmocka_unit_test(nonsense_is_ignored),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

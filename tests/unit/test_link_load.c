@@ -1,13 +1,7 @@
 /* Which times tell what a link can carry, and which rate follows from them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/trace/link_load.h"
+#include "daemon/lib/trace/link_rate.h"
+#include "tests/support/cmocka.h"
 
 #define MS UINT64_C(1000000)
 
@@ -26,11 +20,10 @@ static bool take_two(struct link_load_sample first, struct link_load_sample last
     return link_load_take(&load, &last, 5 * MS + time, span);
 }
 
-static void what_waits_from_begin_to_end_is_load(void **state)
+TEST(what_waits_from_begin_to_end_is_load)
 {
     struct link_load_span span;
 
-    (void)state;
     assert_true(take_two(sample_of(1000, 100000), sample_of(51000, 90000), 4 * MS, &span));
     assert_int_equal(span.began, 5 * MS);
     assert_int_equal(span.loaded, 4 * MS);
@@ -44,21 +37,19 @@ static void what_waits_from_begin_to_end_is_load(void **state)
 }
 
 /* A receiver acknowledges a short message late. */
-static void short_messages_say_nothing(void **state)
+TEST(short_messages_say_nothing)
 {
     struct link_load_span span;
 
-    (void)state;
     assert_true(take_two(sample_of(0, LINK_LOAD_LEAST - 1), sample_of(0, 100000), 40 * MS, &span));
     assert_int_equal(span.loaded + span.drained + span.carried, 0);
 }
 
-static void a_receiver_without_room(void **state)
+TEST(a_receiver_without_room)
 {
     struct link_load_sample last = sample_of(0, 100000);
     struct link_load_span span;
 
-    (void)state;
     last.no_room = 2 * MS;
     assert_true(take_two(sample_of(0, 100000), last, 4 * MS, &span));
     assert_int_equal(span.no_room, 2 * MS);
@@ -69,24 +60,22 @@ static void a_receiver_without_room(void **state)
 }
 
 /* What is on a long way is not held up: a span is longer than the way and back. */
-static void a_long_way(void **state)
+TEST(a_long_way)
 {
     struct link_load_sample first = sample_of(0, 100000), last = sample_of(100000, 100000);
     struct link_load_span span;
 
-    (void)state;
     first.min_trip = last.min_trip = 3 * MS;
     assert_false(take_two(first, last, 5 * MS, &span));
     assert_true(take_two(first, last, 6 * MS, &span));
     assert_int_equal(span.drained, 6 * MS);
 }
 
-static void another_connection(void **state)
+TEST(another_connection)
 {
     struct link_load_span span;
     struct link_load_sample silent = {.known = false};
 
-    (void)state;
     assert_false(take_two(sample_of(5000, 100000), sample_of(100, 100000), 4 * MS, &span));
     assert_false(take_two(sample_of(5000, 100000), silent, 4 * MS, &span));
     assert_false(take_two(silent, sample_of(5000, 100000), 4 * MS, &span));
@@ -109,11 +98,10 @@ static struct link_rate rate_of(double loaded, double bytes)
     return rate;
 }
 
-static void the_rate_of_a_loaded_link(void **state)
+TEST(the_rate_of_a_loaded_link)
 {
     struct link_rate rate = rate_of(1, 25000);
 
-    (void)state;
     assert_true(rate.known);
     assert_float_equal(rate.least, 2.5e6, 1);
     assert_float_equal(rate.most, 2.5e6, 1);
@@ -127,12 +115,11 @@ static void the_rate_of_a_loaded_link(void **state)
 }
 
 /* Bytes that are acknowledged in lumps of 64 KiB, each of 26 ms, are a rate. */
-static void lumps(void **state)
+TEST(lumps)
 {
     struct link_use use[PARTS];
     struct link_rate rate;
 
-    (void)state;
     for (unsigned i = 0; i < PARTS; i++)
         use[i] = i % 26 == 25 ? (struct link_use){.drained = 0.001, .carried = 65160}
                               : (struct link_use){.loaded = 0.001};
@@ -142,43 +129,25 @@ static void lumps(void **state)
 }
 
 /* For a part of the run its machine did not run: what it carried otherwise counts. */
-static void a_link_that_is_slow_for_a_while(void **state)
+TEST(a_link_that_is_slow_for_a_while)
 {
     struct link_use use[PARTS];
     struct link_rate rate;
 
-    (void)state;
     for (unsigned i = 0; i < PARTS; i++)
         use[i] = (struct link_use){.loaded = 0.1, .carried = i < PARTS / 2 ? 30000 : 300000};
     link_rate_find(use, PARTS, &rate);
     assert_float_equal(rate.most, 3e6, 1);
 }
 
-static void too_little_load(void **state)
+TEST(too_little_load)
 {
     struct link_use use[] = {{.loaded = 0.05, .carried = 100}};
     struct link_rate rate;
 
-    (void)state;
     link_rate_find(use, 1, &rate);
     assert_false(rate.known);
     link_rate_find(use, 0, &rate);
     assert_false(rate.known);
     assert_false(link_rate_is_slow(&rate, 1e12));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_waits_from_begin_to_end_is_load),
-        cmocka_unit_test(short_messages_say_nothing),
-        cmocka_unit_test(a_receiver_without_room),
-        cmocka_unit_test(a_long_way),
-        cmocka_unit_test(another_connection),
-        cmocka_unit_test(the_rate_of_a_loaded_link),
-        cmocka_unit_test(lumps),
-        cmocka_unit_test(a_link_that_is_slow_for_a_while),
-        cmocka_unit_test(too_little_load),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

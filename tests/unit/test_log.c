@@ -1,19 +1,12 @@
 /* The log's thread: a caller does not wait for a reader that hangs. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/lib/base/log.h"
+#include "daemon/lib/base/log_kinds.h"
+#include "tests/support/cmocka.h"
 
 static int saved = -1, reader = -1;
 
@@ -21,7 +14,7 @@ static int saved = -1, reader = -1;
 static int to_pipe(void **state)
 {
     int ends[2];
-    (void)state;
+
     saved = dup(STDERR_FILENO);
     if (saved < 0 || pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0)
         return -1;
@@ -31,7 +24,6 @@ static int to_pipe(void **state)
 
 static int back(void **state)
 {
-    (void)state;
     (void)dup2(saved, STDERR_FILENO);
     (void)close(saved);
     return close(reader);
@@ -54,10 +46,10 @@ static void expect_line(const char *wanted)
     assert_string_equal(next_line(line), wanted);
 }
 
-static void lines_come_in_order(void **state)
+TEST_WITH(to_pipe, back, lines_come_in_order)
 {
     char line[1024], wanted[40];
-    (void)state;
+
     log_info("before");
     log_begin();
     for (int i = 0; i < 100; i++)
@@ -73,12 +65,12 @@ static void lines_come_in_order(void **state)
 }
 
 /* The pipe is full long before the end. */
-static void a_reader_of_the_log_that_hangs_is_not_waited_for(void **state)
+TEST_WITH(to_pipe, back, a_reader_of_the_log_that_hangs_is_not_waited_for)
 {
     enum { LINES = 10000 };
     char line[1024];
     int lost = 0, seen = 0;
-    (void)state;
+
     log_set_level(LOG_LEVEL_DEBUG); /* of which there may be any number */
     log_begin();
     for (int i = 0; i < LINES; i++)
@@ -101,12 +93,11 @@ static void a_reader_of_the_log_that_hangs_is_not_waited_for(void **state)
 }
 
 /* In a process of its own, because its thread hangs for ever. */
-static void nobody_reads_any_more(void **state)
+TEST_WITH(to_pipe, back, nobody_reads_any_more)
 {
     int status;
     pid_t child = fork();
 
-    (void)state;
     if (child == 0) {
         log_set_level(LOG_LEVEL_DEBUG);
         log_begin();
@@ -120,14 +111,14 @@ static void nobody_reads_any_more(void **state)
 }
 
 /* Every lost line is counted, and lines do not run into each other. */
-static void a_disk_is_full_for_a_while(void **state)
+TEST_WITH(to_pipe, back, a_disk_is_full_for_a_while)
 {
     enum { LINES = 100, ROOM = 2000 };
     struct rlimit limit, little;
     int pipe_end = dup(STDERR_FILENO), told = 0, seen = 0, torn = 0;
     char line[1024], *text;
     FILE *file = tmpfile();
-    (void)state;
+
     assert_non_null(file);
     (void)fflush(NULL);
     assert_int_equal(dup2(fileno(file), STDERR_FILENO), STDERR_FILENO);
@@ -165,7 +156,7 @@ static void a_disk_is_full_for_a_while(void **state)
 }
 
 /* A kind that repeats is only counted after a while; other kinds are written. */
-static void many_of_a_kind_are_counted(void **state)
+TEST_WITH(to_pipe, back, many_of_a_kind_are_counted)
 {
     enum { LINES = (int)LOG_KIND_AT_ONCE + 100000 };
     int status, seen = 0, left_out = 0;
@@ -173,7 +164,6 @@ static void many_of_a_kind_are_counted(void **state)
     bool other = false;
     pid_t child = fork();
 
-    (void)state;
     if (child == 0) {
         log_begin();
         for (int i = 0; i < LINES; i++)
@@ -199,14 +189,13 @@ static void many_of_a_kind_are_counted(void **state)
 
 #define SECOND UINT64_C(1000000000)
 
-static void how_many_of_a_kind(void **state)
+TEST(how_many_of_a_kind)
 {
     static const char *const formats[] = {"one", "two"};
     static struct log_kinds kinds;
     const uint64_t begin = 1000 * SECOND;
     unsigned taken = 0;
 
-    (void)state;
     assert_null(log_kinds_left_out(&kinds, begin, 0));
     for (unsigned i = 0; i < 3 * LOG_KIND_AT_ONCE; i++)
         taken += log_kinds_take(&kinds, formats[0], 1, "text", begin);
@@ -228,18 +217,4 @@ static void how_many_of_a_kind(void **state)
     for (unsigned i = 0; i < 3 * LOG_KIND_AT_ONCE; i++)
         taken += log_kinds_take(&kinds, formats[0], 1, "text", begin + 5000 * SECOND);
     assert_int_equal(taken, LOG_KIND_AT_ONCE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lines_come_in_order, to_pipe, back),
-        cmocka_unit_test_setup_teardown(a_reader_of_the_log_that_hangs_is_not_waited_for, to_pipe,
-                                        back),
-        cmocka_unit_test_setup_teardown(nobody_reads_any_more, to_pipe, back),
-        cmocka_unit_test_setup_teardown(a_disk_is_full_for_a_while, to_pipe, back),
-        cmocka_unit_test_setup_teardown(many_of_a_kind_are_counted, to_pipe, back),
-        cmocka_unit_test(how_many_of_a_kind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,43 +1,35 @@
 /* Manifests: what is written is read again, in order; what is wrong is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torusd/tree/manifest_format.h"
 #include "manifest_fixture.h"
+#include "tests/support/cmocka.h"
 
 static int sign(int value)
 {
     return (value > 0) - (value < 0);
 }
 
-static void a_folder_comes_before_what_it_holds_and_that_before_other_names(void **state)
+TEST(a_folder_comes_before_what_it_holds_and_that_before_other_names)
 {
     static const char *const sorted[] = {"",      "a",   "a/\n", "a/b", "a/b/c", "a/b\x01",
                                          "a\x01", "a-b", "a.b",  "ab",  "b",     "b/\x80"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof sorted / sizeof *sorted; i++)
         for (size_t j = 0; j < sizeof sorted / sizeof *sorted; j++)
             assert_int_equal(sign(manifest_compare_paths(sorted[i], sorted[j])),
                              sign((int)i - (int)j));
 }
 
-static void everything_is_read_as_it_was_written(void **state)
+TEST(everything_is_read_as_it_was_written)
 {
     struct error e = {0};
     struct entry entry;
     struct manifest m;
     uint64_t size;
     int file = small_manifest(&size);
-    (void)state;
+
     assert_int_equal(manifest_open(&m, file, size, &e), 0);
     assert_int_equal(m.entries, 6);
     assert_int_equal(m.files, 3);
@@ -78,11 +70,11 @@ static void everything_is_read_as_it_was_written(void **state)
     (void)close(file);
 }
 
-static void a_tree_may_be_empty_or_one_file(void **state)
+TEST(a_tree_may_be_empty_or_one_file)
 {
     struct manifest m;
     struct error e = {0};
-    (void)state;
+
     for (int one = 0; one < 2; one++) {
         int file = memory_file();
         struct manifest_maker *maker = manifest_maker_new(file, &e);
@@ -95,14 +87,14 @@ static void a_tree_may_be_empty_or_one_file(void **state)
     }
 }
 
-static void long_manifests_are_read_from_any_entry_on(void **state)
+TEST(long_manifests_are_read_from_any_entry_on)
 {
     struct manifest m;
     struct error e = {0};
     int file = memory_file();
     struct manifest_maker *maker = manifest_maker_new(file, &e);
     char path[100];
-    (void)state;
+
     for (unsigned i = 0; i < 20 * MANIFEST_STRIDE + 3; i++) {
         (void)snprintf(path, sizeof path, "%06u%s", i / 100 * 100, i % 100 == 0 ? "" : "/");
         if (i % 100 != 0)
@@ -125,7 +117,7 @@ static void check_refused(struct manifest_maker *m, struct entry entry)
     assert_int_equal(e.code, ERROR_REFUSED);
 }
 
-static void paths_that_are_wrong_are_refused(void **state)
+TEST(paths_that_are_wrong_are_refused)
 {
     static const char *const wrong[] = {"",   "/",    "/a",  "a/",  "a//b", ".", "..", "a/.",
                                         "..", "m/..", "./a", "x/y", "a",    "m", "l",  "m/f/x"};
@@ -133,7 +125,7 @@ static void paths_that_are_wrong_are_refused(void **state)
     int file = memory_file();
     struct manifest_maker *m = manifest_maker_new(file, &e);
     static char longest[MANIFEST_PATH_MOST + 2], name[NAME_MOST + 2];
-    (void)state;
+
     add(m, folder_entry("m"));
     add(m, file_entry("m/f", 1));
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
@@ -157,7 +149,7 @@ static void paths_that_are_wrong_are_refused(void **state)
     (void)close(file);
 }
 
-static void entries_that_are_wrong_are_refused(void **state)
+TEST(entries_that_are_wrong_are_refused)
 {
     static const struct extent_of_file touching[] = {{0, 5}, {5, 1}}, outside[] = {{9, 2}},
                                        whole[] = {{0, 10}}, empty[] = {{3, 0}};
@@ -168,7 +160,7 @@ static void entries_that_are_wrong_are_refused(void **state)
     int file = memory_file();
     struct manifest_maker *m = manifest_maker_new(file, &e);
     struct entry entry = file_entry("a", 10);
-    (void)state;
+
     for (size_t i = 0; i < 4; i++) {
         entry.extent = wrong[i];
         entry.extents = i == 0 ? 2 : 1;
@@ -223,12 +215,12 @@ static bool accepts(const uint8_t *bytes, size_t length)
     return accepted;
 }
 
-static void each_changed_byte_is_found(void **state)
+TEST(each_changed_byte_is_found)
 {
     static uint8_t bytes[4096];
     uint64_t size;
     int file = small_manifest(&size);
-    (void)state;
+
     assert_int_equal(pread(file, bytes, sizeof bytes, 0), size);
     (void)close(file);
     assert_true(accepts(bytes, size));
@@ -242,14 +234,14 @@ static void each_changed_byte_is_found(void **state)
 }
 
 /* Whoever changes a manifest may also compute its digest. */
-static void what_a_hostile_node_changes_is_refused_or_harmless(void **state)
+TEST(what_a_hostile_node_changes_is_refused_or_harmless)
 {
     static const uint8_t value[] = {0, 1, 2, 3, 4, 5, 0x2f, 0x2e, 0x7f, 0x80, 0xff};
     static uint8_t bytes[4096], changed[4096];
     uint64_t size;
     unsigned accepted = 0;
     int file = small_manifest(&size);
-    (void)state;
+
     assert_int_equal(pread(file, bytes, sizeof bytes, 0), size);
     (void)close(file);
     for (size_t i = 0; i < size; i++) {
@@ -266,7 +258,7 @@ static void what_a_hostile_node_changes_is_refused_or_harmless(void **state)
     assert_in_range(accepted, 1000, 3000); /* of 5000: owners, times, digests, bytes of names */
 }
 
-static void a_hard_link_leads_to_a_file_of_that_path(void **state)
+TEST(a_hard_link_leads_to_a_file_of_that_path)
 {
     static const struct {
         const char *path;
@@ -274,7 +266,7 @@ static void a_hard_link_leads_to_a_file_of_that_path(void **state)
         bool accepted;
     } tries[] = {{"b", 1, true},  {"b", 0, false}, {"a", 0, false},
                  {"x", 1, false}, {"c", 2, false}, {"b", 2, false}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         struct error e = {0};
         struct manifest m;
@@ -293,7 +285,7 @@ static void a_hard_link_leads_to_a_file_of_that_path(void **state)
 }
 
 /* One list for all links: it must fit them. */
-static void the_list_of_hard_links_is_checked(void **state)
+TEST(the_list_of_hard_links_is_checked)
 {
     struct error e = {0};
     struct manifest m;
@@ -302,7 +294,7 @@ static void the_list_of_hard_links_is_checked(void **state)
     char path[20];
     int file = memory_file();
     struct manifest_maker *maker = manifest_maker_new(file, &e);
-    (void)state;
+
     add(maker, file_entry("a", 1));
     add(maker, file_entry("b", 1));
     for (unsigned i = 0; i < 4; i++) {
@@ -327,22 +319,4 @@ static void the_list_of_hard_links_is_checked(void **state)
         seal(bytes, size);
         assert_int_equal(accepts(bytes, size), i == 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_folder_comes_before_what_it_holds_and_that_before_other_names),
-        cmocka_unit_test(everything_is_read_as_it_was_written),
-        cmocka_unit_test(a_tree_may_be_empty_or_one_file),
-        cmocka_unit_test(long_manifests_are_read_from_any_entry_on),
-        cmocka_unit_test(paths_that_are_wrong_are_refused),
-        cmocka_unit_test(entries_that_are_wrong_are_refused),
-        cmocka_unit_test(each_changed_byte_is_found),
-        cmocka_unit_test(what_a_hostile_node_changes_is_refused_or_harmless),
-        cmocka_unit_test(a_hard_link_leads_to_a_file_of_that_path),
-        cmocka_unit_test(the_list_of_hard_links_is_checked),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

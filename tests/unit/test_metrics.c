@@ -1,16 +1,11 @@
 /* The text of metrics, read by a strict parser; and which format a client gets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/metrics/accept.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/metrics/exposition.h"
 #include "openmetrics.h"
+#include "tests/support/cmocka.h"
 
 static const struct metric gauge = {"a_gauge", "", METRIC_GAUGE, "A value"};
 static const struct metric counter = {"b_bytes", "bytes", METRIC_COUNTER, "Bytes"};
@@ -49,13 +44,12 @@ static void check_line(const char *text, const char *line)
         fail_msg("no line %s in:\n%s", line, text);
 }
 
-static void the_text_is_openmetrics(void **state)
+TEST(the_text_is_openmetrics)
 {
     size_t length;
     unsigned line;
     char *text = write_all(true, &length);
 
-    (void)state;
     assert_non_null(text);
     const char *fault = openmetrics_fault(text, length, &line);
     if (fault != NULL)
@@ -73,12 +67,11 @@ static void the_text_is_openmetrics(void **state)
     free(text);
 }
 
-static void the_older_format_names_counters_in_full(void **state)
+TEST(the_older_format_names_counters_in_full)
 {
     size_t length;
     char *text = write_all(false, &length);
 
-    (void)state;
     assert_non_null(text);
     check_line(text, "# TYPE b_bytes_total counter");
     check_line(text, "# HELP b_bytes_total Bytes.");
@@ -90,7 +83,7 @@ static void the_older_format_names_counters_in_full(void **state)
     free(text);
 }
 
-static void the_parser_is_strict(void **state)
+TEST(the_parser_is_strict)
 {
     static const char *const wrong[] = {
         "# TYPE a gauge\n# HELP a A.\na 1\n",                                      /* no end */
@@ -114,18 +107,16 @@ static void the_parser_is_strict(void **state)
         "# TYPE a gauge\n# HELP a A.\n# TYPE a gauge\n# HELP a A.\na 1\n# EOF\n"}; /* again */
     unsigned line;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (openmetrics_fault(wrong[i], strlen(wrong[i]), &line) == NULL)
             fail_msg("accepted:\n%s", wrong[i]);
 }
 
-static void a_text_that_is_too_long_is_given_up(void **state)
+TEST(a_text_that_is_too_long_is_given_up)
 {
     struct exposition x;
     size_t length = 1;
 
-    (void)state;
     exposition_begin(&x, true);
     exposition_metric(&x, &gauge);
     for (unsigned i = 0; x.text != NULL; i++) {
@@ -137,7 +128,7 @@ static void a_text_that_is_too_long_is_given_up(void **state)
     assert_int_equal(length, 0);
 }
 
-static void clients_get_the_format_that_they_prefer(void **state)
+TEST(clients_get_the_format_that_they_prefer)
 {
     static const struct {
         const char *header;
@@ -161,21 +152,7 @@ static void clients_get_the_format_that_they_prefer(void **state)
         {";", true},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (accept_openmetrics(cases[i].header) != cases[i].openmetrics)
             fail_msg("Accept: %s", cases[i].header);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_text_is_openmetrics),
-        cmocka_unit_test(the_older_format_names_counters_in_full),
-        cmocka_unit_test(the_parser_is_strict),
-        cmocka_unit_test(a_text_that_is_too_long_is_given_up),
-        cmocka_unit_test(clients_get_the_format_that_they_prefer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

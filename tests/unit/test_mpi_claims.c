@@ -1,12 +1,6 @@
 /* Decisions of the ranks of a communicator about the torus (client/mpi/communicators/claims.h). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "client/mpi/communicators/claims.h"
+#include "tests/support/cmocka.h"
 
 /* A lane that all ranks of this communicator know, whose owner has made so many calls. */
 static struct lane_votes owned(int owner, int calls)
@@ -29,12 +23,11 @@ static struct claim then(struct votes before, struct votes now, uint32_t calls)
     return claims_decide(&now, &seen, calls);
 }
 
-static void a_free_lane_is_taken(void **state)
+TEST(a_free_lane_is_taken)
 {
     const struct lanes_seen none = {0};
     struct votes v = one_lane(owned(1, 10));
 
-    (void)state;
     v.lane[1].free = 1;
     assert_int_equal(claims_decide(&v, &none, 2).kind, CLAIM_LANE);
     assert_int_equal(claims_decide(&v, &none, 2).lane, 1);
@@ -42,32 +35,29 @@ static void a_free_lane_is_taken(void **state)
     assert_int_equal(claims_decide(&v, &none, 2).kind, CLAIM_NOTHING);
 }
 
-static void an_idle_owner_loses_it(void **state)
+TEST(an_idle_owner_loses_it)
 {
     const struct lanes_seen none = {0};
     struct votes idle = one_lane(owned(1, 10)), used = one_lane(owned(1, 11));
 
-    (void)state;
     assert_int_equal(claims_decide(&idle, &none, 2).kind, CLAIM_NOTHING); /* nothing to compare */
     assert_int_equal(then(idle, idle, 8).kind, CLAIM_LANE);
     assert_int_equal(then(idle, used, 6).kind, CLAIM_NOTHING);
 }
 
-static void a_caller_that_is_twice_as_frequent_gets_the_lane(void **state)
+TEST(a_caller_that_is_twice_as_frequent_gets_the_lane)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
 
-    (void)state;
     assert_int_equal(then(before, after, 4 + 20).kind, CLAIM_NOTHING);
     assert_int_equal(then(before, after, 4 + 22).kind, CLAIM_LANE);
 }
 
 /* Of two used lanes, the one that is used less is taken. */
-static void the_less_used_lane_is_taken(void **state)
+TEST(the_less_used_lane_is_taken)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
 
-    (void)state;
     before.lane[1] = owned(3, 5);
     after.lane[1] = owned(3, 6);
     assert_int_equal(then(before, after, 4 + 40).kind, CLAIM_LANE);
@@ -79,11 +69,10 @@ static void a_lane_stays_with_an_owner_that(struct votes before, struct votes af
     assert_int_equal(then(before, after, 1000).kind, CLAIM_NOTHING);
 }
 
-static void it_is_not_taken_where_ranks_differ(void **state)
+TEST(it_is_not_taken_where_ranks_differ)
 {
     struct votes before = one_lane(owned(1, 10)), after = before;
 
-    (void)state;
     after.lane[0].yields = 0; /* is in a call, or has ranks that would not hear of it */
     a_lane_stays_with_an_owner_that(before, after);
     after = before;
@@ -96,11 +85,10 @@ static void it_is_not_taken_where_ranks_differ(void **state)
     a_lane_stays_with_an_owner_that(before, after);
 }
 
-static void a_lane_is_opened_after_some_use(void **state)
+TEST(a_lane_is_opened_after_some_use)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));
 
-    (void)state;
     after.opens = 1;
     assert_int_equal(then(before, after, 8).kind, CLAIM_NOTHING);
     assert_int_equal(then(before, after, 16).kind, CLAIM_NEW);
@@ -110,7 +98,7 @@ static void a_lane_is_opened_after_some_use(void **state)
 }
 
 /* Ranks that have never used a lane leave the decision to others. */
-static void unknown_lanes_are_nobodys(void **state)
+TEST(unknown_lanes_are_nobodys)
 {
     struct votes v = one_lane((struct lane_votes){.yields = 1,
                                                   .owner = VOTE_ANY,
@@ -118,20 +106,5 @@ static void unknown_lanes_are_nobodys(void **state)
                                                   .calls = VOTE_ANY,
                                                   .minus_calls = VOTE_ANY});
 
-    (void)state;
     assert_int_equal(then(v, v, 1000).kind, CLAIM_NOTHING);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_free_lane_is_taken),
-        cmocka_unit_test(an_idle_owner_loses_it),
-        cmocka_unit_test(a_caller_that_is_twice_as_frequent_gets_the_lane),
-        cmocka_unit_test(the_less_used_lane_is_taken),
-        cmocka_unit_test(it_is_not_taken_where_ranks_differ),
-        cmocka_unit_test(a_lane_is_opened_after_some_use),
-        cmocka_unit_test(unknown_lanes_are_nobodys),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

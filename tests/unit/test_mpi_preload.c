@@ -1,19 +1,12 @@
 /* Decisions of the preloads for MPI programs that do not need MPI: compiled for each library, with the test's
  * functions in place of the library's. */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "client/mpi/calls/packing.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/job/launcher.h"
 #include "client/mpi/library/real.h"
+#include "tests/support/cmocka.h"
 
 struct real real;
 struct real_handles mpi;
@@ -33,11 +26,10 @@ static void set_only(const char *name, const char *value, const char *other, con
     assert_int_equal(setenv(other, its_value, 1), 0);
 }
 
-static void an_empty_variable_is_no_name(void **state)
+TEST(an_empty_variable_is_no_name)
 {
     char program[64];
 
-    (void)state;
     set_only("TORUS_MPI_JOB", "mine", "PMIX_NAMESPACE", "theirs");
     assert_true(settings_program(program, sizeof program));
     assert_string_equal(program, "mine ");
@@ -60,7 +52,6 @@ static MPI_Count size_of_type;
 
 static int pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size)
 {
-    (void)type, (void)comm;
     assert_int_equal(count, 0); /* an int may not be able to say more */
     *size = 0;
     return MPI_SUCCESS;
@@ -68,14 +59,12 @@ static int pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size)
 
 static int type_size(MPI_Datatype type, MPI_Count *size)
 {
-    (void)type;
     *size = size_of_type;
     return MPI_SUCCESS;
 }
 
 static int extent(MPI_Datatype type, MPI_Count *lower, MPI_Count *its)
 {
-    (void)type;
     *lower = 0;
     *its = size_of_type + 8; /* gaps: to be packed */
     return MPI_SUCCESS;
@@ -93,14 +82,12 @@ static int note(bool is_large, int64_t size)
 static int pack(const void *in, int count, MPI_Datatype type, void *out, int size, int *position,
                 MPI_Comm comm)
 {
-    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
     return note(false, size);
 }
 
 static int unpack(const void *in, int size, int *position, void *out, int count, MPI_Datatype type,
                   MPI_Comm comm)
 {
-    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
     return note(false, size);
 }
 
@@ -108,14 +95,12 @@ static int unpack(const void *in, int size, int *position, void *out, int count,
 static int pack_large(const void *in, MPI_Count count, MPI_Datatype type, void *out, MPI_Count size,
                       MPI_Count *position, MPI_Comm comm)
 {
-    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
     return note(true, size);
 }
 
 static int unpack_large(const void *in, MPI_Count size, MPI_Count *position, void *out,
                         MPI_Count count, MPI_Datatype type, MPI_Comm comm)
 {
-    (void)in, (void)count, (void)type, (void)out, (void)position, (void)comm;
     return note(true, size);
 }
 #endif
@@ -145,11 +130,10 @@ static void pack_both_ways(const struct datatype *type, size_t count)
     assert_int_equal(datatype_unpack(type, nowhere, count, nowhere), MPI_SUCCESS);
 }
 
-static void elements_are_packed_in_pieces(void **state)
+TEST(elements_are_packed_in_pieces)
 {
     struct datatype type;
 
-    (void)state;
     set_type(GIB / 4);
     assert_int_equal(datatype_read(TYPE, &type), 0);
     assert_true(datatype_is_packable(&type) && !type.plain);
@@ -165,14 +149,13 @@ static void elements_are_packed_in_pieces(void **state)
 }
 
 /* Large counts are passed by calls with large sizes, or not at all. */
-static void large_elements_do_not_overflow(void **state)
+TEST(large_elements_do_not_overflow)
 {
     static const int counts[] = {0, 0, 1}, none[] = {0, 0, 0};
     const struct communicator c = {.size = 3};
     struct blocks blocks = {.at = nowhere, .counts = NUMBERS(counts), .type = TYPE};
     struct block_list list;
 
-    (void)state;
     set_type(2 * GIB);
     assert_int_equal(blocks_read(&list, &blocks, &c), 0);
     assert_int_equal(blocks_are_packable(&list, &c), ABI_LARGE_COUNTS);
@@ -189,14 +172,4 @@ static void large_elements_do_not_overflow(void **state)
     assert_int_equal(blocks_read(&list, &blocks, &c), 0);
     assert_true(blocks_are_packable(&list, &c));
     blocks_free(&list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_variable_is_no_name),
-        cmocka_unit_test(elements_are_packed_in_pieces),
-        cmocka_unit_test(large_elements_do_not_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

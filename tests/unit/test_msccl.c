@@ -1,15 +1,12 @@
 /* MSCCL's XML: written schedules are read back, and schedules of others become routes if they can be mapped. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 
-static void every_exchange_is_read_back_leg_for_leg(void **state)
+TEST(every_exchange_is_read_back_leg_for_leg)
 {
     static const char *const tori[] = {"1", "2", "2m", "5", "2x3", "3x5", "4x4", "3mx4", "16"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (size_t k = 0; k < algorithm_count(); k++) {
             const struct algorithm *a = algorithm_at(k);
@@ -40,23 +37,21 @@ static void every_exchange_is_read_back_leg_for_leg(void **state)
         }
 }
 
-static void allgathers_are_not_written(void **state)
+TEST(allgathers_are_not_written)
 {
     struct torus t = msccl_torus("3x3");
     struct error e;
 
-    (void)state;
     assert_int_equal(msccl_print(stdout, &t, algorithm_find("saadschultz"), &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
 }
 
-static void programs_of_others_become_routes(void **state)
+TEST(programs_of_others_become_routes)
 {
     struct torus t = msccl_torus("3");
     struct schedule_report report;
     struct leg leg[4];
 
-    (void)state;
     struct imported *s = msccl_read_back(BY_HAND, strlen(BY_HAND), &t, &report);
     const struct algorithm *a = imported_algorithm(s);
     assert_string_equal(imported_name(s), "by-hand-");
@@ -72,7 +67,7 @@ static void programs_of_others_become_routes(void **state)
     imported_free(s);
 }
 
-static void programs_without_a_mapping_are_refused(void **state)
+TEST(programs_without_a_mapping_are_refused)
 {
     static const struct {
         const char *xml, *part, *other;
@@ -114,7 +109,6 @@ static void programs_without_a_mapping_are_refused(void **state)
     };
     struct torus t = msccl_torus("3");
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         msccl_refused(cases[i].xml, &t, cases[i].part, cases[i].other);
 }
@@ -128,13 +122,12 @@ static void replace(char *text, const char *what, const char *with)
     memcpy(at, with, strlen(with));
 }
 
-static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state)
+TEST(blocks_that_are_sent_twice_or_wait_for_ever_are_refused)
 {
     struct torus t = msccl_torus("2x2");
     size_t length;
     char *xml = msccl_xml(&t, "direct", &length), *copy = malloc(length + 1000);
 
-    (void)state;
     /* A node sends a chunk again, and the chunk that should come does not. */
     memcpy(copy, xml, length + 1);
     replace(copy, "type=\"s\" srcbuf=\"i\" srcoff=\"2\" dstbuf=\"o\"",
@@ -164,23 +157,21 @@ static void blocks_that_are_sent_twice_or_wait_for_ever_are_refused(void **state
                   "waits for ever", "GPU 0");
 }
 
-static void schedules_of_too_many_legs_are_not_written(void **state)
+TEST(schedules_of_too_many_legs_are_not_written)
 {
     struct torus t = msccl_torus("128x128");
     struct error e;
 
-    (void)state;
     assert_int_equal(msccl_print(stdout, &t, algorithm_find("direct"), &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_non_null(strstr(e.text, "direct has more than 67108864 legs"));
 }
 
 /* Otherwise the order of chunks would depend on the speed of each thread block. */
-static void a_connection_has_one_thread_block_at_each_end(void **state)
+TEST(a_connection_has_one_thread_block_at_each_end)
 {
     struct torus t = msccl_torus("3");
 
-    (void)state;
     msccl_refused(ALGO GPU("0", "0") TB("0", "1", "-1")
                       STEP("0", "s", "i", "1", "o", "0", NO) "</tb>" TB("1", "1", "-1")
                           STEP("0", "s", "i", "2", "s", "0", NO) "</tb></gpu>" GPU1 GPU2 "</algo>",
@@ -216,11 +207,10 @@ static void a_connection_has_one_thread_block_at_each_end(void **state)
 #define EMPTY_GPUS GPU("1", "0") "</gpu>" GPU("2", "0") "</gpu></algo>"
 #define WAITS(s, block, step) STEP(s, "nop", "i", "0", "o", "0", ON(block, step))
 
-static void what_a_step_waits_for_is_named(void **state)
+TEST(what_a_step_waits_for_is_named)
 {
     struct torus t = msccl_torus("3");
 
-    (void)state;
     msccl_refused(ALGO GPU("0", "0") TB("0", "-1", "-1")
                       WAITS("0", "1", "0") "</tb></gpu>" EMPTY_GPUS,
                   &t, "line 7: GPU 0, thread block 0, step 0",
@@ -244,11 +234,10 @@ static void what_a_step_waits_for_is_named(void **state)
                   "of the 1 chunks that it receives from GPU 1 on channel 0, 0 come");
 }
 
-static void peers_have_to_be_in_a_straight_line(void **state)
+TEST(peers_have_to_be_in_a_straight_line)
 {
     struct torus t = msccl_torus("2x2");
 
-    (void)state;
     msccl_refused(
         "<algo coll=\"alltoall\" ngpus=\"4\">"
         "<gpu id=\"0\" i_chunks=\"4\" o_chunks=\"4\" s_chunks=\"0\">"
@@ -262,20 +251,4 @@ static void peers_have_to_be_in_a_straight_line(void **state)
         "<step s=\"0\" type=\"r\" srcbuf=\"i\" srcoff=\"3\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" "
         "depid=\"-1\" deps=\"-1\"/></tb></gpu></algo>",
         &t, "GPU 3 is not in a straight line", "GPU 0, thread block 0, step 0");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_exchange_is_read_back_leg_for_leg),
-        cmocka_unit_test(allgathers_are_not_written),
-        cmocka_unit_test(schedules_of_too_many_legs_are_not_written),
-        cmocka_unit_test(programs_of_others_become_routes),
-        cmocka_unit_test(programs_without_a_mapping_are_refused),
-        cmocka_unit_test(blocks_that_are_sent_twice_or_wait_for_ever_are_refused),
-        cmocka_unit_test(a_connection_has_one_thread_block_at_each_end),
-        cmocka_unit_test(what_a_step_waits_for_is_named),
-        cmocka_unit_test(peers_have_to_be_in_a_straight_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,6 @@
 /* The cost of reading MSCCL's XML: work and memory are proportional to the text, up to stated limits. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/cli/schedule_files/msccl_program.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/counted_memory.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/msccl_growth.h"
@@ -41,12 +39,11 @@ static void check_tries(char *xml, size_t length, const char *dims, uint32_t exp
     assert_true(tries <= 3 * (uint64_t)steps);
 }
 
-static void each_step_is_tried_three_times_at_most(void **state)
+TEST(each_step_is_tried_three_times_at_most)
 {
     size_t length;
     char *xml;
 
-    (void)state;
     for (uint32_t count = 10; count <= 20000; count *= 10) {
         xml = msccl_deep(count, &length);
         check_tries(xml, length, "2", count + 4);
@@ -76,13 +73,12 @@ static size_t memory_of(const char *xml, size_t length, const struct torus *t)
     return peak;
 }
 
-static void memory_is_in_proportion_to_the_text(void **state)
+TEST(memory_is_in_proportion_to_the_text)
 {
     struct torus pair = msccl_torus("2"), ring = msccl_torus("64");
     size_t length;
     char *xml;
 
-    (void)state;
     for (uint32_t count = 10; count <= 40000; count *= 20) {
         xml = msccl_deep(count, &length);
         assert_true(memory_of(xml, length, &pair) < MIB + 4 * length);
@@ -148,7 +144,7 @@ static void check_greedy(const struct greedy_case *c)
     free(xml);
 }
 
-static void a_short_text_cannot_take_much_memory(void **state)
+TEST(a_short_text_cannot_take_much_memory)
 {
     static const struct greedy_case cases[] = {
         /* The error names the line that asks for too much. */
@@ -178,12 +174,11 @@ static void a_short_text_cannot_take_much_memory(void **state)
          27 * (size_t)MIB},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_greedy(&cases[i]);
 }
 
-static void any_allocation_may_fail(void **state)
+TEST(any_allocation_may_fail)
 {
     struct torus t = msccl_torus("2");
     size_t length, size;
@@ -191,7 +186,6 @@ static void any_allocation_may_fail(void **state)
     struct error e;
     bool failed = true;
 
-    (void)state;
     for (unsigned after = 0; failed; after++) {
         memory_count();
         memory_fail(after);
@@ -235,28 +229,15 @@ static char *passed(uint32_t times)
     return xml;
 }
 
-static void a_schedule_has_so_many_steps_at_most(void **state)
+TEST(a_schedule_has_so_many_steps_at_most)
 {
     struct torus t = msccl_torus("2");
     char *xml = passed(65536);
 
-    (void)state;
     msccl_refused(xml, &t, "chunks come from GPU 1 that are never received: 1", "step 32767");
     free(xml);
     xml = passed(65540);
     msccl_refused(xml, &t, "GPU 0, thread block 0, step 32768: it sends after 65536 others",
                   "at most 65536 steps");
     free(xml);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_step_is_tried_three_times_at_most),
-        cmocka_unit_test(memory_is_in_proportion_to_the_text),
-        cmocka_unit_test(any_allocation_may_fail),
-        cmocka_unit_test(a_schedule_has_so_many_steps_at_most),
-        cmocka_unit_test(a_short_text_cannot_take_much_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,15 @@
 /* Malicious XML and XML of other kinds are refused with the line number. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 
 #define OPEN_BLOCK ALGO GPU("0", "0") TB("0", "1", "-1")
 #define NOTHING STEP("0", "nop", "i", "0", "o", "0", NO)
 
 /* A step outside of a thread block. */
-static void a_step_inside_a_copy_is_refused(void **state)
+TEST(a_step_inside_a_copy_is_refused)
 {
     struct torus t = msccl_torus("3");
 
-    (void)state;
     msccl_refused(ALGO GPU("0", "0") "<copy>\n" NOTHING "</copy>", &t, "line 7",
                   "<copy> must be empty, but contains <step>");
     msccl_refused(ALGO GPU0 GPU("1", "0") "<copy>\n" NOTHING "</copy>", &t, "line",
@@ -22,7 +19,7 @@ static void a_step_inside_a_copy_is_refused(void **state)
     msccl_refused(ALGO GPU("0", "0") "<copy><copy/></copy>", &t, "line 6", "contains <copy>");
 }
 
-static void elements_stay_where_they_belong(void **state)
+TEST(elements_stay_where_they_belong)
 {
     static const struct {
         const char *xml, *part, *other;
@@ -50,12 +47,11 @@ static void elements_stay_where_they_belong(void **state)
     };
     struct torus t = msccl_torus("3");
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         msccl_refused(cases[i].xml, &t, cases[i].part, cases[i].other);
 }
 
-static void document_types_are_refused(void **state)
+TEST(document_types_are_refused)
 {
     static const char *const types[] = {
         "<!DOCTYPE algo>",
@@ -70,7 +66,6 @@ static void document_types_are_refused(void **state)
     };
     struct torus t = msccl_torus("3");
 
-    (void)state;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         char xml[4096];
         (void)snprintf(xml, sizeof xml, "<?xml version='1.0'?>\n%s\n<algo name='%s' ngpus='3'/>",
@@ -97,13 +92,12 @@ static char *in_utf16(bool big_endian, size_t *length)
     return wide;
 }
 
-static void encodings_are_detected(void **state)
+TEST(encodings_are_detected)
 {
     struct torus t = msccl_torus("3");
     struct schedule_report report;
     size_t length;
 
-    (void)state;
     for (int big_endian = 0; big_endian < 2; big_endian++) {
         char *xml = in_utf16(big_endian, &length);
         imported_free(msccl_read_back(xml, length, &t, &report));
@@ -136,13 +130,12 @@ static char *repeated(const char *begin, const char *part, size_t count, const c
     return text;
 }
 
-static void programs_that_take_too_much_memory_are_refused(void **state)
+TEST(programs_that_take_too_much_memory_are_refused)
 {
     struct torus t = msccl_torus("3");
     const size_t much = 3u << 20;
     char *xml;
 
-    (void)state;
     xml = repeated(ALGO, "<gpu>", much, "");
     msccl_refused(xml, &t, "line 4: ", "");
     free(xml);
@@ -161,12 +154,11 @@ static void programs_that_take_too_much_memory_are_refused(void **state)
 }
 
 /* Attributes with names of their own take far more memory than text. */
-static void many_attributes_are_refused(void **state)
+TEST(many_attributes_are_refused)
 {
     struct torus t = msccl_torus("3");
     char *xml, *at;
 
-    (void)state;
     xml = malloc(1 << 20);
     assert_non_null(xml);
     at = xml + sprintf(xml, "<algo");
@@ -184,17 +176,4 @@ static void many_attributes_are_refused(void **state)
     (void)strcpy(at, strstr(BY_HAND, "<algo") + 5);
     imported_free(msccl_read_back(xml, strlen(xml), &t, &(struct schedule_report){0}));
     free(xml);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_inside_a_copy_is_refused),
-        cmocka_unit_test(elements_stay_where_they_belong),
-        cmocka_unit_test(document_types_are_refused),
-        cmocka_unit_test(encodings_are_detected),
-        cmocka_unit_test(programs_that_take_too_much_memory_are_refused),
-        cmocka_unit_test(many_attributes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

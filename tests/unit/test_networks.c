@@ -1,7 +1,5 @@
 /* Networks with factors that are neither rings nor lines: schedules in files, also hostile ones; files of hosts; bounds;
  * faults of cables; what torusctl says of algorithms. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
@@ -11,37 +9,14 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/torusd/router/faults.h"
+#include "daemon/torusd/router/topology/fault.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/run_cli.h"
 
 static const char *const networks[] = {"complete:4",     "star:5", "tree:2^2",
                                        "5 x complete:3", "2m^3",   "complete:3 x star:3 x 4m"};
 #define NETWORKS (sizeof networks / sizeof networks[0])
-
-static char path[] = "/tmp/torus-networks-XXXXXX";
-
-static int make_file(void **state)
-{
-    int fd = mkstemp(path);
-
-    (void)state;
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-static void write_file(const char *text)
-{
-    FILE *out = fopen(path, "wb");
-
-    assert_non_null(out);
-    assert_true(fputs(text, out) >= 0);
-    assert_int_equal(fclose(out), 0);
-}
 
 static struct torus parse(const char *dims)
 {
@@ -72,9 +47,8 @@ static void same_routes(const struct torus *t, const struct algorithm *a, const 
             }
 }
 
-static void schedules_are_read_back(void **state)
+TEST(schedules_are_read_back)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = parse(networks[i]);
         unsigned read = 0;
@@ -101,9 +75,8 @@ static void schedules_are_read_back(void **state)
     }
 }
 
-static void schedules_of_msccl_are_read_back(void **state)
+TEST(schedules_of_msccl_are_read_back)
 {
-    (void)state;
     for (size_t i = 0; i < NETWORKS; i++) {
         struct torus t = parse(networks[i]);
         for (size_t k = 0; k < algorithm_count(); k++) {
@@ -122,12 +95,11 @@ static void schedules_of_msccl_are_read_back(void **state)
 }
 
 /* On a complete graph every peer is a neighbour; in a star only the middle is one. */
-static void schedules_of_others_need_neighbours(void **state)
+TEST(schedules_of_others_need_neighbours)
 {
     struct torus complete = parse("complete:3"), star = parse("star:3");
     struct schedule_report report;
 
-    (void)state;
     imported_free(msccl_read_back(BY_HAND, strlen(BY_HAND), &complete, &report));
     msccl_refused(BY_HAND, &star, "is not a neighbour of it on star:3", "GPU");
 }
@@ -144,7 +116,7 @@ static struct error refused(const struct torus *t, const char *text)
 }
 
 /* A client may send any schedule to a daemon: it does not read the file that the header names, and makes no graph. */
-static void a_header_names_no_files_and_makes_no_graphs(void **state)
+TEST(a_header_names_no_files_and_makes_no_graphs)
 {
     static const char *const others[] = {"complete:17", "star:19",
                                          "tree:1^70",   "graph:10:0123456789abcdef",
@@ -152,13 +124,12 @@ static void a_header_names_no_files_and_makes_no_graphs(void **state)
     struct torus t = parse("complete:3");
     char text[200];
 
-    (void)state;
-    write_file("0 secret\n");
+    const char *path = text_file("0 secret\n");
     (void)snprintf(text, sizeof text, "{\"schedule\":1,\"dims\":\"graph:%s\"}\n", path);
     struct error e = refused(&t, text);
     assert_null(strstr(e.text, "secret"));
     assert_non_null(strstr(e.text, "is not the network of this node"));
-    write_file("0 1\n1 2\n2 0\n");
+    path = text_file("0 1\n1 2\n2 0\n");
     e = refused(&t, text);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         (void)snprintf(text, sizeof text, "{\"schedule\":1,\"dims\":\"%s\"}\n", others[i]);
@@ -168,12 +139,10 @@ static void a_header_names_no_files_and_makes_no_graphs(void **state)
 }
 
 /* Without a network to compare with, torusctl makes the graphs of a header, but opens no file either. */
-static void a_header_alone_names_no_files(void **state)
+TEST(a_header_alone_names_no_files)
 {
     char text[200];
-
-    (void)state;
-    write_file("0 1\n1 2\n2 0\n");
+    const char *path = text_file("0 1\n1 2\n2 0\n");
     (void)snprintf(text, sizeof text, "{\"schedule\":1,\"dims\":\"graph:%s\"}\n", path);
     struct error e = refused(NULL, text);
     assert_non_null(strstr(e.text, "names a file of edges"));
@@ -182,7 +151,7 @@ static void a_header_alone_names_no_files(void **state)
 }
 
 /* A direction that a graph does not have would be looked up beyond the graph's table of neighbours. */
-static void directions_must_exist(void **state)
+TEST(directions_must_exist)
 {
     static const struct {
         const char *dims, *leg, *says;
@@ -198,7 +167,6 @@ static void directions_must_exist(void **state)
         {"complete:4", "[0,0,1,2]", "a leg has one hop in dimension 0"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct torus t = parse(cases[i].dims);
         char text[200];
@@ -219,11 +187,10 @@ static size_t even(uint64_t bytes, uint32_t i, uint32_t j)
 }
 
 /* With blocks of one size the bound is that of all-to-all exchanges, or lower. */
-static void uneven_blocks_have_a_true_bound(void **state)
+TEST(uneven_blocks_have_a_true_bound)
 {
     struct torus t = parse("complete:4");
 
-    (void)state;
     assert_true(perf_bound_uneven(&t, 100, even) == 100);
     t = parse("complete:8");
     assert_true(perf_bound_uneven(&t, 100, even) == 100);
@@ -240,7 +207,7 @@ static void uneven_blocks_have_a_true_bound(void **state)
 
 /* ---- Cables ---------------------------------------------------------------------------------- */
 
-static void faults_of_cables_have_a_text(void **state)
+TEST(faults_of_cables_have_a_text)
 {
     struct torus t = parse("complete:3 x 4");
     unsigned port = (unsigned)torus_port_parse(&t, 0, "0:2");
@@ -252,7 +219,6 @@ static void faults_of_cables_have_a_text(void **state)
                   .found_port = (unsigned)torus_port_parse(&t, 4, "0:2")}};
     char text[LINK_FAULT_TEXT_SIZE];
 
-    (void)state;
     link_fault_text(&t, &report, text, sizeof text);
     assert_string_equal(text,
                         "node 0 port 0:2 is cabled to node 4 port 0:2: one end of a cable must "
@@ -279,14 +245,13 @@ static int read_hosts(const char *text, const char *without, struct host *hosts,
     struct torus t = parse("complete:3");
     struct ip_routes r;
 
-    write_file(text);
     assert_int_equal(ip_routes_init(&r, &t, without, e), 0);
-    int rc = hosts_file_read(hosts, &r, path, (struct in_addr){htonl(0x0a800001)}, e);
+    int rc = hosts_file_read(hosts, &r, text_file(text), (struct in_addr){htonl(0x0a800001)}, e);
     ip_routes_free(&r);
     return rc;
 }
 
-static void hosts_have_ports_of_graphs(void **state)
+TEST(hosts_have_ports_of_graphs)
 {
     static const struct {
         const char *text, *says;
@@ -306,7 +271,6 @@ static void hosts_have_ports_of_graphs(void **state)
     struct host hosts[3];
     struct error e;
 
-    (void)state;
     assert_int_equal(read_hosts(TRIANGLE, NULL, hosts, &e), 0);
     struct torus t = parse("complete:3");
     assert_string_equal(hosts[0].port[torus_port_parse(&t, 0, "0:2")].interface, "e2");
@@ -336,14 +300,13 @@ static const json_t *row_of(const json_t *list, const char *algorithm)
 }
 
 /* `stream`, which auto chooses, is compared with the others, with the routes that are found for the network. */
-static void stream_is_counted(void **state)
+TEST(stream_is_counted)
 {
     static const struct {
         const char *dims;
         double busiest;
     } cases[] = {{"complete:4", 1}, {"star:5", 4}, {"'5 x complete:3'", 9}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char command[100];
         (void)snprintf(command, sizeof command, "algorithms --dims %s", cases[i].dims);
@@ -363,21 +326,4 @@ static void stream_is_counted(void **state)
         assert_true(json_number_value(json_object_get(value, "block_times")) >= cases[i].busiest);
         json_decref(value);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedules_are_read_back),
-        cmocka_unit_test(schedules_of_msccl_are_read_back),
-        cmocka_unit_test(schedules_of_others_need_neighbours),
-        cmocka_unit_test(a_header_names_no_files_and_makes_no_graphs),
-        cmocka_unit_test(a_header_alone_names_no_files),
-        cmocka_unit_test(directions_must_exist),
-        cmocka_unit_test(uneven_blocks_have_a_true_bound),
-        cmocka_unit_test(faults_of_cables_have_a_text),
-        cmocka_unit_test(hosts_have_ports_of_graphs),
-        cmocka_unit_test(stream_is_counted),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

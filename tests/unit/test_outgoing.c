@@ -1,13 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "daemon/torusd/router/frames/outgoing.h"
 #include "daemon/torusd/router/outgoing.h"
+#include <string.h>
 #include "message_bytes.h"
+#include "tests/support/cmocka.h"
 
 static void check_head(const struct outgoing *frame, const char *reason)
 {
@@ -33,11 +28,11 @@ static void set_head(struct outgoing *frame, char *reason)
     assert_int_equal(outgoing_set_message(frame, &head), 0);
 }
 
-static void short_and_long_heads_are_encoded(void **state)
+TEST(short_and_long_heads_are_encoded)
 {
     struct outgoing_pool pool = {0};
     char reason[300];
-    (void)state;
+
     memset(reason, 'r', sizeof reason);
     for (size_t length = 0; length < sizeof reason; length++) {
         struct outgoing *frame = outgoing_new(&pool);
@@ -74,10 +69,10 @@ static struct peer_message *through_a_frame(const struct peer_message *head)
 }
 
 /* The largest numbers; sizes and pieces up to and beyond the number that surely fits. */
-static void heads_of_data_fit_whatever_their_numbers(void **state)
+TEST(heads_of_data_fit_whatever_their_numbers)
 {
     uint32_t numbers[12];
-    (void)state;
+
     memset(numbers, 0xff, sizeof numbers);
     for (size_t count = 0; count <= sizeof numbers / sizeof *numbers; count++) {
         const struct peer_message stepped = {.kind = PEER_STEPPED_DATA,
@@ -107,7 +102,7 @@ static void heads_of_data_fit_whatever_their_numbers(void **state)
 }
 
 /* Prefix, head and check take at most 30 bytes a frame and 2 a block. */
-static void heads_of_data_are_small(void **state)
+TEST(heads_of_data_are_small)
 {
     struct outgoing_pool pool = {0};
     struct outgoing *frame = outgoing_new(&pool);
@@ -116,7 +111,6 @@ static void heads_of_data_are_small(void **state)
         .kind = PEER_STEPPED_DATA,
         .stepped_data = {.exchange = 4095, .round = 127, .step = 300, .hops = 300, .left = 300}};
 
-    (void)state;
     assert_int_equal(outgoing_set_message(frame, &stepped), 0);
     assert_in_range(frame->head_length, 1, 30);
 
@@ -135,11 +129,11 @@ static void heads_of_data_are_small(void **state)
     outgoing_pool_close(&pool);
 }
 
-static void a_frame_used_again_is_empty(void **state)
+TEST(a_frame_used_again_is_empty)
 {
     struct outgoing_pool pool = {0};
     struct slab_pool slabs;
-    (void)state;
+
     slab_pool_init(&slabs, 0);
     struct slab *slab = slab_get(&slabs);
     struct outgoing *frame = outgoing_new(&pool);
@@ -165,12 +159,12 @@ static void a_frame_used_again_is_empty(void **state)
     assert_int_equal(slab_pool_close(&slabs), 0);
 }
 
-static void a_queue_keeps_the_order(void **state)
+TEST(a_queue_keeps_the_order)
 {
     struct outgoing_pool pool = {0};
     struct outgoing_queue queue = {0};
     struct outgoing *frame[3];
-    (void)state;
+
     assert_null(outgoing_pop(&queue));
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++)
@@ -191,27 +185,14 @@ static void a_queue_keeps_the_order(void **state)
     assert_int_equal(pool.count, 0);
 }
 
-static void a_pool_keeps_a_bounded_number(void **state)
+TEST(a_pool_keeps_a_bounded_number)
 {
     struct outgoing_pool pool = {0};
     struct outgoing_queue queue = {0};
-    (void)state;
+
     for (int i = 0; i < 5000; i++)
         outgoing_push(&queue, outgoing_new(&pool));
     outgoing_clear(&pool, &queue);
     assert_in_range(pool.count, 1, 1000);
     outgoing_pool_close(&pool);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_and_long_heads_are_encoded),
-        cmocka_unit_test(heads_of_data_fit_whatever_their_numbers),
-        cmocka_unit_test(heads_of_data_are_small),
-        cmocka_unit_test(a_frame_used_again_is_empty),
-        cmocka_unit_test(a_queue_keeps_the_order),
-        cmocka_unit_test(a_pool_keeps_a_bounded_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* How fast the kernel may send on slow links, with sockets of the test on 127.0.0.1. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/lib/net/sockets.h"
+#include "daemon/lib/net/sockets/pacing.h"
+#include "tests/support/cmocka.h"
 
 #define MBIT 50.0
 #define SEGMENT 1460 /* less the 12 bytes of timestamps */
@@ -81,26 +75,23 @@ static void check_payload(int family, unsigned headers)
     disconnect(p);
 }
 
-static void the_rate_is_that_of_the_payload(void **state)
+TEST(the_rate_is_that_of_the_payload)
 {
-    (void)state;
     check_payload(AF_INET, 14 + 20 + 20 + 12);
 }
 
-static void headers_of_ipv6_are_longer(void **state)
+TEST(headers_of_ipv6_are_longer)
 {
-    (void)state;
     check_payload(AF_INET6, 14 + 40 + 20 + 12);
 }
 
 /* After a pause, the limiter of a link lets some bytes through at once. */
-static void pacing_ends_when_the_link_has_carried_all(void **state)
+TEST(pacing_ends_when_the_link_has_carried_all)
 {
     struct pair p = connected(AF_INET, SEGMENT);
     struct pacing pacing;
     const uint64_t second = 1000;
 
-    (void)state;
     pacing_start(&pacing, p.dialled, 8.0); /* up to 1000 bytes a millisecond */
     pacing_before_write(&pacing, p.dialled, 100000, second);
     assert_true(rate(p.dialled) < UINT32_MAX);
@@ -109,15 +100,4 @@ static void pacing_ends_when_the_link_has_carried_all(void **state)
     pacing_before_write(&pacing, p.dialled, 1, second + 120);
     assert_int_equal(rate(p.dialled), UINT32_MAX);
     disconnect(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rate_is_that_of_the_payload),
-        cmocka_unit_test(headers_of_ipv6_are_longer),
-        cmocka_unit_test(pacing_ends_when_the_link_has_carried_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

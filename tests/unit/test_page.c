@@ -1,15 +1,7 @@
 /* Pages for a browser: their parts are in place, and no text of the data can end a script. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/web/page.h"
 #include "client/cli/web/torus_json.h"
+#include "tests/support/cmocka.h"
 
 #define DATA_BEGIN "<script>const DATA = "
 #define DATA_END ";</script>\n"
@@ -26,7 +18,7 @@ static char *write_page(const struct page *p)
     return text;
 }
 
-static void parts_are_in_place(void **state)
+TEST(parts_are_in_place)
 {
     static const char *const scripts[] = {"first();\n", "second();\n", NULL};
     char *text =
@@ -37,7 +29,6 @@ static void parts_are_in_place(void **state)
                                   .scripts = scripts,
                                   .data = NULL});
 
-    (void)state;
     assert_string_equal(
         text, "<html>\n<style>\na {}\nb {}\n</style>\n<p>text</p>\n<script>\nfirst();\n</script>\n"
               "<script>\nsecond();\n</script>\n</html>\n");
@@ -69,7 +60,7 @@ static void check_data(const char *text)
     free(page);
 }
 
-static void no_text_ends_the_script(void **state)
+TEST(no_text_ends_the_script)
 {
     static const char *const texts[] = {"</script>",
                                         "</ScRiPt >",
@@ -86,7 +77,6 @@ static void no_text_ends_the_script(void **state)
                                         "${alert(1)}`"};
     uint64_t chance = 5;
 
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         check_data(texts[i]);
     for (unsigned i = 0; i < 2000; i++) {
@@ -103,12 +93,11 @@ static void no_text_ends_the_script(void **state)
 }
 
 /* Each channel leads to the node where the torus says it does, and all nodes lie within the drawing. */
-static void a_torus_is_described(void **state)
+TEST(a_torus_is_described)
 {
     static const char *const tori[] = {"1",     "2",       "4x4",        "3mx5",
                                        "3x4x5", "2x2x2x2", "complete:5", "complete:5x3"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t;
         struct error e;
@@ -138,24 +127,12 @@ static void a_torus_is_described(void **state)
     }
 }
 
-static void large_tori_are_refused(void **state)
+TEST(large_tori_are_refused)
 {
     struct torus t;
     struct error e;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "32x33", NULL), 0);
     assert_null(torus_json(&t, &e));
     assert_int_equal(e.code, ERROR_REFUSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_in_place),
-        cmocka_unit_test(no_text_ends_the_script),
-        cmocka_unit_test(a_torus_is_described),
-        cmocka_unit_test(large_tori_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* The passages of all nodes of a torus together: the nodes at both ends of a channel agree, and every segment follows
  * its route from end to end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/routes/passages.h"
+#include "tests/support/cmocka.h"
 
 struct all {
     struct torus t;
@@ -261,18 +253,16 @@ static const char *const tori[] = {"1",   "2",   "2m",  "1x2", "2x2",   "1x6",  
                                    "8",   "5m",  "3x5", "4x4", "3mx4",  "2mx3mx2", "5x7",
                                    "6x6", "4x8", "7x3", "8x8", "3x4x5", "2x2x2x2"};
 
-static void nodes_agree_on_every_torus(void **state)
+TEST(nodes_agree_on_every_torus)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
         for (size_t k = 0; k < algorithm_count(); k++)
             check(tori[i], algorithm_at(k), TORUS_NO_NODE);
 }
 
 /* A broadcast: only segments of one source. */
-static void nodes_agree_on_one_tree(void **state)
+TEST(nodes_agree_on_one_tree)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
@@ -285,7 +275,7 @@ static void nodes_agree_on_one_tree(void **state)
 
 /* A file may have legs of several hops in its trees: a block is twice on a channel, first for the
  * node there, then for one behind it, and back. */
-static void trees_with_long_legs(void **state)
+TEST(trees_with_long_legs)
 {
     static const char text[] =
         "{\"schedule\":1,\"dims\":\"5\",\"operation\":\"allgather\",\"period\":[1]}\n"
@@ -296,7 +286,7 @@ static void trees_with_long_legs(void **state)
     struct imported *s;
     struct error e;
     struct all all;
-    (void)state;
+
     if (imported_read(&s, text, strlen(text), NULL, NULL, &e) != 0)
         fail_msg("%s", e.text);
     for (uint32_t source = 0; source <= 5; source++) {
@@ -312,12 +302,12 @@ static void trees_with_long_legs(void **state)
  *
  *     0->1 0->2  ->  1  ->  0->2 1->2
  *     1->0 2->0  <-  1  <-  2->0 2->1 */
-static void the_middle_of_a_mesh(void **state)
+TEST(the_middle_of_a_mesh)
 {
     enum { PLUS, MINUS };
     struct torus t;
     struct passages p;
-    (void)state;
+
     assert_int_equal(torus_parse(&t, "3m", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("direct"), 1, NULL), 0);
     assert_int_equal(p.rank, 1);
@@ -343,11 +333,11 @@ static void the_middle_of_a_mesh(void **state)
 
 /* On a torus every node sends to its neighbours first, and so on; otherwise all would begin with node 0.
  */
-static void our_own_go_by_offset(void **state)
+TEST(our_own_go_by_offset)
 {
     struct torus t;
     struct passages p;
-    (void)state;
+
     assert_int_equal(torus_parse(&t, "4x5", NULL), 0);
     for (uint32_t rank = 0; rank < t.nodes; rank++) {
         uint32_t expected = 1 * 4; /* offset * segments + segment */
@@ -365,29 +355,16 @@ static void our_own_go_by_offset(void **state)
     }
 }
 
-static void schedules_without_passages_are_refused(void **state)
+TEST(schedules_without_passages_are_refused)
 {
     struct torus t;
     struct passages p;
     struct error e;
-    (void)state;
+
     assert_int_equal(torus_parse(&t, "3x5", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), 15, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
     assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
     assert_int_equal(passages_build(&p, &t, algorithm_find("at2"), 0, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_agree_on_every_torus),
-        cmocka_unit_test(nodes_agree_on_one_tree),
-        cmocka_unit_test(trees_with_long_legs),
-        cmocka_unit_test(the_middle_of_a_mesh),
-        cmocka_unit_test(our_own_go_by_offset),
-        cmocka_unit_test(schedules_without_passages_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

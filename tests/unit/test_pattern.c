@@ -1,19 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/generated_blocks.h"
+#include "tests/support/cmocka.h"
 
 enum { LENGTH = 100 };
 
-static void a_piece_is_part_of_the_whole(void **state)
+TEST(a_piece_is_part_of_the_whole)
 {
     uint8_t whole[LENGTH], piece[LENGTH];
-    (void)state;
+
     pattern_fill(whole, LENGTH, 42, 3, 4, 0);
     for (uint32_t offset = 0; offset < LENGTH; offset++)
         for (uint32_t length = 0; offset + length <= LENGTH; length++) {
@@ -25,10 +18,10 @@ static void a_piece_is_part_of_the_whole(void **state)
         }
 }
 
-static void no_flipped_bit_goes_unnoticed(void **state)
+TEST(no_flipped_bit_goes_unnoticed)
 {
     uint8_t block[LENGTH];
-    (void)state;
+
     for (uint32_t offset = 0; offset < 9; offset++) {
         pattern_fill(block, LENGTH, 7, 1, 2, offset);
         for (uint32_t bit = 0; bit < 8 * LENGTH; bit++) {
@@ -39,10 +32,10 @@ static void no_flipped_bit_goes_unnoticed(void **state)
     }
 }
 
-static void no_two_blocks_or_places_look_alike(void **state)
+TEST(no_two_blocks_or_places_look_alike)
 {
     uint8_t block[LENGTH];
-    (void)state;
+
     pattern_fill(block, LENGTH, 7, 1, 2, 0);
     assert_in_range(pattern_compare(block, LENGTH, 8, 1, 2, 0), 0, 7);
     assert_in_range(pattern_compare(block, LENGTH, 7, 2, 1, 0), 0, 7);
@@ -53,12 +46,12 @@ static void no_two_blocks_or_places_look_alike(void **state)
     assert_in_range(pattern_compare(block, LENGTH, 7, 1, 2, UINT64_C(1) << 40), 0, 7);
 }
 
-static void a_source_fills_what_a_sink_accepts(void **state)
+TEST(a_source_fills_what_a_sink_accepts)
 {
     struct slab_pool pool;
     struct extent piece;
     struct error e;
-    (void)state;
+
     slab_pool_init(&pool, 0);
     struct source *source = pattern_source(9, 4, 200000, &pool);
     struct sink *sink = pattern_sink(9, 6, false);
@@ -83,11 +76,11 @@ static void a_source_fills_what_a_sink_accepts(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void damage_is_named(void **state)
+TEST(damage_is_named)
 {
     struct slab_pool pool;
     struct error e;
-    (void)state;
+
     slab_pool_init(&pool, 0);
     struct slab *slab = slab_get(&pool);
     struct sink *sink = pattern_sink(9, 6, false);
@@ -101,16 +94,4 @@ static void damage_is_named(void **state)
     sink->ops->close(sink, false);
     slab_unref(slab);
     assert_int_equal(slab_pool_close(&pool), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_piece_is_part_of_the_whole),
-        cmocka_unit_test(no_flipped_bit_goes_unnoticed),
-        cmocka_unit_test(no_two_blocks_or_places_look_alike),
-        cmocka_unit_test(a_source_fills_what_a_sink_accepts),
-        cmocka_unit_test(damage_is_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

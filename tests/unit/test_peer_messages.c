@@ -1,18 +1,9 @@
 /* The codec of the messages between daemons. Every message is filled by its descriptor, so that a field of peer.proto
  * that the codec leaves out is noticed: reading and writing a message must give the same bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "failing_memory.h"
 #include "proto/peer.pb-c.h"
 #include "proto/peer/peer_message.h"
+#include "tests/support/cmocka.h"
 
 /* How the fields of a message are filled. */
 struct filling {
@@ -176,20 +167,19 @@ static void round_trip(const ProtobufCFieldDescriptor *kind, struct filling f)
     peer__head__free_unpacked(head, NULL);
 }
 
-static void messages_that_were_read_can_be_written_again(void **state)
+TEST(messages_that_were_read_can_be_written_again)
 {
     static const struct filling fillings[] = {
         {1, "a text", 3}, {0, "another text", 1}, {1000, "", 0}, {200, "t", 200}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof fillings / sizeof *fillings; i++)
         FOR_EACH_KIND(kind)
     round_trip(kind, fillings[i]);
 }
 
 /* A neighbour may send anything. */
-static void texts_become_printable(void **state)
+TEST(texts_become_printable)
 {
-    (void)state;
     FOR_EACH_KIND(kind)
     {
         Peer__Head *head = make_head(kind, (struct filling){1, "a\nb\x1b[c\xff", 2});
@@ -210,7 +200,7 @@ static void texts_become_printable(void **state)
     }
 }
 
-static void error_codes_that_do_not_exist_are_not_taken(void **state)
+TEST(error_codes_that_do_not_exist_are_not_taken)
 {
     static const struct {
         uint32_t said;
@@ -220,7 +210,7 @@ static void error_codes_that_do_not_exist_are_not_taken(void **state)
                 {ERROR_BUSY, ERROR_BUSY},
                 {ERROR_BUSY + 1, ERROR_IO},
                 {UINT32_MAX, ERROR_IO}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Peer__Objection objection = PEER__OBJECTION__INIT;
         Peer__Verdict verdict = PEER__VERDICT__INIT;
@@ -238,7 +228,7 @@ static void error_codes_that_do_not_exist_are_not_taken(void **state)
     }
 }
 
-static void culprits_that_do_not_exist_are_nobody(void **state)
+TEST(culprits_that_do_not_exist_are_nobody)
 {
     static const struct {
         uint32_t said;
@@ -247,7 +237,7 @@ static void culprits_that_do_not_exist_are_nobody(void **state)
         {CULPRIT_NONE, {CULPRIT_NONE, 0, 0}},        {CULPRIT_NODE, {CULPRIT_NODE, 7, 0}},
         {CULPRIT_LINK, {CULPRIT_LINK, 7, 3}},        {CULPRIT_PROGRAM, {CULPRIT_PROGRAM, 7, 0}},
         {CULPRIT_PROGRAM + 1, {CULPRIT_NONE, 0, 0}}, {UINT32_MAX, {CULPRIT_NONE, 0, 0}}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Peer__Objection objection = PEER__OBJECTION__INIT;
         Peer__Head head = PEER__HEAD__INIT;
@@ -265,13 +255,13 @@ static void culprits_that_do_not_exist_are_nobody(void **state)
     }
 }
 
-static void messages_without_what_they_need_are_refused(void **state)
+TEST(messages_without_what_they_need_are_refused)
 {
     Peer__Prepare prepare = PEER__PREPARE__INIT;
     Peer__Head nothing = PEER__HEAD__INIT, head = PEER__HEAD__INIT;
     struct peer_message message;
     struct error e;
-    (void)state;
+
     assert_int_equal(peer_message_read(&nothing, &message, &e), -1);
     assert_int_equal(e.code, ERROR_PROTOCOL);
     head.kind_case = PEER__HEAD__KIND_PREPARE;
@@ -281,13 +271,13 @@ static void messages_without_what_they_need_are_refused(void **state)
 }
 
 /* Fields that a later version may add are not passed on. */
-static void unknown_fields_are_dropped(void **state)
+TEST(unknown_fields_are_dropped)
 {
     static const uint8_t packed[] = {0x3a, 0x05, 0x08, 0x09, 0xa0, 0x06, 0x01}; /* ready: 1, 100 */
     Peer__Head *head = peer__head__unpack(NULL, sizeof packed, packed);
     struct peer_message message;
     struct written w;
-    (void)state;
+
     assert_non_null(head);
     assert_int_equal(head->ready->base.n_unknown_fields, 1);
     assert_int_equal(peer_message_read(head, &message, NULL), 0);
@@ -298,7 +288,7 @@ static void unknown_fields_are_dropped(void **state)
 }
 
 /* A data message whose length is not computed beforehand needs no more than the room in every frame. */
-static void short_data_needs_no_memory(void **state)
+TEST(short_data_needs_no_memory)
 {
     static const uint32_t pieces[16];
     const struct peer_group_call call = {
@@ -310,7 +300,7 @@ static void short_data_needs_no_memory(void **state)
         {.kind = PEER_STREAMED_DATA,
          .streamed_data = {.n_pieces = 4, .pieces = pieces, .has_call = true, .call = call}},
     };
-    (void)state;
+
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct written w;
         write_message(&rows[i], &w);
@@ -320,13 +310,12 @@ static void short_data_needs_no_memory(void **state)
 }
 
 /* What a call tells of its data makes the head longer, whatever the numbers are. */
-static void told_data_fits(void **state)
+TEST(told_data_fits)
 {
     static const uint32_t pieces[16] = {UINT32_MAX, UINT32_MAX};
     const struct peer_group_call call = {UINT32_MAX, UINT32_MAX, UINT32_MAX,
                                          UINT32_MAX, UINT32_MAX, UINT32_MAX};
 
-    (void)state;
     for (size_t count = 0; count < 16; count++) {
         const struct peer_message rows[] = {
             {.kind = PEER_STEPPED_DATA,
@@ -354,9 +343,8 @@ static void told_data_fits(void **state)
     }
 }
 
-static void memory_that_runs_out_is_told(void **state)
+TEST(memory_that_runs_out_is_told)
 {
-    (void)state;
     FOR_EACH_KIND(kind)
     {
         Peer__Head *head = make_head(kind, (struct filling){1, "text", 2});
@@ -395,7 +383,7 @@ static void hear_hello(void *context, const struct peer_hello *hello)
     *heard = *hello;
 }
 
-static void a_hello_may_stand_alone(void **state)
+TEST(a_hello_may_stand_alone)
 {
     const struct peer_bytes key = {(const uint8_t *)"key", 3};
     const struct peer_hello hello = {
@@ -403,7 +391,7 @@ static void a_hello_may_stand_alone(void **state)
     struct peer_hello heard = {0};
     uint8_t bytes[64];
     size_t length = peer_hello_write(&hello, bytes, sizeof bytes);
-    (void)state;
+
     assert_true(length > 0);
     assert_int_equal(peer_hello_write(&hello, bytes, length - 1), 0);
     assert_int_equal(peer_hello_write(&hello, bytes, sizeof bytes), length);
@@ -430,7 +418,7 @@ static int hear_table(void *context, const struct peer_group_table *table)
     return 3;
 }
 
-static void a_table_may_stand_alone(void **state)
+TEST(a_table_may_stand_alone)
 {
     const struct peer_group_choice exchange[] = {{0, "a1", "stepped"}, {4, "direct", "streaming"}};
     const struct peer_group_choice gather = {1, "g", "stepped"}, broadcast = {2, "tree", "stepped"};
@@ -438,7 +426,7 @@ static void a_table_may_stand_alone(void **state)
     uint8_t bytes[128];
     size_t length = peer_group_table_write(&table, bytes, sizeof bytes), heard = 0;
     bool malformed = true;
-    (void)state;
+
     assert_true(length > 0 && length < sizeof bytes);
     assert_int_equal(peer_group_table_write(&table, bytes, 1), length);
     assert_int_equal(peer_group_table_read(bytes, length, hear_table, &heard, &malformed), 3);
@@ -446,22 +434,4 @@ static void a_table_may_stand_alone(void **state)
     assert_int_equal(peer_group_table_read(bytes, length - 1, hear_table, &heard, &malformed), -1);
     assert_true(malformed);
     assert_int_equal(heard, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_that_were_read_can_be_written_again),
-        cmocka_unit_test(texts_become_printable),
-        cmocka_unit_test(error_codes_that_do_not_exist_are_not_taken),
-        cmocka_unit_test(culprits_that_do_not_exist_are_nobody),
-        cmocka_unit_test(messages_without_what_they_need_are_refused),
-        cmocka_unit_test(unknown_fields_are_dropped),
-        cmocka_unit_test(short_data_needs_no_memory),
-        cmocka_unit_test(told_data_fits),
-        cmocka_unit_test(memory_that_runs_out_is_told),
-        cmocka_unit_test(a_hello_may_stand_alone),
-        cmocka_unit_test(a_table_may_stand_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* Pieces with digests in the streaming engine, at node 1 of a mesh of three (streaming_fixture.h), where some blocks of
  * neighbours pass through and some stay. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "failing_memory.h"
 #include "pieces_fixture.h"
 #include "streaming_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const struct how files = {
     .block = LONG, .sizes = true, .digests = true, .round_bytes = 1000};
@@ -25,7 +18,7 @@ static const struct how gathered = {.dims = "3m",
 static const struct how files_repaired = {
     .block = LONG, .sizes = true, .digests = true, .repairs = true, .round_bytes = 1000};
 
-static void relayed_pieces_keep_their_digest(void **state)
+TEST(relayed_pieces_keep_their_digest)
 {
     char in[2 * LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&files);
@@ -38,7 +31,7 @@ static void relayed_pieces_keep_their_digest(void **state)
                        .digest = {FALSE_DIGEST},
                        .body = in + LONG};
     struct frame mine = on;
-    (void)state;
+
     from.digest[1] = FALSE_DIGEST; /* a relay does not look */
     accepts(node, &from);
     assert_null(engine_failed(node->engine));
@@ -58,7 +51,6 @@ static uint64_t told[3];
 
 static void tell(void *context, uint32_t origin, uint64_t begin, uint64_t end)
 {
-    (void)context;
     assert_int_equal(begin, 0);
     told[origin] += end - begin;
 }
@@ -70,9 +62,8 @@ static void tell_all(const struct node *node)
 }
 
 /* A digest arrives and leaves with the last byte of its piece. */
-static void frames_may_be_cut_anywhere(void **state)
+TEST(frames_may_be_cut_anywhere)
 {
-    (void)state;
     for (uint32_t cut = 1; cut < 2 * LONG; cut += 13) {
         char all[2 * LONG + 1], part[2 * LONG + 1] = {0}, rest[LONG + 1];
         struct node *node = open_engine(&files);
@@ -121,7 +112,7 @@ static void frames_may_be_cut_anywhere(void **state)
     }
 }
 
-static void small_pieces_have_none(void **state)
+TEST(small_pieces_have_none)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files);
@@ -131,7 +122,7 @@ static void small_pieces_have_none(void **state)
                              .sizes = 1,
                              .size = {PIECE_DIGEST_LEAST - 1},
                              .body = in + PIECE_DIGEST_LEAST - 1};
-    (void)state;
+
     accepts(node, &from);
     expect_frame(node, PLUS, &on);
     assert_int_equal(node->engine->delivered_digest, from.digest[0]); /* in the sum all the same */
@@ -141,9 +132,8 @@ static void small_pieces_have_none(void **state)
 }
 
 /* The piece may arrive in any frames. */
-static void a_damaged_piece_is_named(void **state)
+TEST(a_damaged_piece_is_named)
 {
-    (void)state;
     for (uint32_t bit = 0; bit < 8 * LONG; bit += 7) {
         char in[2 * LONG + 1];
         struct node *node = open_engine(&files);
@@ -166,13 +156,13 @@ static void a_damaged_piece_is_named(void **state)
 }
 
 /* The sink knows the contents, as for generated blocks: pieces before the damage count. */
-static void pieces_before_damage_count(void **state)
+TEST(pieces_before_damage_count)
 {
     const struct how how = {.block = LONG};
     char in[2 * LONG + 1];
     struct node *node = open_engine(&how);
     struct frame from = {.streamed = true, .port = PLUS, .pieces = 1, .piece = {1}, .body = in};
-    (void)state;
+
     (void)letters(in, 2, 1, 0, LONG);
     accepts(node, &from);
     from.port = MINUS;
@@ -203,13 +193,13 @@ static void pieces_before_damage_count(void **state)
 }
 
 /* A damaged piece that may be repaired holds up only its round. */
-static void a_damaged_piece_is_waited_for(void **state)
+TEST(a_damaged_piece_is_waited_for)
 {
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
     struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG), other = from;
-    (void)state;
+
     node->sink.careless = true;
     engine_admit(node->engine, 0);
     in[9] ^= 1;
@@ -243,12 +233,12 @@ static void a_damaged_piece_is_waited_for(void **state)
 }
 
 /* So many damages are not random. */
-static void too_many_damaged_pieces_fail_the_engine(void **state)
+TEST(too_many_damaged_pieces_fail_the_engine)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG);
-    (void)state;
+
     node->sink.careless = true;
     node->engine->damaged_count = ENGINE_DAMAGED_MOST;
     in[9] ^= 1;
@@ -271,11 +261,11 @@ static void refuses(struct frame *bad, const char *text)
     close_engine(node);
 }
 
-static void digests_that_cannot_be_are_refused(void **state)
+TEST(digests_that_cannot_be_are_refused)
 {
     char in[2 * LONG + 1];
     struct frame from = pieces_from_0(in, LONG), bad;
-    (void)state;
+
     bad = from, bad.digests = 0;
     refuses(&bad, "piece 0 without a digest");
     bad = from, bad.digests = 1;
@@ -288,7 +278,7 @@ static void digests_that_cannot_be_are_refused(void **state)
 }
 
 /* In an allgather the block of node 0 stays here and goes on; our own leaves by both ports. */
-static void a_block_for_all_keeps_its_digest(void **state)
+TEST(a_block_for_all_keeps_its_digest)
 {
     char in[LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&gathered);
@@ -304,7 +294,7 @@ static void a_block_for_all_keeps_its_digest(void **state)
     struct piece_states none = {0};
     struct piece_mark mark = {0};
     const struct extent bytes = {.data = (const uint8_t *)in, .length = LONG};
-    (void)state;
+
     (void)letters(in, 0, 1, 0, LONG);
     assert_int_equal(piece_pass(&none, &mark, &piece, 0, &bytes), 0);
     from.digest[0] = mark.digest; /* of a block for all */
@@ -334,9 +324,8 @@ static void a_block_for_all_keeps_its_digest(void **state)
     close_engine(node);
 }
 
-static void memory_may_be_over(void **state)
+TEST(memory_may_be_over)
 {
-    (void)state;
     for (unsigned after = 0;; after++) {
         char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
         struct node *node = open_engine(&files);
@@ -363,21 +352,4 @@ static void memory_may_be_over(void **state)
             assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
         close_engine(node);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relayed_pieces_keep_their_digest),
-        cmocka_unit_test(frames_may_be_cut_anywhere),
-        cmocka_unit_test(small_pieces_have_none),
-        cmocka_unit_test(a_damaged_piece_is_named),
-        cmocka_unit_test(pieces_before_damage_count),
-        cmocka_unit_test(a_damaged_piece_is_waited_for),
-        cmocka_unit_test(too_many_damaged_pieces_fail_the_engine),
-        cmocka_unit_test(digests_that_cannot_be_are_refused),
-        cmocka_unit_test(a_block_for_all_keeps_its_digest),
-        cmocka_unit_test(memory_may_be_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

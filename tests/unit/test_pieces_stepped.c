@@ -1,15 +1,8 @@
 /* Pieces with digests in the stepped engine, with a plan made by hand: 0->2 is stored and sent on, 2->0 is relayed, and
  * 0->1 stays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/stepped.h"
 #include "pieces_fixture.h"
+#include "tests/support/cmocka.h"
 
 static struct node *open_stepped(bool repairs)
 {
@@ -35,7 +28,7 @@ static struct frame stepped_from_0(char body[2 * LONG + 1])
     return frame;
 }
 
-static void relayed_pieces_keep_their_digest(void **state)
+TEST(relayed_pieces_keep_their_digest)
 {
     char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
     struct node *node = open_stepped(false);
@@ -57,7 +50,7 @@ static void relayed_pieces_keep_their_digest(void **state)
                             .body = passing};
     struct frame relayed_on = relayed;
     struct frame mine = on;
-    (void)state;
+
     from.digest[1] = FALSE_DIGEST; /* a relay does not check it */
     (void)letters(passing, 2, 0, 0, LONG);
     engine_admit(node->engine, 0);
@@ -76,9 +69,8 @@ static void relayed_pieces_keep_their_digest(void **state)
     node_close(node);
 }
 
-static void a_damaged_piece_is_named(void **state)
+TEST(a_damaged_piece_is_named)
 {
-    (void)state;
     for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
         char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
         struct node *node = open_stepped(false);
@@ -106,7 +98,7 @@ static void a_damaged_piece_is_named(void **state)
     }
 }
 
-static void a_damaged_piece_is_waited_for(void **state)
+TEST(a_damaged_piece_is_waited_for)
 {
     char in[2 * LONG + 1], passing[LONG + 1];
     struct node *node = open_stepped(true);
@@ -121,7 +113,7 @@ static void a_damaged_piece_is_waited_for(void **state)
                             .body = passing};
     struct frame last = {
         .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {LONG}, .digests = 1};
-    (void)state;
+
     node->sink.careless = true;
     engine_admit(node->engine, 0);
     in[LONG - 1] ^= 1;
@@ -143,14 +135,14 @@ static void a_damaged_piece_is_waited_for(void **state)
     node_close(node);
 }
 
-static void digests_that_cannot_be_are_refused(void **state)
+TEST(digests_that_cannot_be_are_refused)
 {
     char in[2 * LONG + 1], passing[LONG + 1];
     struct frame bad[4] = {stepped_from_0(in),
                            stepped_from_0(in),
                            {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}},
                            {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}}};
-    (void)state;
+
     bad[0].digests = 1;
     bad[1].digests = 3;
     bad[2].digests = 0;
@@ -167,15 +159,4 @@ static void digests_that_cannot_be_are_refused(void **state)
             fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad[i].port]->last);
         node_close(node);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(relayed_pieces_keep_their_digest),
-        cmocka_unit_test(a_damaged_piece_is_named),
-        cmocka_unit_test(a_damaged_piece_is_waited_for),
-        cmocka_unit_test(digests_that_cannot_be_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* One plan worked out by hand: ar on a ring of 4, node 0. tests/contract has all the others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "tests/support/cmocka.h"
 
 enum { PLUS = 0, MINUS = 1 };
 
@@ -41,10 +36,10 @@ static void check_block(const struct plan *p, uint32_t index, uint32_t source, u
 
 /* Step 0: a hop to each neighbour, and one back from each. Step 1: even nodes send their opposite's
  * block two hops +, odd nodes two hops -; so node 0 relays one of an odd node each way. */
-static void ring_of_4(void **state)
+TEST(ring_of_4)
 {
     struct plan p;
-    (void)state;
+
     build(&p, "4", "ar", 0);
     assert_int_equal(p.rank, 0);
     assert_int_equal(p.steps, 2);
@@ -72,11 +67,11 @@ static void ring_of_4(void **state)
 
 static const struct torus ring = {.dims = 1};
 
-static void port_totals(void **state)
+TEST(port_totals)
 {
     struct plan p;
     uint64_t blocks, messages;
-    (void)state;
+
     build(&p, "4", "ar", 0);
     plan_port_totals(&p, &ring, PLUS, &blocks, &messages);
     assert_int_equal(blocks, 2); /* 0 -> 1, 0 -> 2 */
@@ -87,10 +82,10 @@ static void port_totals(void **state)
     plan_free(&p);
 }
 
-static void arrivals_are_found(void **state)
+TEST(arrivals_are_found)
 {
     struct plan p;
-    (void)state;
+
     build(&p, "4", "ar", 0);
     assert_ptr_equal(plan_arrival(&p, 1, PLUS, 2, 1), &p.arrival[2]);
     assert_null(plan_arrival(&p, 1, PLUS, 2, 0));
@@ -105,11 +100,11 @@ static void arrivals_are_found(void **state)
 }
 
 /* A block that waits has one slot, from the message that brings it to the message that takes it on. */
-static void transit_has_slots(void **state)
+TEST(transit_has_slots)
 {
     struct plan p;
     unsigned brought[64] = {0}, taken[64] = {0};
-    (void)state;
+
     build(&p, "4x4", "at2", 5);
     assert_in_range(p.slots, 1, 64);
     assert_in_range(p.peak_transit, 1, p.slots);
@@ -134,11 +129,11 @@ static void transit_has_slots(void **state)
     plan_free(&p);
 }
 
-static void nobody_else(void **state)
+TEST(nobody_else)
 {
     struct plan p;
     uint64_t blocks, messages;
-    (void)state;
+
     build(&p, "1x1", "at2", 0);
     assert_int_equal(p.steps, 0);
     assert_int_equal(p.sends, 0);
@@ -149,14 +144,4 @@ static void nobody_else(void **state)
     assert_int_equal(blocks + messages, 0);
     plan_free(&p);
     plan_free(&p); /* does no harm */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_of_4),          cmocka_unit_test(port_totals),
-        cmocka_unit_test(arrivals_are_found), cmocka_unit_test(transit_has_slots),
-        cmocka_unit_test(nobody_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,10 @@
 /* A client of a plan that cannot be made hears of the failure; a client that asks later, or for another plan, does
  * not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/planning/planner.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 struct asking {
     struct torus torus;
@@ -61,22 +55,20 @@ static void fail_direct(struct asking *a, const char *asked_then)
     stepper_finish(&a->stepper);
 }
 
-static void a_waiting_client_hears_of_a_failure(void **state)
+TEST(a_waiting_client_hears_of_a_failure)
 {
     struct asking a;
 
-    (void)state;
     fail_direct(&a, "direct");
     assert_int_equal(a.wakes, 1);
     assert_int_equal(a.answer, -1);
     planner_free(a.planner);
 }
 
-static void a_client_that_asks_later_gets_a_new_plan(void **state)
+TEST(a_client_that_asks_later_gets_a_new_plan)
 {
     struct asking a;
 
-    (void)state;
     fail_direct(&a, NULL); /* the client has gone */
     assert_int_equal(ask(&a, "direct"), 0);
     stepper_finish(&a.stepper);
@@ -84,11 +76,10 @@ static void a_client_that_asks_later_gets_a_new_plan(void **state)
     planner_free(a.planner);
 }
 
-static void a_client_of_another_plan_does_not_hear_of_it(void **state)
+TEST(a_client_of_another_plan_does_not_hear_of_it)
 {
     struct asking a;
 
-    (void)state;
     fail_direct(&a, "at2");
     assert_int_equal(a.wakes, 2);
     assert_int_equal(a.answer, 1);
@@ -105,11 +96,10 @@ static void begin_on(struct asking *a, const char *dims)
 }
 
 /* A plan that was used is kept. */
-static void kept_plans_are_found_again(void **state)
+TEST(kept_plans_are_found_again)
 {
     static const char *const asked[] = {"direct", "cccube-q2", "cccube-q3"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
         struct asking a;
         begin_on(&a, "4x4");
@@ -138,11 +128,10 @@ static int broadcast_from(struct asking *a, uint32_t sender)
 }
 
 /* There are as many plans of broadcasts as nodes: plans of frequent roots are kept, while others are replaced. */
-static void plans_of_frequent_broadcasts_are_kept(void **state)
+TEST(plans_of_frequent_broadcasts_are_kept)
 {
     struct asking a;
 
-    (void)state;
     begin_on(&a, "12x12");
     assert_int_equal(broadcast_from(&a, 0), 0);
     for (uint32_t sender = 1; sender < 140; sender++) {
@@ -157,14 +146,13 @@ static void plans_of_frequent_broadcasts_are_kept(void **state)
 
 /* The plan of a reduction differs from that of a broadcast from the same node, and a failure of one is not reported for
  * the other. */
-static void plans_of_reductions_are_plans_of_their_own(void **state)
+TEST(plans_of_reductions_are_plans_of_their_own)
 {
     const struct algorithm *algorithm = algorithm_find("disjoint");
     struct planned *broadcast, *reduction;
     struct asking a;
     struct error e;
 
-    (void)state;
     begin_on(&a, "4x4");
     assert_int_equal(planner_get_reduction(a.planner, algorithm, 5, &reduction, &e), 0);
     assert_int_equal(planner_get(a.planner, algorithm, MODE_STREAMING, 5, false, &broadcast, &e),
@@ -197,14 +185,13 @@ static void plans_of_reductions_are_plans_of_their_own(void **state)
 
 /* There are as many plans of broadcasts as nodes: of plans that were requested and not fetched, not all are kept, and
  * not more are started at once than can be made soon. */
-static void plans_that_nobody_fetches(void **state)
+TEST(plans_that_nobody_fetches)
 {
     const struct algorithm *algorithm = algorithm_find("balanced");
     struct planned *planned;
     struct asking a;
     struct error e;
 
-    (void)state;
     begin_on(&a, "12x12");
     for (uint32_t sender = 0; sender < 128; sender++) {
         if (sender == 64)
@@ -226,18 +213,4 @@ static void plans_that_nobody_fetches(void **state)
     }
     stepper_finish(&a.stepper);
     planner_free(a.planner);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_waiting_client_hears_of_a_failure),
-        cmocka_unit_test(a_client_that_asks_later_gets_a_new_plan),
-        cmocka_unit_test(a_client_of_another_plan_does_not_hear_of_it),
-        cmocka_unit_test(kept_plans_are_found_again),
-        cmocka_unit_test(plans_of_frequent_broadcasts_are_kept),
-        cmocka_unit_test(plans_of_reductions_are_plans_of_their_own),
-        cmocka_unit_test(plans_that_nobody_fetches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

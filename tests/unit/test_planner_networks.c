@@ -1,17 +1,10 @@
 /* The counts by which "auto" chooses on networks other than tori: the routes of `stream` are found once, kept, and
  * counted. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/planning/choose.h"
 #include "failing_memory.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 struct asking {
     struct torus torus;
@@ -113,12 +106,11 @@ static void check_counts(struct asking *a, uint32_t busiest)
     assert_false(counted_of(a, "a2")->candidate);  /* one-port */
 }
 
-static void routes_are_found_with_the_counts(void **state)
+TEST(routes_are_found_with_the_counts)
 {
     struct asking a;
     uint32_t busiest;
 
-    (void)state;
     const struct torus t = parse("5 x complete:3");
     begin_on(&a, &t);
     count(&a);
@@ -129,12 +121,11 @@ static void routes_are_found_with_the_counts(void **state)
     planner_free(a.planner);
 }
 
-static void routes_that_are_known_are_counted(void **state)
+TEST(routes_that_are_known_are_counted)
 {
     uint32_t busiest;
     struct asking a;
 
-    (void)state;
     const struct torus t = parse("complete:4");
     begin_on(&a, &t);
     assert_int_equal(get_found(&a, &busiest), 0);
@@ -152,11 +143,10 @@ static void routes_that_are_known_are_counted(void **state)
 }
 
 /* Without memory the waiting client hears of the failure, and the next one is answered. */
-static void without_memory(void **state)
+TEST(without_memory)
 {
     unsigned refused = 0;
 
-    (void)state;
     const struct torus t = parse("complete:4");
     for (unsigned failures = 0, failed = 1; failed; failures++) {
         struct counted *counted;
@@ -184,11 +174,10 @@ static void without_memory(void **state)
 }
 
 /* On a long path all routes would take too much memory, and too much time to count: nothing can be compared. */
-static void routes_that_are_too_long(void **state)
+TEST(routes_that_are_too_long)
 {
     struct asking a;
 
-    (void)state;
     const struct torus t = long_path();
     begin_on(&a, &t);
     count(&a);
@@ -212,14 +201,13 @@ static void choose(struct asking *a, const struct predict_costs *costs, uint64_t
         assert_true(list[i - 1].seconds <= list[i].seconds);
 }
 
-static void the_fastest_is_chosen(void **state)
+TEST(the_fastest_is_chosen)
 {
     static const char *const networks[] = {"complete:4", "star:5", "5 x complete:3", "tree:2^3"};
     /* Messages take long; and steps do, which makes hops take long. */
     static const struct predict_costs messages = {10e-6, 60e-6, 1e8, 0, 0},
                                       steps = {500e-6, 1e-6, 1e8, 0, 0};
 
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct torus t = parse(networks[i]);
         struct candidate list[CHOOSE_MOST];
@@ -244,16 +232,4 @@ static void the_fastest_is_chosen(void **state)
         assert_string_equal(list[0].algorithm->name, i % 2 == 0 ? "stream" : "tree");
         planner_free(a.planner);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_are_found_with_the_counts),
-        cmocka_unit_test(routes_that_are_known_are_counted),
-        cmocka_unit_test(without_memory),
-        cmocka_unit_test(routes_that_are_too_long),
-        cmocka_unit_test(the_fastest_is_chosen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* Counts of schedules, and the costs that explain measurements. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/predict.h"
+#include "daemon/lib/schedule/predict/predict.h"
+#include "tests/support/cmocka.h"
 
 #define MOST 16
 
@@ -31,9 +27,8 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-6 * fabs(b) + 1e-15;
 }
 
-static void counts_are_those_of_the_schedules(void **state)
+TEST(counts_are_those_of_the_schedules)
 {
-    (void)state;
     /* tree: 2 (N - 1) messages in all, up and down the longest way. */
     struct predict_counts c = count("4x4", "tree");
     assert_true(near(c.messages, 2.0 * 15 / 16));
@@ -84,9 +79,8 @@ static struct predict_counts count_found(const char *dims)
     return counts;
 }
 
-static void found_routes_have_their_own_counts(void **state)
+TEST(found_routes_have_their_own_counts)
 {
-    (void)state;
     /* One hop to each of the others. */
     struct predict_counts c = count_found("complete:4");
     assert_true(c.streaming && near(c.steps, 1) && near(c.messages, 3) && near(c.blocks, 1));
@@ -99,13 +93,12 @@ static void found_routes_have_their_own_counts(void **state)
     assert_true(near(c.steps, 7) && near(c.blocks, 16));
 }
 
-static void only_exchanges_are_counted(void **state)
+TEST(only_exchanges_are_counted)
 {
     struct predict_counts counts;
     struct torus t;
     struct error e;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
     assert_int_equal(predict_count(&t, algorithm_find("balanced"), false, &counts, &e), -1);
     assert_int_equal(e.code, ERROR_USAGE);
@@ -128,11 +121,10 @@ static struct predict_counts count_gather(const char *dims, const char *name, bo
     return counts;
 }
 
-static void allgathers_and_broadcasts(void **state)
+TEST(allgathers_and_broadcasts)
 {
     struct predict_counts c;
 
-    (void)state;
     /* 4 blocks on the busiest channel, and one more if steps wait for each other. */
     c = count_gather("4x4", "balanced", false, true);
     assert_true(c.streaming && near(c.blocks, 4) && near(c.steps, 4) && near(c.relays, 0));
@@ -155,11 +147,10 @@ static void allgathers_and_broadcasts(void **state)
 }
 
 /* Short trees for small blocks, and all links for large ones. */
-static void large_blocks_are_split(void **state)
+TEST(large_blocks_are_split)
 {
     static const double mbit[] = {20, 50, 1000};
 
-    (void)state;
     for (size_t i = 0; i < sizeof mbit / sizeof *mbit; i++)
         for (int one = 0; one < 2; one++) {
             struct predict_counts whole = count_gather("4x4", "balanced", one, true),
@@ -177,12 +168,11 @@ static void large_blocks_are_split(void **state)
 /* The burst of links makes whole trees, with fewer messages, better for blocks of a few KiB, but not for blocks
  * longer than the burst. On 4x4 at 50 Mbit/s and 4x8 at 20, 16 nodes a processor, broadcasts of 4 KiB took 0.2 and 0.5
  * ms on whole trees, 0.8 and 1.6 on split ones; of 64 KiB 10 and 26, and 1.1 and 6.5. */
-static void a_burst_carries_short_broadcasts(void **state)
+TEST(a_burst_carries_short_broadcasts)
 {
     const char *const dims[] = {"4x4", "4x8"};
     const double mbit[] = {50, 20};
 
-    (void)state;
     for (size_t i = 0; i < sizeof mbit / sizeof *mbit; i++) {
         struct predict_counts whole = count_gather(dims[i], "balanced", true, true),
                               split = count_gather(dims[i], "disjoint", true, true);
@@ -208,13 +198,12 @@ static void a_burst_carries_short_broadcasts(void **state)
 /* Exchanges of short blocks are as fast on one tree as its few messages, while no channel carries more than its limiter
  * makes good in the meantime. On 4x4 at 50 Mbit/s, 8 nodes a processor, programs' calls with 24 bytes a block on the
  * links took 0.89 ms on the tree, back to back, and 1.3 in pairs; of 264, 1.7 in pairs and 2.0 by dimensions. */
-static void a_burst_carries_short_exchanges(void **state)
+TEST(a_burst_carries_short_exchanges)
 {
     struct predict_costs costs = predict_default_costs(50, 8);
     struct predict_counts tree = count("4x4", "tree"), pair = count("4x4", "pair"),
                           stream = count("4x4", "stream");
 
-    (void)state;
     assert_true(tree.busiest < tree.blocks); /* its levels are on different channels */
     assert_true(near(tree.busiest, 8 * 8));  /* half of the nodes are behind the root's port +0 */
     assert_true(predict_seconds(&pair, &costs, 16) < predict_seconds(&tree, &costs, 16));
@@ -237,7 +226,7 @@ static size_t several(const char *dims, struct predict_counts *counts)
     return n;
 }
 
-static void the_fit_recovers_the_costs(void **state)
+TEST(the_fit_recovers_the_costs)
 {
     const struct predict_costs known[] = {{40e-6, 10e-6, 1e9, 0, 0},
                                           {0, 70e-6, 1e9, 0, 0},
@@ -246,7 +235,6 @@ static void the_fit_recovers_the_costs(void **state)
     struct predict_counts counts[MOST];
     double seconds[MOST];
 
-    (void)state;
     size_t n = several("4x4", counts);
     for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
         struct predict_costs fitted = {.bytes_per_second = 7};
@@ -259,13 +247,12 @@ static void the_fit_recovers_the_costs(void **state)
     }
 }
 
-static void the_fit_is_never_negative(void **state)
+TEST(the_fit_is_never_negative)
 {
     struct predict_counts counts[MOST];
     double seconds[MOST];
     uint64_t chance = 1;
 
-    (void)state;
     size_t n = several("4x4", counts);
     for (unsigned k = 0; k < 10000; k++) {
         struct predict_costs fitted = {0};
@@ -280,12 +267,11 @@ static void the_fit_is_never_negative(void **state)
     }
 }
 
-static void the_rate_is_what_explains_a_large_exchange(void **state)
+TEST(the_rate_is_what_explains_a_large_exchange)
 {
     const struct predict_costs costs = {40e-6, 10e-6, 6e6, 0, 0};
     struct predict_counts counts[MOST];
 
-    (void)state;
     size_t n = several("8x8", counts);
     for (size_t i = 0; i < n; i++) {
         double seconds = predict_seconds(&counts[i], &costs, 1 << 20);
@@ -296,13 +282,12 @@ static void the_rate_is_what_explains_a_large_exchange(void **state)
     }
 }
 
-static void the_default_costs_choose_sensibly(void **state)
+TEST(the_default_costs_choose_sensibly)
 {
     struct predict_costs costs = predict_default_costs(50, 1);
     struct predict_counts tree = count("4x4", "tree"), pair = count("4x4", "pair"),
                           stream = count("4x4", "stream");
 
-    (void)state;
     assert_true(predict_seconds(&pair, &costs, 1) < predict_seconds(&stream, &costs, 1));
     assert_true(predict_seconds(&stream, &costs, 1 << 20) <
                 predict_seconds(&pair, &costs, 1 << 20));
@@ -313,13 +298,12 @@ static void the_default_costs_choose_sensibly(void **state)
 
 /* Each further hop of a message takes as long as what a relay waits for, or as long as the message if
  * that is shorter. */
-static void relays_wait_for_frames(void **state)
+TEST(relays_wait_for_frames)
 {
     /* Only bytes cost time; steps wait 4 % longer. */
     const struct predict_costs at_once = {0, 0, 1e6, 0, 0}, frames = {0, 0, 1e6, 1400, 0};
     struct predict_counts at2 = count("8x8", "at2"), pair = count("8x8", "pair");
 
-    (void)state;
     assert_true(near(pair.hops, 0));
     assert_true(at2.hops > 0 && near(at2.steps, 6));
     /* Messages of 64 / 6 blocks on average. */
@@ -333,9 +317,8 @@ static void relays_wait_for_frames(void **state)
 }
 
 /* If links pass a frame at once, or are unknown, hops cost nothing. */
-static void only_cables_make_relays_wait(void **state)
+TEST(only_cables_make_relays_wait)
 {
-    (void)state;
     assert_int_equal(predict_frame(2.5, 32, 0), 1400);
     assert_int_equal(predict_frame(2.5, 32, 64 * 1024), 0);
     assert_int_equal(predict_frame(0, 32, 0), 0);
@@ -343,12 +326,11 @@ static void only_cables_make_relays_wait(void **state)
 }
 
 /* Many steps with few messages, or few steps with many messages: on shared processors the former is faster. */
-static void shared_processors_make_messages_dear(void **state)
+TEST(shared_processors_make_messages_dear)
 {
     struct predict_costs own = predict_default_costs(10, 1), shared = predict_default_costs(10, 32);
     struct predict_counts tree = count("8x8", "tree"), at2 = count("8x8", "at2");
 
-    (void)state;
     assert_true(predict_seconds(&at2, &own, 1) < predict_seconds(&tree, &own, 1));
     assert_true(predict_seconds(&tree, &shared, 1) < predict_seconds(&at2, &shared, 1));
     assert_true(predict_seconds(&at2, &shared, 1 << 16) < predict_seconds(&tree, &shared, 1 << 16));
@@ -369,11 +351,10 @@ static bool joins_gather(const char *dims, const char *name, struct predict_cost
 /* On shared processors, a message costs more than a hop. As measured: joined blocks take 0.35 to 0.5 of the time of
  * streaming ones up to 256 bytes, 0.8 with 1 KiB on 4x4 at 50 Mbit/s and with 512 bytes on 4x8 at 20, and twice the
  * time with 1 KiB there. */
-static void blocks_of_short_allgathers_are_joined(void **state)
+TEST(blocks_of_short_allgathers_are_joined)
 {
     struct predict_costs costs = predict_default_costs(50, 8);
 
-    (void)state;
     costs.burst = 16000;
     assert_true(joins_gather("4x4", "saadschultz", costs, 1));
     assert_true(joins_gather("4x4", "saadschultz", costs, 264));
@@ -406,12 +387,11 @@ static uint64_t long_reduction(const char *dims, struct predict_costs costs)
 
 /* Short vectors are combined on one tree, whose few messages count; long ones on the trees of all
  * nodes, which share the channels. */
-static void long_vectors_take_the_trees_of_all_nodes(void **state)
+TEST(long_vectors_take_the_trees_of_all_nodes)
 {
     const struct predict_costs own = predict_default_costs(1000, 1);
     struct predict_costs dear = own, cable = own;
 
-    (void)state;
     assert_true(long_reduction("4x4", own) > 16 * 1024);
     assert_true(long_reduction("4x4", own) < 1024 * 1024);
     /* Where 50 Mbit/s and 0.2 ms a message were measured, all trees took 7.5 ms for 4 KiB and 10 ms
@@ -427,27 +407,4 @@ static void long_vectors_take_the_trees_of_all_nodes(void **state)
     assert_true(long_reduction("1x2", own) == UINT64_MAX);
     cable.bytes_per_second = 0;
     assert_true(long_reduction("8x8", cable) == UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_those_of_the_schedules),
-        cmocka_unit_test(found_routes_have_their_own_counts),
-        cmocka_unit_test(only_exchanges_are_counted),
-        cmocka_unit_test(allgathers_and_broadcasts),
-        cmocka_unit_test(large_blocks_are_split),
-        cmocka_unit_test(a_burst_carries_short_broadcasts),
-        cmocka_unit_test(a_burst_carries_short_exchanges),
-        cmocka_unit_test(the_fit_recovers_the_costs),
-        cmocka_unit_test(the_fit_is_never_negative),
-        cmocka_unit_test(the_rate_is_what_explains_a_large_exchange),
-        cmocka_unit_test(the_default_costs_choose_sensibly),
-        cmocka_unit_test(relays_wait_for_frames),
-        cmocka_unit_test(only_cables_make_relays_wait),
-        cmocka_unit_test(shared_processors_make_messages_dear),
-        cmocka_unit_test(blocks_of_short_allgathers_are_joined),
-        cmocka_unit_test(long_vectors_take_the_trees_of_all_nodes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,25 @@
 /* Calls of programs that break the rules, and many programs, stopped programs and dead programs: others are not
  * affected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/cmocka.h"
 #include "tests/unit/guest.h"
 
-static void test_wrong_calls(void **state)
+GUEST_TEST(test_wrong_calls)
 {
     struct guest g;
     uint8_t *data;
 
-    (void)state;
     guest_open(&g, "calls");
     const int page = g.descriptor[0];
     const uint32_t number = guest_share(&g, 4096, &data);
@@ -84,12 +76,11 @@ static void test_wrong_calls(void **state)
 }
 
 /* What a program tells of its data reaches the group; that of a program whose version has no such field is unknown. */
-static void test_data_that_is_told(void **state)
+GUEST_TEST(test_data_that_is_told)
 {
     const struct program_request barrier = {
         .operation = GROUP_BARRIER, .part = 3, .data = {.type = REDUCTION_FLOAT64, .shape = 5}};
 
-    (void)state;
     for (uint32_t version = PROGRAM_OLDEST; version <= PROGRAM_VERSION; version++) {
         struct guest g;
         guest_version = version;
@@ -104,11 +95,10 @@ static void test_data_that_is_told(void **state)
     guest_version = PROGRAM_VERSION;
 }
 
-static void test_ring_that_jumps(void **state)
+GUEST_TEST(test_ring_that_jumps)
 {
     static const uint32_t to[] = {65, 1000, UINT32_MAX, UINT32_C(1) << 31};
 
-    (void)state;
     for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
         struct guest g;
         guest_open(&g, "jumps");
@@ -122,11 +112,10 @@ static void test_ring_that_jumps(void **state)
 }
 
 /* The doorbell stays with the program. */
-static void test_ring_after_the_end(void **state)
+GUEST_TEST(test_ring_after_the_end)
 {
     struct guest g;
 
-    (void)state;
     guest_open(&g, "late");
     guest_say(&g, PROGRAM_LEAVE, 0, 0, "");
     assert_int_equal(guest_hear(&g), 0);
@@ -138,11 +127,10 @@ static void test_ring_after_the_end(void **state)
     guest_close(&g);
 }
 
-static void test_slot_in_use(void **state)
+GUEST_TEST(test_slot_in_use)
 {
     struct guest g;
 
-    (void)state;
     guest_open(&g, "slots");
     programs_hold(&guest_daemon, true);
     for (unsigned i = 0; i < PROGRAM_CALLS; i++)
@@ -218,13 +206,12 @@ static bool is_asleep(pid_t thread)
 }
 
 /* A call ends once the other thread sleeps, so only the daemon can wake it. */
-static void test_sleeping_programs_are_woken(void **state)
+GUEST_TEST(test_sleeping_programs_are_woken)
 {
     const struct program_request request = {.operation = GROUP_BARRIER, .part = 3};
     struct guest g;
     pthread_t thread;
 
-    (void)state;
     guest_open(&g, "sleeps");
     struct sleeper s = {.page = g.page};
     assert_int_equal(pthread_create(&thread, NULL, sleep_until_woken, &s), 0);
@@ -237,7 +224,7 @@ static void test_sleeping_programs_are_woken(void **state)
     guest_expect_service(0);
 }
 
-static void test_page_that_changes(void **state)
+GUEST_TEST(test_page_that_changes)
 {
     struct scribbler s = {0};
     struct guest g;
@@ -245,7 +232,6 @@ static void test_page_that_changes(void **state)
     uint32_t number, failed = 0;
     int page;
 
-    (void)state;
     guest_open(&g, "changes");
     page = g.descriptor[0];
     number = guest_share(&g, 4096, &s.data);
@@ -275,14 +261,13 @@ static void test_page_that_changes(void **state)
 }
 
 /* The doorbell belongs to both sides: a program can make writing to it, or reading from it, wait for ever. */
-static void test_doorbell_that_blocks(void **state)
+GUEST_TEST(test_doorbell_that_blocks)
 {
     const struct program_request barrier = {.operation = GROUP_BARRIER, .part = 3};
     uint64_t most = UINT64_MAX - 1;
     struct guest g;
     int fd;
 
-    (void)state;
     guest_open(&g, "blocks");
     fd = g.descriptor[PROGRAM_FD_DOORBELL];
     assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
@@ -303,12 +288,11 @@ static void test_doorbell_that_blocks(void **state)
 
 /* ---- Many ------------------------------------------------------------------------------------ */
 
-static void test_ten_thousand_opens(void **state)
+GUEST_TEST(test_ten_thousand_opens)
 {
     struct guest g[40], more;
     char name[16];
 
-    (void)state;
     for (unsigned i = 0; i < 32; i++) {
         (void)snprintf(name, sizeof name, "g%u", i);
         guest_open(&g[i], name);
@@ -347,17 +331,15 @@ static void test_ten_thousand_opens(void **state)
 
 static void many_strangers(struct programs_fixture *f, void *argument)
 {
-    (void)f;
     *(uint64_t *)argument = uv_now(&f->loop);
 }
 
 /* A program that is stopped while calls end, and notices and answers are sent. */
-static void test_stopped(void **state)
+GUEST_TEST(test_stopped)
 {
     struct guest g;
     uint64_t now;
 
-    (void)state;
     guest_open(&g, "stopped");
     guest_say(&g, PROGRAM_NOTICE, 0, 0, "");
     for (unsigned i = 0; i < PROGRAM_CALLS; i++)
@@ -373,12 +355,11 @@ static void test_stopped(void **state)
 }
 
 /* A program that asks and never reads is closed when there is no room for answers. */
-static void test_answers_not_read(void **state)
+GUEST_TEST(test_answers_not_read)
 {
     struct guest g;
     unsigned sent = 0;
 
-    (void)state;
     guest_open(&g, "deaf");
     for (;; sent++) {
         struct program_message m = guest_message(PROGRAM_MEMORY, 0, 0);
@@ -397,17 +378,15 @@ static void die_after_asking(struct programs_fixture *f, void *argument)
 {
     struct guest *g = argument;
 
-    (void)f;
     guest_say(g, PROGRAM_MEMORY, 0, 4096, "");
     guest_close(g);
 }
 
 /* A program that asks, and is gone before the answer, has died; it has broken no rule. */
-static void test_death_before_an_answer(void **state)
+GUEST_TEST(test_death_before_an_answer)
 {
     struct guest g;
 
-    (void)state;
     guest_open(&g, "dead");
     programs_do(&guest_daemon, die_after_asking, &g);
     programs_await_groups(&guest_daemon, 0);
@@ -417,11 +396,10 @@ static void test_death_before_an_answer(void **state)
 
 /* A program that has closed descriptors that it did not know learns from the page that its group has failed, before it
  * writes to the file that has taken the descriptor of its doorbell. */
-static void test_connection_closed_by_mistake(void **state)
+GUEST_TEST(test_connection_closed_by_mistake)
 {
     struct guest g;
 
-    (void)state;
     guest_open(&g, "closed");
     (void)shutdown(g.fd, SHUT_RDWR);
     programs_await_groups(&guest_daemon, 0);
@@ -433,14 +411,13 @@ static void test_connection_closed_by_mistake(void **state)
     guest_close(&g);
 }
 
-static void test_no_descriptor_stays(void **state)
+GUEST_TEST(test_no_descriptor_stays)
 {
     struct guest g;
     uint8_t *data;
     unsigned before = programs_descriptors();
     int page;
 
-    (void)state;
     for (unsigned i = 0; i < 100; i++) {
         guest_open(&g, "leaks");
         page = g.descriptor[0];
@@ -463,26 +440,4 @@ static void test_no_descriptor_stays(void **state)
     }
     guest_expect_service(0);
     assert_int_equal(programs_descriptors(), before);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        GUEST_TEST(test_wrong_calls),
-        GUEST_TEST(test_data_that_is_told),
-        GUEST_TEST(test_ring_that_jumps),
-        GUEST_TEST(test_ring_after_the_end),
-        GUEST_TEST(test_slot_in_use),
-        GUEST_TEST(test_sleeping_programs_are_woken),
-        GUEST_TEST(test_page_that_changes),
-        GUEST_TEST(test_doorbell_that_blocks),
-        GUEST_TEST(test_ten_thousand_opens),
-        GUEST_TEST(test_stopped),
-        GUEST_TEST(test_answers_not_read),
-        GUEST_TEST(test_death_before_an_answer),
-        GUEST_TEST(test_connection_closed_by_mistake),
-        GUEST_TEST(test_no_descriptor_stays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,19 @@
 /* The socket for programs, and programs that break its rules: they get an error, and others are not affected. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/cmocka.h"
 #include "tests/unit/guest.h"
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
-static void test_wrong_messages(void **state)
+GUEST_TEST(test_wrong_messages)
 {
     static const struct {
         uint32_t magic, version, kind;
@@ -41,7 +36,6 @@ static void test_wrong_messages(void **state)
          "is not allowed in its state"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct program_message m = {
             .magic = wrong[i].magic, .version = wrong[i].version, .kind = wrong[i].kind};
@@ -54,14 +48,13 @@ static void test_wrong_messages(void **state)
     guest_expect_service(0);
 }
 
-static void test_names(void **state)
+GUEST_TEST(test_names)
 {
     static const char *const unclean[] = {"\xe4", "one\n"};
     struct program_message m = guest_message(PROGRAM_OPEN, 0, 0);
     char name[80];
     struct guest g, other;
 
-    (void)state;
     memset(name, 'x', sizeof name);
     name[64] = '\0';
     guest_connect(&g);
@@ -98,12 +91,11 @@ static void test_names(void **state)
 }
 
 /* The nodes that are left out come first, in as many messages as needed. */
-static void test_shrinking(void **state)
+GUEST_TEST(test_shrinking)
 {
     static bool gone[6] = {[0] = true, [3] = true};
     struct guest g;
 
-    (void)state;
     guest_connect(&g);
     guest_say(&g, PROGRAM_SHRINK, 0, 0, "shrunk");
     assert_int_equal(guest_hear(&g), PROGRAM_OPENED); /* nobody is missing */
@@ -145,12 +137,11 @@ static void hold_open(struct programs_fixture *f, void *argument)
 }
 
 /* A program that asks for it is told the nodes that it waits for, and told again when they change; others are not. */
-static void test_waiting_for_others(void **state)
+GUEST_TEST(test_waiting_for_others)
 {
     struct absent both = {2, "3, 5"}, one = {1, "5"};
     struct guest g, silent;
 
-    (void)state;
     programs_do(&guest_daemon, hold_open, &both);
     guest_connect(&silent);
     say_flags(&silent, 0, "silent");
@@ -173,11 +164,10 @@ static void test_waiting_for_others(void **state)
     guest_expect_service(0);
 }
 
-static void test_opening_twice(void **state)
+GUEST_TEST(test_opening_twice)
 {
     struct guest g;
 
-    (void)state;
     guest_open(&g, "twice");
     guest_say(&g, PROGRAM_OPEN, 0, 0, "again");
     guest_expect_refusal(&g, ERROR_PROTOCOL, "is not allowed in its state");
@@ -188,14 +178,13 @@ static void test_opening_twice(void **state)
 }
 
 /* The daemon keeps none of the descriptors, of any kind. */
-static void test_descriptors_in_messages(void **state)
+GUEST_TEST(test_descriptors_in_messages)
 {
     int fd[64], pair[2];
     struct program_message m = guest_message(PROGRAM_OPEN, 0, 0);
     char room[CMSG_SPACE(sizeof fd)] __attribute__((aligned(8))) = {0};
     unsigned before = programs_descriptors();
 
-    (void)state;
     (void)strcpy(m.text, "x");
     for (unsigned count = 1; count <= 64; count *= 8) {
         struct iovec bytes = {&m, sizeof m};
@@ -226,13 +215,12 @@ static void test_descriptors_in_messages(void **state)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static void test_memory_files(void **state)
+GUEST_TEST(test_memory_files)
 {
     struct guest g;
     struct stat st;
     int fd;
 
-    (void)state;
     guest_open(&g, "files");
     for (unsigned i = 0; i < 2; i++) {
         if (i == 1) {
@@ -269,7 +257,7 @@ static void test_memory_files(void **state)
     guest_expect_service(0);
 }
 
-static void test_memory_messages(void **state)
+GUEST_TEST(test_memory_messages)
 {
     static const struct {
         uint32_t kind, number;
@@ -281,7 +269,6 @@ static void test_memory_messages(void **state)
                  {PROGRAM_MEMORY_FREE, 1025, "does not have"}};
     struct guest g;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         guest_open(&g, "wrong");
         guest_say(&g, wrong[i].kind, wrong[i].number, 0, "");
@@ -299,13 +286,12 @@ static void test_memory_messages(void **state)
     guest_expect_service(0);
 }
 
-static void test_many_memories(void **state)
+GUEST_TEST(test_many_memories)
 {
     uint8_t *data;
     struct guest g;
     int page;
 
-    (void)state;
     guest_open(&g, "many");
     page = g.descriptor[0];
     for (uint32_t i = 1; i <= PROGRAM_MEMORIES; i++) {
@@ -328,14 +314,13 @@ static void read_total(struct programs_fixture *f, void *argument)
     *(uint64_t *)argument = shares_total(f->shares, SHARE_PROGRAM_MEMORY);
 }
 
-static void test_freed_memory_counts_no_more(void **state)
+GUEST_TEST(test_freed_memory_counts_no_more)
 {
     uint64_t one, total;
     uint8_t *data;
     struct guest g;
     int page;
 
-    (void)state;
     guest_open(&g, "freed");
     page = g.descriptor[0];
     for (unsigned i = 0; i < 2; i++) {
@@ -354,19 +339,17 @@ static void leave_with_an_answer_unread(struct programs_fixture *f, void *argume
 {
     struct guest *g = argument;
 
-    (void)f;
     guest_say(g, PROGRAM_LEAVE, 0, 0, "");
     guest_close(g);
 }
 
 /* The kernel reports the loss of the answer before the last message. The daemon's thread waits meanwhile, so that it
  * finds both at once. */
-static void test_leaving_with_an_answer_unread(void **state)
+GUEST_TEST(test_leaving_with_an_answer_unread)
 {
     struct pollfd answered = {.events = POLLIN};
     struct guest g;
 
-    (void)state;
     guest_open(&g, "unread");
     guest_say(&g, PROGRAM_MEMORY, 0, 4096, "");
     answered.fd = g.fd;
@@ -376,23 +359,4 @@ static void test_leaving_with_an_answer_unread(void **state)
     assert_int_equal(guest_daemon.groups.closed, 1);
     assert_int_equal(guest_daemon.groups.abandoned, 0);
     guest_expect_service(0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        GUEST_TEST(test_wrong_messages),
-        GUEST_TEST(test_names),
-        GUEST_TEST(test_shrinking),
-        GUEST_TEST(test_waiting_for_others),
-        GUEST_TEST(test_opening_twice),
-        GUEST_TEST(test_descriptors_in_messages),
-        GUEST_TEST(test_memory_files),
-        GUEST_TEST(test_memory_messages),
-        GUEST_TEST(test_many_memories),
-        GUEST_TEST(test_freed_memory_counts_no_more),
-        GUEST_TEST(test_leaving_with_an_answer_unread),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* Items that wait for a port leave by urgency; equally urgent items leave in the order in which they came. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/queues.h"
+#include "tests/support/cmocka.h"
 
 enum { PORTS = 2, LEVELS = 130, ITEMS = 200 };
 
@@ -14,13 +8,11 @@ static struct queues queues;
 
 static int open_queues(void **state)
 {
-    (void)state;
     return queues_init(&queues, PORTS, LEVELS, ITEMS);
 }
 
 static int close_queues(void **state)
 {
-    (void)state;
     queues_free(&queues);
     return 0;
 }
@@ -32,10 +24,10 @@ static void expect_next(unsigned port, uint32_t urgency, uint32_t item)
     assert_false(queues_has(&queues, item));
 }
 
-static void the_most_urgent_leaves_first(void **state)
+TEST_WITH(open_queues, close_queues, the_most_urgent_leaves_first)
 {
     const uint32_t urgency[] = {0, 129, 63, 64, 128, 1}; /* in each word of bits */
-    (void)state;
+
     for (uint32_t i = 0; i < 6; i++)
         assert_true(queues_add(&queues, 0, urgency[i], i));
     assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
@@ -48,9 +40,8 @@ static void the_most_urgent_leaves_first(void **state)
     assert_int_equal(queues_peek(&queues, 0), QUEUES_NONE);
 }
 
-static void as_urgent_leaves_in_order(void **state)
+TEST_WITH(open_queues, close_queues, as_urgent_leaves_in_order)
 {
-    (void)state;
     for (uint32_t i = 0; i < ITEMS; i++)
         assert_true(queues_add(&queues, 1, 7, ITEMS - 1 - i));
     expect_next(1, 7, ITEMS - 1);
@@ -61,9 +52,8 @@ static void as_urgent_leaves_in_order(void **state)
     assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
 }
 
-static void an_item_waits_once(void **state)
+TEST_WITH(open_queues, close_queues, an_item_waits_once)
 {
-    (void)state;
     assert_true(queues_add(&queues, 0, 3, 5));
     assert_false(queues_add(&queues, 0, 3, 5));
     assert_false(queues_add(&queues, 1, 4, 5)); /* nor in another queue */
@@ -74,9 +64,8 @@ static void an_item_waits_once(void **state)
 }
 
 /* A taken item's urgency may be below that of one that was added since it was looked at. */
-static void an_item_is_taken_from_its_own_queue(void **state)
+TEST_WITH(open_queues, close_queues, an_item_is_taken_from_its_own_queue)
 {
-    (void)state;
     assert_true(queues_add(&queues, 0, 3, 5));
     assert_int_equal(queues_peek(&queues, 0), 5);
     assert_true(queues_add(&queues, 0, 9, 6));
@@ -85,9 +74,8 @@ static void an_item_is_taken_from_its_own_queue(void **state)
     expect_next(0, 9, 6);
 }
 
-static void cleared_queues_are_empty(void **state)
+TEST_WITH(open_queues, close_queues, cleared_queues_are_empty)
 {
-    (void)state;
     assert_true(queues_add(&queues, 0, 3, 5));
     assert_true(queues_add(&queues, 1, 100, 6));
     queues_clear(&queues);
@@ -95,17 +83,4 @@ static void cleared_queues_are_empty(void **state)
     assert_int_equal(queues_peek(&queues, 1), QUEUES_NONE);
     assert_true(queues_add(&queues, 1, 100, 5));
     expect_next(1, 100, 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_most_urgent_leaves_first, open_queues, close_queues),
-        cmocka_unit_test_setup_teardown(as_urgent_leaves_in_order, open_queues, close_queues),
-        cmocka_unit_test_setup_teardown(an_item_waits_once, open_queues, close_queues),
-        cmocka_unit_test_setup_teardown(an_item_is_taken_from_its_own_queue, open_queues,
-                                        close_queues),
-        cmocka_unit_test_setup_teardown(cleared_queues_are_empty, open_queues, close_queues),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,10 @@
-/* The engine that combines vectors: whole tori in memory. See reducing_fixture.h.
- *
- *     test_reducing [SEEDS]     fewer than ctest runs: under valgrind */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+/* The engine that combines vectors: whole tori in memory. See reducing_fixture.h. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "reducing_fixture.h"
+#include "tests/support/cmocka.h"
 #include "tests/support/long_legs.h"
 
-static uint64_t seeds = 40;
+SEEDS(40);
 
 static void run(const struct how *how, uint64_t seed)
 {
@@ -25,10 +14,10 @@ static void run(const struct how *how, uint64_t seed)
     net_close(net);
 }
 
-static void every_type_and_operator(void **state)
+TEST(every_type_and_operator)
 {
     struct how how = {.dims = "3x4", .algorithm = "balanced", .elements = 20};
-    (void)state;
+
     for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
         for (how.operation = REDUCTION_SUM; how.operation < REDUCTION_OPERATORS; how.operation++)
             if (reduction_allowed(how.type, how.operation))
@@ -39,12 +28,12 @@ static const char *const shapes[] = {"1",    "2",    "2m",  "3",     "7m",    "1
                                      "2mx2", "3x3m", "4x5", "4mx4m", "2x2x2", "2x3mx3"};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
-static void every_shape_with_every_algorithm(void **state)
+TEST(every_shape_with_every_algorithm)
 {
     static const char *const algorithms[] = {NULL, "balanced", "yangwang", "saadschultz"};
     struct how how = {.type = REDUCTION_FLOAT32, .operation = REDUCTION_SUM, .elements = 11};
     uint64_t runs = 0;
-    (void)state;
+
     for (unsigned i = 0; i < SHAPES; i++)
         for (unsigned j = 0; j < 4; j++) {
             struct torus t;
@@ -65,12 +54,12 @@ static void every_shape_with_every_algorithm(void **state)
 }
 
 /* Reduces to one owner, along all of its trees. */
-static void every_shape_with_the_trees_of_a_root(void **state)
+TEST(every_shape_with_the_trees_of_a_root)
 {
     static const char *const algorithms[] = {"balanced", "yangwang", "saadschultz", "disjoint"};
     struct how how = {.rooted = true, .type = REDUCTION_FLOAT32, .operation = REDUCTION_SUM};
     uint64_t runs = 0;
-    (void)state;
+
     for (unsigned i = 0; i < SHAPES; i++)
         for (unsigned j = 0; j < 4; j++) {
             struct torus t;
@@ -91,7 +80,7 @@ static void every_shape_with_the_trees_of_a_root(void **state)
 }
 
 /* The sums of numbers of different magnitudes depend on their order. */
-static void bits_do_not_depend_on_what_comes_first(void **state)
+TEST(bits_do_not_depend_on_what_comes_first)
 {
     const struct how hows[] = {
         {.dims = "3x4",
@@ -116,9 +105,9 @@ static void bits_do_not_depend_on_what_comes_first(void **state)
          .per_round = 2000,
          .window = 2},
     };
-    (void)state;
+
     for (unsigned i = 0; i < 4; i++)
-        for (uint64_t seed = 0; seed < seeds; seed++) {
+        for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
             struct how how = hows[i];
             how.type = seed % 2 == 0 ? REDUCTION_FLOAT64 : REDUCTION_FLOAT32;
             how.operation = REDUCTION_SUM;
@@ -128,14 +117,14 @@ static void bits_do_not_depend_on_what_comes_first(void **state)
 
 /* --- chunks, rounds, segments --- */
 
-static void long_blocks_go_in_chunks_and_rounds(void **state)
+TEST(long_blocks_go_in_chunks_and_rounds)
 {
     struct how how = {.dims = "2x3",
                       .algorithm = "balanced",
                       .type = REDUCTION_FLOAT64,
                       .operation = REDUCTION_PRODUCT,
                       .elements = 5001};
-    (void)state;
+
     for (unsigned i = 0; i < 16; i++) {
         how.everywhere = i % 2 == 0;
         how.late = i / 2 % 2 == 0;
@@ -147,24 +136,24 @@ static void long_blocks_go_in_chunks_and_rounds(void **state)
 }
 
 /* Chunks so long that they stay in the slab into which they were read. */
-static void long_chunks_are_not_copied(void **state)
+TEST(long_chunks_are_not_copied)
 {
     struct how how = {.dims = "3m",
                       .type = REDUCTION_FLOAT64,
                       .operation = REDUCTION_SUM,
                       .everywhere = true,
                       .elements = 50000};
-    (void)state;
+
     run(&how, 1);
     how.everywhere = false;
     run(&how, 2);
 }
 
 /* An element has more bytes than the last chunk of a round would leave for it. */
-static void elements_are_not_split(void **state)
+TEST(elements_are_not_split)
 {
     struct how how = {.dims = "2x2", .algorithm = "balanced", .operation = REDUCTION_SUM};
-    (void)state;
+
     for (how.type = REDUCTION_INT8; how.type < REDUCTION_TYPES; how.type++)
         for (how.elements = 4095; how.elements < 4100; how.elements++)
             run(&how, how.elements);
@@ -174,7 +163,7 @@ static void elements_are_not_split(void **state)
         run(&how, how.elements);
 }
 
-static void segments_go_along_different_trees(void **state)
+TEST(segments_go_along_different_trees)
 {
     const struct algorithm made = {.name = "made",
                                    .operation = OPERATION_ALLGATHER,
@@ -188,7 +177,7 @@ static void segments_go_along_different_trees(void **state)
                       .type = REDUCTION_FLOAT32,
                       .operation = REDUCTION_SUM,
                       .window = 2};
-    (void)state;
+
     for (how.elements = 0; how.elements < 9; how.elements++)
         for (unsigned i = 0; i < 4; i++) {
             how.everywhere = i % 2 == 0;
@@ -202,11 +191,11 @@ static void segments_go_along_different_trees(void **state)
 
 /* --- how much is sent --- */
 
-static void short_vectors_cross_each_edge_once_up_and_once_down(void **state)
+TEST(short_vectors_cross_each_edge_once_up_and_once_down)
 {
     struct how how = {
         .dims = "4x4", .type = REDUCTION_UINT64, .operation = REDUCTION_MAX, .everywhere = true};
-    (void)state;
+
     for (how.elements = 0; how.elements < 3; how.elements++) {
         struct net *net = net_open(&how, how.elements);
         net_run(net);
@@ -224,11 +213,11 @@ static void short_vectors_cross_each_edge_once_up_and_once_down(void **state)
 }
 
 /* A gate that opens when all members have arrived. */
-static void nothing_is_known_before_everybody_has_come(void **state)
+TEST(nothing_is_known_before_everybody_has_come)
 {
     struct how how = {
         .dims = "3x3", .root = 2, .type = REDUCTION_UINT8, .operation = REDUCTION_SUM};
-    (void)state;
+
     for (uint32_t late = 0; late < 9; late++) {
         struct net *net = net_open(&how, late);
         net->member[late].admitted = 1; /* which it has not been */
@@ -243,7 +232,7 @@ static void nothing_is_known_before_everybody_has_come(void **state)
 }
 
 /* 15 of 16 parts of each vector leave each node, and as many come in: the bound. */
-static void a_long_vector_takes_no_more_than_the_bound(void **state)
+TEST(a_long_vector_takes_no_more_than_the_bound)
 {
     const struct how how = {.dims = "4x4",
                             .algorithm = "balanced",
@@ -252,7 +241,7 @@ static void a_long_vector_takes_no_more_than_the_bound(void **state)
                             .unchecked = true,
                             .elements = 4000};
     struct net *net = net_open(&how, 1);
-    (void)state;
+
     net_run(net);
     net_check(net);
     assert_int_equal(net->bodies, 16 * 15 * 16000);
@@ -265,7 +254,7 @@ static void a_long_vector_takes_no_more_than_the_bound(void **state)
 
 /* A message with a digest from each node except the root; each node has finished when it has passed on its data,
  * whether the root has called or not. */
-static void nodes_other_than_the_root_only_relay(void **state)
+TEST(nodes_other_than_the_root_only_relay)
 {
     const struct how how = {.dims = "4x4",
                             .algorithm = "balanced",
@@ -275,7 +264,7 @@ static void nodes_other_than_the_root_only_relay(void **state)
                             .operation = REDUCTION_SUM,
                             .elements = 3};
     struct net *net = net_open(&how, 1);
-    (void)state;
+
     net->member[9].admitted = 1; /* not yet */
     net_run(net);
     for (uint32_t rank = 0; rank < 16; rank++)
@@ -290,7 +279,7 @@ static void nodes_other_than_the_root_only_relay(void **state)
 }
 
 /* A quarter of the vector comes to the root by each of its links, and no channel carries more. */
-static void a_long_vector_comes_to_the_root_by_all_links(void **state)
+TEST(a_long_vector_comes_to_the_root_by_all_links)
 {
     const struct how how = {.dims = "4x4",
                             .algorithm = "disjoint",
@@ -301,7 +290,7 @@ static void a_long_vector_comes_to_the_root_by_all_links(void **state)
                             .unchecked = true,
                             .elements = 12000};
     struct net *net = net_open(&how, 1);
-    (void)state;
+
     net_run(net);
     net_check(net);
     assert_int_equal(net->bodies, 15 * 48000);
@@ -315,7 +304,7 @@ static void a_long_vector_comes_to_the_root_by_all_links(void **state)
     net_close(net);
 }
 
-static void empty_blocks_of_several_owners_are_not_sent(void **state)
+TEST(empty_blocks_of_several_owners_are_not_sent)
 {
     const struct how how = {.dims = "2x3",
                             .algorithm = "balanced",
@@ -323,7 +312,7 @@ static void empty_blocks_of_several_owners_are_not_sent(void **state)
                             .operation = REDUCTION_SUM,
                             .everywhere = true};
     struct net *net = net_open(&how, 1);
-    (void)state;
+
     net_run(net);
     net_check(net);
     assert_int_equal(net->packets, 0);
@@ -355,7 +344,7 @@ static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
     net_close(net);
 }
 
-static void damaged_data_is_not_combined(void **state)
+TEST(damaged_data_is_not_combined)
 {
     const struct how hows[] = {
         {.dims = "3x3", .algorithm = "balanced", .elements = 5},
@@ -363,7 +352,7 @@ static void damaged_data_is_not_combined(void **state)
         {.dims = "2x2", .algorithm = "balanced", .everywhere = true, .elements = 3000},
         {.dims = "3x3", .algorithm = "disjoint", .rooted = true, .root = 7, .elements = 40},
     };
-    (void)state;
+
     for (unsigned i = 0; i < 4; i++)
         for (uint64_t packet = 1; packet <= 8; packet++) {
             struct how how = hows[i];
@@ -376,7 +365,7 @@ static void damaged_data_is_not_combined(void **state)
 
 /* --- states --- */
 
-static void where_it_stands_can_be_said(void **state)
+TEST(where_it_stands_can_be_said)
 {
     const struct how how = {.dims = "3m",
                             .type = REDUCTION_UINT8,
@@ -385,7 +374,7 @@ static void where_it_stands_can_be_said(void **state)
                             .elements = 3};
     struct net *net = net_open(&how, 1);
     char text[120];
-    (void)state;
+
     net->member[2].admitted = net->member[0].admitted = 1; /* not yet */
     net_run(net);
     engine_describe(net->member[1].engine, text, sizeof text);
@@ -409,13 +398,13 @@ static void where_it_stands_can_be_said(void **state)
     net_close(net);
 }
 
-static void nothing_is_sent_on_a_link_that_was_down(void **state)
+TEST(nothing_is_sent_on_a_link_that_was_down)
 {
     const struct how how = {
         .dims = "3m", .type = REDUCTION_UINT8, .operation = REDUCTION_SUM, .elements = 3};
     struct net *net = net_open(&how, 1);
     char text[120];
-    (void)state;
+
     engine_lose_port(net->member[1].engine, 1);
     net_run(net);
     assert_int_equal(net->packets, 1);
@@ -426,7 +415,7 @@ static void nothing_is_sent_on_a_link_that_was_down(void **state)
 }
 
 /* A row of a torus, whose data is marked with its call. */
-static void a_part_of_a_torus_is_a_torus(void **state)
+TEST(a_part_of_a_torus_is_a_torus)
 {
     struct peer_group_call call = {0};
     struct how how = {.dims = "4",
@@ -437,7 +426,7 @@ static void a_part_of_a_torus_is_a_torus(void **state)
                       .everywhere = true,
                       .elements = 5,
                       .call = &call};
-    (void)state;
+
     call.number = 7;
     run(&how, 1);
     how.algorithm = NULL;
@@ -460,32 +449,4 @@ static void a_part_of_a_torus_is_a_torus(void **state)
     assert_memory_equal(engine_failed(net->member[1].engine)->text,
                         "node 5 received a damaged frame from node 6 on port +1", 54);
     net_close(net);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_operator),
-        cmocka_unit_test(every_shape_with_every_algorithm),
-        cmocka_unit_test(every_shape_with_the_trees_of_a_root),
-        cmocka_unit_test(bits_do_not_depend_on_what_comes_first),
-        cmocka_unit_test(long_blocks_go_in_chunks_and_rounds),
-        cmocka_unit_test(long_chunks_are_not_copied),
-        cmocka_unit_test(elements_are_not_split),
-        cmocka_unit_test(segments_go_along_different_trees),
-        cmocka_unit_test(short_vectors_cross_each_edge_once_up_and_once_down),
-        cmocka_unit_test(nothing_is_known_before_everybody_has_come),
-        cmocka_unit_test(a_long_vector_takes_no_more_than_the_bound),
-        cmocka_unit_test(nodes_other_than_the_root_only_relay),
-        cmocka_unit_test(a_long_vector_comes_to_the_root_by_all_links),
-        cmocka_unit_test(empty_blocks_of_several_owners_are_not_sent),
-        cmocka_unit_test(damaged_data_is_not_combined),
-        cmocka_unit_test(where_it_stands_can_be_said),
-        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
-        cmocka_unit_test(a_part_of_a_torus_is_a_torus),
-    };
-
-    if (argc > 1)
-        seeds = strtoull(argv[1], NULL, 10);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,9 @@
 /* The reducing engine: frames that it must refuse, missing memory, and early frames. See reducing_fixture.h. */
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "failing_memory.h"
 #include "reducing_fixture.h"
+#include "tests/support/cmocka.h"
 
 enum { PLUS, MINUS };
 
@@ -66,11 +59,11 @@ static void refuses(const struct how *how, bool before, const struct frame *bad,
     net_close(net);
 }
 
-static void frames_that_are_not_expected_are_refused(void **state)
+TEST(frames_that_are_not_expected_are_refused)
 {
     struct how other = line;
     struct frame bad;
-    (void)state;
+
     bad = (struct frame){.port = PLUS, .length = 12};
     refuses(&line, false, &bad, "a frame without pieces");
     bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
@@ -104,13 +97,12 @@ static void frames_that_are_not_expected_are_refused(void **state)
     refuses(&other, false, &bad, "a frame without a digest");
 }
 
-static void frames_of_other_kinds_are_refused(void **state)
+TEST(frames_of_other_kinds_are_refused)
 {
     struct net *net = net_open(&line, 1);
     struct peer_stepped_data stepped = {0};
     const struct peer_clear clear = {0};
     struct error e;
-    (void)state;
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = stepped};
     assert_int_equal(net_feed(net, 1, PLUS, &head, bytes, 12, &e), -1);
     assert_int_equal(e.code, ERROR_PROTOCOL);
@@ -120,14 +112,14 @@ static void frames_of_other_kinds_are_refused(void **state)
 }
 
 /* A result may arrive only once, after our contribution has left. */
-static void results_come_once(void **state)
+TEST(results_come_once)
 {
     const struct frame up = {.port = PLUS, .pieces = 1, .length = 12};
     const struct frame down = {.port = MINUS, .pieces = 1, .length = 12};
     struct net *net = net_open(&line, 1);
     struct member *m = &net->member[1];
     struct error e;
-    (void)state;
+
     engine_admit(m->engine, 0);
     assert_int_equal(feed(net, &up, &e), 0);
     outgoing_free(router_outgoing(m->f.router), engine_next(m->engine, MINUS));
@@ -138,7 +130,7 @@ static void results_come_once(void **state)
 }
 
 /* Random frames in any state. */
-static void random_frames_do_no_harm(void **state)
+TEST(random_frames_do_no_harm)
 {
     static const struct how hows[] = {
         {.dims = "2x3",
@@ -159,7 +151,7 @@ static void random_frames_do_no_harm(void **state)
          .elements = 0},
     };
     uint64_t random = 1, accepted = 0;
-    (void)state;
+
     for (unsigned run = 0; run < 400; run++) {
         struct net *net = net_open(&hows[run % 2], run);
         for (uint32_t i = 0; i < net->torus.nodes; i++)
@@ -215,11 +207,11 @@ static uint64_t feed_all(struct net *net)
 }
 
 /* All data of its children may arrive before the node has called. */
-static void a_node_keeps_no_more_than_it_says(void **state)
+TEST(a_node_keeps_no_more_than_it_says)
 {
     struct how how = {
         .dims = "4x4", .type = REDUCTION_FLOAT64, .operation = REDUCTION_SUM, .window = 2};
-    (void)state;
+
     for (unsigned i = 0; i < 8; i++) {
         how.algorithm = i % 2 == 0 ? "balanced" : NULL;
         how.everywhere = i / 2 % 2 == 0;
@@ -275,13 +267,13 @@ static bool run_out_of_memory(const struct how *how, uint64_t seed, unsigned aft
     return failed;
 }
 
-static void memory_may_be_over_at_any_moment(void **state)
+TEST(memory_may_be_over_at_any_moment)
 {
     const struct how hows[] = {
         {.dims = "2x2", .algorithm = "balanced", .elements = 20, .per_round = 9, .window = 2},
         {.dims = "3", .root = 1, .everywhere = true, .elements = 6000},
     };
-    (void)state;
+
     for (unsigned i = 0; i < 2; i++) {
         struct how how = hows[i];
         unsigned after = 0;
@@ -295,14 +287,14 @@ static void memory_may_be_over_at_any_moment(void **state)
 
 /* --- invalid operations --- */
 
-static void invalid_operations_are_not_opened(void **state)
+TEST(invalid_operations_are_not_opened)
 {
     struct net *net = net_open(&line, 1);
     struct member *m = &net->member[0];
     struct reducing_options options = net->options;
     struct engine_setup setup = m->setup;
     struct error e;
-    (void)state;
+
     options.operation = REDUCTION_OPERATORS;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
     assert_int_equal(e.code, ERROR_USAGE);
@@ -318,18 +310,4 @@ static void invalid_operations_are_not_opened(void **state)
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
     assert_int_equal(e.code, ERROR_USAGE);
     net_close(net);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_that_are_not_expected_are_refused),
-        cmocka_unit_test(frames_of_other_kinds_are_refused),
-        cmocka_unit_test(results_come_once),
-        cmocka_unit_test(random_frames_do_no_harm),
-        cmocka_unit_test(a_node_keeps_no_more_than_it_says),
-        cmocka_unit_test(memory_may_be_over_at_any_moment),
-        cmocka_unit_test(invalid_operations_are_not_opened),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* The missing bytes of blocks, compared with a map of their bytes; and sources and sinks of remainders. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/arrived.h"
 #include "daemon/torusd/engine/generated_blocks.h"
 #include "daemon/torusd/engine/missing_blocks.h"
+#include "tests/support/cmocka.h"
 
 #define NODES 5u
 #define BYTES 300u
@@ -42,9 +34,8 @@ static void make(struct arrived *a, bool map[NODES][BYTES])
     arrived_settle(a);
 }
 
-static void spans_are_in_order(void **state)
+TEST(spans_are_in_order)
 {
-    (void)state;
     for (int run = 0; run < 60; run++) {
         bool map[NODES][BYTES];
         struct arrived a;
@@ -71,9 +62,8 @@ static void spans_are_in_order(void **state)
     }
 }
 
-static void missing_bytes_are_those_that_did_not_arrive(void **state)
+TEST(missing_bytes_are_those_that_did_not_arrive)
 {
-    (void)state;
     for (int run = 0; run < 60; run++) {
         bool map[NODES][BYTES];
         struct arrived a;
@@ -96,9 +86,8 @@ static void missing_bytes_are_those_that_did_not_arrive(void **state)
     }
 }
 
-static void a_block_is_dropped(void **state)
+TEST(a_block_is_dropped)
 {
-    (void)state;
     for (int run = 0; run < 60; run++) {
         bool map[NODES][BYTES];
         uint64_t bytes[NODES];
@@ -116,12 +105,11 @@ static void a_block_is_dropped(void **state)
 
 /* The remainder of a pattern goes from a source to a sink, which compares every byte, in pieces of any
  * length. */
-static void a_remainder_is_moved(void **state)
+TEST(a_remainder_is_moved)
 {
     struct slab_pool pool;
     struct error e;
 
-    (void)state;
     slab_pool_init(&pool, 1u << 20);
     for (int run = 0; run < 60; run++) {
         bool map[NODES][BYTES];
@@ -157,15 +145,4 @@ static void a_remainder_is_moved(void **state)
         arrived_free(&there);
     }
     assert_int_equal(slab_pool_close(&pool), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(spans_are_in_order),
-        cmocka_unit_test(missing_bytes_are_those_that_did_not_arrive),
-        cmocka_unit_test(a_block_is_dropped),
-        cmocka_unit_test(a_remainder_is_moved),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,4 @@
 /* Room on the data roots: what is known of a file system that answers, fails, or holds whoever asks it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +6,7 @@
 #include <unistd.h>
 
 #include "daemon/torusd/metrics/room.h"
+#include "tests/support/cmocka.h"
 
 enum { GOOD, DEAD, BROKEN, ROOTS };
 
@@ -87,7 +79,7 @@ static struct room_answer await(struct room *room, unsigned which, bool answers)
     return answer;
 }
 
-static void a_file_system_without_an_answer_holds_nothing_else(void **state)
+TEST(a_file_system_without_an_answer_holds_nothing_else)
 {
     char above[] = "/tmp/torus-room-XXXXXX";
     bool closed = false;
@@ -100,7 +92,6 @@ static void a_file_system_without_an_answer_holds_nothing_else(void **state)
     struct room_answer answer;
     struct roots roots;
 
-    (void)state;
     make_roots(&roots, above);
     assert_int_equal(uv_loop_init(&loop), 0);
     (void)pthread_mutex_lock(&dead);
@@ -129,13 +120,4 @@ static void a_file_system_without_an_answer_holds_nothing_else(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
     (void)pthread_mutex_unlock(&dead);
     remove_roots(&roots, above);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_file_system_without_an_answer_holds_nothing_else),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

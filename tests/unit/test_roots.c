@@ -1,19 +1,12 @@
 /* Files outside of the data roots are not touched, whatever name a request uses. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torusd/disk/roots.h"
+#include "daemon/torusd/files/places/roots.h"
 #include "folder_fixture.h"
+#include "tests/support/cmocka.h"
 
 static void check_expanded(const char *path, const char *expected)
 {
@@ -33,10 +26,10 @@ static void check_not_expanded(const char *path, const char *text)
     assert_non_null(strstr(e.text, text));
 }
 
-static void the_rank_is_put_into_paths(void **state)
+FOLDER_TEST(the_rank_is_put_into_paths)
 {
     char path[PATH_MAX + 10];
-    (void)state;
+
     check_expanded("/a/b", "/a/b");
     check_expanded("/%r/in-%r", "/42/in-42");
     check_expanded("/%%r/100%%", "/%r/100%");
@@ -89,7 +82,7 @@ static void check_not_found(const struct roots *roots, const char *path)
     assert_non_null(strstr(e.text, "data_roots"));
 }
 
-static void a_root_contains_itself_and_what_is_below(void **state)
+FOLDER_TEST(a_root_contains_itself_and_what_is_below)
 {
     struct roots roots;
     struct error e = {0};
@@ -115,7 +108,7 @@ static void a_root_contains_itself_and_what_is_below(void **state)
     roots_free(&roots);
 }
 
-static void each_place_has_one_root(void **state)
+FOLDER_TEST(each_place_has_one_root)
 {
     struct roots roots;
     struct error e;
@@ -199,18 +192,18 @@ static void only_what_lies_below_is_read(void **state, const struct file_system 
     assert_non_null(strstr(e.text, "data_roots"));
 }
 
-static void files_outside_are_not_read(void **state)
+FOLDER_TEST(files_outside_are_not_read)
 {
     only_what_lies_below_is_read(state, file_system_posix());
 }
 
-static void nor_without_openat2(void **state)
+FOLDER_TEST(nor_without_openat2)
 {
     assert_non_null(file_system_posix_by_steps()->limitation);
     only_what_lies_below_is_read(state, file_system_posix_by_steps());
 }
 
-static void a_root_may_be_named_by_a_link(void **state)
+FOLDER_TEST(a_root_may_be_named_by_a_link)
 {
     struct roots roots = {0};
     struct error e;
@@ -225,7 +218,7 @@ static void a_root_may_be_named_by_a_link(void **state)
 }
 
 /* A root is the folder that had this name at the start, even if another folder has the name now. */
-static void roots_are_resolved_once(void **state)
+FOLDER_TEST(roots_are_resolved_once)
 {
     struct roots roots;
     struct error e;
@@ -246,7 +239,7 @@ static void check_no_target(const struct roots *roots, const char *path, const c
         fail_msg("\"%s\" is not in \"%s\"", text, e.text);
 }
 
-static void a_target_has_a_name_below_a_root(void **state)
+FOLDER_TEST(a_target_has_a_name_below_a_root)
 {
     struct roots roots;
     struct place place;
@@ -268,7 +261,7 @@ static void a_target_has_a_name_below_a_root(void **state)
 }
 
 /* /dev/shm is in memory; the folder of this test may be, too. */
-static void a_volatile_state_folder_is_refused_beside_durable_roots(void **state)
+FOLDER_TEST(a_volatile_state_folder_is_refused_beside_durable_roots)
 {
     const struct file_system *files = file_system_posix();
     struct roots roots = {0};
@@ -293,22 +286,4 @@ static void a_volatile_state_folder_is_refused_beside_durable_roots(void **state
     files->close(files->context, disk);
     roots_free(&roots);
     (void)rmdir(template);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(the_rank_is_put_into_paths),
-        TEST(a_root_contains_itself_and_what_is_below),
-        TEST(each_place_has_one_root),
-        TEST(a_root_may_be_named_by_a_link),
-        TEST(roots_are_resolved_once),
-        TEST(files_outside_are_not_read),
-        TEST(nor_without_openat2),
-        TEST(a_target_has_a_name_below_a_root),
-        TEST(a_volatile_state_folder_is_refused_beside_durable_roots),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,8 @@
 /* The round window: which frames belong to its rounds, which round is the oldest, and when it ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/engine.h"
+#include "daemon/torusd/engine/round_window.h"
 #include "engine_fixture.h"
+#include "tests/support/cmocka.h"
 
 enum { WINDOW = 3 };
 
@@ -23,7 +18,6 @@ static struct round_window window;
 
 static int open_window(void **state)
 {
-    (void)state;
     node = node_open("3", 1, 4);
     engine = (struct engine){.set = node->setup};
     engine.set.window = WINDOW;
@@ -32,7 +26,6 @@ static int open_window(void **state)
 
 static int close_window(void **state)
 {
-    (void)state;
     round_window_free(&window);
     node_close(node);
     return 0;
@@ -48,9 +41,8 @@ static struct numbered_round *begin_round(uint64_t number)
     return r;
 }
 
-static void rounds_are_found_while_under_way(void **state)
+TEST_WITH(open_window, close_window, rounds_are_found_while_under_way)
 {
-    (void)state;
     begin_round(0);
     begin_round(2);
     assert_int_equal(((struct numbered_round *)round_window_find(&window, 2))->content, 2);
@@ -62,9 +54,8 @@ static void rounds_are_found_while_under_way(void **state)
     assert_non_null(round_window_find(&window, 3));
 }
 
-static void rounds_are_walked_from_the_oldest(void **state)
+TEST_WITH(open_window, close_window, rounds_are_walked_from_the_oldest)
 {
-    (void)state;
     assert_null(round_window_next(&window, 0));
     struct numbered_round *first = begin_round(0), *last = begin_round(2);
     assert_ptr_equal(round_window_next(&window, 0), first);
@@ -72,10 +63,10 @@ static void rounds_are_walked_from_the_oldest(void **state)
     assert_null(round_window_next(&window, 3));
 }
 
-static void a_round_ends_when_nothing_of_it_is_left(void **state)
+TEST_WITH(open_window, close_window, a_round_ends_when_nothing_of_it_is_left)
 {
     struct numbered_round *r = begin_round(0);
-    (void)state;
+
     r->base.delivered = 7;
     r->base.left = 1;
     assert_false(round_window_end(&window));
@@ -100,10 +91,10 @@ static void a_round_ends_when_nothing_of_it_is_left(void **state)
 }
 
 /* Frames name rounds modulo 128. */
-static void frames_name_rounds_of_the_window(void **state)
+TEST_WITH(open_window, close_window, frames_name_rounds_of_the_window)
 {
     const uint64_t oldest[] = {0, 5, 126, 127, 128, 1000};
-    (void)state;
+
     for (size_t i = 0; i < sizeof oldest / sizeof *oldest; i++) {
         engine.rounds_finished = oldest[i];
         for (uint32_t named = 0; named < 300; named++) {
@@ -119,19 +110,4 @@ static void frames_name_rounds_of_the_window(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rounds_are_found_while_under_way, open_window,
-                                        close_window),
-        cmocka_unit_test_setup_teardown(rounds_are_walked_from_the_oldest, open_window,
-                                        close_window),
-        cmocka_unit_test_setup_teardown(a_round_ends_when_nothing_of_it_is_left, open_window,
-                                        close_window),
-        cmocka_unit_test_setup_teardown(frames_name_rounds_of_the_window, open_window,
-                                        close_window),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The routes of torus-routed: links are lost, and everything that follows happens in every possible order: which node
  * hears of which loss first, and when each node hears what each other node has confirmed. Nobody waits so long that it
  * adds ports without confirmations. After each step the ports in use everywhere are checked for loops. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/lib/cluster/route_planner.h"
+#include "daemon/torus-routed/planner.h"
+#include "tests/support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/lib/cluster/route_planner.h"
 
 #define MOST 5u
 #define LOSSES 2u
@@ -291,27 +286,16 @@ static const struct {
     {"3", 2, {{0, 0}, {2, FORWARDING}}, false}, /* a link is lost, and what would lead around it */
 };
 
-static void no_order_leads_to_a_loop(void **state)
+TEST(no_order_leads_to_a_loop)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_false(search(cases[i].dims, cases[i].losses, cases[i].ports, false));
 }
 
 /* The search finds loops, if nodes do not wait for confirmations. */
-static void nodes_that_do_not_wait_cause_loops(void **state)
+TEST(nodes_that_do_not_wait_cause_loops)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         assert_int_equal(search(cases[i].dims, cases[i].losses, cases[i].ports, true),
                          cases[i].loops);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_order_leads_to_a_loop),
-        cmocka_unit_test(nodes_that_do_not_wait_cause_loops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* The routes of torus-routed: links are cut and return at random, every node hears of it, and of what the others
  * confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked for
  * loops. test_routed_orders.c tries all orders of a few events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/lib/cluster/route_planner.h"
+#include "daemon/torus-routed/planner.h"
+#include "tests/support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/lib/cluster/route_planner.h"
 
 #define MOST 32u
 #define SETTLE 100u
@@ -311,9 +306,8 @@ static bool cut_at_random(const char *dims, uint64_t settle, uint64_t delay, uin
 
 static const char *const networks[] = {"4", "7", "5m", "3x3m", "4x4", "2x2x2", "complete:5", "2x3"};
 
-static void test_no_loop_whatever_the_order(void **state)
+TEST(test_no_loop_whatever_the_order)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         for (uint32_t seed = 1; seed <= 6; seed++) {
             const enum confirming who = (enum confirming)(seed % 3);
@@ -324,22 +318,20 @@ static void test_no_loop_whatever_the_order(void **state)
 }
 
 /* The check finds loops, if the time to settle is too short for the delay. */
-static void test_loops_would_be_seen(void **state)
+TEST(test_loops_would_be_seen)
 {
     unsigned seen = 0;
 
-    (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++)
         seen += cut_at_random("4x4", 1, SETTLE / 2, 250, seed, NOBODY);
     assert_true(seen >= 4);
 }
 
 /* The check finds loops, if nodes do not wait for the confirmations. */
-static void test_confirmations_are_needed(void **state)
+TEST(test_confirmations_are_needed)
 {
     unsigned seen = 0;
 
-    (void)state;
     for (uint32_t seed = 1; seed <= 8; seed++)
         seen += cut_at_random("4x4", SETTLE, SETTLE / 2, 1500, seed, BLIND);
     assert_true(seen >= 4);
@@ -355,11 +347,10 @@ static bool all_arrive(const struct world *w)
     return true;
 }
 
-static void test_nothing_is_lost_when_a_link_returns(void **state)
+TEST(test_nothing_is_lost_when_a_link_returns)
 {
     static struct world w;
 
-    (void)state;
     for (uint32_t seed = 1; seed <= 20; seed++) {
         begin(&w, seed % 2 == 0 ? "4x4" : "6", SETTLE, SETTLE / 2, seed);
         run(&w, w.now + 2 * SETTLE * MOST);
@@ -376,12 +367,11 @@ static void test_nothing_is_lost_when_a_link_returns(void **state)
     }
 }
 
-static void test_time_without_a_way_after_a_cut(void **state)
+TEST(test_time_without_a_way_after_a_cut)
 {
     static struct world w;
     uint64_t cut;
 
-    (void)state;
     begin(&w, "4", SETTLE, 20, 7);
     w.silent[2] = true;
     run(&w, w.now + 2 * SETTLE * MOST);
@@ -397,13 +387,12 @@ static void test_time_without_a_way_after_a_cut(void **state)
 }
 
 /* Node 0 of a ring: one way to 1, one to 3, two to 2. */
-static void test_ways_are_counted(void **state)
+TEST(test_ways_are_counted)
 {
     static struct world w;
     const struct route_planner *p = &w.planner[0];
     uint64_t before;
 
-    (void)state;
     begin(&w, "4", SETTLE, SETTLE / 2, 7);
     assert_int_equal(p->changed, w.now);
     run(&w, w.now + 2 * SETTLE * MOST);
@@ -425,12 +414,11 @@ static void test_ways_are_counted(void **state)
 }
 
 /* All have heard after 5, and know all confirmations after 5 more. */
-static void test_confirmations_shorten_it(void **state)
+TEST(test_confirmations_shorten_it)
 {
     static struct world w;
     uint64_t cut;
 
-    (void)state;
     begin(&w, "4x4", SETTLE, 5, 7);
     run(&w, w.now + 2 * SETTLE * MOST);
     change(&w, 0, 0, false);
@@ -456,11 +444,10 @@ static void test_confirmations_shorten_it(void **state)
 }
 
 /* Ways lead around the node; it is reached, and reaches all others. Nothing is lost. */
-static void test_a_node_that_does_not_forward_is_avoided(void **state)
+TEST(test_a_node_that_does_not_forward_is_avoided)
 {
     static struct world w;
 
-    (void)state;
     begin(&w, "4", SETTLE, 5, 7);
     run(&w, w.now + 2 * SETTLE * MOST);
     assert_int_equal(w.planner[0].route[2].ports, 3);
@@ -489,14 +476,13 @@ static void test_a_node_that_does_not_forward_is_avoided(void **state)
     end(&w);
 }
 
-static void test_ports_of_a_former_process_stay(void **state)
+TEST(test_ports_of_a_former_process_stay)
 {
     struct torus t;
     struct route_planner p;
     struct error e;
     uint32_t up[4] = {3, 3, 3, 3};
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "4", &e), 0);
     assert_int_equal(route_planner_init(&p, &t, 0, SETTLE), 0);
     assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
@@ -513,20 +499,4 @@ static void test_ports_of_a_former_process_stay(void **state)
     route_planner_tick(&p, 5 + 2 * SETTLE);
     assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
     route_planner_free(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_loop_whatever_the_order),
-        cmocka_unit_test(test_loops_would_be_seen),
-        cmocka_unit_test(test_confirmations_are_needed),
-        cmocka_unit_test(test_nothing_is_lost_when_a_link_returns),
-        cmocka_unit_test(test_time_without_a_way_after_a_cut),
-        cmocka_unit_test(test_ways_are_counted),
-        cmocka_unit_test(test_confirmations_shorten_it),
-        cmocka_unit_test(test_a_node_that_does_not_forward_is_avoided),
-        cmocka_unit_test(test_ports_of_a_former_process_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

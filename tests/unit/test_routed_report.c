@@ -1,18 +1,10 @@
 /* The socket that 'torusctl routes' asks, with clients that never read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torus-routed/report.h"
+#include "tests/support/cmocka.h"
 
 #define IDLE 40
 #define SIZE (1u << 20) /* more than the kernel takes from a writer at once */
@@ -24,7 +16,6 @@ static json_t *make(void *context)
     char *text = malloc(SIZE + 1);
     json_t *value;
 
-    (void)context;
     assert_non_null(text);
     memset(text, 'x', SIZE);
     text[SIZE] = '\0';
@@ -45,7 +36,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-static void clients_that_do_not_read_keep_nobody_out(void **state)
+TEST(clients_that_do_not_read_keep_nobody_out)
 {
     char folder[] = "/tmp/torus-report-XXXXXX", path[64], part[65536];
     struct report_server server = {.loop = &loop, .path = path, .make = make};
@@ -54,7 +45,6 @@ static void clients_that_do_not_read_keep_nobody_out(void **state)
     struct error e;
     ssize_t n;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof path, "%s/s", folder);
     assert_int_equal(uv_loop_init(&loop), 0);
@@ -74,11 +64,4 @@ static void clients_that_do_not_read_keep_nobody_out(void **state)
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
     assert_int_equal(rmdir(folder), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(clients_that_do_not_read_keep_nobody_out)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* When connections to a host are spread over all ways, and when the kernel is asked for connections. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "daemon/torus-routed/kernel/connections.h"
 #include "daemon/torus-routed/kernel/kernel.h"
+#include <string.h>
 #include "daemon/torus-routed/spreading.h"
+#include "tests/support/cmocka.h"
 
 #define NODES 4u
 #define MUCH (10 * SPREADING_BYTES)
@@ -58,7 +53,6 @@ static bool look(void)
 
 static int set_up(void **state)
 {
-    (void)state;
     memset(&kernel, 0, sizeof kernel);
     for (uint32_t i = 0; i < NODES; i++) {
         entry[i].ip[0].family = AF_INET;
@@ -69,7 +63,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     spreading_free(&spreading);
     return 0;
 }
@@ -85,9 +78,8 @@ static void spread(void)
     assert_true(spreading.spread[2]);
 }
 
-static void several_are_spread_and_one_is_not(void **state)
+TEST_WITH(set_up, tear_down, several_are_spread_and_one_is_not)
 {
-    (void)state;
     for (unsigned i = 0; i < 5; i++) {
         pass(1, MUCH);
         assert_false(look());
@@ -98,9 +90,8 @@ static void several_are_spread_and_one_is_not(void **state)
     assert_false(spreading.spread[0] || spreading.spread[1] || spreading.spread[3]);
 }
 
-static void they_are_spread_until_they_have_been_calm(void **state)
+TEST_WITH(set_up, tear_down, they_are_spread_until_they_have_been_calm)
 {
-    (void)state;
     spread();
     for (unsigned i = 1; i < SPREADING_LOOKS; i++) {
         pass(1, MUCH);
@@ -112,9 +103,8 @@ static void they_are_spread_until_they_have_been_calm(void **state)
 }
 
 /* The table of all connections is long to search. */
-static void connections_are_not_listed_while_cables_are_idle(void **state)
+TEST_WITH(set_up, tear_down, connections_are_not_listed_while_cables_are_idle)
 {
-    (void)state;
     spread();
     kernel.lists = 0;
     for (unsigned i = 0; i < 5; i++) {
@@ -132,9 +122,8 @@ static void connections_are_not_listed_while_cables_are_idle(void **state)
 }
 
 /* An interface that is deleted and made again counts from 0. */
-static void counters_that_begin_again_are_no_traffic(void **state)
+TEST_WITH(set_up, tear_down, counters_that_begin_again_are_no_traffic)
 {
-    (void)state;
     spread();
     kernel.sent[1] = 0;
     pass(2, MUCH);
@@ -142,9 +131,8 @@ static void counters_that_begin_again_are_no_traffic(void **state)
     assert_true(spreading.spread[2]);
 }
 
-static void without_counters_connections_are_listed_each_time(void **state)
+TEST_WITH(set_up, tear_down, without_counters_connections_are_listed_each_time)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         pass(2, MUCH);
         assert_int_equal(spreading_look(&spreading, &hosts, NULL), i == 1);
@@ -153,9 +141,8 @@ static void without_counters_connections_are_listed_each_time(void **state)
     assert_true(spreading.spread[2]);
 }
 
-static void connections_that_the_kernel_does_not_list_are_spread(void **state)
+TEST_WITH(set_up, tear_down, connections_that_the_kernel_does_not_list_are_spread)
 {
-    (void)state;
     kernel.fails = true;
     pass(2, MUCH);
     assert_true(look());
@@ -168,19 +155,4 @@ static void connections_that_the_kernel_does_not_list_are_spread(void **state)
     pass(1, MUCH);
     assert_true(look());
     assert_false(spreading.spread[2]);
-}
-
-int main(void)
-{
-#define WITH_KERNEL(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        WITH_KERNEL(several_are_spread_and_one_is_not),
-        WITH_KERNEL(they_are_spread_until_they_have_been_calm),
-        WITH_KERNEL(connections_are_not_listed_while_cables_are_idle),
-        WITH_KERNEL(counters_that_begin_again_are_no_traffic),
-        WITH_KERNEL(without_counters_connections_are_listed_each_time),
-        WITH_KERNEL(connections_that_the_kernel_does_not_list_are_spread),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,13 @@
 /* Which connections are accepted, and when a link is up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const unsigned plus = 0, minus = 1;
 
-static void the_plus_side_dials_and_says_hello_first(void **state)
+TEST(the_plus_side_dials_and_says_hello_first)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     assert_int_equal(f.dials[0], 0);
     router_start(f.router);
@@ -36,10 +28,10 @@ static void the_plus_side_dials_and_says_hello_first(void **state)
     fixture_close(&f);
 }
 
-static void a_valid_hello_brings_the_link_up(void **state)
+TEST(a_valid_hello_brings_the_link_up)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++) {
         fixture_link_up(&f, port);
@@ -63,12 +55,12 @@ static void check_stranger(struct peer_hello *hello, const char *text)
     fixture_close(&f);
 }
 
-static void a_dialler_that_is_not_the_neighbour_is_told_why(void **state)
+TEST(a_dialler_that_is_not_the_neighbour_is_told_why)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE], versions[80];
     struct peer_hello good, bad;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_hello(&f, minus, &good, dims);
     fixture_close(&f);
@@ -93,9 +85,8 @@ static void a_dialler_that_is_not_the_neighbour_is_told_why(void **state)
 }
 
 /* The minor version of the neighbour counts before it has stated its links. */
-static void a_neighbour_may_be_one_minor_version_away(void **state)
+TEST(a_neighbour_may_be_one_minor_version_away)
 {
-    (void)state;
     for (uint32_t minor = PROTOCOL_MINOR - 1; minor <= PROTOCOL_MINOR + 1; minor++) {
         struct router_fixture f;
         fixture_open(&f, "4x4", 5, NULL);
@@ -112,11 +103,11 @@ static void a_neighbour_may_be_one_minor_version_away(void **state)
     }
 }
 
-static void strangers_say_hello_first_and_briefly(void **state)
+TEST(strangers_say_hello_first_and_briefly)
 {
     struct router_fixture f;
     uint8_t prefix[FRAME_PREFIX_SIZE];
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     struct fixture_connection *c = fixture_connect(&f, minus, false);
     fixture_say_heartbeat(c);
@@ -133,12 +124,12 @@ static void strangers_say_hello_first_and_briefly(void **state)
     fixture_close(&f);
 }
 
-static void hello_is_said_once(void **state)
+TEST(hello_is_said_once)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     fixture_hello(&f, minus, &hello, dims);
@@ -149,11 +140,11 @@ static void hello_is_said_once(void **state)
     fixture_close(&f);
 }
 
-static void strangers_do_not_touch_a_link_that_is_up(void **state)
+TEST(strangers_do_not_touch_a_link_that_is_up)
 {
     struct router_fixture f;
     struct fixture_connection *stranger[40];
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     unsigned open = 0;
@@ -169,10 +160,10 @@ static void strangers_do_not_touch_a_link_that_is_up(void **state)
     fixture_close(&f);
 }
 
-static void a_new_connection_of_the_neighbour_replaces_the_old_one(void **state)
+TEST(a_new_connection_of_the_neighbour_replaces_the_old_one)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     struct fixture_connection *old = f.up[minus];
@@ -184,10 +175,10 @@ static void a_new_connection_of_the_neighbour_replaces_the_old_one(void **state)
     fixture_close(&f);
 }
 
-static void a_connection_without_a_hello_is_closed(void **state)
+TEST(a_connection_without_a_hello_is_closed)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     struct fixture_connection *c = fixture_connect(&f, minus, false);
     fixture_pass(&f, ROUTER_HELLO_TIME - 1);
@@ -227,9 +218,8 @@ static size_t probe_sent(struct fixture_connection *c, bool *answered)
     return bytes;
 }
 
-static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
+TEST(a_link_is_up_when_full_frames_have_passed_both_ways)
 {
-    (void)state;
     for (unsigned first = 0; first < 2; first++) {
         struct router_fixture f;
         bool answered;
@@ -262,12 +252,12 @@ static void a_link_is_up_when_full_frames_have_passed_both_ways(void **state)
 }
 
 /* The reason is reported early, and the probe repeated until the kernel may have found smaller packets. */
-static void a_cable_that_drops_the_probe_is_named(void **state)
+TEST(a_cable_that_drops_the_probe_is_named)
 {
     static const char question[] = "same MTU (9000 here)";
     struct router_fixture f;
     struct port_info info;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     struct fixture_connection *c = shaken(&f, plus);
     c->stat.unacked = 2 * 8948;
@@ -294,10 +284,10 @@ static void a_cable_that_drops_the_probe_is_named(void **state)
 }
 
 /* While the neighbour probes, strangers do not replace its connection; its own next connection does. */
-static void a_neighbour_that_probes_is_not_a_stranger(void **state)
+TEST(a_neighbour_that_probes_is_not_a_stranger)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     struct fixture_connection *c = shaken(&f, minus);
     for (unsigned i = 0; i < 40; i++)
@@ -308,23 +298,4 @@ static void a_neighbour_that_probes_is_not_a_stranger(void **state)
     fixture_pass_probe(next);
     assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_plus_side_dials_and_says_hello_first),
-        cmocka_unit_test(a_valid_hello_brings_the_link_up),
-        cmocka_unit_test(a_dialler_that_is_not_the_neighbour_is_told_why),
-        cmocka_unit_test(a_neighbour_may_be_one_minor_version_away),
-        cmocka_unit_test(strangers_say_hello_first_and_briefly),
-        cmocka_unit_test(hello_is_said_once),
-        cmocka_unit_test(strangers_do_not_touch_a_link_that_is_up),
-        cmocka_unit_test(a_new_connection_of_the_neighbour_replaces_the_old_one),
-        cmocka_unit_test(a_connection_without_a_hello_is_closed),
-        cmocka_unit_test(a_link_is_up_when_full_frames_have_passed_both_ways),
-        cmocka_unit_test(a_cable_that_drops_the_probe_is_named),
-        cmocka_unit_test(a_neighbour_that_probes_is_not_a_stranger),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* Link states that are sent to neighbours, and received from them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/router/flood.h"
+#include "daemon/torusd/router/flooding/flood.h"
+#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/router/flood.h"
-#include "daemon/torusd/router/outgoing.h"
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {
@@ -27,10 +23,10 @@ static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t
     fixture_say(c, &head, NULL, 0);
 }
 
-static void news_are_passed_on_once(void **state)
+TEST(news_are_passed_on_once)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++)
         fixture_link_up(&f, port);
@@ -49,14 +45,13 @@ static void news_are_passed_on_once(void **state)
 }
 
 /* All exchanges react to each link state, so many at once are reported together. */
-static void many_news_at_once_are_told_together(void **state)
+TEST(many_news_at_once_are_told_together)
 {
     enum { FRAMES = 500 };
     static uint8_t bytes[FRAMES * 64];
     struct router_fixture f;
     size_t length = 0;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 2);
     for (uint32_t i = 1; i <= FRAMES; i++) {
@@ -81,12 +76,12 @@ static void many_news_at_once_are_told_together(void **state)
     fixture_close(&f);
 }
 
-static void a_new_neighbour_is_told_everything(void **state)
+TEST(a_new_neighbour_is_told_everything)
 {
     struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     say_link_state(f.up[0], 12, 4, 3);
@@ -107,10 +102,10 @@ static void a_new_neighbour_is_told_everything(void **state)
     fixture_close(&f);
 }
 
-static void a_lost_link_takes_its_claims_with_it(void **state)
+TEST(a_lost_link_takes_its_claims_with_it)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     fixture_link_up(&f, 2);
@@ -124,10 +119,10 @@ static void a_lost_link_takes_its_claims_with_it(void **state)
     fixture_close(&f);
 }
 
-static void link_states_that_cannot_be_cost_the_connection(void **state)
+TEST(link_states_that_cannot_be_cost_the_connection)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     say_link_state(f.up[0], 16, 1, 3); /* no such node */
@@ -173,12 +168,11 @@ static void say_confirmed(struct fixture_connection *c, uint32_t version, uint64
                 0);
 }
 
-static void confirmations_are_passed_on_once(void **state)
+TEST(confirmations_are_passed_on_once)
 {
     struct router_fixture f;
     uint64_t confirmed = 0;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++)
         fixture_link_up(&f, port);
@@ -202,12 +196,11 @@ static void confirmations_are_passed_on_once(void **state)
 }
 
 /* What a node confirms within a moment uses up one version, and is told once. */
-static void a_node_states_what_it_confirms(void **state)
+TEST(a_node_states_what_it_confirms)
 {
     struct router_fixture f;
     uint64_t confirmed = 0;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     fixture_pass(&f, 50 * MILLISECONDS);
@@ -223,12 +216,11 @@ static void a_node_states_what_it_confirms(void **state)
     fixture_close(&f);
 }
 
-static void an_older_neighbour_hears_of_no_confirmation(void **state)
+TEST(an_older_neighbour_hears_of_no_confirmation)
 {
     struct router_fixture f;
     uint64_t confirmed = 1;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     router_set_minor(f.router, CONFIRM_MINOR);
     f.minor = CONFIRM_MINOR;
@@ -250,11 +242,10 @@ static uint32_t own_forwards(const struct router_fixture *f)
 }
 
 /* It counts for a while only that a node forwards, and for less if whoever has said so has gone. */
-static void a_node_forwards_as_long_as_that_is_said(void **state)
+TEST(a_node_forwards_as_long_as_that_is_said)
 {
     struct router_fixture f;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     fixture_stay_up(&f, 0,
@@ -289,12 +280,11 @@ static void a_node_forwards_as_long_as_that_is_said(void **state)
 }
 
 /* Changes of a moment are told together, when the moment is over. */
-static void many_changes_are_gathered(void **state)
+TEST(many_changes_are_gathered)
 {
     struct router_fixture f;
     uint64_t confirmed = 0;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, 0);
     fixture_pass(&f, 50 * MILLISECONDS);
@@ -308,21 +298,4 @@ static void many_changes_are_gathered(void **state)
     assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
     assert_int_equal(confirmed, 100);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(news_are_passed_on_once),
-        cmocka_unit_test(confirmations_are_passed_on_once),
-        cmocka_unit_test(a_node_states_what_it_confirms),
-        cmocka_unit_test(an_older_neighbour_hears_of_no_confirmation),
-        cmocka_unit_test(a_node_forwards_as_long_as_that_is_said),
-        cmocka_unit_test(many_changes_are_gathered),
-        cmocka_unit_test(many_news_at_once_are_told_together),
-        cmocka_unit_test(a_new_neighbour_is_told_everything),
-        cmocka_unit_test(a_lost_link_takes_its_claims_with_it),
-        cmocka_unit_test(link_states_that_cannot_be_cost_the_connection),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

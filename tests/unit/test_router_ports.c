@@ -1,22 +1,14 @@
 /* Ports: dialling, carriers, links that flap. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const unsigned plus = 0, minus = 1;
 
-static void dialling_goes_on_for_ever_and_slows_down(void **state)
+TEST(dialling_goes_on_for_ever_and_slows_down)
 {
     struct router_fixture f;
     uint64_t began, longest = 0;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_start(f.router);
     for (int i = 0; i < 30; i++) {
@@ -43,10 +35,10 @@ static void dialling_goes_on_for_ever_and_slows_down(void **state)
     fixture_close(&f);
 }
 
-static void a_link_without_a_carrier_is_given_up(void **state)
+TEST(a_link_without_a_carrier_is_given_up)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     fixture_link_up(&f, plus);
@@ -69,11 +61,11 @@ static void a_link_without_a_carrier_is_given_up(void **state)
 }
 
 /* Losses count for an hour, even if the link has been down and come up again since. */
-static void losses_of_the_last_hour(void **state)
+TEST(losses_of_the_last_hour)
 {
     struct router_fixture f;
     struct port_info info;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_port_info(f.router, minus, &info);
     assert_int_equal(info.hour_ns, 0);
@@ -102,10 +94,10 @@ static void losses_of_the_last_hour(void **state)
 }
 
 /* At once, not after the pause that has grown in the meantime, and whether or not a dial is running. */
-static void a_carrier_that_is_back_is_dialled_at_once(void **state)
+TEST(a_carrier_that_is_back_is_dialled_at_once)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_start(f.router);
     fixture_link_up(&f, plus);
@@ -132,9 +124,8 @@ static void a_carrier_that_is_back_is_dialled_at_once(void **state)
 
 /* The second of two connections replaces the first, and the port is not dialled again for the first one, in whichever
  * order the two ends notice; otherwise a third would replace the second. */
-static void a_connection_that_has_been_replaced_is_not_dialled_again(void **state)
+TEST(a_connection_that_has_been_replaced_is_not_dialled_again)
 {
-    (void)state;
     for (int closed_first = 0; closed_first < 2; closed_first++) {
         struct router_fixture f;
         fixture_open(&f, "4x4", 5, NULL);
@@ -195,9 +186,8 @@ static void check_held(struct router_fixture *f, unsigned port, uint64_t time)
     fixture_link_up(f, port);
 }
 
-static void a_link_that_flaps_has_to_be_quiet(void **state)
+TEST(a_link_that_flaps_has_to_be_quiet)
 {
-    (void)state;
     for (unsigned port = 0; port < 2; port++) {
         struct router_fixture f;
         fixture_open(&f, "3", 0, NULL);
@@ -244,10 +234,10 @@ static void fall_silent(struct router_fixture *f, unsigned port, bool answering)
 }
 
 /* Silence counts as a loss; a daemon that does not run, or that ends, does not. */
-static void what_counts_as_flapping(void **state)
+TEST(what_counts_as_flapping)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "3", 0, NULL);
     for (int i = 0; i < 3; i++) {
         assert_int_not_equal(fixture_state_of(&f, minus), PORT_HELD);
@@ -270,10 +260,10 @@ static void what_counts_as_flapping(void **state)
 }
 
 /* However long each end takes to notice. */
-static void losses_that_are_noticed_late_count_as_well(void **state)
+TEST(losses_that_are_noticed_late_count_as_well)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "3", 0, NULL);
     router_set_heartbeats(f.router, ROUTER_HEARTBEAT, 8 * SECONDS);
     for (int i = 0; i < 3; i++) {
@@ -284,19 +274,4 @@ static void losses_that_are_noticed_late_count_as_well(void **state)
     }
     assert_int_equal(fixture_state_of(&f, minus), PORT_HELD);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dialling_goes_on_for_ever_and_slows_down),
-        cmocka_unit_test(a_link_without_a_carrier_is_given_up),
-        cmocka_unit_test(losses_of_the_last_hour),
-        cmocka_unit_test(a_carrier_that_is_back_is_dialled_at_once),
-        cmocka_unit_test(a_connection_that_has_been_replaced_is_not_dialled_again),
-        cmocka_unit_test(a_link_that_flaps_has_to_be_quiet),
-        cmocka_unit_test(what_counts_as_flapping),
-        cmocka_unit_test(losses_that_are_noticed_late_count_as_well),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

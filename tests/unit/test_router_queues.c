@@ -1,15 +1,10 @@
 /* Queues of frames to send, and neighbours that ask and do not read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/router/frames/head_check.h"
+#include "daemon/torusd/router/outgoing.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/router/outgoing.h"
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const unsigned minus = 1;
 
@@ -22,12 +17,12 @@ static struct outgoing *frame_of(struct router_fixture *f, const struct peer_mes
     return frame;
 }
 
-static void frames_for_a_lost_link_are_dropped(void **state)
+TEST(frames_for_a_lost_link_are_dropped)
 {
     struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT};
     struct peer_message *next;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     router_send(f.router, minus, &beat);
@@ -46,12 +41,12 @@ static void frames_for_a_lost_link_are_dropped(void **state)
 }
 
 /* The node there begins by `go`: on a slow link it must not wait for the data behind it. */
-static void go_is_a_packet_of_its_own(void **state)
+TEST(go_is_a_packet_of_its_own)
 {
     struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT}, go = {.kind = PEER_GO};
     struct outgoing *frame;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     router_send(f.router, minus, &go);
@@ -76,7 +71,6 @@ static int answer(void *context, unsigned port, const struct peer_message *head,
     struct answering *a = context;
     const struct peer_message reply = {.kind = PEER_OUTCOME, .outcome = {.id = "1-00000001-1"}};
 
-    (void)port, (void)head, (void)body, (void)body_length, (void)e;
     router_send(a->f.router, a->answer_at, &reply);
     a->asked++;
     return 0;
@@ -84,13 +78,11 @@ static int answer(void *context, unsigned port, const struct peer_message *head,
 
 static struct outgoing *nothing(void *context, unsigned port)
 {
-    (void)context, (void)port;
     return NULL;
 }
 
 static void not_interested(void *context)
 {
-    (void)context;
 }
 
 static void open_answering(struct answering *a)
@@ -119,10 +111,10 @@ static void ask(struct answering *a)
     }
 }
 
-static void a_neighbour_that_does_not_read_is_not_read_and_then_closed(void **state)
+TEST(a_neighbour_that_does_not_read_is_not_read_and_then_closed)
 {
     struct answering a = {.answer_at = 0};
-    (void)state;
+
     open_answering(&a);
     ask(&a);
     for (int second = 0; second < 4; second++) {
@@ -139,11 +131,11 @@ static void a_neighbour_that_does_not_read_is_not_read_and_then_closed(void **st
     fixture_close(&a.f);
 }
 
-static void a_slow_reader_is_waited_for(void **state)
+TEST(a_slow_reader_is_waited_for)
 {
     struct answering a = {.answer_at = 0};
     unsigned wakes, taken = 0;
-    (void)state;
+
     open_answering(&a);
     ask(&a);
     wakes = a.f.up[0]->wakes;
@@ -169,10 +161,10 @@ static void a_slow_reader_is_waited_for(void **state)
 }
 
 /* The answers are relayed to another neighbour, which does not read: that neighbour is to blame. */
-static void a_neighbour_held_up_by_another_is_not_blamed(void **state)
+TEST(a_neighbour_held_up_by_another_is_not_blamed)
 {
     struct answering a = {.answer_at = 1};
-    (void)state;
+
     open_answering(&a);
     ask(&a);
     assert_false(link_held(a.f.up[1]->link));
@@ -186,16 +178,4 @@ static void a_neighbour_held_up_by_another_is_not_blamed(void **state)
     assert_non_null(a.f.up[0]->link);
     assert_false(link_held(a.f.up[0]->link));
     fixture_close(&a.f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_for_a_lost_link_are_dropped),
-        cmocka_unit_test(go_is_a_packet_of_its_own),
-        cmocka_unit_test(a_neighbour_that_does_not_read_is_not_read_and_then_closed),
-        cmocka_unit_test(a_slow_reader_is_waited_for),
-        cmocka_unit_test(a_neighbour_held_up_by_another_is_not_blamed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

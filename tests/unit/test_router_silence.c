@@ -1,25 +1,20 @@
 /* When a link that is up counts as lost. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "daemon/torusd/router/health.h"
+#include "daemon/torusd/router/links/quiet.h"
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
-
-#include "daemon/torusd/router/health.h"
 #include "router_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const unsigned minus = 1;
 
 /* Nothing arrives, and sent bytes are not acknowledged: the limit is that of the settings. */
-static void a_silent_link_is_given_up(void **state)
+TEST(a_silent_link_is_given_up)
 {
     static const uint64_t times[][2] = {{ROUTER_HEARTBEAT, ROUTER_SILENCE},
                                         {100 * MILLISECONDS, 3 * SECONDS},
                                         {1 * SECONDS, 10 * SECONDS}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
         const uint64_t interval = times[i][0], silence = times[i][1];
         struct router_fixture f;
@@ -48,9 +43,8 @@ static void a_silent_link_is_given_up(void **state)
 }
 
 /* The neighbour's system accepts bytes, or reports that it has no room: the neighbour is slow, and the link works. */
-static void a_neighbour_that_does_not_run_is_waited_for(void **state)
+TEST(a_neighbour_that_does_not_run_is_waited_for)
 {
-    (void)state;
     for (int full = 0; full < 2; full++) {
         struct router_fixture f;
         fixture_open(&f, "4x4", 5, NULL);
@@ -76,11 +70,10 @@ static bool is_quiet(const struct router_fixture *f)
 }
 
 /* Only a host that forwards IP packets looks; the link stays up, and is used again after a while with answers. */
-static void a_link_is_quiet_long_before_it_is_given_up(void **state)
+TEST(a_link_is_quiet_long_before_it_is_given_up)
 {
     struct router_fixture f;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     struct connection_stat *stat = &f.up[minus]->stat;
@@ -108,11 +101,10 @@ static void a_link_is_quiet_long_before_it_is_given_up(void **state)
 }
 
 /* A queue on the way, a node that does not run itself, and a neighbour without a processor are no silence. */
-static void a_slow_link_is_not_quiet(void **state)
+TEST(a_slow_link_is_not_quiet)
 {
     struct router_fixture f;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     struct connection_stat *stat = &f.up[minus]->stat;
@@ -136,11 +128,10 @@ static void a_slow_link_is_not_quiet(void **state)
 }
 
 /* To ask the kernel takes longer than to read a frame. What was acknowledged while nobody asked does not delay anything. */
-static void acknowledgements_are_asked_for_when_nothing_arrives(void **state)
+TEST(acknowledgements_are_asked_for_when_nothing_arrives)
 {
     struct router_fixture f;
 
-    (void)state;
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 60 * SECONDS, 60 * SECONDS);
     fixture_link_up(&f, minus);
@@ -164,10 +155,10 @@ static void acknowledgements_are_asked_for_when_nothing_arrives(void **state)
 }
 
 /* Small frames arrive, but sent bytes are no longer acknowledged. */
-static void a_link_that_loses_large_packets_is_given_up(void **state)
+TEST(a_link_that_loses_large_packets_is_given_up)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     struct connection_stat *stat = &f.up[minus]->stat;
@@ -185,11 +176,11 @@ static void a_link_that_loses_large_packets_is_given_up(void **state)
     fixture_close(&f);
 }
 
-static void a_slow_heartbeat_gets_more_time(void **state)
+TEST(a_slow_heartbeat_gets_more_time)
 {
     struct peer_message beat = {.kind = PEER_HEARTBEAT, .heartbeat = {4000}};
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     for (int i = 0; i < 3; i++) {
@@ -205,12 +196,11 @@ static void a_slow_heartbeat_gets_more_time(void **state)
 }
 
 /* A damaged length swallows all later bytes, including heartbeats. */
-static void a_link_without_whole_frames_is_given_up(void **state)
+TEST(a_link_without_whole_frames_is_given_up)
 {
     static const uint8_t endless[] = {0, 0, 0, 30, 0, 0, 200, 0}, beat[] = {0};
     struct router_fixture f;
 
-    (void)state;
     fixture_open(&f, "4", 0, NULL);
     fixture_link_up(&f, 0);
     fixture_feed(f.up[0], endless, sizeof endless);
@@ -225,11 +215,11 @@ static void a_link_without_whole_frames_is_given_up(void **state)
     fixture_close(&f);
 }
 
-static void we_are_not_silent_ourselves(void **state)
+TEST(we_are_not_silent_ourselves)
 {
     struct router_fixture f;
     unsigned beats = 0;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     router_set_heartbeats(f.router, 125 * MILLISECONDS, ROUTER_SILENCE);
     fixture_link_up(&f, minus);
@@ -251,10 +241,10 @@ static void we_are_not_silent_ourselves(void **state)
 
 /* A process that was stopped for a while, or again and again, must not blame its peers for its own
  * absence. */
-static void time_that_we_slept_is_not_held_against_the_peer(void **state)
+TEST(time_that_we_slept_is_not_held_against_the_peer)
 {
     struct router_fixture f;
-    (void)state;
+
     fixture_open(&f, "4x4", 5, NULL);
     fixture_link_up(&f, minus);
     f.up[minus]->stat.in_flight = true;
@@ -269,21 +259,4 @@ static void time_that_we_slept_is_not_held_against_the_peer(void **state)
     fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
     assert_null(f.up[minus]->link);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_silent_link_is_given_up),
-        cmocka_unit_test(a_neighbour_that_does_not_run_is_waited_for),
-        cmocka_unit_test(a_link_that_loses_large_packets_is_given_up),
-        cmocka_unit_test(a_slow_heartbeat_gets_more_time),
-        cmocka_unit_test(a_link_is_quiet_long_before_it_is_given_up),
-        cmocka_unit_test(a_slow_link_is_not_quiet),
-        cmocka_unit_test(acknowledgements_are_asked_for_when_nothing_arrives),
-        cmocka_unit_test(a_link_without_whole_frames_is_given_up),
-        cmocka_unit_test(we_are_not_silent_ourselves),
-        cmocka_unit_test(time_that_we_slept_is_not_held_against_the_peer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,8 @@
 /* Files with schedules: finding their format, and files that are refused. */
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "client/cli/schedule_files/schedule_file.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 
 #define OWN                                                                                        \
@@ -11,30 +10,7 @@
     "{\"src\":0,\"dst\":1,\"legs\":[[0,0,1,1]]}\n"                                                 \
     "{\"src\":1,\"dst\":0,\"legs\":[[0,0,-1,1]]}\n"
 
-static char path[] = "/tmp/torus-schedule-XXXXXX";
-
-static int make_file(void **state)
-{
-    int fd = mkstemp(path);
-
-    (void)state;
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
-
-static void write_file(const char *text, size_t length)
-{
-    FILE *out = fopen(path, "wb");
-
-    assert_non_null(out);
-    assert_int_equal(fwrite(text, 1, length, out), length);
-    assert_int_equal(fclose(out), 0);
-}
+static const char *path;
 
 static void taken(const char *text, size_t length, const char *dims)
 {
@@ -42,7 +18,7 @@ static void taken(const char *text, size_t length, const char *dims)
     struct schedule_file file;
     struct error e;
 
-    write_file(text, length);
+    path = file_of(text, length);
     if (schedule_file_read(&file, path, &t, &e) != 0)
         fail_msg("%s", e.text);
     assert_non_null(strstr(file.text, "\"schedule\":1"));
@@ -55,7 +31,7 @@ static void refused(const char *text, size_t length, const struct torus *t, cons
     struct schedule_file file;
     struct error e;
 
-    write_file(text, length);
+    path = file_of(text, length);
     assert_int_equal(schedule_file_read(&file, path, t, &e), -1);
     assert_null(file.text);
     assert_null(file.imported);
@@ -81,12 +57,11 @@ static char *in_utf16(const char *text, bool big_endian, bool marked, size_t *le
     return wide;
 }
 
-static void the_format_is_found_in_any_encoding(void **state)
+TEST(the_format_is_found_in_any_encoding)
 {
     static const char marked[] = "\xef\xbb\xbf" BY_HAND, spaced[] = " \r\n\t<!-- -->" BY_HAND;
     const char *bare = strstr(BY_HAND, "<algo");
 
-    (void)state;
     taken(OWN, strlen(OWN), "2m");
     taken(BY_HAND, strlen(BY_HAND), "3");
     taken(marked, sizeof marked - 1, "3");
@@ -102,12 +77,11 @@ static void the_format_is_found_in_any_encoding(void **state)
             &(struct torus){.dims = 1, .size = {3}, .wrap = {true}, .nodes = 3}, "not XML");
 }
 
-static void lines_that_make_no_schedule_are_refused(void **state)
+TEST(lines_that_make_no_schedule_are_refused)
 {
     static const char marks[] = "\xef\xbb\xbf \n";
     struct torus t = msccl_torus("3");
 
-    (void)state;
     refused("", 0, &t, "the schedule is empty");
     refused("\0\0\0\0", 4, &t, "line 1");
     refused("\xff\xfe", 2, &t, "this is UTF-16");
@@ -116,14 +90,13 @@ static void lines_that_make_no_schedule_are_refused(void **state)
     refused(OWN, strlen(OWN), &t, "for a torus of 2m, not 3");
 }
 
-static void files_that_cannot_be_read_are_refused(void **state)
+TEST(files_that_cannot_be_read_are_refused)
 {
     struct torus t = msccl_torus("3");
     struct schedule_file file;
     struct error e;
 
-    (void)state;
-    write_file("<", 1);
+    path = file_of("<", 1);
     assert_int_equal(truncate(path, (64 << 20) + 1), 0);
     assert_int_equal(schedule_file_read(&file, path, &t, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
@@ -133,14 +106,4 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_string_equal(e.text, "/: a folder cannot be read as a schedule");
     assert_int_equal(schedule_file_read(&file, "/nothing/there", &t, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_format_is_found_in_any_encoding),
-        cmocka_unit_test(lines_that_make_no_schedule_are_refused),
-        cmocka_unit_test(files_that_cannot_be_read_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
 }

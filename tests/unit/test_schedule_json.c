@@ -1,18 +1,10 @@
 /* The schedules on pages: messages are those of the routes, and steps have the papers' names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/animation/phase_name.h"
 #include "client/cli/animation/schedule_json.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
+#include "daemon/lib/schedule/routes/plan_build.h"
+#include "tests/support/cmocka.h"
 
 /* One block in one message. */
 struct moved {
@@ -137,7 +129,7 @@ static void check(const char *dims, const char *name, uint32_t source)
     free(found.list);
 }
 
-static void messages_are_those_of_the_routes(void **state)
+TEST(messages_are_those_of_the_routes)
 {
     static const char *const cases[][2] = {
         {"8", "ar"},       {"4x4", "at2"},       {"3x5", "at2"},       {"4x4", "direct"},
@@ -145,14 +137,13 @@ static void messages_are_those_of_the_routes(void **state)
         {"4mx3", "a2"},    {"complete:5", "a2"}, {"4x4", "disjoint"},  {"4x5", "saadschultz"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         check(cases[i][0], cases[i][1], TORUS_NO_NODE);
         check(cases[i][0], cases[i][1], 4);
     }
 }
 
-static void too_many_blocks_are_refused(void **state)
+TEST(too_many_blocks_are_refused)
 {
     struct schedule_report report = {.startups = 1};
     const struct animated a = {.algorithm = algorithm_find("direct"), .report = &report};
@@ -160,7 +151,6 @@ static void too_many_blocks_are_refused(void **state)
     struct error e;
     uint64_t blocks = 0;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "24x24", NULL), 0);
     assert_null(schedule_json(&t, &a, TORUS_NO_NODE, &blocks, &e));
     assert_int_equal(e.code, ERROR_REFUSED);
@@ -199,9 +189,8 @@ static uint32_t count_named(const struct torus *t, const char *algorithm, const 
 }
 
 /* Paper 001: stage 1 is a step, stage 2 has floor(p/4), stage 3 has ceil(p/4) - 1. */
-static void stages_of_ar(void **state)
+TEST(stages_of_ar)
 {
-    (void)state;
     for (uint32_t p = 4; p <= 24; p += 2) {
         char dims[16];
         struct torus t;
@@ -214,12 +203,11 @@ static void stages_of_ar(void **state)
 }
 
 /* Two steps of phase 1, c/4 of each of the others. */
-static void phases_of_at2(void **state)
+TEST(phases_of_at2)
 {
     static const char *const tori[] = {"4x4",  "8x8",   "8x4",   "12x12",
                                        "8x12", "16x16", "32x12", "8x16"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t;
         uint32_t longest = 0;
@@ -234,11 +222,10 @@ static void phases_of_at2(void **state)
 }
 
 /* A swap, ceil(p/4) - 1 rotations, a swap; in the other algorithms in as many rounds as there are dimensions. */
-static void rounds_of_one_port(void **state)
+TEST(rounds_of_one_port)
 {
     struct torus t;
 
-    (void)state;
     assert_int_equal(torus_parse(&t, "12", NULL), 0);
     assert_int_equal(count_named(&t, "ar1", "Even nodes swap"), 1);
     assert_int_equal(count_named(&t, "ar1", "Rotation"), 2);
@@ -258,11 +245,10 @@ static void rounds_of_one_port(void **state)
 }
 
 /* What a name says of the directions is true of the messages. */
-static void names_say_what_happens(void **state)
+TEST(names_say_what_happens)
 {
     static const char *const tori[] = {"8", "12", "20", "8x8", "12x12", "8x12", "32x12", "16x8"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct torus t;
         uint64_t blocks = 0;
@@ -316,14 +302,13 @@ static unsigned dim_of_step(const struct torus *t, const struct algorithm *a, ui
 }
 
 /* Each step with a name has a reason, which fits; and a dimension in a reason is that of the messages. */
-static void reasons_of_steps(void **state)
+TEST(reasons_of_steps)
 {
     static const char *const cases[][2] = {
         {"12", "ar"},      {"8x8", "at2"},       {"8x12", "at2"},
         {"12", "ar1"},     {"8x8", "at2-1port"}, {"12x12x6", "mt"},
         {"3x4x5m", "dim"}, {"4x6", "pair"},      {"4x4", "direct"}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct algorithm *a = algorithm_find(cases[i][1]);
         struct torus t;
@@ -344,14 +329,13 @@ static void reasons_of_steps(void **state)
 }
 
 /* On a padded torus, and for algorithms whose papers have no phases, steps have no names. */
-static void no_names(void **state)
+TEST(no_names)
 {
     static const char *const cases[][2] = {
         {"9", "ar"},   {"5x5", "at2"},    {"6x6", "at2-1port"},
         {"5x5", "mt"}, {"8x8", "direct"}, {"7", "ar1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct torus t;
         char name[PHASE_NAME_SIZE];
@@ -359,19 +343,4 @@ static void no_names(void **state)
         phase_name(algorithm_find(cases[i][1]), &t, 0, name);
         assert_string_equal(name, "");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_those_of_the_routes),
-        cmocka_unit_test(too_many_blocks_are_refused),
-        cmocka_unit_test(stages_of_ar),
-        cmocka_unit_test(phases_of_at2),
-        cmocka_unit_test(rounds_of_one_port),
-        cmocka_unit_test(names_say_what_happens),
-        cmocka_unit_test(reasons_of_steps),
-        cmocka_unit_test(no_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 /* What `torusctl serve` stands on: the history of an hour, the events of the pages, and who may see the page. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "client/cli/serving/door.h"
 #include "client/cli/serving/events.h"
 #include "client/cli/serving/history.h"
+#include "tests/support/cmocka.h"
 
 /* --- history --- */
 
@@ -29,13 +21,12 @@ static void check_near(double value, double expected)
     assert_true(value >= expected * 0.999 && value <= expected * 1.001);
 }
 
-static void a_rate_is_kept_with_small_error(void **state)
+TEST(a_rate_is_kept_with_small_error)
 {
     static const double rates[] = {0, 1, 1000, 123456789, 1e12};
     struct history_points p;
     struct history h;
 
-    (void)state;
     assert_int_equal(history_begin(&h, 2), 0);
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         history_move(&h, 100 + i * HISTORY_STEP);
@@ -49,13 +40,12 @@ static void a_rate_is_kept_with_small_error(void **state)
     history_free(&h);
 }
 
-static void points_have_mean_and_peak_of_sums(void **state)
+TEST(points_have_mean_and_peak_of_sums)
 {
     static const size_t both[] = {0, 1};
     struct history_points p;
     struct history h;
 
-    (void)state;
     assert_int_equal(history_begin(&h, 2), 0);
     for (uint64_t second = 1; second <= HISTORY_STEP; second++) {
         history_move(&h, 1000 + second);
@@ -69,12 +59,11 @@ static void points_have_mean_and_peak_of_sums(void **state)
     history_free(&h);
 }
 
-static void what_is_older_than_an_hour_is_forgotten(void **state)
+TEST(what_is_older_than_an_hour_is_forgotten)
 {
     struct history_points p;
     struct history h;
 
-    (void)state;
     assert_int_equal(history_begin(&h, 1), 0);
     history_move(&h, 50);
     history_set(&h, 0, 1, 77);
@@ -94,12 +83,11 @@ static void what_is_older_than_an_hour_is_forgotten(void **state)
     history_free(&h);
 }
 
-static void no_number_is_not_known(void **state)
+TEST(no_number_is_not_known)
 {
     struct history_points p;
     struct history h;
 
-    (void)state;
     assert_int_equal(history_begin(&h, 1), 0);
     history_move(&h, 9);
     history_set(&h, 0, 1, 0.0 / 0.0);
@@ -130,12 +118,11 @@ static json_t *number(int n)
     return json_pack("{s:i}", "n", n);
 }
 
-static void a_new_watcher_gets_all_kinds_in_order(void **state)
+TEST(a_new_watcher_gets_all_kinds_in_order)
 {
     struct bulletin b = {0};
     struct place p = {0};
 
-    (void)state;
     assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(2)), 0);
     assert_int_equal(bulletin_publish(&b, EVENT_TORUS, json_pack("{s:s}", "t", "a\nb</script>")),
                      0);
@@ -150,13 +137,12 @@ static void a_new_watcher_gets_all_kinds_in_order(void **state)
     bulletin_free(&b);
 }
 
-static void a_slow_watcher_misses_events_and_holds_one(void **state)
+TEST(a_slow_watcher_misses_events_and_holds_one)
 {
     struct bulletin b = {0};
     struct place slow = {0};
     char out[10];
 
-    (void)state;
     assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(0)), 0);
     assert_int_equal(place_read(&slow, &b, out, sizeof out), sizeof out);
     for (int i = 1; i <= 100; i++)
@@ -172,7 +158,7 @@ static void a_slow_watcher_misses_events_and_holds_one(void **state)
 
 /* --- door --- */
 
-static void addresses_are_read(void **state)
+TEST(addresses_are_read)
 {
     static const struct {
         const char *text;
@@ -199,7 +185,6 @@ static void addresses_are_read(void **state)
     };
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct door d;
         assert_int_equal(door_parse(&d, cases[i].text, &e), cases[i].fine ? 0 : -1);
@@ -210,7 +195,7 @@ static void addresses_are_read(void **state)
     }
 }
 
-static void only_names_of_this_machine_are_allowed(void **state)
+TEST(only_names_of_this_machine_are_allowed)
 {
     static const char *const never[] = {"evil.example",
                                         "evil.example:8080",
@@ -230,7 +215,6 @@ static void only_names_of_this_machine_are_allowed(void **state)
     struct door near, far;
     struct utsname name;
 
-    (void)state;
     assert_int_equal(door_parse(&near, "127.0.0.1:8080", NULL), 0);
     assert_int_equal(door_parse(&far, "0.0.0.0:8080", NULL), 0);
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
@@ -244,12 +228,11 @@ static void only_names_of_this_machine_are_allowed(void **state)
     assert_true(door_allows_host(&far, name.nodename));
 }
 
-static void tokens_are_random_or_given(void **state)
+TEST(tokens_are_random_or_given)
 {
     struct door a = {0}, b = {0};
     struct error e;
 
-    (void)state;
     assert_false(door_is_token(&a, ""));
     assert_int_equal(door_set_token(&a, NULL, &e), 0);
     assert_int_equal(door_set_token(&b, NULL, &e), 0);
@@ -264,13 +247,12 @@ static void tokens_are_random_or_given(void **state)
     assert_int_equal(door_set_token(&a, "0123456789abcde;x=y", &e), -1);
 }
 
-static void the_door_opens_at_a_free_port(void **state)
+TEST(the_door_opens_at_a_free_port)
 {
     struct door d, other;
     struct error e;
     char text[64];
 
-    (void)state;
     assert_int_equal(door_parse(&d, "[::1]:0", &e), 0);
     assert_int_equal(door_set_token(&d, "0123456789abcdef", &e), 0);
     int fd = door_open(&d, &e);
@@ -288,22 +270,4 @@ static void the_door_opens_at_a_free_port(void **state)
     assert_int_equal(door_open(&other, &e), -1);
     assert_int_equal(e.code, ERROR_IO);
     (void)close(fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rate_is_kept_with_small_error),
-        cmocka_unit_test(points_have_mean_and_peak_of_sums),
-        cmocka_unit_test(what_is_older_than_an_hour_is_forgotten),
-        cmocka_unit_test(no_number_is_not_known),
-        cmocka_unit_test(a_new_watcher_gets_all_kinds_in_order),
-        cmocka_unit_test(a_slow_watcher_misses_events_and_holds_one),
-        cmocka_unit_test(addresses_are_read),
-        cmocka_unit_test(only_names_of_this_machine_are_allowed),
-        cmocka_unit_test(tokens_are_random_or_given),
-        cmocka_unit_test(the_door_opens_at_a_free_port),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

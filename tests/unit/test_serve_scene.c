@@ -1,20 +1,12 @@
 /* The scene of `torusctl serve`, and what the page is told: rates, faults, runs. Surveys are made up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/serving/scene_json.h"
 #include "doctor_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* Surveys are parts of the fixture, and not freed. */
 void __wrap_torus_survey_free(struct torus_survey *survey);
 void __wrap_torus_survey_free(struct torus_survey *survey)
 {
-    (void)survey;
 }
 
 struct made {
@@ -94,7 +86,6 @@ static json_t *take(struct made *m)
 
 static int begin(void **state)
 {
-    (void)state;
     scene_free(&scene);
     now = 1000;
     return 0;
@@ -102,7 +93,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     scene_free(&scene);
     return 0;
 }
@@ -124,12 +114,11 @@ static json_int_t count(const json_t *value, const char *key)
     return json_integer_value(json_object_get(value, key));
 }
 
-static void rates_come_from_two_surveys(void **state)
+TEST_WITH(begin, end, rates_come_from_two_surveys)
 {
     struct made *m;
     json_t *value = take(next(1));
 
-    (void)state;
     assert_true(scene.new_torus);
     assert_true(json_is_null(of_end(value, 1, 0, 1)));
     json_decref(value);
@@ -157,11 +146,10 @@ static void rates_come_from_two_surveys(void **state)
     assert_null(scene_history_value(&scene, 0, 2));
 }
 
-static void another_connection_or_daemon_gives_no_rate(void **state)
+TEST_WITH(begin, end, another_connection_or_daemon_gives_no_rate)
 {
     struct made *m;
 
-    (void)state;
     json_decref(take(next(1)));
     m = next(1);
     m->ring.link[0][0].connects = 2;
@@ -178,11 +166,10 @@ static void another_connection_or_daemon_gives_no_rate(void **state)
     json_decref(value);
 }
 
-static void faults_name_machines(void **state)
+TEST_WITH(begin, end, faults_name_machines)
 {
     struct made *m;
 
-    (void)state;
     json_decref(take(next(1)));
     m = next(1);
     lose(m, 2);
@@ -200,11 +187,10 @@ static void faults_name_machines(void **state)
     json_decref(value);
 }
 
-static void cables_that_lead_elsewhere_are_faults(void **state)
+TEST_WITH(begin, end, cables_that_lead_elsewhere_are_faults)
 {
     struct made *m = next(1);
 
-    (void)state;
     ring_fault(&m->ring, 0, 1, "wrong-cable", 1, 0);
     json_t *value = take(m);
     assert_string_equal(fault(value, 0, "text"), "alpha: a text");
@@ -217,11 +203,10 @@ static const json_t *run(const json_t *value)
     return json_array_get(json_object_get(value, "runs"), 0);
 }
 
-static void an_exchange_has_progress_rate_and_time_left(void **state)
+TEST_WITH(begin, end, an_exchange_has_progress_rate_and_time_left)
 {
     struct made *m = next(1);
 
-    (void)state;
     run_exchange(m, 100, TORUS_STATE_RUNNING);
     json_decref(take(m));
     m = next(1);
@@ -247,11 +232,10 @@ static void an_exchange_has_progress_rate_and_time_left(void **state)
 }
 
 /* A torus whose daemon says what cannot be: it must not matter. */
-static void nonsense_does_no_harm(void **state)
+TEST_WITH(begin, end, nonsense_does_no_harm)
 {
     struct made *m = next(1);
 
-    (void)state;
     m->ring.link[0][0].port = 31;
     m->ring.link[1][1].rtt_us = UINT32_MAX;
     m->ring.link[1][1].queue_bytes = UINT64_MAX;
@@ -262,11 +246,10 @@ static void nonsense_does_no_harm(void **state)
     json_decref(value);
 }
 
-static void each_channel_has_its_opposite(void **state)
+TEST_WITH(begin, end, each_channel_has_its_opposite)
 {
     struct error e;
 
-    (void)state;
     json_decref(take(next(1)));
     json_t *torus = scene_torus_value(&scene, &e);
     const json_t *channels = json_object_get(torus, "channels"),
@@ -281,19 +264,4 @@ static void each_channel_has_its_opposite(void **state)
                          json_integer_value(json_array_get(b, 2)));
     }
     json_decref(torus);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rates_come_from_two_surveys, begin, end),
-        cmocka_unit_test_setup_teardown(another_connection_or_daemon_gives_no_rate, begin, end),
-        cmocka_unit_test_setup_teardown(faults_name_machines, begin, end),
-        cmocka_unit_test_setup_teardown(cables_that_lead_elsewhere_are_faults, begin, end),
-        cmocka_unit_test_setup_teardown(an_exchange_has_progress_rate_and_time_left, begin, end),
-        cmocka_unit_test_setup_teardown(nonsense_does_no_harm, begin, end),
-        cmocka_unit_test_setup_teardown(each_channel_has_its_opposite, begin, end),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

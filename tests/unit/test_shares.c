@@ -1,13 +1,6 @@
 /* Resources that users share: the rule, its guarantee, and errors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/shares.h"
+#include "tests/support/cmocka.h"
 
 static struct shares *with(enum share share, uint64_t capacity)
 {
@@ -30,12 +23,11 @@ static unsigned take_all(struct shares *all, enum share share, uint32_t user)
     return n;
 }
 
-static void test_halves(void **state)
+TEST(test_halves)
 {
     struct shares *all = with(SHARE_PROGRAMS, 256);
     static const unsigned expected[] = {128, 64, 32, 16, 8, 4, 2, 1, 1, 0};
 
-    (void)state;
     for (uint32_t user = 0; user < sizeof expected / sizeof *expected; user++)
         assert_int_equal(take_all(all, SHARE_PROGRAMS, 1000 + user), expected[user]);
     assert_int_equal(shares_total(all, SHARE_PROGRAMS), 256);
@@ -46,12 +38,11 @@ static void test_halves(void **state)
     shares_free(all);
 }
 
-static void test_what_is_said(void **state)
+TEST(test_what_is_said)
 {
     struct shares *all = with(SHARE_PROGRAMS, 4);
     struct error e;
 
-    (void)state;
     assert_int_equal(take_all(all, SHARE_PROGRAMS, 1000), 2);
     assert_int_equal(shares_take(all, SHARE_PROGRAMS, 1000, 1, &e), -1);
     assert_non_null(strstr(e.text, "user 1000 has 2 of 4 "));
@@ -62,12 +53,11 @@ static void test_what_is_said(void **state)
     shares_free(all);
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
     struct shares *all = with(SHARE_TRANSIT, 1000);
     struct error e;
 
-    (void)state;
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 751, &e), -1);
     assert_non_null(strstr(
         e.text, "user 1 has 0 of 1000 bytes of the memory budget for exchanges, wants 751 more"));
@@ -98,7 +88,7 @@ static void test_bytes(void **state)
 }
 
 /* Whatever users take and release: with k users, at least capacity / 2^k is free. */
-static void test_guarantee(void **state)
+TEST(test_guarantee)
 {
     const uint64_t capacity = 1u << 20;
     struct shares *all = with(SHARE_CLIENTS, capacity);
@@ -106,7 +96,6 @@ static void test_guarantee(void **state)
     struct share_holder holder[8];
     struct error e;
 
-    (void)state;
     for (unsigned i = 0; i < 200000; i++) {
         random ^= random << 13, random ^= random >> 7, random ^= random << 17;
         uint32_t user = (uint32_t)(random >> 8) % 8;
@@ -126,20 +115,9 @@ static void test_guarantee(void **state)
     shares_free(all);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     for (enum share a = 0; a < SHARES; a++)
         for (enum share b = 0; b < a; b++)
             assert_string_not_equal(shares_name(a), shares_name(b));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_halves), cmocka_unit_test(test_what_is_said),
-        cmocka_unit_test(test_bytes),  cmocka_unit_test(test_guarantee),
-        cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/base/slab.h"
+#include "tests/support/cmocka.h"
 
-static void references_are_counted(void **state)
+TEST(references_are_counted)
 {
     struct slab_pool pool;
-    (void)state;
+
     slab_pool_init(&pool, 0);
     struct slab *slab = slab_get(&pool);
     assert_non_null(slab);
@@ -23,11 +16,11 @@ static void references_are_counted(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void free_slabs_are_used_again_up_to_a_limit(void **state)
+TEST(free_slabs_are_used_again_up_to_a_limit)
 {
     struct slab_pool pool;
     struct slab *slab[4];
-    (void)state;
+
     slab_pool_init(&pool, 2 * SLAB_SIZE + SLAB_SIZE / 2);
     for (int i = 0; i < 4; i++)
         slab[i] = slab_get(&pool);
@@ -44,11 +37,11 @@ static void free_slabs_are_used_again_up_to_a_limit(void **state)
     assert_null(pool.free);
 }
 
-static void extents_merge_what_is_contiguous(void **state)
+TEST(extents_merge_what_is_contiguous)
 {
     struct slab_pool pool;
     struct extents x = {0};
-    (void)state;
+
     slab_pool_init(&pool, 0);
     struct slab *a = slab_get(&pool), *b = slab_get(&pool);
     assert_int_equal(extents_add(&x, a, a->data, 0), 0);
@@ -72,9 +65,8 @@ static void extents_merge_what_is_contiguous(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void a_cursor_takes_everything_once(void **state)
+TEST(a_cursor_takes_everything_once)
 {
-    (void)state;
     for (uint64_t most = 1; most < 12; most++) {
         struct slab_pool pool;
         struct extents x = {0};
@@ -109,12 +101,12 @@ static void a_cursor_takes_everything_once(void **state)
     }
 }
 
-static void a_writer_never_overwrites_what_somebody_holds(void **state)
+TEST(a_writer_never_overwrites_what_somebody_holds)
 {
     struct slab_pool pool;
     struct slab_writer w = {0};
     struct extent held[5];
-    (void)state;
+
     slab_pool_init(&pool, 0);
     for (uint8_t i = 0; i < 5; i++) {
         uint8_t *at = slab_writer_take(&w, &pool, 40000, &held[i]);
@@ -131,12 +123,12 @@ static void a_writer_never_overwrites_what_somebody_holds(void **state)
     assert_int_equal(slab_pool_close(&pool), 0);
 }
 
-static void a_writer_starts_over_when_nobody_holds_a_byte(void **state)
+TEST(a_writer_starts_over_when_nobody_holds_a_byte)
 {
     struct slab_pool pool;
     struct slab_writer w = {0};
     struct extent piece;
-    (void)state;
+
     slab_pool_init(&pool, 0);
     uint8_t *first = slab_writer_take(&w, &pool, 100, &piece);
     slab_unref(piece.slab);
@@ -150,13 +142,13 @@ static void a_writer_starts_over_when_nobody_holds_a_byte(void **state)
 }
 
 /* Two sequences of copies by one writer: bytes that are alone for a while form one extent. */
-static void copies_in_a_row_are_one_extent(void **state)
+TEST(copies_in_a_row_are_one_extent)
 {
     struct slab_pool pool;
     struct slab_writer w = {0};
     struct extents a = {0}, b = {0};
     static uint8_t bytes[1000];
-    (void)state;
+
     slab_pool_init(&pool, 0);
     for (uint32_t i = 0; i < 1000; i++)
         bytes[i] = (uint8_t)(i * 7);
@@ -190,14 +182,13 @@ static void copies_in_a_row_are_one_extent(void **state)
 }
 
 /* A reader that keeps a few bytes of each slab does not keep all slabs. */
-static void a_few_bytes_do_not_keep_a_slab(void **state)
+TEST(a_few_bytes_do_not_keep_a_slab)
 {
     enum { SLABS = 400 };
     static struct extent kept[SLABS];
     struct slab_writer w = {0};
     struct slab_pool pool;
 
-    (void)state;
     slab_pool_init(&pool, 0);
     for (int i = 0; i < SLABS; i++) {
         struct slab *in = slab_get(&pool);
@@ -219,14 +210,13 @@ static void a_few_bytes_do_not_keep_a_slab(void **state)
 
 /* Long runs stay where they are, and so do short runs once enough of their slab was copied; the same for memory of no
  * pool. */
-static void most_bytes_stay_where_they_are(void **state)
+TEST(most_bytes_stay_where_they_are)
 {
     struct slab_writer w = {0};
     struct slab_pool pool;
     uint32_t copied = 0;
     struct extent kept;
 
-    (void)state;
     slab_pool_init(&pool, 0);
     struct slab *in = slab_get(&pool), *lone = slab_without_pool(100, NULL, NULL);
     for (uint32_t at = 0; at + 1000 <= SLAB_SIZE; at += 1000) {
@@ -249,20 +239,4 @@ static void most_bytes_stay_where_they_are(void **state)
     slab_unref(in);
     slab_writer_close(&w);
     assert_int_equal(slab_pool_close(&pool), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(references_are_counted),
-        cmocka_unit_test(free_slabs_are_used_again_up_to_a_limit),
-        cmocka_unit_test(extents_merge_what_is_contiguous),
-        cmocka_unit_test(a_cursor_takes_everything_once),
-        cmocka_unit_test(a_writer_never_overwrites_what_somebody_holds),
-        cmocka_unit_test(a_writer_starts_over_when_nobody_holds_a_byte),
-        cmocka_unit_test(copies_in_a_row_are_one_extent),
-        cmocka_unit_test(a_few_bytes_do_not_keep_a_slab),
-        cmocka_unit_test(most_bytes_stay_where_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

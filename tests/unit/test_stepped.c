@@ -2,17 +2,9 @@
  *
  *     step 1: it sends 1->2; takes in 0->1 and 0->2 (to be sent on); relays 2->0
  *     step 2: it sends 0->2 on; takes in 2->1 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/engine/stepped.h"
 #include "engine_fixture.h"
+#include "tests/support/cmocka.h"
 
 static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
 {
@@ -34,10 +26,10 @@ static const struct frame from_2 = {.port = PLUS, .step = 1, .hops = 1, .body = 
 static const struct frame to_2 = {.hops = 1, .left = 0, .body = "fFfF"};
 static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "cCcC"};
 
-static void a_round_runs_step_by_step(void **state)
+TEST(a_round_runs_step_by_step)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     expect_frame(node, PLUS, NULL); /* not started */
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &to_2);
@@ -71,10 +63,10 @@ static void a_round_runs_step_by_step(void **state)
     node_close(node);
 }
 
-static void neighbours_may_be_ahead(void **state)
+TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     accepts(node, &from_2); /* before we have heard `go` */
     accepts(node, &relayed);
     accepts(node, &from_0);
@@ -86,11 +78,11 @@ static void neighbours_may_be_ahead(void **state)
     node_close(node);
 }
 
-static void rounds_follow_each_other(void **state)
+TEST(rounds_follow_each_other)
 {
     struct frame frame;
     struct node *node = open_engine(true, 4, 3); /* rounds of 3 bytes and of 1 */
-    (void)state;
+
     engine_admit(node->engine, 0);
     for (uint32_t round = 0; round < 2; round++) {
         static const char *const bodies[][6] = {{"fFf", "bBbcCc", "cCc", "hHh", "gGg", "gGg"},
@@ -165,11 +157,11 @@ static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32
     node_close(node);
 }
 
-static void only_what_is_relayed_has_short_frames(void **state)
+TEST(only_what_is_relayed_has_short_frames)
 {
     static const uint32_t whole[] = {BLOCK_MOST, 0}, cut[] = {1400, 1400, BLOCK_MOST - 2800, 0};
     static const uint32_t with_the_rest[] = {BLOCK_MOST / 2 - 10, BLOCK_MOST / 2 + 10, 0};
-    (void)state;
+
     expect_lengths(1400, whole, cut);
     expect_lengths(16 * 1024, whole, whole);
     expect_lengths(0, whole, whole);
@@ -178,10 +170,10 @@ static void only_what_is_relayed_has_short_frames(void **state)
     expect_lengths(BLOCK_MOST / 2 - 10, whole, with_the_rest);
 }
 
-static void a_message_may_come_in_any_frames(void **state)
+TEST(a_message_may_come_in_any_frames)
 {
     static const char all[] = "bBbBcCcC";
-    (void)state;
+
     for (size_t a = 0; a <= 8; a++)
         for (size_t b = a; b <= 8; b++) {
             char part[3][9] = {{0}};
@@ -204,7 +196,7 @@ static void a_message_may_come_in_any_frames(void **state)
         }
 }
 
-static void blocks_of_different_sizes_say_how_long_they_are(void **state)
+TEST(blocks_of_different_sizes_say_how_long_they_are)
 {
     const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "cCc"};
     const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "fF"};
@@ -215,7 +207,7 @@ static void blocks_of_different_sizes_say_how_long_they_are(void **state)
     const struct frame empty = {
         .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {0}, .body = ""};
     struct node *node = open_engine(false, 2, 100);
-    (void)state;
+
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &out);
     accepts(node, &in);
@@ -255,10 +247,10 @@ static void refuses(bool uniform, const struct frame *bad, const char *text)
     }
 }
 
-static void frames_that_the_schedule_does_not_know_are_refused(void **state)
+TEST(frames_that_the_schedule_does_not_know_are_refused)
 {
     struct frame bad;
-    (void)state;
+
     bad = from_0, bad.streamed = true;
     refuses(true, &bad, "data without a step");
     bad = from_0, bad.round = 1;
@@ -289,10 +281,10 @@ static void frames_that_the_schedule_does_not_know_are_refused(void **state)
     refuses(true, &bad, "1 byte more than");
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+TEST(sizes_that_cannot_be_are_refused)
 {
     struct frame bad;
-    (void)state;
+
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
     refuses(false, &bad, "1 size more than");
     bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
@@ -308,13 +300,13 @@ static void sizes_that_cannot_be_are_refused(void **state)
 }
 
 /* A round of 8 bytes in two segments: no piece has more than 4. */
-static void a_piece_is_not_longer_than_its_segment(void **state)
+TEST(a_piece_is_not_longer_than_its_segment)
 {
     const struct frame longest = {
         .port = MINUS, .hops = 1, .sizes = 2, .size = {4, 1}, .body = "bBbBc"};
     const struct frame bad = {.port = MINUS, .hops = 1, .sizes = 1, .size = {5}, .body = "bBbBb"};
     const struct frame *const frames[] = {&longest, &bad};
-    (void)state;
+
     for (int i = 0; i < 2; i++) {
         struct node *node = node_open("3", 1, 8);
         struct error e;
@@ -331,10 +323,10 @@ static void a_piece_is_not_longer_than_its_segment(void **state)
     }
 }
 
-static void a_message_comes_once(void **state)
+TEST(a_message_comes_once)
 {
     static const struct frame *const messages[] = {&from_0, &relayed};
-    (void)state;
+
     for (size_t i = 0; i < 2; i++) {
         struct frame again = *messages[i];
         struct node *node = open_engine(true, 4, 4);
@@ -349,10 +341,10 @@ static void a_message_comes_once(void **state)
 }
 
 /* Each waiting frame takes memory, even if it is short. */
-static void a_message_does_not_come_in_short_frames(void **state)
+TEST(a_message_does_not_come_in_short_frames)
 {
     static const struct frame *const messages[] = {&from_0, &relayed};
-    (void)state;
+
     for (size_t i = 0; i < 4; i++) {
         struct frame short_frame = *messages[i % 2];
         struct node *node = open_engine(true, BLOCK_MOST, BLOCK_MOST);
@@ -369,10 +361,10 @@ static void a_message_does_not_come_in_short_frames(void **state)
     }
 }
 
-static void a_source_that_is_not_ready_is_asked_again(void **state)
+TEST(a_source_that_is_not_ready_is_asked_again)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     node->source.asleep = true;
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
@@ -386,10 +378,10 @@ static void a_source_that_is_not_ready_is_asked_again(void **state)
     node_close(node);
 }
 
-static void a_round_waits_for_the_sink(void **state)
+TEST(a_round_waits_for_the_sink)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     engine_admit(node->engine, 0);
     node->sink.pending = 4;
     accepts(node, &from_0);
@@ -404,10 +396,10 @@ static void a_round_waits_for_the_sink(void **state)
     node_close(node);
 }
 
-static void our_own_failures_are_no_fault_of_the_peer(void **state)
+TEST(our_own_failures_are_no_fault_of_the_peer)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     engine_admit(node->engine, 0);
     node->sink.failing = true;
     accepts(node, &from_0);
@@ -423,10 +415,10 @@ static void our_own_failures_are_no_fault_of_the_peer(void **state)
     node_close(node);
 }
 
-static void nothing_is_sent_on_a_link_that_was_down(void **state)
+TEST(nothing_is_sent_on_a_link_that_was_down)
 {
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_lose_port(node->engine, PLUS);
     expect_frame(node, PLUS, NULL);
@@ -443,11 +435,11 @@ static void nothing_is_sent_on_a_link_that_was_down(void **state)
     node_close(node);
 }
 
-static void where_it_stands_can_be_said(void **state)
+TEST(where_it_stands_can_be_said)
 {
     char text[100];
     struct node *node = open_engine(true, 4, 4);
-    (void)state;
+
     engine_admit(node->engine, 0);
     accepts(node, &relayed);
     engine_describe(node->engine, text, sizeof text);
@@ -470,27 +462,4 @@ static void where_it_stands_can_be_said(void **state)
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "step 2 of 2, still sending");
     node_close(node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_round_runs_step_by_step),
-        cmocka_unit_test(neighbours_may_be_ahead),
-        cmocka_unit_test(rounds_follow_each_other),
-        cmocka_unit_test(only_what_is_relayed_has_short_frames),
-        cmocka_unit_test(a_message_may_come_in_any_frames),
-        cmocka_unit_test(blocks_of_different_sizes_say_how_long_they_are),
-        cmocka_unit_test(frames_that_the_schedule_does_not_know_are_refused),
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(a_piece_is_not_longer_than_its_segment),
-        cmocka_unit_test(a_message_comes_once),
-        cmocka_unit_test(a_message_does_not_come_in_short_frames),
-        cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
-        cmocka_unit_test(a_round_waits_for_the_sink),
-        cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
-        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
-        cmocka_unit_test(where_it_stands_can_be_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,14 @@
 /* The streaming engine: which pieces it moves, and when. See streaming_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "streaming_fixture.h"
+#include "tests/support/cmocka.h"
 
 enum { PIECES = 700 };
 
-static void a_round_without_steps(void **state)
+TEST(a_round_without_steps)
 {
     struct node *node = open_engine(&whole);
     const struct engine_counts *counts = &node->engine->counts;
-    (void)state;
+
     expect_frame(node, PLUS, NULL); /* not admitted */
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &own_to_2);
@@ -45,11 +38,11 @@ static void a_round_without_steps(void **state)
     close_engine(node);
 }
 
-static void waiting_blocks_leave_together(void **state)
+TEST(waiting_blocks_leave_together)
 {
     const struct frame both = {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
     struct node *node = open_engine(&whole);
-    (void)state;
+
     accepts(node, &from_0);
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &both);
@@ -58,10 +51,10 @@ static void waiting_blocks_leave_together(void **state)
 }
 
 /* A neighbour may hear of a round earlier: blocks for other nodes are passed on, our own wait. */
-static void neighbours_may_be_ahead(void **state)
+TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&whole);
-    (void)state;
+
     accepts(node, &from_0);
     accepts(node, &from_2);
     expect_frame(node, PLUS, &on_to_2);
@@ -76,14 +69,14 @@ static void neighbours_may_be_ahead(void **state)
     close_engine(node);
 }
 
-static void the_farthest_leave_first(void **state)
+TEST(the_farthest_leave_first)
 {
     const struct how how = {.dims = "4m", .rank = 0, .block = 4};
     const struct frame out = {
         .streamed = true, .pieces = 3, .piece = {2, 1, 0}, .body = "dDdDcCcCbBbB"};
     const struct how next = {.dims = "4m", .rank = 1, .block = 4};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &out);
     close_engine(node);
@@ -149,10 +142,10 @@ static void run_cut_at(const struct how *how, size_t a, size_t b)
 
 /* However it cuts them, everything is passed on, partly at once; both with copied bytes and with bytes that stay in
  * their slab. */
-static void pieces_may_come_in_any_frames(void **state)
+TEST(pieces_may_come_in_any_frames)
 {
     const struct how kept = {.block = 4, .sizes = true, .round_bytes = 100};
-    (void)state;
+
     for (size_t a = 1; a <= 8; a++)
         for (size_t b = a; b <= 8; b++) {
             run_cut_at(&whole, a, b);
@@ -160,7 +153,7 @@ static void pieces_may_come_in_any_frames(void **state)
         }
 }
 
-static void several_rounds_are_under_way(void **state)
+TEST(several_rounds_are_under_way)
 {
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
     const struct frame to_0[] = {
@@ -171,7 +164,7 @@ static void several_rounds_are_under_way(void **state)
     const struct frame second[] = {in_round(&from_2, 1, "GgGHhH"), in_round(&from_0, 1, "BbBCcC"),
                                    in_round(&own_to_2, 1, "FfF"), in_round(&on_to_2, 1, "CcC")};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     accepts(node, &first[0]); /* one neighbour is ahead of the other */
@@ -191,7 +184,7 @@ static void several_rounds_are_under_way(void **state)
     close_engine(node);
 }
 
-static void rounds_follow_each_other(void **state)
+TEST(rounds_follow_each_other)
 {
     static const char *const bodies[][6] = {
         {"dDd", "fFf", "bBbcCc", "cCc", "gGghHh", "gGg"},
@@ -200,7 +193,7 @@ static void rounds_follow_each_other(void **state)
     };
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     for (uint32_t round = 0; round < 3; round++) {
         const struct frame frame[] = {
@@ -232,11 +225,11 @@ static void rounds_follow_each_other(void **state)
 }
 
 /* Rounds are counted on: rounds of the second repetition read and write the blocks again. */
-static void repetitions_count_their_rounds_on(void **state)
+TEST(repetitions_count_their_rounds_on)
 {
     const struct how how = {.block = 4, .round_bytes = 3, .window = 2};
     struct node *node = open_engine(&how);
-    (void)state;
+
     node->engine->rounds = 2;
     for (uint32_t round = 0; round < 4; round++) {
         if (round == 2) {
@@ -269,7 +262,7 @@ static void repetitions_count_their_rounds_on(void **state)
     close_engine(node);
 }
 
-static void sizes_travel_along(void **state)
+TEST(sizes_travel_along)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     const struct frame in = {.streamed = true,
@@ -302,7 +295,7 @@ static void sizes_travel_along(void **state)
     const struct frame back = {
         .streamed = true, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 0}, .body = ""};
     struct node *node = open_engine(&how);
-    (void)state;
+
     node->source.size[0] = 0;
     engine_admit(node->engine, 0);
     accepts(node, &in);
@@ -319,7 +312,7 @@ static void sizes_travel_along(void **state)
 }
 
 /* The size is sent once, with the first part. */
-static void a_part_goes_on_with_its_size(void **state)
+TEST(a_part_goes_on_with_its_size)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     const struct frame in[] = {
@@ -335,7 +328,7 @@ static void a_part_goes_on_with_its_size(void **state)
         {.streamed = true, .pieces = 1, .piece = {0}, .sizes = 1, .size = {4}, .body = "c"},
         {.streamed = true, .pieces = 1, .piece = {0}, .body = "CcC"}};
     struct node *node = open_engine(&how);
-    (void)state;
+
     for (int i = 0; i < 2; i++) {
         accepts(node, &in[i]);
         expect_frame(node, PLUS, &on[i]);
@@ -346,7 +339,7 @@ static void a_part_goes_on_with_its_size(void **state)
 
 /* Blocks of one size in segments: segments without bytes are not sent. Blocks of 300 bytes have one segment of 256
  * bytes, one of 44 and two empty ones. */
-static void empty_blocks_are_not_sent(void **state)
+TEST(empty_blocks_are_not_sent)
 {
     const struct how how = {
         .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
@@ -355,7 +348,7 @@ static void empty_blocks_are_not_sent(void **state)
     static uint8_t body[BODY_MOST];
     char in[301] = {0};
     uint32_t length;
-    (void)state;
+
     for (int wrong = 0; wrong < 2; wrong++) {
         struct node *node = open_engine(&how);
         engine_admit(node->engine, 0);
@@ -388,11 +381,11 @@ static void empty_blocks_are_not_sent(void **state)
     }
 }
 
-static void blocks_of_nothing_are_an_exchange(void **state)
+TEST(blocks_of_nothing_are_an_exchange)
 {
     const struct how how = {.block = 0, .round_bytes = 1};
     struct node *node = open_engine(&how);
-    (void)state;
+
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
@@ -404,7 +397,7 @@ static void blocks_of_nothing_are_an_exchange(void **state)
 }
 
 /* More pieces than one frame names; all of them come in in one. */
-static void a_frame_names_a_bounded_number_of_pieces(void **state)
+TEST(a_frame_names_a_bounded_number_of_pieces)
 {
     const struct how how = {
         .dims = "130m", .algorithm = "stream", .rank = 0, .sizes = true, .round_bytes = 100};
@@ -416,7 +409,7 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     struct peer_message told = {.kind = PEER_STREAMED_DATA};
     struct peer_streamed_data *data = &told.streamed_data;
     struct peer_message *head;
-    (void)state;
+
     engine_admit(node->engine, 0);
     while ((head = next_data(node, PLUS, body, &length)) != NULL) {
         assert_in_range(head->streamed_data.n_pieces, 1, 512);
@@ -452,24 +445,4 @@ static void a_frame_names_a_bounded_number_of_pieces(void **state)
     send_head(node, MINUS, &told, "");
     assert_null(node->f.up[MINUS]->link);
     close_engine(node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_round_without_steps),
-        cmocka_unit_test(waiting_blocks_leave_together),
-        cmocka_unit_test(neighbours_may_be_ahead),
-        cmocka_unit_test(the_farthest_leave_first),
-        cmocka_unit_test(pieces_may_come_in_any_frames),
-        cmocka_unit_test(several_rounds_are_under_way),
-        cmocka_unit_test(rounds_follow_each_other),
-        cmocka_unit_test(repetitions_count_their_rounds_on),
-        cmocka_unit_test(sizes_travel_along),
-        cmocka_unit_test(a_part_goes_on_with_its_size),
-        cmocka_unit_test(empty_blocks_are_not_sent),
-        cmocka_unit_test(blocks_of_nothing_are_an_exchange),
-        cmocka_unit_test(a_frame_names_a_bounded_number_of_pieces),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

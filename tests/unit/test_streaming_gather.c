@@ -5,16 +5,9 @@
  *
  * and, where a block is to leave by more ports, in the middle of a mesh of 3 x 3. The letters of the
  * blocks are those for node 1, wherever they go: 0 b, 1 e, 2 h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "failing_memory.h"
 #include "streaming_fixture.h"
+#include "tests/support/cmocka.h"
 
 static const struct how line = {.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 4};
 static const struct frame one_from_0 = {
@@ -29,11 +22,11 @@ static const struct frame own_alone = {.streamed = true, .pieces = 1, .piece = {
 static const struct frame on_plus = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bBbB"};
 static const struct frame on_minus = {.streamed = true, .pieces = 1, .piece = {1}, .body = "hHhH"};
 
-static void a_block_stays_and_goes_on(void **state)
+TEST(a_block_stays_and_goes_on)
 {
     struct node *node = open_engine(&line);
     const struct engine_counts *counts = &node->engine->counts;
-    (void)state;
+
     expect_frame(node, PLUS, NULL); /* not admitted */
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &own_on_plus);
@@ -62,10 +55,10 @@ static void a_block_stays_and_goes_on(void **state)
 }
 
 /* Blocks that neighbours send early are passed on; our own waits until it may leave. */
-static void neighbours_may_be_ahead(void **state)
+TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&line);
-    (void)state;
+
     accepts(node, &one_from_0);
     expect_frame(node, PLUS, &on_plus);
     expect_frame(node, PLUS, NULL);
@@ -91,10 +84,10 @@ static uint32_t own_bytes(struct node *node, unsigned port, uint32_t offset)
 }
 
 /* Four ports, each at its own pace: none waits for another, nothing is read twice. */
-static void each_port_at_its_own_pace(void **state)
+TEST(each_port_at_its_own_pace)
 {
     static const uint64_t blocks[] = {60, 200}; /* copied; kept where they were read */
-    (void)state;
+
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         const struct how how = {
             .dims = "3mx3m", .algorithm = "balanced", .rank = 4, .block = blocks[i]};
@@ -126,14 +119,14 @@ static void each_port_at_its_own_pace(void **state)
     }
 }
 
-static void a_part_goes_on_before_the_rest_has_come(void **state)
+TEST(a_part_goes_on_before_the_rest_has_come)
 {
     const struct frame in[] = {
         {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"},
         {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"}};
     const struct frame out = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bB"};
     struct node *node = open_engine(&line);
-    (void)state;
+
     for (int i = 0; i < 2; i++) {
         accepts(node, &in[i]);
         expect_frame(node, PLUS, &out);
@@ -143,7 +136,7 @@ static void a_part_goes_on_before_the_rest_has_come(void **state)
     close_engine(node);
 }
 
-static void sizes_of_their_own(void **state)
+TEST(sizes_of_their_own)
 {
     const struct how how = {.dims = "3m",
                             .algorithm = "balanced",
@@ -174,7 +167,7 @@ static void sizes_of_their_own(void **state)
                                 .size = {3, 6},
                                 .body = "eEehHhHhH"};
     struct node *node = open_engine(&how);
-    (void)state;
+
     node->source.size[0] = node->source.size[2] = 77; /* of an allgather only our own counts */
     engine_admit(node->engine, 0);
     accepts(node, &empty);
@@ -187,12 +180,12 @@ static void sizes_of_their_own(void **state)
     close_engine(node);
 }
 
-static void blocks_of_nothing(void **state)
+TEST(blocks_of_nothing)
 {
     const struct how how = {
         .dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0, .round_bytes = 1};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
@@ -200,7 +193,7 @@ static void blocks_of_nothing(void **state)
     close_engine(node);
 }
 
-static void rounds_follow_each_other(void **state)
+TEST(rounds_follow_each_other)
 {
     const struct how how = {.dims = "3m",
                             .algorithm = "balanced",
@@ -215,7 +208,7 @@ static void rounds_follow_each_other(void **state)
         {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEe"},
         {.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "EeE"}};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read: not before this one's */
@@ -247,7 +240,7 @@ static void rounds_follow_each_other(void **state)
 }
 
 /* A broadcast: a node without a block only relays; its links carry only the sender's block. */
-static void only_the_sender_has_a_block(void **state)
+TEST(only_the_sender_has_a_block)
 {
     struct how how = {.dims = "3m",
                       .algorithm = "balanced",
@@ -256,7 +249,7 @@ static void only_the_sender_has_a_block(void **state)
                       .broadcast = true,
                       .sender = 0};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
     expect_frame(node, MINUS, NULL);
@@ -280,7 +273,7 @@ static void only_the_sender_has_a_block(void **state)
 }
 
 /* A block of 4 KiB and its digest leave together, and are passed on together. */
-static void a_digest_has_no_frame_of_its_own(void **state)
+TEST(a_digest_has_no_frame_of_its_own)
 {
     static uint8_t body[BODY_MOST];
     struct how how = {.dims = "3m",
@@ -290,7 +283,7 @@ static void a_digest_has_no_frame_of_its_own(void **state)
                       .broadcast = true,
                       .sender = 1};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     for (unsigned port = PLUS; port <= MINUS; port++) {
         uint32_t length;
@@ -320,7 +313,7 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
     close_engine(node);
 }
 
-static void frames_that_break_the_protocol_are_refused(void **state)
+TEST(frames_that_break_the_protocol_are_refused)
 {
     const struct how other = {.dims = "3m",
                               .algorithm = "balanced",
@@ -335,7 +328,7 @@ static void frames_that_break_the_protocol_are_refused(void **state)
                               .sizes = true,
                               .round_bytes = 4};
     struct frame bad;
-    (void)state;
+
     bad = one_from_0, bad.piece[0] = 1; /* ours, back */
     refuses(&line, &bad, "no piece 1: this channel has ");
     bad = one_from_0, bad.pieces = 2, bad.body = "bBbBb";
@@ -362,10 +355,10 @@ static void frames_that_break_the_protocol_are_refused(void **state)
     close_engine(node);
 }
 
-static void a_lost_port_does_not_hold_up_the_others(void **state)
+TEST(a_lost_port_does_not_hold_up_the_others)
 {
     struct node *node = open_engine(&line);
-    (void)state;
+
     engine_lose_port(node->engine, PLUS);
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
@@ -376,10 +369,10 @@ static void a_lost_port_does_not_hold_up_the_others(void **state)
     close_engine(node);
 }
 
-static void our_own_failures(void **state)
+TEST(our_own_failures)
 {
     struct node *node = open_engine(&line);
-    (void)state;
+
     engine_admit(node->engine, 0);
     node->source.failing = true;
     expect_frame(node, PLUS, NULL);
@@ -396,11 +389,11 @@ static void our_own_failures(void **state)
     close_engine(node);
 }
 
-static void where_it_stands(void **state)
+TEST(where_it_stands)
 {
     struct node *node = open_engine(&line);
     char text[100];
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text,
@@ -445,11 +438,11 @@ static bool run_out_of_memory(const struct how *how, const char *body, unsigned 
     return failed;
 }
 
-static void memory_may_be_over_at_any_moment(void **state)
+TEST(memory_may_be_over_at_any_moment)
 {
     struct how how = line;
     char body[201] = {0};
-    (void)state;
+
     memset(body, 'x', 200);
     for (int i = 0; i < 2; i++) {
         unsigned after = 0;
@@ -458,25 +451,4 @@ static void memory_may_be_over_at_any_moment(void **state)
             after++;
         assert_in_range(after, 5, 200);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_block_stays_and_goes_on),
-        cmocka_unit_test(neighbours_may_be_ahead),
-        cmocka_unit_test(each_port_at_its_own_pace),
-        cmocka_unit_test(a_part_goes_on_before_the_rest_has_come),
-        cmocka_unit_test(sizes_of_their_own),
-        cmocka_unit_test(blocks_of_nothing),
-        cmocka_unit_test(rounds_follow_each_other),
-        cmocka_unit_test(only_the_sender_has_a_block),
-        cmocka_unit_test(a_digest_has_no_frame_of_its_own),
-        cmocka_unit_test(frames_that_break_the_protocol_are_refused),
-        cmocka_unit_test(a_lost_port_does_not_hold_up_the_others),
-        cmocka_unit_test(our_own_failures),
-        cmocka_unit_test(where_it_stands),
-        cmocka_unit_test(memory_may_be_over_at_any_moment),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* The streaming engine: frames that it must refuse. See streaming_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "streaming_fixture.h"
+#include "tests/support/cmocka.h"
 
 /* The frame is refused as the first frame, and also after a part of a piece has arrived. */
 static void refuses(const struct how *how, const struct frame *bad, const char *text)
@@ -36,11 +29,11 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
     }
 }
 
-static void frames_that_name_the_wrong_pieces_are_refused(void **state)
+TEST(frames_that_name_the_wrong_pieces_are_refused)
 {
     const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
     struct frame bad;
-    (void)state;
+
     bad = from_0, bad.streamed = false;
     refuses(&whole, &bad, "data of a step");
     bad = from_0, bad.pieces = 0, bad.body = "";
@@ -83,11 +76,11 @@ static void frames_that_name_the_wrong_pieces_are_refused(void **state)
     refuses(&two, &bad, "data of round 2 ");
 }
 
-static void sizes_that_cannot_be_are_refused(void **state)
+TEST(sizes_that_cannot_be_are_refused)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
     struct frame bad;
-    (void)state;
+
     bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
     refuses(&whole, &bad, "1 size more than");
     bad = from_0;
@@ -108,7 +101,7 @@ static void sizes_that_cannot_be_are_refused(void **state)
 }
 
 /* Beyond the piece, and again: each of these frames is right once. */
-static void a_piece_comes_once(void **state)
+TEST(a_piece_comes_once)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
     static const struct frame with_sizes = {.streamed = true,
@@ -118,7 +111,7 @@ static void a_piece_comes_once(void **state)
                                             .sizes = 2,
                                             .size = {0, 4},
                                             .body = "cCcC"};
-    (void)state;
+
     for (int uniform = 0; uniform < 2; uniform++)
         for (uint32_t piece = 0; piece < 2; piece++) {
             struct node *node = open_engine(uniform ? &whole : &sizes);
@@ -140,10 +133,10 @@ static void a_piece_comes_once(void **state)
         }
 }
 
-static void a_piece_does_not_come_in_short_frames(void **state)
+TEST(a_piece_does_not_come_in_short_frames)
 {
     const struct how long_blocks = {.block = BLOCK_MOST};
-    (void)state;
+
     for (uint32_t piece = 0; piece < 2; piece++) {
         const struct frame short_frame = {
             .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "x"};
@@ -159,25 +152,13 @@ static void a_piece_does_not_come_in_short_frames(void **state)
     }
 }
 
-static void clears_are_refused(void **state)
+TEST(clears_are_refused)
 {
     struct node *node = open_engine(&whole);
     const struct peer_clear clear = {0};
     struct error e;
-    (void)state;
+
     assert_int_equal(engine_clear(node->engine, PLUS, &clear, &e), -1);
     assert_int_equal(e.code, ERROR_PROTOCOL);
     close_engine(node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frames_that_name_the_wrong_pieces_are_refused),
-        cmocka_unit_test(sizes_that_cannot_be_are_refused),
-        cmocka_unit_test(a_piece_comes_once),
-        cmocka_unit_test(a_piece_does_not_come_in_short_frames),
-        cmocka_unit_test(clears_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,12 @@
 /* The streaming engine without bytes of the source, room in the sink, memory, or a link. See streaming_fixture.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "failing_memory.h"
 #include "streaming_fixture.h"
+#include "tests/support/cmocka.h"
 
-static void a_source_that_is_not_ready_is_asked_again(void **state)
+TEST(a_source_that_is_not_ready_is_asked_again)
 {
     struct node *node = open_engine(&whole);
-    (void)state;
+
     node->source.asleep = true;
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
@@ -27,13 +21,13 @@ static void a_source_that_is_not_ready_is_asked_again(void **state)
     close_engine(node);
 }
 
-static void relayed_blocks_do_not_wait_for_the_source(void **state)
+TEST(relayed_blocks_do_not_wait_for_the_source)
 {
     const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "Ff"};
     const struct frame begun = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
     const struct frame end = {.streamed = true, .pieces = 1, .piece = {1}, .body = "F"};
     struct node *node = open_engine(&whole);
-    (void)state;
+
     node->source.asleep_for = 2;
     engine_admit(node->engine, 0);
     accepts(node, &from_0);
@@ -61,14 +55,14 @@ static void relayed_blocks_do_not_wait_for_the_source(void **state)
 }
 
 /* A block is read front to back: the next round is not read before the missing bytes of this one. */
-static void a_round_does_not_overtake_the_one_before(void **state)
+TEST(a_round_does_not_overtake_the_one_before)
 {
     const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
     const struct frame to_2[] = {
         {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFf"},
         {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
     struct node *node = open_engine(&how);
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read */
@@ -94,11 +88,11 @@ static void a_round_does_not_overtake_the_one_before(void **state)
     close_engine(node);
 }
 
-static void our_own_block_may_come_late(void **state)
+TEST(our_own_block_may_come_late)
 {
     struct node *node = open_engine(&whole);
     char text[100];
-    (void)state;
+
     node->source.asleep_for = 1;
     engine_admit(node->engine, 0);
     accepts(node, &from_0);
@@ -135,11 +129,11 @@ static void run_whole_round(struct node *node)
     }
 }
 
-static void a_round_waits_for_the_sink(void **state)
+TEST(a_round_waits_for_the_sink)
 {
     struct node *node = open_engine(&whole);
     char text[100];
-    (void)state;
+
     node->sink.pending = 4;
     run_whole_round(node);
     assert_int_equal(node->engine->rounds_finished, 0);
@@ -154,7 +148,7 @@ static void a_round_waits_for_the_sink(void **state)
 static void count_arrived(void *context, uint32_t origin, uint64_t begin, uint64_t end)
 {
     uint64_t *bytes = context;
-    (void)origin;
+
     *bytes += end - begin;
 }
 
@@ -165,10 +159,10 @@ static uint64_t arrived(const struct node *node)
     return bytes;
 }
 
-static void kept_bytes_are_reported_unless_the_sink_has_failed(void **state)
+TEST(kept_bytes_are_reported_unless_the_sink_has_failed)
 {
     struct node *node = open_engine(&whole);
-    (void)state;
+
     engine_admit(node->engine, 0);
     uint64_t own = arrived(node);
     accepts(node, &from_0);
@@ -181,10 +175,10 @@ static void kept_bytes_are_reported_unless_the_sink_has_failed(void **state)
     close_engine(node);
 }
 
-static void our_own_failures_are_no_fault_of_the_peer(void **state)
+TEST(our_own_failures_are_no_fault_of_the_peer)
 {
     struct node *node = open_engine(&whole);
-    (void)state;
+
     engine_admit(node->engine, 0);
     node->sink.failing = true;
     accepts(node, &from_0);
@@ -262,11 +256,11 @@ static bool run_out_of_memory(const struct how *how, unsigned after)
     return failed;
 }
 
-static void memory_may_be_over_at_any_moment(void **state)
+TEST(memory_may_be_over_at_any_moment)
 {
     const struct how copied = {.block = 8, .round_bytes = 4, .window = 2};
     const struct how kept = {.block = 8, .sizes = true, .round_bytes = 100, .window = 2};
-    (void)state;
+
     for (int i = 0; i < 2; i++) {
         unsigned after = 0;
         while (run_out_of_memory(i == 0 ? &copied : &kept, after))
@@ -275,10 +269,10 @@ static void memory_may_be_over_at_any_moment(void **state)
     }
 }
 
-static void nothing_is_sent_on_a_link_that_was_down(void **state)
+TEST(nothing_is_sent_on_a_link_that_was_down)
 {
     struct node *node = open_engine(&whole);
-    (void)state;
+
     engine_admit(node->engine, 0);
     engine_lose_port(node->engine, PLUS);
     accepts(node, &from_0);
@@ -290,11 +284,11 @@ static void nothing_is_sent_on_a_link_that_was_down(void **state)
     close_engine(node);
 }
 
-static void where_it_stands_can_be_said(void **state)
+TEST(where_it_stands_can_be_said)
 {
     struct node *node = open_engine(&whole);
     char text[100];
-    (void)state;
+
     engine_admit(node->engine, 0);
     accepts(node, &from_0);
     engine_describe(node->engine, text, sizeof text);
@@ -308,21 +302,4 @@ static void where_it_stands_can_be_said(void **state)
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "all sent and received");
     close_engine(node);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_source_that_is_not_ready_is_asked_again),
-        cmocka_unit_test(relayed_blocks_do_not_wait_for_the_source),
-        cmocka_unit_test(a_round_does_not_overtake_the_one_before),
-        cmocka_unit_test(our_own_block_may_come_late),
-        cmocka_unit_test(a_round_waits_for_the_sink),
-        cmocka_unit_test(kept_bytes_are_reported_unless_the_sink_has_failed),
-        cmocka_unit_test(our_own_failures_are_no_fault_of_the_peer),
-        cmocka_unit_test(memory_may_be_over_at_any_moment),
-        cmocka_unit_test(nothing_is_sent_on_a_link_that_was_down),
-        cmocka_unit_test(where_it_stands_can_be_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

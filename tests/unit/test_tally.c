@@ -1,13 +1,6 @@
 /* Counts by key: right, in order, and fast for any keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/tally.h"
+#include "tests/support/cmocka.h"
 
 #define KEYS 50000u
 
@@ -21,11 +14,10 @@ static uint64_t key_for(uint64_t multiplier, uint64_t product)
     return product * inverse;
 }
 
-static void each_key_is_counted_in_order(void **state)
+TEST(each_key_is_counted_in_order)
 {
     struct tally t = {0};
 
-    (void)state;
     for (uint64_t times = 1; times <= 3; times++)
         for (uint64_t key = 0; key < KEYS; key += times)
             assert_int_equal(tally_add(&t, (KEYS - key) << 30), 0);
@@ -40,11 +32,10 @@ static void each_key_is_counted_in_order(void **state)
     tally_free(&t);
 }
 
-static void an_empty_tally_can_be_sorted(void **state)
+TEST(an_empty_tally_can_be_sorted)
 {
     struct tally t = {0};
 
-    (void)state;
     tally_sort(&t);
     assert_int_equal(t.count, 0);
     tally_free(&t);
@@ -57,11 +48,10 @@ static void add_soon(struct tally *t, uint64_t key)
 }
 
 /* Keys of messages, as predict_count() makes them, differ in their highest and middle bits only. */
-static void keys_that_differ_in_few_bits_do_not_meet(void **state)
+TEST(keys_that_differ_in_few_bits_do_not_meet)
 {
     struct tally t = {0};
 
-    (void)state;
     for (uint64_t i = 0; i < KEYS; i++) /* a node, a port of four, and a step */
         assert_int_equal(tally_add(&t, (i / 12 / 4 * 32 + i / 12 % 4) << 40 | (i % 12) << 16 | 1),
                          0);
@@ -70,12 +60,11 @@ static void keys_that_differ_in_few_bits_do_not_meet(void **state)
 }
 
 /* Keys that would all collide if the multiplier were known beforehand. */
-static void keys_that_were_chosen_to_meet_do_not(void **state)
+TEST(keys_that_were_chosen_to_meet_do_not)
 {
     static const uint64_t multipliers[] = {1, 0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u,
                                            0x94d049bb133111ebu};
 
-    (void)state;
     for (size_t i = 0; i < sizeof multipliers / sizeof *multipliers; i++) {
         struct tally t = {0};
         for (uint64_t k = 0; k < KEYS; k++)
@@ -88,15 +77,4 @@ static void keys_that_were_chosen_to_meet_do_not(void **state)
     for (uint64_t k = 0; k < KEYS; k++)
         add_soon(&t, key_for(multipliers[1], k << 54 | k));
     tally_free(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_key_is_counted_in_order),
-        cmocka_unit_test(an_empty_tally_can_be_sorted),
-        cmocka_unit_test(keys_that_differ_in_few_bits_do_not_meet),
-        cmocka_unit_test(keys_that_were_chosen_to_meet_do_not),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,24 +1,16 @@
 /* Access rights of results. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "target_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define NOBODY 54321 /* a user and group that no system has */
 
-static void a_new_folder_has_the_configured_mode(void **state)
+FOLDER_TEST(a_new_folder_has_the_configured_mode)
 {
     static const mode_t modes[][3] = {
         {0700, 0700, 0600}, {0770, 0770, 0660}, {0755, 0755, 0644}, {02750, 02750, 0640}};
@@ -39,7 +31,7 @@ static void a_new_folder_has_the_configured_mode(void **state)
     (void)umask(mask);
 }
 
-static void folders_above_have_it_too(void **state)
+FOLDER_TEST(folders_above_have_it_too)
 {
     struct fixture f;
     struct error e;
@@ -54,7 +46,7 @@ static void folders_above_have_it_too(void **state)
     close_fixture(&f);
 }
 
-static void a_folder_is_private_while_it_is_filled(void **state)
+FOLDER_TEST(a_folder_is_private_while_it_is_filled)
 {
     struct fixture f;
     char path[FIXTURE_PATH + NAME_MAX];
@@ -71,7 +63,7 @@ static void a_folder_is_private_while_it_is_filled(void **state)
     close_fixture(&f);
 }
 
-static void a_prepared_folder_keeps_mode_owner_and_group(void **state)
+FOLDER_TEST(a_prepared_folder_keeps_mode_owner_and_group)
 {
     static const mode_t modes[][2] = {{0700, 0600}, {02770, 0660}, {01777, 0666}, {02750, 0640}};
 
@@ -102,7 +94,7 @@ static void a_prepared_folder_keeps_mode_owner_and_group(void **state)
 }
 
 /* As an ordinary user, which cannot give a folder away. */
-static void what_cannot_be_kept_is_refused(void **state)
+FOLDER_TEST(what_cannot_be_kept_is_refused)
 {
     struct fixture f;
 
@@ -129,7 +121,7 @@ static const uint8_t list[] = {2, 0,    0,    0,   1,   0,   7,  0, 255, 255, 25
                                0, 0x31, 0xd4, 0,   0,   4,   0,  5, 0,   255, 255, 255, 255, 16, 0,
                                5, 0,    255,  255, 255, 255, 32, 0, 0,   0,   255, 255, 255, 255};
 
-static void access_control_lists_are_kept(void **state)
+FOLDER_TEST(access_control_lists_are_kept)
 {
     for (int restarted = 0; restarted < 2; restarted++) {
         struct fixture f;
@@ -166,7 +158,7 @@ static void access_control_lists_are_kept(void **state)
 }
 
 /* A new folder follows the list of the folder above it, as far as its mode permits. */
-static void an_inherited_list_is_limited_by_the_mode(void **state)
+FOLDER_TEST(an_inherited_list_is_limited_by_the_mode)
 {
     static const mode_t modes[][3] = {{0700, 0700, 0600}, {0777, 0750, 0640}};
 
@@ -186,7 +178,7 @@ static void an_inherited_list_is_limited_by_the_mode(void **state)
 }
 
 /* The set-group-ID bit of the folder above says which group new files get, with a list and without. */
-static void a_new_folder_inherits_the_set_group_id(void **state)
+FOLDER_TEST(a_new_folder_inherits_the_set_group_id)
 {
     for (int with_list = 0; with_list < 2; with_list++) {
         struct fixture f;
@@ -209,19 +201,4 @@ static void a_new_folder_inherits_the_set_group_id(void **state)
         close_fixture(&f);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_new_folder_has_the_configured_mode),
-        TEST(folders_above_have_it_too),
-        TEST(a_folder_is_private_while_it_is_filled),
-        TEST(a_prepared_folder_keeps_mode_owner_and_group),
-        TEST(what_cannot_be_kept_is_refused),
-        TEST(access_control_lists_are_kept),
-        TEST(an_inherited_list_is_limited_by_the_mode),
-        TEST(a_new_folder_inherits_the_set_group_id),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

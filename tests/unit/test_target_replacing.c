@@ -1,24 +1,16 @@
 /* Targets that cannot be replaced, and old results that are replaced. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "target_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define NOBODY 54321 /* a user and group that no system has */
 
-static void a_mount_point_is_refused(void **state)
+FOLDER_TEST(a_mount_point_is_refused)
 {
     struct fixture f;
     open_fixture(&f, state);
@@ -39,7 +31,7 @@ static void a_mount_point_is_refused(void **state)
     close_fixture(&f);
 }
 
-static void somebody_elses_folder_in_a_sticky_one_is_refused(void **state)
+FOLDER_TEST(somebody_elses_folder_in_a_sticky_one_is_refused)
 {
     struct fixture f;
 
@@ -65,7 +57,7 @@ static bool set_attribute(const char *how, const char *path)
     return system(command) == 0; /* NOLINT: no ioctl is the same on all file systems */
 }
 
-static void immutable_folders_are_refused(void **state)
+FOLDER_TEST(immutable_folders_are_refused)
 {
     static const struct {
         const char *path, *on, *off, *text;
@@ -98,7 +90,7 @@ static void make_old(void **state)
     make_file(at(state, "data/in/7"), "old", 3);
 }
 
-static void an_old_result_is_replaced(void **state)
+FOLDER_TEST(an_old_result_is_replaced)
 {
     struct fixture f;
     open_fixture(&f, state);
@@ -117,7 +109,7 @@ static void an_old_result_is_replaced(void **state)
     close_fixture(&f);
 }
 
-static void other_things_are_not_replaced(void **state)
+FOLDER_TEST(other_things_are_not_replaced)
 {
     struct fixture f;
     struct error e;
@@ -141,7 +133,7 @@ static void other_things_are_not_replaced(void **state)
     close_fixture(&f);
 }
 
-static void a_file_system_without_swaps_is_refused(void **state)
+FOLDER_TEST(a_file_system_without_swaps_is_refused)
 {
     struct fixture f;
     struct error e;
@@ -181,7 +173,7 @@ static void finish_later(struct fixture *f, bool old_result_remains)
 }
 
 /* Each system call fails once, and the daemon is killed then, or goes on: in the end only the new result is there. */
-static void a_crash_leaves_the_old_or_the_new_one(void **state)
+FOLDER_TEST(a_crash_leaves_the_old_or_the_new_one)
 {
     for (int killed = 0; killed < 2; killed++) {
         for (long call = 0;; call++) {
@@ -215,7 +207,7 @@ static void a_crash_leaves_the_old_or_the_new_one(void **state)
 }
 
 /* Names that neither the old nor the new folder has any more. */
-static void what_cannot_be_told_apart_is_left_alone(void **state)
+FOLDER_TEST(what_cannot_be_told_apart_is_left_alone)
 {
     struct fixture f;
     struct error e;
@@ -228,19 +220,4 @@ static void what_cannot_be_told_apart_is_left_alone(void **state)
     check_file(at(state, "data/in/7"), "old", 3);
     target_close(&f.target);
     close_fixture(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_mount_point_is_refused),
-        TEST(somebody_elses_folder_in_a_sticky_one_is_refused),
-        TEST(immutable_folders_are_refused),
-        TEST(an_old_result_is_replaced),
-        TEST(other_things_are_not_replaced),
-        TEST(a_file_system_without_swaps_is_refused),
-        TEST(a_crash_leaves_the_old_or_the_new_one),
-        TEST(what_cannot_be_told_apart_is_left_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

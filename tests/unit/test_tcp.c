@@ -1,20 +1,13 @@
 /* The setup of the sockets of links: this program's connect(), listen() and accept4() replace those of the system, and
  * inspect the sockets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "daemon/torusd/net/tcp.h"
+#include "daemon/torusd/net/tcp/tcp.h"
+#include "tests/support/cmocka.h"
 
 struct options {
     bool seen;
@@ -91,7 +84,7 @@ static void check(const struct options *o, const char *congestion)
 }
 
 /* Set later, BBR's timer would stay. */
-static void sockets_are_set_up_before_they_connect_or_listen(void **state)
+TEST(sockets_are_set_up_before_they_connect_or_listen)
 {
     struct endpoint endpoint[TORUS_MAX_PORTS] = {0};
     struct sockaddr_in here;
@@ -102,7 +95,6 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
     char congestion[16];
     uv_loop_t loop;
 
-    (void)state;
     assert_int_equal(torus_parse(&torus, "3", &e), 0);
     assert_int_equal(endpoint_parse("127.0.0.1:1", &endpoint[0], &e), 0);
     endpoint[0].port = 0; /* any */
@@ -129,12 +121,4 @@ static void sockets_are_set_up_before_they_connect_or_listen(void **state)
     tcp_close(tcp);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(&loop), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sockets_are_set_up_before_they_connect_or_listen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

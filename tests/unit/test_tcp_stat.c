@@ -1,19 +1,13 @@
 /* Queries to the kernel about a connection: whether the other system acknowledges sent bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/torusd/net/tcp/tcp_stat.h"
 #include "daemon/torusd/net/tcp_stat.h"
+#include "tests/support/cmocka.h"
 
 #define BYTES 10000u
 #define LOOKS 3000 /* 10 ms apart */
@@ -63,14 +57,13 @@ static void pause_shortly(void)
     (void)nanosleep(&pause, NULL);
 }
 
-static void read_bytes_are_acknowledged(void **state)
+TEST(read_bytes_are_acknowledged)
 {
     static const uint8_t bytes[BYTES];
     struct ends e = connect_ends();
     const uint64_t before = look(&e).acked;
     struct connection_stat stat = {0};
 
-    (void)state;
     assert_int_equal(send(e.here, bytes, BYTES, MSG_NOSIGNAL), BYTES);
     for (int i = 0; i < LOOKS && stat.acked < before + BYTES; i++) {
         pause_shortly();
@@ -85,13 +78,12 @@ static void read_bytes_are_acknowledged(void **state)
 }
 
 /* Bytes wait, and nothing is acknowledged, but the other system is there: it has reported that it has no room. */
-static void a_full_receiver_is_not_taken_for_lost(void **state)
+TEST(a_full_receiver_is_not_taken_for_lost)
 {
     static const uint8_t bytes[BYTES];
     struct ends e = connect_ends();
     struct connection_stat stat = {.in_flight = true};
 
-    (void)state;
     while (send(e.here, bytes, BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
         ;
     assert_int_equal(errno, EAGAIN);
@@ -105,22 +97,11 @@ static void a_full_receiver_is_not_taken_for_lost(void **state)
     close_ends(&e);
 }
 
-static void no_connection_leaves_the_counters_alone(void **state)
+TEST(no_connection_leaves_the_counters_alone)
 {
     struct connection_stat stat = {.acked = 5, .in_flight = true};
 
-    (void)state;
     tcp_stat(-1, NULL, 0, &stat);
     assert_int_equal(stat.acked, 5);
     assert_true(stat.in_flight);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(read_bytes_are_acknowledged),
-        cmocka_unit_test(a_full_receiver_is_not_taken_for_lost),
-        cmocka_unit_test(no_connection_leaves_the_counters_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

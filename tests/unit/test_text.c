@@ -1,18 +1,10 @@
 /* Text from elsewhere, errors, log levels and lines. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "daemon/lib/base/log.h"
 #include "proto/error.h"
 #include "proto/text.h"
+#include "tests/support/cmocka.h"
 
 static void check_printable(const char *in, const char *expected)
 {
@@ -20,9 +12,8 @@ static void check_printable(const char *in, const char *expected)
     assert_string_equal(text_printable(out, sizeof out, in), expected);
 }
 
-static void unprintable_bytes_become_question_marks(void **state)
+TEST(unprintable_bytes_become_question_marks)
 {
-    (void)state;
     check_printable("", "");
     check_printable("node 5 is down", "node 5 is down");
     check_printable("a\nb\x1b[31mc\x7f", "a?b?[31mc?");
@@ -49,9 +40,8 @@ static void check_escaped(const char *in, size_t length, const char *expected)
     free(text);
 }
 
-static void names_of_any_bytes_stay_different(void **state)
+TEST(names_of_any_bytes_stay_different)
 {
-    (void)state;
     check_escaped("", 0, "");
     check_escaped("a b%c", 5, "a b%c");
     check_escaped("gr\xc3\xbc\xc3\x9f", 6, "gr\xc3\xbc\xc3\x9f");
@@ -61,10 +51,10 @@ static void names_of_any_bytes_stay_different(void **state)
     check_escaped("\xe2\x82\xac", 2, "\\xe2\\x82"); /* cut */
 }
 
-static void a_copy_is_cut_where_it_does_not_fit(void **state)
+TEST(a_copy_is_cut_where_it_does_not_fit)
 {
     char out[5];
-    (void)state;
+
     assert_string_equal(text_printable(out, sizeof out, "abcdefgh"), "abcd");
     assert_string_equal(text_printable(out, 1, "abc"), "");
     assert_string_equal(text_printable(out, sizeof out, "abc\xe2\x82\xac"), "abc?");
@@ -77,7 +67,7 @@ static void check_bytes(const char *text, uint64_t expected)
     assert_int_equal(bytes, expected);
 }
 
-static void sizes_are_parsed(void **state)
+TEST(sizes_are_parsed)
 {
     static const char *const wrong[] = {"",
                                         "-1",
@@ -93,7 +83,7 @@ static void sizes_are_parsed(void **state)
                                         "18446744073709551616",
                                         "18014398509481984KiB"};
     uint64_t bytes;
-    (void)state;
+
     check_bytes("0", 0);
     check_bytes("512", 512);
     check_bytes("512B", 512);
@@ -113,10 +103,10 @@ static void sizes_are_parsed(void **state)
             fail_msg("\"%s\" was taken for %llu", wrong[i], (unsigned long long)bytes);
 }
 
-static void errors_carry_a_code_and_a_sentence(void **state)
+TEST(errors_carry_a_code_and_a_sentence)
 {
     struct error e = {0};
-    (void)state;
+
     assert_int_equal(error_set(&e, ERROR_REFUSED, "port %d: %s", 3, "no"), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_string_equal(e.text, "port 3: no");
@@ -127,10 +117,10 @@ static void errors_carry_a_code_and_a_sentence(void **state)
     assert_int_equal(error_wrap(NULL, "nobody listens"), -1);
 }
 
-static void errors_say_whom_they_are_about(void **state)
+TEST(errors_say_whom_they_are_about)
 {
     struct error e;
-    (void)state;
+
     (void)error_set(&e, ERROR_LINK, "link 3:+0 is down");
     assert_int_equal(e.culprit.kind, CULPRIT_NONE);
     assert_int_equal(error_blame_link(&e, 3, 1), -1);
@@ -152,11 +142,11 @@ static void errors_say_whom_they_are_about(void **state)
     assert_int_equal(error_wrap_node(NULL, 1), -1);
 }
 
-static void long_sentences_are_cut(void **state)
+TEST(long_sentences_are_cut)
 {
     struct error e;
     char word[1000];
-    (void)state;
+
     memset(word, 'x', sizeof word - 1);
     word[sizeof word - 1] = '\0';
     (void)error_set(&e, ERROR_IO, "%s", word);
@@ -172,9 +162,8 @@ static void long_sentences_are_cut(void **state)
     assert_int_equal(strlen(e.text), sizeof e.text - 1);
 }
 
-static void every_code_has_a_name_of_its_own(void **state)
+TEST(every_code_has_a_name_of_its_own)
 {
-    (void)state;
     for (int a = ERROR_NONE; a <= ERROR_BUSY; a++) {
         assert_string_not_equal(error_name((enum error_code)a), "unknown");
         for (int b = ERROR_NONE; b < a; b++)
@@ -183,9 +172,8 @@ static void every_code_has_a_name_of_its_own(void **state)
     assert_string_equal(error_name((enum error_code)(ERROR_BUSY + 1)), "unknown");
 }
 
-static void log_levels_have_names(void **state)
+TEST(log_levels_have_names)
 {
-    (void)state;
     assert_int_equal(log_level_parse("error"), LOG_LEVEL_ERROR);
     assert_int_equal(log_level_parse("warning"), LOG_LEVEL_WARNING);
     assert_int_equal(log_level_parse("info"), LOG_LEVEL_INFO);
@@ -212,19 +200,18 @@ static size_t logged(char *out, size_t size, enum log_level level, const char *t
     return (size_t)n;
 }
 
-static void a_count_has_its_word(void **state)
+TEST(a_count_has_its_word)
 {
-    (void)state;
     assert_string_equal(text_plural(0, "node", "nodes"), "nodes");
     assert_string_equal(text_plural(1, "node", "nodes"), "node");
     assert_string_equal(text_plural(2, "node", "nodes"), "nodes");
     assert_string_equal(text_plural(UINT64_C(1) << 32 | 1, "node", "nodes"), "nodes");
 }
 
-static void a_log_line_is_one_line(void **state)
+TEST(a_log_line_is_one_line)
 {
     char out[2048], text[1500];
-    (void)state;
+
     log_set_level(LOG_LEVEL_WARNING);
     assert_int_equal(logged(out, sizeof out, LOG_LEVEL_INFO, "not written"), 0);
     assert_true(logged(out, sizeof out, LOG_LEVEL_WARNING, "a\nforged\rline") > 0);
@@ -234,22 +221,4 @@ static void a_log_line_is_one_line(void **state)
     text[sizeof text - 1] = '\0';
     assert_in_range(logged(out, sizeof out, LOG_LEVEL_ERROR, text), 1000, 1024);
     assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unprintable_bytes_become_question_marks),
-        cmocka_unit_test(names_of_any_bytes_stay_different),
-        cmocka_unit_test(a_copy_is_cut_where_it_does_not_fit),
-        cmocka_unit_test(sizes_are_parsed),
-        cmocka_unit_test(errors_carry_a_code_and_a_sentence),
-        cmocka_unit_test(errors_say_whom_they_are_about),
-        cmocka_unit_test(long_sentences_are_cut),
-        cmocka_unit_test(every_code_has_a_name_of_its_own),
-        cmocka_unit_test(log_levels_have_names),
-        cmocka_unit_test(a_count_has_its_word),
-        cmocka_unit_test(a_log_line_is_one_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,4 @@
 /* The reader of text files: its limit, encodings, formats, and files that it does not wait for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -18,6 +8,7 @@
 #include "folder_fixture.h"
 #include "proto/text_file.h"
 #include "proto/text_format.h"
+#include "tests/support/cmocka.h"
 
 static const struct text_kind kind = {.name = "a test", .most = 64u << 10};
 
@@ -54,7 +45,7 @@ static void check_refused(const char *path, enum error_code code, const char *wh
         check_refused(at(state, "file"), ERROR_REFUSED, why);                                      \
     } while (0)
 
-static void a_byte_order_mark_is_not_part_of_the_text(void **state)
+FOLDER_TEST(a_byte_order_mark_is_not_part_of_the_text)
 {
     static const char text[] = "\xef\xbb\xbfone\r\ntwo";
 
@@ -69,7 +60,7 @@ static void a_byte_order_mark_is_not_part_of_the_text(void **state)
     check_read("/dev/null", "", 0);
 }
 
-static void other_encodings_are_named(void **state)
+FOLDER_TEST(other_encodings_are_named)
 {
     CHECK_BYTES_REFUSED("\xff\xfe[\0n\0", "this is UTF-16, and a test must be UTF-8");
     CHECK_BYTES_REFUSED("\xfe\xff\0[\0n", "iconv -f UTF-16 -t UTF-8");
@@ -81,7 +72,7 @@ static void other_encodings_are_named(void **state)
     CHECK_BYTES_REFUSED("\0", "line 1 has a NUL byte");
 }
 
-static void formats_that_are_not_text_are_named(void **state)
+FOLDER_TEST(formats_that_are_not_text_are_named)
 {
     CHECK_BYTES_REFUSED("\x1f\x8b\x08\0",
                         "this is packed by gzip (unpack it with gunzip), not a test");
@@ -98,7 +89,7 @@ static void formats_that_are_not_text_are_named(void **state)
     CHECK_BYTES_REFUSED("%PDF-1.7\n", "a PDF document");
 }
 
-static void a_limit_is_kept_and_named(void **state)
+FOLDER_TEST(a_limit_is_kept_and_named)
 {
     char *text = malloc(kind.most + 4);
 
@@ -115,7 +106,7 @@ static void a_limit_is_kept_and_named(void **state)
 }
 
 /* Refusing a file that is too long takes no memory and no time: it is not read. */
-static void endless_files_are_refused(void **state)
+FOLDER_TEST(endless_files_are_refused)
 {
     make_file(at(state, "sparse"), "a", 1);
     assert_int_equal(truncate(at(state, "sparse"), (off_t)10 << 30), 0);
@@ -130,6 +121,7 @@ static void *write_endlessly(void *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
+    (void)signal(SIGPIPE, SIG_IGN);
     assert_true(fd >= 0);
     while (write(fd, "yes\n", 4) == 4) /* until the reader has closed it */
         ;
@@ -137,7 +129,7 @@ static void *write_endlessly(void *path)
     return NULL;
 }
 
-static void a_pipe_that_never_ends_is_refused(void **state)
+FOLDER_TEST(a_pipe_that_never_ends_is_refused)
 {
     char path[FIXTURE_PATH];
     pthread_t writer;
@@ -153,6 +145,7 @@ static void *write_late(void *path)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
+    (void)signal(SIGPIPE, SIG_IGN);
     assert_true(fd >= 0 && write(fd, "one\n", 4) == 4);
     (void)usleep(
         1000); /* nothing depends on how long: the reader waits in between, or it does not */
@@ -161,7 +154,7 @@ static void *write_late(void *path)
     return NULL;
 }
 
-static void a_pipe_is_read_to_its_end(void **state)
+FOLDER_TEST(a_pipe_is_read_to_its_end)
 {
     char path[FIXTURE_PATH];
     pthread_t writer;
@@ -173,7 +166,7 @@ static void a_pipe_is_read_to_its_end(void **state)
     assert_int_equal(pthread_join(writer, NULL), 0);
 }
 
-static void it_gives_up_if_nothing_comes(void **state)
+FOLDER_TEST(it_gives_up_if_nothing_comes)
 {
     char text[16], path[FIXTURE_PATH];
     struct error e;
@@ -203,9 +196,8 @@ static void check_format(const char *text, const char *expected)
                  expected != NULL ? expected : "unknown");
 }
 
-static void formats_of_text_are_recognised(void **state)
+TEST(formats_of_text_are_recognised)
 {
-    (void)state;
     check_format("num_ranks 4\n\nrank 0 {\n", "a GOAL schedule");
     check_format("// made by hand\nnum_ranks 4\n", "a GOAL schedule");
     check_format("\n <svg xmlns=\"x\">", "an SVG picture");
@@ -232,23 +224,4 @@ static void formats_of_text_are_recognised(void **state)
     check_format("#!/bin/sh\n", "a script");
     check_format("", NULL);
     check_format("hello\n", NULL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, folder_setup, folder_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_byte_order_mark_is_not_part_of_the_text),
-        TEST(other_encodings_are_named),
-        TEST(formats_that_are_not_text_are_named),
-        TEST(a_limit_is_kept_and_named),
-        TEST(endless_files_are_refused),
-        TEST(a_pipe_that_never_ends_is_refused),
-        TEST(a_pipe_is_read_to_its_end),
-        TEST(it_gives_up_if_nothing_comes),
-        cmocka_unit_test(formats_of_text_are_recognised),
-    };
-    (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* What `torusctl top` draws, on tori of several shapes, whole and damaged; and its keys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/top/draw.h"
+#include "tests/support/cmocka.h"
 #include "top_fixture.h"
 
 /* A screen as text; `rows` lines. */
@@ -46,12 +38,11 @@ static void assert_shows(const char *text, const char *lines)
         fail_msg("missing:\n%s\nin:\n%s", lines, text);
 }
 
-static void test_4x4(void **state)
+TEST(test_4x4)
 {
     struct top_model m = fake_model("4x4", 250000);
     struct all_nodes c = fake_survey_full("4x4", 3000, 500000);
 
-    (void)state;
     for (unsigned port = 0; port < 4; port++)
         fake_bytes(&c, 5, port, 1500000); /* node 5 sends as fast as it can */
     fake_bytes(&c, 10, 2, 900000);
@@ -76,13 +67,12 @@ static void test_4x4(void **state)
     top_model_free(&m);
 }
 
-static void test_8x8_fits_a_terminal(void **state)
+TEST(test_8x8_fits_a_terminal)
 {
     struct top_model m = fake_model("8x8", 450000);
     struct all_nodes c = fake_survey_full("8x8", 3000, 1350000);
     struct top_view v = {.interactive = true, .node = 63};
 
-    (void)state;
     for (uint32_t rank = 0; rank < 64; rank++) {
         struct torus_activity *x = fake_exchange(&c, rank, "7-1-2");
         x->total_bytes = 1000;
@@ -109,12 +99,11 @@ static void test_8x8_fits_a_terminal(void **state)
     top_model_free(&m);
 }
 
-static void test_planes(void **state)
+TEST(test_planes)
 {
     struct top_model m = fake_model("3x4x5", 300000);
     struct all_nodes c = fake_survey_full("3x4x5", 3000, 900000);
 
-    (void)state;
     fake_down(&c, 0, 0, "gone"); /* leaves the plane */
     assert_int_equal(top_model_take(&m, &c, 3), 0);
     char *text = draw(&m, &(struct top_view){0}, 24, 80);
@@ -129,11 +118,10 @@ static void test_planes(void **state)
     top_model_free(&m);
 }
 
-static void test_a_line(void **state)
+TEST(test_a_line)
 {
     struct top_model m = fake_model("10m", 900000);
 
-    (void)state;
     char *text = draw(&m, &(struct top_view){0}, 24, 50);
     assert_shows(text, "\n 0 ##90## 1 ##90## 2 ##90## 3 ##90## 4 ##90##\n\n"
                        " 5 ##90## 6 ##90## 7 ##90## 8 ##90## 9\n");
@@ -142,12 +130,11 @@ static void test_a_line(void **state)
     top_model_free(&m);
 }
 
-static void test_a_complete_graph(void **state)
+TEST(test_a_complete_graph)
 {
     struct top_model m = fake_model("complete:6", 500000);
     struct all_nodes c = fake_survey_full("complete:6", 3000, 1500000);
 
-    (void)state;
     fake_down(&c, 2, 0, "gone");
     assert_int_equal(top_model_take(&m, &c, 3), 0);
     char *text = draw(&m, &(struct top_view){0}, 24, 80);
@@ -161,12 +148,11 @@ static void test_a_complete_graph(void **state)
 }
 
 /* Nothing is written outside a screen, however small it is, on any page. */
-static void test_every_size(void **state)
+TEST(test_every_size)
 {
     static const char *const shapes[] = {"1",     "2",       "8x8", "16x16",
                                          "3x4x5", "2x2x2x2", "5m",  "complete:4"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct top_model m = fake_model(shapes[i], 990000);
         for (unsigned rows = 1; rows < 30; rows += 2)
@@ -182,12 +168,11 @@ static void test_every_size(void **state)
     }
 }
 
-static void test_a_large_torus_scrolls(void **state)
+TEST(test_a_large_torus_scrolls)
 {
     struct top_model m = fake_model("20x30", 0);
     struct top_view v = {.interactive = true, .node = 0};
 
-    (void)state;
     char *text = draw(&m, &v, 24, 80);
     assert_shows(text, "\n  0 ..  1 ..");
     free(text);
@@ -208,12 +193,11 @@ static void press(struct top_view *v, const struct top_model *m, enum top_key ke
     assert_true(top_view_key(v, m, key));
 }
 
-static void test_keys_choose(void **state)
+TEST(test_keys_choose)
 {
     struct top_model m = fake_model("4x4", 0);
     struct top_view v = {.interactive = true};
 
-    (void)state;
     free(draw(&m, &v, 24, 80));
     press(&v, &m, TOP_KEY_RIGHT);
     press(&v, &m, TOP_KEY_DOWN);
@@ -238,12 +222,11 @@ static void test_keys_choose(void **state)
     top_model_free(&m);
 }
 
-static void test_keys_cross_planes(void **state)
+TEST(test_keys_cross_planes)
 {
     struct top_model m = fake_model("3x4x5", 0);
     struct top_view v = {.interactive = true, .node = 4};
 
-    (void)state;
     free(draw(&m, &v, 24, 80)); /* three planes side by side */
     press(&v, &m, TOP_KEY_RIGHT);
     assert_int_equal(v.node, 20);
@@ -252,13 +235,12 @@ static void test_keys_cross_planes(void **state)
     top_model_free(&m);
 }
 
-static void test_a_copy(void **state)
+TEST(test_a_copy)
 {
     struct top_model m = fake_model("4", 250000);
     struct all_nodes c = fake_survey_full("4", 3000, 750000);
     struct top_view v = {.interactive = true, .focus = TOP_FOCUS_RUN};
 
-    (void)state;
     for (uint32_t rank = 0; rank < 4; rank++) {
         struct torus_copy_activity *x = fake_copy(&c, rank, "2-abc");
         x->asker = 2;
@@ -284,13 +266,12 @@ static void test_a_copy(void **state)
     top_model_free(&m);
 }
 
-static void test_details(void **state)
+TEST(test_details)
 {
     struct top_model m = fake_model("4x4", 250000);
     struct all_nodes c = fake_survey_full("4x4", 3000, 750000);
     struct top_view v = {.interactive = true, .node = 5};
 
-    (void)state;
     struct torus_link *l = fake_link(&c, 5, 0);
     l->queue_bytes = 2048;
     l->rtt_us = 120;
@@ -333,7 +314,7 @@ static void test_details(void **state)
 }
 
 /* The words are those of torusctl links. */
-static void test_security_of_a_link(void **state)
+TEST(test_security_of_a_link)
 {
     static const struct {
         const char *key, *word;
@@ -344,7 +325,6 @@ static void test_security_of_a_link(void **state)
                  {"0123", "encrypted ", true, TORUS_LINK_UP},
                  {"0123", "- ", true, TORUS_LINK_DIALLING}};
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct top_model m = fake_model("4x4", 250000);
         struct all_nodes c = fake_survey_make("4x4", 3000);
@@ -365,12 +345,11 @@ static void test_security_of_a_link(void **state)
 }
 
 /* Texts of other machines cannot move the cursor, nor the columns. */
-static void test_hostile_texts(void **state)
+TEST(test_hostile_texts)
 {
     struct top_model m = fake_model("2x2", 0);
     struct all_nodes c = fake_survey_make("2x2", 3000);
 
-    (void)state;
     fake_down(&c, 0, 2, "a\033[2Jb\tc \xe4\xb8\xad \xff end");
     assert_int_equal(top_model_take(&m, &c, 3), 0);
     char *text = draw(&m, &(struct top_view){0}, 24, 80);
@@ -380,12 +359,11 @@ static void test_hostile_texts(void **state)
     top_model_free(&m);
 }
 
-static void test_unicode(void **state)
+TEST(test_unicode)
 {
     struct top_model m = fake_model("4x4", 500000);
     struct top_screen s;
 
-    (void)state;
     assert_int_equal(top_draw_all(&s, &m, &(struct top_view){0}, 80, false, true), 0);
     char *text = text_of(&s);
     assert_shows(text, "\n  0 ━━50━━  1 ━━50━━  2 ━━50━━  3 ━━50━━\n"
@@ -410,11 +388,10 @@ static void assert_whole_numbers(const char *text, const char *number, const cha
 }
 
 /* A run's rate and its remaining time are whole or not there, in a terminal of any width. */
-static void test_numbers_keep_their_units(void **state)
+TEST(test_numbers_keep_their_units)
 {
     struct top_model m = fake_model("4x4", 250000);
 
-    (void)state;
     for (unsigned i = 3; i <= 4; i++) {
         struct all_nodes c = fake_survey_full("4x4", 1000 * i, 250000 * i);
         for (uint32_t rank = 0; rank < 16; rank++) {
@@ -443,13 +420,12 @@ static void test_numbers_keep_their_units(void **state)
 }
 
 /* A fault takes as many lines as its reason needs; where there are fewer, it ends visibly. */
-static void test_reasons_are_whole(void **state)
+TEST(test_reasons_are_whole)
 {
     struct top_model m = fake_model("4x4", 0);
     struct all_nodes c = fake_survey_make("4x4", 3000);
     struct top_view v = {.interactive = true};
 
-    (void)state;
     fake_down(&c, 0, 0, REASON);
     assert_int_equal(top_model_take(&m, &c, 3), 0);
     char *text = draw(&m, &(struct top_view){0}, 24, 80);
@@ -492,13 +468,12 @@ static void assert_fits(const char *text, size_t columns)
 }
 
 /* Without keys nothing can be scrolled, so all is printed, in the columns of the terminal. */
-static void test_all_of_it_fits_the_terminal(void **state)
+TEST(test_all_of_it_fits_the_terminal)
 {
     struct top_model m = fake_model("4x4", 0);
     struct all_nodes c = fake_survey_full("4x4", 3000, 0);
     const struct top_view v = {.time = "12:34:56"};
 
-    (void)state;
     fake_down(&c, 0, 0, REASON);
     assert_int_equal(top_model_take(&m, &c, 3), 0);
     char *text = draw_all(&m, &v, 80, false);
@@ -523,13 +498,12 @@ static void test_all_of_it_fits_the_terminal(void **state)
 }
 
 /* A torus that is wider than the terminal is drawn in parts, with all its nodes and links. */
-static void test_a_wide_torus_is_drawn_in_parts(void **state)
+TEST(test_a_wide_torus_is_drawn_in_parts)
 {
     struct top_model m = fake_model("2x40", 500000);
     const struct top_view v = {0};
     char rank[8];
 
-    (void)state;
     char *text = draw_all(&m, &v, 80, false);
     assert_shows(text, "\n 0 =5 1 =5");
     assert_shows(text, "=538 =539 =5\n");
@@ -553,7 +527,7 @@ static void test_a_wide_torus_is_drawn_in_parts(void **state)
 }
 
 /* The news of the daemon, and the keys, in narrow terminals. */
-static void test_narrow_terminals(void **state)
+TEST(test_narrow_terminals)
 {
     struct top_model m = fake_model("4x4", 0);
     struct top_view v = {.interactive = true,
@@ -561,7 +535,6 @@ static void test_narrow_terminals(void **state)
                          .notice = "trying again: no daemon at /run/torusd/torusd.sock: Connection "
                                    "refused"};
 
-    (void)state;
     char *text = draw(&m, &v, 24, 50);
     assert_shows(text, "trying again: no daemon at\n"
                        "  /run/torusd/torusd.sock: Connection refused\n");
@@ -574,12 +547,11 @@ static void test_narrow_terminals(void **state)
     top_model_free(&m);
 }
 
-static void test_the_age_is_shown(void **state)
+TEST(test_the_age_is_shown)
 {
     struct top_model m = fake_model("4x4", 0);
     struct top_view v = {.interactive = true, .time = "12:34:56", .age = 7.9, .interval = 1};
 
-    (void)state;
     char *text = draw(&m, &v, 24, 80);
     assert_shows(text, " 7 s old  12:34:56\n");
     free(text);
@@ -594,12 +566,11 @@ static void test_the_age_is_shown(void **state)
     top_model_free(&m);
 }
 
-static void test_q_leaves_details_first(void **state)
+TEST(test_q_leaves_details_first)
 {
     struct top_model m = fake_model("4x4", 0);
     struct top_view v = {.interactive = true, .node = 3};
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         press(&v, &m, i == 0 ? TOP_KEY_ENTER : TOP_KEY_HELP);
         press(&v, &m, TOP_KEY_QUIT);
@@ -630,13 +601,12 @@ static struct top_model model_over_time(const double *loads, unsigned count)
     return m;
 }
 
-static void test_a_wide_terminal_is_used(void **state)
+TEST(test_a_wide_terminal_is_used)
 {
     static const double loads[] = {0.25, 0.5, 0.5, 0.5};
     struct top_model m = model_over_time(loads, 4);
     struct top_view v = {.interactive = true, .interval = 1};
 
-    (void)state;
     char *text = draw(&m, &v, 50, 160);
     assert_shows(text, "  0 ==50==  1 ==50==  2 ==50==  3 ==50==   all links together\n");
     assert_shows(text, "500 Mbit/s |"); /* 64 directions of 4 Mbit/s */
@@ -661,11 +631,10 @@ static void test_a_wide_terminal_is_used(void **state)
 }
 
 /* The axis of the rates is the time: surveys that are missing are a gap. */
-static void test_rates_over_time(void **state)
+TEST(test_rates_over_time)
 {
     struct top_model m = {0};
 
-    (void)state;
     assert_true(top_model_newest(&m) < 0);
     for (unsigned i = 0; i < 6; i++) {
         struct all_nodes c = fake_survey_full("4", 1000 + 1000 * i, 1000ull * i);
@@ -676,34 +645,4 @@ static void test_rates_over_time(void **state)
     assert_float_equal(top_model_rate_at(&m, 1.9, 1), 8000, 1e-6);
     assert_true(top_model_rate_at(&m, 8, 1) < 0);
     top_model_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_4x4),
-        cmocka_unit_test(test_8x8_fits_a_terminal),
-        cmocka_unit_test(test_planes),
-        cmocka_unit_test(test_a_line),
-        cmocka_unit_test(test_every_size),
-        cmocka_unit_test(test_a_complete_graph),
-        cmocka_unit_test(test_keys_choose),
-        cmocka_unit_test(test_a_large_torus_scrolls),
-        cmocka_unit_test(test_a_copy),
-        cmocka_unit_test(test_details),
-        cmocka_unit_test(test_security_of_a_link),
-        cmocka_unit_test(test_keys_cross_planes),
-        cmocka_unit_test(test_unicode),
-        cmocka_unit_test(test_hostile_texts),
-        cmocka_unit_test(test_numbers_keep_their_units),
-        cmocka_unit_test(test_reasons_are_whole),
-        cmocka_unit_test(test_all_of_it_fits_the_terminal),
-        cmocka_unit_test(test_a_wide_torus_is_drawn_in_parts),
-        cmocka_unit_test(test_narrow_terminals),
-        cmocka_unit_test(test_the_age_is_shown),
-        cmocka_unit_test(test_q_leaves_details_first),
-        cmocka_unit_test(test_a_wide_terminal_is_used),
-        cmocka_unit_test(test_rates_over_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* Rates, loads, faults and runs of `torusctl top`, from two surveys. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "client/cli/top/model.h"
+#include "tests/support/cmocka.h"
 #include "top_fixture.h"
 
 #define NEAR 1e-6
@@ -18,12 +11,11 @@ static void take(struct top_model *m, struct all_nodes *c, double seconds)
     assert_null(c->state); /* taken over */
 }
 
-static void test_rates_need_two_surveys(void **state)
+TEST(test_rates_need_two_surveys)
 {
     struct top_model m = {0};
     struct all_nodes c = fake_survey_make("4x4", 5000);
 
-    (void)state;
     fake_all_bytes(&c, 1000000);
     take(&m, &c, 1);
     struct observed_link l = observed_link(&m.seen, 5, 0);
@@ -51,12 +43,11 @@ static void test_rates_need_two_surveys(void **state)
     top_model_free(&m);
 }
 
-static void test_the_fastest_rate_is_full_if_none_is_known(void **state)
+TEST(test_the_fastest_rate_is_full_if_none_is_known)
 {
     struct top_model m = {0};
     struct all_nodes c = fake_survey_make("8", 1000);
 
-    (void)state;
     take(&m, &c, 1);
     c = fake_survey_make("8", 2000);
     fake_all_bytes(&c, 5000); /* heartbeats: no link is full of them */
@@ -80,12 +71,11 @@ static void test_the_fastest_rate_is_full_if_none_is_known(void **state)
 }
 
 /* A connection, and a daemon, begin to count again. */
-static void test_counters_that_begin_again(void **state)
+TEST(test_counters_that_begin_again)
 {
     struct top_model m = fake_model("4x4", 500000);
     struct all_nodes c = fake_survey_full("4x4", 3000, 1500000);
 
-    (void)state;
     fake_link(&c, 5, 0)->connects = 2;
     fake_link(&c, 5, 0)->tx_bytes = 2000000;
     fake_link(&c, 9, 1)->connects = 2;
@@ -103,13 +93,12 @@ static void test_counters_that_begin_again(void **state)
     top_model_free(&m);
 }
 
-static void test_a_node_that_was_away_has_been_restarted(void **state)
+TEST(test_a_node_that_was_away_has_been_restarted)
 {
     struct top_model m = fake_model("4x4", 0);
     struct all_nodes c = fake_survey_make("4x4", 3000);
     char text[512];
 
-    (void)state;
     fake_dead(&c, 6);
     take(&m, &c, 3);
     assert_int_equal(m.restarts, 0);
@@ -127,7 +116,7 @@ static void test_a_node_that_was_away_has_been_restarted(void **state)
     top_model_free(&m);
 }
 
-static void test_a_link_that_is_down(void **state)
+TEST(test_a_link_that_is_down)
 {
     struct top_model m = fake_model("4x4", 0);
     struct all_nodes c = fake_survey_make("4x4", 3000);
@@ -135,7 +124,6 @@ static void test_a_link_that_is_down(void **state)
     const struct torus_link_fault *cables[] = {&cable};
     char text[512];
 
-    (void)state;
     fake_down(&c, 5, 2, "no carrier on eth1");
     fake_status(&c, 2)->link_faults = cables;
     fake_status(&c, 2)->link_fault_count = 1;
@@ -151,12 +139,11 @@ static void test_a_link_that_is_down(void **state)
     top_model_free(&m);
 }
 
-static void test_lies(void **state)
+TEST(test_lies)
 {
     struct top_model m = fake_model("4x4m", 0);
     struct all_nodes c = fake_survey_make("4x4m", 3000);
 
-    (void)state;
     fake_link(&c, 5, 0)->port = 77; /* no node has such a port */
     fake_link(&c, 6, 0)->port = 2;  /* another port a second time */
     fake_link(&c, 0, 0)->tx_bytes = UINT64_MAX;
@@ -172,12 +159,11 @@ static void test_lies(void **state)
     top_model_free(&m);
 }
 
-static void test_another_torus(void **state)
+TEST(test_another_torus)
 {
     struct top_model m = fake_model("4x4", 1000);
     struct all_nodes c = fake_survey_make("2x3", 3000);
 
-    (void)state;
     take(&m, &c, 3);
     assert_int_equal(m.seen.now.torus.nodes, 6);
     assert_int_equal(m.surveys, 1);
@@ -198,13 +184,12 @@ static struct all_nodes exchange_survey(uint64_t uptime_ms, uint64_t done)
     return c;
 }
 
-static void test_an_exchange(void **state)
+TEST(test_an_exchange)
 {
     struct top_model m = {0};
     struct all_nodes c = exchange_survey(1000, 100);
     char text[200];
 
-    (void)state;
     take(&m, &c, 1);
     const struct run *r = &m.seen.runs.run[0];
     assert_int_equal(m.seen.runs.count, 1);
@@ -226,11 +211,10 @@ static void test_an_exchange(void **state)
 }
 
 /* Files: nobody knows the bytes, and rounds tell the progress. */
-static void test_an_exchange_without_a_total(void **state)
+TEST(test_an_exchange_without_a_total)
 {
     struct top_model m = {0};
 
-    (void)state;
     for (unsigned i = 1; i <= 3; i++) {
         struct all_nodes c = fake_survey_make("4", 1000 * i);
         struct torus_activity *x = fake_exchange(&c, 1, "f");
@@ -243,12 +227,11 @@ static void test_an_exchange_without_a_total(void **state)
     top_model_free(&m);
 }
 
-static void test_runs_that_have_ended_come_last(void **state)
+TEST(test_runs_that_have_ended_come_last)
 {
     struct top_model m = {0};
     struct all_nodes c = fake_survey_make("4", 1000);
 
-    (void)state;
     struct torus_activity *old = fake_exchange(&c, 0, "old");
     old->state = TORUS_STATE_FAILED;
     old->reason = "node 3 is down";
@@ -275,12 +258,11 @@ static void test_runs_that_have_ended_come_last(void **state)
 }
 
 /* What the node counts that was asked for the copy, and not what another one does. */
-static void test_a_copy(void **state)
+TEST(test_a_copy)
 {
     struct top_model m = {0};
     char text[200];
 
-    (void)state;
     for (unsigned i = 1; i <= 2; i++) {
         struct all_nodes c = fake_survey_make("4", 1000 * i);
         for (uint32_t rank = 0; rank < 4; rank++) {
@@ -308,13 +290,12 @@ static void test_a_copy(void **state)
     top_model_free(&m);
 }
 
-static void test_many_runs(void **state)
+TEST(test_many_runs)
 {
     static char ids[100][8];
     struct top_model m = {0};
     struct all_nodes c = fake_survey_make("100", 1000);
 
-    (void)state;
     for (uint32_t rank = 0; rank < 100; rank++) {
         (void)snprintf(ids[rank], sizeof ids[rank], "x%u", rank);
         (void)fake_exchange(&c, rank, ids[rank]);
@@ -325,23 +306,4 @@ static void test_many_runs(void **state)
     assert_int_equal(m.seen.runs.count, RUNS_MOST);
     assert_int_equal(m.seen.runs.left_out, 100 - RUNS_MOST);
     top_model_free(&m);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates_need_two_surveys),
-        cmocka_unit_test(test_the_fastest_rate_is_full_if_none_is_known),
-        cmocka_unit_test(test_counters_that_begin_again),
-        cmocka_unit_test(test_a_node_that_was_away_has_been_restarted),
-        cmocka_unit_test(test_a_link_that_is_down),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_another_torus),
-        cmocka_unit_test(test_an_exchange),
-        cmocka_unit_test(test_an_exchange_without_a_total),
-        cmocka_unit_test(test_runs_that_have_ended_come_last),
-        cmocka_unit_test(test_a_copy),
-        cmocka_unit_test(test_many_runs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

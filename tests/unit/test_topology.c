@@ -1,12 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/router/topology.h"
+#include "daemon/torusd/router/topology/topology.h"
+#include "tests/support/cmocka.h"
+#include <string.h>
 
 static struct torus torus;
 
@@ -61,10 +56,10 @@ static enum topology_news claim(struct topology *p, unsigned port, uint32_t hops
     return topology_take_claim(p, port, 5, &claim);
 }
 
-static void the_newest_claim_is_believed_then_the_nearest(void **state)
+TEST(the_newest_claim_is_believed_then_the_nearest)
 {
     struct topology p;
-    (void)state;
+
     open_topology(&p, "4x4", 0);
     assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_NEW);
     assert_int_equal(p.entry[5].hops, 6);
@@ -97,10 +92,10 @@ static void the_newest_claim_is_believed_then_the_nearest(void **state)
     topology_free(&p);
 }
 
-static void reports_about_ourselves_are_ignored(void **state)
+TEST(reports_about_ourselves_are_ignored)
 {
     struct topology p;
-    (void)state;
+
     open_topology(&p, "4x4", 5);
     topology_set_self(&p, 2, true);
     assert_int_equal(p.entry[5].version, 2);
@@ -224,10 +219,10 @@ static void check_truth(const struct gossip *g)
 
 /* Whatever any node has claimed: once that stops, all nodes know the truth after the number of rounds in topology.h:
  * until false claims are gone, until older ones are gone, until the truth has arrived. */
-static void lies_do_not_last(void **state)
+TEST(lies_do_not_last)
 {
     static const char *const dims[] = {"4x4", "2x2", "6", "5m", "2x3x4", "3mx4", "2", "1x7"};
-    (void)state;
+
     for (unsigned seed = 0; seed < 400; seed++) {
         static struct gossip g;
         random_state = seed;
@@ -256,11 +251,11 @@ static void lies_do_not_last(void **state)
     }
 }
 
-static void a_link_needs_both_ends(void **state)
+TEST(a_link_needs_both_ends)
 {
     struct topology p;
     struct error e;
-    (void)state;
+
     open_topology(&p, "4x4", 0);
     assert_false(topology_whole(&p));
     all_up(&p);
@@ -298,11 +293,11 @@ static void lose(struct topology *p, uint32_t rank)
     }
 }
 
-static void a_node_is_down_when_all_its_neighbours_say_so(void **state)
+TEST(a_node_is_down_when_all_its_neighbours_say_so)
 {
     struct topology p;
     struct error e;
-    (void)state;
+
     open_topology(&p, "4x4", 0);
     all_up(&p);
     lose(&p, 5);
@@ -322,20 +317,20 @@ static void a_node_is_down_when_all_its_neighbours_say_so(void **state)
     topology_free(&p);
 }
 
-static void we_are_never_down_ourselves(void **state)
+TEST(we_are_never_down_ourselves)
 {
     struct topology p;
-    (void)state;
+
     open_topology(&p, "2x2", 3);
     assert_false(topology_node_down(&p, 3)); /* although no node has reported it */
     assert_true(topology_node_down(&p, 0));
     topology_free(&p);
 }
 
-static void a_mesh_has_no_link_beyond_its_end(void **state)
+TEST(a_mesh_has_no_link_beyond_its_end)
 {
     struct topology p;
-    (void)state;
+
     open_topology(&p, "3m", 0);
     assert_false(topology_link_up(&p, 0, torus_port(&torus, 0, -1)));
     assert_int_equal(hear(&p, 1, 3), TOPOLOGY_NEW);
@@ -345,28 +340,13 @@ static void a_mesh_has_no_link_beyond_its_end(void **state)
     topology_free(&p);
 }
 
-static void a_single_node_is_whole(void **state)
+TEST(a_single_node_is_whole)
 {
     struct topology p;
-    (void)state;
+
     open_topology(&p, "1x1", 0);
     assert_true(topology_whole(&p));
     assert_false(topology_node_down(&p, 0));
     assert_int_equal(topology_first_down(&p), TORUS_NO_NODE);
     topology_free(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_newest_claim_is_believed_then_the_nearest),
-        cmocka_unit_test(reports_about_ourselves_are_ignored),
-        cmocka_unit_test(lies_do_not_last),
-        cmocka_unit_test(a_link_needs_both_ends),
-        cmocka_unit_test(a_node_is_down_when_all_its_neighbours_say_so),
-        cmocka_unit_test(we_are_never_down_ourselves),
-        cmocka_unit_test(a_mesh_has_no_link_beyond_its_end),
-        cmocka_unit_test(a_single_node_is_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/torus.h"
+#include "tests/support/cmocka.h"
 
 static struct torus parse(const char *text)
 {
@@ -17,12 +10,12 @@ static struct torus parse(const char *text)
     return t;
 }
 
-static void text_goes_both_ways(void **state)
+TEST(text_goes_both_ways)
 {
     static const char *const texts[] = {"1",         "6",        "4x8",
                                         "4x8m",      "3mx4x5m",  "1x1x1x1x1x1x1x1",
                                         "1024x1024", "1048576m", "4mx4mx4mx4mx4mx4mx4mx4m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         char text[TORUS_TEXT_SIZE];
         struct torus t = parse(texts[i]);
@@ -37,7 +30,7 @@ static void text_goes_both_ways(void **state)
     assert_int_equal(t.nodes, 32);
 }
 
-static void bad_text_is_refused(void **state)
+TEST(bad_text_is_refused)
 {
     static const struct {
         const char *text, *says;
@@ -80,7 +73,7 @@ static void bad_text_is_refused(void **state)
                {"4294967297", "more than 1048576 nodes"},
                {"2x2x2x2x2x2x2x2x2", "more than 8 dimensions"},
                {"1x1x1x1x1x1x1x1x", "more than 8 dimensions"}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct torus t = {.dims = 77};
         struct error e = {.code = ERROR_NONE};
@@ -93,22 +86,22 @@ static void bad_text_is_refused(void **state)
     }
 }
 
-static void equality(void **state)
+TEST(equality)
 {
     struct torus t = parse("4x8"), same = parse("4x8");
     struct torus mesh = parse("4x8m"), turned = parse("8x4"), longer = parse("4x8x1");
-    (void)state;
+
     assert_true(torus_equal(&t, &same));
     assert_false(torus_equal(&t, &mesh));
     assert_false(torus_equal(&t, &turned));
     assert_false(torus_equal(&t, &longer));
 }
 
-static void ranks_are_row_major(void **state)
+TEST(ranks_are_row_major)
 {
     struct torus t = parse("3x4x5m");
     uint32_t at[TORUS_MAX_DIMS];
-    (void)state;
+
     torus_coordinates(&t, 1 * 20 + 2 * 5 + 3, at);
     assert_int_equal(at[0], 1);
     assert_int_equal(at[1], 2);
@@ -119,11 +112,11 @@ static void ranks_are_row_major(void **state)
     }
 }
 
-static void walking(void **state)
+TEST(walking)
 {
     struct torus t = parse("3x4mx5");
     uint32_t at[] = {1, 2, 3}, rank = torus_rank(&t, at);
-    (void)state;
+
     assert_int_equal(torus_walk(&t, rank, 0, 1, 1), rank + 20);
     assert_int_equal(torus_walk(&t, rank, 0, 1, 2), rank - 20); /* round the end */
     assert_int_equal(torus_walk(&t, rank, 0, -1, 2), rank + 20);
@@ -139,10 +132,10 @@ static void walking(void **state)
 }
 
 /* Walking hop by hop gives the same node as walking at once, and walking back leads to the start. */
-static void walks_add_up(void **state)
+TEST(walks_add_up)
 {
     static const char *const shapes[] = {"1", "2", "5", "5m", "2x3", "4x1x3m", "2x2mx3x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = parse(shapes[i]);
         for (uint32_t rank = 0; rank < t.nodes; rank++) {
@@ -163,10 +156,10 @@ static void walks_add_up(void **state)
     }
 }
 
-static void links_of_small_dimensions(void **state)
+TEST(links_of_small_dimensions)
 {
     struct torus pair = parse("2"), two = parse("2m"), one = parse("1x1m");
-    (void)state;
+
     assert_int_equal(torus_neighbour(&pair, 0, 0), 1); /* two links between the same nodes */
     assert_int_equal(torus_neighbour(&pair, 0, 1), 1);
     assert_int_equal(torus_neighbour(&two, 0, 0), 1);
@@ -175,11 +168,11 @@ static void links_of_small_dimensions(void **state)
         assert_int_equal(torus_neighbour(&one, 0, port), TORUS_NO_NODE);
 }
 
-static void ports_have_names(void **state)
+TEST(ports_have_names)
 {
     struct torus t = parse("4x4x4");
     char name[TORUS_PORT_NAME_SIZE];
-    (void)state;
+
     assert_string_equal(torus_port_name(&t, 0, 0, name), "+0");
     assert_string_equal(torus_port_name(&t, 0, 1, name), "-0");
     assert_string_equal(torus_port_name(&t, 0, 15, name), "-7");
@@ -193,7 +186,7 @@ static void ports_have_names(void **state)
         assert_int_equal(torus_port_parse(&t, 0, bad[i]), -1);
 }
 
-static void shortest_ways(void **state)
+TEST(shortest_ways)
 {
     static const struct {
         const char *torus;
@@ -203,7 +196,7 @@ static void shortest_ways(void **state)
                 {"6", 5, 1, 2, 1},   {"6", 1, 5, 2, -1}, {"6", 4, 1, 3, 0},   {"5", 0, 2, 2, 1},
                 {"5", 0, 3, 2, -1},  {"6m", 0, 5, 5, 1}, {"6m", 4, 1, 3, -1}, {"2", 0, 1, 1, 0},
                 {"2m", 1, 0, 1, -1}, {"1", 0, 0, 0, 0},  {"5", 4, 3, 1, -1}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         struct torus t = parse(ways[i].torus);
         int direction = 0;
@@ -213,10 +206,10 @@ static void shortest_ways(void **state)
 }
 
 /* Compared with a breadth-first search over the neighbours. */
-static void distances(void **state)
+TEST(distances)
 {
     static const char *const shapes[] = {"1", "7", "7m", "4x5", "4mx5", "2x3x4m", "2x2x2x2"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t = parse(shapes[i]);
         for (uint32_t root = 0; root < t.nodes; root++) {
@@ -241,7 +234,7 @@ static void distances(void **state)
     }
 }
 
-static void bounds(void **state)
+TEST(bounds)
 {
     static const struct {
         const char *torus;
@@ -252,28 +245,10 @@ static void bounds(void **state)
                     {"8x4", 32, 32}, {"5x5", 15, 24},     {"6x6", 27, 35},
                     {"7x5", 30, 34}, {"16x16", 512, 512}, {"4x4m", 16, 16},
                     {"3mx3m", 6, 8}, {"3x4x5", 36, 59},   {"1024x1024", 134217728, 134217728}};
-    (void)state;
+
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         struct torus t = parse(expected[i].torus);
         assert_true(torus_bound_all_port(&t) == expected[i].all_port);
         assert_true(torus_bound_one_port(&t) == expected[i].one_port);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_goes_both_ways),
-        cmocka_unit_test(bad_text_is_refused),
-        cmocka_unit_test(equality),
-        cmocka_unit_test(ranks_are_row_major),
-        cmocka_unit_test(walking),
-        cmocka_unit_test(walks_add_up),
-        cmocka_unit_test(links_of_small_dimensions),
-        cmocka_unit_test(ports_have_names),
-        cmocka_unit_test(shortest_ways),
-        cmocka_unit_test(distances),
-        cmocka_unit_test(bounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* What a node records of a run: sums are kept when intervals are joined, and the first and last events. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/trace/trace.h"
+#include "tests/support/cmocka.h"
 
 #define MS UINT64_C(1000000)
 #define UNIT 1024u
@@ -55,7 +48,7 @@ static void assert_near(uint64_t a, uint64_t b, uint64_t by)
 }
 
 /* Counters rise at random, for so many samples that intervals are joined often. */
-static void joining_keeps_sums(void **state)
+TEST(joining_keeps_sums)
 {
     struct trace *t = trace_new("1-2-3", 4, 7 * MS);
     struct trace_sample s = {.writing = 0};
@@ -63,7 +56,6 @@ static void joining_keeps_sums(void **state)
     uint64_t now = 7 * MS, samples = 20000;
     const uint64_t first_used = 55555;
 
-    (void)state;
     s.used = first_used;
     for (unsigned port = 0; port < 4; port++)
         s.port[port].sent = 1000; /* before the run */
@@ -114,13 +106,12 @@ static void joining_keeps_sums(void **state)
 }
 
 /* What was counted before the first sample does not belong to the run. A counter that falls has begun again at 0. */
-static void counters_begin_again(void **state)
+TEST(counters_begin_again)
 {
     struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.used = 900000};
     struct sums found;
 
-    (void)state;
     s.port[0].sent = 5000;
     s.port[0].resent = 70;
     trace_take(t, &s, 1 * MS);
@@ -145,12 +136,11 @@ static void counters_begin_again(void **state)
 }
 
 /* The time of a state belongs to the intervals in which it was, not to that of the sample. */
-static void a_long_state_fills_its_intervals(void **state)
+TEST(a_long_state_fills_its_intervals)
 {
     struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.writing = 0};
 
-    (void)state;
     s.port[0].state = TRACE_SINK;
     trace_take(t, &s, 0);
     s.port[0].state = TRACE_LINK;
@@ -170,13 +160,12 @@ static void a_long_state_fills_its_intervals(void **state)
 }
 
 /* A sample that comes much too late says that the main thread was delayed, also if the system does not say so. */
-static void late_samples_are_delays(void **state)
+TEST(late_samples_are_delays)
 {
     struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.used = 0};
     struct sums found;
 
-    (void)state;
     trace_take(t, &s, 0);
     trace_take(t, &s, 3 * MS); /* a little late */
     add_up(t, 0, &found);
@@ -199,13 +188,12 @@ static void late_samples_are_delays(void **state)
     trace_unref(t);
 }
 
-static void samples_are_due_by_the_interval(void **state)
+TEST(samples_are_due_by_the_interval)
 {
     struct trace *t = trace_new("x", 2, 100 * MS);
     struct trace_sample s = {.writing = 0};
     uint64_t now = 100 * MS, taken = 0;
 
-    (void)state;
     assert_int_equal(trace_due(t), 101 * MS);
     while (now < 100 * MS + 600 * 1000 * MS) {
         uint64_t due = trace_due(t);
@@ -220,12 +208,11 @@ static void samples_are_due_by_the_interval(void **state)
     trace_unref(t);
 }
 
-static void first_and_last_events_are_kept(void **state)
+TEST(first_and_last_events_are_kept)
 {
     static const uint64_t counts[] = {0,   1,   255, 256, 257,  511,  512,
                                       513, 767, 768, 769, 1024, 1025, 100000};
 
-    (void)state;
     for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++) {
         const uint64_t count = counts[k];
         struct trace *t = trace_new("x", 2, 50);
@@ -246,29 +233,14 @@ static void first_and_last_events_are_kept(void **state)
     }
 }
 
-static void events_before_the_begin_are_at_0(void **state)
+TEST(events_before_the_begin_are_at_0)
 {
     struct trace *t = trace_new("x", 2, 50);
 
-    (void)state;
     trace_note(t, 49, TRACE_LINK_DOWN, 1, 0);
     assert_int_equal(trace_event_at(t, 0)->at, 0);
     trace_note(NULL, 49, TRACE_LINK_DOWN, 1, 0);
     trace_unref(t);
     trace_unref(NULL);
     assert_null(trace_ref(NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(joining_keeps_sums),
-        cmocka_unit_test(counters_begin_again),
-        cmocka_unit_test(a_long_state_fills_its_intervals),
-        cmocka_unit_test(late_samples_are_delays),
-        cmocka_unit_test(samples_are_due_by_the_interval),
-        cmocka_unit_test(first_and_last_events_are_kept),
-        cmocka_unit_test(events_before_the_begin_are_at_0),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 /* Trace files from others: whatever they hold, they are read or refused, and a page is made of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "client/cli/reporting/findings.h"
 #include "client/cli/reporting/report_page.h"
+#include "tests/support/cmocka.h"
 #include "tests/unit/trace_fixture.h"
 
 static uint64_t chance = 99;
@@ -22,13 +14,12 @@ static size_t below(size_t most)
     return (size_t)(chance >> 33) % most;
 }
 
-static void a_trace_is_read(void **state)
+TEST(a_trace_is_read)
 {
     json_t *file = trace_fixture_new("2x3");
     struct trace_data d;
     struct error e;
 
-    (void)state;
     (void)json_object_del(trace_fixture_node(file, 4), "used");
     trace_fixture_add_event(file, 1, 0.5, TORUS_TRACE_STEP, 3, 0);
     assert_int_equal(trace_fixture_read(file, &d, &e), 0);
@@ -57,7 +48,7 @@ static void check_refused(json_t *file, const char *word)
         fail_msg("'%s' does not name '%s'", e.text, word);
 }
 
-static void what_does_not_fit_is_refused(void **state)
+TEST(what_does_not_fit_is_refused)
 {
     static const char *const lists[] = {"sent",   "received", "queue",   "unacked", "resent",
                                         "state",  "used",     "delayed", "writing", "neighbour",
@@ -65,7 +56,6 @@ static void what_does_not_fit_is_refused(void **state)
     static const char *const times[] = {"began", "ended", "interval", "clock_error"};
     json_t *file;
 
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         char quoted[32];
         /* A change of "used" is a change of the number of intervals. */
@@ -89,12 +79,11 @@ static void what_does_not_fit_is_refused(void **state)
     }
 }
 
-static void contradictions_are_refused(void **state)
+TEST(contradictions_are_refused)
 {
     static const double lengths[] = {-1, 1e300};
     json_t *file;
 
-    (void)state;
     file = trace_fixture_new("4");
     trace_fixture_set(file, 1, "state", 3, 256);
     check_refused(file, "\"state\"");
@@ -128,7 +117,7 @@ static void contradictions_are_refused(void **state)
     check_refused(file, "version 1");
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
     static const struct {
         const char *text;
@@ -144,9 +133,8 @@ static void other_files_are_refused(void **state)
     struct trace_data d;
     struct error e;
 
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        const char *path = trace_fixture_file(files[i].text, strlen(files[i].text));
+        const char *path = file_of(files[i].text, strlen(files[i].text));
         assert_int_equal(trace_data_read(&d, path, &e), -1);
         assert_int_equal(e.code, files[i].code);
         assert_int_equal(unlink(path), 0);
@@ -182,7 +170,7 @@ static void mutate(char *text, size_t length)
 }
 
 /* Of what is still a trace, everything is made that torusctl makes. */
-static void random_changes(void **state)
+TEST(random_changes)
 {
     json_t *file = trace_fixture_new("2x2");
     const unsigned tries = 1500;
@@ -190,7 +178,6 @@ static void random_changes(void **state)
     struct finding list[FINDINGS_MOST];
     const struct cli cli = {.json = false};
 
-    (void)state;
     trace_fixture_add_event(file, 1, 0.5, TORUS_TRACE_CALL_BEGUN, 3, 0);
     trace_fixture_add_event(file, 1, 0.6, TORUS_TRACE_CALL_ENDED, 3, 0);
     char *text = json_dumps(file, JSON_COMPACT);
@@ -202,7 +189,7 @@ static void random_changes(void **state)
         struct error e;
         memcpy(changed, text, length);
         mutate(changed, length);
-        const char *path = trace_fixture_file(changed, below(10) == 0 ? below(length) : length);
+        const char *path = file_of(changed, below(10) == 0 ? below(length) : length);
         int r = trace_data_read(&d, path, &e);
         if (r != 0)
             assert_true(e.code == ERROR_USAGE && e.text[0] != '\0');
@@ -220,7 +207,7 @@ static void random_changes(void **state)
 }
 
 /* A name, an id and states of a file are text on the page, and unknown members do not come there. */
-static void texts_stay_texts(void **state)
+TEST(texts_stay_texts)
 {
     const char *evil = "</script><img src=x onerror=alert(1)>";
     json_t *file = trace_fixture_new("2x2"), *own = json_object_get(file, "torusd");
@@ -230,14 +217,13 @@ static void texts_stay_texts(void **state)
     char *page = NULL;
     size_t length = 0;
 
-    (void)state;
     (void)json_object_set_new(trace_fixture_node(file, 0), "name", json_string(evil));
     (void)json_object_set_new(own, "id", json_string(evil));
     (void)json_object_set_new(own, "run",
                               json_pack("{s:s, s:s}", "seconds", evil, "other", "OTHER"));
     (void)json_object_set_new(own, "states", json_pack("[s, s]", "STATE", evil));
     assert_int_equal(trace_fixture_read(file, &d, &e), 0);
-    const char *path = trace_fixture_file("", 0);
+    const char *path = file_of("", 0);
     assert_int_equal(report_page_write(&cli, path, &d), EXIT_DONE);
     trace_data_free(&d);
     FILE *in = fopen(path, "r");
@@ -255,14 +241,13 @@ static void texts_stay_texts(void **state)
 }
 
 /* As programs write it that have one type for all numbers. */
-static void numbers_without_a_fraction(void **state)
+TEST(numbers_without_a_fraction)
 {
     json_t *file = trace_fixture_new("4");
     json_t *node = trace_fixture_node(file, 2), *own = json_object_get(file, "torusd");
     struct trace_data d;
     struct error e;
 
-    (void)state;
     (void)json_object_set_new(node, "began", json_integer(0));
     (void)json_object_set_new(node, "ended", json_integer(1));
     (void)json_object_set_new(node, "interval", json_integer(1));
@@ -276,13 +261,12 @@ static void numbers_without_a_fraction(void **state)
 }
 
 /* The report prints names on terminals. */
-static void names_do_not_command_terminals(void **state)
+TEST(names_do_not_command_terminals)
 {
     json_t *file = trace_fixture_new("4");
     struct trace_data d;
     struct error e;
 
-    (void)state;
     (void)json_object_set_new(trace_fixture_node(file, 2), "name", json_string("a\x1b[31mred"));
     (void)json_object_del(trace_fixture_node(file, 3), "used");
     (void)json_object_set_new(trace_fixture_node(file, 3), "name", json_string("b\r"));
@@ -292,19 +276,4 @@ static void names_do_not_command_terminals(void **state)
     assert_string_equal(d.node[3].name, "b?");
     assert_string_equal(d.id, "?]0;x?");
     trace_data_free(&d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trace_is_read),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(contradictions_are_refused),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(random_changes),
-        cmocka_unit_test(texts_stay_texts),
-        cmocka_unit_test(numbers_without_a_fraction),
-        cmocka_unit_test(names_do_not_command_terminals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "daemon/lib/schedule/tree.h"
+#include "tests/support/cmocka.h"
 
 enum { MOST = 128 };
 
@@ -45,12 +39,12 @@ static void check_trees(const struct torus *t)
     }
 }
 
-static void every_root_reaches_every_node(void **state)
+TEST(every_root_reaches_every_node)
 {
     static const char *const shapes[] = {
         "1",   "2",   "2m",   "3",     "8",     "7m",    "1x1",           "2x2",
         "4x4", "5x7", "4x8m", "3mx4m", "2x1x3", "3x4x5", "2x2x2x2x2x2x2", "2mx3x2x3m"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         struct torus t;
         assert_int_equal(torus_parse(&t, shapes[i], NULL), 0);
@@ -59,11 +53,11 @@ static void every_root_reaches_every_node(void **state)
 }
 
 /* The path from the root is the dimension-ordered one. */
-static void shape_on_4x4(void **state)
+TEST(shape_on_4x4)
 {
     struct torus t;
     struct tree_node n;
-    (void)state;
+
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
     tree_node(&t, 0, 0, &n);
     assert_int_equal(n.children, 4);
@@ -77,13 +71,4 @@ static void shape_on_4x4(void **state)
     tree_node(&t, 0, 7, &n);
     assert_int_equal(n.parent, torus_port(&t, 1, 1));
     assert_int_equal(n.children, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_root_reaches_every_node),
-        cmocka_unit_test(shape_on_4x4),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* Sources that change while they are copied: files that grow, and files that change otherwise. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define LARGE 700000u /* bytes: digests of such files are asked for */
 
@@ -22,7 +14,6 @@ static void (*change)(void);
 
 static void make_change(void *argument)
 {
-    (void)argument;
     change();
 }
 
@@ -131,7 +122,7 @@ static void set_moment(struct how *how, unsigned moment)
     how->before_check = moment == 1 ? make_change : NULL;
 }
 
-static void files_that_grow_are_copied_as_they_were_found(void **state)
+FOLDER_TEST(files_that_grow_are_copied_as_they_were_found)
 {
     static const size_t length[] = {1, 100, LARGE};
 
@@ -157,7 +148,7 @@ static void files_that_grow_are_copied_as_they_were_found(void **state)
 }
 
 /* The older version at the target has most of it, so that digests of it were sent before it has grown. */
-static void files_that_grow_after_their_digests_were_sent(void **state)
+FOLDER_TEST(files_that_grow_after_their_digests_were_sent)
 {
     for (unsigned bad = 0; bad < 2; bad++) {
         struct copying c;
@@ -175,7 +166,7 @@ static void files_that_grow_after_their_digests_were_sent(void **state)
     }
 }
 
-static void files_that_also_change_otherwise_fail_the_copy(void **state)
+FOLDER_TEST(files_that_also_change_otherwise_fail_the_copy)
 {
     static void (*const changes[])(void) = {
         append_and_overwrite_begin, append_and_overwrite_what_was_read, overwrite_one, cut, vanish,
@@ -200,7 +191,7 @@ static void files_that_also_change_otherwise_fail_the_copy(void **state)
 }
 
 /* Nobody knows what a file was like that had not been written to for long. */
-static void files_that_were_at_rest_do_not_just_grow(void **state)
+FOLDER_TEST(files_that_were_at_rest_do_not_just_grow)
 {
     const struct timespec old[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
     struct copying c;
@@ -217,7 +208,7 @@ static void files_that_were_at_rest_do_not_just_grow(void **state)
 
 /* --- files that are left out --- */
 
-static void the_rest_is_copied_if_that_is_asked_for(void **state)
+FOLDER_TEST(the_rest_is_copied_if_that_is_asked_for)
 {
     static void (*const changes[])(void) = {append_and_overwrite_begin, overwrite_one, cut, vanish,
                                             replace_by_longer};
@@ -258,7 +249,7 @@ static void the_rest_is_copied_if_that_is_asked_for(void **state)
     }
 }
 
-static void a_file_that_grows_is_not_left_out(void **state)
+FOLDER_TEST(a_file_that_grows_is_not_left_out)
 {
     struct copying c;
     struct how how;
@@ -275,7 +266,7 @@ static void a_file_that_grows_is_not_left_out(void **state)
 }
 
 /* What stood for the bytes of a file that had gone is not taken for it when it is back. */
-static void substitutes_are_not_resumed(void **state)
+FOLDER_TEST(substitutes_are_not_resumed)
 {
     struct copying c;
     struct how how;
@@ -300,7 +291,7 @@ static void substitutes_are_not_resumed(void **state)
 }
 
 /* What the reader says may be anything. */
-static void numbers_of_entries_are_checked(void **state)
+FOLDER_TEST(numbers_of_entries_are_checked)
 {
     static const uint64_t number[] = {0, 1, 2, 3, 4, 5, 77, UINT64_MAX};
     struct copying c;
@@ -315,19 +306,4 @@ static void numbers_of_entries_are_checked(void **state)
     assert_int_equal(e.code, ERROR_PROTOCOL);
     c.store->write_close(w);
     clean_up(&c, state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(files_that_grow_are_copied_as_they_were_found),
-        COPYING_TEST(files_that_grow_after_their_digests_were_sent),
-        COPYING_TEST(files_that_also_change_otherwise_fail_the_copy),
-        COPYING_TEST(files_that_were_at_rest_do_not_just_grow),
-        COPYING_TEST(the_rest_is_copied_if_that_is_asked_for),
-        COPYING_TEST(a_file_that_grows_is_not_left_out),
-        COPYING_TEST(substitutes_are_not_resumed),
-        COPYING_TEST(numbers_of_entries_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

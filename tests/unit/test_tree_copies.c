@@ -2,21 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "tests/support/cmocka.h"
 
 static void copy_how(struct copying *c, const struct how *how, struct copied *result)
 {
@@ -24,7 +16,7 @@ static void copy_how(struct copying *c, const struct how *how, struct copied *re
         fail_msg("%s", result->error.text);
 }
 
-static void a_new_tree_is_equal(void **state)
+FOLDER_TEST(a_new_tree_is_equal)
 {
     struct copying c;
 
@@ -54,7 +46,7 @@ static void a_new_tree_is_equal(void **state)
     }
 }
 
-static void a_changed_tree_is_equal_again(void **state)
+FOLDER_TEST(a_changed_tree_is_equal_again)
 {
     struct copying c;
 
@@ -128,7 +120,7 @@ static int on_mount_points(void **state)
     return 0;
 }
 
-static void mount_points_are_not_crossed(void **state)
+FOLDER_TEST(mount_points_are_not_crossed)
 {
     int status;
 
@@ -143,14 +135,4 @@ static void mount_points_are_not_crossed(void **state)
     if (WEXITSTATUS(status) == 2)
         skip(); /* this machine allows no mounts */
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(a_new_tree_is_equal),
-        COPYING_TEST(a_changed_tree_is_equal_again),
-        COPYING_TEST(mount_points_are_not_crossed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

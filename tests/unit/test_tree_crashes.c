@@ -3,24 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
+#include "tests/support/cmocka.h"
 
 static long left = -1; /* steps until the process ends; negative: it does not */
 static bool fails;     /* that step fails with EIO instead */
@@ -63,7 +56,6 @@ int __wrap_fdatasync(int file);
 
 int __wrap_syncfs(int file)
 {
-    (void)file;
     if (stop_at_sync != NULL)
         atomic_store(stop_at_sync, true);
     return step() ? -1 : 0;
@@ -71,13 +63,11 @@ int __wrap_syncfs(int file)
 
 int __wrap_fsync(int file)
 {
-    (void)file;
     return step() ? -1 : 0;
 }
 
 int __wrap_fdatasync(int file)
 {
-    (void)file;
     synced++;
     return step() ? -1 : 0;
 }
@@ -130,7 +120,6 @@ static int check_one(const char *path, const struct stat *st, int kind, struct F
 {
     const char *below = path + strlen(target);
 
-    (void)kind, (void)ftw;
     if (S_ISREG(st->st_mode) && !same_bytes(path, new_tree, below) &&
         !same_bytes(path, old_tree, below))
         fail_msg("%s has contents of neither tree", path);
@@ -234,28 +223,28 @@ static void crash_everywhere(void **state, unsigned seed, bool is_new, bool as_i
     check_equal(new_tree, target);
 }
 
-static void a_new_tree_appears_at_once(void **state)
+FOLDER_TEST(a_new_tree_appears_at_once)
 {
     crash_everywhere(state, 3, true, false, 3);
 }
 
-static void a_changed_tree_is_completed(void **state)
+FOLDER_TEST(a_changed_tree_is_completed)
 {
     crash_everywhere(state, 4, false, false, 2);
 }
 
-static void another_changed_tree_is_completed(void **state)
+FOLDER_TEST(another_changed_tree_is_completed)
 {
     crash_everywhere(state, 11, false, false, 5);
 }
 
-static void files_that_come_one_by_one_are_whole(void **state)
+FOLDER_TEST(files_that_come_one_by_one_are_whole)
 {
     crash_everywhere(state, 5, false, true, 5);
 }
 
 /* No file gets its name before its data is on the disk. */
-static void files_that_come_one_by_one_are_synced(void **state)
+FOLDER_TEST(files_that_come_one_by_one_are_synced)
 {
     struct how how = {.write = {.as_it_comes = true}};
     struct copying c;
@@ -278,7 +267,7 @@ static void files_that_come_one_by_one_are_synced(void **state)
 /* --- failures --- */
 
 /* A step fails, and the copy with it; the next one succeeds. */
-static void failures_leave_nothing_behind(void **state)
+FOLDER_TEST(failures_leave_nothing_behind)
 {
     struct how how = {.write = {.delete = true}};
     struct copying c;
@@ -310,7 +299,7 @@ static void failures_leave_nothing_behind(void **state)
 }
 
 /* To write what has arrived to the disk may take long: a copy that is stopped meanwhile is not put in place. */
-static void a_copy_is_stopped_while_it_is_synced(void **state)
+FOLDER_TEST(a_copy_is_stopped_while_it_is_synced)
 {
     struct tree_progress progress = {0};
     struct how how = {.write = {.delete = true}, .progress = &progress};
@@ -334,18 +323,4 @@ static void a_copy_is_stopped_while_it_is_synced(void **state)
     assert_int_equal(result.moved, 0);
     check_equal(new_tree, target);
     copying_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(a_new_tree_appears_at_once),
-        COPYING_TEST(a_changed_tree_is_completed),
-        COPYING_TEST(another_changed_tree_is_completed),
-        COPYING_TEST(files_that_come_one_by_one_are_whole),
-        COPYING_TEST(files_that_come_one_by_one_are_synced),
-        COPYING_TEST(failures_leave_nothing_behind),
-        COPYING_TEST(a_copy_is_stopped_while_it_is_synced),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* Chunks of files and their digests: both sides of a copy cut alike; what is wrong is refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sodium.h>
 
 #include "daemon/torusd/engine/digest.h"
 #include "daemon/torusd/tree/digests.h"
 #include "manifest_fixture.h"
+#include "tests/support/cmocka.h"
 
 #define CHUNKS 4096u
 
@@ -59,12 +52,12 @@ static void cut_bytes(const uint8_t *bytes, size_t length, struct cut *cut)
     (void)close(file);
 }
 
-static void chunks_have_the_lengths_that_are_promised(void **state)
+TEST(chunks_have_the_lengths_that_are_promised)
 {
     static const size_t size = 32u << 20;
     static struct cut cut;
     uint8_t *bytes = malloc(size);
-    (void)state;
+
     fill_random(bytes, size, 1);
     cut_bytes(bytes, size, &cut);
     for (uint32_t i = 0; i < cut.count; i++) {
@@ -89,13 +82,13 @@ static void chunks_have_the_lengths_that_are_promised(void **state)
 }
 
 /* The version of the document must change if this does. */
-static void files_are_cut_where_they_always_were(void **state)
+TEST(files_are_cut_where_they_always_were)
 {
     static const uint32_t length[] = {32646, 64934, 72438, 73137, 100766, 56079};
     static struct cut cut;
     size_t size = 400000;
     uint8_t *bytes = malloc(size);
-    (void)state;
+
     for (size_t i = 0, x = 1; i < size; i++, x = x * 69069 + 12345)
         bytes[i] = (uint8_t)(x >> 24);
     cut_bytes(bytes, size, &cut);
@@ -105,12 +98,12 @@ static void files_are_cut_where_they_always_were(void **state)
     free(bytes);
 }
 
-static void only_chunks_around_a_change_differ(void **state)
+TEST(only_chunks_around_a_change_differ)
 {
     static struct cut before, after;
     size_t size = 8u << 20, same = 0;
     uint8_t *bytes = malloc(size), *changed = malloc(size + 5);
-    (void)state;
+
     fill_random(bytes, size, 2);
     cut_bytes(bytes, size, &before);
     memcpy(changed, bytes, size / 2); /* five bytes more in the middle */
@@ -125,7 +118,7 @@ static void only_chunks_around_a_change_differ(void **state)
     free(changed);
 }
 
-static void bytes_may_come_in_any_portions(void **state)
+TEST(bytes_may_come_in_any_portions)
 {
     static struct cut whole, parts;
     size_t size = 1u << 20, portion = 1;
@@ -133,7 +126,7 @@ static void bytes_may_come_in_any_portions(void **state)
     struct cutter *cutter = cutter_new(how);
     struct chunk chunk;
     bool ended;
-    (void)state;
+
     memset(&parts, 0, sizeof parts);
     fill_random(bytes, size, 3);
     cut_bytes(bytes, size, &whole);
@@ -152,13 +145,13 @@ static void bytes_may_come_in_any_portions(void **state)
 }
 
 /* Data is what is left if holes are taken out, whatever the place. */
-static void data_is_read_across_holes(void **state)
+TEST(data_is_read_across_holes)
 {
     static const struct extent_of_file extent[] = {{2, 3}, {10, 1}, {20, 4}};
     struct file_data d = {.size = 30, .bytes = 8, .extent = extent, .extents = 3};
     uint8_t bytes[9];
     int file = memory_file();
-    (void)state;
+
     assert_int_equal(write(file, "..abc.....d.........efgh......", 30), 30);
     for (uint64_t place = 0; place < 8; place++)
         for (size_t length = 0; length <= 8 - place; length++) {
@@ -170,13 +163,13 @@ static void data_is_read_across_holes(void **state)
     (void)close(file);
 }
 
-static void many_holes_are_described_by_fewer_extents(void **state)
+TEST(many_holes_are_described_by_fewer_extents)
 {
     const uint64_t step = 8192, count = MANIFEST_EXTENTS_MOST + 1000;
     struct file_data d;
     uint64_t end = 0, bytes = 0;
     int file = memory_file();
-    (void)state;
+
     for (uint64_t i = 0; i < count; i++)
         assert_int_equal(pwrite(file, "x", 1, (off_t)(i * step)), 1);
     assert_int_equal(ftruncate(file, (off_t)(count * step)), 0);
@@ -196,14 +189,14 @@ static void many_holes_are_described_by_fewer_extents(void **state)
     (void)close(file);
 }
 
-static void jobs_that_shall_stop_do(void **state)
+TEST(jobs_that_shall_stop_do)
 {
     struct tree_progress progress = {.stop = true};
     static struct cut cut;
     uint8_t digest[FILE_DIGEST];
     int file = memory_file();
     struct file_data d = {.size = 5, .bytes = 5};
-    (void)state;
+
     assert_int_equal(chunks_of_file(file, &d, how, &progress, note, &cut), -1);
     assert_int_equal(errno, ECANCELED);
     assert_int_equal(file_data_digest(file, &d, &progress, digest), -1);
@@ -218,12 +211,12 @@ static void jobs_that_shall_stop_do(void **state)
 
 /* --- wanted --- */
 
-static void wanted_numbers_are_read_again(void **state)
+TEST(wanted_numbers_are_read_again)
 {
     static const uint64_t number[] = {0, 1, 2, 130, 131, 20000, UINT64_C(1) << 40, UINT64_MAX - 2};
     static struct wanted w;
     uint64_t index, size;
-    (void)state;
+
     for (unsigned sizes = 0; sizes < 2; sizes++) {
         memset(&w, 0, sizeof w);
         w.sizes = sizes == 1;
@@ -244,10 +237,10 @@ static void wanted_numbers_are_read_again(void **state)
     assert_int_equal(index, TREE_WANTED_MOST);
 }
 
-static void wanted_bytes_may_be_anything(void **state)
+TEST(wanted_bytes_may_be_anything)
 {
     static uint8_t bytes[TREE_WANTED_MOST];
-    (void)state;
+
     for (unsigned seed = 0; seed < 20; seed++) {
         fill_random(bytes, sizeof bytes, seed);
         for (size_t i = 0; i < sizeof bytes && seed > 9; i++)
@@ -292,14 +285,14 @@ static int make_document(uint64_t *size)
     return file;
 }
 
-static void a_document_is_read_again(void **state)
+TEST(a_document_is_read_again)
 {
     struct manifest m;
     struct error e = {0};
     struct chunk chunk;
     uint64_t size, index;
     int entries = memory_file(), file = make_document(&size);
-    (void)state;
+
     make_manifest(&m, entries);
     if (digests_check(file, size, &m, 0, &e) != 0)
         fail_msg("%s", e.text);
@@ -337,14 +330,14 @@ static int check_bytes(const uint8_t *bytes, size_t length, const struct manifes
     return result;
 }
 
-static void a_changed_document_is_refused(void **state)
+TEST(a_changed_document_is_refused)
 {
     static const uint8_t value[] = {0, 1, 2, 3, 5, 0x40, 0x80, 0xff};
     static uint8_t bytes[1000], changed[1000];
     struct manifest m;
     uint64_t size;
     int entries = memory_file(), file = make_document(&size);
-    (void)state;
+
     make_manifest(&m, entries);
     assert_int_equal(pread(file, bytes, sizeof bytes, 0), size);
     assert_int_equal(check_bytes(bytes, size, &m), 0);
@@ -371,23 +364,10 @@ static void a_changed_document_is_refused(void **state)
     (void)close(entries);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(chunks_have_the_lengths_that_are_promised),
-        cmocka_unit_test(files_are_cut_where_they_always_were),
-        cmocka_unit_test(only_chunks_around_a_change_differ),
-        cmocka_unit_test(bytes_may_come_in_any_portions),
-        cmocka_unit_test(data_is_read_across_holes),
-        cmocka_unit_test(many_holes_are_described_by_fewer_extents),
-        cmocka_unit_test(jobs_that_shall_stop_do),
-        cmocka_unit_test(wanted_numbers_are_read_again),
-        cmocka_unit_test(wanted_bytes_may_be_anything),
-        cmocka_unit_test(a_document_is_read_again),
-        cmocka_unit_test(a_changed_document_is_refused),
-    };
+    int failed = tests_main(argc, argv);
 
-    int failed = cmocka_run_group_tests_name("BLAKE2b", tests, NULL, NULL);
     how = &fast;
-    return failed + cmocka_run_group_tests_name("XXH3", tests, NULL, NULL);
+    return failed + tests_main(argc, argv);
 }

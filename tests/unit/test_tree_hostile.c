@@ -1,22 +1,14 @@
 /* What other nodes send may contain anything: manifests, digests, bytes. Nothing of it leads out of the target, or leaves
  * anything behind. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
 #include "daemon/torusd/tree/digests.h"
 #include "daemon/torusd/tree/file_bytes.h"
+#include "tests/support/cmocka.h"
 
 #define DOCUMENT_MOST (1u << 20)
 
@@ -85,7 +77,7 @@ static const struct entry sample[] = {
 };
 
 /* Every byte of a manifest is changed: it is refused, or means something that can be copied. */
-static void damaged_manifests_are_refused(void **state)
+FOLDER_TEST(damaged_manifests_are_refused)
 {
     struct document *d = malloc(sizeof *d);
     struct copying c;
@@ -108,7 +100,7 @@ static void damaged_manifests_are_refused(void **state)
 }
 
 /* Files of a manifest must not become the new files of the copy that writes it. */
-static void names_of_new_files_are_refused(void **state)
+FOLDER_TEST(names_of_new_files_are_refused)
 {
     static const struct entry list[][3] = {
         {{.path = "", .kind = ENTRY_FOLDER, .mode = 0755},
@@ -135,7 +127,7 @@ static void names_of_new_files_are_refused(void **state)
 }
 
 /* Bytes that no file has, or that have come before; calls out of order. */
-static void bytes_of_no_file_are_refused(void **state)
+FOLDER_TEST(bytes_of_no_file_are_refused)
 {
     struct document *d = malloc(sizeof *d);
     struct tree_progress progress = {0};
@@ -173,7 +165,7 @@ static void bytes_of_no_file_are_refused(void **state)
 }
 
 /* Sizes that no disk has. */
-static void huge_files_are_refused_before_data_moves(void **state)
+FOLDER_TEST(huge_files_are_refused_before_data_moves)
 {
     static const struct entry huge[] = {
         {.path = "", .kind = ENTRY_FILE, .mode = 0644, .size = UINT64_C(1) << 60},
@@ -198,7 +190,7 @@ static void huge_files_are_refused_before_data_moves(void **state)
 }
 
 /* Digests of the wrong files, with the same chunk everywhere. */
-static void odd_digests_do_no_harm(void **state)
+FOLDER_TEST(odd_digests_do_no_harm)
 {
     enum { SIZE = 1 << 20, CHUNK = 65536 };
     const struct entry large[] = {
@@ -254,7 +246,7 @@ static void odd_digests_do_no_harm(void **state)
 }
 
 /* Contents that differ from the digest in the manifest are not put in place. */
-static void wrong_contents_are_found(void **state)
+FOLDER_TEST(wrong_contents_are_found)
 {
     struct entry digested[] = {
         {.path = "", .kind = ENTRY_FILE, .mode = 0644, .size = 3, .has_digest = true},
@@ -277,17 +269,4 @@ static void wrong_contents_are_found(void **state)
     assert_false(exists(at(state, "data/to")));
     free(d);
     copying_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(damaged_manifests_are_refused),
-        COPYING_TEST(names_of_new_files_are_refused),
-        COPYING_TEST(bytes_of_no_file_are_refused),
-        COPYING_TEST(huge_files_are_refused_before_data_moves),
-        COPYING_TEST(odd_digests_do_no_harm),
-        COPYING_TEST(wrong_contents_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
 /* Memory of readers: bounded for large trees; without memory there is an error, and nothing is lost. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "counted_memory.h"
+#include "tests/support/cmocka.h"
 #include "tree_fixture.h"
 
 #define FOLDERS 100u
@@ -38,7 +30,7 @@ static void make_many(void **state)
     }
 }
 
-static void large_trees_need_little_memory(void **state)
+TREES_TEST(large_trees_need_little_memory)
 {
     struct trees *t = *state;
     struct error e = {0};
@@ -78,7 +70,7 @@ static int use_all(struct trees *t, const struct tree_read_options *options, str
     return result;
 }
 
-static void without_memory_there_is_an_error(void **state)
+TREES_TEST(without_memory_there_is_an_error)
 {
     static const char *const names[] = {"t/", "t/a/", "t/a/b", "t/f", "t/g", NULL};
     static const char *const pattern[] = {"- *.o"};
@@ -107,16 +99,4 @@ static void without_memory_there_is_an_error(void **state)
         assert_int_equal(descriptors(), before);
     }
     assert_in_range(after, 30, 500);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trees_setup, trees_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(large_trees_need_little_memory),
-        TEST(without_memory_there_is_an_error),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,7 @@
 /* Patterns of names, against what the manual of rsync says about its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "daemon/torusd/tree/manifest.h"
 #include "daemon/torusd/tree/patterns.h"
+#include "tests/support/cmocka.h"
 
 static struct patterns *patterns_of(const char *const *text, uint32_t count)
 {
@@ -106,9 +97,8 @@ static bool try_example(const char *pattern, const char *path)
     return leaves_out(pattern, copy, folder);
 }
 
-static void patterns_match_as_those_of_rsync(void **state)
+TEST(patterns_match_as_those_of_rsync)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
         for (size_t k = 0; k < 6; k++) {
             const struct example *x = &examples[i];
@@ -120,11 +110,11 @@ static void patterns_match_as_those_of_rsync(void **state)
 }
 
 /* The manual: "+ x/", "+ x/y/", "+ x/y/file.txt", "- *" keeps one file and its folders. */
-static void the_first_pattern_that_matches_decides(void **state)
+TEST(the_first_pattern_that_matches_decides)
 {
     static const char *const text[] = {"+ /x/", "+ /x/y/", "+ /x/y/file.txt", "- *"};
     struct patterns *p = patterns_of(text, 4);
-    (void)state;
+
     assert_false(patterns_leave_out(p, "x", true));
     assert_true(patterns_leave_out(p, "x", false));
     assert_false(patterns_leave_out(p, "x/y", true));
@@ -138,10 +128,10 @@ static void the_first_pattern_that_matches_decides(void **state)
     patterns_free(p);
 }
 
-static void texts_that_are_no_patterns_are_refused(void **state)
+TEST(texts_that_are_no_patterns_are_refused)
 {
     static const char *const wrong[] = {"", "-", "- ", "+ ", "x", "-x", "* x"};
-    (void)state;
+
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct error e = {0};
         assert_null(patterns_new(&wrong[i], 1, &e));
@@ -150,26 +140,14 @@ static void texts_that_are_no_patterns_are_refused(void **state)
 }
 
 /* Patterns that take other programs for ever. */
-static void the_time_is_bounded(void **state)
+TEST(the_time_is_bounded)
 {
     static char pattern[2001], path[MANIFEST_PATH_MOST + 1];
-    (void)state;
+
     for (size_t i = 0; i + 1 < sizeof pattern; i += 2)
         memcpy(pattern + i, i % 4 == 0 ? "a*" : "*a", 2);
     memset(path, 'a', sizeof path - 1);
     assert_true(leaves_out(pattern, path, false));
     path[sizeof path - 2] = 'b';
     assert_false(leaves_out(pattern, path, false));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_match_as_those_of_rsync),
-        cmocka_unit_test(the_first_pattern_that_matches_decides),
-        cmocka_unit_test(texts_that_are_no_patterns_are_refused),
-        cmocka_unit_test(the_time_is_bounded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,13 @@
 /* Readers: the stream is what the files hold, whoever reads which part when; what has changed is found. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <sodium.h>
 
 #include "daemon/torusd/tree/digests.h"
+#include "tests/support/cmocka.h"
 #include "tree_fixture.h"
 
 static void close_reader(void **state, struct tree_reader *r)
@@ -95,7 +88,7 @@ static void free_stream(void **state, struct stream_tree *t)
     free(t->bytes);
 }
 
-static void any_part_of_the_stream_can_be_read(void **state)
+TREES_TEST(any_part_of_the_stream_can_be_read)
 {
     struct stream_tree t;
     struct error e = {0};
@@ -136,7 +129,7 @@ static void *read_parts(void *argument)
     return (void *)(uintptr_t)wrong;
 }
 
-static void threads_may_read_at_the_same_time(void **state)
+TREES_TEST(threads_may_read_at_the_same_time)
 {
     struct stream_tree t;
     pthread_t thread[12]; /* more than there are spots */
@@ -226,7 +219,7 @@ static void change_symlink(void **state)
     set_as_before(data_at(state, "t"), &folder);
 }
 
-static void what_changes_between_open_and_read_is_found(void **state)
+TREES_TEST(what_changes_between_open_and_read_is_found)
 {
     static const char *const names[] = {"t/", "t/d/", "t/d/a", "t/f", NULL};
     static const struct change changes[] = {{"f", shorten, true},
@@ -272,7 +265,7 @@ static void what_changes_between_open_and_read_is_found(void **state)
 }
 
 /* The file behind it is open by then. */
-static void a_file_that_shrinks_while_it_is_open_is_found(void **state)
+TREES_TEST(a_file_that_shrinks_while_it_is_open_is_found)
 {
     static uint8_t bytes[100001];
     struct trees *t = *state;
@@ -293,7 +286,7 @@ static void a_file_that_shrinks_while_it_is_open_is_found(void **state)
 
 /* --- digests --- */
 
-static void the_manifest_has_digests_if_asked(void **state)
+TREES_TEST(the_manifest_has_digests_if_asked)
 {
     const char *path = data_at(state, "f");
     struct manifest m;
@@ -312,7 +305,7 @@ static void the_manifest_has_digests_if_asked(void **state)
     close_reader(state, r);
 }
 
-static void files_that_any_writer_wants_are_cut(void **state)
+TREES_TEST(files_that_any_writer_wants_are_cut)
 {
     struct stream_tree t;
     struct error e = {0};
@@ -356,7 +349,7 @@ static void files_that_any_writer_wants_are_cut(void **state)
     free_stream(state, &t);
 }
 
-static void a_file_that_changed_gets_no_digests(void **state)
+TREES_TEST(a_file_that_changed_gets_no_digests)
 {
     struct trees *t = *state;
     struct error e = {0};
@@ -369,21 +362,4 @@ static void a_file_that_changed_gets_no_digests(void **state)
     assert_int_equal(t->store->digest(r, &wanted, &length, 1, NULL, &e), -1);
     assert_non_null(strstr(e.text, "f was changed"));
     close_reader(state, r);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trees_setup, trees_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(any_part_of_the_stream_can_be_read),
-        TEST(threads_may_read_at_the_same_time),
-        TEST(what_changes_between_open_and_read_is_found),
-        TEST(a_file_that_shrinks_while_it_is_open_is_found),
-        TEST(the_manifest_has_digests_if_asked),
-        TEST(files_that_any_writer_wants_are_cut),
-        TEST(a_file_that_changed_gets_no_digests),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

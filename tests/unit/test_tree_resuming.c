@@ -3,23 +3,16 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
+#include "tests/support/cmocka.h"
 
 static void run_well(struct copying *c, const struct how *how, struct copied *result)
 {
@@ -55,7 +48,7 @@ static uint64_t interrupt(struct copying *c, void **state, unsigned seed, struct
     return result.moved;
 }
 
-static void what_has_arrived_is_not_sent_again(void **state)
+FOLDER_TEST(what_has_arrived_is_not_sent_again)
 {
     for (unsigned seed = 20; seed < 26; seed++) {
         struct copying c;
@@ -72,7 +65,7 @@ static void what_has_arrived_is_not_sent_again(void **state)
     }
 }
 
-static void another_manifest_uses_it_too(void **state)
+FOLDER_TEST(another_manifest_uses_it_too)
 {
     for (unsigned seed = 30; seed < 38; seed++) {
         struct copying c;
@@ -93,7 +86,7 @@ static void another_manifest_uses_it_too(void **state)
 }
 
 /* A file that has arrived, or arrived in part, changes at the source without changing its size. */
-static void changed_files_are_sent_again(void **state)
+FOLDER_TEST(changed_files_are_sent_again)
 {
     static const char *const changed[] = {"data/from/one", "data/from/two"};
 
@@ -118,7 +111,7 @@ static void changed_files_are_sent_again(void **state)
 }
 
 /* Damages what the interrupted copy has left: the next one is correct all the same. */
-static void damaged_records_are_not_believed(void **state)
+FOLDER_TEST(damaged_records_are_not_believed)
 {
     for (unsigned damage = 0; damage < 6; damage++) {
         struct copying c;
@@ -157,7 +150,7 @@ static void damaged_records_are_not_believed(void **state)
 }
 
 /* The record of a system that has crashed since counts only if it was synced. */
-static void records_of_an_earlier_boot_do_not_count(void **state)
+FOLDER_TEST(records_of_an_earlier_boot_do_not_count)
 {
     struct copying c;
     struct how how;
@@ -180,7 +173,7 @@ static void records_of_an_earlier_boot_do_not_count(void **state)
 }
 
 /* The process is killed while data arrives. */
-static void kills_lose_nothing_but_time(void **state)
+FOLDER_TEST(kills_lose_nothing_but_time)
 {
     struct copying c;
     struct how how;
@@ -213,7 +206,7 @@ static void kills_lose_nothing_but_time(void **state)
     copying_close(&c);
 }
 
-static void old_stagings_are_removed_at_the_start(void **state)
+FOLDER_TEST(old_stagings_are_removed_at_the_start)
 {
     struct copying c;
     struct how how;
@@ -234,7 +227,7 @@ static void old_stagings_are_removed_at_the_start(void **state)
     copying_close(&c);
 }
 
-static void foreign_folders_are_not_used(void **state)
+FOLDER_TEST(foreign_folders_are_not_used)
 {
     struct copying c;
     struct copied result;
@@ -262,7 +255,6 @@ static const char *damaged; /* what damage_one() does to each file */
 
 static int damage_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-    (void)kind, (void)ftw;
     if (S_ISREG(st->st_mode) && damaged != NULL) /* its mode may close it to its owner */
         assert_int_equal(chmod(path, (st->st_mode & 07777u) | 0600u), 0);
     if (S_ISREG(st->st_mode) && st->st_size >= 6 && damaged != NULL)
@@ -273,7 +265,7 @@ static int damage_one(const char *path, const struct stat *st, int kind, struct 
 }
 
 /* Bytes of files that have arrived are overwritten: none of them reaches the target. */
-static void damaged_bytes_do_not_become_the_result(void **state)
+FOLDER_TEST(damaged_bytes_do_not_become_the_result)
 {
     for (unsigned seed = 60; seed < 66; seed++) {
         struct copying c;
@@ -294,7 +286,7 @@ static void damaged_bytes_do_not_become_the_result(void **state)
 
 /* Of a file of which only a part has arrived, what is right is used even if its status has changed: a daemon that was
  * killed had written more than it had recorded. */
-static void pieces_of_large_files_are_checked(void **state)
+FOLDER_TEST(pieces_of_large_files_are_checked)
 {
     for (unsigned damage = 0; damage < 2; damage++) {
         struct copying c;
@@ -325,7 +317,7 @@ static void pieces_of_large_files_are_checked(void **state)
 }
 
 /* Everything has arrived, and the daemon has ended before it was put in place. */
-static void damaged_files_are_not_put_in_place(void **state)
+FOLDER_TEST(damaged_files_are_not_put_in_place)
 {
     for (unsigned damage = 0; damage < 2; damage++) {
         struct copying c;
@@ -360,7 +352,7 @@ static void damage_staging(void *argument)
 }
 
 /* Somebody overwrites files while the copy still goes on. */
-static void files_that_change_before_the_end_are_noticed(void **state)
+FOLDER_TEST(files_that_change_before_the_end_are_noticed)
 {
     struct copying c;
     struct copied result;
@@ -392,7 +384,7 @@ static void remove_any(const char *path)
 }
 
 /* What torusd does not make is named, and the copy continues when it is gone. */
-static void links_and_folders_in_stagings_are_named(void **state)
+FOLDER_TEST(links_and_folders_in_stagings_are_named)
 {
     static const char *const name[] = {"",        "f",        "f/00000",  "f/00000/1", "stamps",
                                        "arrived", "manifest", "complete", "reserve",   "tree"};
@@ -535,7 +527,7 @@ static int on_small_disk(void **state)
     return 0;
 }
 
-static void full_disks_are_reported(void **state)
+FOLDER_TEST(full_disks_are_reported)
 {
     pid_t child;
     int status;
@@ -556,25 +548,4 @@ static void full_disks_are_reported(void **state)
     if (WEXITSTATUS(status) == 2)
         skip(); /* this machine allows no mounts */
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(what_has_arrived_is_not_sent_again),
-        COPYING_TEST(another_manifest_uses_it_too),
-        COPYING_TEST(changed_files_are_sent_again),
-        COPYING_TEST(damaged_records_are_not_believed),
-        COPYING_TEST(records_of_an_earlier_boot_do_not_count),
-        COPYING_TEST(kills_lose_nothing_but_time),
-        COPYING_TEST(old_stagings_are_removed_at_the_start),
-        COPYING_TEST(foreign_folders_are_not_used),
-        COPYING_TEST(damaged_bytes_do_not_become_the_result),
-        COPYING_TEST(pieces_of_large_files_are_checked),
-        COPYING_TEST(damaged_files_are_not_put_in_place),
-        COPYING_TEST(files_that_change_before_the_end_are_noticed),
-        COPYING_TEST(links_and_folders_in_stagings_are_named),
-        COPYING_TEST(full_disks_are_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

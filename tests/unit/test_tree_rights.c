@@ -1,21 +1,13 @@
 /* Copies by a daemon that may not do everything: one without root, and names that even root may not change. */
 #include <fcntl.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
 #include "daemon/torusd/tree/staging.h"
+#include "tests/support/cmocka.h"
 
 #define USER 54321 /* that no system has */
 
@@ -80,7 +72,7 @@ static void run_well(struct copying *c, const struct how *how, struct copied *re
 }
 
 /* As an ordinary user, who cannot give files away, and whose folders may be closed to it. */
-static void an_ordinary_user_copies_what_it_may(void **state)
+TEST_WITH(rights_setup, rights_teardown, an_ordinary_user_copies_what_it_may)
 {
     pid_t child;
     int status;
@@ -134,7 +126,7 @@ static void an_ordinary_user_copies_what_it_may(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void new_folders_may_be_closed_to_their_owner(void **state)
+TEST_WITH(rights_setup, rights_teardown, new_folders_may_be_closed_to_their_owner)
 {
     struct copying c;
 
@@ -155,7 +147,7 @@ static void new_folders_may_be_closed_to_their_owner(void **state)
 }
 
 /* A crash after a file got its mode, and before the record says that it is complete. */
-static void a_read_only_file_is_resumed(void **state)
+TEST_WITH(rights_setup, rights_teardown, a_read_only_file_is_resumed)
 {
     struct how how = {
         .from = at(state, "data/from"), .to = at(state, "data/to"), .stop_after = 300000};
@@ -198,7 +190,7 @@ static void give_to_user(void **state)
 
 /* The target may not be changed any more when a new folder is to be put in place: what was built is no part of later
  * copies. */
-static void a_folder_of_an_earlier_copy_is_not_put_in_place(void **state)
+TEST_WITH(rights_setup, rights_teardown, a_folder_of_an_earlier_copy_is_not_put_in_place)
 {
     struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
     struct copying c;
@@ -228,7 +220,7 @@ static void a_folder_of_an_earlier_copy_is_not_put_in_place(void **state)
     copying_close(&c);
 }
 
-static void closed_folders_are_removed(void **state)
+TEST_WITH(rights_setup, rights_teardown, closed_folders_are_removed)
 {
     static const char *const patterns[] = {"- kept"};
     struct how how = {.from = at(state, "data/from"),
@@ -280,7 +272,7 @@ static bool make_immutable(const char *path)
     return geteuid() == 0 && system(command) == 0;
 }
 
-static void what_cannot_be_removed_is_found_before_anything_changes(void **state)
+TEST_WITH(rights_setup, rights_teardown, what_cannot_be_removed_is_found_before_anything_changes)
 {
     struct how how = {
         .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
@@ -307,7 +299,7 @@ static void what_cannot_be_removed_is_found_before_anything_changes(void **state
 }
 
 /* Contents are equal; something else differs. */
-static void fixed_metadata_is_refused(void **state)
+TEST_WITH(rights_setup, rights_teardown, fixed_metadata_is_refused)
 {
     struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
     struct copying c;
@@ -352,7 +344,7 @@ static void fix(void *context)
 }
 
 /* A user makes a file immutable when it has been compared. */
-static void metadata_fixed_meanwhile_is_an_error(void **state)
+TEST_WITH(rights_setup, rights_teardown, metadata_fixed_meanwhile_is_an_error)
 {
     struct fix f;
     struct how how = {.from = at(state, "data/from"),
@@ -377,7 +369,7 @@ static void metadata_fixed_meanwhile_is_an_error(void **state)
 }
 
 /* The mode of a file of another user cannot be set: the report counts it. */
-static void modes_of_files_of_others_are_counted(void **state)
+TEST_WITH(rights_setup, rights_teardown, modes_of_files_of_others_are_counted)
 {
     struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
     struct copying c;
@@ -399,7 +391,7 @@ static void modes_of_files_of_others_are_counted(void **state)
     copying_close(&c);
 }
 
-static void files_of_others_in_sticky_folders_stay(void **state)
+TEST_WITH(rights_setup, rights_teardown, files_of_others_in_sticky_folders_stay)
 {
     struct how how = {
         .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
@@ -425,7 +417,7 @@ static void files_of_others_in_sticky_folders_stay(void **state)
     copying_close(&c);
 }
 
-static void the_folder_of_several_sources_keeps_its_mode(void **state)
+TEST_WITH(rights_setup, rights_teardown, the_folder_of_several_sources_keeps_its_mode)
 {
     const char *sources[] = {at(state, "data/from")};
     struct how how = {.read = {.path = sources, .paths = 1},
@@ -444,8 +436,6 @@ static void the_folder_of_several_sources_keeps_its_mode(void **state)
         check_refused(&c, &how, "into does not let torusd", at(state, "data/before"));
     copying_close(&c);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, rights_setup, rights_teardown)
 
 /* --- user namespaces --- */
 
@@ -483,7 +473,7 @@ static int copy_in_namespace(void **state)
 }
 
 /* What belongs to users whom the namespace does not have cannot be given to them: that is no difference. */
-static void owners_that_cannot_be_set_are_no_difference(void **state)
+TEST_WITH(rights_setup, rights_teardown, owners_that_cannot_be_set_are_no_difference)
 {
     int status;
 
@@ -508,23 +498,4 @@ static void owners_that_cannot_be_set_are_no_difference(void **state)
     if (WEXITSTATUS(status) == 2)
         skip();
     assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(an_ordinary_user_copies_what_it_may),
-        TEST(new_folders_may_be_closed_to_their_owner),
-        TEST(a_read_only_file_is_resumed),
-        TEST(a_folder_of_an_earlier_copy_is_not_put_in_place),
-        TEST(closed_folders_are_removed),
-        TEST(what_cannot_be_removed_is_found_before_anything_changes),
-        TEST(fixed_metadata_is_refused),
-        TEST(metadata_fixed_meanwhile_is_an_error),
-        TEST(modes_of_files_of_others_are_counted),
-        TEST(files_of_others_in_sticky_folders_stay),
-        TEST(the_folder_of_several_sources_keeps_its_mode),
-        TEST(owners_that_cannot_be_set_are_no_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,19 +3,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "copying_fixture.h"
+#include "tests/support/cmocka.h"
 
 static void run_well(struct copying *c, const struct how *how, struct copied *result)
 {
@@ -46,7 +38,7 @@ static void small_trees(struct copying *c, void **state, struct how *how)
     *how = (struct how){.from = at(state, "data/from"), .to = at(state, "data/to")};
 }
 
-static void a_folder_gives_way_only_if_it_is_empty(void **state)
+FOLDER_TEST(a_folder_gives_way_only_if_it_is_empty)
 {
     struct how how;
     struct copying c;
@@ -72,7 +64,7 @@ static void a_folder_gives_way_only_if_it_is_empty(void **state)
     copying_close(&c);
 }
 
-static void a_file_gives_way_to_a_folder(void **state)
+FOLDER_TEST(a_file_gives_way_to_a_folder)
 {
     struct how how;
     struct copying c;
@@ -86,7 +78,7 @@ static void a_file_gives_way_to_a_folder(void **state)
     copying_close(&c);
 }
 
-static void what_the_source_lacks_stays_unless_deleted(void **state)
+FOLDER_TEST(what_the_source_lacks_stays_unless_deleted)
 {
     static const char *const patterns[] = {"- kept", "- /a/also"};
     struct how how;
@@ -117,7 +109,7 @@ static void what_the_source_lacks_stays_unless_deleted(void **state)
     copying_close(&c);
 }
 
-static void a_target_that_is_a_link_is_refused(void **state)
+FOLDER_TEST(a_target_that_is_a_link_is_refused)
 {
     struct how how;
     struct copying c;
@@ -138,7 +130,7 @@ static void a_target_that_is_a_link_is_refused(void **state)
     copying_close(&c);
 }
 
-static void what_another_copy_gathers_is_no_target(void **state)
+FOLDER_TEST(what_another_copy_gathers_is_no_target)
 {
     static const char *const paths[] = {"data/.m.torus-copy", "data/.m.torus-copy/f/x"};
     struct how how;
@@ -166,7 +158,7 @@ static void swap_for_link(void *context)
 }
 
 /* A user replaces a folder of the target by a link that leads out of it, before files are put in place. */
-static void links_put_in_the_way_are_not_followed(void **state)
+FOLDER_TEST(links_put_in_the_way_are_not_followed)
 {
     static const char *const places[] = {"data/to/a", "data/to"};
 
@@ -196,7 +188,7 @@ static void links_put_in_the_way_are_not_followed(void **state)
     }
 }
 
-static void only_one_copy_writes_to_a_target(void **state)
+FOLDER_TEST(only_one_copy_writes_to_a_target)
 {
     struct how how;
     struct copying c;
@@ -218,7 +210,7 @@ static void only_one_copy_writes_to_a_target(void **state)
     copying_close(&c);
 }
 
-static void looking_changes_nothing(void **state)
+FOLDER_TEST(looking_changes_nothing)
 {
     struct how how;
     struct copying c;
@@ -242,7 +234,7 @@ static void looking_changes_nothing(void **state)
     copying_close(&c);
 }
 
-static void folders_above_that_were_made_go_if_nothing_arrives(void **state)
+FOLDER_TEST(folders_above_that_were_made_go_if_nothing_arrives)
 {
     struct how how;
     struct copying c;
@@ -258,7 +250,7 @@ static void folders_above_that_were_made_go_if_nothing_arrives(void **state)
     copying_close(&c);
 }
 
-static void sources_keep_their_names_in_a_folder(void **state)
+FOLDER_TEST(sources_keep_their_names_in_a_folder)
 {
     struct how how;
     struct copying c;
@@ -284,7 +276,7 @@ static void sources_keep_their_names_in_a_folder(void **state)
     }
 }
 
-static void what_a_missing_source_has_left_stays(void **state)
+FOLDER_TEST(what_a_missing_source_has_left_stays)
 {
     struct how how;
     struct copying c;
@@ -301,7 +293,7 @@ static void what_a_missing_source_has_left_stays(void **state)
     copying_close(&c);
 }
 
-static void a_single_file_is_copied(void **state)
+FOLDER_TEST(a_single_file_is_copied)
 {
     struct how how;
     struct copying c;
@@ -319,7 +311,7 @@ static void a_single_file_is_copied(void **state)
     copying_close(&c);
 }
 
-static void a_data_root_is_a_target(void **state)
+FOLDER_TEST(a_data_root_is_a_target)
 {
     struct how how;
     struct copying c, root;
@@ -356,7 +348,7 @@ static void a_data_root_is_a_target(void **state)
 }
 
 /* The prefix that is configured may be a link; what is below it is not followed. */
-static void a_data_root_may_be_a_link(void **state)
+FOLDER_TEST(a_data_root_may_be_a_link)
 {
     struct how how;
     struct copying c, linked;
@@ -383,7 +375,7 @@ static void a_data_root_may_be_a_link(void **state)
 }
 
 /* A copy that would remove more than it may changes nothing. */
-static void removals_have_a_limit(void **state)
+FOLDER_TEST(removals_have_a_limit)
 {
     struct how how;
     struct copying c;
@@ -472,19 +464,19 @@ static void wait_for_another_copy(void **state, const char *to)
     copying_close(&c);
 }
 
-static void a_copy_waits_until_another_one_is_closed(void **state)
+FOLDER_TEST(a_copy_waits_until_another_one_is_closed)
 {
     wait_for_another_copy(state, at(state, "data/to"));
 }
 
-static void a_copy_waits_until_another_one_has_removed_its_folders(void **state)
+FOLDER_TEST(a_copy_waits_until_another_one_has_removed_its_folders)
 {
     wait_for_another_copy(state, at(state, "data/x/y/to"));
     assert_false(exists(at(state, "data/x")));
 }
 
 /* Folders above two targets belong to both copies: the last one removes them, unless one has a result. */
-static void folders_of_two_copies_go_with_the_last(void **state)
+FOLDER_TEST(folders_of_two_copies_go_with_the_last)
 {
     for (unsigned placed = 0; placed < 2; placed++) {
         struct how how;
@@ -514,7 +506,7 @@ static void folders_of_two_copies_go_with_the_last(void **state)
 }
 
 /* Only a part of a large file has changed. */
-static void a_changed_part_is_moved_only(void **state)
+FOLDER_TEST(a_changed_part_is_moved_only)
 {
     struct copying c;
     struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
@@ -551,7 +543,7 @@ static void a_changed_part_is_moved_only(void **state)
 }
 
 /* With checksums, also those that no data of the source stands against. */
-static void bytes_in_a_hole_are_a_difference(void **state)
+FOLDER_TEST(bytes_in_a_hole_are_a_difference)
 {
     static const off_t places[] = {1 << 18, (1 << 20) - 1};
     struct how how;
@@ -577,31 +569,4 @@ static void bytes_in_a_hole_are_a_difference(void **state)
         check_equal(how.from, how.to);
     }
     copying_close(&c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COPYING_TEST(a_folder_gives_way_only_if_it_is_empty),
-        COPYING_TEST(a_file_gives_way_to_a_folder),
-        COPYING_TEST(what_the_source_lacks_stays_unless_deleted),
-        COPYING_TEST(a_target_that_is_a_link_is_refused),
-        COPYING_TEST(what_another_copy_gathers_is_no_target),
-        COPYING_TEST(links_put_in_the_way_are_not_followed),
-        COPYING_TEST(only_one_copy_writes_to_a_target),
-        COPYING_TEST(a_copy_waits_until_another_one_is_closed),
-        COPYING_TEST(a_copy_waits_until_another_one_has_removed_its_folders),
-        COPYING_TEST(folders_of_two_copies_go_with_the_last),
-        COPYING_TEST(looking_changes_nothing),
-        COPYING_TEST(folders_above_that_were_made_go_if_nothing_arrives),
-        COPYING_TEST(sources_keep_their_names_in_a_folder),
-        COPYING_TEST(what_a_missing_source_has_left_stays),
-        COPYING_TEST(a_single_file_is_copied),
-        COPYING_TEST(a_data_root_is_a_target),
-        COPYING_TEST(a_data_root_may_be_a_link),
-        COPYING_TEST(removals_have_a_limit),
-        COPYING_TEST(a_changed_part_is_moved_only),
-        COPYING_TEST(bytes_in_a_hole_are_a_difference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

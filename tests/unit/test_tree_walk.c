@@ -1,12 +1,5 @@
 /* Walks: everything in a tree becomes an entry, as it is; what cannot be read is an error that names it. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,9 +7,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "daemon/torusd/tree/walk.h"
+#include "tests/support/cmocka.h"
 #include "tree_fixture.h"
 
 static void close_reader(void **state, struct tree_reader *r)
@@ -24,7 +16,7 @@ static void close_reader(void **state, struct tree_reader *r)
     ((struct trees *)*state)->store->read_close(r);
 }
 
-static void names_may_have_any_bytes_and_are_in_order(void **state)
+TREES_TEST(names_may_have_any_bytes_and_are_in_order)
 {
     static const char *const names[] = {"t/",    "t/a/",     "t/a-b",  "t/a.b",
                                         "t/a/b", "t/a/b\n",  "t/\x01", "t/\xff\xfe",
@@ -37,7 +29,7 @@ static void names_may_have_any_bytes_and_are_in_order(void **state)
     close_reader(state, r);
 }
 
-static void entries_say_what_the_disk_says(void **state)
+TREES_TEST(entries_say_what_the_disk_says)
 {
     static const char *const names[] = {"t/", "t/f", "t/x", "t/z/", NULL};
     static const char *const paths[] = {"/", "f", "hard=", "l@", "sparse", "x", "z/", NULL};
@@ -79,7 +71,7 @@ static void entries_say_what_the_disk_says(void **state)
     close_reader(state, r);
 }
 
-static void a_file_that_is_a_hole_has_no_data(void **state)
+TREES_TEST(a_file_that_is_a_hole_has_no_data)
 {
     struct manifest m;
     struct error e = {0};
@@ -100,7 +92,7 @@ static void a_file_that_is_a_hole_has_no_data(void **state)
     close_reader(state, r);
 }
 
-static void attributes_are_read_in_order(void **state)
+TREES_TEST(attributes_are_read_in_order)
 {
     static const char *const names[] = {"t/", "t/f", "t/g", NULL};
     static const uint8_t expected[] = "user.a\0\1\0\0\0Auser.b\0\0\0\0"; /* with the last 0 */
@@ -131,7 +123,7 @@ static void attributes_are_read_in_order(void **state)
         check_open_fails(state, &options, ERROR_REFUSED, "t/g has more than");
 }
 
-static void what_cannot_be_copied_is_counted(void **state)
+TREES_TEST(what_cannot_be_copied_is_counted)
 {
     static const char *const names[] = {"t/", "t/f", NULL}, *const paths[] = {"/", "f", NULL};
     struct trees *t = *state;
@@ -155,7 +147,7 @@ static void what_cannot_be_copied_is_counted(void **state)
     close_reader(state, r);
 }
 
-static void patterns_leave_names_out(void **state)
+TREES_TEST(patterns_leave_names_out)
 {
     static const char *const names[] = {"t/",     "t/a.o",   "t/k/",     "t/k/b.o", "t/k/c",
                                         "t/tmp/", "t/tmp/x", "t/keep.o", "t/k/tmp", NULL};
@@ -175,7 +167,7 @@ static void patterns_leave_names_out(void **state)
         ERROR_USAGE, "no pattern");
 }
 
-static void what_copies_have_left_is_no_content(void **state)
+TREES_TEST(what_copies_have_left_is_no_content)
 {
     static const char *const names[] = {"t/",
                                         "t/.torus-copy/",
@@ -200,7 +192,7 @@ static void what_copies_have_left_is_no_content(void **state)
     }
 }
 
-static void several_sources_keep_their_names(void **state)
+TREES_TEST(several_sources_keep_their_names)
 {
     static const char *const names[] = {"t/", "t/f", "u/", "u/t", "a", NULL};
     static const char *const paths[] = {"a", "t/", "t/f", "u/", "u/t", NULL};
@@ -218,7 +210,7 @@ static void several_sources_keep_their_names(void **state)
     check_open_fails(state, &options, ERROR_USAGE, "one source");
 }
 
-static void missing_and_foreign_sources_are_errors(void **state)
+TREES_TEST(missing_and_foreign_sources_are_errors)
 {
     static const char *const none[] = {NULL};
     const char *path = data_at(state, "missing");
@@ -239,7 +231,7 @@ static void missing_and_foreign_sources_are_errors(void **state)
 }
 
 /* A source may be a link, but links below it are not followed. */
-static void links_lead_to_sources_only(void **state)
+TREES_TEST(links_lead_to_sources_only)
 {
     static const char *const names[] = {"t/", "t/f", NULL};
     static const char *const paths[] = {"s/", "s/f", "s/up@", NULL};
@@ -266,7 +258,7 @@ static void make_deep(void **state, unsigned depth)
 }
 
 /* Deeper than folders stay open, with files behind each inner folder. */
-static void deep_trees_need_few_descriptors(void **state)
+TREES_TEST(deep_trees_need_few_descriptors)
 {
     struct rlimit limit, low;
     unsigned depth = 3 * WALK_FOLDERS_OPEN;
@@ -295,7 +287,7 @@ static void swap_folders(void *argument)
     assert_int_equal(rename(data_at(state, "other"), data_at(state, "t/d")), 0);
 }
 
-static void folders_that_are_opened_again_are_the_same(void **state)
+TREES_TEST(folders_that_are_opened_again_are_the_same)
 {
     static const char *const others[] = {"other/",       "other/d/",       "other/d/d/",
                                          "other/d/d/d/", "other/d/d/d/d/", NULL};
@@ -319,7 +311,7 @@ static void folders_that_are_opened_again_are_the_same(void **state)
     roots_free(&roots);
 }
 
-static void paths_that_are_too_long_are_named(void **state)
+TREES_TEST(paths_that_are_too_long_are_named)
 {
     char name[NAME_MAX + 1];
     const char *path = data_at(state, "t");
@@ -342,7 +334,7 @@ static void paths_that_are_too_long_are_named(void **state)
     assert_int_equal(system(command), 0);
 }
 
-static void what_cannot_be_read_is_named(void **state)
+TREES_TEST(what_cannot_be_read_is_named)
 {
     static const char *const names[] = {"t/", "t/open", "t/secret", "t/shut/", NULL};
     struct trees *t = *state;
@@ -365,7 +357,7 @@ static void what_cannot_be_read_is_named(void **state)
     assert_int_equal(chmod(data_at(state, "t/shut"), 0700), 0);
 }
 
-static void a_walk_ends_when_it_shall(void **state)
+TREES_TEST(a_walk_ends_when_it_shall)
 {
     static const char *const names[] = {"t/", "t/f", NULL};
     struct trees *t = *state;
@@ -382,29 +374,4 @@ static void a_walk_ends_when_it_shall(void **state)
     assert_int_equal(t->store->read_open(t->store->context, &options, &progress, &r, &e), 0);
     assert_int_equal(progress.files, 2);
     close_reader(state, r);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, trees_setup, trees_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(names_may_have_any_bytes_and_are_in_order),
-        TEST(entries_say_what_the_disk_says),
-        TEST(a_file_that_is_a_hole_has_no_data),
-        TEST(attributes_are_read_in_order),
-        TEST(what_cannot_be_copied_is_counted),
-        TEST(patterns_leave_names_out),
-        TEST(what_copies_have_left_is_no_content),
-        TEST(several_sources_keep_their_names),
-        TEST(missing_and_foreign_sources_are_errors),
-        TEST(links_lead_to_sources_only),
-        TEST(deep_trees_need_few_descriptors),
-        TEST(folders_that_are_opened_again_are_the_same),
-        TEST(paths_that_are_too_long_are_named),
-        TEST(what_cannot_be_read_is_named),
-        TEST(a_walk_ends_when_it_shall),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 #include "top_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 struct fake_node {
     struct torus_node_answer answer;

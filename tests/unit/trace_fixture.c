@@ -1,15 +1,9 @@
 #include "tests/unit/trace_fixture.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/support/cmocka.h"
 
 #define INTERVALS TRACE_FIXTURE_INTERVALS
 #define BUSY 153 /* of 255 */
@@ -151,19 +145,6 @@ void trace_fixture_add_event(json_t *file, uint32_t rank, double at, enum torus_
                      0);
 }
 
-const char *trace_fixture_file(const char *text, size_t length)
-{
-    static char path[64];
-    int fd;
-
-    (void)snprintf(path, sizeof path, "/tmp/torus-trace-XXXXXX");
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, length), (ssize_t)length);
-    assert_int_equal(close(fd), 0);
-    return path;
-}
-
 int trace_fixture_read(json_t *file, struct trace_data *d, struct error *e)
 {
     char *text = json_dumps(file, JSON_COMPACT | JSON_REAL_PRECISION(12));
@@ -171,7 +152,7 @@ int trace_fixture_read(json_t *file, struct trace_data *d, struct error *e)
 
     json_decref(file);
     assert_non_null(text);
-    path = trace_fixture_file(text, strlen(text));
+    path = file_of(text, strlen(text));
     free(text);
     int r = trace_data_read(d, path, e);
     assert_int_equal(unlink(path), 0);

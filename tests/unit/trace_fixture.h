@@ -26,7 +26,5 @@ void trace_fixture_set(json_t *file, uint32_t rank, const char *member, size_t i
 void trace_fixture_add_event(json_t *file, uint32_t rank, double at, enum torus_trace_event kind,
                              json_int_t a, json_int_t b);
 
-/* Writes a text into a new file, whose name is valid until the next call. */
-const char *trace_fixture_file(const char *text, size_t length);
 /* Reads the value as a file. Takes ownership of it. */
 int trace_fixture_read(json_t *file, struct trace_data *d, struct error *e);

@@ -15,6 +15,7 @@ struct trees {
 /* cmocka setup and teardown: *state is a struct trees. */
 int trees_setup(void **state);
 int trees_teardown(void **state);
+#define TREES_TEST(name) TEST_WITH(trees_setup, trees_teardown, name)
 
 /* "folder/data/name" in one of many static buffers. `name` may be a format. */
 const char *data_at(void **state, const char *name, ...) __attribute__((format(printf, 2, 3)));

@@ -179,7 +179,6 @@ static bool has_ended(struct sim *sim, void *context)
 {
     const struct sim_copy *c = context;
 
-    (void)sim;
     return c->ended || c->left;
 }
 

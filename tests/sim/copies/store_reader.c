@@ -129,21 +129,18 @@ static uint64_t left_out(const struct tree_reader *r, const char **first)
 
 static uint32_t places(const struct tree_reader *r, const uint64_t **place)
 {
-    (void)r;
     *place = NULL;
     return 0;
 }
 
 static uint64_t links_out(const struct tree_reader *r, const char **first)
 {
-    (void)r;
     *first = "";
     return 0;
 }
 
 static void settle(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress)
 {
-    (void)progress;
     rule(r, !r->failed && granularity > 0, "settle() after a failure, or for no time");
 }
 

@@ -356,7 +356,6 @@ static void free_looked(struct tree_writer *w)
 
 static uint64_t granularity(const struct tree_writer *w)
 {
-    (void)w;
     return 1;
 }
 
@@ -364,13 +363,11 @@ static uint64_t granularity(const struct tree_writer *w)
 static int check_places(struct tree_writer *w, const uint64_t *place, uint32_t count,
                         struct error *e)
 {
-    (void)w, (void)place, (void)count, (void)e;
     return 0;
 }
 
 static size_t going(const struct tree_writer *w, const uint8_t **paths)
 {
-    (void)w;
     *paths = NULL;
     return 0;
 }
@@ -378,7 +375,6 @@ static size_t going(const struct tree_writer *w, const uint8_t **paths)
 /* No simulated node says that a file has changed. */
 static int leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
 {
-    (void)index, (void)e;
     if (count > 0)
         sim_violated(w->disk->node->sim, "tree rules", "node %u: files that have changed",
                      w->disk->node->rank);

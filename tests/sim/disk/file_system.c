@@ -68,7 +68,6 @@ static int fs_lock(void *context, int file)
 
 static int fs_is_volatile(void *context, int folder)
 {
-    (void)context, (void)folder;
     return 0;
 }
 

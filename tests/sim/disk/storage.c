@@ -53,7 +53,6 @@ static void on_job_done(struct sim *sim, void *object, uint64_t number)
 {
     struct disk_job *job = object;
 
-    (void)sim, (void)number;
     if (job->node != NULL)
         finish_job(job);
     free(job);
@@ -64,7 +63,6 @@ static void on_job_ran(struct sim *sim, void *object, uint64_t number)
 {
     struct disk_job *job = object;
 
-    (void)sim, (void)number;
     if (job->node == NULL) {
         free(job);
         return;

@@ -89,7 +89,6 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
     const struct wire *wire = end->connection->wire;
     bool lost = end->queued > 0 && (end_is_cut_off(to) || to->vanished || end_is_too_large(end));
 
-    (void)context;
     if (!end_is_cut_off(end))
         end->acked = to->taken;
     *stat = (struct connection_stat){.rtt_us = 1,

@@ -17,7 +17,6 @@ void transmission_on_reset(struct sim *sim, void *object, uint64_t number)
 {
     struct connection_end *end = object;
 
-    (void)sim, (void)number;
     if (cannot_hear(end)) {
         end->reset_held = true;
         return;
@@ -60,7 +59,6 @@ static void on_arrived(struct sim *sim, void *object, uint64_t length)
     struct connection_end *to = object;
     struct piece *piece = to->first;
 
-    (void)sim;
     to->untaken += length;
     if (!end_is_cut_off(to) && !to->vanished) {
         to->taken += to->untaken;
@@ -227,7 +225,6 @@ static void on_sent(struct sim *sim, void *object, uint64_t number)
 {
     struct connection_end *end = object;
 
-    (void)sim, (void)number;
     end->sending = false;
     if (end->link != NULL && !end->dirty) {
         end->dirty = true;

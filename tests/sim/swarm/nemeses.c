@@ -45,7 +45,6 @@ static void half_open(struct swarm_fault *f, struct sim *sim)
 
 static void draw_delay(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
-    (void)w;
     f->amount = chance_magnitude(c, 1 * MILLISECONDS, 4 * SECONDS);
 }
 
@@ -98,7 +97,6 @@ static void freeze(struct swarm_fault *f, struct sim *sim)
 
 static void draw_slowness(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
-    (void)w;
     f->amount = chance_magnitude(c, 1 * MILLISECONDS, 8 * SECONDS);
 }
 
@@ -129,7 +127,6 @@ static void disk_error(struct swarm_fault *f, struct sim *sim)
 
 static void draw_allocation(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
 {
-    (void)w;
     f->amount = chance_magnitude(c, 1, 500);
 }
 
@@ -152,7 +149,6 @@ static void cancel(struct swarm_fault *f, struct sim *sim)
 {
     struct swarm_request *r = any_request(f);
 
-    (void)sim;
     if (r == NULL)
         return;
     r->left = true;
@@ -163,7 +159,6 @@ static void vanish(struct swarm_fault *f, struct sim *sim)
 {
     struct swarm_request *r = any_request(f);
 
-    (void)sim;
     if (r == NULL)
         return;
     r->left = r->seen_ended = true;
@@ -183,7 +178,6 @@ static void stop_program(struct swarm_fault *f, struct sim *sim)
 {
     const struct swarm_group *g = group_of(f);
 
-    (void)sim;
     if (g != NULL)
         sim_program_stop(g->programs, f->rank);
 }
@@ -192,7 +186,6 @@ static void go_on_program(struct swarm_fault *f, struct sim *sim)
 {
     const struct swarm_group *g = group_of(f);
 
-    (void)sim;
     if (g != NULL)
         sim_program_go_on(g->programs, f->rank);
 }
@@ -232,7 +225,6 @@ static void mistake(struct swarm_fault *f, struct sim *sim)
 {
     struct swarm_group *g = group_of(f);
 
-    (void)sim;
     if (g == NULL)
         return;
     g->faults++;

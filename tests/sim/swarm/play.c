@@ -150,7 +150,6 @@ static bool is_over(struct sim *sim, void *context)
     const struct swarm_play *play = context;
     const struct swarm_world *w = play->world;
 
-    (void)sim;
     if (!swarm_groups_over(play) || !swarm_copies_over(play))
         return false;
     for (unsigned i = 0; i < w->requests; i++)

@@ -1,0 +1,51 @@
+/* What every program of tests in C includes: cmocka, what its header needs, and TEST(). */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A test; tests_main() finds those of all files of a program. */
+struct test {
+    const char *file;
+    int line;
+    struct CMUnitTest unit;
+};
+
+/* TEST(name) { ... } is a test. The last argument of each macro here is the name of the test. */
+#define TEST(name) TEST_WITH(NULL, NULL, name)
+
+/* A test between functions for setup and teardown, each of which may be NULL. In the test, as in them, `*state` is what
+ * setup left there. */
+#define TEST_WITH(setup, teardown, name)                                                           \
+    static void name(void **state);                                                                \
+    static const struct test test_of_##name = {                                                    \
+        __FILE__, __LINE__, {#name, name, setup, teardown, NULL}};                                 \
+    static const struct test *const entry_of_##name                                                \
+        __attribute__((used, section("torus_tests"))) = &test_of_##name;                           \
+    static void name(void **state)
+
+/* SEEDS(COUNT); defines `seeds`, how many seeds the tests of a file play: COUNT, unless the program's arguments say
+ * another number. They begin at first_seed. */
+#define SEEDS(count)                                                                               \
+    static uint64_t seeds = (count);                                                               \
+    static uint64_t *const entry_of_seeds __attribute__((used, section("torus_seeds"))) = &seeds
+
+extern uint64_t first_seed;
+
+/* Plays a test with so many seeds from first_seed on. */
+void with_seeds(uint64_t count, void (*test)(uint64_t seed));
+
+/* Writes a temporary file, the same in each call. Returns its path. The file is removed at the program's end. */
+const char *file_of(const void *bytes, size_t length);
+const char *text_file(const char *text);
+
+/* Runs the tests of the program, or those that its arguments name: see main() in tests/support/cmocka.c. Returns how
+ * many failed. */
+int tests_main(int argc, char **argv);
