@@ -7,9 +7,7 @@
 #include "daemon/lib/net/local.h"
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/disk/roots.h"
-#include "daemon/torusd/files/places/roots.h"
 #include "daemon/torusd/router/handshake.h"
-#include "daemon/torusd/router/links/handshake.h"
 
 /* An address, and the name of the port that has it. */
 struct named_endpoint {

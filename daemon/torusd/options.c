@@ -11,7 +11,6 @@
 
 #include "daemon/lib/command_line/options.h"
 #include "daemon/lib/service/service.h"
-#include "daemon/lib/service/signals.h"
 #include "daemon/torusd/from_env.h"
 #include "daemon/torusd/settings.h"
 #include "proto/version.h"

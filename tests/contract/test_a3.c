@@ -1,10 +1,9 @@
 /* a3: corollary 3's time on every torus and mesh that it takes, and its optimality. */
-#include "daemon/lib/schedule/algorithms/a3.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 static struct torus cube(unsigned dims, uint32_t size, bool wrap)
 {

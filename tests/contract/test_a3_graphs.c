@@ -1,13 +1,12 @@
 /* a3 on hypercubes, generalized hypercubes and products of other equal graphs: the message sets of the
  * paper's section 5, also where a half has several dimensions, and the time of corollary 3. */
-#include "daemon/lib/schedule/algorithms/a3.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/graph/graph_exchange.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct torus petersen_squared(void)
 {

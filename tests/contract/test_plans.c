@@ -2,8 +2,6 @@
  * ends, and carrying them out must take every block along its route to its destination. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/peak.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
 #include "tests/support/cmocka.h"
 
 /* A block, or segment, on its way. */

@@ -5,13 +5,12 @@
  *
  * Readings: those of run_ar1() (printed.h). The nodes of a logical ring are numbered by a third of
  * their coordinates. */
-#include "daemon/lib/schedule/algorithms/line_one_port.h"
-#include <string.h>
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/algorithms/rings.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/printed.h"
 #include "tests/support/cmocka.h"
+#include <string.h>
 
 /* Two steps of phase 2, as printed for x. */
 static void run_line(struct block *b, unsigned dim, uint32_t step)

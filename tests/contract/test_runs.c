@@ -3,7 +3,6 @@
 #include "client/theory/banyan_run.h"
 #include "client/theory/product_run.h"
 #include "daemon/lib/schedule/algorithms/banyan.h"
-#include "daemon/lib/schedule/algorithms/latin.h"
 #include "tests/support/cmocka.h"
 
 static struct product network(const char *text)

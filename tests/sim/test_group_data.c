@@ -1,5 +1,5 @@
 /* Members whose data has different types or shapes: the group fails, with the same words for all of them. */
-#include "daemon/torusd/group/record/call.h"
+#include "daemon/torusd/group/call.h"
 #include "proto/frame.h"
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"

@@ -1,5 +1,5 @@
 /* Groups whose links go down: which calls are made again, and with which data; and a root that is cut off. */
-#include "daemon/torusd/group/record/call.h"
+#include "daemon/torusd/group/call.h"
 #include "tests/sim/events.h"
 #include "tests/sim/hole_fixture.h"
 #include "tests/support/cmocka.h"

@@ -1,5 +1,5 @@
 /* Groups that shrink while they are being opened: nodes and links that go down then, and roots that disagree. */
-#include "daemon/torusd/group/record/part.h"
+#include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/internal.h"

@@ -1,6 +1,6 @@
 /* Nodes of two minor versions of the peer protocol: exchanges complete, and all nodes know the least version. */
-#include "daemon/torusd/exchange/record/barrier_times.h"
-#include "daemon/torusd/router/flooding/flood.h"
+#include "daemon/torusd/exchange/report.h"
+#include "daemon/torusd/router/flood.h"
 #include "proto/frame.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"

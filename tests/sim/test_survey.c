@@ -1,12 +1,11 @@
 /* Surveys: whoever can be reached answers, whoever cannot is named, in time; on whole and damaged tori, with faults
  * while the survey is under way, and within its bounds whatever a node sends. */
 #include "daemon/torusd/survey/bounds.h"
-#include "daemon/torusd/survey/collected.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
 
 #define NODES_MOST 256u
 #define QUERY PEER__HEAD__KIND_SURVEY_QUERY

@@ -6,7 +6,6 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/host/kernel_route.h"
-#include "daemon/lib/net/addresses/route.h"
 #include "tests/support/cmocka.h"
 
 struct ifaddrs entry[MOST];

@@ -1,7 +1,6 @@
 #include "doctor_fixture.h"
 
 #include "client/cli/doctor/doctor.h"
-#include "client/cli/doctor/judge.h"
 #include "tests/support/cmocka.h"
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 
 #include "daemon/lib/base/work.h"
 #include "daemon/torusd/disk/file_system.h"
-#include "daemon/torusd/files/system/file_system.h"
 #include "tests/support/cmocka.h"
 
 #define FIXTURE_PATH (PATH_MAX / 4)

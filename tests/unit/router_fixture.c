@@ -1,7 +1,6 @@
 #include "router_fixture.h"
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/router/frames/head_check.h"
 #include "daemon/torusd/router/outgoing.h"
 #include "tests/support/cmocka.h"
 

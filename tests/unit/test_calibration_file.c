@@ -1,10 +1,9 @@
 /* The calibration in the state folder: read as written, or reported as damaged. */
-#include "daemon/torusd/files/state/calibration_file.h"
 #include "daemon/torusd/files/tasks.h"
-#include <stdio.h>
-#include <string.h>
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 static const struct calibration good = {
     .id = 7, .version = 3, .measured_at = 1700000000, .costs = {1.0 / 3e5, 1e-5, 5.9e6}};

@@ -2,7 +2,6 @@
 #include <sodium.h>
 
 #include "daemon/torusd/net/cipher.h"
-#include "daemon/torusd/net/tcp/cipher.h"
 #include "tests/support/cmocka.h"
 
 #define LONGEST (5u << 20) /* a head may have 4 MiB */

@@ -1,8 +1,5 @@
 /* Command lines. */
-#include "client/cli/command_list.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/options.h"
-#include "client/cli/terminal/suggest.h"
 #include "daemon/lib/command_line/options.h"
 #include "tests/support/cmocka.h"
 #include <string.h>
@@ -137,7 +134,7 @@ TEST(test_bad)
 }
 
 /* A program whose options go to functions gets them in their order. */
-static void test_listed(void **state)
+TEST(test_listed)
 {
     const char *const words[] = {"--loud", "--size=4", "--size", "5", "rest"};
     struct option_given given[5];

@@ -1,5 +1,4 @@
 /* Texts that are wrapped for terminals. */
-#include "client/cli/terminal/wrap.h"
 #include "daemon/lib/command_line/wrap.h"
 #include "tests/support/cmocka.h"
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "daemon/torusd/program/program.h"
-#include "daemon/torusd/program/shared/memories.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/client_group_fixture.h"
 

@@ -1,13 +1,11 @@
 /* However a stream of frames is cut, it gives the same frames. */
 #include "daemon/torusd/router/decoder.h"
-#include "daemon/torusd/router/frames/decoder.h"
-#include "daemon/torusd/router/frames/head_check.h"
 #include "daemon/torusd/router/outgoing.h"
-#include <stdlib.h>
-#include <string.h>
 #include "failing_memory.h"
 #include "message_bytes.h"
 #include "tests/support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
 
 #define MAX_HEAD 20000u
 #define MAX_BODY 1000u

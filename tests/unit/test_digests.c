@@ -1,5 +1,4 @@
 /* Digests of blocks that pass in pieces. */
-#include "daemon/torusd/group/data/digests.h"
 #include "daemon/torusd/group/digests.h"
 #include "tests/support/cmocka.h"
 #include <stdlib.h>

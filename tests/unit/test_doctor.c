@@ -1,11 +1,9 @@
 /* What torusctl doctor finds, with made-up states and facts: one fault at a time in a ring that is in order. */
 #include "client/cli/doctor/doctor.h"
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/known_facts.h"
-#include <stdio.h>
-#include <string.h>
 #include "doctor_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 static struct ring r;
 

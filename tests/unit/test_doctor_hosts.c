@@ -1,10 +1,9 @@
 /* What torusctl doctor finds about machines, with made-up facts: keys, clocks, disks, limits, routes, settings. */
 #include "client/cli/doctor/doctor.h"
-#include "client/cli/doctor/judge.h"
-#include <stdio.h>
-#include <string.h>
 #include "doctor_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 #define OLD "aaaaaaaaaaaaaaaa"
 #define NEW "bbbbbbbbbbbbbbbb"

@@ -1,12 +1,11 @@
 /* How torusctl doctor shows what it has found: one finding a cause, counts of hosts, and what could not be seen. */
 #include "client/cli/doctor/doctor.h"
-#include "client/cli/doctor/judge.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "client/cli/doctor/report.h"
 #include "doctor_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct ring r;
 static struct diagnosis diagnosis;

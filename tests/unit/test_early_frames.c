@@ -1,6 +1,5 @@
 /* Frames that arrive before the call of a group that they belong to. */
 #include "daemon/torusd/group/early_frames.h"
-#include "daemon/torusd/group/record/early_frames.h"
 #include "tests/support/cmocka.h"
 #include <stdio.h>
 #include <string.h>

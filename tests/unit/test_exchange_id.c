@@ -1,6 +1,5 @@
 /* Ids of exchanges and their texts. */
 #include "daemon/torusd/exchange/id.h"
-#include "daemon/torusd/exchange/record/id.h"
 #include "tests/support/cmocka.h"
 #include <string.h>
 

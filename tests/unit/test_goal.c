@@ -4,7 +4,6 @@
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
 #include "tests/support/cmocka.h"
 
 #define BLOCK 1001u /* bytes: not a multiple of any number of segments above 1 */

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "daemon/lib/host/facts.h"
-#include "daemon/lib/host/gather.h"
 #include "daemon/lib/host/gathering.h"
 #include "tests/support/cmocka.h"
 

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "daemon/torusd/files/journal.h"
-#include "daemon/torusd/files/state/journal.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 

@@ -1,6 +1,5 @@
 /* Which times tell what a link can carry, and which rate follows from them. */
 #include "daemon/lib/trace/link_load.h"
-#include "daemon/lib/trace/link_rate.h"
 #include "tests/support/cmocka.h"
 
 #define MS UINT64_C(1000000)

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/base/log_kinds.h"
 #include "tests/support/cmocka.h"
 
 static int saved = -1, reader = -1;

@@ -1,11 +1,10 @@
 /* The text of metrics, read by a strict parser; and which format a client gets. */
-#include "daemon/torusd/metrics/accept.h"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "daemon/torusd/metrics/exposition.h"
 #include "openmetrics.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct metric gauge = {"a_gauge", "", METRIC_GAUGE, "A value"};
 static const struct metric counter = {"b_bytes", "bytes", METRIC_COUNTER, "Bytes"};

@@ -9,7 +9,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/torusd/router/faults.h"
-#include "daemon/torusd/router/topology/fault.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/msccl_fixture.h"
 #include "tests/unit/run_cli.h"

@@ -1,8 +1,7 @@
-#include "daemon/torusd/router/frames/outgoing.h"
 #include "daemon/torusd/router/outgoing.h"
-#include <string.h>
 #include "message_bytes.h"
 #include "tests/support/cmocka.h"
+#include <string.h>
 
 static void check_head(const struct outgoing *frame, const char *reason)
 {

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "daemon/lib/net/sockets.h"
-#include "daemon/lib/net/sockets/pacing.h"
 #include "tests/support/cmocka.h"
 
 #define MBIT 50.0

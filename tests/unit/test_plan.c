@@ -1,7 +1,6 @@
 /* One plan worked out by hand: ar on a ring of 4, node 0. tests/contract has all the others. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
 #include "tests/support/cmocka.h"
 
 enum { PLUS = 0, MINUS = 1 };

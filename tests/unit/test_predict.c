@@ -4,7 +4,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/predict.h"
-#include "daemon/lib/schedule/predict/predict.h"
 #include "tests/support/cmocka.h"
 
 #define MOST 16

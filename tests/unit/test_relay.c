@@ -1,6 +1,5 @@
 /* The length of frames that relays pass on. */
 #include "daemon/lib/schedule/predict.h"
-#include "daemon/lib/schedule/predict/relay.h"
 #include "tests/support/cmocka.h"
 
 enum { ONE = 1400, TWO = 2828 }; /* bytes of blocks in full packets */

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "daemon/torusd/disk/roots.h"
-#include "daemon/torusd/files/places/roots.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 

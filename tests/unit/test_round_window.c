@@ -1,6 +1,5 @@
 /* The round window: which frames belong to its rounds, which round is the oldest, and when it ends. */
 #include "daemon/torusd/engine/engine.h"
-#include "daemon/torusd/engine/round_window.h"
 #include "engine_fixture.h"
 #include "tests/support/cmocka.h"
 

@@ -2,7 +2,6 @@
  * hears of which loss first, and when each node hears what each other node has confirmed. Nobody waits so long that it
  * adds ports without confirmations. After each step the ports in use everywhere are checked for loops. */
 #include "daemon/lib/cluster/route_planner.h"
-#include "daemon/torus-routed/planner.h"
 #include "tests/support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked for
  * loops. test_routed_orders.c tries all orders of a few events. */
 #include "daemon/lib/cluster/route_planner.h"
-#include "daemon/torus-routed/planner.h"
 #include "tests/support/cmocka.h"
 #include <stdlib.h>
 #include <string.h>

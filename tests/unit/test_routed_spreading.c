@@ -1,9 +1,10 @@
 /* When connections to a host are spread over all ways, and when the kernel is asked for connections. */
-#include "daemon/torus-routed/kernel/connections.h"
 #include "daemon/torus-routed/kernel/kernel.h"
-#include <string.h>
 #include "daemon/torus-routed/spreading.h"
 #include "tests/support/cmocka.h"
+#include "tests/unit/programs_fixture.h"
+#include "tests/unit/test_client_fake.h"
+#include <string.h>
 
 #define NODES 4u
 #define MUCH (10 * SPREADING_BYTES)

@@ -1,12 +1,10 @@
 /* Link states that are sent to neighbours, and received from them. */
 #include "daemon/torusd/router/flood.h"
-#include "daemon/torusd/router/flooding/flood.h"
-#include "daemon/torusd/router/frames/head_check.h"
 #include "daemon/torusd/router/outgoing.h"
-#include <stdio.h>
-#include <string.h>
 #include "router_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {

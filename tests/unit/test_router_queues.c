@@ -1,10 +1,9 @@
 /* Queues of frames to send, and neighbours that ask and do not read. */
-#include "daemon/torusd/router/frames/head_check.h"
 #include "daemon/torusd/router/outgoing.h"
-#include <stdio.h>
-#include <string.h>
 #include "router_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 static const unsigned minus = 1;
 

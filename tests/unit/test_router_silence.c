@@ -1,10 +1,9 @@
 /* When a link that is up counts as lost. */
 #include "daemon/torusd/router/health.h"
-#include "daemon/torusd/router/links/quiet.h"
-#include <stdio.h>
-#include <string.h>
 #include "router_fixture.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <string.h>
 
 static const unsigned minus = 1;
 

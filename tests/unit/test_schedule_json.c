@@ -3,7 +3,6 @@
 #include "client/cli/animation/schedule_json.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
 #include "tests/support/cmocka.h"
 
 /* One block in one message. */

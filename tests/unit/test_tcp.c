@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "daemon/torusd/net/tcp.h"
-#include "daemon/torusd/net/tcp/tcp.h"
 #include "tests/support/cmocka.h"
 
 struct options {

@@ -5,7 +5,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/torusd/net/tcp/tcp_stat.h"
 #include "daemon/torusd/net/tcp_stat.h"
 #include "tests/support/cmocka.h"
 

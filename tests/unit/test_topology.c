@@ -1,5 +1,4 @@
 #include "daemon/torusd/router/topology.h"
-#include "daemon/torusd/router/topology/topology.h"
 #include "tests/support/cmocka.h"
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "copying_fixture.h"
-#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "tests/support/cmocka.h"
 

@@ -6,7 +6,6 @@
 
 #include "client/theory/formula.h"
 #include "daemon/lib/command_line/options.h"
-#include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 

@@ -7,11 +7,8 @@
 #include <string.h>
 
 #include "client/cli/cluster/child.h"
-#include "client/cli/cluster/deliver_links.h"
 #include "client/cli/discovering/discovery_socket.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/progress.h"
-#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 

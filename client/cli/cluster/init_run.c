@@ -18,10 +18,8 @@
 #include "client/cli/cluster/identify.h"
 #include "client/cli/terminal/cli.h"
 #include "client/cli/terminal/clock.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/progress.h"
 #include "daemon/lib/base/secrets.h"
-#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 

@@ -593,19 +593,17 @@ static size_t length_of(unsigned family)
 
 static struct network read_route(const struct nlmsghdr *m)
 {
-    const struct rtmsg *route = NLMSG_DATA(m);
-    unsigned left = m->nlmsg_len - (unsigned)NLMSG_LENGTH(sizeof *route);
+    const struct rtmsg *route = mnl_nlmsg_get_payload(m);
+    const struct nlattr *to = netlink_attribute(m, sizeof *route, RTA_DST);
+    const struct nlattr *hops = netlink_attribute(m, sizeof *route, RTA_MULTIPATH);
     struct network n = {.bits = route->rtm_dst_len};
-    unsigned index = 0;
+    unsigned index = netlink_u32(netlink_attribute(m, sizeof *route, RTA_OIF));
+    struct rtnexthop hop = {.rtnh_ifindex = (int)index};
 
-    for (const struct rtattr *a = RTM_RTA(route); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
-        if (a->rta_type == RTA_DST && RTA_PAYLOAD(a) == length_of(route->rtm_family))
-            n.to = RTA_DATA(a);
-        if (a->rta_type == RTA_OIF && RTA_PAYLOAD(a) == sizeof index)
-            memcpy(&index, RTA_DATA(a), sizeof index);
-        if (a->rta_type == RTA_MULTIPATH && RTA_PAYLOAD(a) >= sizeof(struct rtnexthop))
-            index = (unsigned)((const struct rtnexthop *)RTA_DATA(a))->rtnh_ifindex;
-    }
+    if (to != NULL && mnl_attr_get_payload_len(to) == length_of(route->rtm_family))
+        n.to = mnl_attr_get_payload(to);
+    netlink_take(&hop, sizeof hop, hops);
+    index = (unsigned)hop.rtnh_ifindex;
     if (index == 0 || if_indextoname(index, n.interface) == NULL)
         (void)strcpy(n.interface, "?");
     return n;
@@ -648,30 +646,30 @@ static void warn(struct search *s, const struct network *n, const void *address,
     s->found++;
 }
 
-static void look_at(const struct nlmsghdr *m, void *context)
+static int look_at(const struct nlmsghdr *m, void *context)
 {
     struct search *s = context;
-    const struct rtmsg *route = NLMSG_DATA(m);
+    const struct rtmsg *route = mnl_nlmsg_get_payload(m);
 
-    if (m->nlmsg_type != RTM_NEWROUTE || m->nlmsg_len < NLMSG_LENGTH(sizeof *route) ||
-        route->rtm_family != s->family || route->rtm_type != RTN_UNICAST ||
+    if (route->rtm_family != s->family || route->rtm_type != RTN_UNICAST ||
         route->rtm_protocol == OWN_PROTOCOL || s->found == MOST ||
         (route->rtm_flags & RTM_F_CLONED) != 0)
-        return;
+        return MNL_CB_OK;
     const struct network n = read_route(m);
     if (is_own(s, n.interface) || n.bits > 8 * length_of(s->family))
-        return;
+        return MNL_CB_OK;
     for (uint32_t host = 0; host < s->cluster->count; host++) {
         struct in6_addr v6;
         const uint8_t *address = (const uint8_t *)&s->cluster->hosts[host].address;
         if (s->family == AF_INET6 && !host_files_address6(s->cluster, host, &v6))
-            return;
+            return MNL_CB_OK;
         address = s->family == AF_INET6 ? v6.s6_addr : address;
         if (contains(&n, address)) {
             warn(s, &n, address, host);
-            return;
+            return MNL_CB_OK;
         }
     }
+    return MNL_CB_OK;
 }
 
 void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings)
@@ -680,6 +678,6 @@ void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings)
 
     for (unsigned i = 0; c->ip_routes && i < sizeof families; i++) {
         struct search s = {.cluster = c, .rank = rank, .warnings = warnings, .family = families[i]};
-        (void)host_netlink_list(RTM_GETROUTE, families[i], look_at, &s);
+        (void)netlink_list(RTM_GETROUTE, families[i], sizeof(struct rtmsg), look_at, &s);
     }
 }

@@ -15,7 +15,7 @@
 #include "client/cli/terminal/progress.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/predict.h"
 #include "proto/text.h"
 
 /* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict/predict.h):

@@ -11,7 +11,6 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
 #include "client/cli/terminal/progress.h"
-#include "daemon/lib/cluster/host_address.h"
 #include "daemon/lib/cluster/hosts_file.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"

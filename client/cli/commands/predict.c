@@ -13,7 +13,6 @@
 #include "client/cli/terminal/json.h"
 #include "client/theory/formula.h"
 #include "daemon/lib/command_line/options.h"
-#include "daemon/lib/schedule/algorithms/families.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 

@@ -15,9 +15,7 @@
 
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/terminal/clock.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/progress.h"
-#include "daemon/lib/schedule/watch.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/error.h"
 #include "proto/notices.h"

@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include "client/cli/doctor/doctor.h"
-#include "client/cli/doctor/judge.h"
-#include "client/cli/doctor/this_machine.h"
 #include "daemon/lib/host/facts.h"
-#include "daemon/lib/host/gather.h"
 #include "daemon/lib/host/run.h"
 #include "proto/ini.h"
 

@@ -13,7 +13,7 @@
 #include "client/cli/terminal/clock.h"
 #include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/writer.h"
-#include "daemon/lib/schedule/watch.h"
+#include "daemon/lib/schedule/work.h"
 #include "proto/notices.h"
 #include "proto/text.h"
 

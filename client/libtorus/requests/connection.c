@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 #include "client/libtorus/common.h"
-#include "client/libtorus/common/fail.h"
-#include "client/libtorus/common/socket.h"
 #include "proto/unpack.h"
 
 #define READ_SIZE 65536

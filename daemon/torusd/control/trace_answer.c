@@ -3,11 +3,8 @@
 #include <stdlib.h>
 
 #include "daemon/torusd/exchange/exchange.h"
-#include "daemon/torusd/group/data/operation.h"
 #include "daemon/torusd/group/operations/operations.h"
 #include "daemon/torusd/router/port.h"
-#include "daemon/torusd/router/ports/port_info.h"
-#include "daemon/torusd/router/record/view.h"
 #include "daemon/torusd/router/router.h"
 
 #define CALLS (GROUP_LEAVE + 1u)

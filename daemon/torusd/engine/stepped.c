@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/predict/relay.h"
+#include "daemon/lib/schedule/predict.h"
 #include "daemon/torusd/engine/stepped_steps.h"
 #include "proto/text.h"
 

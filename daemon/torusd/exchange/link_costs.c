@@ -2,9 +2,8 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/schedule/predict.h"
-#include "daemon/lib/schedule/predict/relay.h"
+#include "daemon/torusd/exchange/attempt.h"
 #include "daemon/torusd/exchange/job.h"
-#include "daemon/torusd/exchange/record/exchange_record.h"
 
 const struct calibration *exchanges_calibration(const struct exchanges *exchanges)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/algorithms/families.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/damage.h"
 #include "daemon/lib/schedule/detour/detour.h"

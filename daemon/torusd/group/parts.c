@@ -1,7 +1,7 @@
 /* The parts of a group: limits, routes, which nodes and links they have, and what is down there. */
 #include "daemon/torusd/group/state.h"
 
-#include "daemon/lib/schedule/algorithms/even.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
 
 /* --- limits --- */
 

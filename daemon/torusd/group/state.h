@@ -4,7 +4,7 @@
 #include "daemon/torusd/engine/digest.h"
 #include "daemon/torusd/engine/reducing.h"
 #include "daemon/torusd/exchange/exchange.h"
-#include "daemon/torusd/exchange/interface/session.h"
+#include "daemon/torusd/exchange/exchange_types.h"
 #include "daemon/torusd/group/algorithm_table.h"
 #include "daemon/torusd/group/group.h"
 #include "daemon/torusd/group/operations/operations.h"

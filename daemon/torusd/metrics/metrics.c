@@ -7,7 +7,8 @@
 #include <uv.h>
 
 #include "daemon/torusd/control/route_counts.h"
-#include "daemon/torusd/exchange/counts.h"
+#include "daemon/torusd/exchange/exchange.h"
+#include "daemon/torusd/exchange/exchange_types.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/version.h"
 

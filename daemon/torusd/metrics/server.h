@@ -8,11 +8,8 @@
 #include <uv.h>
 
 #include "daemon/lib/net/address.h"
-#include "daemon/lib/net/addresses/address.h"
 #include "daemon/torusd/disk/roots.h"
-#include "daemon/torusd/files/places/roots.h"
 #include "daemon/torusd/metrics/metrics.h"
-#include "daemon/torusd/metrics/view.h"
 
 #define SERVER_CONNECTIONS 16u
 #define SERVER_RATE 100u      /* a second */

@@ -6,9 +6,7 @@
 #include "daemon/torusd/net/cipher.h"
 #include "daemon/torusd/net/internal.h"
 #include "daemon/torusd/net/tcp_stat.h"
-#include "daemon/torusd/router/links/frames_in.h"
-#include "daemon/torusd/router/links/frames_out.h"
-#include "daemon/torusd/router/links/link.h"
+#include "daemon/torusd/router/link.h"
 
 void tcp_release(struct tcp *tcp)
 {

@@ -8,8 +8,8 @@
 #include "daemon/torusd/net/connector.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/net/tcp_stat.h"
-#include "daemon/torusd/router/frames/outgoing.h"
-#include "daemon/torusd/router/record/view.h"
+#include "daemon/torusd/router/outgoing.h"
+#include "daemon/torusd/router/router.h"
 
 struct cipher;
 struct link;

@@ -10,9 +10,8 @@
 #include "daemon/torusd/net/cipher.h"
 #include "daemon/torusd/net/internal.h"
 #include "daemon/torusd/net/tcp_stat.h"
-#include "daemon/torusd/router/links/admission.h"
-#include "daemon/torusd/router/links/carrier.h"
-#include "daemon/torusd/router/ports/port.h"
+#include "daemon/torusd/router/link.h"
+#include "daemon/torusd/router/port.h"
 
 #define RECHECK_SOON_MS 50 /* after reports of changes, because many arrive together */
 

@@ -3,8 +3,8 @@
  * counted. */
 #pragma once
 
-#include "daemon/lib/schedule/algorithms/families.h"
-#include "daemon/lib/schedule/predict/predict.h"
+#include "daemon/lib/schedule/algorithms/family.h"
+#include "daemon/lib/schedule/predict.h"
 #include "daemon/torusd/planning/planner.h"
 #include "daemon/torusd/planning/spec.h"
 

@@ -9,9 +9,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/peak.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
-#include "daemon/torusd/planning/plan_job.h"
 
 #define DETOURS_KEPT 3u /* detours that are kept unused */
 #define UNUSED_KEPT 64u /* unused plans that are kept, in addition to those of is_always_kept() */

@@ -12,10 +12,6 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/local.h"
-#include "daemon/lib/net/local/local.h"
-#include "daemon/torusd/program/connection/ending.h"
-#include "daemon/torusd/program/connection/tidying.h"
-#include "daemon/torusd/program/messages/calls.h"
 #include "daemon/torusd/program/program.h"
 
 #define PROGRAMS_MOST 512u

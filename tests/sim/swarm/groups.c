@@ -18,11 +18,7 @@
 #include <string.h>
 
 #include "daemon/torusd/exchange/attempt.h"
-#include "daemon/torusd/exchange/record/table.h"
-#include "daemon/torusd/group/data/operation.h"
 #include "daemon/torusd/group/operations/operations.h"
-#include "daemon/torusd/group/record/group_record.h"
-#include "daemon/torusd/group/record/limits.h"
 #include "daemon/torusd/group/state.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/swarm/groups.h"
