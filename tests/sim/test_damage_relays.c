@@ -2,9 +2,9 @@
  * exchange fails and names the piece. No wrong data are delivered. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/engine/generated_blocks.h"
+#include "daemon/torusd/exchange/attempt.h"
 #include "daemon/torusd/exchange/id.h"
 #include "daemon/torusd/exchange/job.h"
-#include "daemon/torusd/exchange/attempt.h"
 #include "tests/sim/checks.h"
 #include "tests/sim/events.h"
 #include "tests/sim/lies.h"

@@ -173,9 +173,9 @@ struct router {
     uint64_t flood_at;  /* ROUTER_NEVER: nothing to flood */
     uint64_t confirmed; /* what this node states with the next flood */
     enum topology_forwards forwards;
-    uint64_t forwards_until;  /* when TOPOLOGY_FORWARDS is withdrawn; else ROUTER_NEVER */
-    uint32_t quiet;           /* bits of the ports that are quiet (health.h) */
-    bool told_forwarding;     /* the last flood has told who forwards */
+    uint64_t forwards_until; /* when TOPOLOGY_FORWARDS is withdrawn; else ROUTER_NEVER */
+    uint32_t quiet;          /* bits of the ports that are quiet (health.h) */
+    bool told_forwarding;    /* the last flood has told who forwards */
     /* When links are looked at next, if this node forwards and has any. Set when that begins: a time long over would look
      * as if this node had not run since then. */
     uint64_t quick_at;
