@@ -7,7 +7,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/service/service.h"
 #include "daemon/torusd/from_env.h"
-#include "daemon/torusd/launcher/launcher.h"
+#include "daemon/torusd/launcher.h"
 #include "daemon/torusd/node.h"
 #include "daemon/torusd/options.h"
 #include "proto/descriptors.h"

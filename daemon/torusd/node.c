@@ -1,14 +1,18 @@
 #include "daemon/torusd/node.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uv.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/lib/base/work.h"
 #include "daemon/lib/host/facts.h"
 #include "daemon/lib/host/gathering.h"
-#include "daemon/torusd/config_changes.h"
+#include "daemon/lib/net/address.h"
+#include "daemon/torusd/config.h"
 #include "daemon/torusd/control/route_counts.h"
 #include "daemon/torusd/control/server.h"
 #include "daemon/torusd/core/core.h"
@@ -16,14 +20,284 @@
 #include "daemon/torusd/metrics/server.h"
 #include "daemon/torusd/net/beacon.h"
 #include "daemon/torusd/net/tcp.h"
-#include "daemon/torusd/node_log.h"
 #include "daemon/torusd/program/server.h"
 #include "daemon/torusd/setting_facts.h"
+#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
-#include "daemon/torusd/workers.h"
 #include "proto/elapsed.h"
+#include "proto/error.h"
 #include "proto/frame.h"
 #include "proto/text.h"
+
+/* What a node logs about its settings. */
+
+/* Logs which keys are in use. */
+static void node_log_keys(const struct secrets *s)
+{
+    char id[SECRETS_MOST][KEY_ID_TEXT_SIZE];
+
+    if (s->count == 0)
+        log_warning("no key_file: anybody who reaches a port of this node can speak to it; set "
+                    "key_file to prevent that");
+    else if (s->count == 1)
+        log_info("cluster key %s; links are %sencrypted", key_id_text(s->key[0].id, id[0]),
+                 s->encrypt ? "" : "not ");
+    else
+        log_info("cluster key %s, second key %s accepted; links are %sencrypted",
+                 key_id_text(s->key[0].id, id[0]), key_id_text(s->key[1].id, id[1]),
+                 s->encrypt ? "" : "not ");
+}
+
+/* Logs which settings of the fresh configuration are different now, and which differ but need a restart. */
+static void node_log_changes(const struct config *now, const struct roots *roots,
+                             const struct config *fresh)
+{
+    char changed[CONFIG_CHANGES_SIZE], others[CONFIG_CHANGES_SIZE];
+
+    config_changes(now, roots, fresh, changed, others);
+    log_info("the settings have been read again; changed: %s",
+             changed[0] != '\0' ? changed : "nothing");
+    if (others[0] != '\0')
+        log_warning("these settings differ from those that the daemon has started with, and need a "
+                    "restart: %s",
+                    others);
+}
+
+/* Work off the loop (base/work.h) in libuv's thread pool. */
+
+#define THREADS 4 /* libuv's number, unless UV_THREADPOOL_SIZE sets another one */
+#define THREADS_MOST 1024
+
+_Static_assert(sizeof(uv_work_t) <= sizeof((struct work *)0)->reserved, "room for libuv's request");
+
+static void on_worker_run(uv_work_t *request)
+{
+    struct work *work = request->data;
+
+    work->run(work);
+}
+
+static void on_worker_done(uv_work_t *request, int status)
+{
+    struct work *work = request->data;
+
+    (void)status; /* work is never cancelled */
+    work->done(work);
+}
+
+static int submit(void *context, struct work *work)
+{
+    uv_work_t *request = (uv_work_t *)(void *)work->reserved;
+
+    request->data = work;
+    return uv_queue_work(context, request, on_worker_run, on_worker_done) == 0 ? 0 : -1;
+}
+
+static void await(void *lock)
+{
+    uv_mutex_lock(lock);
+    uv_mutex_unlock(lock);
+}
+
+/* Starts so many threads that run at the same time. Returns 0, or an error of libuv. */
+static int try_threads(int count)
+{
+    uv_thread_t thread[THREADS_MOST];
+    int started = 0, result;
+    uv_mutex_t lock;
+
+    result = uv_mutex_init(&lock);
+    if (result != 0)
+        return result;
+    uv_mutex_lock(&lock);
+    while (started < count && (result = uv_thread_create(&thread[started], await, &lock)) == 0)
+        started++;
+    uv_mutex_unlock(&lock);
+    while (started > 0)
+        (void)uv_thread_join(&thread[--started]);
+    uv_mutex_destroy(&lock);
+    return result;
+}
+
+static void do_nothing(uv_work_t *request)
+{
+    (void)request;
+}
+
+static void nothing_done(uv_work_t *request, int status)
+{
+    (void)request, (void)status;
+}
+
+/* Fills *workers, and starts the threads. The loop must run until all submitted work is done. Returns 0, or -1 with
+ * *e: no thread could be started. libuv starts its threads with the first work, and ends the process if it cannot: so
+ * the threads are tried before. */
+static int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct error *e)
+{
+    static uv_work_t first;
+    const char *wanted = getenv("UV_THREADPOOL_SIZE");
+    int count = wanted != NULL ? atoi(wanted) : THREADS;
+    int result = try_threads(count < 1 ? 1 : count > THREADS_MOST ? THREADS_MOST : count);
+
+    *workers = (struct workers){loop, submit};
+    if (result == 0)
+        result = uv_queue_work(loop, &first, do_nothing, nothing_done);
+    if (result == 0)
+        return 0;
+    return error_set(e, ERROR_MEMORY,
+                     "cannot start threads for file operations: %s (see ulimit -u, ulimit -v)",
+                     uv_strerror(result));
+}
+
+/* Reads everything that may fail before anything is changed. */
+static int read_all(struct reload *r, struct error *e)
+{
+    if (r->source.read(r->source.context, &r->fresh, e) != 0 ||
+        folders_check_roots(r->folders, &r->fresh.roots, e) != 0 ||
+        config_read_groups(&r->fresh, &r->access, e) != 0 ||
+        config_read_keys(&r->fresh, &r->secrets, e) != 0)
+        return -1;
+    r->secrets.encrypt = r->config->encrypt; /* a change needs a restart */
+    if (r->secrets.encrypt && r->secrets.count == 0)
+        return error_set(e, ERROR_USAGE,
+                         "this daemon encrypts its links, which needs a key: set key_file, or "
+                         "restart the daemon");
+    return 0;
+}
+
+static void on_run(struct work *work)
+{
+    struct reload *r = (struct reload *)work;
+
+    r->result = read_all(r, &r->error);
+}
+
+static void begin_work(struct reload *r);
+
+static void on_done(struct work *work)
+{
+    struct reload *r = (struct reload *)work;
+
+    r->running = false;
+    if (r->result != 0 && !r->stopped)
+        log_error("the settings were not read again, and stay as they are: %s", r->error.text);
+    else if (!r->stopped)
+        r->apply(r->context, r);
+    config_free(&r->fresh);
+    config_forget_keys(&r->secrets);
+    if (r->stopped)
+        return;
+    if (r->again)
+        begin_work(r);
+    else
+        r->source.done(r->source.context);
+}
+
+static void begin_work(struct reload *r)
+{
+    config_init(&r->fresh);
+    r->secrets = (struct secrets){0};
+    r->error = (struct error){0};
+    r->again = false;
+    r->work.run = on_run;
+    r->work.done = on_done;
+    r->running = workers_submit(r->workers, &r->work) == 0;
+    if (!r->running) {
+        log_error("the settings were not read again, and stay as they are: out of memory");
+        config_free(&r->fresh);
+        r->source.done(r->source.context);
+    }
+}
+
+void reload_begin(struct reload *r, const struct reload_source *source)
+{
+    if (r->running) {
+        r->again = true;
+        return;
+    }
+    r->source = *source;
+    begin_work(r);
+}
+
+void reload_stop(struct reload *r)
+{
+    r->stopped = true;
+}
+
+/* The settings of a daemon as facts (daemon/lib/host/facts.h). They contain no secrets. */
+
+static void add_ports(struct facts *f, const struct config *c)
+{
+    for (unsigned port = 0; port < torus_ports(&c->torus); port++) {
+        char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE], key[TORUS_PORT_NAME_SIZE + 8];
+        if (torus_neighbour(&c->torus, c->rank, port) == TORUS_NO_NODE)
+            continue;
+        endpoint_format(&c->endpoint[port], text, sizeof text);
+        (void)snprintf(key, sizeof key, "port.%s", torus_port_name(&c->torus, c->rank, port, name));
+        facts_add(f, key, "%s", text);
+    }
+}
+
+static void add_texts(struct facts *f, const struct config *c)
+{
+    const struct {
+        const char *name, *value;
+    } texts[] = {{"setting.control", c->control},
+                 {"setting.state_dir", c->state_folder},
+                 {"setting.key_file", c->key_file},
+                 {"setting.second_key_file", c->second_key_file},
+                 {"setting.congestion", c->congestion},
+                 {"setting.metrics", c->metrics},
+                 {"setting.read_group", c->group[ACCESS_READ]},
+                 {"setting.exchange_group", c->group[ACCESS_EXCHANGE]},
+                 {"setting.admin_group", c->group[ACCESS_ADMIN]}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].value[0] != '\0')
+            facts_add(f, texts[i].name, "%s", texts[i].value);
+}
+
+/* Returns lines "setting.NAME value", and "port.NAME address"; malloc'ed. NULL if there is no memory. */
+static char *setting_facts(const struct config *c, const struct roots *roots)
+{
+    struct facts *f = malloc(sizeof *f);
+    char dims[TORUS_TEXT_SIZE], *text;
+
+    if (f == NULL)
+        return NULL;
+    facts_begin(f);
+    facts_add(f, "setting.dims", "%s", torus_format(&c->torus, dims));
+    facts_add(f, "setting.rank", "%u", c->rank);
+    add_texts(f, c);
+    for (size_t i = 0; i < roots->count; i++)
+        facts_add(f, "setting.data_root", "%s", roots->path[i]);
+    facts_add(f, "setting.encrypt", "%s", c->encrypt ? "yes" : "no");
+    facts_add(f, "setting.output_mode", "%o", (unsigned)c->output_mode);
+    facts_add(f, "setting.link_mbit", "%g", c->link_mbit);
+    facts_add(f, "setting.memory", "%" PRIu64, c->memory);
+    facts_add(f, "setting.heartbeat_ms", "%" PRIu64, c->heartbeat_ms);
+    facts_add(f, "setting.silence_ms", "%" PRIu64, c->silence_ms);
+    facts_add(f, "setting.hop_limit", "%u", c->hop_limit);
+    add_ports(f, c);
+    text = strdup(f->text);
+    free(f);
+    return text;
+}
+
+/* Sets the folders that the daemon uses; borrowed. */
+static void setting_folders(const struct config *c, const struct roots *roots,
+                            struct gather_setup *setup)
+{
+    setup->folders = 0;
+    if (c->state_folder[0] != '\0') {
+        setup->kind[0] = "state_dir";
+        setup->folder[setup->folders++] = c->state_folder;
+    }
+    for (size_t i = 0; i < roots->count && setup->folders < GATHER_FOLDERS_MOST; i++) {
+        setup->kind[setup->folders] = "data_root";
+        setup->folder[setup->folders++] = roots->path[i];
+    }
+}
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
 #define RETIRED_MOST 8u

@@ -10,7 +10,7 @@
 #include "daemon/lib/base/limits.h"
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/sockets.h"
-#include "daemon/torusd/from_env_settings.h"
+#include "daemon/torusd/from_env.h"
 #include "proto/frame.h"
 #include "proto/text.h"
 

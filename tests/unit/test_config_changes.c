@@ -1,6 +1,6 @@
 /* Settings that are read again: what differs, and what a running daemon takes over. */
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/config_changes.h"
+#include "daemon/torusd/config.h"
 #include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
@@ -9,7 +9,7 @@ TEST(every_setting_is_compared_when_settings_are_read_again)
 {
     for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, "coordinates") != 0 && !config_compares(s->name))
-            fail_msg("%s is in no row of config_changes.c", s->name);
+            fail_msg("%s is in no row of config.c", s->name);
 }
 
 /* Reads settings into *c, and finishes them. */

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/torusd/launcher.h"
 #include "daemon/torusd/launcher/launcher.h"
 #include "tests/support/cmocka.h"
 

@@ -1,5 +1,5 @@
 /* Work that may block or take long (disks, counting schedules), and must not delay the loop.
- * Under libuv it runs in the thread pool (daemon/torusd/workers.h), in the simulator at virtual times. */
+ * Under libuv it runs in the thread pool (daemon/torusd/node.c), in the simulator at virtual times. */
 #pragma once
 
 /* Embedded in an object of its owner, which must live until done(). */

@@ -1,4 +1,4 @@
-#include "daemon/torusd/launcher/launcher.h"
+#include "daemon/torusd/launcher.h"
 
 #include <errno.h>
 #include <stddef.h>
