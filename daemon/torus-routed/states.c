@@ -9,31 +9,32 @@
 
 #define RETRY_MS 100u
 
-static void connect_again(struct states *s);
+static void on_retry(uv_timer_t *timer);
 
-static void on_closed(uv_handle_t *handle)
+/* `why` "": torus-routed has ended the connection. */
+static void complain(struct states *s, const char *why)
 {
-    struct states *s = handle->data;
-
-    s->opened = false;
-    frame_stream_free(&s->in);
-    if (!s->closing)
-        connect_again(s);
-}
-
-/* Ends the connection; another one follows. `why` NULL: the daemon does not run (yet). */
-static void end(struct states *s, const char *why)
-{
-    if (!s->opened || uv_is_closing((uv_handle_t *)&s->pipe))
-        return;
-    if (s->connected)
-        s->lost_at = uv_now(s->loop);
-    if (why != NULL && (s->connected || !s->complained))
+    if (why[0] != '\0' && (s->connected || !s->complained))
         log_warning("no link states from torusd (%s): %s; the routes stay as they are", s->path,
                     why);
     s->complained = true;
-    s->connected = false;
-    uv_close((uv_handle_t *)&s->pipe, on_closed);
+}
+
+static void connect_again(struct states *s)
+{
+    (void)uv_timer_start(&s->retry, on_retry, RETRY_MS, 0);
+}
+
+static void on_closed(struct framed *framed)
+{
+    struct states *s = framed->context;
+
+    if (s->connected)
+        s->lost_at = uv_now(s->loop);
+    complain(s, framed->why);
+    s->opened = s->connected = false;
+    if (!s->closing)
+        connect_again(s);
 }
 
 /* --- messages --- */
@@ -125,99 +126,24 @@ static int take_reply(struct states *s, const uint8_t *head, size_t length, bool
     return rc;
 }
 
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+static void on_took(struct framed *framed, const uint8_t *head, size_t size)
 {
-    struct states *s = handle->data;
-    size_t room = 0;
-    uint8_t *at = frame_stream_room(&s->in, 4096, &room);
-
-    (void)suggested;
-    *buffer = uv_buf_init((char *)at, (unsigned)(at != NULL ? room : 0));
-}
-
-static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
-{
-    struct states *s = stream->data;
-    const uint8_t *head;
+    struct states *s = framed->context;
     struct error e;
-    size_t size;
     bool all = false;
-    int more;
 
-    (void)buffer;
-    if (length < 0) {
-        end(s, length == UV_EOF ? "it has closed the connection" : uv_strerror((int)length));
+    if (take_reply(s, head, size, &all, &e) != 0) {
+        framed_end(framed, e.text);
         return;
     }
-    frame_stream_added(&s->in, (size_t)length);
-    while ((more = frame_stream_next(&s->in, FRAME_MAX_REPLY, &head, &size, &e)) > 0) {
-        if (take_reply(s, head, size, &all, &e) != 0) {
-            more = -1;
-            break;
-        }
-        if (!s->connected)
-            log_info("hears the link states from torusd (%s)", s->path);
-        s->connected = true;
-        s->complained = false;
-        s->heard(s->context, all);
-        if (uv_is_closing((uv_handle_t *)&s->pipe))
-            return;
-    }
-    if (more < 0)
-        end(s, e.text);
+    if (!s->connected)
+        log_info("receiving the link states from torusd (%s)", s->path);
+    s->connected = true;
+    s->complained = false;
+    s->heard(s->context, all);
 }
 
 /* --- the connection --- */
-
-static void on_written(uv_write_t *request, int status)
-{
-    struct states *s = request->data;
-
-    free(s->request);
-    s->request = NULL;
-    if (status != 0)
-        end(s, uv_strerror(status));
-}
-
-static void on_connected(uv_connect_t *request, int status)
-{
-    struct states *s = request->data;
-    Control__Request message = CONTROL__REQUEST__INIT;
-    Control__WatchLinksRequest watch = CONTROL__WATCH_LINKS_REQUEST__INIT;
-    size_t length = 0;
-    uv_buf_t buffer;
-
-    if (status != 0) {
-        end(s, status == UV_ECANCELED ? NULL : uv_strerror(status));
-        return;
-    }
-    message.version = CONTROL_VERSION;
-    message.kind_case = CONTROL__REQUEST__KIND_WATCH_LINKS;
-    message.watch_links = &watch;
-    s->request = frame_pack(&message.base, &length);
-    buffer = uv_buf_init((char *)s->request, (unsigned)length);
-    s->writing.data = s;
-    if (s->request == NULL ||
-        uv_write(&s->writing, (uv_stream_t *)&s->pipe, &buffer, 1, on_written) != 0 ||
-        uv_read_start((uv_stream_t *)&s->pipe, on_room, on_read) != 0)
-        end(s, "out of memory");
-}
-
-struct confirmation {
-    uv_write_t write;
-    struct states *states;
-    uint8_t *frame;
-};
-
-static void on_confirmed(uv_write_t *write, int status)
-{
-    struct confirmation *c = write->data;
-
-    if (status != 0 && status != UV_ECANCELED)
-        end(c->states, uv_strerror(status));
-    free(c->frame);
-    free(c);
-}
 
 void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again)
 {
@@ -225,9 +151,6 @@ void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again
     Control__RoutesConfirmed confirmed = CONTROL__ROUTES_CONFIRMED__INIT;
     Control__RouteCounts counts = CONTROL__ROUTE_COUNTS__INIT;
     uint32_t hosts[ROUTE_STATES] = {0};
-    struct confirmation *c;
-    size_t length = 0;
-    uv_buf_t buffer;
 
     if (!s->connected || !s->confirms ||
         (!again && digest == s->said && forwards == s->said_forwards))
@@ -241,40 +164,41 @@ void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again
     counts.hosts = hosts;
     counts.n_hosts = ROUTE_STATES;
     confirmed.counts = &counts;
-    c = calloc(1, sizeof *c);
-    if (c == NULL || (c->frame = frame_pack(&message.base, &length)) == NULL) {
-        free(c);
-        end(s, "out of memory"); /* then the daemon withdraws what it was told before */
-        return;
-    }
     s->said = digest;
     s->said_forwards = forwards;
-    c->states = s;
-    c->write.data = c;
-    buffer = uv_buf_init((char *)c->frame, (unsigned)length);
-    if (uv_write(&c->write, (uv_stream_t *)&s->pipe, &buffer, 1, on_confirmed) == 0)
-        return;
-    free(c->frame);
-    free(c);
-    end(s, "out of memory");
+    framed_send(&s->framed, &message.base); /* if it fails, the daemon withdraws what it was told */
+}
+
+static void watch(struct states *s)
+{
+    Control__Request message = CONTROL__REQUEST__INIT;
+    Control__WatchLinksRequest watch = CONTROL__WATCH_LINKS_REQUEST__INIT;
+
+    message.version = CONTROL_VERSION;
+    message.kind_case = CONTROL__REQUEST__KIND_WATCH_LINKS;
+    message.watch_links = &watch;
+    framed_send(&s->framed, &message.base);
 }
 
 static void on_retry(uv_timer_t *timer)
 {
     struct states *s = timer->data;
+    const int fd = s->closing ? -1 : local_connect(s->path, SOCK_STREAM);
 
-    if (s->opened || s->closing || uv_pipe_init(s->loop, &s->pipe, 0) != 0)
+    if (s->closing)
         return;
+    if (fd < 0) {
+        complain(s, uv_strerror(fd));
+        connect_again(s);
+        return;
+    }
     s->opened = true;
     s->said = 0;
     s->said_forwards = false;
-    s->pipe.data = s->connecting.data = s;
-    uv_pipe_connect(&s->connecting, &s->pipe, s->path, on_connected);
-}
-
-static void connect_again(struct states *s)
-{
-    (void)uv_timer_start(&s->retry, on_retry, RETRY_MS, 0);
+    s->framed = (struct framed){
+        .most = FRAME_MAX_REPLY, .took = on_took, .closed = on_closed, .context = s};
+    if (framed_open(&s->framed, s->loop, fd) == 0)
+        watch(s);
 }
 
 void states_start(struct states *s)
@@ -289,13 +213,12 @@ void states_stop(struct states *s)
 {
     s->closing = true;
     uv_close((uv_handle_t *)&s->retry, NULL);
-    end(s, NULL);
+    if (s->opened)
+        framed_close(&s->framed);
 }
 
 void states_free(struct states *s)
 {
-    frame_stream_free(&s->in);
-    free(s->request);
     free(s->up);
     free(s->forwards);
     free(s->confirmed);

@@ -1,13 +1,13 @@
-/* Hears the link states from torusd over its control socket, and tells it with which of them the routes agree. Connects
+/* Receives the link states from torusd over its control socket, and tells it with which of them the routes agree. Connects
  * again whenever the connection ends. */
 #pragma once
 
 #include <stdbool.h>
 #include <uv.h>
 
+#include "daemon/lib/net/framed.h"
 #include "daemon/lib/schedule/torus.h"
 #include "proto/control.pb-c.h"
-#include "proto/frame.h"
 
 struct states {
     uv_loop_t *loop;
@@ -18,12 +18,8 @@ struct states {
     /* Says what is known of the routes; `hosts` has room for ROUTE_STATES, by state. */
     void (*count)(void *context, Control__RouteCounts *counts, uint32_t *hosts);
     void *context;
-    uv_pipe_t pipe;
+    struct framed framed; /* if `opened` */
     uv_timer_t retry;
-    uv_connect_t connecting;
-    uv_write_t writing;
-    uint8_t *request;
-    struct frame_stream in;
     bool opened, connected, closing, complained;
     uint64_t lost_at; /* uv_now() when the connection ended */
 

@@ -1,11 +1,9 @@
 #include "daemon/torusd-discover/setup_link.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
@@ -170,25 +168,16 @@ static void watch(struct setup_link *l)
 /* Returns a connection to root or to the user of this process, or -1 with *e. */
 static int connect_to(const char *path, struct error *e)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = local_connect(path, SOCK_STREAM);
     uint32_t user;
-    int fd = -1;
 
-    if (strlen(path) >= sizeof address.sun_path)
-        return error_set(e, ERROR_USAGE, "its path is too long");
-    (void)strcpy(address.sun_path, path);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        (void)error_set(e, ERROR_IO, "%s", strerror(errno));
-    } else {
-        user = access_user(fd);
-        if (user == 0 || user == (uint32_t)geteuid())
-            return fd;
-        (void)error_set(e, ERROR_REFUSED, "user %u serves it, who is not root", user);
-    }
-    if (fd >= 0)
-        (void)close(fd);
-    return -1;
+    if (fd < 0)
+        return error_set(e, ERROR_IO, "%s", strerror(-fd));
+    user = access_user(fd);
+    if (user == 0 || user == (uint32_t)geteuid())
+        return fd;
+    (void)close(fd);
+    return error_set(e, ERROR_REFUSED, "user %u serves it, who is not root", user);
 }
 
 static void on_retry(uv_timer_t *timer);

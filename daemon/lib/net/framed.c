@@ -1,6 +1,7 @@
 #include "daemon/lib/net/framed.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,10 +23,18 @@ static void on_closed(uv_handle_t *handle)
     f->closed(f);
 }
 
+void framed_end(struct framed *f, const char *why)
+{
+    if (uv_is_closing((uv_handle_t *)&f->pipe))
+        return;
+    if (why != NULL)
+        (void)snprintf(f->why, sizeof f->why, "%s", why);
+    uv_close((uv_handle_t *)&f->pipe, on_closed);
+}
+
 void framed_close(struct framed *f)
 {
-    if (!uv_is_closing((uv_handle_t *)&f->pipe))
-        uv_close((uv_handle_t *)&f->pipe, on_closed);
+    framed_end(f, NULL);
 }
 
 static void free_frame(uint8_t *frame, size_t size)
@@ -43,7 +52,7 @@ static void on_written(uv_write_t *request, int status)
     free_frame(w->frame, w->size);
     free(w);
     if (status != 0)
-        framed_close(f);
+        framed_end(f, uv_strerror(status));
 }
 
 void framed_write(struct framed *f, uint8_t *frame, size_t size)
@@ -59,7 +68,7 @@ void framed_write(struct framed *f, uint8_t *frame, size_t size)
     }
     free_frame(frame, size);
     free(w);
-    framed_close(f);
+    framed_end(f, "out of memory");
 }
 
 void framed_send(struct framed *f, const ProtobufCMessage *message)
@@ -90,7 +99,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 
     (void)buffer;
     if (length < 0) {
-        framed_close(f);
+        framed_end(f, length == UV_EOF ? "it has closed the connection" : uv_strerror((int)length));
         return;
     }
     frame_stream_added(&f->in, (size_t)length);
@@ -100,7 +109,7 @@ static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
             return;
     }
     if (more < 0)
-        framed_close(f);
+        framed_end(f, e.text);
 }
 
 int framed_open(struct framed *f, uv_loop_t *loop, int fd)
@@ -111,7 +120,7 @@ int framed_open(struct framed *f, uv_loop_t *loop, int fd)
         (void)close(fd);
     else if (uv_read_start((uv_stream_t *)&f->pipe, on_room, on_read) == 0)
         return 0;
-    framed_close(f);
+    framed_end(f, "out of memory");
     return -1;
 }
 

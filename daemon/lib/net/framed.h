@@ -15,6 +15,7 @@ struct framed {
     /* The connection has ended, for whatever reason, and *f can be freed. */
     void (*closed)(struct framed *f);
     void *context;
+    char why[200]; /* in closed(): why it has ended; "": by framed_close() */
 };
 
 /* Starts to read from a connected socket; most, took() and closed() are set. Takes the descriptor in any case. Returns
@@ -28,8 +29,9 @@ void framed_write(struct framed *f, uint8_t *frame, size_t size);
 /* Packs and sends a message. */
 void framed_send(struct framed *f, const ProtobufCMessage *message);
 
-/* Closes the connection, unless that has begun; closed() follows. */
+/* Close the connection, unless that has begun; closed() follows. `why` (may be NULL) is what framed.why says then. */
 void framed_close(struct framed *f);
+void framed_end(struct framed *f, const char *why);
 
 /* A Unix socket whose clients send messages (framed.h). */
 

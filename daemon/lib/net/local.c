@@ -124,25 +124,27 @@ static struct sockaddr_un socket_address(const char *path)
     return address;
 }
 
-/* Tries to connect, without waiting for a daemon that is stopped. Returns 0, or an error number:
- * ECONNREFUSED if no process listens. */
-static int try_connect(const char *path, int type)
+int local_connect(const char *path, int type)
 {
     struct sockaddr_un address = socket_address(path);
-    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error = errno;
+    int fd, error;
 
-    if (fd < 0)
-        return error;
-    error = connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? 0 : errno;
-    (void)close(fd);
-    return error;
+    if (strlen(path) > PATH_MOST)
+        return -ENAMETOOLONG;
+    fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    error = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return -error;
 }
 
 /* Makes the path free: removes a socket that a crashed daemon has left there. */
 static int make_room(const char *path, int type, struct error *e)
 {
     struct stat st;
-    int error;
+    int fd;
 
     if (strlen(path) > PATH_MOST)
         return error_set(e, ERROR_USAGE, "the path is too long, at most %zu bytes are possible",
@@ -151,8 +153,10 @@ static int make_room(const char *path, int type, struct error *e)
         return 0;
     if (!S_ISSOCK(st.st_mode))
         return error_set(e, ERROR_REFUSED, "%s exists and is not a socket", path);
-    error = try_connect(path, type);
-    switch (error) {
+    fd = local_connect(path, type); /* does not wait for a daemon that is stopped */
+    if (fd >= 0)
+        (void)close(fd);
+    switch (fd < 0 ? -fd : 0) {
     case ECONNREFUSED:
         (void)unlink(path);
         return 0;
@@ -166,7 +170,7 @@ static int make_room(const char *path, int type, struct error *e)
     default:
         return error_set(e, ERROR_REFUSED,
                          "cannot find out whether another daemon serves the socket %s: %s", path,
-                         strerror(error));
+                         strerror(-fd));
     }
 }
 

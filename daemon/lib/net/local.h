@@ -59,6 +59,9 @@ struct local_name {
     ino_t number;
 };
 
+/* Connects to the path without waiting. Returns a descriptor, or the negative of an error number. */
+int local_connect(const char *path, int type);
+
 /* Listens at the path. The owner of this process and its group may connect; everybody may if `rules` (may
  * be NULL) check each process that connects. Replaces a socket that a crash has left behind and no process
  * serves. Returns 0 with *name, which borrows the path; or -1 with *e and nothing open: another daemon
