@@ -397,17 +397,11 @@ static uint32_t no_tree(const struct torus *t, uint32_t s, uint32_t d, uint32_t 
     return hops;
 }
 
-static int accept_all(const struct torus *t, struct error *e)
-{
-    return 0;
-}
-
 TEST(verifier_wants_a_tree)
 {
     struct algorithm a = {.name = "broken",
                           .operation = OPERATION_ALLGATHER,
                           .segments = 1,
-                          .accepts = accept_all,
                           .max_legs = no_tree_legs,
                           .period = torus_full_period,
                           .route = no_tree};

@@ -348,9 +348,9 @@ TEST(plans_of_any_dimensions)
 
 /* An algorithm that splits blocks into two halves: one goes along dimension 0 first, the other
  * along dimension 1. */
-static int accept_2d(const struct torus *t, struct error *e)
+static bool takes_2d(const struct torus *t)
 {
-    return t->dims == 2 ? 0 : error_set(e, ERROR_REFUSED, "halves takes two dimensions");
+    return t->dims == 2;
 }
 static uint32_t two_legs(const struct torus *t)
 {
@@ -384,7 +384,7 @@ TEST(plans_of_segments)
 {
     static const struct algorithm halves = {.name = "halves",
                                             .segments = 2,
-                                            .accepts = accept_2d,
+                                            .takes = takes_2d,
                                             .max_legs = two_legs,
                                             .period = period_of_1,
                                             .route = route_half};

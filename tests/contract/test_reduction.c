@@ -393,7 +393,6 @@ static struct algorithm made(uint32_t (*route)(const struct torus *, uint32_t, u
     return (struct algorithm){.name = "made",
                               .operation = OPERATION_ALLGATHER,
                               .segments = segments,
-                              .accepts = takes_all,
                               .max_legs = one_leg_a_dimension,
                               .period = torus_full_period,
                               .route = route};

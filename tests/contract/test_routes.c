@@ -272,7 +272,7 @@ TEST(registry_is_complete)
         assert_true(a->transmission[0] && a->source[0]);
         assert_string_not_equal(port_model_name(a->port_model), "unknown");
         assert_true(a->segments >= 1);
-        assert_true(a->accepts && a->max_legs && a->period && (a->route || a->methods));
+        assert_true(a->max_legs && a->period && (a->route || a->methods));
         strcat(strcat(names, i == 0 ? "" : ", "), a->name);
     }
     assert_string_equal(algorithm_names(), names);
@@ -282,10 +282,6 @@ TEST(registry_is_complete)
 }
 
 /* Wrong schedules for the verifier, all on a ring or mesh of 4. */
-static int accept_all(const struct torus *t, struct error *e)
-{
-    return 0;
-}
 static uint32_t two_legs(const struct torus *t)
 {
     return 2;
@@ -342,12 +338,8 @@ static uint32_t three_legs(const struct torus *t, uint32_t s, uint32_t d, uint32
 
 static struct algorithm made_of(route_fn *route)
 {
-    return (struct algorithm){.name = "broken",
-                              .segments = 1,
-                              .accepts = accept_all,
-                              .max_legs = two_legs,
-                              .period = no_period,
-                              .route = route};
+    return (struct algorithm){
+        .name = "broken", .segments = 1, .max_legs = two_legs, .period = no_period, .route = route};
 }
 
 TEST(verifier_finds_what_is_wrong)

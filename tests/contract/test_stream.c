@@ -136,7 +136,7 @@ TEST(classes_stand_for_nodes)
         struct torus t = contract_torus(tori[i]);
         for (size_t j = 0; j < sizeof algorithms / sizeof algorithms[0]; j++) {
             struct algorithm one_by_one = *algorithm_find(algorithms[j]);
-            if (one_by_one.accepts(&t, NULL) != 0)
+            if (algorithm_accepts(&one_by_one, &t, NULL) != 0)
                 continue;
             one_by_one.period = algorithm_find("tree")->period; /* none */
             assert_int_equal(simulate(&t, &one_by_one),

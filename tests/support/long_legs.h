@@ -4,12 +4,6 @@
 
 #include "daemon/lib/schedule/algorithm.h"
 
-static inline int takes_all(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
 static inline uint32_t one_leg_a_dimension(const struct torus *t)
 {
     return t->dims;

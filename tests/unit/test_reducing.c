@@ -168,7 +168,6 @@ TEST(segments_go_along_different_trees)
     const struct algorithm made = {.name = "made",
                                    .operation = OPERATION_ALLGATHER,
                                    .segments = 3,
-                                   .accepts = takes_all,
                                    .max_legs = one_leg_a_dimension,
                                    .period = torus_full_period,
                                    .route = long_legs};

@@ -15,7 +15,9 @@ int algorithm_accepts(const struct algorithm *a, const struct torus *t, struct e
 
     if (!torus_is_plain(t) && !a->any_graph)
         return algorithm_refuse(a, t, e);
-    return own ? a->methods->accepts(a, t, e) : a->accepts(t, e);
+    if (own)
+        return a->methods->accepts(a, t, e);
+    return a->takes == NULL || a->takes(t) ? 0 : algorithm_refuse(a, t, e);
 }
 
 uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t)

@@ -79,8 +79,8 @@ struct algorithm {
     bool single_hops;  /* one-port: a node receives a block before it passes the block on, so
                         * that every hop costs time; algorithm_bound() is that of this model */
 
-    /* Returns 0 if the algorithm takes this torus, else -1 with the reason in *e. */
-    int (*accepts)(const struct torus *t, struct error *e);
+    /* Whether the algorithm takes this torus; NULL: it takes all that any_graph allows. */
+    bool (*takes)(const struct torus *t);
 
     /* The most legs of any route on this torus. */
     uint32_t (*max_legs)(const struct torus *t);
@@ -129,7 +129,7 @@ void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
 
-/* For accepts(): sets *e (ERROR_REFUSED), naming the tori that the algorithm takes, and this one.
+/* Sets *e (ERROR_REFUSED), naming the tori that the algorithm takes, and this one.
  * Returns -1. */
 int algorithm_refuse(const struct algorithm *a, const struct torus *t, struct error *e);
 

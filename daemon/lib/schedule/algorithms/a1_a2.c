@@ -79,9 +79,9 @@ static uint32_t product_legs_most(const struct torus *t)
  * In lines 1 to 4 only one node of each copy of B sends at a time. A2 replaces them by an
  * exchange in B. On 8x8, A1 takes 184 steps and 1152 blocks, A2 takes 14 and 256. */
 
-static int a1_accepts(const struct torus *t, struct error *e)
+static bool a1_takes(const struct torus *t)
 {
-    return product_legs_fit(t, PRODUCT_A1) ? 0 : algorithm_refuse(&algorithm_a1, t, e);
+    return product_legs_fit(t, PRODUCT_A1);
 }
 
 /* The first dimension runs the exchange of factor.c, which is the same at every node of a ring, and of
@@ -119,7 +119,7 @@ const struct algorithm algorithm_a1 = {
     .port_model = PORT_MODEL_ONE,
     .single_hops = true,
     .segments = 1,
-    .accepts = a1_accepts,
+    .takes = a1_takes,
     .max_legs = product_legs_most,
     .period = a1_period,
     .route = a1_route,
@@ -147,9 +147,9 @@ const struct algorithm algorithm_a1 = {
  *
  * Stars, trees and other graphs have the exchange of graph/graph_exchange.h. */
 
-static int a2_accepts(const struct torus *t, struct error *e)
+static bool a2_takes(const struct torus *t)
 {
-    return product_legs_fit(t, PRODUCT_A2) ? 0 : algorithm_refuse(&algorithm_a2, t, e);
+    return product_legs_fit(t, PRODUCT_A2);
 }
 
 static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destination,
@@ -172,7 +172,7 @@ const struct algorithm algorithm_a2 = {
     .port_model = PORT_MODEL_ONE,
     .single_hops = true,
     .segments = 1,
-    .accepts = a2_accepts,
+    .takes = a2_takes,
     .max_legs = product_legs_most,
     .period = torus_full_period,
     .route = a2_route,

@@ -49,7 +49,7 @@ static bool are_equal(const struct torus *t, unsigned a, unsigned b)
     return t->graph[a] == t->graph[b] || t->size[a] == 2;
 }
 
-static int a3_accepts(const struct torus *t, struct error *e)
+static bool a3_takes(const struct torus *t)
 {
     bool taken = is_power_of_two(t->dims);
 
@@ -57,7 +57,7 @@ static int a3_accepts(const struct torus *t, struct error *e)
         taken = are_equal(t, i, 0) &&
                 (t->graph[i] == NULL || graph_exchange(t->graph[i], GRAPH_ALL_PORTS) != NULL);
     taken = taken && a3_startups(t) <= MESSAGE_MAX_STEP + 1;
-    return taken ? 0 : algorithm_refuse(&algorithm_a3, t, e);
+    return taken;
 }
 
 /* Steps of the exchange in one dimension. */
@@ -262,7 +262,7 @@ const struct algorithm algorithm_a3 = {
               "Interconnection Networks, section 5",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = a3_accepts,
+    .takes = a3_takes,
     .max_legs = a3_max_legs,
     .period = a3_period,
     .route = a3_route,

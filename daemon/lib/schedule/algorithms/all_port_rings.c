@@ -128,12 +128,11 @@ static unsigned ring_dim(const struct torus *t)
     return dim;
 }
 
-static int ar_accepts(const struct torus *t, struct error *e)
+static bool ar_takes(const struct torus *t)
 {
     unsigned dim = ring_dim(t);
-    if (t->size[dim] != t->nodes || (t->nodes > 1 && !t->wrap[dim]))
-        return algorithm_refuse(&algorithm_ar, t, e);
-    return 0;
+
+    return t->size[dim] == t->nodes && (t->nodes == 1 || t->wrap[dim]);
 }
 
 static uint32_t ar_max_legs(const struct torus *t)
@@ -171,7 +170,7 @@ const struct algorithm algorithm_ar = {
               "section 3",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = ar_accepts,
+    .takes = ar_takes,
     .max_legs = ar_max_legs,
     .period = ar_period,
     .route = ar_route,
@@ -211,12 +210,12 @@ static bool is_ring(const struct torus *t)
     return t->size[0] == 1 || t->size[1] == 1;
 }
 
-static int accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+static bool at2_takes(const struct torus *t)
 {
     bool taken = t->dims == 2;
     for (unsigned i = 0; taken && i < 2; i++)
         taken = t->wrap[i] || t->size[i] == 1;
-    return taken ? 0 : algorithm_refuse(a, t, e);
+    return taken;
 }
 
 /* Steps of phase 2, and of phase 3: as many as the longer logical rings need. */
@@ -304,10 +303,6 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
 }
 
 #define AT2(identifier, text, on_padded, rule, blocks)                                             \
-    static int identifier##_accepts(const struct torus *t, struct error *e)                        \
-    {                                                                                              \
-        return accepts(&algorithm_##identifier, t, e);                                             \
-    }                                                                                              \
     static uint32_t identifier##_route(const struct torus *t, uint32_t source,                     \
                                        uint32_t destination, uint32_t segment, struct leg *legs)   \
     {                                                                                              \
@@ -327,7 +322,7 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
                   "section 4",                                                                     \
         .port_model = PORT_MODEL_ALL,                                                              \
         .segments = 1,                                                                             \
-        .accepts = identifier##_accepts,                                                           \
+        .takes = at2_takes,                                                                        \
         .max_legs = at2_max_legs,                                                                  \
         .period = at2_period,                                                                      \
         .route = identifier##_route,                                                               \

@@ -269,10 +269,10 @@ static struct way way_in(const struct plane *p, const uint32_t *node, const uint
     return (struct way){axis, direction[axis]};
 }
 
-static int balanced_accepts(const struct torus *t, struct error *e)
+static bool balanced_takes(const struct torus *t)
 {
     struct plane p;
-    return make_plane(&p, t) ? 0 : algorithm_refuse(&algorithm_balanced, t, e);
+    return make_plane(&p, t);
 }
 
 /* Finds the route backwards: from the destination, always to the neighbour that it receives the
@@ -311,7 +311,7 @@ const struct algorithm algorithm_balanced = {
     .operation = OPERATION_ALLGATHER,
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = balanced_accepts,
+    .takes = balanced_takes,
     .max_legs = torus_diameter,
     .period = torus_full_period,
     .route = balanced_route,
@@ -329,12 +329,6 @@ const struct algorithm algorithm_balanced = {
  * half of the links are idle, and the transmission is twice the bound: (n^2-1)/2 on n x n tori, n
  * odd. On even rings, half of the blocks go to the opposite node in either direction, by the parity
  * of their offsets so far: n^2/2 on n x n. */
-
-static int saadschultz_accepts(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
 
 static uint32_t saadschultz_route(const struct torus *t, uint32_t source, uint32_t destination,
                                   uint32_t segment, struct leg *legs)
@@ -370,7 +364,6 @@ const struct algorithm algorithm_saadschultz = {
     .operation = OPERATION_ALLGATHER,
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = saadschultz_accepts,
     .max_legs = torus_diameter,
     .period = torus_full_period,
     .route = saadschultz_route,
@@ -439,20 +432,14 @@ static uint32_t even_route(const struct torus *t, uint32_t source, uint32_t dest
     return count;
 }
 
-static int even_accepts(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e; /* even_algorithm() returns it only for a torus that it takes */
-    return 0;
-}
-
 #define EVEN(parts)                                                                                \
     {                                                                                              \
         .name = "even", .summary = "all-to-all broadcast, in segments that go different ways",     \
         .accepts_text = "any torus or mesh", .startups = "the diameter",                           \
         .transmission = "(N-1)/d with up to two dimensions, or with equal ones",                   \
         .source = "this project; Jain, Sabharwal", .operation = OPERATION_ALLGATHER,               \
-        .port_model = PORT_MODEL_ALL, .segments = (parts), .accepts = even_accepts,                \
-        .max_legs = torus_diameter, .period = torus_full_period, .route = even_route,              \
+        .port_model = PORT_MODEL_ALL, .segments = (parts), .max_legs = torus_diameter,             \
+        .period = torus_full_period, .route = even_route,                                          \
     }
 
 const struct algorithm *even_algorithm(const struct torus *t)
@@ -467,10 +454,10 @@ const struct algorithm *even_algorithm(const struct torus *t)
  * ways are shortest ways, through the dimensions in order. A block crosses a link of the tree in the
  * step that is the distance of the link's farther end. */
 
-static int trees_accepts(const struct torus *t, struct error *e)
+static bool trees_takes(const struct torus *t)
 {
     /* Rings and lines have algorithms that load their channels evenly. */
-    return torus_is_plain(t) ? algorithm_refuse(&algorithm_trees, t, e) : 0;
+    return !torus_is_plain(t);
 }
 
 static uint32_t trees_route(const struct torus *t, uint32_t source, uint32_t destination,
@@ -501,7 +488,7 @@ const struct algorithm algorithm_trees = {
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
     .any_graph = true,
-    .accepts = trees_accepts,
+    .takes = trees_takes,
     .max_legs = torus_diameter,
     .period = torus_no_period,
     .route = trees_route,
@@ -655,12 +642,6 @@ static struct hop last_hop(const struct grove *g, const struct place *p, uint32_
     return hop_into(g, p, tree % g->count, tree < g->count ? 1 : -1);
 }
 
-static int disjoint_accepts(const struct torus *t, struct error *e)
-{
-    (void)t, (void)e;
-    return 0;
-}
-
 /* A tree goes along a dimension at most once, and takes one last hop. The additional tree of a ring
  * begins with two hops along the ring, and goes along it once more. */
 static uint32_t disjoint_max_legs(const struct torus *t)
@@ -719,7 +700,6 @@ const struct algorithm algorithm_disjoint = {
     .port_model = PORT_MODEL_ALL,
     .segments = PARTS,
     .streaming = true,
-    .accepts = disjoint_accepts,
     .max_legs = disjoint_max_legs,
     .period = torus_full_period,
     .route = disjoint_route,

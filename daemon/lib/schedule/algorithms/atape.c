@@ -105,10 +105,10 @@ uint32_t banyan_steps(unsigned m)
  * the last rows may have several legs (`direct` avoids that). In every second row, two nodes have
  * a(i,j) = j, and send nothing in that step. */
 
-static int atape_accepts(const struct torus *t, struct error *e)
+static bool atape_takes(const struct torus *t)
 {
     bool taken = is_power_of_two(t->nodes) && straight_fits(t);
-    return taken ? 0 : algorithm_refuse(&algorithm_atape, t, e);
+    return taken;
 }
 
 static uint32_t atape_max_legs(const struct torus *t)
@@ -154,7 +154,7 @@ const struct algorithm algorithm_atape = {
     .source = "Yang and Wang, All-to-All Communication, all-to-all personalized exchange",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = atape_accepts,
+    .takes = atape_takes,
     .max_legs = atape_max_legs,
     .period = torus_no_period, /* rows are made by XOR, which translation does not keep */
     .ordered_steps = atape_steps,

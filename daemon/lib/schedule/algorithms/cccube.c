@@ -303,13 +303,13 @@ uint32_t cccube_most(const struct family *f, const struct torus *t)
     return blocks < stages ? blocks : stages;
 }
 
-int cccube_accepts(const struct torus *t, struct error *e)
+bool cccube_takes(const struct torus *t)
 {
     bool taken = is_power_of_two(t->nodes) && straight_fits(t);
 
     for (unsigned i = 0; i < t->dims; i++)
         taken = taken && (t->graph[i] == NULL || t->size[i] == 2);
-    return taken ? 0 : algorithm_refuse(&algorithm_cccube, t, e);
+    return taken;
 }
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
@@ -492,7 +492,7 @@ const struct algorithm algorithm_cccube = {
     .source = CCCUBE_SOURCE,
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = cccube_accepts,
+    .takes = cccube_takes,
     .max_legs = cccube_max_legs,
     .period = cccube_period,
     .xor_period = cccube_xor_period,
@@ -527,7 +527,7 @@ const struct algorithm algorithm_cccube = {
         .port_model = model,                                                                       \
         .ports = k,                                                                                \
         .segments = 1,                                                                             \
-        .accepts = cccube_accepts,                                                                 \
+        .takes = cccube_takes,                                                                     \
         .max_legs = cccube_max_legs,                                                               \
         .period = cccube_period,                                                                   \
         .xor_period = cccube_xor_period,                                                           \

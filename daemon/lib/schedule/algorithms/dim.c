@@ -11,13 +11,6 @@
  * one of them one block more. The two halves of a block (rotation.h) go different ways as well.
  * Routes do not depend on where the source is: on a torus every node does the same. */
 
-static int dim_accepts(const struct torus *t, struct error *e)
-{
-    (void)t;
-    (void)e;
-    return 0;
-}
-
 static uint32_t dim_route(const struct torus *t, uint32_t source, uint32_t destination,
                           uint32_t segment, struct leg *legs)
 {
@@ -56,7 +49,6 @@ static uint32_t dim_route(const struct torus *t, uint32_t source, uint32_t desti
         .source = "this project; dimension-order combining is classic on hypercubes",              \
         .port_model = PORT_MODEL_ALL,                                                              \
         .segments = parts,                                                                         \
-        .accepts = dim_accepts,                                                                    \
         .max_legs = torus_diameter,                                                                \
         .period = torus_full_period,                                                               \
         .route = dim_route,                                                                        \
@@ -83,12 +75,12 @@ DIM(dim_s2, "dim-s2", 2, ", in halves",
  * the same load at any time, r*c^2/8 in all: the lower bound. On a ring of 2 the two roles are the
  * two links. */
 
-static int pair_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
+static bool pair_takes(const struct torus *t)
 {
     for (unsigned i = 0; i < t->dims; i++)
         if (t->size[i] > 1 && (!t->wrap[i] || t->size[i] % 2 != 0))
-            return algorithm_refuse(a, t, e);
-    return 0;
+            return false;
+    return true;
 }
 
 static void pair_period(const struct torus *t, uint32_t *period)
@@ -122,10 +114,6 @@ static uint32_t pair_route(const struct torus *t, uint32_t source, uint32_t dest
 }
 
 #define PAIR(identifier, text, parts, split, blocks)                                               \
-    static int accepts_##parts(const struct torus *t, struct error *e)                             \
-    {                                                                                              \
-        return pair_accepts(&algorithm_##identifier, t, e);                                        \
-    }                                                                                              \
     const struct algorithm algorithm_##identifier = {                                              \
         .name = text,                                                                              \
         .summary = "swaps with one neighbour, then the other, a dimension at a time" split,        \
@@ -135,7 +123,7 @@ static uint32_t pair_route(const struct torus *t, uint32_t source, uint32_t dest
         .source = "this project; odd-even exchange is classic",                                    \
         .port_model = PORT_MODEL_ALL,                                                              \
         .segments = parts,                                                                         \
-        .accepts = accepts_##parts,                                                                \
+        .takes = pair_takes,                                                                       \
         .max_legs = torus_diameter,                                                                \
         .period = pair_period,                                                                     \
         .route = pair_route,                                                                       \

@@ -59,13 +59,6 @@ uint32_t straight_route(const struct torus *t, uint32_t source, uint32_t destina
  * with z-1, z-2, ... 1 of them follows (set one coordinate after the other to zero), so t + z-1 <=
  * N-2. */
 
-static int direct_accepts(const struct torus *t, struct error *e)
-{
-    if (!straight_fits(t))
-        return algorithm_refuse(&algorithm_direct, t, e);
-    return 0;
-}
-
 /* Whether no route has more than one leg in a dimension. */
 static bool has_single_legs(const struct torus *t)
 {
@@ -137,7 +130,7 @@ const struct algorithm algorithm_direct = {
     .source = "the usual baseline; no paper",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = direct_accepts,
+    .takes = straight_fits,
     .max_legs = straight_most_legs,
     .period = direct_period,
     .ordered_steps = direct_steps,
@@ -158,13 +151,6 @@ const struct algorithm algorithm_direct = {
  * same order.
  *
  * Routes do not depend on where the source is: on a torus every node does the same. */
-
-static int stream_accepts(const struct torus *t, struct error *e)
-{
-    (void)t;
-    (void)e;
-    return 0;
-}
 
 static uint32_t stream_route(const struct torus *t, uint32_t source, uint32_t destination,
                              uint32_t segment, struct leg *legs)
@@ -197,7 +183,6 @@ const struct algorithm algorithm_stream = {
     .port_model = PORT_MODEL_ALL,
     .segments = 4,
     .streaming = true,
-    .accepts = stream_accepts,
     .max_legs = torus_diameter,
     .period = torus_full_period,
     .route = stream_route,

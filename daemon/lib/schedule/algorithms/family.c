@@ -28,8 +28,8 @@ int family_accepts(const struct family *f, uint32_t degree, const struct torus *
 {
     char text[TORUS_TEXT_SIZE];
 
-    if (f->base->accepts(t, e) != 0)
-        return -1;
+    if (!f->base->takes(t))
+        return algorithm_refuse(f->base, t, e);
     if (degree <= f->most(f, t))
         return 0;
     return error_set(e, ERROR_REFUSED, "%s-q%u is not possible on %s: at most %s-q%u",
@@ -38,7 +38,7 @@ int family_accepts(const struct family *f, uint32_t degree, const struct torus *
 
 static int member_accepts(const struct algorithm *a, const struct torus *t, struct error *e)
 {
-    if (a->family->base->accepts(t, NULL) != 0)
+    if (!a->family->base->takes(t))
         return algorithm_refuse(a, t, e);
     return family_accepts(a->family, a->degree, t, e);
 }

@@ -171,12 +171,12 @@ uint32_t one_port_route(const struct torus *t, padded_route_fn *route, uint32_t 
  * A ring of 2 takes one swap, where the paper's formula counts an empty second one. A ring of odd
  * size gets one imaginary node, and its steps are divided (rings.h). */
 
-static int ar1_accepts(const struct torus *t, struct error *e)
+static bool ar1_takes(const struct torus *t)
 {
     struct one_port p;
 
     one_port_init(&p, t);
-    return p.k <= 1 && one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_ar1, t, e);
+    return p.k <= 1 && one_port_wraps(t);
 }
 
 static uint32_t ar1_max_legs(const struct torus *t)
@@ -214,7 +214,7 @@ const struct algorithm algorithm_ar1 = {
               "Communication on Multidimensional Tori, section 3",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
-    .accepts = ar1_accepts,
+    .takes = ar1_takes,
     .max_legs = ar1_max_legs,
     .period = one_port_period,
     .route = ar1_route,
@@ -296,12 +296,12 @@ static void go(struct walk *w, unsigned first, unsigned k, uint32_t stride, cons
     }
 }
 
-static int pt_accepts(const struct torus *t, struct error *e)
+static bool pt_takes(const struct torus *t)
 {
     struct one_port p;
 
     one_port_init(&p, t);
-    return is_power_of_two(p.k) && one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_pt, t, e);
+    return is_power_of_two(p.k) && one_port_wraps(t);
 }
 
 static uint32_t pt_max_legs(const struct torus *t)
@@ -344,7 +344,7 @@ const struct algorithm algorithm_pt = {
               "Communication on Multidimensional Tori, section 5.1",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
-    .accepts = pt_accepts,
+    .takes = pt_takes,
     .max_legs = pt_max_legs,
     .period = one_port_period,
     .route = pt_route,
@@ -366,9 +366,9 @@ const struct algorithm algorithm_pt = {
  * even nodes begin with their rows (dimension 1); here they begin with dimension 0, as in the
  * paper's PTk. The counts are the same, because both dimensions are busy in either round. */
 
-static int at2_1port_accepts(const struct torus *t, struct error *e)
+static bool at2_1port_takes(const struct torus *t)
 {
-    return t->dims == 2 && one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_at2_1port, t, e);
+    return t->dims == 2 && one_port_wraps(t);
 }
 
 static uint32_t at2_1port_max_legs(const struct torus *t)
@@ -392,7 +392,7 @@ const struct algorithm algorithm_at2_1port = {
               "Communication on Multidimensional Tori, section 4",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
-    .accepts = at2_1port_accepts,
+    .takes = at2_1port_takes,
     .max_legs = at2_1port_max_legs,
     .period = one_port_period,
     .route = at2_1port_route,
@@ -422,9 +422,9 @@ const struct algorithm algorithm_at2_1port = {
  *   second one in each round. 12 startups on 6x6x6, really 9.
  * - Different sizes: see PTk. */
 
-static int mt_accepts(const struct torus *t, struct error *e)
+static bool mt_takes(const struct torus *t)
 {
-    return one_port_wraps(t) ? 0 : algorithm_refuse(&algorithm_mt, t, e);
+    return one_port_wraps(t);
 }
 
 static uint32_t mt_max_legs(const struct torus *t)
@@ -480,7 +480,7 @@ const struct algorithm algorithm_mt = {
               "project",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
-    .accepts = mt_accepts,
+    .takes = mt_takes,
     .max_legs = mt_max_legs,
     .period = one_port_period,
     .route = mt_route,
@@ -512,12 +512,12 @@ const struct algorithm algorithm_mt = {
 
 enum { SWAPS = 2 };
 
-static int squares_accepts(const struct torus *t, struct error *e)
+static bool squares_takes(const struct torus *t)
 {
     bool taken = t->dims == 2;
     for (unsigned i = 0; taken && i < 2; i++)
         taken = t->wrap[i] && t->size[i] % 4 == 0;
-    return taken ? 0 : algorithm_refuse(&algorithm_squares, t, e);
+    return taken;
 }
 
 static uint32_t squares_max_legs(const struct torus *t)
@@ -564,7 +564,7 @@ const struct algorithm algorithm_squares = {
               "4.A, after Tseng, Ni and Sheu, and Gu; part 2: this project",
     .port_model = PORT_MODEL_ONE,
     .segments = 1,
-    .accepts = squares_accepts,
+    .takes = squares_takes,
     .max_legs = squares_max_legs,
     .period = one_port_period,
     .route = squares_route,

@@ -81,13 +81,6 @@ static void climb_down(struct climb *c, unsigned dim, int64_t start, int64_t hop
  * line's other coordinates chooses it, so that the busiest links and nodes are in a different place
  * on each line. */
 
-static int dim_tree_accepts(const struct torus *t, struct error *e)
-{
-    (void)t;
-    (void)e;
-    return 0;
-}
-
 static uint32_t dim_tree_steps(const struct torus *t)
 {
     uint32_t steps = 0;
@@ -134,7 +127,6 @@ const struct algorithm algorithm_dim_tree = {
     .source = "this project; gather and scatter combined, dimension by dimension",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = dim_tree_accepts,
     .max_legs = dim_tree_steps,
     .period = torus_no_period,
     .ordered_steps = dim_tree_steps,
@@ -160,13 +152,6 @@ static uint32_t depth(const struct torus *t)
     for (unsigned i = 0; i < t->dims; i++)
         hops += t->graph[i] != NULL ? t->graph[i]->radius : t->size[i] / 2;
     return hops;
-}
-
-static int tree_accepts(const struct torus *t, struct error *e)
-{
-    (void)t;
-    (void)e;
-    return 0;
 }
 
 static uint32_t tree_max_legs(const struct torus *t)
@@ -476,7 +461,6 @@ const struct algorithm algorithm_tree = {
     .source = "this project; gather and scatter combined",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = tree_accepts,
     .max_legs = tree_max_legs,
     .period = torus_no_period,
     .route = tree_route,

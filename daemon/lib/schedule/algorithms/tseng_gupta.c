@@ -44,12 +44,12 @@ struct tour {
 };
 
 /* Beyond 256 x 256, the steps have no room in the keys of messages. */
-static int tseng_gupta_accepts(const struct torus *t, struct error *e)
+static bool tseng_gupta_takes(const struct torus *t)
 {
     bool taken = t->dims == 2 && t->wrap[0] && t->wrap[1] && t->size[0] == t->size[1] &&
                  t->size[0] >= 4 && is_power_of_two(t->size[0]) &&
                  (uint64_t)t->nodes * t->size[0] / 8 <= MESSAGE_MAX_STEP + 1;
-    return taken ? 0 : algorithm_refuse(&algorithm_tseng_gupta, t, e);
+    return taken;
 }
 
 static uint32_t tseng_gupta_max_legs(const struct torus *t)
@@ -120,7 +120,7 @@ const struct algorithm algorithm_tseng_gupta = {
               "section 1",
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = tseng_gupta_accepts,
+    .takes = tseng_gupta_takes,
     .max_legs = tseng_gupta_max_legs,
     .period = tseng_gupta_period,
     .route = tseng_gupta_route,

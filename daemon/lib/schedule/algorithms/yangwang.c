@@ -63,13 +63,13 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/algorithms/rotation.h"
 
-static int yangwang_accepts(const struct torus *t, struct error *e)
+static bool yangwang_takes(const struct torus *t)
 {
     bool taken = true;
 
     for (unsigned i = 0; i < t->dims; i++)
         taken = taken && (!t->wrap[i] || t->size[i] % 2 != 0);
-    return taken ? 0 : algorithm_refuse(&algorithm_yangwang, t, e);
+    return taken;
 }
 
 /* A node relative to the source. */
@@ -200,7 +200,7 @@ const struct algorithm algorithm_yangwang = {
     .operation = OPERATION_ALLGATHER,
     .port_model = PORT_MODEL_ALL,
     .segments = 1,
-    .accepts = yangwang_accepts,
+    .takes = yangwang_takes,
     .max_legs = torus_diameter,
     .period = torus_full_period,
     .route = yangwang_route,
