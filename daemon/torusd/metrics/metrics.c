@@ -1,5 +1,6 @@
 #include "daemon/torusd/metrics/metrics.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -60,121 +61,51 @@ const struct torus_view *view_torus(struct metrics_view *v)
 
 #define NANOSECOND 1e-9
 
-/* Sets the value of a port. Returns false if it is not known: then there is no sample. */
-typedef bool port_value(const struct port_info *port, double *value);
+/* The metrics of a port, and their values; NAN: not known, then there is no sample. */
+#define PORT_ROWS(GAUGE, COUNTER)                                                                  \
+    GAUGE("torus_link_up", "", "Whether the link of a port is up", p->state == PORT_UP)            \
+    GAUGE("torus_link_held", "", "Whether the link flaps, and is not used for now",                \
+          p->state == PORT_HELD)                                                                   \
+    GAUGE("torus_link_encrypted", "", "Whether a link that is up is encrypted",                    \
+          p->state == PORT_UP ? p->encrypted : NAN)                                                \
+    COUNTER("torus_link_connects", "", "How many times the link has come up", p->connects)         \
+    COUNTER("torus_link_sent_bytes", "bytes", "Bytes that were sent over the link",                \
+            (double)p->totals.tx_bytes)                                                            \
+    COUNTER("torus_link_received_bytes", "bytes", "Bytes that were received over the link",        \
+            (double)p->totals.rx_bytes)                                                            \
+    COUNTER("torus_link_retransmitted_packets", "",                                                \
+            "Packets that TCP has sent again over the link", (double)p->totals.retransmits)        \
+    GAUGE("torus_link_queue_bytes", "bytes", "Bytes of frames that wait for the link",             \
+          (double)p->queue_bytes)                                                                  \
+    GAUGE("torus_link_unacked_bytes", "bytes",                                                     \
+          "Bytes that were sent and that the system of the neighbour has not acknowledged",        \
+          (double)p->stat.unacked)                                                                 \
+    GAUGE("torus_link_round_trip_seconds", "seconds",                                              \
+          "The round-trip time of the link, as TCP measures it",                                   \
+          p->stat.rtt_us > 0 ? p->stat.rtt_us * 1e-6 : NAN)                                        \
+    GAUGE("torus_link_mtu_bytes", "bytes", "The MTU of the route over the link",                   \
+          p->stat.mtu > 0 ? (double)p->stat.mtu : NAN)                                             \
+    GAUGE("torus_link_clock_ahead_seconds", "seconds",                                             \
+          "By how much the monotonic clock of the neighbour is ahead of the clock of this node",   \
+          p->clock_known ? (double)p->clock_ahead *NANOSECOND : NAN)                               \
+    GAUGE("torus_link_clock_error_seconds", "seconds",                                             \
+          "How wrong torus_link_clock_ahead_seconds may be",                                       \
+          p->clock_known ? (double)p->clock_error *NANOSECOND : NAN)
 
-static bool is_up(const struct port_info *port, double *value)
+#define GAUGE_ROW(name, unit, help, value) {name, unit, METRIC_GAUGE, help},
+#define COUNTER_ROW(name, unit, help, value) {name, unit, METRIC_COUNTER, help},
+#define VALUE(name, unit, help, value) value,
+
+static const struct metric rows[] = {PORT_ROWS(GAUGE_ROW, COUNTER_ROW)};
+#define ROWS (sizeof rows / sizeof *rows)
+
+static void read_values(const struct port_info *p, double value[ROWS])
 {
-    *value = port->state == PORT_UP;
-    return true;
+    const double values[] = {PORT_ROWS(VALUE, VALUE)};
+
+    memcpy(value, values, sizeof values);
 }
 
-static bool is_held(const struct port_info *port, double *value)
-{
-    *value = port->state == PORT_HELD;
-    return true;
-}
-
-static bool is_encrypted(const struct port_info *port, double *value)
-{
-    *value = port->encrypted;
-    return port->state == PORT_UP;
-}
-
-static bool connects(const struct port_info *port, double *value)
-{
-    *value = port->connects;
-    return true;
-}
-
-static bool sent(const struct port_info *port, double *value)
-{
-    *value = (double)port->totals.tx_bytes;
-    return true;
-}
-
-static bool received(const struct port_info *port, double *value)
-{
-    *value = (double)port->totals.rx_bytes;
-    return true;
-}
-
-static bool retransmits(const struct port_info *port, double *value)
-{
-    *value = (double)port->totals.retransmits;
-    return true;
-}
-
-static bool queue(const struct port_info *port, double *value)
-{
-    *value = (double)port->queue_bytes;
-    return true;
-}
-
-static bool unacked(const struct port_info *port, double *value)
-{
-    *value = (double)port->stat.unacked;
-    return true;
-}
-
-static bool round_trip(const struct port_info *port, double *value)
-{
-    *value = port->stat.rtt_us * 1e-6;
-    return port->stat.rtt_us > 0;
-}
-
-static bool mtu(const struct port_info *port, double *value)
-{
-    *value = port->stat.mtu;
-    return port->stat.mtu > 0;
-}
-
-static bool clock_ahead(const struct port_info *port, double *value)
-{
-    *value = (double)port->clock_ahead * NANOSECOND;
-    return port->clock_known;
-}
-
-static bool clock_error(const struct port_info *port, double *value)
-{
-    *value = (double)port->clock_error * NANOSECOND;
-    return port->clock_known;
-}
-
-static const struct {
-    struct metric metric;
-    port_value *value;
-} rows[] = {
-    {{"torus_link_up", "", METRIC_GAUGE, "Whether the link of a port is up"}, is_up},
-    {{"torus_link_held", "", METRIC_GAUGE, "Whether the link flaps, and is not used for now"},
-     is_held},
-    {{"torus_link_encrypted", "", METRIC_GAUGE, "Whether a link that is up is encrypted"},
-     is_encrypted},
-    {{"torus_link_connects", "", METRIC_COUNTER, "How many times the link has come up"}, connects},
-    {{"torus_link_sent_bytes", "bytes", METRIC_COUNTER, "Bytes that were sent over the link"},
-     sent},
-    {{"torus_link_received_bytes", "bytes", METRIC_COUNTER,
-      "Bytes that were received over the link"},
-     received},
-    {{"torus_link_retransmitted_packets", "", METRIC_COUNTER,
-      "Packets that TCP has sent again over the link"},
-     retransmits},
-    {{"torus_link_queue_bytes", "bytes", METRIC_GAUGE, "Bytes of frames that wait for the link"},
-     queue},
-    {{"torus_link_unacked_bytes", "bytes", METRIC_GAUGE,
-      "Bytes that were sent and that the system of the neighbour has not acknowledged"},
-     unacked},
-    {{"torus_link_round_trip_seconds", "seconds", METRIC_GAUGE,
-      "The round-trip time of the link, as TCP measures it"},
-     round_trip},
-    {{"torus_link_mtu_bytes", "bytes", METRIC_GAUGE, "The MTU of the route over the link"}, mtu},
-    {{"torus_link_clock_ahead_seconds", "seconds", METRIC_GAUGE,
-      "By how much the monotonic clock of the neighbour is ahead of the clock of this node"},
-     clock_ahead},
-    {{"torus_link_clock_error_seconds", "seconds", METRIC_GAUGE,
-      "How wrong torus_link_clock_ahead_seconds may be"},
-     clock_error},
-};
 static const struct metric link_info = {"torus_link", "", METRIC_INFO,
                                         "The network interface that the link of a port uses"};
 
@@ -187,6 +118,7 @@ struct ports {
     struct {
         unsigned port;
         struct port_info info;
+        double value[ROWS];
         char name[TORUS_PORT_NAME_SIZE], neighbour[16];
     } port[TORUS_MAX_PORTS];
 };
@@ -201,6 +133,7 @@ static void look_at_ports(struct ports *ports, struct router *router)
         router_port_info(router, port, info);
         if (info->state == PORT_UNUSED)
             continue;
+        read_values(info, ports->port[ports->count].value);
         ports->port[ports->count].port = port;
         (void)torus_port_name(t, router_rank(router), port, ports->port[ports->count].name);
         (void)snprintf(ports->port[ports->count].neighbour, sizeof ports->port[0].neighbour, "%u",
@@ -239,16 +172,15 @@ static void write_forwarding(struct exposition *x, const struct router *router,
 void metrics_of_links(struct exposition *x, struct metrics_view *v)
 {
     struct ports ports;
-    double value;
 
     look_at_ports(&ports, v->router);
-    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++) {
-        exposition_metric(x, &rows[row].metric);
+    for (size_t row = 0; row < ROWS; row++) {
+        exposition_metric(x, &rows[row]);
         for (unsigned i = 0; i < ports.count; i++) {
             const struct label labels[] = {{"port", ports.port[i].name},
                                            {"neighbour", ports.port[i].neighbour}};
-            if (rows[row].value(&ports.port[i].info, &value))
-                exposition_value(x, labels, 2, value);
+            if (!isnan(ports.port[i].value[row]))
+                exposition_value(x, labels, 2, ports.port[i].value[row]);
         }
     }
     write_forwarding(x, v->router, &ports);
