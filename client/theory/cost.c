@@ -3,7 +3,7 @@
 #include "client/theory/formula.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 #include "daemon/lib/schedule/work.h"
 
 const struct cost_parameters cost_paragon = {.ts = 75, .tw = 0.011, .rho = 0.014, .tp = 0};

@@ -3,7 +3,7 @@
  * plain count over all nodes. Each function fails the running test otherwise. */
 #pragma once
 
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 enum { LARGEST = 16 }; /* rows, and columns, of contract_every_rectangle() */
 

@@ -4,8 +4,8 @@
  * the same routes. */
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/passages.h"
-#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/passages.h"
+#include "daemon/lib/schedule/reduction.h"
 #include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"

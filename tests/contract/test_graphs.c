@@ -2,7 +2,7 @@
  * registry that takes them, and the routes that are found for them. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/reduction.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
 

@@ -9,6 +9,7 @@
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 #include "tests/support/cmocka.h"
 
 #ifdef __SANITIZE_ADDRESS__

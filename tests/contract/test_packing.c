@@ -2,8 +2,8 @@
  * node, by a count of flows of its own; and what they carry, beside the bound of every cut. */
 #include "client/theory/least_cut.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/reduction.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/reduction.h"
+#include "daemon/lib/schedule/verify.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/passages.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/passages.h"
 #include "daemon/lib/schedule/tree.h"
 #include "proto/sha256.h"
 #include "proto/spec.pb-c.h"

@@ -2,6 +2,7 @@
  * its route from end to end. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/imported.h"
+#include "daemon/lib/schedule/passages.h"
 #include "daemon/lib/schedule/routes/passages.h"
 #include "tests/support/cmocka.h"
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 /* Adds startups, transmission, critical_path, bound, bound_of, contended_steps, port_model_kept and minimal, in
  * blocks. */

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 #define ANIMATION_MOST_BLOCKS 600000u /* segments of blocks in all messages */
 

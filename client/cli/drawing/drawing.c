@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "client/cli/terminal/arguments.h"
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
 
 static int no_memory(struct error *e)

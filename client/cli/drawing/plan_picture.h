@@ -2,7 +2,7 @@
 #pragma once
 
 #include "client/cli/terminal/cli.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 /* The options as the user has given them; NULL: not given. */
 struct picture_arguments {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "client/cli/drawing/drawing.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 /* Writes the whole document. The caller checks `out` for errors. */
 void svg_draw(FILE *out, struct drawing *d, const struct schedule_report *report);

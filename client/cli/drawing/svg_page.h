@@ -5,7 +5,7 @@
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/svg_layout.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 enum {
     SVG_BORDER = 24,  /* around the page */

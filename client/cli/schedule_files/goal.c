@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/work.h"
 
 /* A combined message, or the share of a block in it. */

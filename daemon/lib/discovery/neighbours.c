@@ -1,4 +1,3 @@
-
 #include <string.h>
 
 #include "daemon/lib/discovery/internal.h"

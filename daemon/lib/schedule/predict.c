@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "daemon/lib/schedule/product.h"
-#include "daemon/lib/schedule/routes/reduction.h"
-#include "daemon/lib/schedule/routes/routes.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/reduction.h"
+#include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
+#include "daemon/lib/schedule/verify.h"
 #include "daemon/lib/schedule/work.h"
 
 #define UNKNOWN_MBIT 1000.0

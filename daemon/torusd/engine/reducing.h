@@ -1,5 +1,5 @@
 /* Reductions: every node has a vector, with one block for each owner, and each owner gets the combination of
- * all nodes' blocks for it, element by element. Each owner has a tree (schedule/routes/reduction.h): a node
+ * all nodes' blocks for it, element by element. Each owner has a tree (schedule/reduction.h): a node
  * combines its own block with those from its children, and passes the result to its parent. With `everywhere`
  * the owner sends the result back down the tree, to all nodes.
  *
@@ -32,7 +32,7 @@
 #pragma once
 
 #include "daemon/lib/base/arithmetic.h"
-#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/reduction.h"
 #include "daemon/torusd/engine/engine.h"
 
 struct reducing_options {

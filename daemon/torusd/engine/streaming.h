@@ -1,14 +1,14 @@
 /* Streaming execution: no step waits for another. A piece (cut.h) leaves a node as soon as part of it has
  * arrived. A port sends the pieces of the oldest round first, and among these the piece with the longest way
  * to go first, one frame at a time. All bytes that are ready for a port leave as one frame, which names its
- * pieces by their places in the order that both ends of the channel know (schedule/routes/passages.h).
+ * pieces by their places in the order that both ends of the channel know (schedule/passages.h).
  *
  * In an allgather (engine_setup.gather) received bytes leave by each port by which their tree continues; some
  * ports may be ahead of others, and the bytes are held once for all. The node's own block is read once, too,
  * whenever the first port needs more of it. */
 #pragma once
 
-#include "daemon/lib/schedule/routes/passages.h"
+#include "daemon/lib/schedule/passages.h"
 #include "daemon/torusd/engine/engine.h"
 
 /* Bytes: blocks of equal size are not split into smaller pieces than this. */

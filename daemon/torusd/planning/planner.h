@@ -4,10 +4,10 @@
 
 #include "daemon/lib/base/work.h"
 #include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/lib/schedule/passages.h"
 #include "daemon/lib/schedule/plan.h"
 #include "daemon/lib/schedule/predict.h"
-#include "daemon/lib/schedule/routes/passages.h"
-#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/reduction.h"
 #include "daemon/torusd/planning/spec.h"
 
 /* This node's part of a schedule. */

@@ -27,7 +27,7 @@
  * are ignored. The text is UTF-8, with or without a byte order mark; lines may end with CR LF. */
 #pragma once
 
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 #define IMPORTED_VERSION 1
 #define IMPORTED_BYTES_MOST (16u << 20)

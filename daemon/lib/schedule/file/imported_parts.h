@@ -89,7 +89,6 @@ struct imported_reader {
     size_t first_leg;
 };
 
-/* imported.c */
 /* The route of one segment from the representative of a class. Points into *s. */
 struct imported_route *imported_route_at(const struct imported *s, uint32_t class,
                                          uint32_t destination, uint32_t segment);
@@ -103,7 +102,6 @@ uint32_t imported_representative(const struct imported *s, uint32_t class);
 int imported_check_torus(const struct imported *s, const struct torus *t, struct error *e);
 int imported_no_memory(struct error *e); /* sets *e; returns -1 */
 
-/* imported_header.c */
 /* Reads the header in r->line, and makes room for the routes. Returns 0, or -1 with *e. */
 int imported_read_header(struct imported_reader *r, struct error *e);
 

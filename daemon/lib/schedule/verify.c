@@ -1,8 +1,8 @@
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"

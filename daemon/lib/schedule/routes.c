@@ -1,4 +1,4 @@
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-#include "daemon/lib/schedule/routes/reduction.h"
+#include "daemon/lib/schedule/reduction.h"
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tree.h"
 #include "proto/text.h"
 

@@ -1,8 +1,8 @@
-#include "daemon/lib/schedule/routes/passages.h"
+#include "daemon/lib/schedule/passages.h"
 
 #include <stdlib.h>
 
-#include "daemon/lib/schedule/routes/routes.h"
+#include "daemon/lib/schedule/routes.h"
 #include "proto/text.h"
 
 struct list {
