@@ -158,7 +158,8 @@ static int write_file(const char *path, const struct identity_file *f, struct er
 
 /* --- both --- */
 
-void host_state_look(struct host_state *s)
+/* Looks again whether the host was set up: another process may have forgotten it. */
+static void host_state_look(struct host_state *s)
 {
     char path[PATH_MAX];
     struct error e;

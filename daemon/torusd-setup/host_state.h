@@ -18,9 +18,6 @@ struct host_state {
  * folder cannot be used, or the file is damaged. */
 int host_state_read(struct host_state *s, const char *folder, struct error *e);
 
-/* Looks again whether the host was set up: another process may have forgotten it. */
-void host_state_look(struct host_state *s);
-
 /* Remembers that this host was set up, or forgets it. Returns 0, or -1 with *e. */
 int host_state_mark(struct host_state *s, bool set_up, struct error *e);
 

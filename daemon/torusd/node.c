@@ -209,7 +209,8 @@ static void begin_work(struct reload *r)
     }
 }
 
-void reload_begin(struct reload *r, const struct reload_source *source)
+/* Begins to read the settings; while that is under way, they are read once more afterwards. */
+static void reload_begin(struct reload *r, const struct reload_source *source)
 {
     if (r->running) {
         r->again = true;
@@ -219,7 +220,8 @@ void reload_begin(struct reload *r, const struct reload_source *source)
     begin_work(r);
 }
 
-void reload_stop(struct reload *r)
+/* Calls neither apply() nor done() any more. The object must live until the loop has ended. */
+static void reload_stop(struct reload *r)
 {
     r->stopped = true;
 }

@@ -41,12 +41,6 @@ struct reload {
     bool running, again, stopped;
 };
 
-/* Begins to read the settings; while that is under way, they are read once more afterwards. */
-void reload_begin(struct reload *r, const struct reload_source *source);
-
-/* Calls neither apply() nor done() any more. The object must live until the loop has ended. */
-void reload_stop(struct reload *r);
-
 struct node;
 
 /* Makes a node that listens, dials and serves while the loop runs. `config` must outlive the

@@ -74,15 +74,10 @@ struct gather_setup {
 void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup);
 
 /* The parts: each adds its facts. */
-void gather_clock(struct facts *f);
-void gather_disks(struct facts *f, const struct gather_setup *setup);
-void gather_firewall(struct facts *f);
 void gather_interfaces(struct facts *f, struct past *past);
 void gather_ip_routes(struct facts *f);
 /* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */
 void gather_diverted_cables(struct facts *f, const char *settings);
-void gather_limits(struct facts *f);
-void gather_system(struct facts *f);
 
 /* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept".
  * Where packets pass by rules of torus-routed, these decide. */

@@ -75,7 +75,8 @@ static int ask_clock(bool *unsynchronised)
     return state;
 }
 
-void gather_clock(struct facts *f)
+/* The parts: each adds its facts. */
+static void gather_clock(struct facts *f)
 {
     struct timespec now;
     bool unsynchronised;
@@ -119,7 +120,7 @@ static void add_folder(struct facts *f, unsigned number, const char *kind, const
 #undef ADD
 }
 
-void gather_disks(struct facts *f, const struct gather_setup *setup)
+static void gather_disks(struct facts *f, const struct gather_setup *setup)
 {
     for (size_t i = 0; i < setup->folders; i++)
         add_folder(f, (unsigned)i, setup->kind[i], setup->folder[i]);
@@ -189,7 +190,7 @@ static void add_group(struct facts *f)
     facts_add_file(f, "memory.group_bytes", path);
 }
 
-void gather_limits(struct facts *f)
+static void gather_limits(struct facts *f)
 {
     add_limit(f, "files.limit", RLIMIT_NOFILE);
     add_limit(f, "memory.address_limit", RLIMIT_AS);
@@ -256,7 +257,7 @@ static void add_governor(struct facts *f)
         facts_add(f, "cpu.slow_governors", "%u", others);
 }
 
-void gather_system(struct facts *f)
+static void gather_system(struct facts *f)
 {
     struct utsname u;
 
@@ -339,7 +340,8 @@ const char *firewall_look(bool may)
     return policy;
 }
 
-void gather_firewall(struct facts *f)
+/* The parts: each adds its facts. */
+static void gather_firewall(struct facts *f)
 {
     facts_add(f, "firewall.docker", "%s", if_nametoindex("docker0") != 0 ? "yes" : "no");
     const char *policy = firewall_look(geteuid() == 0);

@@ -36,7 +36,8 @@ bool reserve_release_one(struct reserve *r, int error)
     return true;
 }
 
-bool reserve_is_shortage(int error)
+/* Whether an errno means that no descriptor, or no memory for one, is free at the moment. */
+static bool reserve_is_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -47,7 +48,9 @@ void reserve_close(struct reserve *r)
         (void)close(r->fd[--r->held]);
 }
 
-int hops_limit(int fd, sa_family_t family, unsigned limit)
+/* Sets the hop limit (1 to HOPS_MOST) of a socket before it connects or listens. Accepted sockets inherit
+ * the limit, as do the answers to their first packet. Returns 0, or -1 with errno. */
+static int hops_limit(int fd, sa_family_t family, unsigned limit)
 {
     const int hops = (int)limit;
 
@@ -165,7 +168,8 @@ bool pacing_is_slow(double link_mbit)
     return link_mbit > 0 && link_mbit <= SLOW_MBIT;
 }
 
-void pacing_limit_unsent(int fd, bool slow)
+/* Limits how many bytes the kernel takes before it can send them (TCP_NOTSENT_LOWAT). */
+static void pacing_limit_unsent(int fd, bool slow)
 {
     int unsent = slow ? UNSENT_SLOW : UNSENT_MOST;
 

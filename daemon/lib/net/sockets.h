@@ -26,9 +26,6 @@ void reserve_fill(struct reserve *r, unsigned wanted);
  * held, releases it and returns true: the caller should try again. */
 bool reserve_release_one(struct reserve *r, int error);
 
-/* Whether an errno means that no descriptor, or no memory for one, is free at the moment. */
-bool reserve_is_shortage(int error);
-
 /* Closes all held descriptors. */
 void reserve_close(struct reserve *r);
 
@@ -37,10 +34,6 @@ void reserve_close(struct reserve *r);
 
 #define HOPS_DEFAULT 1u
 #define HOPS_MOST 255u
-
-/* Sets the hop limit (1 to HOPS_MOST) of a socket before it connects or listens. Accepted sockets inherit
- * the limit, as do the answers to their first packet. Returns 0, or -1 with errno. */
-int hops_limit(int fd, sa_family_t family, unsigned limit);
 
 /* Makes a socket that is about to connect keep the ICMP message that makes it fail. */
 void hops_keep_errors(int fd, sa_family_t family);
@@ -65,9 +58,6 @@ struct pacing {
 /* Whether a link of this nominal rate in Mbit/s (0: unknown) must be paced, and frames that a relay waits for
  * must end a packet. */
 bool pacing_is_slow(double link_mbit);
-
-/* Limits how many bytes the kernel takes before it can send them (TCP_NOTSENT_LOWAT). */
-void pacing_limit_unsent(int fd, bool slow);
 
 /* Starts the pacing of a connected socket: computes which part of the link's nominal rate (above 0 Mbit/s) is
  * payload. */

@@ -9,7 +9,8 @@
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
 
-int plan_compare_key(const void *key, const void *message)
+/* For bsearch(): compares a key with the key of a message. */
+static int plan_compare_key(const void *key, const void *message)
 {
     const struct plan_message *m = message;
     uint64_t x = *(const uint64_t *)key;
@@ -51,7 +52,9 @@ void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port
             *blocks += m->blocks;
 }
 
-uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)
+/* The most blocks that wait at the end of any of `steps` steps, from the change in each step:
+ * change[0], change[stride], change[2 * stride], ... */
+static uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)
 {
     int32_t now = 0, most = 0;
 

@@ -51,9 +51,6 @@ static inline uint64_t plan_key(uint32_t step, unsigned port, uint16_t hops, uin
     return (uint64_t)step << 37 | (uint64_t)port << 32 | (uint64_t)hops << 16 | left;
 }
 
-/* For bsearch(): compares a key with the key of a message. */
-int plan_compare_key(const void *key, const void *message);
-
 /* The arrival with this key, or NULL: finds the message of the schedule to which a peer's frame
  * belongs. O(log arrivals). */
 const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
@@ -85,7 +82,3 @@ int plan_build_source(struct plan *p, const struct torus *t, const struct algori
  * algorithm refuses the torus, no memory, or more blocks than can be counted (ERROR_MEMORY). */
 int plan_peak_transit(const struct torus *t, const struct algorithm *a, uint32_t *peak,
                       struct error *e);
-
-/* The most blocks that wait at the end of any of `steps` steps, from the change in each step:
- * change[0], change[stride], change[2 * stride], ... */
-uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps);

@@ -13,7 +13,10 @@
 
 #include "daemon/lib/base/log.h"
 
-int notify_open(struct notify *n, const char *path, struct error *e)
+/* Opens the way to the socket at `path`: a path, or a name that begins with '@' (an abstract socket). NULL: there
+ * is no service manager, and notify_send() does nothing. Returns 0, or -1 with *e. The caller gives *n to
+ * notify_close() in any case. */
+static int notify_open(struct notify *n, const char *path, struct error *e)
 {
     size_t length = path != NULL ? strlen(path) : 0;
 
@@ -41,14 +44,17 @@ int notify_open(struct notify *n, const char *path, struct error *e)
     return 0;
 }
 
-void notify_close(struct notify *n)
+/* Closes the socket. */
+static void notify_close(struct notify *n)
 {
     if (n->socket >= 0)
         (void)close(n->socket);
     n->socket = -1;
 }
 
-int notify_send(const struct notify *n, const char *lines)
+/* Sends lines such as "READY=1\nSTATUS=ready". Never waits. Returns 0 if the message was sent or there is no
+ * service manager; otherwise -1: its queue is full, and the caller may try again later. */
+static int notify_send(const struct notify *n, const char *lines)
 {
     size_t length = strlen(lines);
 
@@ -60,7 +66,9 @@ int notify_send(const struct notify *n, const char *lines)
                : -1;
 }
 
-uint64_t notify_watchdog(const char *usec, const char *pid)
+/* Returns after how many microseconds without WATCHDOG=1 the service manager takes this process for hung; 0:
+ * never. The arguments are the values of $WATCHDOG_USEC and $WATCHDOG_PID, or NULL. */
+static uint64_t notify_watchdog(const char *usec, const char *pid)
 {
     char *end;
     unsigned long long limit;

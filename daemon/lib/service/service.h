@@ -23,21 +23,6 @@ struct notify {
     socklen_t length;
 };
 
-/* Opens the way to the socket at `path`: a path, or a name that begins with '@' (an abstract socket). NULL: there
- * is no service manager, and notify_send() does nothing. Returns 0, or -1 with *e. The caller gives *n to
- * notify_close() in any case. */
-int notify_open(struct notify *n, const char *path, struct error *e);
-/* Closes the socket. */
-void notify_close(struct notify *n);
-
-/* Sends lines such as "READY=1\nSTATUS=ready". Never waits. Returns 0 if the message was sent or there is no
- * service manager; otherwise -1: its queue is full, and the caller may try again later. */
-int notify_send(const struct notify *n, const char *lines);
-
-/* Returns after how many microseconds without WATCHDOG=1 the service manager takes this process for hung; 0:
- * never. The arguments are the values of $WATCHDOG_USEC and $WATCHDOG_PID, or NULL. */
-uint64_t notify_watchdog(const char *usec, const char *pid);
-
 /* The signals of a daemon: SIGTERM and SIGINT end it, SIGHUP makes it read its settings again. From the moment when there
  * is something to remove at the end, until the loop can handle them, they are held: one that arrives meanwhile is
  * handled as soon as the daemon has started, and neither ends it half-started nor is lost. */

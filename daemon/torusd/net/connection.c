@@ -43,7 +43,8 @@ static void connection_forget_dirty(struct connection *c)
         }
 }
 
-void connection_close_handles(struct connection *c)
+/* Closes the handles of a connection, which is freed when the loop has closed them. */
+static void connection_close_handles(struct connection *c)
 {
     if (uv_is_closing((uv_handle_t *)&c->socket))
         return;
@@ -52,7 +53,9 @@ void connection_close_handles(struct connection *c)
     uv_close((uv_handle_t *)&c->linger, on_handle_closed);
 }
 
-bool connection_reset(struct connection *c)
+/* Closes the connection with a reset: data that was not acknowledged is lost. Returns false if the reset
+ * fails. */
+static bool connection_reset(struct connection *c)
 {
     if (uv_tcp_close_reset(&c->socket, on_handle_closed) != 0)
         return false;
@@ -189,6 +192,34 @@ static void written_all(struct connection *c)
     if (c->sealed)
         cipher_written(c->cipher);
     c->sealed = false;
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    struct connection *c = request->data;
+
+    if (status != 0)
+        connection_close_handles(c);
+}
+
+/* Writes the last message. To be called when everything else has been written. */
+static void closing_say_last(struct connection *c)
+{
+    uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
+    size_t length;
+
+    if (c->cipher != NULL && !c->last->plain) {
+        uint8_t *sealed = cipher_seal(c->cipher, c->last->head, c->last->head_length) == 0
+                              ? cipher_sealed(c->cipher, &length)
+                              : NULL;
+        buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
+    }
+    /* a failure is ignored, because the daemon ends */
+    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1);
+    /* Closing at once would reset the connection if the peer still sends, and lose the message. */
+    c->shutdown.data = c;
+    if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)
+        connection_close_handles(c);
 }
 
 static void on_write(uv_write_t *request, int status)
@@ -351,33 +382,6 @@ bool writing_flush(struct connection *c)
 static void on_linger_over(uv_timer_t *timer)
 {
     connection_close_handles(timer->data);
-}
-
-static void on_shutdown(uv_shutdown_t *request, int status)
-{
-    struct connection *c = request->data;
-
-    if (status != 0)
-        connection_close_handles(c);
-}
-
-void closing_say_last(struct connection *c)
-{
-    uv_buf_t buffer = uv_buf_init((char *)c->last->head, c->last->head_length);
-    size_t length;
-
-    if (c->cipher != NULL && !c->last->plain) {
-        uint8_t *sealed = cipher_seal(c->cipher, c->last->head, c->last->head_length) == 0
-                              ? cipher_sealed(c->cipher, &length)
-                              : NULL;
-        buffer = uv_buf_init((char *)sealed, sealed != NULL ? (unsigned)length : 0);
-    }
-    /* a failure is ignored, because the daemon ends */
-    (void)uv_try_write((uv_stream_t *)&c->socket, &buffer, 1);
-    /* Closing at once would reset the connection if the peer still sends, and lose the message. */
-    c->shutdown.data = c;
-    if (uv_shutdown(&c->shutdown, (uv_stream_t *)&c->socket, on_shutdown) != 0)
-        connection_close_handles(c);
 }
 
 /* Resets the connection. A normal close would wait for acknowledgements, and the peer would not notice it. */

@@ -69,13 +69,6 @@ struct connection *connection_new(struct tcp *tcp, unsigned port, int fd);
 /* Tells the link of a connection that the connection has failed for this reason. */
 void connection_broken(struct connection *c, const char *reason);
 
-/* Closes the handles of a connection, which is freed when the loop has closed them. */
-void connection_close_handles(struct connection *c);
-
-/* Closes the connection with a reset: data that was not acknowledged is lost. Returns false if the reset
- * fails. */
-bool connection_reset(struct connection *c);
-
 /* Marks a connection that has something to send, for the next tcp_flush(). */
 void connection_mark_dirty(struct connection *c);
 
@@ -101,32 +94,6 @@ bool writing_flush(struct connection *c);
 /* As router_io.close(). */
 void closing_begin(void *context, void *connection, struct outgoing *last);
 
-/* Writes the last message. To be called when everything else has been written. */
-void closing_say_last(struct connection *c);
-
 /* The connectors of all ports: they pass new connections to the router. */
 
-/* Makes the connectors of all ports that have a neighbour; `-` ports begin to listen. Returns 0, or -1 with
- * *e: another program listens on the address of a port, or only root may. */
-int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e);
-
-/* As router_io.dial(). */
-void port_sockets_dial(void *context, unsigned port);
-
-/* Tells the router which dials and listeners have ended, and why. (They end in places where the router must
- * not be called.) */
-void port_sockets_report(struct tcp *tcp);
-
-/* Watches the carrier of the interface that a connection uses, according to its addresses. */
-void port_sockets_watch_carrier(struct connection *c);
-
-/* To be called when a part of a connector, or the carrier watch, has been closed. */
-void port_sockets_closed(void *context);
-
 /* Rechecks all connectors when interfaces, addresses or routes of this host have changed. */
-
-/* Rechecks all connectors after so many milliseconds, unless a recheck is due earlier. */
-void host_changes_recheck_in(struct tcp *tcp, uint64_t milliseconds);
-
-/* Returns the functions that carrier.h calls for these connections; `closed` is the caller's. */
-struct carrier_user host_changes_user(struct tcp *tcp, void (*closed)(void *context));

@@ -24,7 +24,8 @@ static void on_recheck(uv_timer_t *timer)
             router_dial_again(tcp->router, port);
 }
 
-void host_changes_recheck_in(struct tcp *tcp, uint64_t milliseconds)
+/* Rechecks all connectors after so many milliseconds, unless a recheck is due earlier. */
+static void host_changes_recheck_in(struct tcp *tcp, uint64_t milliseconds)
 {
     if (!uv_is_active((uv_handle_t *)&tcp->recheck) ||
         uv_timer_get_due_in(&tcp->recheck) > milliseconds)
@@ -47,7 +48,8 @@ static void on_carrier_reported(void *context)
         host_changes_recheck_in(tcp, RECHECK_SOON_MS);
 }
 
-struct carrier_user host_changes_user(struct tcp *tcp, void (*closed)(void *context))
+/* Returns the functions that carrier.h calls for these connections; `closed` is the caller's. */
+static struct carrier_user host_changes_user(struct tcp *tcp, void (*closed)(void *context))
 {
     return (struct carrier_user){on_carrier_changed, on_carrier_reported, closed, tcp};
 }
@@ -55,7 +57,8 @@ struct carrier_user host_changes_user(struct tcp *tcp, void (*closed)(void *cont
 #define RECHECK_MS 2000     /* while a port cannot listen */
 #define KEPT_BACK_A_PORT 2u /* descriptors: for the link, and one unproved connection */
 
-void port_sockets_watch_carrier(struct connection *c)
+/* Watches the carrier of the interface that a connection uses, according to its addresses. */
+static void port_sockets_watch_carrier(struct connection *c)
 {
     const struct endpoint *endpoint = c->tcp->connector[c->port].endpoint;
     struct sockaddr_storage local, peer;
@@ -115,7 +118,8 @@ static void on_opened(void *context)
     ((struct tcp *)context)->handles++;
 }
 
-void port_sockets_closed(void *context)
+/* To be called when a part of a connector, or the carrier watch, has been closed. */
+static void port_sockets_closed(void *context)
 {
     struct tcp *tcp = context;
 
@@ -124,14 +128,17 @@ void port_sockets_closed(void *context)
     tcp_release(tcp);
 }
 
-void port_sockets_dial(void *context, unsigned port)
+/* As router_io.dial(). */
+static void port_sockets_dial(void *context, unsigned port)
 {
     struct tcp *tcp = context;
 
     connector_open(&tcp->connector[port]);
 }
 
-void port_sockets_report(struct tcp *tcp)
+/* Tells the router which dials and listeners have ended, and why. (They end in places where the router must
+ * not be called.) */
+static void port_sockets_report(struct tcp *tcp)
 {
     for (unsigned port = 0; port < tcp->ports && tcp->router != NULL; port++) {
         struct connector *connector = &tcp->connector[port];
@@ -162,7 +169,9 @@ static int check_listens(const struct tcp *tcp, uint32_t rank, const struct conn
                      uv_strerror(uv_translate_sys_error(connector->error)));
 }
 
-int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
+/* Makes the connectors of all ports that have a neighbour; `-` ports begin to listen. Returns 0, or -1 with
+ * *e: another program listens on the address of a port, or only root may. */
+static int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
 {
     static const struct connector_user user = {.connected = on_connected,
                                                .address_known = on_address_known,

@@ -73,7 +73,10 @@ uint32_t imaginary_route(const struct torus *t, uint32_t multiple, padded_route_
     return count;
 }
 
-uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, int tie, struct leg *legs)
+/* Writes the legs from ring node `from` to ring node `to`. `tie` is the direction if they are exact
+ * opposites. Returns how many: at most ring_steps(), 0 if the nodes are the same. */
+static uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, int tie,
+                           struct leg *legs)
 {
     uint32_t n = ring->nodes;
     uint32_t offset = (to + n - from) % n;

@@ -42,14 +42,14 @@
  * uses the cables of one dimension. With k ports (below) a stage of more than k iterations is
  * divided: its first k iterations, then the next k, and so on. */
 
-uint32_t cccube_max_legs(const struct torus *t)
+static uint32_t cccube_max_legs(const struct torus *t)
 {
     return power_of(t->nodes);
 }
 
 /* Half a turn of a ring flips the highest bit of a coordinate and, in the xor embedding, the next
  * bit too, at source and destination alike. source XOR destination stays. */
-void cccube_period(const struct torus *t, uint32_t *period)
+static void cccube_period(const struct torus *t, uint32_t *period)
 {
     for (unsigned i = 0; i < t->dims; i++)
         period[i] = t->wrap[i] && t->size[i] > 1 ? t->size[i] / 2 : t->size[i];
@@ -57,7 +57,7 @@ void cccube_period(const struct torus *t, uint32_t *period)
 
 /* The bits of a hypercube node's number are XORs of bits of coordinates. Where no leg has more than
  * one hop, a route depends on nothing else; otherwise tracks differ from node to node. */
-void cccube_xor_period(const struct torus *t, uint32_t *period)
+static void cccube_xor_period(const struct torus *t, uint32_t *period)
 {
     cccube_period(t, period);
     for (unsigned i = 0; i < t->dims; i++)
@@ -305,7 +305,7 @@ uint32_t cccube_most(const struct family *f, const struct torus *t)
     return blocks < stages ? blocks : stages;
 }
 
-bool cccube_takes(const struct torus *t)
+static bool cccube_takes(const struct torus *t)
 {
     bool taken = is_power_of_two(t->nodes) && straight_fits(t);
 
@@ -316,8 +316,8 @@ bool cccube_takes(const struct torus *t)
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
-uint32_t cccube_route(const struct family *f, const struct torus *t, uint32_t degree,
-                      uint32_t source, uint32_t destination, struct leg *legs)
+static uint32_t cccube_route(const struct family *f, const struct torus *t, uint32_t degree,
+                             uint32_t source, uint32_t destination, struct leg *legs)
 {
     uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
     struct cube c = make_cube(t, degree, f->base->ports);
@@ -452,7 +452,7 @@ struct cost_counts cccube_counts(const struct family *f, const struct torus *t, 
 
 /* A node sends one message in every packet of every iteration; it crosses as many channels as it
  * has hops. */
-uint64_t cccube_messages(const struct family *f, const struct torus *t, uint32_t degree)
+static uint64_t cccube_messages(const struct family *f, const struct torus *t, uint32_t degree)
 {
     struct cube c = make_cube(t, degree, f->base->ports);
     uint64_t hops = 0;

@@ -22,10 +22,3 @@ extern const struct family family_cccube_ports[CCCUBE_PORTS_MOST];
 /* The functions of all these families (family.h) and of their bases (algorithm.h). */
 struct cost_counts cccube_counts(const struct family *f, const struct torus *t, uint32_t degree);
 uint32_t cccube_most(const struct family *f, const struct torus *t);
-uint32_t cccube_route(const struct family *f, const struct torus *t, uint32_t degree,
-                      uint32_t source, uint32_t destination, struct leg *legs);
-uint64_t cccube_messages(const struct family *f, const struct torus *t, uint32_t degree);
-bool cccube_takes(const struct torus *t);
-uint32_t cccube_max_legs(const struct torus *t);
-void cccube_period(const struct torus *t, uint32_t *period);
-void cccube_xor_period(const struct torus *t, uint32_t *period);

@@ -9,7 +9,9 @@ bool straight_fits(const struct torus *t)
     return true;
 }
 
-uint32_t straight_most_legs(const struct torus *t)
+/* The most legs of a route: one for each ring, line and complete graph, and as many as hops in other
+ * graphs. */
+static uint32_t straight_most_legs(const struct torus *t)
 {
     uint32_t legs = 0;
 

@@ -2,8 +2,12 @@
 #include "daemon/lib/schedule/algorithms/rings.h"
 #include "daemon/lib/schedule/bits.h"
 
-uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to, uint32_t last,
-                             struct leg *legs)
+/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at the
+ * earliest the last of the ring's own ring_one_port_steps(): rings of different lengths that work
+ * side by side have it in the same step. Returns how many legs: at most ring_one_port_steps(), 0 if
+ * the nodes are the same. */
+static uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to,
+                                    uint32_t last, struct leg *legs)
 {
     uint32_t n = ring->nodes;
     uint32_t offset = (to + n - from) % n;
@@ -85,7 +89,8 @@ void one_port_init(struct one_port *p, const struct torus *t)
     }
 }
 
-bool one_port_wraps(const struct torus *t)
+/* Whether all dimensions of more than one node wrap. */
+static bool one_port_wraps(const struct torus *t)
 {
     for (unsigned i = 0; i < t->dims; i++)
         if (t->size[i] > 1 && !t->wrap[i])
@@ -93,8 +98,12 @@ bool one_port_wraps(const struct torus *t)
     return true;
 }
 
-uint32_t one_port_ring(const struct one_port *p, const struct torus *padded, unsigned dim,
-                       uint32_t stride, uint32_t step, uint32_t *at, uint32_t to, struct leg *legs)
+/* Writes the legs of AR1 from coordinate *at to `to` along `dim`, on the logical ring of every
+ * `stride`-th node, from `step` on, and sets *at to `to`. Returns how many: at most
+ * p->ring_steps. */
+static uint32_t one_port_ring(const struct one_port *p, const struct torus *padded, unsigned dim,
+                              uint32_t stride, uint32_t step, uint32_t *at, uint32_t to,
+                              struct leg *legs)
 {
     struct ring ring = {.nodes = padded->size[dim] / stride,
                         .step = step,
@@ -106,7 +115,9 @@ uint32_t one_port_ring(const struct one_port *p, const struct torus *padded, uns
     return ring_one_port_route(&ring, from / stride, to / stride, step + p->ring_steps - 1, legs);
 }
 
-void one_port_period(const struct torus *t, uint32_t *period)
+/* The functions `period` and `route` (algorithm.h) of an algorithm whose route on the padded torus
+ * is `route`. */
+static void one_port_period(const struct torus *t, uint32_t *period)
 {
     struct one_port p;
 
@@ -143,8 +154,10 @@ static void divide_steps(const struct one_port *p, const struct torus *t, struct
     }
 }
 
-uint32_t one_port_route(const struct torus *t, padded_route_fn *route, uint32_t source,
-                        uint32_t destination, struct leg *legs)
+/* The functions `period` and `route` (algorithm.h) of an algorithm whose route on the padded torus
+ * is `route`. */
+static uint32_t one_port_route(const struct torus *t, padded_route_fn *route, uint32_t source,
+                               uint32_t destination, struct leg *legs)
 {
     struct one_port p;
 

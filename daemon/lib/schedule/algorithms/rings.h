@@ -42,10 +42,6 @@ static inline int ring_tie(uint32_t to)
     return to % 2 == 0 ? 1 : -1;
 }
 
-/* Writes the legs from ring node `from` to ring node `to`. `tie` is the direction if they are exact
- * opposites. Returns how many: at most ring_steps(), 0 if the nodes are the same. */
-uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, int tie, struct leg *legs);
-
 /* Steps of an exchange on a ring. */
 static inline uint32_t ring_steps(uint32_t nodes)
 {
@@ -61,13 +57,6 @@ static inline uint32_t ring_one_port_steps(uint32_t nodes)
 {
     return nodes == 2 ? 1 : (nodes + 3) / 4 + 1;
 }
-
-/* Writes the legs from ring node `from` to ring node `to`. The last swap is in step `last`, at the
- * earliest the last of the ring's own ring_one_port_steps(): rings of different lengths that work
- * side by side have it in the same step. Returns how many legs: at most ring_one_port_steps(), 0 if
- * the nodes are the same. */
-uint32_t ring_one_port_route(const struct ring *ring, uint32_t from, uint32_t to, uint32_t last,
-                             struct leg *legs);
 
 /* Complete exchange on a one-port line of k nodes, for the submeshes of `mt`. A leg over the whole
  * line joins its ends to a ring, along which the blocks move from node to node.
@@ -120,18 +109,3 @@ struct one_port {
 
 /* Fills *p for a torus, or for the torus to which it is padded. */
 void one_port_init(struct one_port *p, const struct torus *t);
-
-/* Whether all dimensions of more than one node wrap. */
-bool one_port_wraps(const struct torus *t);
-
-/* Writes the legs of AR1 from coordinate *at to `to` along `dim`, on the logical ring of every
- * `stride`-th node, from `step` on, and sets *at to `to`. Returns how many: at most
- * p->ring_steps. */
-uint32_t one_port_ring(const struct one_port *p, const struct torus *padded, unsigned dim,
-                       uint32_t stride, uint32_t step, uint32_t *at, uint32_t to, struct leg *legs);
-
-/* The functions `period` and `route` (algorithm.h) of an algorithm whose route on the padded torus
- * is `route`. */
-void one_port_period(const struct torus *t, uint32_t *period);
-uint32_t one_port_route(const struct torus *t, padded_route_fn *route, uint32_t source,
-                        uint32_t destination, struct leg *legs);

@@ -15,10 +15,6 @@ static inline bool straight_has_opposite(const struct torus *t, unsigned dim)
     return t->wrap[dim] && t->size[dim] % 2 == 0;
 }
 
-/* The most legs of a route: one for each ring, line and complete graph, and as many as hops in other
- * graphs. */
-uint32_t straight_most_legs(const struct torus *t);
-
 /* Writes the legs of the route, the first one in `step`. Returns how many: at most
  * straight_most_legs(). */
 uint32_t straight_route(const struct torus *t, uint32_t source, uint32_t destination, uint32_t step,

@@ -88,6 +88,20 @@ static const char *detour_bound_name(const struct algorithm *a)
     return whole ? "all-port" : "all-port, what is in order";
 }
 
+/* Hops of the longest way of a small block in an exchange, which travels in one piece. */
+static uint32_t detour_longest(const struct detour *d)
+{
+    const struct balance *b = &d->balance;
+    uint32_t longest = 0;
+
+    for (uint32_t source = 0; source < b->nodes; source++)
+        for (uint32_t destination = 0; destination < b->nodes; destination++) {
+            uint32_t hops = b->hops[balance_index(b, source, destination, 0)];
+            longest = hops > longest ? hops : longest;
+        }
+    return longest;
+}
+
 static void detour_streamed(const struct algorithm *a, uint32_t *longest, double *blocks)
 {
     *longest = detour_longest(a->detour);
@@ -266,19 +280,6 @@ const struct damage *detour_damage(const struct detour *d)
 uint32_t detour_busiest(const struct detour *d)
 {
     return d->balance.busiest;
-}
-
-uint32_t detour_longest(const struct detour *d)
-{
-    const struct balance *b = &d->balance;
-    uint32_t longest = 0;
-
-    for (uint32_t source = 0; source < b->nodes; source++)
-        for (uint32_t destination = 0; destination < b->nodes; destination++) {
-            uint32_t hops = b->hops[balance_index(b, source, destination, 0)];
-            longest = hops > longest ? hops : longest;
-        }
-    return longest;
 }
 
 void detour_find_bound(struct detour *d)

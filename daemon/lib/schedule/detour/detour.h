@@ -43,8 +43,6 @@ const struct damage *detour_damage(const struct detour *d);
 
 /* Segments on the busiest channel in an exchange. */
 uint32_t detour_busiest(const struct detour *d);
-/* Hops of the longest way of a small block in an exchange, which travels in one piece. */
-uint32_t detour_longest(const struct detour *d);
 /* detour_find_bound() computes a lower bound on the load of the busiest channel (balance.c), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */

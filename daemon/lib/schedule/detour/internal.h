@@ -81,10 +81,6 @@ struct packing {
     uint64_t out[PACKING_NODES_MOST], in[PACKING_NODES_MOST];
 };
 
-/* Fills *p with the channels of a damaged network of at most PACKING_NODES_MOST nodes, which must
- * not be in parts, and finds how many trees there are. */
-void packing_init(struct packing *p, const struct damage *d);
-
 /* Finds the trees of a root that is in order: `towards`, by tree * nodes + node, is the node's port
  * towards the root, TREE_NONE at the root and at nodes that are out of order. Returns the hops of the
  * longest way to the root. */

@@ -139,7 +139,9 @@ static void find_cuts(struct packing *p, uint64_t present)
     }
 }
 
-void packing_init(struct packing *p, const struct damage *d)
+/* Fills *p with the channels of a damaged network of at most PACKING_NODES_MOST nodes, which must
+ * not be in parts, and finds how many trees there are. */
+static void packing_init(struct packing *p, const struct damage *d)
 {
     const struct torus *t = &d->torus;
     uint64_t present = 0;

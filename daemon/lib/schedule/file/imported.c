@@ -99,7 +99,9 @@ static const struct json_key route_keys[] = {
     [KEY_LEGS] = {"legs", read_legs},
 };
 
-int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format, ...)
+/* Sets *e to what is wrong with the route in r->line. Returns -1. */
+static int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format,
+                              ...)
 {
     char text[sizeof((struct error *)NULL)->text];
     va_list ap;
@@ -186,7 +188,8 @@ static int check_source(const struct imported_reader *r, struct error *e)
     return 0;
 }
 
-int imported_read_route(struct imported_reader *r, struct error *e)
+/* Reads the route in r->line, and checks it. Returns 0, or -1 with *e. */
+static int imported_read_route(struct imported_reader *r, struct error *e)
 {
     static const uint32_t needed = 1u << KEY_SOURCE | 1u << KEY_DESTINATION | 1u << KEY_LEGS;
     struct imported *s = r->s;

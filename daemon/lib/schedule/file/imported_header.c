@@ -107,8 +107,9 @@ int json_line_need(struct json_line *line, char mark, struct error *e)
     return json_line_error(line, e, "expected '%c'", mark);
 }
 
-int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
-                     struct error *e)
+/* Reads a string of less than `size` bytes; errors call it `what`. */
+static int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
+                            struct error *e)
 {
     size_t length = 0;
 

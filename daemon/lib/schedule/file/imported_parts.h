@@ -38,10 +38,6 @@ int json_line_object(struct json_line *line, const struct json_key *keys, unsign
 int json_line_number(struct json_line *line, const char *what, int64_t least, int64_t most,
                      int64_t *number, struct error *e);
 
-/* Reads a string of less than `size` bytes; errors call it `what`. */
-int json_line_string(struct json_line *line, const char *what, char *text, size_t size,
-                     struct error *e);
-
 /* Reads a mark, such as `[`, `,` or `]`. json_line_need() fails if something else comes next,
  * json_line_has() returns whether the mark was there. */
 int json_line_need(struct json_line *line, char mark, struct error *e);
@@ -104,9 +100,3 @@ int imported_no_memory(struct error *e); /* sets *e; returns -1 */
 
 /* Reads the header in r->line, and makes room for the routes. Returns 0, or -1 with *e. */
 int imported_read_header(struct imported_reader *r, struct error *e);
-
-/* Reads the route in r->line, and checks it. Returns 0, or -1 with *e. */
-int imported_read_route(struct imported_reader *r, struct error *e);
-/* Sets *e to what is wrong with the route in r->line. Returns -1. */
-int imported_bad_route(const struct imported_reader *r, struct error *e, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
