@@ -22,8 +22,6 @@
 /* A discovery process: discovery on the interfaces of this host, the discovery socket, and the connection to
  * torusd-setup, on one loop. */
 
-struct discovery_process;
-
 #define LOOK_MS 5000 /* between two looks at the interfaces, if the kernel reports nothing */
 #define REPORT_MS 20 /* reports of the kernel come in bursts */
 
@@ -37,9 +35,8 @@ struct discovery_process {
     struct carrier *carrier; /* NULL: the kernel reports nothing */
     uv_prepare_t before_sleep;
     uv_timer_t wake_up, look;
-    unsigned handles; /* to be closed before *p can be freed */
-    void (*failed)(void *context);
-    void *context;
+    struct signals signals;
+    bool failed;
     uint64_t picture; /* the last one logged */
     unsigned interfaces;
     struct interface_state interface[DISCOVERY_INTERFACES_MOST];
@@ -238,37 +235,22 @@ static int start_discovery(struct discovery_process *p, const struct identity *i
     return 0;
 }
 
-static void release(struct discovery_process *p)
+static void on_closed(void *context)
 {
-    if (--p->handles == 0)
-        free(p);
-}
-
-static void on_part_closed(void *context)
-{
-    release(context);
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-    release(handle->data);
+    (void)context; /* the parts of a process end with the loop */
 }
 
 static void start_handles(struct discovery_process *p)
 {
-    const struct carrier_user user = {.changed = on_carrier_changed,
-                                      .reported = on_reported,
-                                      .closed = on_part_closed,
-                                      .context = p};
+    const struct carrier_user user = {
+        .changed = on_carrier_changed, .reported = on_reported, .closed = on_closed, .context = p};
 
     (void)uv_prepare_init(p->loop, &p->before_sleep);
     (void)uv_timer_init(p->loop, &p->wake_up);
     (void)uv_timer_init(p->loop, &p->look);
     p->before_sleep.data = p->wake_up.data = p->look.data = p;
     (void)uv_prepare_start(&p->before_sleep, before_sleep);
-    p->handles += 3;
     p->carrier = carrier_open(p->loop, &user, 0);
-    p->handles += p->carrier != NULL;
     look_at_interfaces(p);
     (void)uv_timer_start(&p->look, on_look, LOOK_MS, 0);
 }
@@ -278,13 +260,11 @@ static int begin(struct discovery_process *p, const struct identity *identity, s
 {
     if (start_discovery(p, identity, e) != 0)
         return -1;
-    p->datagrams =
-        (struct datagrams){.received = on_received, .closed = on_part_closed, .context = p};
+    p->datagrams = (struct datagrams){.received = on_received, .closed = on_closed, .context = p};
     if (datagrams_open(&p->datagrams, p->loop, e) != 0) {
         p->datagrams.closed = NULL;
         return -1;
     }
-    p->handles++;
     p->server =
         discovery_server_open(p->loop, p->options->socket, p->options->setups, p->discovery, e);
     if (p->server == NULL)
@@ -293,12 +273,34 @@ static int begin(struct discovery_process *p, const struct identity *identity, s
     return 0;
 }
 
+static void stop(struct discovery_process *p)
+{
+    signals_close(&p->signals);
+    if (p->server != NULL)
+        discovery_server_close(p->server);
+    if (p->discovery != NULL)
+        discovery_free(p->discovery); /* its last packets need the socket */
+    p->discovery = NULL;
+    if (p->setups != NULL)
+        setup_link_close(p->setups);
+    if (p->datagrams.closed != NULL)
+        datagrams_close(&p->datagrams);
+    if (p->carrier != NULL)
+        carrier_close(p->carrier);
+    if (p->before_sleep.data != NULL) {
+        uv_close((uv_handle_t *)&p->before_sleep, NULL);
+        uv_close((uv_handle_t *)&p->wake_up, NULL);
+        uv_close((uv_handle_t *)&p->look, NULL);
+    }
+}
+
 /* --- what torusd-setup says --- */
 
 static void fail(struct discovery_process *p, const char *why)
 {
     log_error("discovery cannot go on: %s", why);
-    p->failed(p->context);
+    p->failed = true;
+    stop(p);
 }
 
 static bool is_new_identity(struct discovery_process *p, const struct identity *identity)
@@ -378,60 +380,12 @@ static int begin_alone(struct discovery_process *p, struct error *e)
 
 static int begin_with_setups(struct discovery_process *p, struct error *e)
 {
-    const struct setup_link_user user = {on_told_facts, on_setup_ended, on_part_closed, p};
+    const struct setup_link_user user = {on_told_facts, on_setup_ended, on_closed, p};
 
     p->setups = setup_link_open(p->loop, p->options->setups, &user);
     if (p->setups == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");
-    p->handles++;
     return 0;
-}
-
-/* Closes everything, and frees *p when the loop has closed the handles. */
-static void discovery_process_stop(struct discovery_process *p)
-{
-    if (p->server != NULL)
-        discovery_server_close(p->server);
-    if (p->discovery != NULL)
-        discovery_free(p->discovery); /* its last packets need the socket */
-    p->discovery = NULL;
-    if (p->setups != NULL)
-        setup_link_close(p->setups);
-    if (p->datagrams.closed != NULL)
-        datagrams_close(&p->datagrams);
-    if (p->carrier != NULL)
-        carrier_close(p->carrier);
-    if (p->before_sleep.data != NULL) {
-        uv_close((uv_handle_t *)&p->before_sleep, on_handle_closed);
-        uv_close((uv_handle_t *)&p->wake_up, on_handle_closed);
-        uv_close((uv_handle_t *)&p->look, on_handle_closed);
-    }
-    release(p);
-}
-
-/* Starts discovery; with torusd-setup, as soon as that answers. The options must outlive it. failed() says that it
- * cannot go on, after it has logged why; it may call discovery_process_stop(). Returns NULL with *e and nothing left
- * open. */
-static struct discovery_process *discovery_process_start(uv_loop_t *loop,
-                                                         const struct discover_options *options,
-                                                         void (*failed)(void *context),
-                                                         void *context, struct error *e)
-{
-    struct discovery_process *p = calloc(1, sizeof *p);
-    int rc;
-
-    if (p == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    *p = (struct discovery_process){
-        .options = options, .loop = loop, .handles = 1, .failed = failed, .context = context};
-    rc = options->setups != NULL ? begin_with_setups(p, e) : begin_alone(p, e);
-    if (rc == 0)
-        return p;
-    discovery_process_stop(p);
-    (void)uv_run(loop, UV_RUN_DEFAULT);
-    return NULL;
 }
 
 #define ID_MS 3000 /* how long --id waits for torusd-setup */
@@ -444,19 +398,10 @@ static int print_failure(const char *what, const char *why)
 
 /* --- discovery --- */
 
-struct running {
-    struct signals signals;
-    struct discovery_process *process;
-    bool failed;
-};
-
 static void on_signal(void *context, const char *name)
 {
-    struct running *r = context;
-
     log_info("discovery stops: it received %s", name);
-    signals_close(&r->signals);
-    discovery_process_stop(r->process);
+    stop(context);
 }
 
 static void on_hangup(void *context)
@@ -464,36 +409,28 @@ static void on_hangup(void *context)
     (void)context; /* torusd-setup tells what has changed */
 }
 
-static void on_failed(void *context)
-{
-    struct running *r = context;
-
-    r->failed = true;
-    signals_close(&r->signals);
-    discovery_process_stop(r->process);
-}
-
+/* Runs discovery; with torusd-setup, as soon as that answers. */
 static int run(const struct discover_options *o)
 {
-    struct running running = {
-        .signals = {.stop = on_signal, .reload = on_hangup, .context = &running}};
     uv_loop_t loop;
+    struct discovery_process p = {.options = o, .loop = &loop};
     struct error e;
     int result = uv_loop_init(&loop);
 
     if (result != 0)
         return print_failure("discovery cannot start", uv_strerror(result));
-    running.process = discovery_process_start(&loop, o, on_failed, &running, &e);
-    if (running.process == NULL) {
-        (void)uv_loop_close(&loop);
-        return print_failure("discovery cannot start", e.text);
-    }
-    signals_open(&running.signals, &loop);
+    p.signals = (struct signals){.stop = on_signal, .reload = on_hangup, .context = &p};
+    signals_open(&p.signals, &loop);
+    result = o->setups != NULL ? begin_with_setups(&p, &e) : begin_alone(&p, &e);
+    if (result != 0)
+        stop(&p);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed: this is a bug");
+    if (result != 0)
+        return print_failure("discovery cannot start", e.text);
     log_info("ended");
-    return running.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return p.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 /* --- the id --- */
@@ -514,11 +451,6 @@ static void on_told(void *context, const struct host_facts *facts)
 static void on_late(uv_timer_t *timer)
 {
     uv_stop(timer->loop);
-}
-
-static void on_closed(void *context)
-{
-    (void)context;
 }
 
 static int show_id(const struct discover_options *o)

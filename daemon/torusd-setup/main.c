@@ -60,6 +60,7 @@ struct keeper {
     struct received running, waiting;
     bool applies; /* the command that runs may replace the key */
     uv_timer_t retry;
+    struct signals signals;
 };
 
 /* --- the state of the host, for the discovery process --- */
@@ -402,85 +403,51 @@ static void on_left(void *context, struct framed_client *client)
 
 /* --- start and end --- */
 
-static void forget(struct keeper *k)
-{
-    sodium_memzero(k, sizeof *k);
-    free(k);
-}
-
-static void on_retry_closed(uv_handle_t *handle)
-{
-    forget(handle->data);
-}
-
 static void on_server_closed(void *context)
 {
     struct keeper *k = context;
 
-    uv_close((uv_handle_t *)&k->retry, on_retry_closed);
+    uv_close((uv_handle_t *)&k->retry, NULL);
 }
 
-/* Starts; the options and the state must outlive it. Returns NULL with *e and nothing left open. */
-static struct keeper *keeper_start(uv_loop_t *loop, const struct setup_options *options,
-                                   struct host_state *state, struct error *e)
+/* Begins to serve the socket. Returns 0, or -1 with *e and nothing left open. */
+static int serve(struct keeper *k, uv_loop_t *loop, struct error *e)
 {
-    struct keeper *k = calloc(1, sizeof *k);
     const struct framed_server_user user = {CALL_MOST, CLIENTS_MOST,     on_call,
                                             on_left,   on_server_closed, k};
     char id[HOST_ID_TEXT_SIZE];
 
-    if (k == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory");
-        return NULL;
-    }
-    k->options = options;
-    k->state = state;
     k->command.loop = loop;
     k->command.ended = on_command_ended;
     k->command.context = k;
-    identity_make(&k->identity, state->seed, k->opener.opening_key);
+    identity_make(&k->identity, k->state->seed, k->opener.opening_key);
     change_nonce(k);
-    if (command_parse(&k->command, options->command, e) == 0)
-        k->server = framed_server_open(loop, options->socket, NULL, &user, e);
-    if (k->server == NULL) {
-        forget(k);
-        return NULL;
-    }
+    if (command_parse(&k->command, k->options->command, e) == 0)
+        k->server = framed_server_open(loop, k->options->socket, NULL, &user, e);
+    if (k->server == NULL)
+        return -1;
     (void)uv_timer_init(loop, &k->retry);
     k->retry.data = k;
     (void)uv_timer_start(&k->retry, on_retry, RETRY_MS, RETRY_MS);
     read_settings(k, true);
-    log_info("host id %s; setups at %s", host_id_text(&k->identity.id, id), options->socket);
-    return k;
+    log_info("host id %s; setups at %s", host_id_text(&k->identity.id, id), k->options->socket);
+    return 0;
 }
-
-/* Closes everything, and frees *k when the loop has closed the handles. A command that runs goes on. */
-static void keeper_stop(struct keeper *k)
-{
-    (void)uv_timer_stop(&k->retry);
-    command_abandon(&k->command);
-    framed_server_close(k->server);
-}
-
-struct running {
-    struct signals signals;
-    struct keeper *keeper;
-};
 
 static void on_signal(void *context, const char *name)
 {
-    struct running *r = context;
+    struct keeper *k = context;
 
     log_info("torusd-setup stops: it received %s", name);
-    signals_close(&r->signals);
-    keeper_stop(r->keeper);
+    signals_close(&k->signals);
+    (void)uv_timer_stop(&k->retry);
+    command_abandon(&k->command); /* a command that runs goes on */
+    framed_server_close(k->server);
 }
 
 static void on_hangup(void *context)
 {
-    const struct running *r = context;
-
-    keeper_read_settings(r->keeper);
+    keeper_read_settings(context);
 }
 
 static int fail(const char *what, const char *why)
@@ -491,23 +458,24 @@ static int fail(const char *what, const char *why)
 
 static int run(const struct setup_options *o, struct host_state *state)
 {
-    struct running running = {
-        .signals = {.stop = on_signal, .reload = on_hangup, .context = &running}};
+    struct keeper k = {.options = o, .state = state};
     uv_loop_t loop;
     struct error e;
     int result = uv_loop_init(&loop);
 
     if (result != 0)
         return fail("torusd-setup cannot start", uv_strerror(result));
-    running.keeper = keeper_start(&loop, o, state, &e);
-    if (running.keeper == NULL) {
-        (void)uv_loop_close(&loop);
-        return fail("torusd-setup cannot start", e.text);
+    k.signals = (struct signals){.stop = on_signal, .reload = on_hangup, .context = &k};
+    result = serve(&k, &loop, &e);
+    if (result == 0) {
+        signals_open(&k.signals, &loop);
+        (void)uv_run(&loop, UV_RUN_DEFAULT);
     }
-    signals_open(&running.signals, &loop);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    sodium_memzero(&k, sizeof k);
     if (uv_loop_close(&loop) != 0)
         log_error("some handles were not closed: this is a bug");
+    if (result != 0)
+        return fail("torusd-setup cannot start", e.text);
     log_info("ended");
     return EXIT_SUCCESS;
 }
