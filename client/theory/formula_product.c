@@ -4,7 +4,7 @@
  * Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a Systematic Approach. They
  * cover every torus that the algorithms take, also sizes that are too large to enumerate. */
 #include "client/theory/formula_rows.h"
-#include "daemon/lib/schedule/algorithms/cccube.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/product.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "daemon/lib/schedule/damage.h"
 #include "daemon/torus-routed/installer.h"
@@ -185,11 +186,7 @@ static void on_client_closed(uv_handle_t *handle)
 {
     struct report_client *c = handle->data;
 
-    for (struct report_client **at = &c->server->first; *at != NULL; at = &(*at)->next)
-        if (*at == c) {
-            *at = c->next;
-            break;
-        }
+    LL_DELETE(c->server->first, c);
     c->server->clients--;
     free(c->text);
     free(c);
@@ -229,8 +226,7 @@ static void on_client(uv_stream_t *listener, int status)
     }
     c->server = s;
     c->pipe.data = c->write.data = c;
-    c->next = s->first;
-    s->first = c;
+    LL_PREPEND(s->first, c);
     if (++s->clients > CLIENTS_MOST)
         close_oldest(s);
     if (uv_accept(listener, (uv_stream_t *)&c->pipe) == 0) {

@@ -1,7 +1,6 @@
 /* cccube: the paper's iterations and messages, and their steps in our embedding. */
 #include <math.h>
 
-#include "daemon/lib/schedule/algorithms/cccube.h"
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"

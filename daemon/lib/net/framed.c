@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "daemon/lib/net/local.h"
 
@@ -150,11 +151,7 @@ static void on_client_closed(struct framed *framed)
     struct framed_client *client = framed->context;
     struct framed_server *s = client->server;
 
-    for (struct framed_client **at = &s->clients; *at != NULL; at = &(*at)->next)
-        if (*at == client) {
-            *at = client->next;
-            break;
-        }
+    LL_DELETE(s->clients, client);
     s->count--;
     if (s->user.left != NULL)
         s->user.left(s->user.context, client);
@@ -186,8 +183,7 @@ static void on_accepted(void *context, int fd)
     client->framed.took = on_took;
     client->framed.closed = on_client_closed;
     client->framed.context = client;
-    client->next = s->clients;
-    s->clients = client;
+    LL_PREPEND(s->clients, client);
     s->count++;
     (void)framed_open(&client->framed, s->loop, fd);
 }

@@ -1,4 +1,4 @@
-#include "daemon/lib/schedule/algorithms/cccube.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 
 #include <string.h>
 
@@ -6,6 +6,14 @@
 #include "daemon/lib/schedule/algorithms/straight.h"
 #include "daemon/lib/schedule/bits.h"
 #include "daemon/lib/schedule/tally.h"
+
+#define CCCUBE_SUMMARY                                                                             \
+    "hypercube's exchange, embedded without conflicts: one bit of the node's number after the "    \
+    "other"
+#define CCCUBE_ACCEPTS "a torus or mesh of 2^d nodes without a path longer than 65535 hops"
+#define CCCUBE_SOURCE                                                                              \
+    "Diaz de Cerio, Valero-Garcia and Gonzalez, Complete Exchange Algorithms for Meshes and Tori " \
+    "Using a Systematic Approach, section 4"
 
 /* CC-cube: the complete exchange of a hypercube, embedded in a torus or mesh. Diaz de Cerio,
  * Valero-Garcia, Gonzalez: Complete Exchange Algorithms for Meshes and Tori Using a Systematic

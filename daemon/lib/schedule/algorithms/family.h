@@ -77,3 +77,16 @@ const struct algorithm *family_member(const char *name);
 
 /* The family whose best member this name stands for ("cccube-best"), or NULL. */
 const struct family *family_of_best(const char *name);
+
+/* --- the CC-cube algorithms (cccube.c), one for each number of packets, Q, which is the degree --- */
+
+extern const struct family family_cccube;
+
+/* The families in which a node sends, and receives, at most k messages at a time, for k from 1 to
+ * CCCUBE_PORTS_MOST: cccube-k1, cccube-k2 ... */
+#define CCCUBE_PORTS_MOST 8u
+extern const struct family family_cccube_ports[CCCUBE_PORTS_MOST];
+
+/* The functions of all these families (family.h) and of their bases (algorithm.h). */
+struct cost_counts cccube_counts(const struct family *f, const struct torus *t, uint32_t degree);
+uint32_t cccube_most(const struct family *f, const struct torus *t);
