@@ -2,15 +2,23 @@
 
 #include <string.h>
 
+static const struct {
+    bool exists;
+    unsigned arrays;
+} operations[GROUP_OPERATIONS] = {
+#define X(number, name, NAME, minor, its_arrays) [number] = {true, its_arrays},
+    GROUP_OPERATION_LIST(X)
+#undef X
+};
+
+bool group_operation_exists(uint32_t operation)
+{
+    return operation < GROUP_OPERATIONS && operations[operation].exists;
+}
+
 unsigned group_operation_arrays(uint32_t operation)
 {
-    static const unsigned arrays[] = {
-#define X(number, name, NAME, its_arrays) [number] = (its_arrays),
-        GROUP_OPERATION_LIST(X)
-#undef X
-    };
-
-    return operation < sizeof arrays / sizeof *arrays ? arrays[operation] : 0;
+    return group_operation_exists(operation) ? operations[operation].arrays : 0;
 }
 
 static const struct {

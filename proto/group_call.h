@@ -19,28 +19,31 @@ enum group_array {
 };
 #define GROUP_ARRAYS 4u
 
-/* The operations: X(number, name, NAME, arrays). `part` makes a part of the torus known, before the calls of its
- * members. 11 and 12 are internal to the daemon (daemon/torusd/group/operations). */
+/* The operations: X(number, name, NAME, minor, arrays). `minor` is the minor version of the peer protocol that all nodes
+ * must have. `part` makes a part of the torus known, before the calls of its members. 11 and 12 are internal to the
+ * daemon (daemon/torusd/group/operations). Numbers are at most 15. */
 #define GROUP_OPERATION_LIST(X)                                                                    \
-    X(1, alltoall, ALLTOALL, 0)                                                                    \
-    X(2, alltoallv, ALLTOALLV,                                                                     \
+    X(1, alltoall, ALLTOALL, 0, 0)                                                                 \
+    X(2, alltoallv, ALLTOALLV, 0,                                                                  \
       GROUP_SEND_SIZE | GROUP_SEND_OFFSET | GROUP_RECEIVE_SIZE | GROUP_RECEIVE_OFFSET)             \
-    X(3, allgather, ALLGATHER, 0)                                                                  \
-    X(4, allgatherv, ALLGATHERV, GROUP_RECEIVE_SIZE | GROUP_RECEIVE_OFFSET)                        \
-    X(5, broadcast, BROADCAST, 0)                                                                  \
-    X(6, barrier, BARRIER, 0)                                                                      \
-    X(7, allreduce, ALLREDUCE, 0)                                                                  \
-    X(8, reduce_scatter, REDUCE_SCATTER, GROUP_RECEIVE_SIZE)                                       \
-    X(9, part, PART, 0)                                                                            \
-    X(10, reduce, REDUCE, 0)
+    X(3, allgather, ALLGATHER, 0, 0)                                                               \
+    X(4, allgatherv, ALLGATHERV, 0, GROUP_RECEIVE_SIZE | GROUP_RECEIVE_OFFSET)                     \
+    X(5, broadcast, BROADCAST, 0, 0)                                                               \
+    X(6, barrier, BARRIER, 0, 0)                                                                   \
+    X(7, allreduce, ALLREDUCE, 0, 0)                                                               \
+    X(8, reduce_scatter, REDUCE_SCATTER, 0, GROUP_RECEIVE_SIZE)                                    \
+    X(9, part, PART, 0, 0)                                                                         \
+    X(10, reduce, REDUCE, 0, 0)
 
 enum group_operation {
-#define X(number, name, NAME, arrays) GROUP_##NAME = number,
+#define X(number, name, NAME, minor, arrays) GROUP_##NAME = number,
     GROUP_OPERATION_LIST(X)
 #undef X
 };
-#define GROUP_OPERATIONS (GROUP_REDUCE + 1u)
+#define GROUP_OPERATIONS 16u /* more than every number */
 
+/* Whether programs can call an operation of this number. */
+bool group_operation_exists(uint32_t operation);
 /* Returns the arrays of an operation (enum group_array); 0 also if the operation does not exist. */
 unsigned group_operation_arrays(uint32_t operation);
 

@@ -9,7 +9,7 @@ enum group_operation sim_any_operation(struct chance *c)
 
     do
         operation = GROUP_ALLTOALL + (enum group_operation)chance_below(c, GROUP_OPERATIONS - 1);
-    while (operation == GROUP_PART);
+    while (operation == GROUP_PART || !group_operation_exists(operation));
     return operation;
 }
 

@@ -47,7 +47,7 @@ TEST(each_operation_everywhere)
     for (size_t i = 0; i < sizeof tori / sizeof *tori; i++)
         for (uint32_t o = GROUP_ALLTOALL; o < GROUP_OPERATIONS; o++) {
             struct torus t;
-            if (o == GROUP_PART)
+            if (o == GROUP_PART || !group_operation_exists(o))
                 continue;
             assert_int_equal(torus_parse(&t, tori[i], NULL), 0);
             /* The last one is large. */

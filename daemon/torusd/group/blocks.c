@@ -133,7 +133,8 @@ static const uint8_t *digest_of(struct blocks *b, uint32_t index, const uint8_t 
 /* Whether this member's block for itself is also sent to other members. */
 static bool is_for_others(const struct blocks *b)
 {
-    return b->layout != LAYOUT_EXCHANGE && b->what->collective->result != RESULT_ROOT;
+    return b->layout == LAYOUT_GATHER ||
+           (is_vector(b) && b->what->collective->result != RESULT_ROOT);
 }
 
 static int source_read(struct source *s, uint32_t node, uint64_t offset, uint32_t most,
@@ -214,7 +215,7 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
                          origin, (unsigned long long)run.size,
                          text_plural(run.size, "byte", "bytes"), b->members->own);
     b->got[origin] += left;
-    if (b->kept)
+    if (b->kept || b->discards)
         return 0;
     if (origin != b->members->own ||
         (is_vector(b) && b->what->collective->result == RESULT_ROOT && b->members->count > 1))
@@ -315,7 +316,7 @@ static int find_sent(struct blocks *b, bool copy)
     size_t digests = b->digests ? (size_t)count * DIGEST_SIZE : 0;
 
     b->from = area_data(area);
-    if (b->from != NULL && b->layout == LAYOUT_GATHER && b->what->call.in_place)
+    if (b->from != NULL && !is_vector(b) && b->what->call.in_place)
         b->from += got_from(b, b->members->own).offset;
     if (b->digests) {
         b->senders = count;
@@ -355,6 +356,8 @@ int blocks_init(struct blocks *b, const struct checked_call *what, const struct 
         .skip = options->skip,
         .members = members,
         .single = options->single,
+        .discards = !collective_combines(what->collective) &&
+                    what->collective->result == RESULT_ROOT && call->root != members->own,
         .digests = options->digests && layout != LAYOUT_VECTOR,
         .ready = true,
     };

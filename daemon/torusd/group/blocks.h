@@ -33,7 +33,8 @@ struct blocks {
     uint64_t *got; /* bytes received, by origin */
     uint8_t *got_digest;
     bool copied;                     /* the data to send is a copy in `sent` */
-    bool kept;                       /* received data is discarded */
+    bool kept;                       /* the call is complete: received data is discarded */
+    bool discards;                   /* received data is discarded, because only the root gets it */
     uint64_t skip;                   /* bytes at the beginning of each block that are not moved */
     struct overwritten *overwritten; /* of a vector in place */
     bool ready;                      /* false: reads wait until it is true */

@@ -219,11 +219,15 @@ static void choose_rounds(struct call *c, uint64_t blocks, uint64_t unit, uint32
                         (c->attempt.block_bytes % c->attempt.round_bytes != 0);
 }
 
-/* Whether the call is an allgather so short that few messages matter more than few bytes. */
+/* Whether few messages matter more than few bytes. */
+static bool is_short(const struct call *c)
+{
+    return c->what.total <= c->part->table.allgather_reduction;
+}
+
 static bool is_allgather_reduction(const struct call *c)
 {
-    return c->what.collective->routes == ROUTES_GATHER && !c->large &&
-           c->what.total <= c->part->table.allgather_reduction;
+    return c->what.collective->routes == ROUTES_GATHER && !c->large && is_short(c);
 }
 
 /* Uses the tree of the waves. */
@@ -429,7 +433,8 @@ static int init_blocks(struct call *c, struct error *e)
 int call_engines_open(struct call *c, struct error *e)
 {
     struct call_attempt *a = &c->attempt;
-    const bool uneven = c->what.collective->measured;
+    const struct collective *o = c->what.collective;
+    const bool uneven = o->measured;
 
     if (c->waves && a->engine[STAGE_WAVE] == NULL && open_wave(c, e) != 0)
         return -1;
@@ -439,6 +444,8 @@ int call_engines_open(struct call *c, struct error *e)
         return 1;
     if (uneven)
         c->large = a->wave.result > c->part->limits.eager / c->part->torus->nodes;
+    if (o->short_form != NULL && is_short(c)) /* the same at all members, and in each attempt */
+        c->what.collective = o->short_form;
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
         return -1;
     if (collective_combines(c->what.collective))

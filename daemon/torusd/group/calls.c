@@ -151,7 +151,10 @@ bool calls_were_over_everywhere(const struct part *p, uint64_t number)
 /* Whether this member is the root of a reduce, to which all members contribute. */
 static bool is_reduced_here(const struct call *c)
 {
-    return c->what.collective->result == RESULT_ROOT && c->what.call.root == c->part->members.own;
+    const struct collective *o = c->what.collective;
+
+    return collective_combines(o) && o->result == RESULT_ROOT &&
+           c->what.call.root == c->part->members.own;
 }
 
 /* Whether the call is over at all members when it is complete here: all its data has arrived. */

@@ -12,6 +12,7 @@
 #include "daemon/torusd/group/late.h"
 #include "daemon/torusd/group/restart.h"
 #include "daemon/torusd/group/state.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 /* --- why nothing leaves by a port, for traces --- */
@@ -325,6 +326,21 @@ static void session_advance(struct session *s)
     }
 }
 
+/* Checks that all nodes know the operation. */
+static int check_minor(const struct session *s, uint32_t operation, struct error *e)
+{
+    const uint32_t least = router_least_minor(s->base.set.router);
+    const uint32_t minor = group_operation_minor(operation);
+
+    if (least >= minor)
+        return 0;
+    return error_set(
+        e, ERROR_REFUSED,
+        "%s needs version %u.%u of the peer protocol on all nodes, and a node has %u.%u: "
+        "install the same release on all nodes",
+        group_operation_name(operation), PROTOCOL_VERSION, minor, PROTOCOL_VERSION, least);
+}
+
 int session_call(struct session *s, const struct group_call *call, uint64_t name, struct error *e)
 {
     struct checked_call what;
@@ -339,7 +355,7 @@ int session_call(struct session *s, const struct group_call *call, uint64_t name
     p = part_find(s, mask_of(s, call->part));
     if (p == NULL)
         return error_set(e, ERROR_USAGE, "this part of the group is not open");
-    if (checked_init(&what, call, &p->members, e) != 0)
+    if (check_minor(s, call->operation, e) != 0 || checked_init(&what, call, &p->members, e) != 0)
         return -1;
     const bool proof = is_proof(p, &what);
     const uint64_t bytes = limits_wire_bytes(what.total);

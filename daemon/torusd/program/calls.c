@@ -98,7 +98,7 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
         .data = p->version >= 2 ? r->data : (struct data_kind){0},
     };
 
-    if (r->operation == 0 || r->operation >= GROUP_OPERATIONS)
+    if (!group_operation_exists(r->operation))
         return error_set(e, ERROR_USAGE, "the daemon does not know operation %u", r->operation);
     if (find_area(p, r->send_memory, r->send_offset, r->send_size, &call.send, e) != 0 ||
         find_area(p, r->receive_memory, r->receive_offset, r->receive_size, &call.receive, e) !=

@@ -13,13 +13,11 @@ const struct collective collective_barrier = {
     .check = check_barrier,
 };
 const struct collective collective_proof = {
-    .name = "a barrier of the group's own",
     .compares = COMPARES_SIZE,
     .proves = true,
     .check = check_barrier,
 };
 const struct collective collective_leave = {
-    .name = "leave the group",
     .compares = COMPARES_SIZE,
     .proves = true,
     .check = check_barrier,

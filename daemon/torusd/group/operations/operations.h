@@ -133,7 +133,6 @@ enum compared {
 
 /* What one operation does, in a file of its own: operations/NAME.c. */
 struct collective {
-    const char *name; /* of an internal operation, for errors; NULL: programs can call it */
     enum routes routes;
     enum {
         RESULT_OWN,
@@ -148,6 +147,9 @@ struct collective {
         measured; /* no member knows the sizes of the others' blocks: the first wave tells the largest */
     bool sized;  /* blocks have different sizes, which their frames tell */
     bool shares; /* its check sets call.send_offset, although programs do not give that array */
+    /* NULL, or how calls are carried out that are so short that few messages matter more than few bytes
+     * (algorithm_table.allgather_reduction). */
+    const struct collective *short_form;
     /* Checks all but the arrays. Sets `largest` and `total`, which are 0 before. Returns 0, or -1 with *e. */
     int (*check)(struct checked_call *c, const struct members *members, struct error *e);
     /* Return where the block for a member, or the part of an owner, lies in the area to send, and where the block
@@ -162,7 +164,7 @@ struct collective {
  * of all. */
 enum { GROUP_PROOF = 11, GROUP_LEAVE = 12 };
 
-#define X(number, name, NAME, arrays) extern const struct collective collective_##name;
+#define X(number, name, NAME, minor, arrays) extern const struct collective collective_##name;
 GROUP_OPERATION_LIST(X)
 #undef X
 extern const struct collective collective_proof, collective_leave;
@@ -171,6 +173,8 @@ extern const struct collective collective_proof, collective_leave;
 const struct collective *collective_find(uint32_t operation);
 /* Returns the name of an operation, such as "alltoall"; also of internal ones. */
 const char *group_operation_name(uint32_t operation);
+/* Returns the minor version of the peer protocol that all nodes need for an operation. */
+uint32_t group_operation_minor(uint32_t operation);
 
 static inline bool collective_combines(const struct collective *o)
 {
@@ -197,7 +201,7 @@ void checked_free(struct checked_call *c);
 uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool unchecked,
                            uint64_t internal);
 
-/* --- for the files of collectives --- */
+/* --- for the files of collectives (checks.c) --- */
 
 /* Checks that an area lies in its memory, and has `bytes` bytes. `which`: "send" or "receive". All checks return 0, or
  * -1 with *e. */
