@@ -17,7 +17,7 @@
 /* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
  * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/router.h). */
 #define PROTOCOL_VERSION 14u
-#define PROTOCOL_MINOR 4u
+#define PROTOCOL_MINOR 5u
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */
 #define CONTROL_VERSION 1u

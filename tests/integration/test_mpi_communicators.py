@@ -54,7 +54,7 @@ def test_every_constructor(torus, library, nodes, scenarios):
     give the right results, whatever record the parent has."""
     taken, _ = run(torus, library, nodes, *scenarios, program='constructors', seconds=180)
     assert set(taken) == {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
-                          'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+                          'Bcast', 'Gather', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
     assert min(taken.values()) > 50
 
 

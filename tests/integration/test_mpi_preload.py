@@ -33,7 +33,7 @@ def collectives(torus, library, folder, seed, count, columns, seconds=60, **opti
 
 
 OPERATIONS = {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
-              'Bcast', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+              'Bcast', 'Gather', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
 
 
 def how_many(request, few):
@@ -414,7 +414,7 @@ def test_a_rank_is_killed(torus, library):
 
 # ---- Languages -----------------------------------------------------------------------------------
 
-UNSERVED_FORTRAN = {'Gather', 'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 'Ibarrier', 'Neighbor_allgather',
+UNSERVED_FORTRAN = {'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 'Ibarrier', 'Neighbor_allgather',
                     'Ineighbor_alltoall', 'Allreduce_init'}
 
 

@@ -395,13 +395,30 @@ static void location(int number, int comm)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
+static void gather(int number, int comm, int n)
+{
+    int most = some_count(), type = below(TYPES), in_place = below(4) == 0, root = below(n), rank;
+    int to = partner(type, number), from = partner(type, number / 2);
+
+    MPI_Comm_rank(communicators[comm], &rank);
+    size_t bytes = (size_t)most * (size_t)n * extents[to];
+    unsigned char *receive = new_buffer(bytes, number, 1);
+    unsigned char *send = new_buffer((size_t)most * extents[from], number, 2);
+    MPI_Gather(in_place && rank == root ? MPI_IN_PLACE : send, most, types[from], receive, most,
+               types[to], root, communicators[comm]);
+    if (rank == root)
+        record(number, "gather", comm, "exact", receive, bytes);
+    free(send);
+    free(receive);
+}
+
 static void one(int number)
 {
     static const int often[] = {WORLD,  WORLD,  DUP,          REVERSED, SHUFFLED, ROW, ROW,
                                 COLUMN, COLUMN, ROW_REVERSED, HALF,     PAIR,     SELF};
-    int comm = often[below(13)], operation = (number + below(3)) % 20, n;
+    int comm = often[below(13)], operation = (number + below(3)) % 22, n;
 
-    if (number < 20) { /* all that there is */
+    if (number < 22) { /* all that there is */
         comm = WORLD;
         operation = number;
     }
@@ -422,8 +439,10 @@ static void one(int number)
         MPI_Barrier(communicators[comm]);
     else if (operation < 14)
         location(number, comm);
-    else
+    else if (operation < 20)
         reduction(number, comm, n);
+    else
+        gather(number, comm, n);
     state = before;
     (void)next(&state);
 }

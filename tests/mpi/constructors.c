@@ -58,6 +58,9 @@ static void call_allgather(const struct tested *t)
     MPI_Allgatherv(mine, counts[t->r], MPI_INT, in, counts, at, MPI_INT, t->comm);
     for (int i = 0; i < t->n; i++)
         CHECK(in[at[i]] == value(t, i, 0) && in[at[i] + i] == value(t, i, i));
+    MPI_Gather(mine, 1, MPI_INT, in, 1, MPI_INT, t->turn % t->n, t->comm);
+    for (int i = 0; i < t->n && t->r == t->turn % t->n; i++)
+        CHECK(in[i] == value(t, i, 0));
 }
 
 /* Element i of the vector of rank r is value(r, i): the sum over all ranks. */

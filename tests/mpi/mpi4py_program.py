@@ -42,13 +42,14 @@ row.Allgather(np.array([rank]), counts)
 right &= np.array_equal(counts, np.arange(row.size) + rank // 2 * 2)
 row.Free()
 
+world.Gather(np.array([rank]), ranks if rank == 0 else None)
+
 # Operations that torusd does not serve.
 total = np.empty(1, dtype=int)
 for _ in range(3):
     world.Iallreduce(np.array([rank]), total).Wait()
     right &= bool(total[0] == n * (n - 1) // 2)
 world.Ibarrier().Wait()
-world.Gather(np.array([rank]), ranks if rank == 0 else None)
 world.Scan(np.array([rank]), total)
 right &= bool(total[0] == rank * (rank + 1) // 2)
 ring = world.Create_cart([n], [True])

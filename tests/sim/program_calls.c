@@ -60,7 +60,7 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
 {
     struct sim_programs *all = p->all;
     struct group_call call = *right;
-    unsigned kind = (unsigned)chance_below(&all->chance, 8);
+    unsigned kind = (unsigned)chance_below(&all->chance, 10);
     struct error e;
 
     if (kind == 0) {
@@ -82,6 +82,13 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
     } else if (kind == 5) {
         call.operation = GROUP_REDUCE;
         call.root = members;
+    } else if (kind == 7) { /* at no member */
+        call.operation = GROUP_GATHER;
+        call.root = members;
+    } else if (kind == 8) { /* elsewhere than at the root, or into no memory */
+        call.operation = GROUP_GATHER;
+        call.in_place = true;
+        call.size = call.receive.memory->size + 1;
     } else if (kind == 6) { /* elsewhere than at the root, or into no memory */
         call.operation = GROUP_REDUCE;
         call.in_place = true;
@@ -105,7 +112,9 @@ bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b)
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
         return true; /* the resulting sizes may be equal */
-    if ((a->operation == GROUP_BROADCAST || a->operation == GROUP_REDUCE) && a->root != b->root)
+    if ((a->operation == GROUP_BROADCAST || a->operation == GROUP_REDUCE ||
+         a->operation == GROUP_GATHER) &&
+        a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
         return false;

@@ -166,6 +166,10 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
         s->send_bytes = call->size;
         s->receive_bytes = call->size * team->size;
         break;
+    case GROUP_GATHER:
+        s->send_bytes = call->size;
+        s->receive_bytes = team->rank == call->root ? call->size * team->size : 0;
+        break;
     case GROUP_ALLGATHERV:
         for (uint32_t i = 0; i < team->size; i++)
             s->receive[i] = uneven(seed, call->size, i, 0);
@@ -195,10 +199,12 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     }
 }
 
-/* Whether this member makes the call in place; in a reduce, only the root can. */
+/* Whether this member makes the call in place; in a reduce or gather, only the root can. */
 static bool is_in_place(const struct sim_call *call, const struct sim_team *team)
 {
-    return call->in_place && (call->operation != GROUP_REDUCE || team->rank == call->root);
+    const bool at_root = call->operation == GROUP_REDUCE || call->operation == GROUP_GATHER;
+
+    return call->in_place && (!at_root || team->rank == call->root);
 }
 
 /* Where this member's data are: in the receive area if in place, otherwise in the send area. */
@@ -221,9 +227,10 @@ static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team 
         break;
     case GROUP_ALLGATHER:
     case GROUP_ALLGATHERV:
-        if (call->in_place)
-            to += call->operation == GROUP_ALLGATHER ? team->rank * call->size
-                                                     : s->receive_at[team->rank];
+    case GROUP_GATHER:
+        if (is_in_place(call, team))
+            to += call->operation == GROUP_ALLGATHERV ? s->receive_at[team->rank]
+                                                      : team->rank * call->size;
         write_block(to, s->send_bytes, block_seed(seed, team->rank, 0));
         break;
     case GROUP_BROADCAST:
@@ -394,7 +401,9 @@ void sim_made_check(const struct program *p, const struct sim_made *m)
             check_block(p, m, got + s.receive_at[i], s.receive[i], seed, i, team.rank);
         break;
     case GROUP_ALLGATHER:
-        for (uint32_t i = 0; i < team.size; i++)
+    case GROUP_GATHER:
+        for (uint32_t i = 0;
+             i < team.size && (call->operation == GROUP_ALLGATHER || team.rank == call->root); i++)
             check_block(p, m, got + i * call->size, call->size, seed, i, 0);
         break;
     case GROUP_ALLGATHERV:

@@ -16,7 +16,7 @@ enum group_operation sim_any_operation(struct chance *c)
 bool sim_may_be_in_place(enum group_operation operation)
 {
     return operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV ||
-           operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE;
+           operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE || operation == GROUP_GATHER;
 }
 
 struct sim_call sim_any_call(struct chance *c, const struct torus *t)

@@ -4,6 +4,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/group_fixture.h"
 #include "tests/sim/internal.h"
+#include "tests/sim/program_data.h"
 #include "tests/support/cmocka.h"
 
 SEEDS(SIM_SHARE > 1 ? 12 : 48);
@@ -27,6 +28,8 @@ static const struct sim_call calls[] = {
     {.operation = GROUP_ALLREDUCE, .size = 90000, SUMS},
     {.operation = GROUP_REDUCE, .size = 10, .root = 1, SUMS},
     {.operation = GROUP_REDUCE_SCATTER, .size = 40, SUMS},
+    {.operation = GROUP_GATHER, .size = 16, .root = 1},
+    {.operation = GROUP_GATHER, .size = 60000, .root = 1},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
@@ -116,7 +119,7 @@ TEST(what_is_known_reaches_all)
         char words[80];
         if (s.call.operation == GROUP_BROADCAST)
             s.call.root = seed % 2 == 0 ? told : s.other;
-        if (s.call.operation == GROUP_REDUCE)
+        if (s.call.operation == GROUP_REDUCE || s.call.operation == GROUP_GATHER)
             s.call.root = told;
         run(&s, seed, &(struct data_kind){.type = DATA_TYPE_OTHER + 5, .shape = 77},
             ~(UINT64_C(1) << told | UINT64_C(1) << s.other));
@@ -156,6 +159,14 @@ static bool all_know(struct sim *sim, void *least)
     return true;
 }
 
+/* Only neighbouring versions work together, so all nodes become older by one version after the other. */
+static void go_back(struct scene *s, uint32_t minors_back)
+{
+    for (uint32_t back = 1; back <= minors_back; back++)
+        for (uint32_t rank = 0; rank < s->nodes; rank++)
+            restart(s->sim, rank, back);
+}
+
 /* With a node of the release before, data is not compared at all; with the last node of the new one, it is. */
 TEST(data_is_compared_from_the_last_node_on)
 {
@@ -164,8 +175,9 @@ TEST(data_is_compared_from_the_last_node_on)
         const struct data_kind other = {.type = REDUCTION_INT64, .shape = 77};
         const uint32_t old = (uint32_t)(seed * 3 % s.nodes);
         uint32_t least = DATA_KIND_MINOR - 1;
-        for (uint32_t rank = 0; rank < s.nodes && PROTOCOL_MINOR > DATA_KIND_MINOR; rank++)
-            restart(s.sim, rank, PROTOCOL_MINOR - DATA_KIND_MINOR);
+        if (s.call.operation == GROUP_GATHER)
+            s.call.operation = GROUP_ALLGATHER; /* older nodes do not know it */
+        go_back(&s, PROTOCOL_MINOR - DATA_KIND_MINOR);
         restart(s.sim, old, PROTOCOL_MINOR - DATA_KIND_MINOR + 1);
         assert_true(sim_run(s.sim, 60 * SECONDS, all_know, &least));
         run(&s, seed, &other, 0);
@@ -178,4 +190,49 @@ TEST(data_is_compared_from_the_last_node_on)
         group_check_failed(s.sim, s.programs, s.nodes, 2 * SECONDS, ERROR_USAGE, "int64");
         end(&s, seed);
     }
+}
+
+/* A node that does not know gather: the call is refused, and the group goes on without it. */
+TEST(gather_waits_for_the_last_node)
+{
+    static const struct sim_call barrier = {.operation = GROUP_BARRIER};
+    const uint32_t minor = group_operation_minor(GROUP_GATHER);
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
+        struct scene s = begin(seed);
+        const struct group_call gather = {.operation = GROUP_GATHER,
+                                          .part = sim_all_dimensions(sim_torus(s.sim))};
+        struct error e;
+        uint32_t least = minor - 1;
+        go_back(&s, PROTOCOL_MINOR - minor);
+        restart(s.sim, s.other, PROTOCOL_MINOR - minor + 1);
+        assert_true(sim_run(s.sim, 60 * SECONDS, all_know, &least));
+        const struct sim_programs_setup setup = {
+            .name = "g", .call = &barrier, .calls = 1, .seed = seed, .depth = 1, .stay = true};
+        s.programs = sim_programs_new(s.sim, &setup);
+        assert_true(sim_run(s.sim, 60 * SECONDS, group_all_completed, s.programs));
+        for (uint32_t rank = 0; rank < s.nodes; rank++) {
+            assert_int_equal(group_call(s.programs->program[rank].group, &gather, 1, &e), -1);
+            assert_int_equal(e.code, ERROR_REFUSED);
+        }
+        end(&s, seed);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_type_fails_it_for_all),
+        cmocka_unit_test(another_shape_fails_it_for_all),
+        cmocka_unit_test(what_is_known_reaches_all),
+        cmocka_unit_test(unknown_data_goes_with_any),
+        cmocka_unit_test(data_is_compared_from_the_last_node_on),
+        cmocka_unit_test(gather_waits_for_the_last_node),
+    };
+
+    if (argc == 3) {
+        first_seed = strtoull(argv[1], NULL, 10);
+        seeds = strtoull(argv[2], NULL, 10);
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

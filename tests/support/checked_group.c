@@ -221,6 +221,19 @@ static void check_reduce(uint8_t *from, uint8_t *to, unsigned round, bool in_pla
             checked_wrong("reduce", i * sizeof *out);
 }
 
+static void check_gather(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    const size_t block = draw_size() % (CHECKED_ROOM / self.size);
+    const uint32_t root = (uint32_t)checked_chance(self.size);
+    const bool from_to = in_place && self.rank == root;
+
+    checked_write_block(from_to ? to + self.rank * block : from, self.rank, 0, block, round);
+    OK(torus_gather(self.group, from_to ? TORUS_IN_PLACE : from, self.rank == root ? to : NULL,
+                    block, root, &self.error));
+    for (uint32_t i = 0; self.rank == root && i < self.size; i++)
+        checked_block("gather", to + i * block, i, 0, block, round);
+}
+
 static void check_barrier(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     OK(torus_barrier(self.group, &self.error));
@@ -231,8 +244,9 @@ typedef void operation(uint8_t *from, uint8_t *to, unsigned round, bool in_place
 void checked_operation(uint8_t *const plain[2], uint8_t *const shared[2], unsigned round)
 {
     static operation *const operations[] = {
-        check_alltoall,  check_alltoallv,      check_allgather, check_allgatherv, check_broadcast,
-        check_allreduce, check_reduce_scatter, check_several,   check_reduce,     check_barrier,
+        check_alltoall,  check_alltoallv, check_allgather,      check_allgatherv,
+        check_broadcast, check_allreduce, check_reduce_scatter, check_several,
+        check_reduce,    check_barrier,   check_gather,
     };
     uint64_t what = checked_chance(sizeof operations / sizeof operations[0]);
     uint64_t where = checked_chance(4);

@@ -118,6 +118,34 @@ def allgather():
                 equal(received[i], np.full(i, i))
 
 
+def gather():
+    with Group() as g:
+        for root in range(g.size):
+            wanted = np.array([block(i, root) for i in range(g.size)])
+            for wrap in (np.array, registered(g)):
+                mine = wrap(block(g.rank, root))
+                out = wrap(np.zeros_like(wanted))
+                result = g.gather(mine, root, out=out if g.rank == root else None)
+                assert result is (out if g.rank == root else None)
+                if g.rank != root:
+                    continue
+                equal(out, wanted)
+            result = g.gather(block(g.rank, root), root)
+            assert g.rank == root or result is None
+            if g.rank == root:
+                equal(result, wanted)
+                full = np.zeros_like(wanted)
+                full[root] = block(root, root)
+                assert g.gather(IN_PLACE, root, out=full) is full
+                equal(full, wanted)
+            else:
+                g.gather(block(g.rank, root), root)
+        numbers = g.gather(g.rank + 0.5, g.size - 1)
+        assert g.rank < g.size - 1 or (numbers == np.arange(g.size) + 0.5).all()
+        large = g.gather(np.full(30000, g.rank), 0)
+        assert g.rank > 0 or (large == np.arange(g.size)[:, None]).all()
+
+
 def broadcast():
     with Group() as g:
         for root in range(g.size):
@@ -262,6 +290,8 @@ def misuse():
         raises(ValueError, g.broadcast, np.zeros(1), size, text='there is no member')
         raises(ValueError, g.broadcast, np.zeros(1), -1)
         raises(ValueError, g.reduce, np.zeros(1), 'sum', size, text='there is no member')
+        raises(ValueError, g.gather, np.zeros(1), size, text='there is no member')
+        raises((TypeError, ValueError), g.gather, IN_PLACE)
         raises(ValueError, g.reduce, np.zeros(1), 'plus', text='"plus" is not an operator')
         raises(ValueError, g.reduce, IN_PLACE, text='IN_PLACE')
         if g.rank == 0:

@@ -182,15 +182,41 @@ static int check_areas(const struct queued *q, uint64_t send, uint64_t receive, 
     return 0;
 }
 
+static bool may_be_in_place(const struct queued *q)
+{
+    switch (q->call.operation) {
+    case GROUP_ALLGATHER:
+    case GROUP_ALLGATHERV:
+    case GROUP_ALLREDUCE:
+        return true;
+    default:
+        return (q->call.operation == GROUP_REDUCE || q->call.operation == GROUP_GATHER) &&
+               q->call.root == q->rank;
+    }
+}
+
+static int check_scattered(const struct queued *q, const uint64_t *size, struct error *e)
+{
+    uint64_t all = 0;
+
+    for (uint32_t i = 0; i < q->members; i++)
+        if (size[i] > UINT32_MAX)
+            return error_set(e, ERROR_USAGE, "too large");
+        else
+            all += size[i];
+    return all * 8 >= q->call.send.size
+               ? 0
+               : error_set(e, ERROR_USAGE, "the send area has the wrong size");
+}
+
 static int check(const struct queued *q, struct error *e)
 {
     const struct group_call *c = &q->call;
     const uint64_t *send_size = q->counts, *send_offset = q->counts + q->members;
     const uint64_t *size = q->counts + 2 * q->members, *offset = q->counts + 3 * q->members;
-    uint64_t element = c->type >= 1 && c->type <= 10 ? UINT64_C(1) : 0, all = 0;
+    uint64_t element = c->type >= 1 && c->type <= 10 ? UINT64_C(1) : 0;
 
-    if (c->in_place && c->operation != GROUP_ALLGATHER && c->operation != GROUP_ALLGATHERV &&
-        c->operation != GROUP_ALLREDUCE && (c->operation != GROUP_REDUCE || c->root != q->rank))
+    if (c->in_place && !may_be_in_place(q))
         return error_set(e, ERROR_USAGE, "not in place");
     switch (c->operation) {
     case GROUP_ALLTOALL:
@@ -205,6 +231,10 @@ static int check(const struct queued *q, struct error *e)
         if (c->size > UINT64_MAX / q->members)
             return error_set(e, ERROR_USAGE, "too large");
         return check_areas(q, c->size, c->size * q->members, e);
+    case GROUP_GATHER:
+        if (c->root >= q->members || c->size > UINT64_MAX / q->members)
+            return error_set(e, ERROR_USAGE, "no such root, or too large");
+        return check_areas(q, c->size, c->root == q->rank ? c->size * q->members : 0, e);
     case GROUP_ALLGATHERV:
         if (!c->in_place && c->send.size != size[q->rank])
             return error_set(e, ERROR_USAGE, "the send area has the wrong size");
@@ -225,16 +255,9 @@ static int check(const struct queued *q, struct error *e)
         return c->root == q->rank ? check_areas(q, c->receive.size, c->receive.size, e)
                                   : check_areas(q, c->send.size, 0, e);
     case GROUP_REDUCE_SCATTER:
-        for (uint32_t i = 0; i < q->members; i++)
-            if (size[i] > UINT32_MAX)
-                return error_set(e, ERROR_USAGE, "too large");
-            else
-                all += size[i];
         if (element == 0 || c->operator<1 || c->operator> 7)
             return error_set(e, ERROR_USAGE, "no such type or operator");
-        return all * 8 >= c->send.size
-                   ? 0
-                   : error_set(e, ERROR_USAGE, "the send area has the wrong size");
+        return check_scattered(q, size, e);
     case GROUP_BARRIER:
     case GROUP_PART:
         return check_areas(q, 0, 0, e);
@@ -307,6 +330,10 @@ static void carry_out(const struct queued *q)
         break;
     case GROUP_ALLGATHER:
         for (uint32_t i = 0; i < m; i++)
+            copy(q, i * c->size, 0, c->size);
+        break;
+    case GROUP_GATHER:
+        for (uint32_t i = 0; i < m && q->rank == c->root; i++)
             copy(q, i * c->size, 0, c->size);
         break;
     case GROUP_ALLGATHERV:

@@ -161,7 +161,25 @@ CLIENT_GROUP_TEST(test_opening_fails)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-CLIENT_GROUP_TEST(test_usage)
+static void test_usage_of_gather(void **state)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t buffer[600] = {0};
+
+    FAILS(TORUS_ERROR_USAGE, "member 6",
+          torus_gather(g, buffer, buffer + 500, 1, 6, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "here member 0, can use TORUS_IN_PLACE: this is member 4",
+          torus_gather(g, TORUS_IN_PLACE, buffer, 1, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "overlap",
+          torus_gather(g, buffer, buffer + 3, 4, 4, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "NULL", torus_gather(g, buffer, NULL, 4, 4, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "too many",
+          torus_gather(g, buffer, NULL, SIZE_MAX / 2, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.calls, 0);
+    torus_group_close(g);
+}
+
+static void test_usage(void **state)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory = torus_memory_new(g, 4096, &client_group_error), buffer[1000] = {0};

@@ -110,10 +110,29 @@ static void run_reductions(struct torus_group *g, uint8_t *from, uint8_t *to)
     assert_memory_equal(to, from + 4 * 5011, 4 * 33);
 }
 
+/* This is member 4 of 6. */
+static void run_gather(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    client_group_fill(from, 1000, 15);
+    memset(to, 0, 6000);
+    OK(torus_gather(g, from, to, 1000, 4, &client_group_error)); /* to this member */
+    for (unsigned i = 0; i < 6; i++)
+        client_group_expect(to + 1000 * i, 1000, 15);
+    client_group_fill(to + 4000, 1000, 16);
+    OK(torus_gather(g, TORUS_IN_PLACE, to, 1000, 4, &client_group_error));
+    client_group_expect(to + 4000, 1000, 16);
+    OK(torus_gather(g, from, to, 1000, 0, &client_group_error)); /* to another one */
+    OK(torus_gather(g, from, NULL, 1000, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.receive.size, 0);
+    client_group_expect(to + 4000, 1000, 16);
+    client_group_expect(from, 1000, 15);
+}
+
 static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
 {
     run_alltoall(g, from, to);
     run_allgather(g, from, to);
+    run_gather(g, from, to);
 
     OK(torus_broadcast(g, to, 1000, 0, &client_group_error));
     for (unsigned i = 0; i < 1000; i++)

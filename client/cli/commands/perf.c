@@ -26,7 +26,8 @@ struct perf_arguments {
 
 static const struct option options[] = {
     {"OPERATION", "OPERATION", offsetof(struct perf_arguments, operation),
-     "alltoall, alltoallv, allgather, broadcast, barrier, allreduce, reduce\nor reduce-scatter"},
+     "alltoall, alltoallv, allgather, gather, broadcast, barrier, allreduce,\nreduce or "
+     "reduce-scatter"},
     {"--sizes", "SIZES", offsetof(struct perf_arguments, sizes),
      "sizes, separated by commas: 64,4KiB; 1-1MiB means 1, 4, 16 and so on up\n"
      "to 1MiB (default: 1-1MiB)"},

@@ -134,7 +134,7 @@ static double bound_alltoallv(const struct perf_job *job, const struct torus *t)
     return perf_bound_uneven(t, job->bytes, perf_uneven);
 }
 
-/* ---- Allgather and broadcast ----------------------------------------------------------------- */
+/* ---- Allgather, gather and broadcast ----------------------------------------------------------------- */
 
 static void lay_out_allgather(struct perf_job *job)
 {
@@ -164,6 +164,41 @@ static uint64_t wrong_allgather(const struct perf_job *job)
 static double bound_allgather(const struct perf_job *job, const struct torus *t)
 {
     return (double)job->bytes * torus_bound_broadcast(t);
+}
+
+/* Only the root has a receive area. */
+static void lay_out_gather(struct perf_job *job)
+{
+    lay_out_allgather(job);
+    if (job->rank != job->plan->root)
+        job->receive_size = 0;
+}
+
+static int call_gather(struct perf_job *job, struct torus_error *e)
+{
+    return torus_gather(job->group, job->send, job->receive, (size_t)job->bytes, job->plan->root,
+                        e);
+}
+
+static uint64_t wrong_gather(const struct perf_job *job)
+{
+    return job->rank == job->plan->root ? wrong_allgather(job) : 0;
+}
+
+/* On average over all members. */
+static double received_gather(const struct perf_job *job)
+{
+    return (double)job->bytes * (job->members - 1) / job->members;
+}
+
+/* All blocks but its own reach the root by its links. */
+static double bound_gather(const struct perf_job *job, const struct torus *t)
+{
+    unsigned links = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        links += torus_neighbour(t, job->plan->root, port) != TORUS_NO_NODE;
+    return links > 0 ? (double)job->bytes * ((t->nodes - 1 + links - 1) / links) : 0;
 }
 
 static void lay_out_broadcast(struct perf_job *job)
@@ -419,6 +454,15 @@ const struct perf_operation perf_operations[] = {
      .wrong = wrong_allgather,
      .received = received_alltoall,
      .bound = bound_allgather},
+    {.name = "gather",
+     .sized = true,
+     .rooted = true,
+     .lay_out = lay_out_gather,
+     .call = call_gather,
+     .fill = fill_allgather,
+     .wrong = wrong_gather,
+     .received = received_gather,
+     .bound = bound_gather},
     {.name = "broadcast",
      .sized = true,
      .rooted = true,

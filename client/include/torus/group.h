@@ -260,6 +260,12 @@ TORUS_EXPORT int torus_allgatherv(struct torus_group *group, const void *send, v
 TORUS_EXPORT int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes,
                                  uint32_t root, struct torus_error *error);
 
+/* MPI_Gather: sends the `block_bytes` bytes at `send` to member `root`, which receives the block of member i at `receive`
+ * + i * block_bytes. On other members `receive` is not used and may be NULL, and TORUS_IN_PLACE is an error (_USAGE).
+ * All nodes need version 14.5 of the peer protocol; otherwise the call fails with _REFUSED. */
+TORUS_EXPORT int torus_gather(struct torus_group *group, const void *send, void *receive,
+                              size_t block_bytes, uint32_t root, struct torus_error *error);
+
 /* MPI_Barrier: returns when all members have made the call. */
 TORUS_EXPORT int torus_barrier(struct torus_group *group, struct torus_error *error);
 
@@ -320,6 +326,9 @@ TORUS_EXPORT int torus_start_allgather(struct torus_group *group, const void *se
 TORUS_EXPORT int torus_start_allgatherv(struct torus_group *group, const void *send, void *receive,
                                         const size_t *bytes, const size_t *offset,
                                         struct torus_call **call, struct torus_error *error);
+TORUS_EXPORT int torus_start_gather(struct torus_group *group, const void *send, void *receive,
+                                    size_t block_bytes, uint32_t root, struct torus_call **call,
+                                    struct torus_error *error);
 TORUS_EXPORT int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes,
                                        uint32_t root, struct torus_call **call,
                                        struct torus_error *error);

@@ -161,6 +161,37 @@ static int check_root(const struct torus_group *group, uint32_t root, struct tor
                 (unsigned)root, (unsigned)group->size);
 }
 
+/* Checks that a call in place is the root's; `what`: "a reduce". */
+static int check_place(const struct torus_group *group, const void *send, uint32_t root,
+                       const char *what, struct torus_error *e)
+{
+    if (send != TORUS_IN_PLACE || root == group->rank)
+        return 0;
+    return fail(e, TORUS_ERROR_USAGE,
+                "only the root of %s, here member %u, can use TORUS_IN_PLACE: this is member %u",
+                what, (unsigned)root, (unsigned)group->rank);
+}
+
+int torus_start_gather(struct torus_group *group, const void *send, void *receive,
+                       size_t block_bytes, uint32_t root, struct torus_call **call,
+                       struct torus_error *error)
+{
+    struct call_setup o = {
+        .request = {.operation = GROUP_GATHER, .size = block_bytes, .root = root}};
+    const bool is_root = root == group->rank;
+    size_t bytes;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 ||
+        check_place(group, send, root, "a gather", error) != 0 ||
+        product(block_bytes, group->size, &bytes, error) != 0 ||
+        two_areas(&o, send, block_bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
+        return -1;
+    o.input_offset = block_bytes * group->rank;
+    o.input = o.request.in_place != 0 ? block_bytes : 0;
+    return group_start(group, &o, call, error);
+}
+
 int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
                           struct torus_call **call, struct torus_error *error)
 {
@@ -234,14 +265,9 @@ int torus_start_reduce(struct torus_group *group, const void *send, void *receiv
 
     *call = NULL;
     if (check_root(group, root, error) != 0 || check_reduction(type, operation, &o, error) != 0 ||
-        product(count, torus_type_size(type), &bytes, error) != 0)
-        return -1;
-    if (!is_root && send == TORUS_IN_PLACE)
-        return fail(
-            error, TORUS_ERROR_USAGE,
-            "only the root of a reduce, here member %u, can use TORUS_IN_PLACE: this is member %u",
-            (unsigned)root, (unsigned)group->rank);
-    if (two_areas(&o, send, bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
+        product(count, torus_type_size(type), &bytes, error) != 0 ||
+        check_place(group, send, root, "a reduce", error) != 0 ||
+        two_areas(&o, send, bytes, is_root ? receive : NULL, is_root ? bytes : 0, error) != 0)
         return -1;
     o.input = o.request.in_place != 0 ? bytes : 0;
     return group_start(group, &o, call, error);
@@ -314,6 +340,15 @@ int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
     struct torus_call *call;
 
     return ended(torus_start_allgatherv(group, send, receive, bytes, offset, &call, error), &call,
+                 error);
+}
+
+int torus_gather(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
+                 uint32_t root, struct torus_error *error)
+{
+    struct torus_call *call;
+
+    return ended(torus_start_gather(group, send, receive, block_bytes, root, &call, error), &call,
                  error);
 }
 

@@ -267,6 +267,87 @@ enum reason serve_allgather(struct served_call *t, const struct blocks *send,
     return blocks_read(&out, send, t->c) == 0 ? allgather_of(t, &out, &in, same) : REASON_ARGUMENTS;
 }
 
+/* At the root: receives directly into the memory of the program, if that is possible. Returns whether it is; then
+ * *result and *e are the outcome. */
+static bool gather_directly(struct communicator *c, const struct block_list *receive,
+                            const void *block, size_t mine, bool in_place, size_t received,
+                            int *result, struct torus_error *e)
+{
+    if (c->locals > 1 || !receive->plain || !c->in_order ||
+        (!in_place && areas_overlap(block, mine, receive->blocks->at, received)))
+        return false;
+    *result = nodes_gather(c, in_place ? TORUS_IN_PLACE : block,
+                           (void *)(uintptr_t)receive->blocks->at, mine, c->place_of[c->rank], e);
+    return true;
+}
+
+/* At the root, `receive` has the blocks of all ranks; elsewhere it is NULL. */
+static enum reason gather_of(struct served_call *t, const struct block_list *send,
+                             const struct block_list *receive, uint32_t root)
+{
+    struct communicator *c = t->c;
+    const bool in_place = send == receive;
+    const uint32_t index = in_place ? c->rank : 0;
+    const size_t mine = block_bytes(send, index), received = mine * c->size;
+    struct torus_error error;
+    const void *block;
+    void *room, *all = NULL;
+    int result;
+
+    t->bytes = mine;
+    if (is_missing(send, mine) || (receive != NULL && is_missing(receive, mine)))
+        return REASON_ARGUMENTS;
+    if (receive != NULL && block_bytes(receive, c->rank) != mine)
+        return served_code(t, MPI_ERR_TRUNCATE);
+    if (mine == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (block_is_too_large(mine) || received / c->size != mine)
+        return REASON_LARGE;
+    if (ABI_ALIAS_IS_ERROR && receive != NULL && !in_place &&
+        send->blocks->type == receive->blocks->type &&
+        block_at(send, 0) == block_at(receive, c->rank))
+        return REASON_ARGUMENTS;
+    if (served_is_short(t, received))
+        return REASON_FIRST;
+    result = find_block(send, index, &block, &room);
+    if (result != MPI_SUCCESS) {
+        scratch_free(room);
+        return result == MPI_ERR_NO_MEM ? served_no_memory(t) : served_code(t, result);
+    }
+    if (receive == NULL) {
+        result = nodes_gather(c, block, NULL, mine, c->place_of[root], &error);
+        (void)served_result(t, result, &error);
+    } else if (gather_directly(c, receive, block, mine, in_place, received, &result, &error)) {
+        (void)served_result(t, result, &error);
+    } else if ((all = scratch_alloc(received)) == NULL) {
+        (void)served_no_memory(t);
+    } else {
+        result = nodes_gather(c, block, all, mine, c->place_of[root], &error);
+        (void)served_result(t, result, &error);
+        if (result == 0)
+            (void)served_code(t, blocks_unpack(receive, c, all));
+    }
+    scratch_free(all);
+    scratch_free(room);
+    return REASON_SERVED;
+}
+
+enum reason serve_gather(struct served_call *t, const struct blocks *send,
+                         const struct blocks *receive, int root)
+{
+    const bool is_root = (uint32_t)root == t->c->rank;
+    struct block_list out, in;
+
+    if (root < 0 || (uint32_t)root >= t->c->size || (send->at == MPI_IN_PLACE && !is_root) ||
+        (is_root && blocks_read(&in, receive, t->c) != 0))
+        return REASON_ARGUMENTS;
+    if (send->at == MPI_IN_PLACE)
+        return gather_of(t, &in, &in, (uint32_t)root);
+    return blocks_read(&out, send, t->c) == 0
+               ? gather_of(t, &out, is_root ? &in : NULL, (uint32_t)root)
+               : REASON_ARGUMENTS;
+}
+
 enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,
                             int root)
 {

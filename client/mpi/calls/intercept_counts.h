@@ -87,6 +87,17 @@ int PNAME(Allgatherv)(const void *send, COUNT send_count, MPI_Datatype send_type
 }
 ALSO_AS_MPI_(NAME(Allgatherv));
 
+int PNAME(Gather)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                  COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Gather, comm,
+              serve_gather(t, ROW(send, send_count, send_type),
+                           ROW(receive, receive_count, receive_type), root),
+              real.NAME(Gather)(send, send_count, send_type, receive, receive_count, receive_type,
+                                root, comm));
+}
+ALSO_AS_MPI_(NAME(Gather));
+
 int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     INTERCEPT(OPERATION_Bcast, comm, serve_broadcast(t, buffer, count, type, root),

@@ -20,6 +20,7 @@
     X(Alltoallw, COUNTS)                                                                           \
     X(Barrier, PLAIN)                                                                              \
     X(Bcast, COUNTS)                                                                               \
+    X(Gather, COUNTS)                                                                              \
     X(Reduce, COUNTS)                                                                              \
     X(Reduce_scatter, COUNTS)                                                                      \
     X(Reduce_scatter_block, COUNTS)
@@ -36,7 +37,6 @@ enum operation {
  * counts. */
 #define UNSERVED_BLOCKING(X)                                                                       \
     X(Exscan, REDUCTION)                                                                           \
-    X(Gather, GATHER)                                                                              \
     X(Gatherv, GATHERV)                                                                            \
     X(Scan, REDUCTION)                                                                             \
     X(Scatter, SCATTER)                                                                            \

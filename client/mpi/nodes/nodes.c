@@ -476,6 +476,60 @@ int nodes_allgather(struct communicator *c, const void *block, void *receive, co
     return result;
 }
 
+static int gather(const struct communicator *c, const void *block, void *receive, size_t bytes,
+                  uint32_t root_node, struct torus_error *e)
+{
+    return TORUS_CALL(e, torus_start_gather(c->group, block, receive, bytes, root_node, &call, e));
+}
+
+/* Gathers the blocks of the node's ranks, and then those of the nodes. `all` is NULL unless the root is on this node. */
+static int lead_gather(const struct communicator *c, const void *block, void *all, size_t bytes,
+                       uint32_t root_node, struct torus_error *e)
+{
+    char *blocks = scratch_alloc(bytes * c->locals);
+    int result = 0;
+
+    if (blocks == NULL)
+        return node_lacks_memory(c, e);
+    memcpy(blocks, block, bytes);
+    for (uint32_t l = 1; l < c->locals && result == 0; l++)
+        if (node_receive(c, l, blocks + l * bytes, bytes) != 0)
+            result = node_failed(e);
+    if (result == 0)
+        result = gather(c, blocks, all, bytes * c->locals, root_node, e);
+    scratch_free(blocks);
+    return result;
+}
+
+int nodes_gather(struct communicator *c, const void *block, void *receive, size_t bytes,
+                 uint32_t root_place, struct torus_error *error)
+{
+    const uint32_t root_node = root_place / c->locals, root_local = root_place % c->locals;
+    const size_t received = bytes * c->size;
+    const bool is_near = root_node == c->node;
+    void *all = receive;
+    int result = 0;
+
+    if (c->locals == 1)
+        return gather(c, block, receive, bytes, root_node, error);
+    if (!communicator_leads(c)) {
+        if (node_send(c, 0, block, bytes) != 0)
+            return node_failed(error);
+    } else if (is_near && root_local != 0 && (all = scratch_alloc(received)) == NULL) {
+        result = node_lacks_memory(c, error);
+    } else {
+        result = lead_gather(c, block, all, bytes, root_node, error);
+    }
+    result = node_share_result(c, result, error);
+    if (result == 0 && is_near && root_local != 0 &&
+        ((communicator_leads(c) && node_send(c, root_local, all, received) != 0) ||
+         (c->local == root_local && node_receive(c, 0, receive, received) != 0)))
+        result = node_failed(error);
+    if (all != receive)
+        scratch_free(all);
+    return result;
+}
+
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
                     struct torus_error *error)
 {

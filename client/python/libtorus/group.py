@@ -278,6 +278,28 @@ class Group:
                            result=lambda: np.split(out, offsets(counts)[1:]),
                            kept=(send, out, lists), dtype=send.dtype)
 
+    def gather(self, send: Input, root: Integer = 0, out: Optional[Array] = None) -> Optional[Array]:
+        """As allgather(), but only member `root` gets the arrays; the other members get None. In place, at the root:
+        out[rank] is the input."""
+        return self.start_gather(send, root, out).wait()
+
+    def start_gather(self, send: Input, root: Integer = 0, out: Optional[Array] = None) -> Call[Optional[Array]]:
+        root = self._checked_root(root)
+        if self._rank == root and is_in_place(send, out):
+            check_output(out)
+            self._check_first(out)
+            address, kept, block = IN_PLACE_ADDRESS, None, out[root]
+        else:
+            block = kept = input_array(send)
+            address = address_of(kept)
+            if self._rank == root:
+                out = output_array(out, (self._size, *kept.shape), kept.dtype)
+                check_overlap(kept, out)
+        if self._rank != root:
+            out = None
+        return self._start('gather', address, None if out is None else address_of(out), block.nbytes, root,
+                           result=lambda: out, kept=(kept, out), dtype=block.dtype, shape=block.shape)
+
     def broadcast(self, array: ArrayLike, root: Integer = 0) -> Any:
         """Copies the array of member `root` into the arrays of all other members, which have the same type and shape.
         Returns the array. For a number or a list, which cannot be filled, the result is a number or a new array."""

@@ -28,6 +28,7 @@ _STARTS = {
     'alltoallv': [_ARRAY, _SIZES, _SIZES, _ARRAY, _SIZES, _SIZES],
     'allgather': [_ARRAY, _ARRAY, _SIZE],
     'allgatherv': [_ARRAY, _ARRAY, _SIZES, _SIZES],
+    'gather': [_ARRAY, _ARRAY, _SIZE, _U32],
     'broadcast': [_ARRAY, _SIZE, _U32],
     'barrier': [],
     'allreduce': [_ARRAY, _ARRAY, _SIZE, _INT, _INT],
