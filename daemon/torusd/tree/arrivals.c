@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/engine/digest.h"
 #include "daemon/torusd/tree/file_bytes.h"
@@ -72,15 +73,8 @@ void arrivals_note_piece(struct partial *p, struct arrived_piece piece, uint64_t
         p->pieces > bytes / ARRIVALS_PIECE_LEAST + 64 ||
         spans_contain(&p->spans, piece.begin, piece.end))
         return;
-    if (p->pieces == p->pieces_room) {
-        size_t room = 2 * p->pieces_room + 8;
-        struct arrived_piece *more = reallocarray(p->piece, room, sizeof *more);
-        if (more == NULL)
-            return;
-        p->piece = more;
-        p->pieces_room = room;
-    }
-    p->piece[p->pieces++] = piece;
+    if (GROW(p->piece, p->pieces, p->pieces_room) == 0)
+        p->piece[p->pieces++] = piece;
 }
 
 /* Returns 1 if the file has these bytes, 0 or -errno. `block` has room for the longest piece. */

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/engine/digest.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/tree_files.h"
@@ -111,17 +112,9 @@ int changing_leave_out(struct changing *c, uint64_t index, const char *above, co
         return -1;
     (void)pthread_mutex_lock(&c->lock);
     const bool known = is_known(c, index);
-    if (!known && c->count == c->room) {
-        const uint32_t room = 2 * c->room + 16;
-        uint64_t *more = reallocarray(c->index, room, sizeof *more);
-        if (more != NULL) {
-            c->index = more;
-            c->room = room;
-        }
-    }
     if (c->first.text[0] == '\0')
         (void)show_path(&c->first, above, below);
-    if (!known && c->count < c->room)
+    if (!known && GROW(c->index, c->count, c->room) == 0)
         c->index[c->count++] = index;
     else if (!known)
         result = -1;
@@ -306,13 +299,8 @@ static int collect(struct changing *c, const struct grown *grown, size_t count,
         for (unsigned i = 0; i < c->used; i++) {
             if (!is_about(&c->note[i], grown, count))
                 continue;
-            if (*notes == room) {
-                room = 2 * room + 64;
-                struct read_note *more = reallocarray(*list, room, sizeof *more);
-                if (more == NULL)
-                    return error_set(e, ERROR_MEMORY, "out of memory to check files");
-                *list = more;
-            }
+            if (GROW(*list, *notes, room) != 0)
+                return error_set(e, ERROR_MEMORY, "out of memory to check files");
             (*list)[(*notes)++] = c->note[i];
         }
     }

@@ -39,7 +39,8 @@ struct changing {
     struct read_note note[CHANGING_NOTES];
     /* files that were left out: numbers of their entries */
     uint64_t *index;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
     struct shown_path first;
 };
 

@@ -91,7 +91,7 @@ static int check_pieces(struct inheriting *h, struct partial *p, const struct en
     if (file >= 0)
         (void)close(file);
     if (result == -ECANCELED)
-        return writer_stopped(progress, e) ? -1 : 1;
+        return tree_stopped(progress, e) ? -1 : 1;
     if (result == -ENOMEM)
         return error_set(e, ERROR_MEMORY, "out of memory");
     return result == 0 && p->pieces > 0 ? 0 : 1;
@@ -174,7 +174,7 @@ static int merge_from(struct inheriting *h, struct manifest_cursor *olds,
 
     while (left == 1 && right == 1) {
         int order = manifest_compare_paths(old.path, new.path);
-        if (writer_stopped(progress, e) || (order == 0 && take(h, &old, &new, progress, e) != 0))
+        if (tree_stopped(progress, e) || (order == 0 && take(h, &old, &new, progress, e) != 0))
             return -1;
         if (order <= 0)
             left = manifest_next(olds, &old, e);
@@ -471,9 +471,7 @@ static int compare_existing(struct comparing *c, const struct entry *entry, stru
 /* Whether a folder above is known to be absent. */
 static bool is_in_absent(const struct comparing *c, const struct entry *entry)
 {
-    return c->has_absent &&
-           (c->absent_length == 0 || (strncmp(entry->path, c->absent, c->absent_length) == 0 &&
-                                      entry->path[c->absent_length] == '/'));
+    return c->has_absent && manifest_path_is_in(entry->path, c->absent, c->absent_length);
 }
 
 static int find(struct comparing *c, const struct entry *entry, struct found *found,
@@ -519,11 +517,14 @@ static int check_metadata(struct comparing *c, const struct entry *entry, struct
     return 0;
 }
 
-static int compare_entry(struct comparing *c, const struct entry *entry, struct error *e)
+static int compare_entry(void *context, const struct entry *entry, struct error *e)
 {
+    struct comparing *c = context;
     struct tree_writer *w = c->w;
     struct found found = {.folder = -1};
-    int state, result = refuse_staging(entry, e) != 0 ? -1 : find(c, entry, &found, e);
+    int state, result = tree_stopped(c->progress, e) || refuse_staging(entry, e) != 0
+                            ? -1
+                            : find(c, entry, &found, e);
 
     if (result == -1)
         return -1;
@@ -560,21 +561,6 @@ static int compare_entry(struct comparing *c, const struct entry *entry, struct 
 }
 
 /* --- all --- */
-
-static int compare_entries(struct comparing *c, struct error *e)
-{
-    struct manifest_cursor *cursor = manifest_cursor_new(&c->w->manifest);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
-
-    while (result == 1) {
-        result = manifest_next(cursor, &entry, e);
-        if (result == 1 && (writer_stopped(c->progress, e) || compare_entry(c, &entry, e) != 0))
-            result = -1;
-    }
-    manifest_cursor_free(cursor);
-    return result;
-}
 
 /* Counts what will be removed. */
 static int count_extras(struct comparing *c, struct error *e)
@@ -663,7 +649,7 @@ int writer_compare(struct tree_writer *w, struct tree_progress *progress, const 
     tree_at_init(&c.links, w->staging.above, w->staging.target, w->staging.path);
     int result = check_target(&c, e);
     if (result == 0)
-        result = compare_entries(&c, e);
+        result = manifest_each(&w->manifest, compare_entry, &c, e);
     if (result == 0)
         result = count_extras(&c, e);
     if (result == 0)

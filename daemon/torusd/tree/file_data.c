@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/tree/file_bytes.h"
 
 #define BLOCK (256u * 1024)
@@ -23,7 +24,8 @@ struct file_data file_data_of(const struct entry *entry)
 
 struct finding {
     struct extent_of_file *extent;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
     uint64_t least; /* smaller holes are taken for data */
 };
 
@@ -54,14 +56,8 @@ static int add_extent(struct finding *f, uint64_t offset, uint64_t end)
     }
     if (f->count == MANIFEST_EXTENTS_MOST)
         join(f);
-    if (f->count == f->room) {
-        uint32_t room = f->room == 0 ? 16 : 2 * f->room;
-        struct extent_of_file *extent = reallocarray(f->extent, room, sizeof *extent);
-        if (extent == NULL)
-            return -1;
-        f->extent = extent;
-        f->room = room;
-    }
+    if (GROW(f->extent, f->count, f->room) != 0)
+        return -1;
     f->extent[f->count++] = (struct extent_of_file){offset, end - offset};
     return 0;
 }

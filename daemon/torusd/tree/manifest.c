@@ -36,6 +36,11 @@ static uint64_t manifest_links_place(const struct manifest *m)
     return manifest_index_place(m) - m->hardlinks * MANIFEST_LINK;
 }
 
+static int refuse_memory(struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory for a manifest");
+}
+
 struct manifest_cursor *manifest_cursor_new(const struct manifest *m)
 {
     struct manifest_cursor *c = calloc(1, sizeof *c);
@@ -66,7 +71,7 @@ void manifest_cursor_free(struct manifest_cursor *c)
 static int damaged_at(const struct manifest_cursor *c, const char *what, struct error *e)
 {
     if (what == record_no_memory)
-        return error_set(e, ERROR_MEMORY, "out of memory for a manifest");
+        return refuse_memory(e);
     return error_set(e, ERROR_PROTOCOL, "the manifest is damaged_at at entry %llu: %s",
                      (unsigned long long)c->index, what);
 }
@@ -92,7 +97,7 @@ static int load(struct manifest_cursor *c, size_t length, struct error *e)
     if (length > c->window_room) {
         uint8_t *window = realloc(c->window, length);
         if (window == NULL)
-            return error_set(e, ERROR_MEMORY, "out of memory for a manifest");
+            return refuse_memory(e);
         c->window = window;
         c->window_room = length;
     }
@@ -182,6 +187,21 @@ int manifest_next(struct manifest_cursor *c, struct entry *entry, struct error *
     *entry = c->found;
     c->is_found = false;
     return 1;
+}
+
+int manifest_each(const struct manifest *m,
+                  int (*each)(void *context, const struct entry *entry, struct error *e),
+                  void *context, struct error *e)
+{
+    struct manifest_cursor *c = manifest_cursor_new(m);
+    struct entry entry;
+    int result = c != NULL ? 1 : refuse_memory(e);
+
+    while (result == 1 && (result = manifest_next(c, &entry, e)) == 1)
+        if (each(context, &entry, e) != 0)
+            result = -1;
+    manifest_cursor_free(c);
+    return result;
 }
 
 /* Reads an item of the index. */
@@ -284,11 +304,6 @@ int manifest_seek_stream(struct manifest_cursor *c, uint64_t offset, struct erro
 static int damaged(const char *what, struct error *e)
 {
     return error_set(e, ERROR_PROTOCOL, "the manifest is damaged: %s", what);
-}
-
-static int refuse_memory(struct error *e)
-{
-    return error_set(e, ERROR_MEMORY, "out of memory for a manifest");
 }
 
 /* Reads head and tail, and checks that they fit the size. */

@@ -98,5 +98,13 @@ int manifest_next(struct manifest_cursor *c, struct entry *entry, struct error *
 int manifest_seek_index(struct manifest_cursor *c, uint64_t index, struct error *e);
 int manifest_seek_stream(struct manifest_cursor *c, uint64_t offset, struct error *e);
 
+/* Calls each() for every entry, in order, until it fails. Returns 0, or -1 with *e. */
+int manifest_each(const struct manifest *m,
+                  int (*each)(void *context, const struct entry *entry, struct error *e),
+                  void *context, struct error *e);
+
 /* Compares two paths in the order of a manifest: negative, 0 or positive. */
 int manifest_compare_paths(const char *a, const char *b);
+
+/* Whether a path is in the folder with the path `folder`, whose length is `length`; 0: the top. */
+bool manifest_path_is_in(const char *path, const char *folder, size_t length);

@@ -76,6 +76,11 @@ int manifest_compare_paths(const char *a, const char *b)
     return (int)order_of(*a) - (int)order_of(*b);
 }
 
+bool manifest_path_is_in(const char *path, const char *folder, size_t length)
+{
+    return length == 0 || (strncmp(path, folder, length) == 0 && path[length] == '/');
+}
+
 /* --- checks --- */
 
 static const char *check_names(const char *path, size_t length)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
@@ -18,7 +19,7 @@ struct manifest_maker {
     uint8_t *index;
     uint64_t index_room; /* groups */
     uint64_t *link;      /* the numbers that hard links lead to */
-    uint64_t links, links_room;
+    size_t links, links_room;
 };
 
 static int refuse_memory(struct error *e)
@@ -101,14 +102,8 @@ static int make_room(struct manifest_maker *m, size_t size, struct error *e)
 
 static int add_link(struct manifest_maker *m, uint64_t linked, struct error *e)
 {
-    if (m->links == m->links_room) {
-        uint64_t room = 2 * m->links_room + 64;
-        uint64_t *link = reallocarray(m->link, room, sizeof *link);
-        if (link == NULL)
-            return refuse_memory(e);
-        m->link = link;
-        m->links_room = room;
-    }
+    if (GROW(m->link, m->links, m->links_room) != 0)
+        return refuse_memory(e);
     m->link[m->links++] = linked;
     return 0;
 }

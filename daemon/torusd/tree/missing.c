@@ -229,7 +229,7 @@ static int use_file(struct using *u, struct digests_cursor *cursor, struct error
         grown = grown && is_beginning(u) == 1;
         if (find_chunks(u, (uint64_t)before.st_size == u->entry->size) != 0) {
             if (errno == ECANCELED)
-                return writer_stopped(u->progress, e) ? -1 : 1;
+                return tree_stopped(u->progress, e) ? -1 : 1;
             if (errno == ENOSPC || errno == EDQUOT || errno == ENOMEM)
                 return writer_file_failed(u->w, u->entry, "written", errno, e);
             return 1;
@@ -345,28 +345,20 @@ int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct
 #define LINK_IN_INODE 60u /* bytes of a symbolic link that need a block of their own */
 #define SPANS_ROOM 65536u /* more spans are joined on the way */
 
-struct need {
-    uint64_t bytes, files, largest;
+/* A pass through the entries that are new or have other contents. */
+struct pass {
+    struct tree_writer *w;
+    struct tree_progress *progress;
+    uint64_t bytes, files, largest; /* that are needed */
+    uint32_t most;                  /* ranges */
 };
 
-/* Calls each() for every entry that is new or has other contents. */
-static int each_new(struct tree_writer *w, struct tree_progress *progress,
-                    int (*each)(struct tree_writer *w, const struct entry *entry, void *context,
-                                struct error *e),
-                    void *context, struct error *e)
+/* Whether an entry is to be looked at. Returns 1, 0, or -1 with *e. */
+static int is_new(const struct pass *p, const struct entry *entry, struct error *e)
 {
-    struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
-
-    while (result == 1) {
-        result = manifest_next(cursor, &entry, e);
-        if (result == 1 && state_of(w->state, entry.index) == STATE_NEW &&
-            (writer_stopped(progress, e) || each(w, &entry, context, e) != 0))
-            result = -1;
-    }
-    manifest_cursor_free(cursor);
-    return result;
+    if (state_of(p->w->state, entry->index) != STATE_NEW)
+        return 0;
+    return tree_stopped(p->progress, e) ? -1 : 1;
 }
 
 /* --- room --- */
@@ -377,13 +369,14 @@ static uint64_t in_blocks(uint64_t bytes)
     return bytes > 0 && bytes < UINT64_MAX - BLOCK ? (bytes + BLOCK - 1) / BLOCK * BLOCK : bytes;
 }
 
-static void add_bytes(struct need *need, uint64_t bytes)
+static void add_bytes(struct pass *need, uint64_t bytes)
 {
     need->bytes = bytes > UINT64_MAX - need->bytes ? UINT64_MAX : need->bytes + bytes;
 }
 
-static void add_file(struct tree_writer *w, const struct entry *entry, struct need *need)
+static void add_file(struct pass *need, const struct entry *entry)
 {
+    const struct tree_writer *w = need->w;
     const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
     uint64_t here = partial != NULL ? spans_bytes(&partial->spans) : 0;
 
@@ -396,16 +389,17 @@ static void add_file(struct tree_writer *w, const struct entry *entry, struct ne
         need->largest = bytes;
 }
 
-static int add_need(struct tree_writer *w, const struct entry *entry, void *context,
-                    struct error *e)
+static int add_need(void *context, const struct entry *entry, struct error *e)
 {
-    struct need *need = context;
+    struct pass *need = context;
+    const int new = is_new(need, entry, e);
 
-    (void)e;
+    if (new != 1)
+        return new;
     if (entry->kind == ENTRY_FILE)
-        add_file(w, entry, need);
+        add_file(need, entry);
     /* what is replaced by a folder or link goes first, or at once */
-    if ((w->state[entry->index] & STATE_ABSENT) != 0 &&
+    if ((need->w->state[entry->index] & STATE_ABSENT) != 0 &&
         (entry->kind == ENTRY_FOLDER || entry->kind == ENTRY_SYMLINK))
         need->files++;
     if (entry->kind == ENTRY_FOLDER ||
@@ -430,11 +424,11 @@ static const char *show_bytes(uint64_t bytes, char out[32])
 static int check_room(struct tree_writer *w, struct tree_progress *progress, struct error *e)
 {
     const struct staging *s = &w->staging;
-    struct need need = {0};
+    struct pass need = {.w = w, .progress = progress};
     struct statvfs room;
     char needs[32], has[32];
 
-    if (each_new(w, progress, add_need, &need, e) != 0)
+    if (manifest_each(&w->manifest, add_need, &need, e) != 0)
         return -1;
     if (need.files > 0) /* the folders in which new files are, until they are put in place */
         need.files += w->manifest.entries / 1024 + 2;
@@ -463,24 +457,25 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
 
 /* --- ranges --- */
 
-static int add_missing(struct tree_writer *w, const struct entry *entry, void *context,
-                       struct error *e)
+static int add_missing(void *context, const struct entry *entry, struct error *e)
 {
+    const struct pass *p = context;
+    struct tree_writer *w = p->w;
+    const int new = is_new(p, entry, e);
     static const struct spans none = {0};
     const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
     const struct spans *here = partial != NULL ? &partial->spans : &none;
-    uint32_t most = *(const uint32_t *)context;
     uint64_t until;
 
-    if (entry->kind != ENTRY_FILE || arrivals_whole(&w->arrivals, entry->index))
-        return 0;
+    if (new != 1 || entry->kind != ENTRY_FILE || arrivals_whole(&w->arrivals, entry->index))
+        return new < 0 ? -1 : 0;
     for (uint64_t at = 0; (at = spans_gap(here, at, entry->bytes, &until)) < entry->bytes;
          at = until) {
         w->report.bytes_missing += until - at;
         if (spans_add(&w->missing, entry->begin + at, entry->begin + until) != 0)
             return error_set(e, ERROR_MEMORY, "out of memory");
     }
-    if (w->missing.count > (size_t)most + SPANS_ROOM && spans_join(&w->missing, most) != 0)
+    if (w->missing.count > (size_t)p->most + SPANS_ROOM && spans_join(&w->missing, p->most) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");
     return 0;
 }
@@ -504,11 +499,13 @@ static int prepare_placing(struct tree_writer *w, struct error *e)
 int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
                    const struct tree_span **span, uint32_t *spans, struct error *e)
 {
+    struct pass pass = {.w = w, .progress = progress, .most = most};
+
     if (w->state == NULL)
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     if ((!w->look_only && check_room(w, progress, e) != 0) ||
         (w->document[TREE_DIGESTS] >= 0 && !w->tight && writer_use_old(w, progress, e) != 0) ||
-        each_new(w, progress, add_missing, &most, e) != 0 || prepare_placing(w, e) != 0)
+        manifest_each(&w->manifest, add_missing, &pass, e) != 0 || prepare_placing(w, e) != 0)
         return -1;
     if (spans_join(&w->missing, most > 0 ? most : 1) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");

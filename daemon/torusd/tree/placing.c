@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/metadata.h"
@@ -22,14 +23,8 @@ static int folder_stack_push(struct folder_stack *stack, struct metadata_rules *
     struct metadata_place place = {.file = -1};
     bool refused = false;
 
-    if (stack->count == stack->room) {
-        size_t room = 2 * stack->room + 16;
-        struct folder_level *more = reallocarray(stack->level, room, sizeof *more);
-        if (more == NULL)
-            return tree_at_failed(stack->at, path, "changed", ENOMEM, e);
-        stack->level = more;
-        stack->room = room;
-    }
+    if (GROW(stack->level, stack->count, stack->room) != 0)
+        return tree_at_failed(stack->at, path, "changed", ENOMEM, e);
     place.folder = tree_at_parent(stack->at, path, &place.name);
     int result =
         place.folder < 0 ? place.folder : attributes_of_differ(rules, &place, entry, &refused);
@@ -70,8 +65,7 @@ static int folder_stack_leave(struct folder_stack *stack, const char *path, stru
 {
     while (stack->count > 0) {
         size_t length = stack->level[stack->count - 1].length;
-        if (path != NULL &&
-            (length == 0 || (strncmp(path, stack->path, length) == 0 && path[length] == '/')))
+        if (path != NULL && manifest_path_is_in(path, stack->path, length))
             return 0;
         if (leave_one(stack, e) != 0)
             return -1;
@@ -105,9 +99,8 @@ static struct metadata_rules *placing_rules(struct placing *p, const struct entr
 /* Whether a path is in the new folder that is being built. */
 static bool placing_is_in_build(const struct placing *p, const char *path)
 {
-    return p->building && (p->build_length == 0 ||
-                           (strncmp(path, p->build, p->build_length) == 0 &&
-                            (path[p->build_length] == '/' || path[p->build_length] == '\0')));
+    return p->building &&
+           (manifest_path_is_in(path, p->build, p->build_length) || strcmp(path, p->build) == 0);
 }
 
 /* The tree in which an entry is made: the target, or the new folder that is being built; *path is its path there. */
@@ -451,8 +444,10 @@ static int place_folder(struct placing *p, const struct entry *entry, bool alone
 
 /* --- passes through the manifest --- */
 
-static int place_entry(struct placing *p, const struct entry *entry, struct error *e)
+static int place_entry(void *context, const struct entry *entry, struct error *e)
 {
+    struct placing *p = context;
+
     if (p->building) {
         if (!placing_is_in_build(p, entry->path)) {
             if (end_build(p, e) != 0)
@@ -476,14 +471,16 @@ static int place_entry(struct placing *p, const struct entry *entry, struct erro
     }
 }
 
-static int make_folder_only(struct placing *p, const struct entry *entry, struct error *e)
+static int make_folder_only(void *context, const struct entry *entry, struct error *e)
 {
-    return entry->kind == ENTRY_FOLDER ? place_folder(p, entry, true, e) : 0;
+    return entry->kind == ENTRY_FOLDER ? place_folder(context, entry, true, e) : 0;
 }
 
 /* Gives a folder that is in place what differs, when the walk leaves it. */
-static int finish_folder(struct placing *p, const struct entry *entry, struct error *e)
+static int finish_folder(void *context, const struct entry *entry, struct error *e)
 {
+    struct placing *p = context;
+
     if (folder_stack_leave(&p->stack, entry->path, e) != 0)
         return -1;
     if (entry->kind != ENTRY_FOLDER)
@@ -493,23 +490,6 @@ static int finish_folder(struct placing *p, const struct entry *entry, struct er
                     (state_of(p->state, entry->index) == STATE_NEW && p->rules->as_it_comes));
     return folder_stack_push(&p->stack, counted ? p->metadata : &p->uncounted, entry, entry->path,
                              e);
-}
-
-static int each_entry(struct placing *p,
-                      int (*each)(struct placing *p, const struct entry *entry, struct error *e),
-                      struct error *e)
-{
-    struct manifest_cursor *cursor = manifest_cursor_new(p->manifest);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
-
-    while (result == 1) {
-        result = manifest_next(cursor, &entry, e);
-        if (result == 1 && each(p, &entry, e) != 0)
-            result = -1;
-    }
-    manifest_cursor_free(cursor);
-    return result;
 }
 
 /* Begins with the folder of the target, if the copy has no entry for it. */
@@ -533,8 +513,10 @@ static int finish_folders(struct placing *p, struct error *e)
 {
     folder_stack_free(&p->stack);
     p->stack = (struct folder_stack){.at = &p->target};
-    return each_entry(p, finish_folder, e) != 0 || folder_stack_leave(&p->stack, NULL, e) != 0 ? -1
-                                                                                               : 0;
+    return manifest_each(p->manifest, finish_folder, p, e) != 0 ||
+                   folder_stack_leave(&p->stack, NULL, e) != 0
+               ? -1
+               : 0;
 }
 
 int placing_run(struct placing *p, struct error *e)
@@ -544,7 +526,7 @@ int placing_run(struct placing *p, struct error *e)
     placing_init(p);
     int result = begin(p, e);
     if (result == 0)
-        result = each_entry(p, place_entry, e);
+        result = manifest_each(p->manifest, place_entry, p, e);
     if (result == 0 && p->building)
         result = end_build(p, e);
     forget_folders(p);
@@ -560,7 +542,7 @@ int placing_run(struct placing *p, struct error *e)
 
 int placing_make_folders(struct placing *p, struct error *e)
 {
-    return begin(p, e) != 0 || each_entry(p, make_folder_only, e) != 0 ? -1 : 0;
+    return begin(p, e) != 0 || manifest_each(p->manifest, make_folder_only, p, e) != 0 ? -1 : 0;
 }
 
 int placing_one(struct placing *p, const struct entry *entry, struct error *e)
@@ -570,21 +552,29 @@ int placing_one(struct placing *p, const struct entry *entry, struct error *e)
 
 /* --- after a restart --- */
 
+struct staged {
+    const struct staging *staging;
+    struct arrivals stamps;
+};
+
+static int check_staged(void *context, const struct entry *entry, struct error *e)
+{
+    const struct staged *s = context;
+
+    return entry->kind == ENTRY_FILE ? arrivals_check_staged(&s->stamps, s->staging, entry, e) : 0;
+}
+
 /* Checks that all new files that are not in place yet are as they were when the copy was complete. Returns 0, or -1 with
  * *e. */
 static int check_files(const struct staging *s, const struct manifest *manifest, struct error *e)
 {
-    struct manifest_cursor *cursor = manifest_cursor_new(manifest);
-    struct arrivals stamps = {.stamps = -1};
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory")
-                                : arrivals_open_stamps(&stamps, s, e);
+    struct staged staged = {.staging = s, .stamps = {.stamps = -1}};
+    int result = arrivals_open_stamps(&staged.stamps, s, e);
 
-    while (result == 0 && (result = manifest_next(cursor, &entry, e)) == 1)
-        result = entry.kind == ENTRY_FILE ? arrivals_check_staged(&stamps, s, &entry, e) : 0;
-    if (stamps.stamps >= 0)
-        (void)close(stamps.stamps);
-    manifest_cursor_free(cursor);
+    if (result == 0)
+        result = manifest_each(manifest, check_staged, &staged, e);
+    if (staged.stamps.stamps >= 0)
+        (void)close(staged.stamps.stamps);
     return result;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/copy/tree_store.h"
 #include "daemon/torusd/tree/digests.h"
 #include "daemon/torusd/tree/file_bytes.h"
@@ -35,7 +36,7 @@ struct digesting {
     struct error *e;          /* what the maker says */
     uint64_t told;            /* bytes of the file, in chunks */
     struct wanted_size *size; /* where chunks of files have to end, by number and size */
-    size_t sizes, next;
+    size_t sizes, sizes_room, next;
 };
 
 static int on_chunk(void *context, uint64_t place, const struct chunk *chunk)
@@ -114,15 +115,8 @@ static int compare_sizes(const void *a, const void *b)
 /* Without memory, a chunk does not end there, and a file that has grown only differs. */
 static void add_size(struct digesting *d, uint64_t index, uint64_t size)
 {
-    if (size == 0)
-        return;
-    if (d->sizes % 64 == 0) {
-        struct wanted_size *more = reallocarray(d->size, d->sizes + 64, sizeof *more);
-        if (more == NULL)
-            return;
-        d->size = more;
-    }
-    d->size[d->sizes++] = (struct wanted_size){index, size};
+    if (size != 0 && GROW(d->size, d->sizes, d->sizes_room) == 0)
+        d->size[d->sizes++] = (struct wanted_size){index, size};
 }
 
 /* A bit for each entry. */
@@ -455,14 +449,8 @@ struct grown_files {
 
 static int add_grown(struct grown_files *g, const struct entry *entry, struct error *e)
 {
-    if (g->count == g->room) {
-        const size_t room = 2 * g->room + 16;
-        struct grown *more = reallocarray(g->file, room, sizeof *more);
-        if (more == NULL)
-            return refuse_memory(e);
-        g->file = more;
-        g->room = room;
-    }
+    if (GROW(g->file, g->count, g->room) != 0)
+        return refuse_memory(e);
     if (entry->bytes > 0)
         g->file[g->count++] =
             (struct grown){entry->index, entry->begin, entry->begin + entry->bytes};
@@ -494,39 +482,33 @@ static int check_grown(struct tree_reader *r, const struct grown_files *g,
     return changing_check_grown(&r->changing, g->file, g->count, &sources, e);
 }
 
-static int check_entries(struct tree_reader *r, struct grown_files *g,
-                         struct tree_progress *progress, struct error *e)
-{
-    struct manifest_cursor *c = manifest_cursor_new(&r->manifest);
-    struct entry entry;
-    int result;
+struct checking {
+    struct tree_reader *r;
+    struct grown_files grown;
+    struct tree_progress *progress;
+};
 
-    if (c == NULL)
-        return refuse_memory(e);
-    while ((result = manifest_next(c, &entry, e)) == 1) {
-        bool grown = false;
-        result = progress != NULL && atomic_load(&progress->stop)
-                     ? error_set(e, ERROR_CANCELLED, "the copy was stopped")
-                     : source_check(&r->sources, &entry, &grown, e);
-        if (result == 0 && grown)
-            result = add_grown(g, &entry, e);
-        if (result != 0)
-            break;
-        if (progress != NULL)
-            (void)atomic_fetch_add(&progress->files, 1);
-    }
-    manifest_cursor_free(c);
-    return result;
+static int check_entry(void *context, const struct entry *entry, struct error *e)
+{
+    struct checking *k = context;
+    bool grown = false;
+
+    if (tree_stopped(k->progress, e) || source_check(&k->r->sources, entry, &grown, e) != 0 ||
+        (grown && add_grown(&k->grown, entry, e) != 0))
+        return -1;
+    if (k->progress != NULL)
+        (void)atomic_fetch_add(&k->progress->files, 1);
+    return 0;
 }
 
 static int on_check(struct tree_reader *r, struct tree_progress *progress, struct error *e)
 {
-    struct grown_files grown = {0};
-    int result = check_entries(r, &grown, progress, e);
+    struct checking k = {.r = r, .progress = progress};
+    int result = manifest_each(&r->manifest, check_entry, &k, e);
 
     if (result == 0)
-        result = check_grown(r, &grown, progress, e);
-    free(grown.file);
+        result = check_grown(r, &k.grown, progress, e);
+    free(k.grown.file);
     changing_finish(&r->changing);
     return result;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/tree/names.h"
 #include "daemon/torusd/tree/staging.h"
 
@@ -242,8 +243,7 @@ static int leave(struct extras *x, const char *path, struct error *e)
 {
     while (x->count > 0) {
         size_t length = x->level[x->count - 1].length;
-        if (path != NULL &&
-            (length == 0 || (strncmp(path, x->path, length) == 0 && path[length] == '/')))
+        if (path != NULL && manifest_path_is_in(path, x->path, length))
             return 0;
         if (remove_names(x, NULL, e) != 0)
             return -1;
@@ -264,14 +264,8 @@ static int enter(struct extras *x, const struct entry *entry, struct error *e)
     if (result == -ENOENT || result == -ENOTDIR ||
         (result == 0 && (!S_ISDIR(st.st_mode) || (mount && entry->path_length > 0))))
         return 0;
-    if (x->count == x->room) {
-        size_t room = 2 * x->room + 16;
-        struct level *more = reallocarray(x->level, room, sizeof *more);
-        if (more == NULL)
-            return tree_at_failed(x->r->at, entry->path, "listed", ENOMEM, e);
-        x->level = more;
-        x->room = room;
-    }
+    if (GROW(x->level, x->count, x->room) != 0)
+        return tree_at_failed(x->r->at, entry->path, "listed", ENOMEM, e);
     struct level *level = &x->level[x->count];
     *level = (struct level){.length = entry->path_length};
     if (result == 0)
@@ -287,8 +281,9 @@ static int enter(struct extras *x, const struct entry *entry, struct error *e)
     return 0;
 }
 
-static int visit(struct extras *x, const struct entry *entry, struct error *e)
+static int visit(void *context, const struct entry *entry, struct error *e)
 {
+    struct extras *x = context;
     const char *slash = strrchr(entry->path, '/');
     size_t parent = slash != NULL ? (size_t)(slash - entry->path) : 0;
 
@@ -303,20 +298,12 @@ static int visit(struct extras *x, const struct entry *entry, struct error *e)
 int extras_remove(const struct manifest *m, struct removal *r, struct error *e)
 {
     struct extras x = {.r = r};
-    struct manifest_cursor *cursor = manifest_cursor_new(m);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
+    int result = manifest_each(m, visit, &x, e);
 
-    while (result == 1) {
-        result = manifest_next(cursor, &entry, e);
-        if (result == 1 && visit(&x, &entry, e) != 0)
-            result = -1;
-    }
     if (result == 0)
         result = leave(&x, NULL, e);
     while (x.count > 0)
         pop(&x);
     free(x.level);
-    manifest_cursor_free(cursor);
     return result;
 }

@@ -1,4 +1,5 @@
 #include "daemon/torusd/tree/spans.h"
+#include "daemon/lib/base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +34,8 @@ int spans_add(struct spans *s, uint64_t begin, uint64_t end)
         last++;
     }
     if (first == last) {
-        if (s->count == s->room) {
-            size_t room = 2 * s->room + 4;
-            struct tree_span *more = reallocarray(s->span, room, sizeof *more);
-            if (more == NULL)
-                return -1;
-            s->span = more;
-            s->room = room;
-        }
+        if (GROW(s->span, s->count, s->room) != 0)
+            return -1;
         memmove(s->span + first + 1, s->span + first, (s->count - first) * sizeof *s->span);
         s->count++;
     } else {

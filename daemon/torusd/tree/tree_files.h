@@ -39,6 +39,9 @@ bool tree_files_are_unused(struct tree_files *files);
 const struct roots *tree_files_enter(struct tree_files *files);
 void tree_files_leave(struct tree_files *files);
 
+/* Whether the caller shall stop: then *e says so. `progress` may be NULL. */
+bool tree_stopped(const struct tree_progress *progress, struct error *e);
+
 /* Makes an empty file without a name in the state folder. Returns its descriptor, or -1 with *e. */
 int tree_files_temporary(const struct tree_files *files, struct error *e);
 /* Fills *e: reading or writing such a file has failed with errno; 0: it is too short. Returns -1. */

@@ -133,6 +133,14 @@ bool tree_files_are_unused(struct tree_files *files)
     return atomic_load(&files->users) == 0;
 }
 
+bool tree_stopped(const struct tree_progress *progress, struct error *e)
+{
+    if (progress == NULL || !atomic_load(&progress->stop))
+        return false;
+    (void)error_set(e, ERROR_CANCELLED, "the copy was stopped");
+    return true;
+}
+
 /* For file systems that cannot make a file without a name. */
 static int make_and_unlink(const char *folder)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/manifest_format.h"
 #include "daemon/torusd/tree/names.h"
@@ -261,19 +262,6 @@ static int changed(const struct walker *k, struct error *e)
 
 /* --- folders --- */
 
-static int make_room(struct walker *k, struct error *e)
-{
-    if (k->levels < k->room)
-        return 0;
-    size_t room = 2 * k->room + 16;
-    struct level *level = reallocarray(k->level, room, sizeof *level);
-    if (level == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a walk");
-    k->level = level;
-    k->room = room;
-    return 0;
-}
-
 static void close_level(const struct walker *k, struct level *level)
 {
     if (level->folder >= 0 && level->folder != k->source->file)
@@ -285,8 +273,10 @@ static void close_level(const struct walker *k, struct level *level)
 static int enter(struct walker *k, int folder, struct error *e)
 {
     struct level level = {.folder = folder, .path_length = k->found.path_length, .st = k->found.st};
-    int result = make_room(k, e), error;
+    int result = 0, error;
 
+    if (GROW(k->level, k->levels, k->room) != 0)
+        result = error_set(e, ERROR_MEMORY, "out of memory for a walk");
     if (result == 0)
         result = build_folder(&k->w->builder, &k->found, folder, e);
     if (result == 0 && (error = names_read_opened(&level.names, folder)) < 0) {
@@ -528,8 +518,8 @@ static int go_on(struct walker *k, struct error *e)
     while (k->levels > 0) {
         struct level *level = &k->level[k->levels - 1];
         const struct tree_progress *progress = k->w->builder.progress;
-        if (progress != NULL && atomic_load(&progress->stop))
-            return error_set(e, ERROR_CANCELLED, "the copy was stopped");
+        if (tree_stopped(progress, e))
+            return -1;
         if (level->next == level->names.count) {
             leave(k);
             continue;

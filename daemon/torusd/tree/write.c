@@ -28,14 +28,6 @@ int writer_file_failed(const struct tree_writer *w, const struct entry *entry, c
                      text_printable(shown, sizeof shown, whole), done, strerror(error));
 }
 
-bool writer_stopped(const struct tree_progress *progress, struct error *e)
-{
-    if (progress == NULL || !atomic_load(&progress->stop))
-        return false;
-    (void)error_set(e, ERROR_CANCELLED, "the copy was stopped");
-    return true;
-}
-
 void writer_note_first(struct tree_writer *w, const char *path)
 {
     char whole[2 * PATH_MAX];

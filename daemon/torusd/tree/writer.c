@@ -49,24 +49,28 @@ static bool is_listed(const uint64_t *index, uint32_t count, uint64_t number)
     return count > 0 && index[low] == number;
 }
 
-/* Second names go with the first one. */
-static int leave_hardlinks(struct tree_writer *w, const uint64_t *index, uint32_t count,
-                           struct error *e)
-{
-    struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
+struct leaving {
+    struct tree_writer *w;
+    const uint64_t *index;
+    uint32_t count;
+};
 
-    while (result == 1 && (result = manifest_next(cursor, &entry, e)) == 1)
-        if (entry.kind == ENTRY_HARDLINK && is_listed(index, count, entry.linked) &&
-            w->state[entry.index] != STATE_SAME)
-            (void)leave_entry(w, entry.index);
-    manifest_cursor_free(cursor);
-    return result;
+/* Second names go with the first one. */
+static int leave_hardlink(void *context, const struct entry *entry, struct error *e)
+{
+    const struct leaving *l = context;
+
+    (void)e;
+    if (entry->kind == ENTRY_HARDLINK && is_listed(l->index, l->count, entry->linked) &&
+        l->w->state[entry->index] != STATE_SAME)
+        (void)leave_entry(l->w, entry->index);
+    return 0;
 }
 
 int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
 {
+    struct leaving leaving = {w, index, count};
+
     if (w->state == NULL)
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     for (uint32_t i = 0; i < count; i++) {
@@ -74,7 +78,9 @@ int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, s
         if (result < 0)
             return staging_failed(&w->staging, "removed", -result, e);
     }
-    return count > 0 && w->manifest.hardlinks > 0 ? leave_hardlinks(w, index, count, e) : 0;
+    return count > 0 && w->manifest.hardlinks > 0
+               ? manifest_each(&w->manifest, leave_hardlink, &leaving, e)
+               : 0;
 }
 
 /* --- everything is here --- */
@@ -120,20 +126,19 @@ static int check_file(struct tree_writer *w, const struct entry *entry, struct e
                      text_printable(shown, sizeof shown, entry->path));
 }
 
-static int check_all(struct tree_writer *w, struct tree_progress *progress, struct error *e)
-{
-    struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
-    struct entry entry;
-    int result = cursor == NULL ? error_set(e, ERROR_MEMORY, "out of memory") : 1;
+struct checking {
+    struct tree_writer *w;
+    const struct tree_progress *progress;
+};
 
-    while (result == 1) {
-        result = manifest_next(cursor, &entry, e);
-        if (result == 1 && (writer_stopped(progress, e) ||
-                            (entry.kind == ENTRY_FILE && check_file(w, &entry, e) != 0)))
-            result = -1;
-    }
-    manifest_cursor_free(cursor);
-    return result;
+static int check_entry(void *context, const struct entry *entry, struct error *e)
+{
+    const struct checking *c = context;
+
+    return tree_stopped(c->progress, e) ||
+                   (entry->kind == ENTRY_FILE && check_file(c->w, entry, e) != 0)
+               ? -1
+               : 0;
 }
 
 /* --- putting in place --- */
@@ -199,12 +204,12 @@ int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct 
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     if (w->look_only)
         return 0;
-    if (check_all(w, progress, e) != 0)
+    if (manifest_each(&w->manifest, check_entry, &(struct checking){w, progress}, e) != 0)
         return -1;
     if (r->added > 0 || r->changed > 0 || r->removed > 0) {
         if (writer_save(w, true, e) != 0 || sync_all(&w->staging, e) != 0 ||
             listing_sync(w->files->state_folder, w->staging.path, e) != 0 ||
-            writer_stopped(progress, e) || /* syncing may have taken long */
+            tree_stopped(progress, e) || /* syncing may have taken long */
             complete_write(&w->staging, &w->rules, e) != 0 || place_all(w, e) != 0 ||
             sync_all(&w->staging, e) != 0)
             return -1;

@@ -75,9 +75,6 @@ int writer_save(struct tree_writer *w, bool now, struct error *e);
 int writer_file_failed(const struct tree_writer *w, const struct entry *entry, const char *done,
                        int error, struct error *e);
 
-/* Whether the caller shall stop: then *e says so. */
-bool writer_stopped(const struct tree_progress *progress, struct error *e);
-
 /* Notes the first path that differs, for the report. */
 void writer_note_first(struct tree_writer *w, const char *path);
 
