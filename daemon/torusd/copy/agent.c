@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/copy/moving.h"
-#include "daemon/torusd/copy/record_gathering.h"
-#include "daemon/torusd/copy/trees.h"
+#include "daemon/torusd/copy/records.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/text.h"
 
@@ -299,8 +297,7 @@ static int begin(struct agent *a)
     a->node = calloc(nodes, sizeof *a->node);
     a->member = calloc(nodes, sizeof *a->member);
     if (a->node == NULL || a->member == NULL) {
-        (void)error_set(&e, ERROR_MEMORY, "node %u has no memory for the copy", a->rank);
-        agent_fail(a, &e);
+        agent_fail_for_memory(a);
         return -1;
     }
     for (uint32_t node = 0; node < nodes; node++)
@@ -380,15 +377,12 @@ static bool is_left_out(const struct agent *a, enum agent_step step)
 /* All records of a step have been taken. */
 static int finish_telling(struct agent *a)
 {
-    struct error e;
-
     if (a->step != STEP_TELL_MISSING)
         return 1;
     a->compared_at = router_now(a->set.router);
     for (uint32_t i = 0; i < a->plan.trees; i++)
         if (copy_spans_join(&a->plan.tree[i].missing) != 0) {
-            (void)error_set(&e, ERROR_MEMORY, "node %u has no memory for the copy", a->rank);
-            agent_fail(a, &e);
+            agent_fail_for_memory(a);
             return -1;
         }
     return 1;

@@ -1,11 +1,138 @@
-/* The copies that were asked for at this node: their attempts, and the calls to other nodes. */
+#include "daemon/torusd/copy/copies_record.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/copy/copies_record.h"
+#include "daemon/torusd/copy/agent.h"
 #include "daemon/torusd/router/router.h"
+#include "proto/elapsed.h"
+
+/* --- how a copy ended, for its client --- */
+
+struct copy_outcomes {
+    struct copy_result result; /* points to the rest */
+    struct copy_outcome *list;
+    uint32_t *absent;
+    char first_left_out[256], first_changed[256], first_link_out[256], id[20];
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct copy_outcome *x = a, *y = b;
+
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static void set_end(struct copy_outcome *to, const struct copy_plan *p, const struct copy_end *end)
+{
+    const struct copy_tree *tree = &p->tree[end->tree];
+    const struct error *failed = copy_end_failed(p, end);
+
+    *to = (struct copy_outcome){.node = end->node, .from = tree->reader, .report = end->report};
+    if (end->going_length > 0 && (to->going = malloc(end->going_length)) != NULL) {
+        memcpy((void *)(uintptr_t)to->going, end->going, end->going_length);
+        to->going_length = end->going_length;
+    }
+    if (failed == NULL)
+        return;
+    to->error = *failed;
+    if (failed == &tree->failed && tree->reader != end->node)
+        (void)error_wrap_node(&to->error, tree->reader);
+}
+
+static void copy_outcomes_free(struct copy_outcomes *o)
+{
+    if (o == NULL)
+        return;
+    for (uint32_t i = 0; o->list != NULL && i < o->result.outcomes; i++)
+        free((void *)(uintptr_t)o->list[i].going);
+    free(o->list);
+    free(o->absent);
+    free(o);
+}
+
+/* Makes the result of an attempt that is over. Returns it, or NULL without memory; copy_outcomes_free() frees it. */
+static struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t began, uint64_t now)
+{
+    const struct copy_plan *p = &a->plan;
+    struct copy_outcomes *o = calloc(1, sizeof *o);
+
+    if (o == NULL)
+        return NULL;
+    o->list = calloc(p->ends > 0 ? p->ends : 1, sizeof *o->list);
+    o->absent = calloc(p->absents > 0 ? p->absents : 1, sizeof *o->absent);
+    if (o->list == NULL || o->absent == NULL) {
+        copy_outcomes_free(o);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < p->ends; i++)
+        set_end(&o->list[i], p, &p->end[i]);
+    qsort(o->list, p->ends, sizeof *o->list, compare);
+    for (uint32_t i = 0; i < p->absents; i++)
+        o->absent[i] = p->absent[i];
+    (void)snprintf(o->first_left_out, sizeof o->first_left_out, "%s", p->first_left_out);
+    (void)snprintf(o->id, sizeof o->id, "%s", a->id_text);
+    o->result = (struct copy_result){.outcome = o->list,
+                                     .outcomes = p->ends,
+                                     .nanoseconds = elapsed(began, now),
+                                     .compare_nanoseconds = elapsed(began, a->compared_at),
+                                     .left_out = p->left_out,
+                                     .first_left_out = o->first_left_out,
+                                     .id = o->id,
+                                     .attempts = a->attempt,
+                                     .absent = o->absent,
+                                     .absents = p->absents,
+                                     .bytes_sent = a->moved};
+    (void)strcpy(o->first_link_out, p->first_link_out);
+    o->result.links_out = p->links_out;
+    o->result.first_link_out = o->first_link_out;
+    o->result.first_changed = o->first_changed;
+    for (uint32_t i = 0; i < p->trees; i++) {
+        o->result.bytes_all += p->tree[i].stream;
+        if (o->result.changed == 0)
+            (void)strcpy(o->first_changed, p->tree[i].first_changed);
+        o->result.changed += p->tree[i].changes;
+    }
+    return o;
+}
+
+/* --- agents of this node --- */
+
+struct agent *copies_find_agent(const struct copies *c, uint32_t asker, uint64_t id)
+{
+    struct agent *a = c->agents;
+
+    while (a != NULL && (a->asker != asker || a->id != id))
+        a = a->next;
+    return a;
+}
+
+unsigned copies_count_agents(const struct copies *c)
+{
+    unsigned n = 0;
+
+    for (const struct agent *a = c->agents; a != NULL; a = a->next)
+        n++;
+    return n;
+}
+
+struct agent *copies_add_agent(struct copies *c, const struct agent_setup *setup, struct error *e)
+{
+    struct agent *a = agent_new(setup, e);
+
+    if (a == NULL)
+        return NULL;
+    a->next = c->agents;
+    c->agents = a;
+    return a;
+}
+
+/* The copies that were asked for at this node: their attempts, and the calls to other nodes. */
 
 #define CALL_EVERY (500 * MILLISECONDS)
 #define RETRY_FIRST (100 * MILLISECONDS)

@@ -3,7 +3,6 @@
 
 #include "daemon/torusd/copy/agent.h"
 #include "daemon/torusd/copy/calls.h"
-#include "daemon/torusd/copy/outcome.h"
 
 #define COPY_ASKED_MOST 4u   /* copies that were asked for here */
 #define COPY_AGENTS_MOST 16u /* copies that this node takes part in */
@@ -39,14 +38,12 @@ struct copies {
     bool due;
 };
 
-/* --- agents.c --- */
+/* --- asking.c --- */
 
 struct agent *copies_find_agent(const struct copies *c, uint32_t asker, uint64_t id);
 unsigned copies_count_agents(const struct copies *c);
 /* Makes an agent. Returns NULL with *e. */
 struct agent *copies_add_agent(struct copies *c, const struct agent_setup *setup, struct error *e);
-
-/* --- asking.c --- */
 
 /* Frees a copy without telling its client. */
 void asking_free(struct copy *copy);

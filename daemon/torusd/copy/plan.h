@@ -1,10 +1,30 @@
-/* Which trees an attempt of a copy moves between which nodes, and what the nodes have told about them. All members of
- * the group make the same plan, and fill it with the same facts (records.h): so they all know which calls follow. */
+/* Which trees an attempt of a copy moves between which nodes, what the nodes have told about them, and the rounds in which
+ * they are moved. All members of the group make the same plan, and fill it with the same facts (records.h): so they all know
+ * which calls follow. */
 #pragma once
 
 #include "daemon/torusd/copy/request.h"
-#include "daemon/torusd/copy/spans.h"
 #include "daemon/torusd/copy/tree_store.h"
+
+/* Ranges of a stream that are moved, one behind the other. */
+struct copy_spans {
+    struct tree_span *span; /* rising, not touching, after copy_spans_join() */
+    uint64_t *before;       /* bytes of the spans before each; set by copy_spans_join() */
+    uint32_t count;
+    size_t room;
+    uint64_t bytes; /* of all; set by copy_spans_join() */
+};
+
+/* Adds a span, which may overlap others. Returns 0, or -1 without memory. */
+int copy_spans_add(struct copy_spans *s, struct tree_span span);
+/* Sorts the spans, joins those that overlap or touch, and counts their bytes. Returns 0, or -1 without memory. */
+int copy_spans_join(struct copy_spans *s);
+/* The longest range of the stream, of at most `most` bytes, at a place in the sequence of all spans, which must be less
+ * than s->bytes. */
+struct tree_span copy_spans_at(const struct copy_spans *s, uint64_t place, uint64_t most);
+void copy_spans_free(struct copy_spans *s);
+
+/* --- the plan --- */
 
 #define COPY_EVERY_NODE UINT32_MAX
 #define COPY_CALL_MOST (4u * 1024u * 1024u) /* bytes of a call that moves data, and */
@@ -67,5 +87,49 @@ int copy_plan_make(struct copy_plan *p, const struct copy_request *request, uint
 /* Frees the plan; readers and writers must be closed. */
 void copy_plan_free(struct copy_plan *p);
 
+/* Whether there is one tree, which every other node writes. */
+static inline bool copy_plan_goes_to_all(const struct copy_plan *p)
+{
+    return p->tree[0].writer == COPY_EVERY_NODE;
+}
+
 /* Why nothing is put in place at this end; NULL: nothing has failed. */
 const struct error *copy_end_failed(const struct copy_plan *p, const struct copy_end *end);
+
+/* --- the rounds in which documents, or what is missing of the streams, are moved: a round is one call of the group --- */
+
+enum moved { MOVED_MANIFESTS, MOVED_DIGESTS, MOVED_STREAMS };
+
+#define PIECE_HEAD 16u /* bytes in front of a piece (struct piece_head) */
+
+/* A part of a tree's document, or of its missing ranges, that a round moves. */
+struct copy_piece {
+    uint32_t tree, length;
+    uint64_t place; /* in the document, or in the sequence of all missing ranges */
+};
+
+struct copy_rounds {
+    const struct copy_plan *plan;
+    enum moved what;
+    uint32_t nodes;             /* of the torus */
+    uint32_t side;              /* bytes that a node can send in a round, or receive */
+    uint64_t *moved;            /* by tree */
+    uint32_t *sends, *receives; /* by node: trees that are not complete; then room in this round */
+    uint32_t *length;           /* by tree: bytes in this round, without the head */
+    struct copy_piece *piece;   /* of the last round */
+    uint32_t pieces;
+    uint32_t turn;  /* the tree that comes first in the next round */
+    uint64_t bytes; /* of all rounds, without heads */
+};
+
+/* Returns how many bytes of a tree are moved. */
+uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree);
+
+/* `call_bytes`: what a node can have in its memory for a round, sent and received together. Returns 0, or -1 without
+ * memory; the caller gives *r to copy_rounds_free() in any case. */
+int copy_rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what,
+                     uint32_t nodes, uint32_t call_bytes);
+void copy_rounds_free(struct copy_rounds *r);
+
+/* Computes the next round: r->piece, in the order of the trees. Returns false if everything has been moved. */
+bool copy_rounds_next(struct copy_rounds *r);

@@ -2,6 +2,7 @@
  * allgather. Records come from other nodes and may contain anything. */
 #pragma once
 
+#include "daemon/torusd/copy/agent.h"
 #include "daemon/torusd/copy/plan.h"
 
 enum record_kind {
@@ -48,3 +49,13 @@ int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t nod
  * for this one. Returns 0, or -1 with *e: malformed (ERROR_PROTOCOL), no memory. */
 int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *bytes,
                  size_t length, struct error *e);
+
+/* --- exchanging them between all members --- */
+
+#define GATHERING_CALL UINT64_C(1000) /* the name of its calls */
+
+/* Begins to tell this node's record. Returns 0, or -1: the agent has failed. */
+int record_gathering_begin(struct agent *a, enum record_kind kind);
+/* A call has ended: continues. Returns 1 if all records are in the plan; 0; or -1: the agent has failed. */
+int record_gathering_called(struct agent *a, enum record_kind kind);
+void record_gathering_end(struct agent *a);

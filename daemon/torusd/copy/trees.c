@@ -1,11 +1,11 @@
-#include "daemon/torusd/copy/trees.h"
+#include "daemon/torusd/copy/agent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/copy/paths.h"
 #include "daemon/torusd/copy/records.h"
+#include "daemon/torusd/copy/request.h"
 
 static bool is_read_here(const struct agent *a, const struct copy_tree *tree)
 {

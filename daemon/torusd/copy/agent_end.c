@@ -1,6 +1,31 @@
-#include "daemon/torusd/copy/agent_record.h"
+#include "daemon/torusd/copy/agent.h"
+
+#include <stdlib.h>
 
 #include "daemon/lib/base/log.h"
+
+/* --- memory for the calls of a group --- */
+
+static void free_memory(struct program_memory *memory)
+{
+    free(memory->data);
+    free(memory);
+}
+
+struct program_memory *copy_memory_new(uint64_t size)
+{
+    struct program_memory *memory = malloc(sizeof *memory);
+
+    if (memory == NULL)
+        return NULL;
+    *memory = (struct program_memory){malloc(size > 0 ? size : 1), size, 1, free_memory};
+    if (memory->data != NULL)
+        return memory;
+    free(memory);
+    return NULL;
+}
+
+/* --- ending early --- */
 
 void agent_wake(struct agent *a)
 {
@@ -28,6 +53,15 @@ void agent_fail(struct agent *a, const struct error *e)
     agent_end_early(a, e);
     if (group != NULL)
         group_abandon(group, e);
+}
+
+void agent_fail_for_memory(struct agent *a)
+{
+    struct error e;
+
+    (void)error_set(&e, ERROR_MEMORY, "node %u has no memory for the copy", a->rank);
+    (void)error_blame_node(&e, a->rank);
+    agent_fail(a, &e);
 }
 
 int agent_call(struct agent *a, const struct group_call *call, uint64_t name)
