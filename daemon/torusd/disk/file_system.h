@@ -142,3 +142,6 @@ const struct file_system *file_system_posix_by_steps(void);
 
 /* As check_removable() of the system's calls. */
 int file_system_check_removable(int folder, const char *name, const char **why);
+
+/* Whether this thread has a capability (CAP_CHOWN ...). */
+bool file_system_has_capability(int capability);

@@ -1,6 +1,5 @@
 #include "daemon/torusd/disk/file_system.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -16,6 +15,8 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "daemon/torusd/disk/names.h"
 
 static int result_of(int result)
 {
@@ -69,14 +70,14 @@ static int on_write_acl(void *context, int file, enum acl which, const void *byt
 
 /* --- what cannot be removed or replaced --- */
 
-/* Whether this thread has CAP_FOWNER. */
-static bool has_cap_fowner(void)
+bool file_system_has_capability(int capability)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
 
-    return syscall(SYS_capget, &head, data) == 0 &&
-           (data[CAP_TO_INDEX(CAP_FOWNER)].effective & CAP_TO_MASK(CAP_FOWNER)) != 0;
+    if (syscall(SYS_capget, &head, data) != 0)
+        return geteuid() == 0;
+    return (data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
 }
 
 /* Whether the process may act as the owner of a file: it is the owner, or has CAP_FOWNER for the file.
@@ -87,7 +88,7 @@ static bool acts_as_owner(int folder, const char *name, const struct statx *st)
         return true;
     int file = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOATIME | O_CLOEXEC);
     if (file < 0)
-        return errno != EPERM && has_cap_fowner();
+        return errno != EPERM && file_system_has_capability(CAP_FOWNER);
     (void)close(file);
     return true;
 }
@@ -273,25 +274,14 @@ static int on_remove_folder(void *context, int folder, const char *name)
 static int on_list(void *context, int folder, void (*each)(void *argument, const char *name),
                    void *argument)
 {
-    struct dirent *entry;
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir;
+    struct names names;
+    int result = names_read(&names, folder);
 
     (void)context;
-    if (fd < 0)
-        return -errno;
-    dir = fdopendir(fd);
-    if (dir == NULL) {
-        int error = errno;
-        (void)close(fd);
-        return -error;
-    }
-    while (errno = 0, (entry = readdir(dir)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            each(argument, entry->d_name);
-    int error = errno;
-    (void)closedir(dir);
-    return -error;
+    for (size_t i = 0; i < names.count && result == 0; i++)
+        each(argument, names_get(&names, i));
+    names_free(&names);
+    return result;
 }
 
 static void fill_status(const struct stat *st, struct file_status *out)

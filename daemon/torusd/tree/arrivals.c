@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/engine/digest.h"
-#include "daemon/torusd/tree/file_bytes.h"
 
 /* --- what records say about files is compared with the files --- */
 
@@ -224,7 +224,6 @@ void arrivals_close_some(struct arrivals *a)
 #define PIECE_USUAL 65536u              /* and for each piece of them */
 #define RECORD_MOST (UINT64_C(1) << 32) /* bytes */
 #define DIGEST 16u
-#define BOOT_ID_SIZE 40u
 
 struct head {
     char magic[8];
@@ -238,20 +237,6 @@ struct part {
 };
 
 static const char magic[8] = {'a', 'r', 'r', 'i', 'v', 'e', 'd', '2'};
-
-/* Says which run of the system this is. */
-static void read_boot_id(char id[BOOT_ID_SIZE])
-{
-    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-
-    memset(id, 0, BOOT_ID_SIZE);
-    if (file < 0)
-        return;
-    ssize_t length = read(file, id, BOOT_ID_SIZE - 1);
-    (void)close(file);
-    if (length <= 0)
-        memset(id, 0, BOOT_ID_SIZE);
-}
 
 /* --- writing --- */
 
@@ -303,22 +288,6 @@ static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *by
     (void)crypto_generichash(at, DIGEST, bytes, size - DIGEST, NULL, 0);
 }
 
-/* Writes the record. Returns 0 or -errno. */
-static int write_record(const struct staging *s, const char *name, const uint8_t *bytes,
-                        size_t size)
-{
-    int file =
-        openat(s->folder, RECORD_NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int result = file < 0 || file_write(file, bytes, size, 0) != 0 ||
-                         renameat(s->folder, RECORD_NEXT, s->folder, name) != 0
-                     ? -errno
-                     : 0;
-
-    if (file >= 0)
-        (void)close(file);
-    return result;
-}
-
 int arrivals_save(const struct arrivals *a, const struct staging *s, const char *name,
                   const uint8_t digest[16], struct error *e)
 {
@@ -328,9 +297,9 @@ int arrivals_save(const struct arrivals *a, const struct staging *s, const char 
     if (bytes == NULL)
         return staging_failed(s, "recorded", ENOMEM, e);
     fill(a, digest, bytes, size);
-    int result = write_record(s, name, bytes, size);
+    int result = file_replace(s->folder, RECORD_NEXT, name, bytes, size, false);
     if ((result == -ENOSPC || result == -EDQUOT) && unlinkat(s->folder, RESERVE, 0) == 0)
-        result = write_record(s, name, bytes, size);
+        result = file_replace(s->folder, RECORD_NEXT, name, bytes, size, false);
     free(bytes);
     return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }

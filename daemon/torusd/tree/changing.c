@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/engine/digest.h"
-#include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/tree_files.h"
 
 #define BLOCK (1u << 20) /* bytes of a file that are read at once; no note has more than LONGEST */

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/inodes.h"
-#include "daemon/torusd/tree/names.h"
 #include "daemon/torusd/tree/removal.h"
 #include "proto/text.h"
 

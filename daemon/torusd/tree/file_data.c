@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/file_bytes.h"
 
 #define BLOCK (256u * 1024)
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
 /* --- the number of each entry --- */

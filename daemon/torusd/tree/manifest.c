@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
 /* --- reading --- */

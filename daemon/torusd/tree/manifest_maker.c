@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/grow.h"
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
 #define BUFFER_LEAST 65536u

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_system.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
 /* --- what the file system stores --- */
@@ -508,21 +508,10 @@ int attributes_of_set(const struct metadata_rules *rules, const struct metadata_
 
 #define MODE_BITS 07777u
 
-/* Whether this thread has CAP_CHOWN. */
-static bool may_own(void)
-{
-    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-    if (syscall(SYS_capget, &head, data) != 0)
-        return geteuid() == 0;
-    return (data[CAP_TO_INDEX(CAP_CHOWN)].effective & CAP_TO_MASK(CAP_CHOWN)) != 0;
-}
-
 void metadata_rules_init(struct metadata_rules *rules)
 {
     rules->stored = NULL;
-    rules->may_own = may_own();
+    rules->may_own = file_system_has_capability(CAP_CHOWN);
     atomic_init(&rules->not_owned, 0);
     atomic_init(&rules->not_attributed, 0);
 }

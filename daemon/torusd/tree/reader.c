@@ -9,8 +9,8 @@
 
 #include "daemon/lib/base/grow.h"
 #include "daemon/torusd/copy/tree_store.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/digests.h"
-#include "daemon/torusd/tree/file_bytes.h"
 #include "daemon/torusd/tree/sources.h"
 #include "daemon/torusd/tree/stream.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
-#include "daemon/torusd/tree/names.h"
+#include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/staging.h"
 
 static int remove_name(struct removal *r, char *path, size_t length, unsigned char type,

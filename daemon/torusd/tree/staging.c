@@ -12,10 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/metadata.h"
-#include "daemon/torusd/tree/names.h"
 #include "daemon/torusd/tree/removal.h"
 
 #define PRIVATE 0700
@@ -74,14 +74,10 @@ static int make_locked(struct staging *s, struct error *e)
 /* Names a daemon: a run of a system, and a process. Returns the number of bytes. */
 static size_t describe_holder(const struct staging *s, char text[HOLDER_SIZE])
 {
-    char boot[40] = "";
-    int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file >= 0 ? read(file, boot, sizeof boot - 1) : 0;
+    char boot[BOOT_ID_SIZE];
 
-    if (file >= 0)
-        (void)close(file);
-    if (length > 0)
-        boot[strcspn(boot, "\n")] = '\0';
+    read_boot_id(boot);
+    boot[strcspn(boot, "\n")] = '\0';
     return (size_t)snprintf(text, HOLDER_SIZE, "%.127s\n%s %ld\n", s->id, boot, (long)getpid());
 }
 
@@ -108,10 +104,7 @@ static bool is_shared(const struct staging *s)
     if (s->id == NULL)
         return false;
     (void)snprintf(path, sizeof path, "%s/" STAGING_HOLDER, s->name);
-    int file = openat(s->above, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
-    if (file >= 0)
-        (void)close(file);
+    const ssize_t length = file_fetch(s->above, path, text, sizeof text - 1);
     (void)describe_holder(s, own);
     const size_t id = strcspn(own, "\n") + 1;
     return length > (ssize_t)id && strncmp(text, own, id) == 0 && strcmp(text, own) != 0;
@@ -360,19 +353,6 @@ int staging_check(const struct staging *s, struct error *e)
 #define FORMAT "torus-copy 1 %d %d %d\n"
 #define LINE_MOST 64u
 
-static int write_synced(const struct staging *s, const char *bytes, size_t length)
-{
-    int file = openat(s->folder, NEXT, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (file < 0)
-        return -errno;
-    int result = file_write(file, bytes, length, 0) == 0 && fsync(file) == 0 ? 0 : -errno;
-    (void)close(file);
-    if (result == 0 &&
-        (renameat(s->folder, NEXT, s->folder, COMPLETE_NAME) != 0 || fsync(s->folder) != 0))
-        result = -errno;
-    return result;
-}
-
 int complete_write(const struct staging *s, const struct complete *c, struct error *e)
 {
     size_t length = LINE_MOST + 1;
@@ -387,7 +367,7 @@ int complete_write(const struct staging *s, const struct complete *c, struct err
     for (uint32_t i = 0; i < c->patterns; i++)
         at = stpcpy(at, c->pattern[i]) + 1;
     *at++ = '.';
-    int result = write_synced(s, bytes, (size_t)(at - bytes));
+    int result = file_replace(s->folder, NEXT, COMPLETE_NAME, bytes, (size_t)(at - bytes), true);
     free(bytes);
     return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }
@@ -430,25 +410,20 @@ static int take(struct complete *c, const char *bytes, size_t length)
 
 int complete_read(const struct staging *s, struct complete *c, struct error *e)
 {
-    int file = openat(s->folder, COMPLETE_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), result = 0;
+    char *bytes = malloc(COMPLETE_MOST + 1);
+    ssize_t length =
+        bytes != NULL ? file_fetch(s->folder, COMPLETE_NAME, bytes, COMPLETE_MOST) : -ENOMEM;
+    int result = length < 0 && length != -ENOENT ? (int)length : 0;
 
     *c = (struct complete){0};
-    if (file < 0)
-        return errno == ENOENT ? 0 : staging_failed(s, "read", errno, e);
-    char *bytes = malloc(COMPLETE_MOST + 1);
-    ssize_t length = bytes == NULL ? -1 : read(file, bytes, COMPLETE_MOST);
-    int error = errno;
     if (length > 0) {
         bytes[length] = '\0';
         result = take(c, bytes, (size_t)length);
     }
     free(bytes);
-    (void)close(file);
     if (result != 1)
         complete_free(c);
-    if (length < 0 || result < 0)
-        return staging_failed(s, "read", result < 0 ? -result : error, e);
-    return result;
+    return result >= 0 ? result : staging_failed(s, "read", -result, e);
 }
 
 int complete_withdraw(const struct staging *s, struct error *e)

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/tree/file_bytes.h"
-#include "daemon/torusd/tree/names.h"
+#include "daemon/torusd/disk/file_bytes.h"
+#include "daemon/torusd/disk/names.h"
 #include "proto/text.h"
 
 #define SUFFIX ".torus-copy"
@@ -329,11 +329,8 @@ void listing_remove(const char *state_folder, const struct staging *s)
 static bool read_entry(int folder, const char *name, char path[PATH_MAX])
 {
     char expected[NAME_SIZE];
-    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, path, PATH_MAX - 1);
+    const ssize_t length = file_fetch(folder, name, path, PATH_MAX - 1);
 
-    if (file >= 0)
-        (void)close(file);
     if (length <= 0)
         return false;
     path[length] = '\0';

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/manifest_format.h"
-#include "daemon/torusd/tree/names.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/tree_files.h"
 

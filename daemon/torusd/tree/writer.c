@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/tree/file_bytes.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/text.h"

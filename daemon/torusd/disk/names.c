@@ -1,4 +1,4 @@
-#include "daemon/torusd/tree/names.h"
+#include "daemon/torusd/disk/names.h"
 
 #include <dirent.h>
 #include <errno.h>
