@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "copying_fixture.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/digests.h"
 #include "daemon/torusd/tree/file_bytes.h"
 #include "tests/support/cmocka.h"

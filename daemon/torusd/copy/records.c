@@ -1,6 +1,7 @@
 #include "daemon/torusd/copy/records.h"
 
 #include <endian.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +37,14 @@ uint32_t records_changes_most(const struct copy_plan *p)
     return each > 64u * 1024u ? 64u * 1024u : each < 8 ? 8 : each;
 }
 
-/* --- writing --- */
+/* --- what records have --- */
+
+/* Writes the fields of a record, or reads them: each is named once. */
+struct codec {
+    struct record_bytes *out; /* NULL: reads */
+    const uint8_t *at, *end;  /* of what is read */
+    bool bad;                 /* what is read is malformed */
+};
 
 static void put(struct record_bytes *out, const void *bytes, size_t length)
 {
@@ -59,93 +67,259 @@ static void put(struct record_bytes *out, const void *bytes, size_t length)
     out->length += length;
 }
 
-static void put_number(struct record_bytes *out, uint64_t value)
+/* Returns `length` bytes of the record, or NULL. */
+static const uint8_t *take(struct codec *c, uint64_t length)
+{
+    const uint8_t *at = c->at;
+
+    if (c->bad || length > (uint64_t)(c->end - c->at)) {
+        c->bad = true;
+        return NULL;
+    }
+    c->at += length;
+    return at;
+}
+
+/* A number in 8 bytes, the lowest first. */
+static void code_number(struct codec *c, uint64_t *value)
 {
     uint8_t bytes[8];
 
-    for (unsigned i = 0; i < sizeof bytes; i++)
-        bytes[i] = (uint8_t)(value >> 8 * i);
-    put(out, bytes, sizeof bytes);
-}
-
-static void put_text(struct record_bytes *out, const char *text, size_t most)
-{
-    const size_t length = strnlen(text, most);
-
-    put_number(out, length);
-    put(out, text, length);
-}
-
-static void put_error(struct record_bytes *out, const struct error *e)
-{
-    put_number(out, (uint64_t)e->code);
-    if (e->code != ERROR_NONE)
-        put_text(out, e->text, RECORD_ERROR_TEXT);
-}
-
-static void put_report(struct record_bytes *out, const struct tree_report *r)
-{
-    const uint64_t number[] = {r->files,         r->folders,   r->links,         r->added,
-                               r->changed,       r->removed,   r->unchanged,     r->bytes,
-                               r->bytes_missing, r->not_owned, r->not_attributed};
-
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        put_number(out, number[i]);
-    put_text(out, r->first, sizeof r->first - 1);
-}
-
-static void put_changes(struct record_bytes *out, const struct copy_tree *t)
-{
-    put_number(out, t->changes);
-    for (uint32_t i = 0; i < t->changes; i++)
-        put_number(out, t->changed[i]);
-    put_text(out, t->first_changed, sizeof t->first_changed - 1);
-}
-
-static void put_tree(struct record_bytes *out, enum record_kind kind, const struct copy_plan *p,
-                     const struct copy_tree *t)
-{
-    put_error(out, &t->failed);
-    if (t->failed.code != ERROR_NONE)
+    if (c->out != NULL) {
+        for (unsigned i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)(*value >> 8 * i);
+        put(c->out, bytes, sizeof bytes);
         return;
+    }
+    const uint8_t *at = take(c, sizeof bytes);
+    *value = 0;
+    for (unsigned i = 0; at != NULL && i < sizeof bytes; i++)
+        *value |= (uint64_t)at[i] << 8 * i;
+}
+
+/* Writes a number that is known, or reads one. Returns it. */
+static uint64_t code_value(struct codec *c, uint64_t value)
+{
+    code_number(c, &value);
+    return value;
+}
+
+static void code_limited(struct codec *c, uint64_t *value, uint64_t most)
+{
+    code_number(c, value);
+    c->bad |= c->out == NULL && *value > most;
+}
+
+/* A text in an array of `size` bytes; cut if that is written. */
+static void code_text(struct codec *c, char *text, size_t size)
+{
+    const uint64_t length = code_value(c, c->out != NULL ? strnlen(text, size - 1) : 0);
+
+    if (c->out != NULL) {
+        put(c->out, text, length);
+        return;
+    }
+    const uint8_t *bytes = length < size ? take(c, length) : NULL;
+    c->bad |= bytes == NULL;
+    if (bytes != NULL)
+        memcpy(text, bytes, length);
+    text[bytes != NULL ? length : 0] = '\0';
+    text_clean(text);
+}
+
+/* An error of this node. */
+static void code_error(struct codec *c, uint32_t node, struct error *e)
+{
+    const uint64_t code = code_value(c, (uint64_t)e->code);
+    char cause[RECORD_ERROR_TEXT + 1];
+
+    if (c->out != NULL) {
+        if (code != ERROR_NONE)
+            code_text(c, e->text, sizeof cause);
+        return;
+    }
+    *e = (struct error){.code = ERROR_NONE};
+    if (code == ERROR_NONE || c->bad)
+        return;
+    c->bad |= code > ERROR_BUSY;
+    code_text(c, cause, sizeof cause);
+    (void)error_set(e, c->bad ? ERROR_PROTOCOL : (enum error_code)code, "%s", cause);
+    (void)error_blame_node(e, node);
+}
+
+static void code_report(struct codec *c, struct tree_report *r)
+{
+    uint64_t *const field[] = {&r->files,         &r->folders,   &r->links,         &r->added,
+                               &r->changed,       &r->removed,   &r->unchanged,     &r->bytes,
+                               &r->bytes_missing, &r->not_owned, &r->not_attributed};
+
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        code_number(c, field[i]);
+    code_text(c, r->first, sizeof r->first);
+}
+
+/* A list of at most `most` numbers, which is replaced. Returns 0, or -1: no memory. */
+static int code_numbers(struct codec *c, uint64_t **list, uint32_t *count, uint32_t most)
+{
+    const uint64_t n = code_value(c, *count);
+
+    if (c->out == NULL) {
+        free(*list);
+        *list = NULL;
+        *count = 0;
+        c->bad |= n > most || n > (uint64_t)(c->end - c->at) / 8;
+        if (c->bad)
+            return 0;
+        *list = calloc(n + 1, sizeof **list);
+        if (*list == NULL)
+            return -1;
+        *count = (uint32_t)n;
+    }
+    for (uint64_t i = 0; i < n; i++)
+        code_number(c, &(*list)[i]);
+    return 0;
+}
+
+/* At most `most` bytes; more are left out. A reader that is told none keeps what it has: they are its own. Returns 1 if any
+ * were read, 0, or -1: no memory. */
+static int code_bytes(struct codec *c, uint8_t **data, size_t *size, size_t most)
+{
+    const uint64_t length = code_value(c, *size <= most ? *size : 0);
+
+    if (c->out != NULL) {
+        put(c->out, *data, length);
+        return 0;
+    }
+    const uint8_t *from = length <= most ? take(c, length) : NULL;
+    c->bad |= from == NULL;
+    if (c->bad || length == 0)
+        return 0;
+    uint8_t *copy = malloc(length);
+    if (copy == NULL)
+        return -1;
+    memcpy(copy, from, length);
+    free(*data);
+    *data = copy;
+    *size = length;
+    return 1;
+}
+
+/* Numbers must rise; only the last ones, of files without an entry, may be equal. Returns 0, or -1: no memory. */
+static int code_changes(struct codec *c, const struct copy_plan *p, struct copy_tree *t)
+{
+    if (code_numbers(c, &t->changed, &t->changes, records_changes_most(p)) != 0)
+        return -1;
+    for (uint32_t i = 1; c->out == NULL && i < t->changes; i++)
+        c->bad |= t->changed[i] < t->changed[i - 1] ||
+                  (t->changed[i] == t->changed[i - 1] && t->changed[i] != UINT64_MAX);
+    if (!c->bad)
+        code_text(c, t->first_changed, sizeof t->first_changed);
+    return 0;
+}
+
+static int code_tree(struct codec *c, enum record_kind kind, const struct copy_plan *p,
+                     struct copy_tree *t)
+{
+    code_error(c, t->reader, &t->failed);
+    if (t->failed.code != ERROR_NONE) {
+        if (c->out == NULL)
+            t->size[TREE_MANIFEST] = t->size[TREE_DIGESTS] = 0;
+        return 0;
+    }
     if (kind == RECORD_OPENED) {
-        put_number(out, t->size[TREE_MANIFEST]);
-        put_number(out, t->stream);
-        for (uint32_t i = 0; p->told && i <= t->places; i++)
-            put_number(out, i == 0 ? t->places : t->place[i - 1]);
-    } else if (kind == RECORD_DIGESTED) {
-        put_number(out, t->size[TREE_DIGESTS]);
-    } else if (kind == RECORD_CHECKED && p->told) {
-        put_changes(out, t);
+        code_limited(c, &t->size[TREE_MANIFEST], TREE_DOCUMENT_MOST);
+        code_limited(c, &t->stream, INT64_MAX);
+        return p->told ? code_numbers(c, &t->place, &t->places, TREE_PLACES_MOST) : 0;
     }
+    if (kind == RECORD_DIGESTED)
+        code_limited(c, &t->size[TREE_DIGESTS], TREE_DOCUMENT_MOST);
+    return kind == RECORD_CHECKED && p->told ? code_changes(c, p, t) : 0;
 }
 
-static void put_end(struct record_bytes *out, enum record_kind kind, const struct copy_plan *p,
-                    const struct copy_end *end)
+/* Ranges that are missing: rising, of the tree's stream. A reader adds them to what is missing anywhere. */
+static int code_spans(struct codec *c, const struct copy_plan *p, const struct copy_end *end)
 {
-    put_error(out, &end->error);
-    if (end->error.code != ERROR_NONE)
-        return;
-    if (kind == RECORD_OPENED && p->told) {
-        put_number(out, end->granularity);
-    } else if (kind == RECORD_COMPARED) {
-        const size_t length = end->wanted_length <= records_wanted_most(p) ? end->wanted_length : 0;
-        put_number(out, length);
-        put(out, end->wanted, length);
-    } else if (kind == RECORD_MISSING) {
-        put_number(out, end->spans);
-        for (uint32_t i = 0; i < end->spans; i++) {
-            put_number(out, end->span[i].begin);
-            put_number(out, end->span[i].end);
-        }
-    } else if (kind == RECORD_FINISHED) {
-        put_report(out, &end->report);
-        if (p->told) {
-            put_number(out, end->report.grown);
-            put_number(out, end->going_length);
-            put(out, end->going, end->going_length);
-        }
+    struct copy_tree *tree = &p->tree[end->tree];
+    uint64_t last = 0, count = code_value(c, end->spans);
+
+    c->bad |= c->out == NULL && count > records_spans_most(p);
+    for (uint64_t i = 0; i < count && !c->bad; i++) {
+        struct tree_span span = c->out != NULL ? end->span[i] : (struct tree_span){0};
+        code_number(c, &span.begin);
+        code_number(c, &span.end);
+        if (c->out != NULL)
+            continue;
+        c->bad |= span.begin >= span.end || span.end > tree->stream || span.begin < last;
+        last = span.end;
+        if (!c->bad && copy_spans_add(&tree->missing, span) != 0)
+            return -1;
     }
+    return 0;
+}
+
+static int code_finished(struct codec *c, const struct copy_plan *p, struct copy_end *end)
+{
+    code_report(c, &end->report);
+    if (!p->told) {
+        if (c->out == NULL)
+            end->report.grown = 0;
+        return 0;
+    }
+    code_number(c, &end->report.grown);
+    const int result = code_bytes(c, &end->going, &end->going_length, records_going_most(p));
+    c->bad |= result == 1 && end->going[end->going_length - 1] != 0;
+    return result;
+}
+
+static int code_end(struct codec *c, enum record_kind kind, struct copy_plan *p,
+                    struct copy_end *end)
+{
+    int result = 0;
+
+    code_error(c, end->node, &end->error);
+    if (end->error.code != ERROR_NONE || c->bad)
+        return 0;
+    if (kind == RECORD_OPENED && p->told) {
+        code_number(c, &end->granularity);
+    } else if (kind == RECORD_COMPARED) {
+        result = code_bytes(c, &end->wanted, &end->wanted_length, records_wanted_most(p));
+        p->wants |= result == 1;
+    } else if (kind == RECORD_MISSING) {
+        result = code_spans(c, p, end);
+    } else if (kind == RECORD_FINISHED) {
+        result = code_finished(c, p, end);
+    }
+    return result < 0 ? -1 : 0;
+}
+
+/* What a node tells of itself. */
+static void code_node(struct codec *c, struct copy_plan *p, const struct record_of_node *self)
+{
+    char left_out[sizeof p->first_left_out] = "", link_out[sizeof p->first_link_out] = "";
+    uint64_t call_bytes = self->call_bytes, left = self->left_out, links = self->links_out;
+
+    if (c->out != NULL) {
+        (void)snprintf(left_out, sizeof left_out, "%s", self->first_left_out);
+        (void)snprintf(link_out, sizeof link_out, "%s", self->first_link_out);
+    }
+    code_number(c, &call_bytes);
+    code_number(c, &left);
+    code_text(c, left_out, sizeof left_out);
+    if (p->told) {
+        code_number(c, &links);
+        code_text(c, link_out, sizeof link_out);
+    }
+    if (c->out != NULL)
+        return;
+    c->bad |= call_bytes < COPY_CALL_LEAST || call_bytes > COPY_CALL_MOST;
+    if (p->call_bytes == 0 || call_bytes < p->call_bytes)
+        p->call_bytes = (uint32_t)call_bytes;
+    if (p->left_out == 0 && left > 0)
+        (void)strcpy(p->first_left_out, left_out);
+    if (p->links_out == 0 && links > 0)
+        (void)strcpy(p->first_link_out, link_out);
+    p->left_out += left;
+    p->links_out += links;
 }
 
 static bool has_trees(enum record_kind kind)
@@ -158,26 +332,32 @@ static bool has_ends(enum record_kind kind)
     return kind != RECORD_DIGESTED && kind != RECORD_CHECKED;
 }
 
+/* Returns 0, or -1: no memory. */
+static int code_record(struct codec *c, struct copy_plan *p, enum record_kind kind, uint32_t node,
+                       const struct record_of_node *self)
+{
+    int result = 0;
+
+    c->bad |= code_value(c, (uint64_t)kind) != (uint64_t)kind;
+    if (kind == RECORD_OPENED)
+        code_node(c, p, self);
+    for (uint32_t i = 0; has_trees(kind) && i < p->trees && !c->bad && result == 0; i++)
+        if (p->tree[i].reader == node)
+            result = code_tree(c, kind, p, &p->tree[i]);
+    for (uint32_t i = 0; has_ends(kind) && i < p->ends && !c->bad && result == 0; i++)
+        if (p->end[i].node == node)
+            result = code_end(c, kind, p, &p->end[i]);
+    return result;
+}
+
 int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t node,
                   const struct record_of_node *self, struct record_bytes *out, struct error *e)
 {
+    struct codec c = {.out = out};
+
     *out = (struct record_bytes){0};
-    put_number(out, (uint64_t)kind);
-    if (kind == RECORD_OPENED) {
-        put_number(out, self->call_bytes);
-        put_number(out, self->left_out);
-        put_text(out, self->first_left_out, sizeof p->first_left_out - 1);
-        if (p->told) {
-            put_number(out, self->links_out);
-            put_text(out, self->first_link_out, sizeof p->first_link_out - 1);
-        }
-    }
-    for (uint32_t i = 0; has_trees(kind) && i < p->trees; i++)
-        if (p->tree[i].reader == node)
-            put_tree(out, kind, p, &p->tree[i]);
-    for (uint32_t i = 0; has_ends(kind) && i < p->ends; i++)
-        if (p->end[i].node == node)
-            put_end(out, kind, p, &p->end[i]);
+    /* writing does not change the plan */
+    (void)code_record(&c, (struct copy_plan *)(uintptr_t)p, kind, node, self);
     if (!out->failed)
         return 0;
     free(out->data);
@@ -185,274 +365,15 @@ int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t nod
     return error_set(e, ERROR_MEMORY, "out of memory for what a copy tells other nodes");
 }
 
-/* --- reading --- */
-
-struct reading {
-    const uint8_t *at, *end;
-    bool bad;
-};
-
-static uint64_t take_number(struct reading *r)
-{
-    uint64_t value = 0;
-
-    if (r->bad || r->end - r->at < 8) {
-        r->bad = true;
-        return 0;
-    }
-    for (unsigned i = 0; i < 8; i++)
-        value |= (uint64_t)r->at[i] << 8 * i;
-    r->at += 8;
-    return value;
-}
-
-/* Returns `length` bytes of the record, or NULL. */
-static const uint8_t *take(struct reading *r, uint64_t length)
-{
-    const uint8_t *at = r->at;
-
-    if (r->bad || length > (uint64_t)(r->end - r->at)) {
-        r->bad = true;
-        return NULL;
-    }
-    r->at += length;
-    return at;
-}
-
-static void take_text(struct reading *r, char *out, size_t size)
-{
-    const uint64_t length = take_number(r);
-    const uint8_t *bytes = length < size ? take(r, length) : NULL;
-
-    out[0] = '\0';
-    if (bytes == NULL) {
-        r->bad = true;
-        return;
-    }
-    memcpy(out, bytes, length);
-    out[length] = '\0';
-    text_clean(out);
-}
-
-static void take_error(struct reading *r, uint32_t node, struct error *e)
-{
-    const uint64_t code = take_number(r);
-    char text[RECORD_ERROR_TEXT + 1];
-
-    *e = (struct error){.code = ERROR_NONE};
-    if (code == ERROR_NONE || r->bad)
-        return;
-    r->bad |= code > ERROR_BUSY;
-    take_text(r, text, sizeof text);
-    (void)error_set(e, r->bad ? ERROR_PROTOCOL : (enum error_code)code, "%s", text);
-    (void)error_blame_node(e, node);
-}
-
-static void take_report(struct reading *r, struct tree_report *to)
-{
-    uint64_t *const number[] = {&to->files,         &to->folders,   &to->links,         &to->added,
-                                &to->changed,       &to->removed,   &to->unchanged,     &to->bytes,
-                                &to->bytes_missing, &to->not_owned, &to->not_attributed};
-
-    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        *number[i] = take_number(r);
-    take_text(r, to->first, sizeof to->first);
-}
-
-static uint64_t take_document_size(struct reading *r)
-{
-    const uint64_t size = take_number(r);
-
-    r->bad |= size > TREE_DOCUMENT_MOST;
-    return size;
-}
-
-/* Returns 0, or -1: no memory. */
-static int take_places(struct reading *r, struct copy_tree *t)
-{
-    const uint64_t count = take_number(r);
-
-    r->bad |= count > TREE_PLACES_MOST;
-    free(t->place);
-    t->place = NULL;
-    t->places = 0;
-    if (r->bad)
-        return 0;
-    t->place = calloc(count + 1, sizeof *t->place);
-    if (t->place == NULL)
-        return -1;
-    for (uint64_t i = 0; i < count; i++)
-        t->place[i] = take_number(r);
-    t->places = (uint32_t)count;
-    return 0;
-}
-
-/* Numbers must rise; only the last ones, of files without an entry, may be equal. Returns 0, or -1: no memory. */
-static int take_changes(struct reading *r, const struct copy_plan *p, struct copy_tree *t)
-{
-    const uint64_t count = take_number(r);
-
-    r->bad |= count > records_changes_most(p);
-    free(t->changed);
-    t->changed = NULL;
-    t->changes = 0;
-    if (r->bad || count > (uint64_t)(r->end - r->at) / 8) {
-        r->bad = true;
-        return 0;
-    }
-    t->changed = calloc(count + 1, sizeof *t->changed);
-    if (t->changed == NULL)
-        return -1;
-    for (uint64_t i = 0; i < count; i++) {
-        t->changed[i] = take_number(r);
-        r->bad |= i > 0 && (t->changed[i] < t->changed[i - 1] ||
-                            (t->changed[i] == t->changed[i - 1] && t->changed[i] != UINT64_MAX));
-    }
-    t->changes = (uint32_t)count;
-    take_text(r, t->first_changed, sizeof t->first_changed);
-    return 0;
-}
-
-static int take_tree(struct reading *r, enum record_kind kind, const struct copy_plan *p,
-                     struct copy_tree *t)
-{
-    take_error(r, t->reader, &t->failed);
-    if (t->failed.code != ERROR_NONE) {
-        t->size[TREE_MANIFEST] = t->size[TREE_DIGESTS] = 0;
-        return 0;
-    }
-    if (kind == RECORD_OPENED) {
-        t->size[TREE_MANIFEST] = take_document_size(r);
-        t->stream = take_number(r);
-        r->bad |= t->stream > INT64_MAX;
-        return p->told ? take_places(r, t) : 0;
-    }
-    if (kind == RECORD_DIGESTED) {
-        t->size[TREE_DIGESTS] = take_document_size(r);
-    } else if (kind == RECORD_CHECKED && p->told) {
-        return take_changes(r, p, t);
-    }
-    return 0;
-}
-
-/* At the end's own node it keeps what it has. */
-static int take_wanted(struct reading *r, struct copy_plan *p, struct copy_end *end)
-{
-    const uint64_t length = take_number(r);
-    const uint8_t *bytes = length <= records_wanted_most(p) ? take(r, length) : NULL;
-    uint8_t *copy;
-
-    r->bad |= bytes == NULL;
-    if (r->bad || length == 0)
-        return 0;
-    copy = malloc(length);
-    if (copy == NULL)
-        return -1;
-    memcpy(copy, bytes, length);
-    free(end->wanted);
-    end->wanted = copy;
-    end->wanted_length = length;
-    p->wants = true;
-    return 0;
-}
-
-/* Paths, each with a 0 byte behind it. At the end's own node it keeps what it has. */
-static int take_going(struct reading *r, const struct copy_plan *p, struct copy_end *end)
-{
-    const uint64_t length = take_number(r);
-    const uint8_t *bytes = length <= records_going_most(p) ? take(r, length) : NULL;
-    uint8_t *copy;
-
-    r->bad |= bytes == NULL || (length > 0 && bytes[length - 1] != 0);
-    if (r->bad || length == 0)
-        return 0;
-    copy = malloc(length);
-    if (copy == NULL)
-        return -1;
-    memcpy(copy, bytes, length);
-    free(end->going);
-    end->going = copy;
-    end->going_length = length;
-    return 0;
-}
-
-static int take_spans(struct reading *r, const struct copy_plan *p, const struct copy_end *end)
-{
-    struct copy_tree *tree = &p->tree[end->tree];
-    const uint64_t count = take_number(r);
-
-    r->bad |= count > records_spans_most(p);
-    for (uint64_t i = 0, last = 0; i < count && !r->bad; i++) {
-        const struct tree_span span = {take_number(r), take_number(r)};
-        r->bad |= span.begin >= span.end || span.end > tree->stream || (i > 0 && span.begin < last);
-        last = span.end;
-        if (!r->bad && copy_spans_add(&tree->missing, span) != 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int take_end(struct reading *r, enum record_kind kind, struct copy_plan *p,
-                    struct copy_end *end)
-{
-    int result = 0;
-
-    take_error(r, end->node, &end->error);
-    if (end->error.code != ERROR_NONE || r->bad)
-        return 0;
-    if (kind == RECORD_OPENED && p->told) {
-        end->granularity = take_number(r);
-    } else if (kind == RECORD_COMPARED) {
-        result = take_wanted(r, p, end);
-    } else if (kind == RECORD_MISSING) {
-        result = take_spans(r, p, end);
-    } else if (kind == RECORD_FINISHED) {
-        take_report(r, &end->report);
-        end->report.grown = p->told ? take_number(r) : 0;
-        result = p->told ? take_going(r, p, end) : 0;
-    }
-    return result;
-}
-
-static void take_node(struct reading *r, struct copy_plan *p)
-{
-    char first[sizeof p->first_left_out];
-    const uint64_t call_bytes = take_number(r), left_out = take_number(r);
-
-    take_text(r, first, sizeof first);
-    r->bad |= call_bytes < COPY_CALL_LEAST || call_bytes > COPY_CALL_MOST;
-    if (p->call_bytes == 0 || call_bytes < p->call_bytes)
-        p->call_bytes = (uint32_t)call_bytes;
-    if (p->left_out == 0 && left_out > 0)
-        (void)strcpy(p->first_left_out, first);
-    p->left_out += left_out;
-    if (!p->told)
-        return;
-    const uint64_t links_out = take_number(r);
-    take_text(r, first, sizeof first);
-    if (p->links_out == 0 && links_out > 0)
-        (void)strcpy(p->first_link_out, first);
-    p->links_out += links_out;
-}
-
-int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *bytes,
+int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *data,
                  size_t length, struct error *e)
 {
-    struct reading r = {bytes, bytes + length, false};
-    int result = 0;
+    static const struct record_of_node none = {0};
+    struct codec c = {.at = data, .end = data + length};
 
-    r.bad |= take_number(&r) != (uint64_t)kind;
-    if (kind == RECORD_OPENED)
-        take_node(&r, p);
-    for (uint32_t i = 0; has_trees(kind) && i < p->trees && !r.bad && result == 0; i++)
-        if (p->tree[i].reader == node)
-            result = take_tree(&r, kind, p, &p->tree[i]);
-    for (uint32_t i = 0; has_ends(kind) && i < p->ends && !r.bad && result == 0; i++)
-        if (p->end[i].node == node)
-            result = take_end(&r, kind, p, &p->end[i]);
-    if (result != 0)
+    if (code_record(&c, p, kind, node, &none) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for what other nodes tell of a copy");
-    if (!r.bad && r.at == r.end)
+    if (!c.bad && c.at == c.end)
         return 0;
     (void)error_set(e, ERROR_PROTOCOL, "node %u has told something of the copy that is malformed",
                     node);
