@@ -94,8 +94,8 @@ int cost_find(const struct torus *t, const char *name, struct cost *c, struct er
     if (a != NULL && cost_can_enumerate(t, a)) {
         if (cost_enumerate(t, a, c, e) != 0)
             return -1;
-        if (f != NULL && f->rearrange != NULL)
-            c->counts.rearranged = f->rearrange(t);
+        if (f != NULL)
+            c->counts.rearranged = f->counts(t).rearranged;
         return 0;
     }
     if (!c->has_formula)

@@ -4,6 +4,14 @@
  * Latin squares, each row with other settings. Messages that route themselves take these paths, no
  * two of them on one line. */
 #include "client/theory/banyan_run.h"
+#include "client/theory/multistage.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include "daemon/lib/schedule/algorithms/banyan.h"
 #include "tests/support/cmocka.h"
 

@@ -2,7 +2,6 @@
  * figures of Liu, Gu, Ren, Xiong: Efficient and Scalable Algorithms for All-to-All Personalized
  * Communication on Multidimensional Tori. */
 #include "client/theory/formula.h"
-#include "client/theory/formula_one_port.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"

@@ -1,6 +1,14 @@
 /* The schedules on pages: messages are those of the routes, and steps have the papers' names. */
+#include "client/cli/animation/animation.h"
+#include <cmocka.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "client/cli/animation/phase_name.h"
-#include "client/cli/animation/schedule_json.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/plan.h"
 #include "tests/support/cmocka.h"

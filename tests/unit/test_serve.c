@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "client/cli/serving/door.h"
-#include "client/cli/serving/events.h"
 #include "client/cli/serving/history.h"
+#include "client/cli/serving/watchers.h"
 #include "tests/support/cmocka.h"
 
 /* --- history --- */

@@ -2,6 +2,8 @@
  * file and no network. */
 #pragma once
 
+#include <jansson.h>
+
 #include "client/cli/terminal/cli.h"
 #include "daemon/lib/schedule/verify.h"
 
@@ -16,8 +18,30 @@ struct animated {
     const struct measured_steps *measured; /* when its steps were over in a run; NULL: not known */
 };
 
-/* Writes the page for `count` schedules (1 or 2) on a torus to a file ("-": standard output); only with the blocks of
- * `source`, unless it is TORUS_NO_NODE. Returns EXIT_DONE, or another exit code after printing the reason, without a new
- * file. */
-int animation_write(const struct cli *cli, const char *file, const struct torus *t,
-                    const struct animated *schedules, unsigned count, uint32_t source);
+/* Returns the messages of a schedule, step by step, as a page plays them (player.js), as an object, which the caller owns:
+ *
+ *     name, summary, paper, operation, ports, segments, streaming     of the algorithm
+ *     startups, transmission, bound, contended                        of the report, in blocks
+ *     gather           true: a block is for all nodes, and known by its source alone
+ *     measured, run    how many seconds each step took in a run, and the run's id; only if it is known
+ *     steps            of each step: {name, why, messages}; a message is [node, port, hops, block ...], where a block is
+ *                      (segment * nodes + source) * nodes + destination, or with `gather` segment * nodes + source
+ *
+ * *blocks counts the blocks in all messages, and must not become more than ANIMATION_MOST_BLOCKS. Returns NULL with *e. */
+json_t *schedule_json(const struct torus *t, const struct animated *a, uint32_t source,
+                      uint64_t *blocks, struct error *e);
+
+/* The options of torusctl plan that make a page, as the user has given them; NULL: not given. */
+struct animation_arguments {
+    const char *file; /* "-": standard output */
+    const char *compare;
+    const char *trace;
+};
+
+/* Whether the page replaces the output of the command. */
+bool plan_animation_is_output(const struct animation_arguments *a);
+
+/* Writes the page of a verified schedule, if a file was given, beside that of --compare; `source` is the argument of
+ * --source, or NULL. Returns EXIT_DONE, or another exit code after printing the reason. */
+int plan_animation(const struct cli *cli, const struct animation_arguments *a, const char *source,
+                   const struct torus *t, const struct animated *schedule);

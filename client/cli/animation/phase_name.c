@@ -159,26 +159,6 @@ static void name_rounds(const struct torus *t, uint32_t step, char *text)
     name_rotation(step % p.ring_steps, p.ring_steps, round, text);
 }
 
-void phase_name(const struct algorithm *a, const struct torus *t, uint32_t step, char *text)
-{
-    static const struct {
-        const struct algorithm *algorithm;
-        void (*name)(const struct torus *t, uint32_t step, char *text);
-    } named[] = {
-        {&algorithm_ar, name_ar},
-        {&algorithm_at2, name_at2},
-        {&algorithm_at2_printed, name_at2},
-        {&algorithm_ar1, name_ar1},
-        {&algorithm_at2_1port, name_rounds},
-        {&algorithm_mt, name_rounds},
-    };
-
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++)
-        if (a == named[i].algorithm)
-            named[i].name(t, step, text);
-}
-
 /* ---- Reasons --------------------------------------------------------------------------------- */
 
 static const char *stage_reason(unsigned stage)
@@ -324,23 +304,34 @@ static void reason_direct(const struct torus *t, uint32_t step, char *text)
         "in each step; no block waits to travel with others.");
 }
 
+/* ---- By algorithm ---------------------------------------------------------------------------- */
+
+static const struct {
+    const struct algorithm *algorithm;
+    void (*name)(const struct torus *t, uint32_t step, char *text); /* NULL: the paper names none */
+    void (*reason)(const struct torus *t, uint32_t step, char *text);
+} known[] = {
+    {&algorithm_ar, name_ar, reason_ar},
+    {&algorithm_at2, name_at2, reason_at2},
+    {&algorithm_at2_printed, name_at2, reason_at2},
+    {&algorithm_ar1, name_ar1, reason_ar1},
+    {&algorithm_at2_1port, name_rounds, reason_rounds},
+    {&algorithm_mt, name_rounds, reason_rounds},
+    {&algorithm_dim, NULL, reason_dim},
+    {&algorithm_pair, NULL, reason_pair},
+    {&algorithm_direct, NULL, reason_direct},
+};
+
+void phase_name(const struct algorithm *a, const struct torus *t, uint32_t step, char *text)
+{
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (a == known[i].algorithm && known[i].name != NULL)
+            known[i].name(t, step, text);
+}
+
 void phase_reason(const struct algorithm *a, const struct torus *t, uint32_t step, char *text)
 {
-    static const struct {
-        const struct algorithm *algorithm;
-        void (*reason)(const struct torus *t, uint32_t step, char *text);
-    } known[] = {
-        {&algorithm_ar, reason_ar},
-        {&algorithm_at2, reason_at2},
-        {&algorithm_at2_printed, reason_at2},
-        {&algorithm_ar1, reason_ar1},
-        {&algorithm_at2_1port, reason_rounds},
-        {&algorithm_mt, reason_rounds},
-        {&algorithm_dim, reason_dim},
-        {&algorithm_pair, reason_pair},
-        {&algorithm_direct, reason_direct},
-    };
-
     text[0] = '\0';
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (a == known[i].algorithm)

@@ -10,7 +10,6 @@
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/discovering/gather.h"
 #include "client/cli/drawing/cabling_picture.h"
-#include "client/cli/drawing/cabling_svg.h"
 #include "client/cli/recognising/merging.h"
 #include "client/cli/recognising/recognised.h"
 #include "client/cli/terminal/arguments.h"

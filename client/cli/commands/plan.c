@@ -5,9 +5,8 @@
 
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
-#include "client/cli/animation/plan_animation.h"
-#include "client/cli/drawing/plan_picture.h"
-#include "client/cli/schedule_files/plan_export.h"
+#include "client/cli/animation/animation.h"
+#include "client/cli/drawing/svg.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"

@@ -11,6 +11,7 @@
 #include "client/theory/broadcast_bound.h"
 #include "client/theory/broadcast_run.h"
 #include "client/theory/formula.h"
+#include "client/theory/multistage.h"
 #include "client/theory/product_run.h"
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithm.h"

@@ -82,7 +82,7 @@ static bool is_collected(struct drawing *d, bool whole, uint32_t step, size_t be
 static size_t count_members(struct drawing *d, const struct routes *r, const struct tally *classes,
                             struct drawn_message *messages)
 {
-    bool whole = drawing_part_is_whole(&d->part, r->torus), collected = false;
+    bool whole = drawing_part_is_whole(&d->layout.part, r->torus), collected = false;
     size_t count = 0;
 
     d->left_out = false;
@@ -97,7 +97,7 @@ static size_t count_members(struct drawing *d, const struct routes *r, const str
             if (r->class_of[start] != class)
                 continue;
             struct leg moved = routes_moved_leg(r, &leg, first, start);
-            if (!whole && !drawing_part_is_crossed(&d->part, r->torus, start, &moved))
+            if (!whole && !drawing_part_is_crossed(&d->layout.part, r->torus, start, &moved))
                 continue;
             if (messages != NULL)
                 messages[count] = (struct drawn_message){
@@ -158,7 +158,7 @@ static int group_nodes(struct drawing *d)
             mix(mix(0, message_key(d->torus, 0, &d->message[i].leg)), d->message[i].segments);
     for (uint32_t node = 0; node < d->torus->nodes; node++) {
         uint32_t group = 0;
-        if (!drawing_part_has(&d->part, d->torus, node))
+        if (!drawing_part_has(&d->layout.part, d->torus, node))
             continue;
         while (group < d->groups && first[group] != hash[node])
             group++;
@@ -266,7 +266,7 @@ static int sum_load(struct drawing *d, struct error *e)
                                             .direction = (int8_t)torus_port_direction(t, port)},
                                     .start = (uint32_t)(i / torus_ports(t)),
                                     .segments = load[i]};
-        if (load[i] > 0 && drawing_part_is_crossed(&d->part, t, sum.start, &sum.leg))
+        if (load[i] > 0 && drawing_part_is_crossed(&d->layout.part, t, sum.start, &sum.leg))
             sums[count++] = sum;
     }
     free(load);
@@ -289,7 +289,7 @@ static bool passes_node(const struct torus *t, const struct drawn_message *m, ui
 static void choose_part(struct drawing *d)
 {
     for (size_t i = 0; i < d->messages; i++)
-        if (!drawing_part_shows(&d->part, d->torus, d->message[i].start, &d->message[i].leg))
+        if (!drawing_part_shows(&d->layout.part, d->torus, d->message[i].start, &d->message[i].leg))
             d->message[i].segments = 0;
 }
 
@@ -313,7 +313,7 @@ uint32_t drawing_count_crossing(struct drawing *d, const struct drawn_step *step
         uint32_t node = d->message[i].start;
         for (uint16_t hop = 0; hop < d->message[i].leg.hops; hop++) {
             uint32_t crossing = ++d->crossing[channel(t, node, port)];
-            if (crossing > most && drawing_part_has(&d->part, t, node))
+            if (crossing > most && drawing_part_has(&d->layout.part, t, node))
                 most = crossing;
             node = torus_neighbour(t, node, port);
         }
@@ -436,9 +436,9 @@ int drawing_make(struct drawing *d, const struct torus *t, const struct algorith
                  const struct drawing_choice *choice, struct error *e)
 {
     *d = (struct drawing){.torus = t, .algorithm = a, .choice = *choice};
-    d->part = drawing_part_choose(t, DRAWING_MOST_NODES,
-                                  choice->node != TORUS_NO_NODE ? choice->node : choice->source);
-    int rc = network_places_make(&d->places, t, &d->part) == 0 ? 0 : no_memory(e);
+    const struct drawing_part part = drawing_part_choose(
+        t, DRAWING_MOST_NODES, choice->node != TORUS_NO_NODE ? choice->node : choice->source);
+    int rc = svg_layout_make(&d->layout, t, &part) == 0 ? 0 : no_memory(e);
     if (rc == 0)
         rc = collect(d, e);
     if (rc == 0)
@@ -461,7 +461,7 @@ int drawing_make(struct drawing *d, const struct torus *t, const struct algorith
 
 void drawing_free(struct drawing *d)
 {
-    network_places_free(&d->places);
+    svg_layout_free(&d->layout);
     free(d->message);
     free(d->step);
     free(d->group);

@@ -2,8 +2,7 @@
  * load of every channel. */
 #pragma once
 
-#include "client/cli/drawing/drawing_part.h"
-#include "client/cli/drawing/network_places.h"
+#include "client/cli/drawing/node_places.h"
 #include "daemon/lib/schedule/algorithm.h"
 
 /* Limits of a picture. Larger pictures cannot be read, and browsers fail on them. */
@@ -43,9 +42,7 @@ struct drawing {
     const struct torus *torus; /* torus and algorithm belong to the caller */
     const struct algorithm *algorithm;
     struct drawing_choice choice;
-    struct drawing_part part; /* of the torus, that is shown */
-    struct network_places
-        places; /* of its nodes, if there are other factors than rings and lines */
+    struct svg_layout layout;      /* of the part of the torus that is shown */
     struct drawn_message *message; /* by (step, class of the start, port, hops, start) */
     size_t messages;
     struct drawn_step *step; /* steps with anything to show */

@@ -1,9 +1,9 @@
-/* The arrows of a picture of a schedule. */
+/* The links and arrows of a picture of a schedule. */
 #pragma once
 
 #include <stdio.h>
 
-#include "client/cli/drawing/svg_layout.h"
+#include "client/cli/drawing/node_places.h"
 #include "daemon/lib/schedule/algorithm.h"
 
 struct svg_arrow {
@@ -24,6 +24,10 @@ double svg_arrow_widest(const struct svg_layout *l, uint32_t lanes);
 
 /* Draws a band of class "crowd" along one channel. */
 void svg_arrow_mark(FILE *out, const struct svg_layout *l, uint32_t node, unsigned port);
+
+/* Draws the links of a node: within its plane a line to the next node, and half a line at each side for a link that
+ * wraps; in a network with factors that are neither rings nor lines, each link within a frame once. */
+void svg_arrow_links(FILE *out, const struct svg_layout *l, uint32_t node);
 
 /* Draws an arrow of this length in the direction of the port, for a legend. */
 void svg_arrow_sample(FILE *out, const struct svg_layout *l, unsigned port, struct point centre,

@@ -1,9 +1,8 @@
 #include "client/cli/reporting/report_page.h"
 
 #include "client/cli/reporting/report_texts.h"
-#include "client/cli/tracing/trace_events.h"
-#include "client/cli/web/page_file.h"
-#include "client/cli/web/torus_json.h"
+#include "client/cli/tracing/trace_file.h"
+#include "client/cli/web/page.h"
 #include "client/cli/web/web_texts.h"
 
 static json_t *findings_value(const struct trace_data *d)

@@ -1,9 +1,6 @@
-/* The parts of msccl_read(), from XML to routes:
- *
- *     msccl_parse.c    reads XML into a program: GPUs, thread blocks, steps
- *     msccl_connect.c  finds the thread block that receives from each sending one
- *     msccl_run.c      runs the program, and so finds the way of each chunk
- *     msccl_read.c     prints the ways as routes
+/* The parts of msccl_read(): msccl_parse.c reads XML into a program of GPUs, thread blocks and steps; msccl_read.c finds
+ * the thread block that receives from each sending one, runs the program, and so finds the way of each chunk, which it
+ * prints as routes.
  *
  * A chunk is a segment of a block: (source * nodes + destination) * segments + segment. */
 #pragma once
@@ -125,14 +122,6 @@ struct msccl_run {
 int msccl_run(struct msccl_run *r, const struct msccl_program *p, const uint32_t *targets,
               struct error *e);
 void msccl_run_free(struct msccl_run *r);
-
-/* Returns the content of a place in a buffer of a GPU. */
-msccl_content msccl_content_at(const struct msccl_run *r, uint32_t gpu, unsigned buffer,
-                               uint32_t at);
-/* Returns the hop that has brought this content; MSCCL_NONE: empty, or an input chunk. */
-uint32_t msccl_hop_of(const struct msccl_run *r, msccl_content content);
-/* Returns the chunk in this content; MSCCL_NONE: empty. */
-uint32_t msccl_chunk_of(const struct msccl_run *r, msccl_content content);
 
 /* Writes "block 3 -> 7, segment 1" to `name`. Returns `name`. */
 #define MSCCL_CHUNK_NAME_SIZE 64

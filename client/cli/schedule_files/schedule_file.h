@@ -1,6 +1,8 @@
-/* A schedule file of the user: the file that --import and --schedule name. */
+/* Schedules as files of the user: the file that --import and --schedule name, and what --export prints. */
 #pragma once
 
+#include "client/cli/terminal/cli.h"
+#include "daemon/lib/schedule/algorithm.h"
 #include "daemon/lib/schedule/file/imported.h"
 
 #define SCHEDULE_FILE_BYTES_MOST (64u << 20) /* XML is longer than torusd's format */
@@ -18,3 +20,19 @@ struct schedule_file {
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e);
 void schedule_file_free(struct schedule_file *f); /* does nothing if *f is zeroed */
+
+/* The options of torusctl plan that print the schedule as a file, as the user has given them; NULL: not given. */
+struct export_arguments {
+    const char *format; /* torusd, msccl or goal */
+    const char *block_size;
+    bool period;
+};
+
+/* Checks that the output is not too large. On a terminal, the output itself shows the progress. Returns 0, or -1 with
+ * *e. */
+int plan_export_check(const struct torus *t, const struct algorithm *a, bool by_period,
+                      struct error *e);
+
+/* Prints the schedule as a file. Returns EXIT_DONE, or another exit code after printing the reason. */
+int plan_export(const struct cli *cli, const struct export_arguments *a, const struct torus *t,
+                const struct algorithm *algorithm);

@@ -1,20 +1,125 @@
 #include "client/cli/serving/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/serving/asking.h"
-#include "client/cli/serving/judging.h"
-#include "client/cli/serving/scene_json.h"
+#include "client/cli/doctor/report.h"
+#include "client/cli/serving/scene.h"
 #include "client/cli/serving/site.h"
+#include "client/cli/survey/asking.h"
+#include "client/cli/terminal/cli.h"
 #include "client/cli/terminal/clock.h"
 
+/* ---- Findings, by another process ------------------------------------------------------------ */
+
+/* Judges all machines (client/cli/doctor) in another process, because that waits for answers: pages go on meanwhile. */
+
+#define JUDGING_MOST_BYTES (1u << 20) /* of the findings */
+#define JUDGING_MOST_SECONDS 30u
+
+struct judging {
+    pid_t pid; /* 0: none is under way */
+    int fd;    /* to watch while one is under way */
+    char *text;
+    size_t length;
+};
+
+/* The other process: it has no other descriptor of this one, and ends with it. */
+static _Noreturn void judge(const struct cli *cli, int out)
+{
+    struct cli mine = {.socket = cli->socket, .commands = cli->commands, .command = cli->command};
+    struct diagnosis d;
+    sigset_t none;
+    int code = EXIT_FAILED;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    if (dup2(out, STDOUT_FILENO) < 0 || close_range(STDERR_FILENO, ~0u, 0) != 0 ||
+        open("/dev/null", O_WRONLY | O_CLOEXEC) != STDERR_FILENO)
+        _exit(code);
+    (void)alarm(JUDGING_MOST_SECONDS);
+    if (diagnosis_make(&mine, &d) == EXIT_DONE) {
+        json_t *value = doctor_report_value(&d, false);
+        if (value != NULL && json_dumpfd(value, STDOUT_FILENO, JSON_COMPACT) == 0)
+            code = EXIT_DONE;
+        json_decref(value);
+    }
+    diagnosis_free(&d);
+    torus_client_close(mine.client);
+    _exit(code);
+}
+
+/* Starts judging, unless that is under way. Returns 0, or -1 if no process can be started. */
+static int judging_begin(struct judging *j, const struct cli *cli)
+{
+    int ends[2];
+
+    if (j->pid > 0)
+        return 0;
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -1;
+    const pid_t pid = fork();
+    if (pid == 0)
+        judge(cli, ends[1]);
+    (void)close(ends[1]);
+    if (pid < 0 || fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) {
+        (void)close(ends[0]);
+        return -1;
+    }
+    *j = (struct judging){.pid = pid, .fd = ends[0]};
+    return 0;
+}
+
+/* Ends the process if there is one. */
+static void judging_end(struct judging *j)
+{
+    if (j->pid <= 0)
+        return;
+    (void)kill(j->pid, SIGKILL);
+    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    (void)close(j->fd);
+    free(j->text);
+    *j = (struct judging){0};
+}
+
+/* To be called when the descriptor is readable. Returns whether judging has ended; then *value is set to what
+ * doctor_report_value() gave, which the caller owns, or to NULL. */
+static bool judging_go_on(struct judging *j, json_t **value)
+{
+    ssize_t n;
+
+    *value = NULL;
+    if (j->text == NULL && (j->text = malloc(JUDGING_MOST_BYTES)) == NULL) {
+        judging_end(j);
+        return true;
+    }
+    while ((n = read(j->fd, j->text + j->length, JUDGING_MOST_BYTES - j->length)) > 0)
+        j->length += (size_t)n;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n == 0 && j->length < JUDGING_MOST_BYTES)
+        *value = json_loadb(j->text, j->length, 0, NULL);
+    judging_end(j);
+    return true;
+}
+
+/* ---- The page -------------------------------------------------------------------------------- */
+
 #define SURVEY_EVERY_MS 1000
+#define PATIENCE_MS 5000u /* for the daemon of this machine */
 #define DOCTOR_EVERY_MS 60000
 #define DOCTOR_LEAST_MS 3000 /* between findings that somebody asks for */
 #define REQUESTS_MOST 32u    /* of browsers that have the token, beside those of watchers */
@@ -224,7 +329,7 @@ int server_run(struct cli *cli, struct door *door, int fd, server_announce_fn *a
     *s = (struct server){.cli = cli, .signals = take_signals(&before)};
     s->site.door = door;
     s->site.scene = &s->scene;
-    s->asking.socket = cli->socket;
+    s->asking = (struct asking){.socket = cli->socket, .patience_ms = PATIENCE_MS};
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, site_answer, &s->site,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,

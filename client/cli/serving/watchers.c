@@ -1,7 +1,99 @@
 #include "client/cli/serving/watchers.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+struct event {
+    size_t holders, length;
+    char *text;
+};
+
+static void drop(struct event *e)
+{
+    if (e == NULL || --e->holders > 0)
+        return;
+    free(e->text);
+    free(e);
+}
+
+/* JSON in one line has no line ends, which would end the data of an event. */
+static struct event *make(enum event_kind kind, const json_t *value)
+{
+    static const char *const names[] = {"torus", "state", "doctor", "lost"};
+    struct event *e = calloc(1, sizeof *e);
+    char *data = json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    int length = -1;
+
+    if (e != NULL && data != NULL)
+        length = asprintf(&e->text, "event: %s\ndata: %s\n\n", names[kind], data);
+    free(data);
+    if (length < 0) {
+        free(e);
+        return NULL;
+    }
+    e->holders = 1;
+    e->length = (size_t)length;
+    return e;
+}
+
+int bulletin_publish(struct bulletin *b, enum event_kind kind, json_t *value)
+{
+    drop(b->newest[kind]);
+    b->newest[kind] = value != NULL ? make(kind, value) : NULL;
+    json_decref(value);
+    b->number[kind]++;
+    return value == NULL || b->newest[kind] != NULL ? 0 : -1;
+}
+
+void bulletin_free(struct bulletin *b)
+{
+    for (unsigned kind = 0; kind < EVENT_KINDS; kind++)
+        drop(b->newest[kind]);
+    *b = (struct bulletin){0};
+}
+
+/* Takes the first event that the watcher has not seen. */
+static bool choose(struct place *p, const struct bulletin *b)
+{
+    for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
+        if (b->newest[kind] == NULL || p->seen[kind] == b->number[kind])
+            continue;
+        p->seen[kind] = b->number[kind];
+        p->reading = b->newest[kind];
+        p->reading->holders++;
+        p->read = 0;
+        return true;
+    }
+    return false;
+}
+
+size_t place_read(struct place *p, const struct bulletin *b, char *out, size_t size)
+{
+    if (p->reading == NULL && !choose(p, b))
+        return 0;
+    size_t count = p->reading->length - p->read;
+    if (count > size)
+        count = size;
+    memcpy(out, p->reading->text + p->read, count);
+    p->read += count;
+    if (p->read == p->reading->length) {
+        drop(p->reading);
+        p->reading = NULL;
+    }
+    return count;
+}
+
+void place_free(struct place *p)
+{
+    drop(p->reading);
+    p->reading = NULL;
+}
+
+/* ---- Watchers -------------------------------------------------------------------------------- */
 
 #define READ_BYTES 16384u /* at once */
 

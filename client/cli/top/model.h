@@ -1,6 +1,8 @@
 /* What `torusctl top` knows of a torus: what is observed, the machines, and restarts of daemons. Without I/O. */
 #pragma once
 
+#include <jansson.h>
+
 #include "client/cli/survey/observed.h"
 
 #define TOP_HOST_SIZE 65u
@@ -53,3 +55,7 @@ double top_model_newest(const struct top_model *m);
 
 /* What a node sends and receives on all its links, in bytes a second; below 0: not known. */
 void top_model_node_rates(const struct top_model *m, uint32_t rank, double *sent, double *received);
+
+/* The lines of `torusctl top --json`. Return a line, or NULL if memory is short. */
+json_t *top_model_value(const struct top_model *m);
+json_t *top_error_value(const struct torus_error *e);

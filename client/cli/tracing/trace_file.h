@@ -2,7 +2,33 @@
  * for each node, a track for each port, counters. Its member "torusd" holds the same data for 'torusctl report'. */
 #pragma once
 
-#include "client/cli/tracing/collected_traces.h"
+#include "client/cli/survey/all_nodes.h"
+
+/* A node's trace, or why there is none. */
+struct collected_trace {
+    const struct torus_trace *trace; /* NULL: there is none of this run */
+    bool aligned;      /* its clock has been compared, over links, with that of the first node: */
+    int64_t ahead_ns;  /* by so much it is ahead, */
+    uint64_t error_ns; /* and so wrong may that be */
+};
+
+/* The traces of all nodes, on one clock. */
+struct collected_traces {
+    struct all_nodes nodes;       /* names and the torus */
+    struct torus_survey *survey;  /* of collected_traces_ask() */
+    const char *id;               /* of the traced run */
+    struct collected_trace *node; /* by rank */
+    uint32_t traced;              /* how many nodes have a trace */
+    uint64_t began_ns, ended_ns;  /* by the clock of the asked node: of all traces */
+    uint64_t error_ns;            /* largest error of any aligned node */
+};
+
+/* Takes the traces with this id (NULL: with that of the asked node) from answers of nodes, which *c refers to; of *c only
+ * `nodes` is set, with the torus and the asked node. Returns 0, or -1 with *e, for instance that nothing has been traced.
+ * The caller gives *c to collected_traces_free() in any case. */
+int collected_traces_take(struct collected_traces *c, const struct torus_survey *answers,
+                          const char *id, struct error *e);
+void collected_traces_free(struct collected_traces *c);
 
 /* Commands that print a report call this for the file of --trace (NULL: none). Returns EXIT_DONE, or another exit code
  * after printing that it cannot be standard output. */
@@ -15,3 +41,6 @@ int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *
 /* Writes traces that have been collected. Returns 0, or -1 with *e. */
 int trace_file_save(const struct collected_traces *c, const char *path, json_t *run,
                     struct error *e);
+
+/* What a port did or waited for, for people: "waits for a step or blocks of other nodes". Static. */
+const char *trace_state_name(enum torus_trace_state state);

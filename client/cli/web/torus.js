@@ -1,6 +1,6 @@
 'use strict';
-// Draws a torus on a canvas: frames, links and nodes, and where things on a channel are. `torus` is what torus_json.h
-// describes.
+// Draws a torus on a canvas: frames, links and nodes, and where things on a channel are. `torus` is what torus_json()
+// (page.h) describes.
 
 const STRAIGHT = 0, WRAPS = 1; // other channels lead to another frame
 const NODE_RADIUS = 15;

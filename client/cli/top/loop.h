@@ -1,7 +1,11 @@
-/* torusctl top without keys: one view as text, or a line of JSON at a time. */
+/* What torusctl top does: surveys again and again, which it draws or prints. */
 #pragma once
 
 #include "client/cli/terminal/cli.h"
+
+/* In a terminal: surveys, keys and drawings, until the user leaves. `interval` in seconds. Returns an exit code; what went
+ * wrong has been printed. */
+int top_interactive(struct cli *cli, double interval);
 
 /* Prints one view, as text or JSON, with rates over `interval` seconds. Returns an exit code; what went wrong has been
  * printed. */

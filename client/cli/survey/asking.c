@@ -1,8 +1,6 @@
-#include "client/cli/serving/asking.h"
+#include "client/cli/survey/asking.h"
 
-#include <stdio.h>
-
-#define PATIENCE_MS 5000u /* for the daemon of this machine */
+#include <poll.h>
 
 static void forget(struct asking *a)
 {
@@ -67,7 +65,8 @@ void asking_begin(struct asking *a)
         end(a, &e);
         return;
     }
-    torus_client_set_timeout(a->client, PATIENCE_MS);
+    if (a->patience_ms > 0)
+        torus_client_set_timeout(a->client, a->patience_ms);
     if (torus_client_start_status(a->client, &a->status, on_status, a, &e) != 0)
         end(a, &e);
 }
@@ -79,7 +78,23 @@ enum asking_result asking_go_on(struct asking *a)
     if (!a->ended)
         return ASKING_UNDER_WAY;
     a->under_way = false;
-    return a->error.code == TORUS_ERROR_NONE ? ASKING_ANSWERED : ASKING_FAILED;
+    if (a->error.code == TORUS_ERROR_NONE)
+        return ASKING_ANSWERED;
+    torus_client_close(a->client); /* whatever it was, begin with a new connection */
+    a->client = NULL;
+    return ASKING_FAILED;
+}
+
+enum asking_result asking_wait(struct asking *a)
+{
+    enum asking_result result;
+
+    asking_begin(a);
+    while ((result = asking_go_on(a)) == ASKING_UNDER_WAY) {
+        struct pollfd wait = {.fd = asking_fd(a), .events = POLLIN};
+        (void)poll(&wait, 1, -1);
+    }
+    return result;
 }
 
 int asking_fd(const struct asking *a)

@@ -1,16 +1,21 @@
-#include "client/cli/top/interactive.h"
+#include "client/cli/top/loop.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "client/cli/survey/asking.h"
 #include "client/cli/terminal/clock.h"
-#include "client/cli/top/ask.h"
+#include "client/cli/terminal/wrap.h"
 #include "client/cli/top/draw.h"
+#include "client/cli/top/model.h"
 #include "client/cli/top/terminal.h"
+
+/* ---- In a terminal --------------------------------------------------------------------------- */
 
 #define PATIENCE_SECONDS 2.0 /* after that, the view says that it waits for the daemon */
 #define NEWS_SECONDS 10.0    /* how long the view says that a daemon has been restarted */
@@ -18,7 +23,7 @@
     250 /* so that times on the screen go on, and no signal is missed for long */
 
 struct interactive {
-    struct top_ask ask;
+    struct asking asking;
     struct top_model model;
     struct top_view view;
     double interval, next, began; /* of surveys, in clock_seconds() */
@@ -76,14 +81,24 @@ static void tell_news(struct interactive *u, double now)
     u->news_until = now + NEWS_SECONDS;
 }
 
-/* Takes an answer, or says why there is none. Returns 0, or -1 with *e if going on makes no sense. */
-static int take(struct interactive *u, double now, struct torus_error *e)
+/* Adds an answer to the model. Returns 0, or -1 with *e. */
+static int take_survey(struct top_model *m, struct asking *asking, double now,
+                       struct torus_error *e)
 {
-    struct all_nodes survey;
+    if (top_model_take(m, &asking->all, now) == 0)
+        return 0;
+    *e = (struct torus_error){.code = TORUS_ERROR_MEMORY};
+    (void)snprintf(e->text, sizeof e->text, "out of memory");
+    return -1;
+}
+
+/* Takes an answer, or says why there is none. Returns 0, or -1 with *e if going on makes no sense. */
+static int take(struct interactive *u, bool answered, double now, struct torus_error *e)
+{
     char text[TOP_NOTICE_SIZE];
 
-    if (top_ask_take(&u->ask, &survey, e) != 0) {
-        all_nodes_free(&survey);
+    if (!answered) {
+        *e = u->asking.error;
         if (u->model.surveys == 0)
             return -1;
         (void)snprintf(text, sizeof text, "trying again: %.230s", e->text);
@@ -91,11 +106,8 @@ static int take(struct interactive *u, double now, struct torus_error *e)
         u->lost = true;
         return 0;
     }
-    if (top_model_take(&u->model, &survey, now) != 0) {
-        *e = (struct torus_error){.code = TORUS_ERROR_MEMORY};
-        (void)snprintf(e->text, sizeof e->text, "out of memory");
+    if (take_survey(&u->model, &u->asking, now, e) != 0)
         return -1;
-    }
     if (u->model.surveys == 1) {
         u->view.node = u->model.seen.now.asker;
         u->next = now + u->interval / 4; /* rates need a second survey soon */
@@ -108,31 +120,27 @@ static int take(struct interactive *u, double now, struct torus_error *e)
     return 0;
 }
 
-static bool is_asking(const struct interactive *u)
-{
-    return u->ask.state == TOP_ASK_STATUS || u->ask.state == TOP_ASK_SURVEY;
-}
-
 /* Asks when it is time. Returns 0, or -1 with *e. */
 static int ask(struct interactive *u, struct torus_error *e)
 {
     const double now = clock_seconds();
     char text[TOP_NOTICE_SIZE];
 
-    if (u->ask.state == TOP_ASK_IDLE && !u->view.paused && now >= u->next) {
+    if (!u->asking.under_way && (u->view.paused || now < u->next))
+        return 0;
+    if (!u->asking.under_way) {
         u->began = now;
         u->next = now + u->interval;
-        top_ask_start(&u->ask);
+        asking_begin(&u->asking);
     }
-    if (is_asking(u))
-        top_ask_work(&u->ask);
-    if (is_asking(u) && now - u->began > PATIENCE_SECONDS + u->interval) {
+    const enum asking_result result = asking_go_on(&u->asking);
+    if (result != ASKING_UNDER_WAY)
+        return take(u, result == ASKING_ANSWERED, now, e);
+    if (now - u->began > PATIENCE_SECONDS + u->interval) {
         (void)snprintf(text, sizeof text, "waiting for an answer for %.0f s", now - u->began);
         set_notice(u, text);
         u->lost = true;
     }
-    if (u->ask.state == TOP_ASK_DONE || u->ask.state == TOP_ASK_FAILED)
-        return take(u, now, e);
     return 0;
 }
 
@@ -162,9 +170,9 @@ static bool has_aged(const struct interactive *u)
 static bool wait_for_work(const struct interactive *u)
 {
     struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                            {.fd = is_asking(u) ? top_ask_fd(&u->ask) : -1, .events = POLLIN}};
+                            {.fd = asking_fd(&u->asking), .events = POLLIN}};
     const double left = (u->next - clock_seconds()) * 1000;
-    const int most = left < LONGEST_WAIT_MS && u->ask.state == TOP_ASK_IDLE && !u->view.paused
+    const int most = left < LONGEST_WAIT_MS && !u->asking.under_way && !u->view.paused
                          ? (int)left + 1
                          : LONGEST_WAIT_MS;
 
@@ -190,7 +198,7 @@ static bool heed_keys(struct interactive *u)
 
 int top_interactive(struct cli *cli, double interval)
 {
-    struct interactive u = {.ask = {.socket = cli->socket},
+    struct interactive u = {.asking = {.socket = cli->socket},
                             .view = {.interactive = true, .interval = interval},
                             .interval = interval,
                             .changed = true};
@@ -212,7 +220,113 @@ int top_interactive(struct cli *cli, double interval)
             break;
     }
     top_terminal_close();
-    top_ask_end(&u.ask);
+    asking_free(&u.asking);
     top_model_free(&u.model);
     return result == 0 ? EXIT_DONE : cli_fail_client(cli, &e);
+}
+
+/* ---- Without keys ---------------------------------------------------------------------------- */
+
+#define COLUMNS_BY_DEFAULT 80u
+#define LEAST_COLUMNS 20
+
+/* How wide the torus is drawn without a terminal: as wide as COLUMNS says, which is set for a pager. */
+static unsigned columns_wanted(void)
+{
+    const char *text = getenv("COLUMNS");
+    const int columns = text != NULL ? atoi(text) : 0;
+    return columns >= LEAST_COLUMNS ? (unsigned)columns : COLUMNS_BY_DEFAULT;
+}
+
+static void sleep_until(double seconds)
+{
+    double left = seconds - clock_seconds();
+
+    while (left > 0) {
+        const struct timespec t = {.tv_sec = (time_t)left,
+                                   .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+        (void)nanosleep(&t, NULL);
+        left = seconds - clock_seconds();
+    }
+}
+
+static int fail_memory(const struct cli *cli)
+{
+    return cli_fail(cli, &(struct error){.code = ERROR_MEMORY, .text = "out of memory"});
+}
+
+/* Asks once, and adds the answer to the model. Returns 0, or -1 with *e. */
+static int ask_into(struct asking *asking, struct top_model *m, struct torus_error *e)
+{
+    if (asking_wait(asking) == ASKING_ANSWERED)
+        return take_survey(m, asking, clock_seconds(), e);
+    *e = asking->error;
+    return -1;
+}
+
+/* Prints the view of a survey that is just over. As for tables, texts are wrapped only on a terminal. */
+static int print_text(const struct cli *cli, const struct top_model *m)
+{
+    const unsigned terminal = wrap_terminal(STDOUT_FILENO);
+    const bool wrapped = terminal >= LEAST_COLUMNS;
+    struct top_view v = {0};
+    struct top_screen s;
+
+    top_view_set_time(&v, time(NULL));
+    if (top_draw_all(&s, m, &v, wrapped ? terminal : columns_wanted(), wrapped,
+                     top_terminal_is_unicode()) != 0)
+        return fail_memory(cli);
+    top_screen_print(&s, stdout);
+    top_screen_free(&s);
+    return EXIT_DONE;
+}
+
+int top_once(struct cli *cli, double interval)
+{
+    struct asking asking = {.socket = cli->socket};
+    struct top_model m = {0};
+    struct torus_error e;
+    int code;
+
+    const double began = clock_seconds();
+    if (ask_into(&asking, &m, &e) != 0) {
+        code = cli_fail_client(cli, &e);
+    } else {
+        sleep_until(began + interval);
+        if (ask_into(&asking, &m, &e) != 0)
+            code = cli_fail_client(cli, &e);
+        else
+            code = cli->json ? cli_print(cli, top_model_value(&m), NULL) : print_text(cli, &m);
+    }
+    top_model_free(&m);
+    asking_free(&asking);
+    return code;
+}
+
+int top_lines(struct cli *cli, double interval)
+{
+    struct asking asking = {.socket = cli->socket};
+    struct top_model m = {0};
+    struct torus_error e;
+    int code = EXIT_DONE;
+    double next = clock_seconds();
+
+    while (code == EXIT_DONE && ferror(stdout) == 0) {
+        const bool known = m.surveys > 0;
+        if (ask_into(&asking, &m, &e) == 0)
+            code = cli_print(cli, top_model_value(&m), NULL);
+        else if (known)
+            code = cli_print(cli, top_error_value(&e), NULL);
+        else
+            code = cli_fail_client(cli, &e);
+        (void)fflush(stdout);
+        next += interval;
+        if (next < clock_seconds())
+            next = clock_seconds();
+        if (code == EXIT_DONE && ferror(stdout) == 0)
+            sleep_until(next);
+    }
+    top_model_free(&m);
+    asking_free(&asking);
+    return code;
 }
