@@ -59,7 +59,8 @@ def test_the_command_reaches_every_node(bench, network):
 
 
 @network
-@pytest.mark.parametrize('dims', ['1x1', '1x6', '2x2', '5x3', '3x2x2', '3mx2m'])
+@pytest.mark.parametrize('dims', ['1x1', '3x2x2', *(pytest.param(dims, marks=pytest.mark.full)
+                                                    for dims in ('1x6', '2x2', '5x3', '3mx2m'))])
 def test_shapes(bench, network, dims):
     result = bench.run(dims, *network, '--run', 'torusctl --json status')
     assert result.returncode == 0, result.stderr
@@ -167,8 +168,11 @@ def test_what_the_command_leaves_running_is_ended(bench):
 
 
 @network
-@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize('processes', [2, 5, 9, 14])
+@pytest.mark.parametrize('signum,processes', [
+    (signal.SIGINT, 2), (signal.SIGTERM, 5), (signal.SIGHUP, 9), (signal.SIGINT, 14), *(
+        pytest.param(signum, processes, marks=pytest.mark.full) for signum, processes in (
+            (signal.SIGTERM, 2), (signal.SIGHUP, 2), (signal.SIGINT, 5), (signal.SIGHUP, 5), (signal.SIGINT, 9),
+            (signal.SIGTERM, 9), (signal.SIGTERM, 14), (signal.SIGHUP, 14)))])
 def test_a_signal_during_the_start(bench, network, signum, processes):
     launcher = bench.torus('3x4', *network, '--run', 'sleep 1000')
     wait_for(lambda: len(bench.processes()) >= processes)
@@ -204,8 +208,8 @@ def test_a_signal_in_a_destructor(signum):
 
 
 @network
-@pytest.mark.parametrize('signum', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('how', [['--wait'], ['--run', 'echo running; sleep 1000']])
+@pytest.mark.parametrize('signum,how', [(signal.SIGINT, ['--wait']),
+                                        (signal.SIGTERM, ['--run', 'echo running; sleep 1000'])])
 def test_a_signal_while_it_serves(bench, network, signum, how):
     launcher = bench.torus('2x2', *network, *how)
     for line in launcher.stderr:
