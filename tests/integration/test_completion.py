@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.helps import commands, printed
 from torus_net import CHECKOUT, find_program, patience
 
 sys.path.append(str(CHECKOUT / 'scripts'))
@@ -69,15 +70,6 @@ def in_zsh(*line):
 @pytest.fixture(params=[in_bash, in_zsh], ids=['bash', 'zsh'])
 def offered(request):
     return request.param
-
-
-def printed(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def commands():
-    listed = printed(TORUSCTL, 'help').partition('\noptions of all commands:\n')[0]
-    return re.findall(r'^  ([a-z-]+)', listed, re.M)
 
 
 def algorithms(operation):

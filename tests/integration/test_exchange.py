@@ -44,23 +44,6 @@ def test_routes(dims, algorithm):
             geometry.nodes * (geometry.nodes - 1) * walked.segments)
 
 
-@pytest.mark.parametrize('dims,startups,transmission', [
-    ('4x4', 4, 8), ('4x8', 6, 32), ('8x8', 6, 64), ('4x12', 8, 72), ('12x12', 8, 216),
-    ('8x16', 10, 256), ('16x16', 10, 512)])
-def test_published_counts_of_at2(dims, startups, transmission):
-    planned = plan(dims, 'at2')
-    assert (planned['startups'], planned['transmission']) == (startups, transmission)
-    assert planned['contended_steps'] == 0 and planned['minimal'] is True
-
-
-@pytest.mark.parametrize('p', range(4, 21, 2))
-def test_published_counts_of_ar(p):
-    planned = plan(str(p), 'ar')
-    assert (planned['startups'], planned['transmission']) == (p // 2, -(-p * p // 8))
-    assert planned['contended_steps'] == 0 and planned['minimal'] is True
-    assert planned['bound'] == p * p / 8
-
-
 @pytest.mark.parametrize('dims', [pytest.param('4x4', marks=pytest.mark.slow), '5x3'])
 def test_every_all_port_algorithm_streams(shared, dims):
     torus = shared(dims)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.helps import commands, printed
 from torus_net import CHECKOUT, find_program
 
 sys.path.append(str(CHECKOUT / 'scripts'))
@@ -27,10 +28,6 @@ def built(request):
         pytest.skip('this build has no man pages: scdoc is not installed')
 
 
-def printed(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
 def source(name, number=1):
     """The lines of a page, without the marks of bold and underlined text."""
     text = (PAGES / f'man{number}' / f'{name}.{number}').read_text()
@@ -41,11 +38,6 @@ def options(help_text):
     found = re.findall(r'^  (?:-\w, )?(--[a-z-]+)', help_text, re.M)
     assert len(found) > 3, help_text
     return found
-
-
-def commands():
-    listed = printed(TORUSCTL, 'help').partition('\noptions of all commands:\n')[0]
-    return re.findall(r'^  ([a-z-]+)', listed, re.M)
 
 
 def check_options(help_text, lines, prefix=''):

@@ -1,15 +1,13 @@
 """torusctl exchange --on-failure wait: the exchange does not fail when daemons are restarted."""
 
 import json
-import os
-import pty
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.background import Client
 from support.errors import assert_refused, error_code
+from support.terminal import Spoken
 from support.trees import check_target, listing, make_sources, random_sizes, wait_tidy
 from support.waiting import exchanges, wait_for
 
@@ -154,35 +152,16 @@ def test_what_it_waits_for_is_said(shared):
     torus = shared('3x3')
     torus.node(5).kill()
     torus.wait_broken(30, (4,))
-    main, terminal = pty.openpty()
-    said = b''
-    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(4).socket, 'exchange', '--block-size', '1KiB',
-                                *map(str, WAIT)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=terminal,
-                               env={**os.environ, 'TERM': 'xterm'}, text=True)
-    try:
-        os.set_blocking(main, False)
-
-        def waits():
-            nonlocal said
-            try:
-                said += os.read(main, 65536)
-            except BlockingIOError:
-                pass
-            return b'waiting for node 5 (1,2)' in said
-        wait_for(waits, 60, lambda: said)
+    with Spoken([torus.torusctl, '--socket', torus.node(4).socket, 'exchange', '--block-size', '1KiB', *WAIT],
+                terminal=True, env={}) as command:
+        command.wait_says(r'waiting for node 5 \(1,2\)')
         torus.node(5).start()
 
         def has_ended():
-            waits()  # and the terminal must not be flooded
-            return process.poll() is not None
-        wait_for(has_ended, 60, lambda: said)
-        assert process.returncode == 0 and 'every byte' in process.stdout.read()
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        os.close(main)
-        os.close(terminal)
+            command.read()  # the terminal must not be flooded
+            return command.process.poll() is not None
+        wait_for(has_ended, 60, command.read)
+        assert command.process.returncode == 0 and 'every byte' in command.process.stdout.read()
     torus.wait_whole(30)
 
 

@@ -1,66 +1,18 @@
 """Messages on standard error while a command waits or takes long."""
 
-import fcntl
 import json
 import os
-import pty
 import re
 import signal
-import struct
-import subprocess
 import sys
-import termios
 
 import pytest
 from support.background import Client
 from support.programs import python
+from support.terminal import SAID, Spoken
 from support.waiting import wait_for
-from torus_net.patience import Patience, communicate
 
-SAID = {'TORUS_PROGRESS': '1'}
 GROUP = 'import libtorus\nwith libtorus.Group("late") as group:\n    print(group.size)\n'
-
-
-class Spoken:
-    """A command whose standard error is read while it runs: a pipe, or a terminal."""
-
-    def __init__(self, command, terminal=False, env=SAID, columns=100):
-        self.text = b''
-        self.reader, writer = pty.openpty() if terminal else os.pipe()
-        os.set_blocking(self.reader, False)
-        if terminal:
-            self.resize(columns)
-        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=writer, env={**os.environ, 'TERM': 'xterm', **env}, text=True)
-        os.close(writer)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-        os.close(self.reader)
-
-    def resize(self, columns):
-        fcntl.ioctl(self.reader, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-
-    def read(self):
-        """Its whole standard error so far."""
-        try:
-            while piece := os.read(self.reader, 65536):
-                self.text += piece
-        except OSError:  # nothing more for now; or the other side of the terminal is closed
-            pass
-        return self.text.decode()
-
-    def wait_says(self, pattern):
-        return wait_for(lambda: re.search(pattern, self.read()), 30, self.read)
-
-    def end(self, seconds=60):
-        out, _ = communicate(self.process, Patience(seconds))
-        return self.process.returncode, out, self.read()
 
 
 def ctl(torus, rank, *args):
@@ -161,19 +113,8 @@ def test_a_long_exchange_without_a_terminal(shared):
 def test_progress_on_a_terminal(shared):
     """A bar while the exchange runs, and none in the output afterwards."""
     torus = shared('4x4')
-    main, terminal = pty.openpty()
-    process = subprocess.Popen([torus.torusctl, '--socket', torus.node(0).socket, 'exchange',
-                                '--algorithm', 'at2', '--block-size', '32MiB'], stderr=terminal,
-                               stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-    os.close(terminal)
-    out, _ = communicate(process, Patience(120))
-    shown = b''
-    try:
-        while piece := os.read(main, 65536):
-            shown += piece
-    except OSError:
-        pass
-    os.close(main)
-    assert process.returncode == 0 and 'verified' in out
-    assert b'%' in shown and b'\r' in shown
+    with Spoken(ctl(torus, 0, 'exchange', '--algorithm', 'at2', '--block-size', '32MiB'), terminal=True, env={}) as running:
+        code, out, shown = running.end(120)
+    assert code == 0 and 'verified' in out
+    assert '%' in shown and '\r' in shown
     assert sys.getsizeof(shown) < 100000

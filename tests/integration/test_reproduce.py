@@ -6,10 +6,10 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from itertools import combinations
 
 import pytest
+from support.reproduction import reproduction  # noqa: F401
 from torus_net import CHECKOUT
 from torus_net.patience import run
 
@@ -67,14 +67,6 @@ def of(*papers):
 @pytest.fixture
 def tables(request, computed):
     return {name: table for paper in request.param for name, table in by_table(computed(paper)).items()}
-
-
-@pytest.fixture(scope='module')
-def reproduction():
-    """Its Python modules."""
-    sys.path.insert(0, str(CHECKOUT / 'scripts'))
-    yield
-    sys.path.remove(str(CHECKOUT / 'scripts'))
 
 
 def same(tables, name, *labels):

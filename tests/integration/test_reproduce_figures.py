@@ -2,13 +2,13 @@
 list of the papers' items is complete."""
 
 import os
-import sys
 from collections import Counter
 
 import pytest
+from support.reproduction import reproduction  # noqa: F401
 from torus_net import CHECKOUT
 
-pytestmark = pytest.mark.plain
+pytestmark = [pytest.mark.plain, pytest.mark.usefixtures('reproduction')]
 
 BIN = os.environ.get('TORUS_BIN', CHECKOUT / 'build')
 
@@ -35,14 +35,6 @@ NAMED = {  # items with a name instead of a number
     ('Liu, Gu, Ren, Xiong: Multidimensional Tori', 'algorithm'): ['AR1', 'AT2', 'PT4', 'PTk', 'MT3', 'MTk'],
     ('Dimakopoulos, Dimopoulos: Multidimensional Interconnection Networks', 'algorithm'): ['A1', 'A2', 'A3'],
 }
-
-
-@pytest.fixture(scope='module', autouse=True)
-def reproduction():
-    """Its Python modules."""
-    sys.path.insert(0, str(CHECKOUT / 'scripts'))
-    yield
-    sys.path.remove(str(CHECKOUT / 'scripts'))
 
 
 LARGE = 'one-port-fig-4'  # takes eight seconds: plans for 4096 nodes

@@ -11,6 +11,8 @@ import subprocess
 from pathlib import Path
 
 from support.hosts import Hosts
+from support.setups import with_torusd
+from support.terminal import read_all
 from support.waiting import wait_for
 from torus_net.patience import Patience, communicate, run, wait
 from torus_net.process import find_program
@@ -25,17 +27,8 @@ def on_a_terminal(command, *answers):
                           start_new_session=True) as process:
         os.close(follower)
         os.write(leader, ''.join(f'{answer}\n' for answer in answers).encode())
-        said = b''
-        with contextlib.suppress(OSError):
-            while part := os.read(leader, 65536):
-                said += part
-        os.close(leader)
+        said = read_all(leader)
     return process.returncode, said.decode()
-
-
-def with_torusd():
-    """An environment in which torusctl finds torusd, as where both are installed."""
-    return {**os.environ, 'PATH': f'{os.path.dirname(find_program("torusd"))}:{os.environ["PATH"]}'}
 
 
 class Discoveries(Hosts):
