@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from support import random_trees
 from support.compare_trees import same
-from support.copies import copy, count, failing, others, place, refused, try_copy  # noqa: F401
+from support.copies import copied, copy, count, failing, others, place, refused, try_copy  # noqa: F401
 from support.trees import write_file
 from support.users import needs_root
 
@@ -76,8 +76,7 @@ def test_several_sources(torus, place):
 
 def test_an_empty_folder(torus, place):
     place.source.mkdir()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] == said['bytes_all'] == 0
 
 
@@ -90,8 +89,7 @@ def test_sparse_files_keep_their_holes(torus, place):
             file.write(os.urandom(70_000))
     with open(place.source / 'hole', 'wb') as file:
         file.truncate(700 << 20)
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] < 1 << 20
     assert all(place.arrived(rank) < 2 << 20 for rank in others(torus))
 
@@ -237,8 +235,7 @@ def test_links_in_a_target_are_not_followed(torus, place):
         place.target(rank).mkdir(parents=True)
         (place.target(rank) / 'folder').symlink_to(precious)
         (place.target(rank) / 'file').symlink_to(precious / 'large')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     assert (precious / 'large').read_text() == 'mine' and os.listdir(precious) == ['large']
 
 

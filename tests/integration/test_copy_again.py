@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from support import random_trees
 from support.compare_trees import ALL, differences, entries, snapshot
-from support.copies import copy, count, others, place, try_copy  # noqa: F401
+from support.copies import copied, copy, count, others, place, try_copy  # noqa: F401
 from support.trees import write_file
 from support.users import needs_root
 
@@ -39,13 +39,11 @@ def test_metadata_change_without_data(torus, place):
     copy(torus, place)
     os.chmod(place.source / 'mode', 0o4711)
     os.setxattr(place.source / 'attribute', 'user.x', b'1')
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] == 0 and all(node['changed'] == 2 for node in said['per_node']), said
     os.removexattr(place.source / 'attribute', 'user.x')
     os.utime(place.source / 'time', ns=(1, 1_000_000_000_000_000_001))
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] <= MIB and all(node['changed'] == 2 for node in said['per_node']), said
 
 
@@ -59,8 +57,7 @@ def test_one_per_cent_of_a_large_file(torus, place):
         for _ in range(4):
             file.seek(rng.randrange(size - 200_000))
             file.write(rng.randbytes(size // 400))
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] < size // 10, said
     assert all(node['bytes_missing'] < size // 10 for node in said['per_node'])
 
@@ -71,8 +68,7 @@ def test_an_insertion_at_the_front(torus, place):
     (place.source / 'large').write_bytes(content)
     copy(torus, place)
     (place.source / 'large').write_bytes(b'in front' + content)
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] < 3 * MIB, said
 
 
@@ -86,8 +82,7 @@ def test_nodes_that_lack_different_things(torus, place):
     (place.target(2) / 'b').unlink()
     for rank in 1, 2, 3:
         (place.target(rank) / 'c').unlink()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert {node['rank']: node['bytes_missing'] for node in said['per_node']} == {1: 4 * MIB, 2: 4 * MIB, 3: 2 * MIB}
     assert said['bytes_sent'] == 6 * MIB, said
 
@@ -204,8 +199,7 @@ def test_verify_sees_everything_that_a_copy_keeps(torus, place):
         change(place.target(3))
         status, said, _ = try_copy(torus, place, '--verify')
         assert status == 1 and not said['equal'] and said['per_node'][2]['equal'] is False, number
-        copy(torus, place)
-        place.check(others(torus))
+        copied(torus, place)
 
 
 @needs_root
@@ -219,37 +213,31 @@ def test_links_of_others_in_sticky_folders(torus, place):
     copy(torus, place)
     (place.source / 'sticky' / 'link').unlink()
     (place.source / 'sticky' / 'link').symlink_to('two')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
 
 
 def test_a_hard_link_that_is_broken_up(torus, place):
     place.source.mkdir()
     write_file(place.source / 'one', 1, 100_000)
     os.link(place.source / 'one', place.source / 'two')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     content = (place.source / 'two').read_bytes()
     (place.source / 'two').unlink()
     (place.source / 'two').write_bytes(content)
     shutil.copystat(place.source / 'one', place.source / 'two')
     assert try_copy(torus, place, '--verify')[0] == 1
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     assert try_copy(torus, place, '--verify')[0] == 0
     (place.source / 'two').unlink()
     os.link(place.source / 'one', place.source / 'two')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
 
 
 def test_as_it_comes(torus, place):
     random_trees.make(place.source, 'comes')
-    copy(torus, place, '--as-it-comes')
-    place.check(others(torus))
+    copied(torus, place, '--as-it-comes')
     random_trees.change(place.source, 'comes')
-    copy(torus, place, '--as-it-comes', '--delete')
-    place.check(others(torus))
+    copied(torus, place, '--as-it-comes', '--delete')
     assert place.leftovers(others(torus)) == []
 
 

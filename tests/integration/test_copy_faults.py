@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 from support.background import Client
 from support.compare_trees import entries, same, snapshot
-from support.copies import Copying, Place, copy, failing, others, refused, try_copy
+from support.copies import Copying, Place, copied, copy, failing, others, refused, try_copy
 from support.trees import write_file
 from support.users import DAEMON, as_user, needs_root, ring
 from support.waiting import wait_for
@@ -48,8 +48,7 @@ def test_a_node_dies(torus, place):
     assert 2 not in there
     torus.node(2).start()
     torus.wait_whole()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     missing = {node['rank']: node['bytes_missing'] for node in said['per_node']}
     assert all(missing[rank] <= total - total // 8 for rank in (1, 3)), (missing, total)
     assert place.leftovers(others(torus)) == []
@@ -67,8 +66,7 @@ def test_a_node_dies_and_the_others_continue(torus, place):
     place.check_nothing_there([2])
     torus.node(2).start()
     torus.wait_whole()
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
 
 
 @pytest.mark.full
@@ -93,8 +91,7 @@ def test_the_reading_node_dies(torus, place):
     place.check_all_or_nothing(others(torus))
     torus.node(0).start()
     torus.wait_whole()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] < total
 
 
@@ -107,8 +104,7 @@ def test_the_client_ends(torus, place, signum):
     assert status != 0
     wait_until_over(torus)
     there = place.check_all_or_nothing(others(torus))
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] <= total - total // 8 or there
     assert place.leftovers(others(torus)) == []
 
@@ -148,8 +144,7 @@ def test_the_source_changes_meanwhile(torus, place):
     assert status != 0 and 'file-039' in error, (out, error)
     place.check_nothing_there(others(torus))
     wait_until_over(torus)
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
 
 
 @pytest.mark.full
@@ -331,8 +326,7 @@ def test_a_killed_node_continues_where_it_was(mininet, place):
     place.check_all_or_nothing(others(torus))
     torus.node(2).start()
     torus.wait_whole()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert all(node['bytes_missing'] <= total * 3 // 4 for node in said['per_node']), said
     assert place.leftovers(others(torus)) == []
 
@@ -352,8 +346,7 @@ def test_a_node_is_cut_off(mininet, place):
     torus.link_up(2, '+0')
     torus.link_up(2, '-0')
     torus.wait_whole()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert said['bytes_sent'] < total
 
 
@@ -382,8 +375,7 @@ def test_a_killed_daemon_completes_when_it_starts(torus, place):
     torus.wait_whole()
     wait_for(lambda: not place.differing([3]) or not place.differing([3], reference=old), 20,
              lambda: f'half: {place.differing([3])[:3]}')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     assert place.leftovers(others(torus)) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from support import random_trees
 from support.background import LongExchange
 from support.compare_trees import same
-from support.copies import Copying, Place, copy, others, try_copy
+from support.copies import Copying, Place, copied, copy, others, try_copy
 from support.trees import write_file
 
 MIB = 1 << 20
@@ -50,8 +50,7 @@ def test_little_memory(loopback, place):
     torus = loopback('4', data_roots=(str(place.base),), memory='16MiB')
     random_trees.make(place.source, 'little memory')
     write_file(place.source / 'large', 1, 40 * MIB)
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     assert all(node.memory()['RssAnon'] < 200 * MIB for node in torus.nodes)
 
 
@@ -60,8 +59,7 @@ def test_beside_an_exchange(loopback, place):
     random_trees.make(place.source, 'beside')
     write_file(place.source / 'large', 1, 20 * MIB)
     with LongExchange(torus, rank=3, algorithm='direct'):
-        copy(torus, place)
-    place.check(others(torus))
+        copied(torus, place)
 
 
 @pytest.mark.full
@@ -75,12 +73,10 @@ def test_many_small_files(loopback, place):
         folder = place.source / 'deep' / f'{number % 7}' / f'{number % 31}' / f'{number}'
         folder.mkdir(parents=True)
         (folder / 'file').write_text(f'{number}')
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
     for number in range(0, 3000, 7):
         os.unlink(place.source / 'flat' / f'{number}')
-    said = copy(torus, place, '--delete')
-    place.check(others(torus))
+    said = copied(torus, place, '--delete')
     assert all(node['removed'] == 429 for node in said['per_node']) and said['bytes_sent'] == 0
 
 
@@ -99,8 +95,7 @@ def test_a_time_limit(loopback, place):
     place.check_nothing_there([2])
     torus.node(2).start()
     torus.wait_whole()
-    copy(torus, place)
-    place.check(others(torus))
+    copied(torus, place)
 
 
 def test_a_node_that_is_down_from_the_start(loopback, place):
@@ -118,8 +113,7 @@ def test_a_node_that_is_down_from_the_start(loopback, place):
     assert status == 0 or 'node 1' in error, said
     torus.node(1).start()
     torus.wait_whole()
-    said = copy(torus, place)
-    place.check(others(torus))
+    said = copied(torus, place)
     assert [node['added'] > 0 for node in said['per_node']] == [True, False, False]
 
 
@@ -133,8 +127,7 @@ def test_restarted_nodes(loopback, place):
     torus.wait_whole()
     assert copy(torus, place)['bytes_sent'] == 0
     random_trees.change(place.source, 'restart')
-    copy(torus, place, '--delete', '--checksum')
-    place.check(others(torus))
+    copied(torus, place, '--delete', '--checksum')
 
 
 def test_a_copy_of_a_copy(loopback, place):

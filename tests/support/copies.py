@@ -79,6 +79,13 @@ def copy(torus, place, *options, source=None, to=None, rank=0, timeout=240):
     return said
 
 
+def copied(torus, place, *options):
+    """The report of a copy, after which all other nodes have everything."""
+    said = copy(torus, place, *options)
+    place.check(others(torus))
+    return said
+
+
 def try_copy(torus, place, *options, source=None, to=None, rank=0, timeout=240):
     """(exit status, report or {'error': ...}, standard error) of a copy that may fail."""
     done = torus.ctl(rank, '--json', 'copy', source or place.source, '--to', to or place.to, *options, timeout=timeout)
