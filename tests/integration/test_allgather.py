@@ -347,15 +347,16 @@ def test_a_barrier_with_older_daemons(loopback):
 
 
 def test_barriers_of_other_names_and_again(shared):
-    torus = shared('4x4')
+    torus = shared('2x3')
 
     def enter(rank):
         for name in ('', 'b', 'b', ''):
             torus.json(rank, 'barrier', *(['--name', name] if name else []), '--timeout', 600)
         return True
 
-    with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(enter, range(16)))
+    nodes = torus.geometry.nodes
+    with ThreadPoolExecutor(nodes) as pool:
+        assert all(pool.map(enter, range(nodes)))
 
 
 @pytest.mark.full

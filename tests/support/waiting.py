@@ -16,7 +16,7 @@ def wait_for(condition, seconds=30, what='the condition did not become true', pa
         if value:
             return value
         assert not late, what() if callable(what) else what
-        time.sleep(max(pause, min((time.monotonic() - begin) / 20, 0.1)))
+        time.sleep(max(pause, min((time.monotonic() - begin) / 20, 0.25)))
 
 
 def wait_logged(log, text, seconds=30):
