@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/lib/schedule/algorithms/a3.h"
-#include "daemon/lib/schedule/algorithms/cccube.h"
+#include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/bits.h"
 #include "daemon/lib/schedule/product.h"
@@ -399,7 +398,8 @@ const struct formula *formula_find(const char *algorithm)
 
 static bool covers(const struct formula *f, const struct torus *t)
 {
-    return f->covers != NULL ? f->covers(t) : algorithm_find(f->algorithm)->accepts(t, NULL) == 0;
+    return f->covers != NULL ? f->covers(t)
+                             : algorithm_accepts(algorithm_find(f->algorithm), t, NULL) == 0;
 }
 
 int formula_counts(const struct formula *f, const struct torus *t, struct cost_counts *c,

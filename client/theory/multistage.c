@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/lib/schedule/algorithms/banyan.h"
-#include "daemon/lib/schedule/algorithms/latin.h"
 
 const char *multistage_name(enum multistage kind)
 {

@@ -21,8 +21,6 @@
 #include "daemon/torusd/net/beacon.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/program/server.h"
-#include "daemon/torusd/setting_facts.h"
-#include "daemon/torusd/tree/recover.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/elapsed.h"
 #include "proto/error.h"

@@ -1,15 +1,9 @@
 /* The lower bounds of broadcasts against a search of all schedules on small networks. In a round, every
  * channel carries one message that its sender had before the round. */
-#include "client/theory/broadcast_bound.h"
 #include "client/theory/broadcast_run.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
+#include <string.h>
 
 enum { MOST_NODES = 9, MOST_CHANNELS = 64 };
 

@@ -1,18 +1,12 @@
 /* cccube on hypercubes, 2m^d, with one, k and all ports: the message sets of the paper's section 4,
  * iteration i on the cable of one dimension, without contention. */
-#include "daemon/lib/schedule/algorithms/cccube.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct torus hypercube(unsigned d)
 {

@@ -8,7 +8,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/plan.h"
-#include "daemon/lib/schedule/routes/verify.h"
 #include "daemon/lib/schedule/verify.h"
 #include "tests/support/cmocka.h"
 

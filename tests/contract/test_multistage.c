@@ -3,17 +3,11 @@
  * input to each output. Setting whole stages as banyan_row_settings() says passes every row of both
  * Latin squares, each row with other settings. Messages that route themselves take these paths, no
  * two of them on one line. */
-#include "client/theory/banyan_run.h"
 #include "client/theory/multistage.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "daemon/lib/schedule/algorithms/banyan.h"
 #include "tests/support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
 
 enum { MOST_STAGES = 6, MOST = 1 << MOST_STAGES };
 

@@ -6,7 +6,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/lib/schedule/reduction.h"
-#include "daemon/lib/schedule/routes/reduction.h"
 #include "tests/support/cmocka.h"
 #include "tests/support/long_legs.h"
 

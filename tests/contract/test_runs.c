@@ -1,16 +1,10 @@
 /* Schedules simulated on networks that are no tori: they cost what the formulas say, and schedules
  * that the model forbids are refused. */
-#include "client/theory/banyan_run.h"
 #include "client/theory/multistage.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include "client/theory/product_run.h"
 #include "daemon/lib/schedule/algorithms/banyan.h"
 #include "tests/support/cmocka.h"
+#include <string.h>
 
 static struct product network(const char *text)
 {

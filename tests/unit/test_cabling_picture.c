@@ -2,7 +2,6 @@
 #include <expat.h>
 
 #include "client/cli/drawing/cabling_picture.h"
-#include "client/cli/drawing/cabling_svg.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/cabling_fixture.h"
 

@@ -161,7 +161,7 @@ CLIENT_GROUP_TEST(test_opening_fails)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
-static void test_usage_of_gather(void **state)
+CLIENT_GROUP_TEST(test_usage_of_gather)
 {
     struct torus_group *g = client_group_open();
     uint8_t buffer[600] = {0};
@@ -179,7 +179,7 @@ static void test_usage_of_gather(void **state)
     torus_group_close(g);
 }
 
-static void test_usage(void **state)
+CLIENT_GROUP_TEST(test_usage)
 {
     struct torus_group *g = client_group_open();
     uint8_t *memory = torus_memory_new(g, 4096, &client_group_error), buffer[1000] = {0};

@@ -1,13 +1,7 @@
 /* What the members of a copy compute: which trees move, what each tells the others, and in which rounds. */
 #include "daemon/torusd/copy/plan.h"
 #include "daemon/torusd/copy/records.h"
-#include "daemon/torusd/copy/rounds.h"
 #include "tests/support/cmocka.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

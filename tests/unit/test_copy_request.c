@@ -1,15 +1,9 @@
 /* Requests of copies: their codec, and the rules that they must keep. Bytes come from other nodes. */
-#include "daemon/torusd/copy/paths.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "daemon/torusd/copy/request.h"
 #include "proto/copy.pb-c.h"
 #include "tests/support/cmocka.h"
+#include <stdlib.h>
+#include <string.h>
 
 static char *sources[] = {"/a", "/b/\xff\x01", "/%%/c"};
 static char *patterns[] = {"- *.o", "+ /keep/"};

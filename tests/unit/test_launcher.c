@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "daemon/torusd/launcher.h"
-#include "daemon/torusd/launcher/launcher.h"
 #include "tests/support/cmocka.h"
 
 /* Sets the variables of the list, which ends with NULL, and no others of launchers. */

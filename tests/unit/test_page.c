@@ -1,6 +1,5 @@
 /* Pages for a browser: their parts are in place, and no text of the data can end a script. */
 #include "client/cli/web/page.h"
-#include "client/cli/web/torus_json.h"
 #include "tests/support/cmocka.h"
 
 #define DATA_BEGIN "<script>const DATA = "

@@ -3,7 +3,6 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/passages.h"
-#include "daemon/lib/schedule/routes/passages.h"
 #include "tests/support/cmocka.h"
 
 struct all {

@@ -1,6 +1,10 @@
 /* The schedules on pages: messages are those of the routes, and steps have the papers' names. */
 #include "client/cli/animation/animation.h"
-#include <cmocka.h>
+
+#include "client/cli/animation/phase_name.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/plan.h"
+#include "tests/support/cmocka.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "client/cli/animation/phase_name.h"
-#include "daemon/lib/schedule/algorithms/registry.h"
-#include "daemon/lib/schedule/plan.h"
-#include "tests/support/cmocka.h"
 
 /* One block in one message. */
 struct moved {

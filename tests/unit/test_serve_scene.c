@@ -1,14 +1,8 @@
 /* The scene of `torusctl serve`, and what the page is told: rates, faults, runs. Surveys are made up. */
 #include "client/cli/serving/scene.h"
-#include "client/cli/serving/scene_json.h"
-#include <cmocka.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include "doctor_fixture.h"
 #include "tests/support/cmocka.h"
+#include <string.h>
 
 /* Surveys are parts of the fixture, and not freed. */
 void __wrap_torus_survey_free(struct torus_survey *survey);

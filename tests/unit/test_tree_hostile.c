@@ -8,7 +8,6 @@
 #include "copying_fixture.h"
 #include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/digests.h"
-#include "daemon/torusd/tree/file_bytes.h"
 #include "tests/support/cmocka.h"
 
 #define DOCUMENT_MOST (1u << 20)

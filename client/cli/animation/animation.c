@@ -5,22 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/algorithms/found_routes.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/animation/animation_page.h"
 #include "client/cli/animation/phase_name.h"
-#include "client/cli/animation/schedule_json.h"
 #include "client/cli/reporting/trace_data.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/progress.h"
 #include "client/cli/web/page.h"
-#include "client/cli/web/page_file.h"
-#include "client/cli/web/torus_json.h"
 #include "client/cli/web/web_texts.h"
 #include "daemon/lib/schedule/detour/detour.h"
-#include "daemon/lib/schedule/routes/plan_build.h"
+#include "daemon/lib/schedule/plan.h"
 
 /* ---- How long the steps took in a run -------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/cli/web/page_file.h"
+#include "client/cli/web/page.h"
 #include "client/cli/web/web_texts.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"

@@ -7,8 +7,6 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/theory/banyan_run.h"
-#include "client/theory/broadcast_bound.h"
 #include "client/theory/broadcast_run.h"
 #include "client/theory/formula.h"
 #include "client/theory/multistage.h"

@@ -3,10 +3,7 @@
 
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
-#include "client/cli/terminal/long_work.h"
 #include "client/cli/terminal/progress.h"
-#include "client/cli/top/interactive.h"
-#include "client/cli/top/lines.h"
 #include "client/cli/top/loop.h"
 #include "client/cli/top/terminal.h"
 

@@ -10,7 +10,7 @@
 #include "client/cli/drawing/svg_arrow.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/output_file.h"
-#include "daemon/lib/schedule/routes/verify.h"
+#include "daemon/lib/schedule/verify.h"
 #include "proto/text.h"
 
 /* ---- The page -------------------------------------------------------------------------------- */

@@ -7,7 +7,6 @@
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/terminal/cli.h"
-#include "daemon/lib/schedule/routes/verify.h"
 #include "daemon/lib/schedule/verify.h"
 
 /* Writes the whole document. The caller checks `out` for errors. */

@@ -7,7 +7,7 @@
 #include "client/cli/schedule_files/goal.h"
 #include "client/cli/schedule_files/msccl.h"
 #include "client/cli/terminal/arguments.h"
-#include "client/cli/terminal/long_work.h"
+#include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/lib/schedule/work.h"

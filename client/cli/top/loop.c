@@ -10,10 +10,10 @@
 
 #include "client/cli/survey/asking.h"
 #include "client/cli/terminal/clock.h"
-#include "client/cli/terminal/wrap.h"
 #include "client/cli/top/draw.h"
 #include "client/cli/top/model.h"
 #include "client/cli/top/terminal.h"
+#include "daemon/lib/command_line/wrap.h"
 
 /* ---- In a terminal --------------------------------------------------------------------------- */
 

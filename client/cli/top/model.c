@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/survey/link_value.h"
+#include "client/cli/survey/all_nodes_report.h"
 #include "client/cli/terminal/json.h"
 
 void top_model_free(struct top_model *m)

@@ -74,6 +74,8 @@ struct gather_setup {
 void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup);
 
 /* The parts: each adds its facts. */
+void gather_clock(struct facts *f);
+void gather_firewall(struct facts *f);
 void gather_interfaces(struct facts *f, struct past *past);
 void gather_ip_routes(struct facts *f);
 /* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */

@@ -76,7 +76,7 @@ static int ask_clock(bool *unsynchronised)
 }
 
 /* The parts: each adds its facts. */
-static void gather_clock(struct facts *f)
+void gather_clock(struct facts *f)
 {
     struct timespec now;
     bool unsynchronised;
@@ -341,7 +341,7 @@ const char *firewall_look(bool may)
 }
 
 /* The parts: each adds its facts. */
-static void gather_firewall(struct facts *f)
+void gather_firewall(struct facts *f)
 {
     facts_add(f, "firewall.docker", "%s", if_nametoindex("docker0") != 0 ? "yes" : "no");
     const char *policy = firewall_look(geteuid() == 0);

@@ -9,8 +9,8 @@
 
 #include "daemon/torusd/copy/copy.h"
 #include "daemon/torusd/copy/plan.h"
-#include "daemon/torusd/group/data/group_call.h"
 #include "daemon/torusd/group/group.h"
+#include "daemon/torusd/group/operations/operations.h"
 
 #define COPY_SLOTS 4u /* rounds of which a node has the data in memory */
 #define COPY_PARTS 4u /* works that read or write the data of a round at the same time */
