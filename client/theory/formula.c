@@ -46,7 +46,7 @@ static bool are_fours(const struct torus *t)
     return t->dims == 2 && are_multiples(t, 4);
 }
 
-/* Lemma 4 holds for AT2 as printed only if the larger size is a multiple of 8 (at2.c). */
+/* Lemma 4 holds for AT2 as printed only if the larger size is a multiple of 8 (all_port_rings.c). */
 static bool covers_at2_printed(const struct torus *t)
 {
     return are_fours(t) && longest_of(t) % 8 == 0;

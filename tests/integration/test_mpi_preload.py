@@ -398,7 +398,7 @@ def test_a_daemon_is_killed(torus, library):
         for error in errors:
             assert 'error: new class: ' in error and 'the torus failed: ' in error
         assert sum(line.endswith(': right') for line in result.stdout.splitlines()) == ranks
-    # Sometimes mpiexec of Open MPI 4.1.4 loses the text that it should show, and only names its source ("show_help.c").
+    # Sometimes mpiexec of Open MPI 4.1.4 loses the text that it should show, and only names its source (its show_help).
     assert results[2].returncode != 0
     assert re.search('the torus failed: |ORTE_ERROR_LOG: .*/show_help.c ', results[2].stderr + results[2].stdout)
 

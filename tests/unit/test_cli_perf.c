@@ -1,5 +1,5 @@
 /* torusctl perf: its options, the data that its operations make and check, its bounds and its table. The test carries
- * out calls by their definitions; tests/integration/test_perf.py runs it with daemons. */
+ * out calls by their definitions; tests/integration/test_programs.py runs it with daemons. */
 #include <stdbool.h>
 
 #include "client/cli/measuring/perf.h"

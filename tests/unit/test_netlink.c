@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-
 #include "daemon/lib/host/netlink.h"
 #include "tests/support/cmocka.h"
 

@@ -50,7 +50,7 @@ void setup_plan_free(struct setup_plan *p);
 
 /* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text], "keys": [id], "less_safe": [text]}. A change
  * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
- * that the host has now; less_safe.h describes "less_safe". Returns NULL if there is not enough memory. */
+ * that the host has now; less_safe() describes "less_safe". Returns NULL if there is not enough memory. */
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
 
 /* Returns an array with a sentence for each change that makes the host less safe: links are not encrypted any more,

@@ -18,7 +18,7 @@
 #include "daemon/lib/schedule/predict.h"
 #include "proto/text.h"
 
-/* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict/predict.h):
+/* Measures the costs of exchanges on a running torus (daemon/lib/schedule/predict.h):
  *
  * - A step and a message: exchanges of single bytes by algorithms with different numbers of steps and messages. The
  *   costs are those that explain the medians best.
@@ -226,7 +226,7 @@ static int measure_size(struct meter *m, const struct calibration_run *run, stru
 }
 
 /* Measures sizes between one byte and busy links. The daemon remembers the results
- * (daemon/torusd/exchange/phases/choose_algorithm.h); here they only decide what else to measure. */
+ * (daemon/torusd/planning/choose.h); here they only decide what else to measure. */
 static int measure_between(struct meter *m, const struct calibration_run *run,
                            struct torus_error *failed)
 {

@@ -50,7 +50,7 @@ size_t progress_line(char *out, size_t size, size_t columns, const struct torus_
 struct progress_pace progress_pace(struct progress *p, const struct torus_progress *progress,
                                    int64_t now);
 
-/* --- long computations (daemon/lib/schedule/watch.h), shown after a second, and then at intervals --- */
+/* --- long computations (daemon/lib/schedule/work.h), shown after a second, and then at intervals --- */
 
 /* Starts a computation with this name: "the routes of at2 on 64x64". */
 void long_work_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -34,7 +34,7 @@ void copy_spans_free(struct copy_spans *s);
 /* A tree: one node reads it, and one node or every node that takes part writes it. */
 struct copy_tree {
     uint32_t reader, writer;       /* writer: COPY_EVERY_NODE, except the reader */
-    uint32_t failed_turn;          /* of the part that has failed (slots.c); 0: none */
+    uint32_t failed_turn;          /* of the part that has failed (moving.c); 0: none */
     struct error failed;           /* the reader's; then no node puts the tree in place */
     uint64_t size[TREE_DOCUMENTS]; /* bytes of the documents that are moved; 0: none */
     uint64_t stream;               /* bytes of the stream */

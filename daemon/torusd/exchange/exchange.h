@@ -132,7 +132,7 @@ uint64_t exchanges_reserved(const struct exchanges *exchanges);
 /* Returns the trace that has begun last at this node, or NULL; borrowed until exchanges are called again. */
 const struct trace *exchanges_last_trace(const struct exchanges *exchanges);
 
-/* Returns the schedules that clients or neighbours have given to this node (schedules.h); borrowed. */
+/* Returns the schedules that clients or neighbours have given to this node (planning/schedule_store.h); borrowed. */
 struct schedules *exchanges_schedules(struct exchanges *exchanges);
 
 /* Checks what must hold between two events: the invariant of each exchange's state, and the sum of reserved

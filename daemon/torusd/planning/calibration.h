@@ -1,4 +1,4 @@
-/* The measured costs of exchanges on this torus (schedule/predict/predict.h), which all nodes know. A new
+/* The measured costs of exchanges on this torus (schedule/predict.h), which all nodes know. A new
  * calibration is flooded. When a link comes up, each end sends what it knows, so a node that was absent
  * learns it.
  *

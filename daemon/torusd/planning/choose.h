@@ -1,4 +1,4 @@
-/* Chooses an algorithm and mode: those with the shortest predicted time on a torus (schedule/predict/predict.h), corrected
+/* Chooses an algorithm and mode: those with the shortest predicted time on a torus (schedule/predict.h), corrected
  * by the times of earlier exchanges. On networks other than tori the routes of `stream` are found before they are
  * counted. */
 #pragma once
