@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_SPANS 64u
+#include "daemon/lib/base/grow.h"
 
 void arrived_free(struct arrived *a)
 {
@@ -15,14 +15,8 @@ int arrived_add(struct arrived *a, uint32_t node, uint64_t begin, uint64_t end)
 {
     if (begin >= end)
         return 0;
-    if (a->count == a->room) {
-        uint32_t room = a->room == 0 ? FIRST_SPANS : 2 * a->room;
-        struct span *span = reallocarray(a->span, room, sizeof *span);
-        if (span == NULL)
-            return -1;
-        a->span = span;
-        a->room = room;
-    }
+    if (GROW(a->span, a->count, a->room) != 0)
+        return -1;
     a->span[a->count++] = (struct span){node, begin, end};
     return 0;
 }

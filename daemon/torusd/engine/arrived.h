@@ -2,6 +2,7 @@
  * its spans, so a retry sends only the missing bytes. No I/O. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Bytes of the block from (or for) a node: from `begin` up to, but without, `end`. */
@@ -14,7 +15,8 @@ struct span {
  * none. */
 struct arrived {
     struct span *span;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 };
 
 void arrived_free(struct arrived *a); /* afterwards *a has no spans */

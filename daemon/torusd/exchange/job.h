@@ -17,7 +17,8 @@ struct attempt_name {
 /* At the root: the times of all repetitions that have been completed, in any attempt. */
 struct repetitions {
     uint64_t *each; /* nanoseconds of each repetition; `room` entries are allocated */
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
     uint32_t kept;        /* repetitions that count although their attempts were withdrawn */
     uint64_t first_go_at; /* when the first of these attempts began; 0: there is none */
 };

@@ -3,9 +3,9 @@
 #include "daemon/torusd/exchange/rounds.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torusd/exchange/abort.h"
 #include "daemon/torusd/exchange/commit.h"
 #include "daemon/torusd/exchange/job.h"
@@ -140,16 +140,10 @@ static int note_repetition(struct attempt *x)
     struct repetitions *r = &x->job->repetitions;
     struct error e;
 
-    if (r->count == r->room) {
-        uint32_t room = r->room == 0 ? 1 : 2 * r->room;
-        uint64_t *each = reallocarray(r->each, room, sizeof *each);
-        if (each == NULL) {
-            (void)error_set(&e, ERROR_MEMORY, "out of memory for the repetitions' times");
-            attempt_fail(x, &e);
-            return -1;
-        }
-        r->each = each;
-        r->room = room;
+    if (GROW(r->each, r->count, r->room) != 0) {
+        (void)error_set(&e, ERROR_MEMORY, "out of memory for the repetitions' times");
+        attempt_fail(x, &e);
+        return -1;
     }
     r->each[r->count++] = x->rounds.slowest;
     return 0;
