@@ -4,14 +4,7 @@
 
 #include "daemon/torusd/config.h"
 
-/* The options of torusd --from-env. */
-
 #define DEFAULT_CLUSTER_FILE "/etc/torusd/cluster.ini"
-
-/* Functions for the table of settings (settings.h). */
-int from_env_set(struct config *c, const char *value, struct error *e);
-int from_env_set_cluster(struct config *c, const char *value, struct error *e);
-int from_env_set_name(struct config *c, const char *value, struct error *e);
 
 /* Whether the settings have to be known before from_env_begin(), because what it sets depends on this option. */
 bool from_env_needs(const char *option);

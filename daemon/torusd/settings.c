@@ -322,6 +322,30 @@ static int set_port(struct config *c, const char *value, struct error *e)
     return set_endpoint(c, name, equals + 1, e);
 }
 
+static int set_from_env(struct config *c, const char *value, struct error *e)
+{
+    (void)value, (void)e;
+    c->from_env.on = true;
+    return 0;
+}
+
+static int set_cluster(struct config *c, const char *value, struct error *e)
+{
+    if (strlen(value) >= sizeof c->from_env.cluster)
+        return error_set(e, ERROR_USAGE, "the path of --cluster is too long");
+    (void)strcpy(c->from_env.cluster, value);
+    return 0;
+}
+
+static int set_host_name(struct config *c, const char *value, struct error *e)
+{
+    if (value[0] == '\0' || strlen(value) >= sizeof c->from_env.name)
+        return error_set(e, ERROR_USAGE, "--name: the name of a host has 1 to %zu characters",
+                         sizeof c->from_env.name - 1);
+    (void)strcpy(c->from_env.name, value);
+    return 0;
+}
+
 const struct setting config_settings[] = {
     {"config", NULL, "FILE", NULL, NULL,
      "read the settings from this INI file (see torusd.ini(5)); options override it"},
@@ -411,14 +435,14 @@ const struct setting config_settings[] = {
     {"log-level", "log_level", "LEVEL", set_log_level, NULL,
      "error, warning, info (default) or debug"},
     {"check", NULL, NULL, NULL, NULL, "check the settings, and start nothing"},
-    {"from-env", NULL, NULL, NULL, from_env_set,
+    {"from-env", NULL, NULL, NULL, set_from_env,
      "run a node for the time of a job that srun, mpiexec or ssh has started: the\n"
      "settings come from the cluster file, and the folders are those of the job.\n"
      "The node ends when the process ends that has started it. See torusd(8)"},
-    {"cluster", NULL, "FILE", NULL, from_env_set_cluster,
+    {"cluster", NULL, "FILE", NULL, set_cluster,
      "with --from-env: the cluster file, as for torusctl init (default:\n" DEFAULT_CLUSTER_FILE
      ")"},
-    {"name", NULL, "NAME", NULL, from_env_set_name,
+    {"name", NULL, "NAME", NULL, set_host_name,
      "with --from-env: this host's name (default: as 'uname -n' prints it)"},
     {"help", NULL, NULL, NULL, NULL, "print the options"},
     {"version", NULL, NULL, NULL, NULL, "print the version, and those of the protocols"},
