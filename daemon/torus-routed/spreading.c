@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/base/log.h"
 #include "daemon/torus-routed/kernel/kernel.h"
 #include "proto/elapsed.h"
@@ -54,18 +55,12 @@ static void on_connection(void *context, const struct ip *to, uint64_t cookie, u
     const struct look *l = context;
     struct spreading *s = l->spreading;
     const struct spreading_connection key = {cookie, sent}, *before;
-    struct spreading_connection *more;
     uint32_t node;
 
     if (sent < SPREADING_BYTES || (node = find(l->hosts, to)) == l->hosts->count)
         return;
-    if (s->nows == s->room) {
-        more = reallocarray(s->now, 2 * s->room + 16, sizeof *more);
-        if (more == NULL)
-            return;
-        s->now = more;
-        s->room = 2 * s->room + 16;
-    }
+    if (GROW(s->now, s->nows, s->room) != 0)
+        return;
     s->now[s->nows++] = key;
     before = s->befores > 0 ? bsearch(&key, s->before, s->befores, sizeof key, compare) : NULL;
     if (s->looked && elapsed(before != NULL ? before->sent : 0, sent) >= SPREADING_BYTES)

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "daemon/lib/base/grow.h"
+
 /* `keeps` is small for places, because a reserve of places costs a single user little. For memory it is
  * larger, because less memory makes a user's work slower. */
 static const struct {
@@ -76,14 +78,8 @@ static struct share_holder *find_holder(const struct resource *r, uint32_t user)
 
 static struct share_holder *add_holder(struct resource *r, uint32_t user)
 {
-    if (r->count == r->room) {
-        size_t room = r->room == 0 ? 4 : 2 * r->room;
-        struct share_holder *more = reallocarray(r->holder, room, sizeof *more);
-        if (more == NULL)
-            return NULL;
-        r->holder = more;
-        r->room = room;
-    }
+    if (GROW(r->holder, r->count, r->room) != 0)
+        return NULL;
     r->holder[r->count] = (struct share_holder){user, 0};
     return &r->holder[r->count++];
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/cabling/network.h"
 
 /* The state of one placing: which host stands at which node, and how many mismatches this makes. */
@@ -174,7 +175,8 @@ struct grow {
     uint8_t
         *votes; /* node * nodes + host: cables of the host that lead to neighbours of the node */
     struct vote *vote;
-    uint32_t written, room;
+    uint32_t written;
+    size_t room;
     uint32_t barred_node, barred_host; /* are not to be put together, because of a detour */
     uint32_t stack[GROW_STACKS];       /* by number of votes: the last vote on it, counted from 1 */
     uint32_t dirty[GROW_STACKS];       /* the same for votes with mismatches */
@@ -233,13 +235,8 @@ static int count_vote(struct grow *g, uint32_t node, uint32_t host, uint8_t cabl
 {
     uint8_t *count = votes(g, node, host);
 
-    if (g->written == g->room) {
-        struct vote *more = realloc(g->vote, 2 * (size_t)g->room * sizeof *more);
-        if (more == NULL)
-            return -1;
-        g->vote = more;
-        g->room *= 2;
-    }
+    if (GROW(g->vote, g->written, g->room) != 0)
+        return -1;
     *count = (uint8_t)(*count + cables < UINT8_MAX ? *count + cables : UINT8_MAX);
     g->vote[g->written] = (struct vote){.node = node, .host = host, .votes = *count};
     push(g, g->stack, g->written++);

@@ -2,24 +2,20 @@
 
 #include <stdlib.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/routes.h"
 #include "proto/text.h"
 
 struct list {
     struct passage *at;
-    uint32_t count, room;
+    uint32_t count;
+    size_t room;
 };
 
 static int add(struct list *list, const struct passage *passage)
 {
-    if (list->count == list->room) {
-        uint32_t room = list->room == 0 ? 256 : 2 * list->room;
-        struct passage *at = reallocarray(list->at, room, sizeof *at);
-        if (at == NULL)
-            return -1;
-        list->at = at;
-        list->room = room;
-    }
+    if (GROW(list->at, list->count, list->room) != 0)
+        return -1;
     list->at[list->count++] = *passage;
     return 0;
 }

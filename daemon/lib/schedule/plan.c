@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
@@ -353,14 +354,8 @@ static int add_hit(struct draft *d)
 {
     const struct routes *r = d->routes;
 
-    if (d->hits == d->hit_room) {
-        size_t room = d->hit_room == 0 ? 256 : 2 * d->hit_room;
-        struct hit *hit = reallocarray(d->hit, room, sizeof *hit);
-        if (hit == NULL)
-            return -1;
-        d->hit = hit;
-        d->hit_room = room;
-    }
+    if (GROW(d->hit, d->hits, d->hit_room) != 0)
+        return -1;
     d->hit[d->hits++] = (struct hit){r->source_class, r->destination, r->segment};
     return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
@@ -216,14 +217,8 @@ static uint32_t finish_message(const struct run *run, const struct message *m, u
 
 static int add_message(struct run *run, struct message m)
 {
-    if (run->count == run->room) {
-        size_t room = run->room == 0 ? 64 : 2 * run->room;
-        struct message *messages = reallocarray(run->messages, room, sizeof *messages);
-        if (messages == NULL)
-            return -1;
-        run->messages = messages;
-        run->room = room;
-    }
+    if (GROW(run->messages, run->count, run->room) != 0)
+        return -1;
     run->messages[run->count++] = m;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/torus-routed/kernel/kernel.h"
 
 static struct rtmsg *put_route(struct nlmsghdr *request, const struct ip *to)
@@ -176,17 +177,10 @@ static void on_destination(void *context, const struct netlink_route *route)
 {
     struct destinations *d = context;
 
-    if (d->count == d->room) {
-        size_t room = 2 * d->room + 64;
-        struct ip *more = reallocarray(d->to, room, sizeof *more);
-        if (more == NULL) {
-            d->failed = true;
-            return;
-        }
-        d->to = more;
-        d->room = room;
-    }
-    d->to[d->count++] = route->to;
+    if (GROW(d->to, d->count, d->room) != 0)
+        d->failed = true;
+    else
+        d->to[d->count++] = route->to;
 }
 
 int netlink_remove_routes(struct netlink *nl)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/file/imported_parts.h"
 #include "proto/text.h"
 #include "proto/text_file.h"
@@ -35,14 +36,8 @@ static int read_segment(struct json_line *line, void *into, struct error *e)
 
 static int add_leg(struct imported *s, struct leg leg)
 {
-    if (s->legs == s->leg_room) {
-        size_t room = s->leg_room == 0 ? 256 : 2 * s->leg_room;
-        struct leg *legs = reallocarray(s->leg, room, sizeof *legs);
-        if (legs == NULL)
-            return -1;
-        s->leg = legs;
-        s->leg_room = room;
-    }
+    if (GROW(s->leg, s->legs, s->leg_room) != 0)
+        return -1;
     s->leg[s->legs++] = leg;
     return 0;
 }
