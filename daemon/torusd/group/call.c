@@ -63,8 +63,7 @@ static void call_end_attempt(struct call *c)
 
     for (unsigned stage = 0; stage < STAGES; stage++)
         engine_free(a->engine[stage]);
-    if (a->wave.slab != NULL)
-        slab_unref(a->wave.slab);
+    wave_free(&a->wave);
     if (a->planned != NULL)
         planner_put(c->part->planner, a->planned);
     *a = (struct call_attempt){.rounds = 1, .window = 1};

@@ -11,17 +11,6 @@
 #include "daemon/torusd/group/blocks.h"
 #include "daemon/torusd/group/state.h"
 
-/* The source and sink of a call's waves. Each round calculates the maximum of one number over all members. The
- * number means something in the first round only; in the others it is zero, and only their arrival counts. */
-#define WAVE_BYTES 8u
-
-struct wave {
-    struct source source;
-    struct sink sink;
-    struct slab *slab; /* what this member contributes: its number in the first round, then zeros */
-    uint64_t result;   /* the maximum of the first round */
-};
-
 /* A short allgather as a reduction. The blocks of all members, in order, are one vector that is combined on a
  * tree: each member contributes its own block and zeros, and OR combines them. */
 struct allgather_reduction {
@@ -60,6 +49,7 @@ enum call_over {
 /* The engines that carry a call out, and their state: set as they are opened, and ended as a whole. */
 struct call_attempt {
     struct wave wave;
+    uint64_t wave_result; /* of the first round: the largest block */
     struct allgather_reduction allgather;
     struct planned *planned;
     struct engine *engine[STAGES];

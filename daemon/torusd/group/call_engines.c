@@ -7,55 +7,6 @@
 #include "daemon/torusd/group/blocks.h"
 #include "daemon/torusd/group/early_frames.h"
 
-/* --- waves --- */
-
-#define WAVES_MOST (UINT64_C(1) << 40)
-
-static uint64_t wave_size(struct source *s, uint32_t destination)
-{
-    (void)s, (void)destination;
-    return WAVES_MOST * WAVE_BYTES;
-}
-
-static int wave_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
-                     struct extent *out, struct error *e)
-{
-    const struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, source));
-    uint32_t left = WAVE_BYTES - (uint32_t)(offset % WAVE_BYTES);
-
-    (void)destination, (void)e;
-    out->slab = slab_ref(w->slab);
-    out->data = w->slab->data + (offset < WAVE_BYTES ? offset : WAVE_BYTES + offset % WAVE_BYTES);
-    out->length = most < left ? most : left;
-    return 1;
-}
-
-static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
-                      struct error *e)
-{
-    struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
-
-    (void)origin, (void)e;
-    if (offset < WAVE_BYTES && piece->length <= WAVE_BYTES - offset)
-        memcpy((uint8_t *)&w->result + offset, piece->data, piece->length);
-    return 0;
-}
-
-static const struct source_ops wave_source_ops = {.size = wave_size, .read = wave_read};
-
-static const struct sink_ops wave_sink_ops = {.write = wave_write, .pending = sink_never_pending};
-
-static int wave_init(struct wave *w, uint64_t value, struct error *e)
-{
-    *w = (struct wave){.source = {.ops = &wave_source_ops}, .sink = {.ops = &wave_sink_ops}};
-    w->slab = slab_without_pool(2 * WAVE_BYTES, NULL, NULL);
-    if (w->slab == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a call");
-    memset(w->slab->data, 0, 2 * WAVE_BYTES);
-    memcpy(w->slab->data, &value, sizeof value);
-    return 0;
-}
-
 /* --- a short allgather as a reduction --- */
 
 static const struct allgather_reduction *reduction_of(const struct source *s)
@@ -129,33 +80,26 @@ static void allgather_reduction_init(struct allgather_reduction *j, struct block
     }
 }
 
-#define WAVE_WINDOW 8u
+#define WAVE_WINDOW 8u /* of waves */
 #define DATA_WINDOW 4u
 #define WHOLE_PAGES 4096u
 
 /* --- the common setup of a call's engines --- */
 
-static struct engine_setup setup_of(struct call *c, enum stage stage, struct source *source,
-                                    struct sink *sink)
+/* Marks what a stage of the call sends. */
+static const struct peer_group_call *mark_stage(struct call *c, enum stage stage)
 {
-    struct session *s = c->part->session;
-
     c->attempt.mark[stage] = (struct peer_group_call){
         .number = (uint32_t)(c->number & CALL_MASK) * STAGES_A_CALL + stage,
         .signature = c->signature,
         .part = c->part->mask};
     call_mark_data(c, &c->attempt.mark[stage]);
-    return (struct engine_setup){
-        .router = s->base.set.router,
-        .part = c->part->place,
-        .call = &c->attempt.mark[stage],
-        .handle = s->base.set.handle,
-        .source = source,
-        .sink = sink,
-        .relayed = exchanges_relayed_frame(s->groups->exchanges),
-        .segments = 1,
-        .window = 1,
-    };
+    return &c->attempt.mark[stage];
+}
+
+static struct engine_setup setup_of(struct call *c, struct source *source, struct sink *sink)
+{
+    return part_engine_setup(c->part, mark_stage(c, STAGE_DATA), source, sink);
 }
 
 /* Stores the engine, and gives it the early frames of its stage. */
@@ -170,18 +114,11 @@ static int take_over(struct call *c, enum stage stage, struct engine *engine, st
 
 static int open_wave(struct call *c, struct error *e)
 {
-    struct wave *w = &c->attempt.wave;
-    struct engine_setup setup = setup_of(c, STAGE_WAVE, &w->source, &w->sink);
-    const struct reducing_options options = {.type = REDUCTION_UINT64,
-                                             .operation = REDUCTION_MAX,
-                                             .everywhere = true,
-                                             .unchecked = c->part->session->unchecked};
+    struct engine *engine =
+        wave_open(&c->attempt.wave, c->part, mark_stage(c, STAGE_WAVE), &c->what.largest,
+                  sizeof c->what.largest, WAVE_WINDOW, &c->attempt.wave_result, e);
 
-    if (wave_init(w, c->what.largest, e) != 0)
-        return -1;
-    setup.round_bytes = WAVE_BYTES;
-    setup.window = WAVE_WINDOW;
-    return take_over(c, STAGE_WAVE, reducing_new(&setup, &c->part->tree, &options, e), e);
+    return take_over(c, STAGE_WAVE, engine, e);
 }
 
 /* --- data --- */
@@ -241,7 +178,7 @@ static int open_allgather_reduction(struct call *c, struct error *e)
 
     allgather_reduction_init(&c->attempt.allgather, &c->blocks);
     struct engine_setup setup =
-        setup_of(c, STAGE_DATA, &c->attempt.allgather.source, &c->attempt.allgather.sink);
+        setup_of(c, &c->attempt.allgather.source, &c->attempt.allgather.sink);
     c->attempt.block_bytes = c->attempt.round_bytes = c->attempt.allgather.bytes;
     setup.segments = p->tree.segments;
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;
@@ -341,7 +278,7 @@ static int open_reduction(struct call *c, struct error *e)
 {
     struct part *p = c->part;
     const struct group_call *call = &c->what.call;
-    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    struct engine_setup setup = setup_of(c, &c->blocks.source, &c->blocks.sink);
     const struct reducing_options options = {
         .type = call_spreads_result(c) ? REDUCTION_UINT8 : call->type,
         .operation = call_spreads_result(c) ? REDUCTION_OR : call->operator,
@@ -375,8 +312,8 @@ static int open_moving(struct call *c, struct error *e)
     const struct group_call *call = &c->what.call;
     const struct collective *o = c->what.collective;
     const bool broadcast = o->routes == ROUTES_BROADCAST;
-    const uint64_t largest = o->measured ? c->attempt.wave.result : c->what.largest;
-    struct engine_setup setup = setup_of(c, STAGE_DATA, &c->blocks.source, &c->blocks.sink);
+    const uint64_t largest = o->measured ? c->attempt.wave_result : c->what.largest;
+    struct engine_setup setup = setup_of(c, &c->blocks.source, &c->blocks.sink);
     struct choice choice;
     uint64_t blocks;
     int result;
@@ -440,10 +377,10 @@ int call_engines_open(struct call *c, struct error *e)
         return -1;
     if (uneven && a->engine[STAGE_WAVE]->rounds_finished == 0)
         return 0; /* the first wave must tell the size of the largest block */
-    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave.result == 0 : c->what.total == 0))
+    if (a->engine[STAGE_DATA] != NULL || (uneven ? a->wave_result == 0 : c->what.total == 0))
         return 1;
     if (uneven)
-        c->large = a->wave.result > c->part->limits.eager / c->part->torus->nodes;
+        c->large = a->wave_result > c->part->limits.eager / c->part->torus->nodes;
     if (o->short_form != NULL && is_short(c)) /* the same at all members, and in each attempt */
         c->what.collective = o->short_form;
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)

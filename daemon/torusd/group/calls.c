@@ -79,7 +79,7 @@ static void call_rounds_admit(struct call *c)
 /* Whether the call has data besides its waves. */
 static bool call_moves_data(const struct call *c)
 {
-    return c->what.collective->measured ? c->attempt.wave.result > 0 : c->what.total > 0;
+    return c->what.collective->measured ? c->attempt.wave_result > 0 : c->what.total > 0;
 }
 
 /* Whether all waves and data have arrived, and what others need from this member has been sent. */

@@ -1,6 +1,8 @@
 /* The parts of a group: limits, routes, which nodes and links they have, and what is down there. */
 #include "daemon/torusd/group/state.h"
 
+#include <string.h>
+
 #include "daemon/lib/schedule/algorithms/registry.h"
 
 /* --- limits --- */
@@ -87,6 +89,94 @@ void part_tell_lost(const struct part *p, struct engine *engine)
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if (engine_has_lost(&p->session->base, port) && p->port[port] >= 0)
             engine_lose_port(engine, (unsigned)p->port[port]);
+}
+
+/* --- engines, and waves --- */
+
+struct engine_setup part_engine_setup(const struct part *p, const struct peer_group_call *mark,
+                                      struct source *source, struct sink *sink)
+{
+    const struct session *s = p->session;
+
+    return (struct engine_setup){
+        .router = s->base.set.router,
+        .part = p->place,
+        .call = mark,
+        .handle = s->base.set.handle,
+        .source = source,
+        .sink = sink,
+        .relayed = exchanges_relayed_frame(s->groups->exchanges),
+        .segments = 1,
+        .window = 1,
+    };
+}
+
+#define WAVES_MOST (UINT64_C(1) << 40)
+
+static uint64_t wave_size(struct source *s, uint32_t destination)
+{
+    (void)destination;
+    return WAVES_MOST * ((struct wave *)((char *)s - offsetof(struct wave, source)))->bytes;
+}
+
+static int wave_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                     struct extent *out, struct error *e)
+{
+    const struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, source));
+    const uint32_t at = (uint32_t)(offset % w->bytes), left = w->bytes - at;
+
+    (void)destination, (void)e;
+    out->slab = slab_ref(w->slab);
+    out->data = w->slab->data + (offset < w->bytes ? at : w->bytes + at);
+    out->length = most < left ? most : left;
+    return 1;
+}
+
+static int wave_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                      struct error *e)
+{
+    const struct wave *w = (struct wave *)((char *)s - offsetof(struct wave, sink));
+
+    (void)origin, (void)e;
+    if (offset < w->bytes && piece->length <= w->bytes - offset)
+        memcpy((uint8_t *)w->result + offset, piece->data, piece->length);
+    return 0;
+}
+
+static const struct source_ops wave_source_ops = {.size = wave_size, .read = wave_read};
+static const struct sink_ops wave_sink_ops = {.write = wave_write, .pending = sink_never_pending};
+
+struct engine *wave_open(struct wave *w, const struct part *p, const struct peer_group_call *mark,
+                         const void *numbers, uint32_t bytes, uint32_t window, void *result,
+                         struct error *e)
+{
+    struct engine_setup setup = part_engine_setup(p, mark, &w->source, &w->sink);
+    const struct reducing_options options = {.type = REDUCTION_UINT64,
+                                             .operation = REDUCTION_MAX,
+                                             .everywhere = true,
+                                             .unchecked = p->session->unchecked};
+
+    *w = (struct wave){.source = {.ops = &wave_source_ops},
+                       .sink = {.ops = &wave_sink_ops},
+                       .slab = slab_without_pool(2 * (size_t)bytes, NULL, NULL),
+                       .bytes = bytes,
+                       .result = result};
+    if (w->slab == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
+        return NULL;
+    }
+    memcpy(w->slab->data, numbers, bytes);
+    memset(w->slab->data + bytes, 0, bytes);
+    setup.round_bytes = bytes;
+    setup.window = window;
+    return reducing_new(&setup, &p->tree, &options, e);
+}
+
+void wave_free(struct wave *w)
+{
+    if (w->slab != NULL)
+        slab_unref(w->slab);
+    *w = (struct wave){0};
 }
 
 /* --- nodes and links of the whole torus --- */

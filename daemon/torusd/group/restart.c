@@ -152,76 +152,15 @@ static int calls_resume(struct part *p, const struct agreed *agreed, struct erro
 
 /* --- the agreement --- */
 
-#define AGREEMENT_BYTES ((uint32_t)sizeof((struct agreement *)0)->result)
-
-static uint64_t agreement_size(struct source *s, uint32_t destination)
-{
-    (void)s, (void)destination;
-    return AGREEMENT_BYTES;
-}
-
-static int agreement_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
-                          struct extent *out, struct error *e)
-{
-    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, source));
-    uint64_t left = AGREEMENT_BYTES - offset;
-
-    (void)destination, (void)e;
-    out->slab = slab_ref(a->slab);
-    out->data = a->slab->data + offset;
-    out->length = left < most ? (uint32_t)left : most;
-    return 1;
-}
-
-static int agreement_write(struct sink *s, uint32_t origin, uint64_t offset,
-                           const struct extent *piece, struct error *e)
-{
-    struct agreement *a = (struct agreement *)((char *)s - offsetof(struct agreement, sink));
-
-    (void)origin, (void)e;
-    if (offset <= AGREEMENT_BYTES && piece->length <= AGREEMENT_BYTES - offset)
-        memcpy((uint8_t *)&a->result + offset, piece->data, piece->length);
-    return 0;
-}
-
-static const struct source_ops agreement_source_ops = {.size = agreement_size,
-                                                       .read = agreement_read};
-
-static const struct sink_ops agreement_sink_ops = {.write = agreement_write,
-                                                   .pending = sink_never_pending};
-
 static int start_agreement(struct part *p, struct error *e)
 {
-    struct session *s = p->session;
     struct agreement *a = &p->agreement;
     struct agreed here = {0};
-    const struct reducing_options options = {.type = REDUCTION_UINT64,
-                                             .operation = REDUCTION_MAX,
-                                             .everywhere = true,
-                                             .unchecked = s->unchecked};
 
-    a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
-    a->source.ops = &agreement_source_ops;
-    a->sink.ops = &agreement_sink_ops;
-    a->slab = slab_without_pool(AGREEMENT_BYTES, NULL, NULL);
-    if (a->slab == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a group");
     calls_report(p, &here);
     here.first = ~here.first;
-    memcpy(a->slab->data, &here, sizeof here);
-    const struct engine_setup setup = {
-        .router = s->base.set.router,
-        .part = p->place,
-        .call = &a->mark,
-        .handle = s->base.set.handle,
-        .source = &a->source,
-        .sink = &a->sink,
-        .relayed = exchanges_relayed_frame(s->groups->exchanges),
-        .segments = 1,
-        .window = 1,
-        .round_bytes = AGREEMENT_BYTES,
-    };
-    a->engine = reducing_new(&setup, &p->tree, &options, e);
+    a->mark = (struct peer_group_call){.number = STAGE_AGREEMENT, .part = p->mask};
+    a->engine = wave_open(&a->wave, p, &a->mark, &here, sizeof here, 1, &a->result, e);
     if (a->engine == NULL)
         return -1;
     a->engine->rounds = 1;
@@ -245,8 +184,7 @@ static void agreement_free(struct part *p)
     struct agreement *a = &p->agreement;
 
     engine_free(a->engine);
-    if (a->slab != NULL)
-        slab_unref(a->slab);
+    wave_free(&a->wave);
     *a = (struct agreement){0};
 }
 

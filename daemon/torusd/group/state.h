@@ -175,6 +175,17 @@ uint64_t group_memory(const struct torus *whole);
 /* The bits of a call's number in GroupCall.number; the others are the stage. */
 #define CALL_MASK 63u
 
+/* The source and sink of waves. Each round calculates, number by number, the maximum of vectors of all members. The
+ * numbers mean something in the first round only; in the others they are zero, and only their arrival counts. */
+struct wave {
+    struct source source;
+    struct sink sink;
+    struct slab
+        *slab; /* what this member contributes: its numbers in the first round, then zeros */
+    uint32_t bytes;
+    void *result; /* the maxima of the first round */
+};
+
 /* What is known of a call when links have gone down. If it is complete at one member, all members have made it. */
 enum over {
     OVER_NOWHERE,
@@ -198,9 +209,7 @@ struct agreed {
 struct agreement {
     struct engine *engine; /* NULL: no agreement is under way */
     struct peer_group_call mark;
-    struct source source;
-    struct sink sink;
-    struct slab *slab; /* what this member says */
+    struct wave wave; /* of what this member says */
     struct agreed result;
 };
 
@@ -252,6 +261,17 @@ struct part *part_find(const struct session *s, uint32_t mask);
 int part_detour(struct part *p, struct error *e);
 /* Finds the trees for long vectors. Returns 1 with p->trees; 0 while they are being found; or -1 with *e. */
 int part_trees(struct part *p, struct error *e);
+/* Returns what the engines of a part have in common. */
+struct engine_setup part_engine_setup(const struct part *p, const struct peer_group_call *mark,
+                                      struct source *source, struct sink *sink);
+/* Sets *w up, and opens its engine, on the tree of the part: this member contributes `bytes` at `numbers`, which are
+ * uint64_t. Borrows `mark` and `result`. The caller frees *w, also after an error. Returns NULL with *e if there is no
+ * memory. */
+struct engine *wave_open(struct wave *w, const struct part *p, const struct peer_group_call *mark,
+                         const void *numbers, uint32_t bytes, uint32_t window, void *result,
+                         struct error *e);
+/* Frees a wave after its engine; *w may be all zero instead. */
+void wave_free(struct wave *w);
 /* Tells an engine of the part which links its session has lost. */
 void part_tell_lost(const struct part *p, struct engine *engine);
 
