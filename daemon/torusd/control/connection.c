@@ -231,3 +231,13 @@ void control_client_refuse(struct control_client *client, const struct error *e,
     if (!uv_is_closing((uv_handle_t *)&client->pipe))
         control_client_begin(client);
 }
+
+bool control_may(struct control_client *client, enum access needed)
+{
+    struct error e;
+
+    if (access_check(client->server->set.access, client->access, needed, &e) == 0)
+        return true;
+    control_reply_error(client, &e, NULL);
+    return false;
+}

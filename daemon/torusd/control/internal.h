@@ -74,8 +74,6 @@ void control_client_close(struct control_client *client);
 void control_reply(struct control_client *client, const Control__Reply *reply);
 /* Sends an error as the reply; `id` is the exchange's id, or NULL. */
 void control_reply_error(struct control_client *client, const struct error *e, const char *id);
-
-/* permission.c */
 /* Whether the client may do this. If not, the client is told which group may. */
 bool control_may(struct control_client *client, enum access needed);
 
@@ -84,6 +82,8 @@ void control_reply_result(struct control_client *client, const struct exchange_r
 
 /* requests.c: one function per kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);
+/* Drops the client's use of its schedule, if it has one. */
+void control_schedule_leave(struct control_client *client);
 
 /* predictions.c */
 struct calibration_message { /* its message points into it */
@@ -150,8 +150,3 @@ void control_copy_stop(struct control_client *client);
 void control_copy_abandon(struct control_client *client);
 /* To be called when the daemon stops: tells the client that it may start the copy again. */
 void control_copy_stopped(struct control_client *client);
-
-/* schedule_request.c */
-void control_schedule(struct control_client *client, const Control__Request *request);
-/* Drops the client's use of its schedule, if it has one. */
-void control_schedule_leave(struct control_client *client);

@@ -1,4 +1,53 @@
+/* The requests, and those of them that need no file of their own. */
 #include "daemon/torusd/control/internal.h"
+
+/* --- schedules, which a client gives part by part --- */
+
+void control_schedule_leave(struct control_client *client)
+{
+    if (client->schedule != NULL)
+        schedules_leave(exchanges_schedules(client->server->set.exchanges), client->schedule);
+    client->schedule = NULL;
+}
+
+static int take_part(struct control_client *client, const Control__ScheduleRequest *part,
+                     uint32_t *have, struct error *e)
+{
+    struct schedules *all = exchanges_schedules(client->server->set.exchanges);
+    struct schedule *s;
+
+    if (!schedules_is_digest(part->digest))
+        return error_set(e, ERROR_PROTOCOL,
+                         "a part of a schedule without the schedule's digest: the client and this "
+                         "torusd have different versions");
+    if (part->total == 0 || part->total > IMPORTED_BYTES_MOST)
+        return error_set(e, ERROR_REFUSED, "the schedule has %u bytes, but must have 1 to %u",
+                         part->total, IMPORTED_BYTES_MOST);
+    s = schedules_join(all, part->digest, client->user, e);
+    if (s == NULL)
+        return -1;
+    control_schedule_leave(client); /* perhaps the same schedule, which schedules_join() keeps */
+    client->schedule = s;
+    return schedule_give(all, s, part->total, part->offset, part->part.data, part->part.len, have,
+                         e);
+}
+
+static void on_schedule(struct control_client *client, const Control__Request *request)
+{
+    Control__Schedule message = CONTROL__SCHEDULE__INIT;
+    Control__Reply reply = CONTROL__REPLY__INIT;
+    struct error e;
+
+    if (take_part(client, request->schedule, &message.offset, &e) != 0) {
+        control_reply_error(client, &e, NULL);
+        return;
+    }
+    reply.kind_case = CONTROL__REPLY__KIND_SCHEDULE;
+    reply.schedule = &message;
+    control_reply(client, &reply);
+}
+
+/* --- all requests --- */
 
 /* The exchange now ends, and its result is the answer, as it is of a copy that nodes put in place already. If none is under
  * way, this request has crossed the last reply. */
@@ -31,7 +80,7 @@ static const struct {
     {CONTROL__REQUEST__KIND_CANDIDATES, ACCESS_READ, control_candidates},
     {CONTROL__REQUEST__KIND_CALIBRATION, ACCESS_READ, control_calibration},
     {CONTROL__REQUEST__KIND_CANCEL, ACCESS_READ, on_cancel},
-    {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, control_schedule},
+    {CONTROL__REQUEST__KIND_SCHEDULE, ACCESS_EXCHANGE, on_schedule},
     {CONTROL__REQUEST__KIND_SURVEY, ACCESS_READ, control_survey},
     {CONTROL__REQUEST__KIND_WATCH_LINKS, ACCESS_READ, control_watch_links},
     {CONTROL__REQUEST__KIND_ROUTES_CONFIRMED, ACCESS_EXCHANGE, control_routes_confirmed},
