@@ -15,6 +15,8 @@ struct init_options {
     bool trust_cables;   /* take the hosts that are found for those of the file, in a new cluster */
     bool allow_less_safe; /* make changes that make a host less safe */
     bool no_wait;         /* do not wait for the torus at the end */
+    bool here, ssh, links;
+    const char *receive; /* the side of the host that is set up: "show" or "apply"; NULL: not */
     struct deliver_options deliver;
 };
 

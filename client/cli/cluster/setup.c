@@ -261,117 +261,7 @@ void setup_plan_free(struct setup_plan *p)
     }
 }
 
-/* --- what is shown --- */
-
-/* Ends a difference after some lines. */
-static void shorten(char *diff)
-{
-    unsigned lines = 0;
-
-    for (char *at = diff; *at != '\0'; at++)
-        if (*at == '\n' && ++lines == DIFF_LINES && at[1] != '\0') {
-            (void)strcpy(at + 1, "");
-            return;
-        }
-}
-
-/* Returns the difference as 'diff -u' prints it, or NULL. */
-static char *difference(const struct setup_change *c)
-{
-    const char *const arguments[] = {
-        "diff",    "-u",    "--label", c->path,
-        "--label", c->path, "--",      c->before != NULL ? c->path : "/dev/null",
-        "-",       NULL};
-    struct child child = {.arguments = arguments, .input = c->after != NULL ? c->after : ""};
-    char *result = NULL;
-
-    child.input_length = strlen(child.input);
-    child_run(&child, 1, 1, DIFF_MS, NULL, NULL);
-    if (child_exit_status(&child) == 1 && child.output != NULL) {
-        result = child.output;
-        child.output = NULL;
-        shorten(result);
-    }
-    child_free(&child);
-    return result;
-}
-
-/* Returns "new, id 0123456789abcdef" for a key. */
-static json_t *describe_key(const struct setup_change *c, const struct key *key)
-{
-    char id[KEY_ID_TEXT_SIZE];
-
-    return c->after == NULL ? json_string("the key is removed")
-                            : json_sprintf("the key with id %s", key_id_text(key->id, id));
-}
-
-static json_t *describe(const struct setup_plan *p, const struct setup *s, enum host_file which)
-{
-    const struct setup_change *c = &p->change[which];
-    const char *action = c->before == NULL ? "new" : c->after == NULL ? "removed" : "changed";
-    json_t *difference_text;
-    char *diff;
-
-    if (host_file_kinds[which].secret) {
-        difference_text = describe_key(c, which == HOST_FILE_KEY ? &s->key : &s->second_key);
-    } else if (which == HOST_FILE_CLUSTER || (which == HOST_FILE_ROUTES && c->before == NULL)) {
-        difference_text = json_string(""); /* the user's own file; a long script without news */
-    } else {
-        diff = difference(c);
-        difference_text = json_string(diff != NULL ? diff : "");
-        free(diff);
-    }
-    return json_pack("{s:s, s:s, s:o}", "file", c->path, "action", action, "diff", difference_text);
-}
-
-static json_t *warnings(const struct setup_plan *p, const struct setup *s)
-{
-    const struct host *h = &s->cluster.hosts[s->rank];
-    json_t *list = json_array();
-    struct utsname name;
-
-    if (p->root[0] != '\0')
-        return list;
-    if (uname(&name) == 0 && !hosts_file_is_same_host(name.nodename, h->name))
-        (void)json_array_append_new(
-            list, json_sprintf("this machine calls itself %s, not %s", name.nodename, h->name));
-    for (unsigned port = 0; port < torus_ports(&s->cluster.routes.torus); port++)
-        if (h->port[port].interface[0] != '\0' && if_nametoindex(h->port[port].interface) == 0)
-            (void)json_array_append_new(
-                list, json_sprintf("there is no interface %s now", h->port[port].interface));
-    overlap_warn(&s->cluster, s->rank, list);
-    return list;
-}
-
-/* The ids of the keys that this host has, the preferred one first. */
-static json_t *keys_now(const struct setup_plan *p)
-{
-    static const enum host_file files[] = {HOST_FILE_KEY, HOST_FILE_SECOND_KEY};
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        char id[KEY_ID_TEXT_SIZE];
-        struct key key;
-        struct error e;
-        if (key_read_as_root(p->change[files[i]].path, &key, &e) != 0)
-            continue;
-        (void)json_array_append_new(list, json_string(key_id_text(key.id, id)));
-        key_forget(&key);
-    }
-    return list;
-}
-
-json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s)
-{
-    json_t *changes = json_array();
-
-    for (unsigned i = 0; i < HOST_FILES; i++)
-        if (p->change[i].differs)
-            (void)json_array_append_new(changes, describe(p, s, (enum host_file)i));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes",
-                     changes, "warnings", warnings(p, s), "keys", keys_now(p), "less_safe",
-                     less_safe(p, s));
-}
+/* --- what becomes less safe --- */
 
 #define VALUE_SIZE 1024u
 #define DAEMON_GROUP "torusd"
@@ -545,7 +435,10 @@ static void check_key_file(const struct setup_plan *p, const struct setup *s,
     key_forget(&key);
 }
 
-json_t *less_safe(const struct setup_plan *p, const struct setup *s)
+/* Returns an array with a sentence for each change that makes the host less safe: links are not encrypted any more,
+ * members of a group may exchange who could not before, a data root has files of the system, a key file in another
+ * place is not used any more. A first setup makes nothing less safe. Returns NULL if there is not enough memory. */
+static json_t *less_safe(const struct setup_plan *p, const struct setup *s)
 {
     const struct setup_change *c = &p->change[HOST_FILE_CONFIG];
     struct settings before, after;
@@ -568,6 +461,8 @@ json_t *less_safe(const struct setup_plan *p, const struct setup *s)
     check_key_file(p, s, &before, list);
     return list;
 }
+
+/* --- networks that the addresses of the hosts collide with --- */
 
 #define MOST 8u         /* warnings */
 #define OWN_PROTOCOL 84 /* of the routes of torus-routed and 'torusctl ip-routes' */
@@ -672,7 +567,9 @@ static int look_at(const struct nlmsghdr *m, void *context)
     return MNL_CB_OK;
 }
 
-void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings)
+/* Appends a text to `warnings` for each network of this machine (of a LAN, Docker, a VPN ...) that contains an address
+ * of a host. Routes over torus0 and over the cables of the host hosts[rank] do not count. */
+static void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings)
 {
     static const unsigned char families[] = {AF_INET, AF_INET6};
 
@@ -680,4 +577,116 @@ void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings)
         struct search s = {.cluster = c, .rank = rank, .warnings = warnings, .family = families[i]};
         (void)netlink_list(RTM_GETROUTE, families[i], sizeof(struct rtmsg), look_at, &s);
     }
+}
+
+/* --- what is shown --- */
+
+/* Ends a difference after some lines. */
+static void shorten(char *diff)
+{
+    unsigned lines = 0;
+
+    for (char *at = diff; *at != '\0'; at++)
+        if (*at == '\n' && ++lines == DIFF_LINES && at[1] != '\0') {
+            (void)strcpy(at + 1, "");
+            return;
+        }
+}
+
+/* Returns the difference as 'diff -u' prints it, or NULL. */
+static char *difference(const struct setup_change *c)
+{
+    const char *const arguments[] = {
+        "diff",    "-u",    "--label", c->path,
+        "--label", c->path, "--",      c->before != NULL ? c->path : "/dev/null",
+        "-",       NULL};
+    struct child child = {.arguments = arguments, .input = c->after != NULL ? c->after : ""};
+    char *result = NULL;
+
+    child.input_length = strlen(child.input);
+    child_run(&child, 1, 1, DIFF_MS, NULL, NULL);
+    if (child_exit_status(&child) == 1 && child.output != NULL) {
+        result = child.output;
+        child.output = NULL;
+        shorten(result);
+    }
+    child_free(&child);
+    return result;
+}
+
+/* Returns "new, id 0123456789abcdef" for a key. */
+static json_t *describe_key(const struct setup_change *c, const struct key *key)
+{
+    char id[KEY_ID_TEXT_SIZE];
+
+    return c->after == NULL ? json_string("the key is removed")
+                            : json_sprintf("the key with id %s", key_id_text(key->id, id));
+}
+
+static json_t *describe(const struct setup_plan *p, const struct setup *s, enum host_file which)
+{
+    const struct setup_change *c = &p->change[which];
+    const char *action = c->before == NULL ? "new" : c->after == NULL ? "removed" : "changed";
+    json_t *difference_text;
+    char *diff;
+
+    if (host_file_kinds[which].secret) {
+        difference_text = describe_key(c, which == HOST_FILE_KEY ? &s->key : &s->second_key);
+    } else if (which == HOST_FILE_CLUSTER || (which == HOST_FILE_ROUTES && c->before == NULL)) {
+        difference_text = json_string(""); /* the user's own file; a long script without news */
+    } else {
+        diff = difference(c);
+        difference_text = json_string(diff != NULL ? diff : "");
+        free(diff);
+    }
+    return json_pack("{s:s, s:s, s:o}", "file", c->path, "action", action, "diff", difference_text);
+}
+
+static json_t *warnings(const struct setup_plan *p, const struct setup *s)
+{
+    const struct host *h = &s->cluster.hosts[s->rank];
+    json_t *list = json_array();
+    struct utsname name;
+
+    if (p->root[0] != '\0')
+        return list;
+    if (uname(&name) == 0 && !hosts_file_is_same_host(name.nodename, h->name))
+        (void)json_array_append_new(
+            list, json_sprintf("this machine calls itself %s, not %s", name.nodename, h->name));
+    for (unsigned port = 0; port < torus_ports(&s->cluster.routes.torus); port++)
+        if (h->port[port].interface[0] != '\0' && if_nametoindex(h->port[port].interface) == 0)
+            (void)json_array_append_new(
+                list, json_sprintf("there is no interface %s now", h->port[port].interface));
+    overlap_warn(&s->cluster, s->rank, list);
+    return list;
+}
+
+/* The ids of the keys that this host has, the preferred one first. */
+static json_t *keys_now(const struct setup_plan *p)
+{
+    static const enum host_file files[] = {HOST_FILE_KEY, HOST_FILE_SECOND_KEY};
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char id[KEY_ID_TEXT_SIZE];
+        struct key key;
+        struct error e;
+        if (key_read_as_root(p->change[files[i]].path, &key, &e) != 0)
+            continue;
+        (void)json_array_append_new(list, json_string(key_id_text(key.id, id)));
+        key_forget(&key);
+    }
+    return list;
+}
+
+json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s)
+{
+    json_t *changes = json_array();
+
+    for (unsigned i = 0; i < HOST_FILES; i++)
+        if (p->change[i].differs)
+            (void)json_array_append_new(changes, describe(p, s, (enum host_file)i));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o}", "host", s->cluster.hosts[s->rank].name, "changes",
+                     changes, "warnings", warnings(p, s), "keys", keys_now(p), "less_safe",
+                     less_safe(p, s));
 }

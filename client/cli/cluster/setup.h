@@ -38,8 +38,8 @@ struct setup_change {
 };
 
 struct setup_plan {
-    const char *
-        root; /* "" for this host; otherwise a folder with an image of a host, on which no unit is started */
+    const char
+        *root; /* "" for this host; or a folder with an image of one, where no unit is started */
     struct setup_change change[HOST_FILES];
 };
 
@@ -50,17 +50,9 @@ void setup_plan_free(struct setup_plan *p);
 
 /* Returns {"changes": [{"file", "action", "diff"}], "warnings": [text], "keys": [id], "less_safe": [text]}. A change
  * has the differences as 'diff -u' prints them; secret files are only named. "keys" has the ids of the cluster keys
- * that the host has now; less_safe() describes "less_safe". Returns NULL if there is not enough memory. */
+ * that the host has now, "less_safe" a sentence for each change that makes the host less safe. Returns NULL if there is
+ * not enough memory. */
 json_t *setup_plan_json(const struct setup_plan *p, const struct setup *s);
-
-/* Returns an array with a sentence for each change that makes the host less safe: links are not encrypted any more,
- * members of a group may exchange who could not before, a data root has files of the system, a key file in another
- * place is not used any more. A first setup makes nothing less safe. Returns NULL if there is not enough memory. */
-json_t *less_safe(const struct setup_plan *p, const struct setup *s);
 
 /* Whether the host's torusd.ini has this data root already before the setup, under the same name. */
 bool less_safe_had_root(const struct setup_plan *p, const char *root);
-
-/* Appends a text to `warnings` for each network of this machine (of a LAN, Docker, a VPN ...) that contains an address
- * of a host. Routes over torus0 and over the cables of the host hosts[rank] do not count. */
-void overlap_warn(const struct cluster *c, uint32_t rank, json_t *warnings);

@@ -150,9 +150,7 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
         fields[columns++] = (struct field){s->algorithm[k], s->algorithm[k], FORMAT_PLAIN};
     if (s->link_mbit > 0)
         fields[columns++] = (struct field){"bound", "bound", FORMAT_SECONDS};
-    (void)json_set_torus(o, &s->torus);
-    (void)json_object_set_new(o, "node_count", json_integer(s->torus.nodes));
-    (void)json_object_set_new(o, "repeat", json_integer(s->repeat));
+    (void)sweep_set(o, s);
     (void)json_object_set_new(o, "times", json_string("medians; * marks the shortest"));
     (void)json_object_set_new(o, "table", table_of(s));
     (void)json_object_set_new(o, "failures", failures_of(s));
@@ -208,21 +206,14 @@ static int bench_print_csv(const struct sweep *s)
 static int bench_print_json(const struct cli *cli, const struct sweep *s)
 {
     json_t *o = json_object();
-    int r = json_set_torus(o, &s->torus);
 
     for (size_t i = 0; i < s->sizes; i++) {
         json_t *best = best_of(s, s->size[i]);
         if (best != NULL)
-            r |= json_object_set_new(best, "best", json_true());
+            (void)json_object_set_new(best, "best", json_true());
     }
-    r |= json_object_set_new(o, "node_count", json_integer(s->torus.nodes));
-    r |= json_object_set_new(o, "link_mbit",
-                             s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
-    r |= json_object_set_new(o, "repeat", json_integer(s->repeat));
-    r |= json_object_set_new(o, "complete", json_boolean(!s->stopped));
-    r |= json_object_set(o, "results", s->results);
-    o = json_checked(o, r);
-    return cli_print(cli, o, NULL);
+    return cli_print(
+        cli, json_checked(o, sweep_set(o, s) | json_object_set(o, "results", s->results)), NULL);
 }
 
 #define DEFAULT_SIZES "1,64,1KiB,16KiB,64KiB"

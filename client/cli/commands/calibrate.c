@@ -482,7 +482,7 @@ static json_t *value_of(const struct calibration_run *run, const struct torus_ca
 
     r |= json_object_set_new(busy, "block_bytes", json_count(run->block_bytes));
     r |= json_object_set_new(busy, "seconds", json_real(run->block_seconds));
-    r |= json_object_set_new(busy, "median_bps", median > 0 ? json_number(median) : json_null());
+    r |= json_object_set_new(busy, "median_bps", json_positive(median));
     r |= json_set_torus(o, &run->torus);
     r |= set_small(o, run);
     r |= json_object_set_new(o, "busy", busy);

@@ -172,11 +172,11 @@ static json_t *cables_json(const struct recognised *r, bool for_people)
                                         *to = &b->interface[cable[i].interface_b];
         uint32_t speed = at->speed_mbit < to->speed_mbit ? at->speed_mbit : to->speed_mbit;
         (void)json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s}", "host", a->name,
-                            "interface", at->name, "to_host", b->name, "to_interface", to->name,
-                            "speed", speed > 0 ? json_integer(speed) : json_null(), "mtu",
-                            json_known(at->mtu < to->mtu ? at->mtu : to->mtu), "mutual",
-                            cable[i].mutual, "problem", problem_of(r, &cable[i], at, to)));
+            list,
+            json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:b, s:s}", "host", a->name, "interface",
+                      at->name, "to_host", b->name, "to_interface", to->name, "speed",
+                      json_known(speed), "mtu", json_known(at->mtu < to->mtu ? at->mtu : to->mtu),
+                      "mutual", cable[i].mutual, "problem", problem_of(r, &cable[i], at, to)));
     }
     free(cable);
     return list;
@@ -298,8 +298,7 @@ static json_t *value_of(const struct recognised *r, const struct outcome *x, boo
     if (hosts != NULL)
         count_cables(r, hosts);
     value = json_pack("{s:o, s:o, s:o, s:b, s:o}", "hosts", hosts, "cables", cables, "free",
-                      free_json(d), "settled", x->settled, "key",
-                      d->key[0] != '\0' ? json_string(d->key) : json_null());
+                      free_json(d), "settled", x->settled, "key", json_text(d->key));
     if (value == NULL || recognised_to_json(r, value) != 0) {
         json_decref(value);
         return NULL;

@@ -94,48 +94,31 @@ static char *find_preload(const struct library *l, struct error *e)
     return path;
 }
 
-/* An option with its value. */
-struct entry {
-    char *text;        /* the option up to the value: "-x NAME=" */
-    const char *value; /* any bytes, ended by 0; NULL: no value */
-    struct entry *next;
+#define OPTIONS_MOST 16u
+
+/* Options with their values. */
+struct list {
+    size_t count;
+    struct entry {
+        char text[40];     /* the option up to the value: "-x NAME=" */
+        const char *value; /* any bytes, ended by 0; NULL: no value */
+    } entry[OPTIONS_MOST];
 };
 
 /* ---- Collecting ------------------------------------------------------------------------------ */
-
-struct list {
-    struct entry *first, **end;
-    bool failed; /* out of memory */
-};
 
 static void append(struct list *list, const char *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static void append(struct list *list, const char *value, const char *format, ...)
 {
-    struct entry *entry = calloc(1, sizeof *entry);
+    struct entry *entry = &list->entry[list->count++];
     va_list arguments;
 
     va_start(arguments, format);
-    if (entry == NULL || vasprintf(&entry->text, format, arguments) < 0) {
-        free(entry);
-        list->failed = true;
-    } else {
-        entry->value = value;
-        *list->end = entry;
-        list->end = &entry->next;
-    }
+    (void)vsnprintf(entry->text, sizeof entry->text, format, arguments);
     va_end(arguments);
-}
-
-static void clear(struct list *list)
-{
-    while (list->first != NULL) {
-        struct entry *entry = list->first;
-        list->first = entry->next;
-        free(entry->text);
-        free(entry);
-    }
+    entry->value = value;
 }
 
 static void append_all(struct list *list, const char *const *texts, const char *interface)
@@ -200,21 +183,17 @@ static json_t *value_of(const struct list *list)
     json_t *values = json_array();
     int r = 0;
 
-    for (const struct entry *e = list->first; e != NULL; e = e->next)
+    for (const struct entry *e = list->entry; e < list->entry + list->count; e++)
         r |= json_array_append_new(values, json_path(e->text, e->value != NULL ? e->value : ""));
     return json_checked(values, r);
 }
 
 static int print_options(const struct cli *cli, const struct library *l, const struct list *list)
 {
-    if (cli->json || list->failed) {
-        json_t *values = list->failed ? NULL : value_of(list);
+    if (cli->json)
         return cli_print(
-            cli,
-            values == NULL ? NULL : json_pack("{s:s, s:o}", "library", l->name, "options", values),
-            NULL);
-    }
-    for (const struct entry *e = list->first; e != NULL; e = e->next) {
+            cli, json_pack("{s:s, s:o}", "library", l->name, "options", value_of(list)), NULL);
+    for (const struct entry *e = list->entry; e < list->entry + list->count; e++) {
         (void)fputs(e->text, stdout);
         if (e->value != NULL)
             print_quoted(e->value);
@@ -270,10 +249,9 @@ static int run(struct cli *cli, const void *arguments)
     char *preloads = find_preloads(&libraries[index], &e);
     if (preloads == NULL)
         return cli_fail(cli, &e);
-    struct list list = {.end = &list.first};
+    struct list list = {0};
     append_options(&list, cli, &libraries[index], a, preloads);
     int code = print_options(cli, &libraries[index], &list);
-    clear(&list);
     free(preloads);
     return code;
 }

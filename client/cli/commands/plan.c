@@ -133,7 +133,7 @@ static int resolve_import(const struct cli *cli, const struct plan_arguments *a,
         return cli_fail_usage(cli, "--import and %s: give one or the other",
                               a->algorithm != NULL ? "--algorithm" : "--q");
     if (schedule_file_read(file, a->import, a->dims != NULL ? t : NULL, &e) != 0)
-        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+        return cli_fail(cli, &e);
     *t = *imported_torus(file->imported);
     *algorithm = imported_algorithm(file->imported);
     return EXIT_DONE;

@@ -454,7 +454,7 @@ static int resolve_torus(const struct cli *cli, const struct predict_arguments *
     if (a->schedule == NULL)
         return EXIT_DONE;
     if (schedule_file_read(file, a->schedule, a->dims != NULL ? &p->torus : NULL, &e) != 0)
-        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+        return cli_fail(cli, &e);
     p->torus = *imported_torus(file->imported);
     p->schedule = imported_algorithm(file->imported);
     p->operation = p->schedule->operation;

@@ -28,7 +28,7 @@ static int run(struct cli *cli, const void *arguments)
     if (a->trace == NULL)
         return cli_fail_usage(cli, "name the trace: torusctl report TRACE");
     if (trace_data_read(&data, a->trace, &e) != 0)
-        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+        return cli_fail(cli, &e);
     int code = a->html != NULL ? report_page_write(cli, a->html, &data) : EXIT_DONE;
     if (code == EXIT_DONE && (a->html == NULL || strcmp(a->html, "-") != 0))
         code = report_print(cli, &data);

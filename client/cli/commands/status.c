@@ -251,12 +251,10 @@ static json_t *value_of(const struct torus_status *s, const struct torus *t)
     r |= json_object_set_new(o, "rank", json_integer(s->rank));
     r |= json_object_set_new(o, "coordinates", coordinates);
     r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
-    r |= json_object_set_new(o, "metrics",
-                             s->metrics[0] != '\0' ? json_string(s->metrics) : json_null());
+    r |= json_object_set_new(o, "metrics", json_text(s->metrics));
     r |= json_object_set_new(o, "whole", json_boolean(s->whole));
     r |= json_object_set_new(o, "faults", texts(s->faults, s->fault_count));
-    r |= json_object_set_new(o, "link_mbit",
-                             s->link_mbit > 0 ? json_number(s->link_mbit) : json_null());
+    r |= json_object_set_new(o, "link_mbit", json_positive(s->link_mbit));
     r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
     r |= json_object_set_new(o, "memory", memory);
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));

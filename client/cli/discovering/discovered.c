@@ -79,8 +79,9 @@ bool discovered_is_certain(const struct discovered_host *h)
     return h->self || h->trust == TRUST_PROVED;
 }
 
-bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
-                          const struct heard *heard)
+/* Whether the neighbour that a host hears hears the host, too. */
+static bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
+                                 const struct heard *heard)
 {
     const struct report *report = d->host[host].report;
     uint32_t other = discovered_find(d, &heard->host), at;
@@ -164,11 +165,10 @@ static json_t *interface_json(const struct discovered *d, uint32_t host, uint32_
     (void)snprintf(mac, sizeof mac, "%02x:%02x:%02x:%02x:%02x:%02x", at->mac[0], at->mac[1],
                    at->mac[2], at->mac[3], at->mac[4], at->mac[5]);
     return json_pack("{s:s, s:s, s:I, s:o, s:b, s:b, s:b, s:o, s:b, s:o}", "name", at->name, "mac",
-                     mac, "mtu", (json_int_t)at->mtu, "speed",
-                     at->speed_mbit > 0 ? json_integer(at->speed_mbit) : json_null(), "up", at->up,
-                     "carrier", at->carrier, "ipv6", at->ipv6, "member_of",
-                     at->member_of[0] != '\0' ? json_string(at->member_of) : json_null(),
-                     "unanswered", at->unanswered, "heard", heard_json(d, host, interface));
+                     mac, "mtu", (json_int_t)at->mtu, "speed", json_known(at->speed_mbit), "up",
+                     at->up, "carrier", at->carrier, "ipv6", at->ipv6, "member_of",
+                     json_text(at->member_of), "unanswered", at->unanswered, "heard",
+                     heard_json(d, host, interface));
 }
 
 static const char *trust_name(enum trust trust)
@@ -186,12 +186,10 @@ static json_t *host_json(const struct discovered *d, uint32_t host)
         (void)json_array_append_new(interfaces, interface_json(d, host, i));
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:o, s:o, s:b, s:o}", "name",
                      r->name, "id", h->id, "version", r->release, "trust", trust_name(h->trust),
-                     "key", h->key[0] != '\0' ? json_string(h->key) : json_null(), "self", h->self,
-                     "reachable", h->reachable, "distance",
-                     h->reachable ? json_integer(h->distance) : json_null(), "dims",
-                     r->dims[0] != '\0' ? json_string(r->dims) : json_null(), "rank",
-                     r->have_rank ? json_integer(r->rank) : json_null(), "accepts_setups",
-                     r->accepts_setups, "interfaces", interfaces);
+                     "key", json_text(h->key), "self", h->self, "reachable", h->reachable,
+                     "distance", h->reachable ? json_integer(h->distance) : json_null(), "dims",
+                     json_text(r->dims), "rank", r->have_rank ? json_integer(r->rank) : json_null(),
+                     "accepts_setups", r->accepts_setups, "interfaces", interfaces);
 }
 
 json_t *discovered_to_json(const struct discovered *d)

@@ -47,10 +47,6 @@ uint32_t discovered_interface(const struct discovered_host *host, const char *na
  * host, or has proved the cluster key. */
 bool discovered_is_certain(const struct discovered_host *h);
 
-/* Whether the neighbour that a host hears hears the host, too. */
-bool discovered_is_mutual(const struct discovered *d, uint32_t host, uint32_t interface,
-                          const struct heard *heard);
-
 /* Lists the cables between known hosts. Returns their number with *cables, which the caller frees; *cables is
  * NULL if there is no memory. */
 size_t discovered_cables(const struct discovered *d, struct discovered_cable **cables);

@@ -33,7 +33,9 @@ static int no_process(const char *program, const char *path, int cause, struct e
     return -1;
 }
 
-int message_connect(const char *program, const char *path, int seconds, struct error *e)
+/* Connects to the socket of a program, which then has so many seconds for each answer. Returns a descriptor, or -1 with
+ * *e, and errno ENOENT or ECONNREFUSED if there is no such process. */
+static int message_connect(const char *program, const char *path, int seconds, struct error *e)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const struct timeval wait = {.tv_sec = seconds};
@@ -70,7 +72,8 @@ static int send_all(int fd, const uint8_t *bytes, size_t size, struct error *e)
     return 0;
 }
 
-int message_send(int fd, const ProtobufCMessage *message, struct error *e)
+/* Sends a message. Returns 0, or -1 with *e. */
+static int message_send(int fd, const ProtobufCMessage *message, struct error *e)
 {
     size_t size = 0;
     uint8_t *frame = frame_pack(message, &size);
@@ -105,7 +108,9 @@ static int read_more(int fd, struct frame_stream *stream, struct error *e)
     return 0;
 }
 
-ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind, struct error *e)
+/* Waits for a message of this kind. Returns it, to be given to protobuf_c_message_free_unpacked(); or NULL with *e. */
+static ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind,
+                                      struct error *e)
 {
     struct frame_stream stream = {0};
     ProtobufCMessage *message = NULL;
@@ -125,7 +130,17 @@ ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind, s
     return message;
 }
 
-Discovery__Reply *discovery_reply_read(int fd, struct error *e)
+/* Fills *e with a failure that a process reports. */
+static void discovery_failure_read(const Discovery__Failure *failure, struct error *e)
+{
+    char text[sizeof e->text];
+
+    (void)error_set(e, (enum error_code)failure->code, "%s",
+                    text_printable(text, sizeof text, failure->text));
+}
+
+/* Waits for a reply. Returns it, or NULL with *e, which is the failure that the process reports. */
+static Discovery__Reply *discovery_reply_read(int fd, struct error *e)
 {
     ProtobufCMessage *message = message_read(fd, &discovery__reply__descriptor, e);
     Discovery__Reply *reply = (Discovery__Reply *)message;
@@ -136,14 +151,6 @@ Discovery__Reply *discovery_reply_read(int fd, struct error *e)
         reply = NULL;
     }
     return reply;
-}
-
-void discovery_failure_read(const Discovery__Failure *failure, struct error *e)
-{
-    char text[sizeof e->text];
-
-    (void)error_set(e, (enum error_code)failure->code, "%s",
-                    text_printable(text, sizeof text, failure->text));
 }
 
 /* --- hosts --- */

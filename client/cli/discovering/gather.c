@@ -15,6 +15,7 @@
 
 #include "client/cli/discovering/discovery_socket.h"
 #include "client/cli/terminal/clock.h"
+#include "client/cli/terminal/interrupt.h"
 #include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/error.h"
@@ -151,35 +152,6 @@ static int discovery_child_check(struct discovery_child *c, struct error *e)
 #define QUIET_ODD_MS 10000 /* ... while one end of a cable does not hear the other */
 #define CHILD_MS 6000      /* an interface that is set up needs a moment */
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    (void)number;
-    interrupted = 1;
-}
-
-struct handlers {
-    struct sigaction interrupt, terminate, hangup;
-};
-
-static void arm(struct handlers *before)
-{
-    const struct sigaction action = {.sa_handler = on_signal};
-
-    interrupted = 0;
-    (void)sigaction(SIGINT, &action, &before->interrupt);
-    (void)sigaction(SIGTERM, &action, &before->terminate);
-    (void)sigaction(SIGHUP, &action, &before->hangup);
-}
-
-static void disarm(const struct handlers *before)
-{
-    (void)sigaction(SIGINT, &before->interrupt, NULL);
-    (void)sigaction(SIGTERM, &before->terminate, NULL);
-    (void)sigaction(SIGHUP, &before->hangup, NULL);
-}
-
 static void tell(const struct discovered *d, size_t cables)
 {
     if (!notices_wanted())
@@ -225,7 +197,7 @@ static int ask(struct discovered *d, const struct gather_options *o, const char 
             errno = 0;
             return -1;
         }
-        if (interrupted) {
+        if (interrupt_seen()) {
             discovered_free(d);
             return error_set(e, ERROR_CANCELLED, "interrupted");
         }
@@ -239,11 +211,10 @@ int gather_hosts(struct discovered *d, const struct gather_options *o, bool *set
                  struct error *e)
 {
     struct discovery_child child;
-    struct handlers before;
     int result, error;
 
     *d = (struct discovered){0};
-    arm(&before);
+    interrupt_arm(NULL);
     result = ask(d, o, o->socket, NULL, settled, e);
     error = errno;
     if (result != 0 && (error == ENOENT || error == ECONNREFUSED) && o->interfaces != NULL &&
@@ -255,7 +226,7 @@ int gather_hosts(struct discovered *d, const struct gather_options *o, bool *set
             discovery_child_stop(&child);
         }
     }
-    disarm(&before);
+    interrupt_disarm();
     errno = error;
     return result;
 }

@@ -416,12 +416,7 @@ static json_t *value_of(struct report *r)
 {
     const struct sweep *s = r->sweep;
     json_t *o = json_object();
-    int bad = json_set_torus(o, &s->torus) |
-              json_object_set_new(o, "node_count", json_integer(s->torus.nodes)) |
-              json_object_set_new(o, "link_mbit",
-                                  s->link_mbit > 0 ? json_number(s->link_mbit) : json_null()) |
-              json_object_set_new(o, "repeat", json_integer(s->repeat)) |
-              json_object_set_new(o, "complete", json_boolean(!s->stopped)) |
+    int bad = sweep_set(o, s) |
               json_object_set_new(o, "model",
                                   json_string("time = startups x ts + blocks on the critical path "
                                               "x bytes of a block x tw")) |

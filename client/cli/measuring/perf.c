@@ -332,7 +332,7 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
     int r = json_set_torus(o, whole);
 
     r |= json_object_set_new(o, "node_count", json_integer(whole->nodes));
-    r |= json_object_set_new(o, "link_mbit", link_mbit > 0 ? json_number(link_mbit) : json_null());
+    r |= json_object_set_new(o, "link_mbit", json_positive(link_mbit));
     r |= json_object_set_new(o, "operation", json_string(plan->operation->name));
     if (plan->dimensions != 0) {
         r |= json_object_set_new(o, "part", json_string(torus_format(part, text)));

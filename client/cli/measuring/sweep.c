@@ -266,3 +266,12 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
         json_decref(s->results);
     return r;
 }
+
+int sweep_set(json_t *o, const struct sweep *s)
+{
+    return json_set_torus(o, &s->torus) |
+           json_object_set_new(o, "node_count", json_integer(s->torus.nodes)) |
+           json_object_set_new(o, "link_mbit", json_positive(s->link_mbit)) |
+           json_object_set_new(o, "repeat", json_integer(s->repeat)) |
+           json_object_set_new(o, "complete", json_boolean(!s->stopped));
+}

@@ -42,6 +42,10 @@ int sweep_add(struct sweep *s, const char *name, struct error *e);
 /* Adds a schedule from a file, which must stay valid. Returns 0, or -1 with *e (_USAGE). */
 int sweep_add_schedule(struct sweep *s, const struct schedule_file *file, struct error *e);
 
+/* Adds what was run: "dims", "node_count", "link_mbit", "repeat" and "complete". Returns 0, or another value if memory is
+ * short. */
+int sweep_set(json_t *o, const struct sweep *s);
+
 /* Runs the sweep. Returns 0 with s->results, which the caller frees, also if runs fail or the user interrupts; or -1
  * with *e. */
 int sweep_run(struct sweep *s, struct cli *cli, struct error *e);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/terminal/json.h"
 #include "proto/text.h"
 
 #define NAME_SIZE 100u
@@ -201,7 +202,7 @@ int all_nodes_set_node(json_t *o, const struct all_nodes *c, uint32_t rank)
     for (unsigned dim = 0; dim < c->torus.dims; dim++)
         r |= json_array_append_new(coordinates, json_integer(at[dim]));
     r |= json_object_set_new(o, "rank", json_integer(rank));
-    r |= json_object_set_new(o, "host", n->host[0] != '\0' ? json_string(n->host) : json_null());
+    r |= json_object_set_new(o, "host", json_text(n->host));
     r |= json_object_set_new(o, "coordinates", coordinates);
     r |= json_object_set_new(o, "outcome",
                              json_string(torus_survey_outcome_name(

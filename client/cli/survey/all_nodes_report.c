@@ -58,8 +58,7 @@ json_t *link_value(const struct torus_link *l)
     r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
     r |= json_object_set_new(link, "reason", json_string(l->reason));
     r |= json_object_set_new(link, "address", json_string(l->address));
-    r |= json_object_set_new(link, "interface",
-                             l->interface[0] != '\0' ? json_string(l->interface) : json_null());
+    r |= json_object_set_new(link, "interface", json_text(l->interface));
     r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
     r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
     r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
@@ -71,7 +70,7 @@ json_t *link_value(const struct torus_link *l)
                                                          : json_null());
     r |= json_object_set_new(link, "connects", json_integer(l->connects));
     r |= json_object_set_new(link, "security", up ? json_string(link_security(l)) : json_null());
-    r |= json_object_set_new(link, "key", l->key[0] != '\0' ? json_string(l->key) : json_null());
+    r |= json_object_set_new(link, "key", json_text(l->key));
     r |= json_object_set_new(link, "queue_bytes", json_count(l->queue_bytes));
     r |= json_object_set_new(link, "unacked_bytes", json_count(l->unacked_bytes));
     r |= json_object_set_new(link, "retransmits", json_integer(l->retransmits));

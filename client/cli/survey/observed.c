@@ -12,7 +12,10 @@
 /* Slower rates are those of heartbeats, and say nothing about the links: a torus at rest is not full. */
 #define FASTEST_FROM (10 * BYTES_OF_MBIT)
 
-double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before, uint32_t rank)
+/* Returns the seconds between two answers of a node by its own clock, or 0 if they cannot be compared: one of them is
+ * missing, or the daemon has been restarted. `before` may be empty. */
+static double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before,
+                                uint32_t rank)
 {
     if (before->state == NULL || !all_nodes_answered(now, rank) ||
         !all_nodes_answered(before, rank))
@@ -41,8 +44,11 @@ static void set_rates(struct link_end *e, const struct torus_link *old, double e
     e->resent = rate_of(l->retransmits, old->retransmits, elapsed);
 }
 
-void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
-                    const struct link_end *before, double elapsed)
+/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL: there
+ * was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin again
+ * with each connection. */
+static void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
+                           const struct link_end *before, double elapsed)
 {
     const struct torus_links *links = now->state->nodes[rank]->links;
     const unsigned ports = torus_ports(&now->torus);
@@ -59,8 +65,9 @@ void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t
     }
 }
 
-void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
-                          const struct link_end *ends)
+/* Updates *c from a survey, and from the rates of all ends, by rank and port. */
+static void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
+                                 const struct link_end *ends)
 {
     const unsigned ports = torus_ports(&now->torus);
     double mbit = 0;
@@ -319,8 +326,11 @@ static void conclude(struct run *r, const struct run *old, double seconds)
         r->left = (1 - r->part) / (r->part - r->first_part) * (seconds - r->first_seconds);
 }
 
-void runs_fill(struct runs *runs, const struct all_nodes *now, const struct all_nodes *before,
-               const double *elapsed, double seconds)
+/* Fills *runs from the survey `now`, and rates from `before` (`state` may be NULL). `elapsed[rank]` are the seconds
+ * between both, by the clock of each node; 0 or less: not known. `*runs` has what it was filled with before, or zeros.
+ * `seconds` is a steady clock. */
+static void runs_fill(struct runs *runs, const struct all_nodes *now,
+                      const struct all_nodes *before, const double *elapsed, double seconds)
 {
     static struct runs old; /* large, and there is one view of a torus at a time */
     old = *runs;

@@ -13,27 +13,12 @@ struct link_end {
     double resent;                 /* packets a second; below 0: not known */
 };
 
-/* Returns the seconds between two answers of a node by its own clock, or 0 if they cannot be compared: one of them is
- * missing, or the daemon has been restarted. `before` may be empty. */
-double link_ends_elapsed(const struct all_nodes *now, const struct all_nodes *before,
-                         uint32_t rank);
-
-/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL: there
- * was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin again
- * with each connection. */
-void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
-                    const struct link_end *before, double elapsed);
-
 /* What a direction of a link can carry. All zero at first. */
 struct link_capacity {
     double value;   /* bytes a second; 0: not known */
     bool nominal;   /* `value` is link_mbit, otherwise the fastest rate that was seen */
     double fastest; /* that was seen so far */
 };
-
-/* Updates *c from a survey, and from the rates of all ends, by rank and port. */
-void link_capacity_update(struct link_capacity *c, const struct all_nodes *now,
-                          const struct link_end *ends);
 
 /* --- what runs --- */
 
@@ -77,12 +62,6 @@ struct runs {
     struct run run[RUNS_MOST]; /* first those that are under way */
     size_t count, left_out;
 };
-
-/* Fills *runs from the survey `now`, and rates from `before` (`state` may be NULL). `elapsed[rank]` are the seconds
- * between both, by the clock of each node; 0 or less: not known. `*runs` has what it was filled with before, or zeros.
- * `seconds` is a steady clock. */
-void runs_fill(struct runs *runs, const struct all_nodes *now, const struct all_nodes *before,
-               const double *elapsed, double seconds);
 
 /* "exchange", "group" or "copy". */
 const char *run_kind_name(enum run_kind kind);

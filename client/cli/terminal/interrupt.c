@@ -16,12 +16,14 @@ static void cancel(int number)
 {
     (void)number;
     seen = 1;
-    torus_client_cancel(to_cancel);
+    if (to_cancel != NULL)
+        torus_client_cancel(to_cancel);
 }
 
 void interrupt_arm(struct torus_client *client)
 {
-    struct sigaction action = {.sa_handler = cancel, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = cancel,
+                               .sa_flags = client != NULL ? (int)SA_RESETHAND : 0};
 
     (void)sigemptyset(&action.sa_mask);
     to_cancel = client;

@@ -6,7 +6,7 @@
 
 struct torus_client;
 
-/* From now on, signals cancel the operation under way on this client. */
+/* From now on, signals cancel the operation under way on this client. NULL: interrupt_seen() tells of them only. */
 void interrupt_arm(struct torus_client *client);
 
 /* Restores the previous signal handlers. Must be called before the client is closed. */

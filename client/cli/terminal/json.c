@@ -25,6 +25,16 @@ json_t *json_known(uint64_t count)
     return count > 0 ? json_count(count) : json_null();
 }
 
+json_t *json_positive(double number)
+{
+    return number > 0 ? json_number(number) : json_null();
+}
+
+json_t *json_text(const char *text)
+{
+    return text[0] != '\0' ? json_string(text) : json_null();
+}
+
 json_t *json_path(const char *folder, const char *name)
 {
     json_t *value;

@@ -16,6 +16,12 @@ json_t *json_number(double number);
 /* Returns a count, or null for 0, which means unknown. */
 json_t *json_known(uint64_t count);
 
+/* Returns json_number(), or null for a number that is not above 0, which means unknown. */
+json_t *json_positive(double number);
+
+/* Returns a text, or null for "". */
+json_t *json_text(const char *text);
+
 /* Returns `folder` followed by `name`, as valid text, because a path may have any bytes. NULL if memory is short. */
 json_t *json_path(const char *folder, const char *name);
 
