@@ -1,51 +1,60 @@
 #include "tests/sim/swarm/options.h"
 
 #include <errno.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "daemon/lib/command_line/options.h"
 #include "tests/sim/swarm/swarm.h"
 
 static const char usage[] =
     "usage: swarm [option...]\n"
     "\n"
-    "Plays random worlds of the real core, in virtual time: tori and networks, clients that ask "
-    "for\n"
-    "exchanges or copies of trees, programs that open groups, and faults. A seed determines a "
-    "world "
-    "completely. The "
-    "exit status is 0 if all\n"
-    "invariants held, 1 if one was violated, and 2 if the swarm itself could not run.\n"
-    "\n"
-    "  --seeds N            number of worlds (default 1000; with --seconds, no limit)\n"
-    "  --seconds S          begins no more worlds after S seconds\n"
-    "  --first S            the first seed (default 0)\n"
-    "  --today              the first seed is the date (UTC) times 100000, such as 2026112800000\n"
-    "  --jobs N             number of processes (default 2)\n"
-    "  --progress FILE      resumes with the seed in FILE, if it exists, instead of --first, and\n"
-    "                       keeps the next seed there\n"
-    "  --most-violations N  stops after N violations (default 10)\n"
-    "  --json               prints a summary in JSON on standard output\n"
-    "  --twice              plays each world twice, and compares the traces\n"
-    "  --hashes             prints the hash of each trace\n"
-    "  --shrink S           finds a smaller version of the world of seed S that still fails\n"
-    "  --list               lists the kinds of faults\n"
-    "\n"
-    "One world alone:\n"
-    "  --trace              prints the events and the daemons' logs (for --seeds 1)\n"
-    "  --dims DIMS          plays it on this torus or network instead of its own; also petersen, "
-    "and\n"
-    "                       random: a graph of 24 nodes with 4 links each, which depends on the "
-    "seed\n"
-    "  --without-requests I,I...  leaves out these requests\n"
-    "  --without-faults I,I...    leaves out these faults\n"
-    "  --without-groups I,I...    leaves out these groups\n"
-    "  --without-copies I,I...    leaves out these copies of trees\n"
-    "\n"
-    "  --find TEXT          counts an error that contains TEXT as a violation, to find a (small)\n"
-    "                       world in which a client gets it\n";
+    "Plays random worlds of the real core, in virtual time: tori and networks, clients that ask\n"
+    "for exchanges or copies of trees, programs that open groups, and faults. A seed determines\n"
+    "a world completely. The exit status is 0 if all invariants held, 1 if one was violated, and\n"
+    "2 if the swarm itself could not run.\n"
+    "\n";
+
+#define PLACE(member) offsetof(struct options, member)
+#define LIST                                                                                       \
+    "LIST" /* of numbers, which become bits; other values in capitals of one letter are numbers */
+
+static const struct option table[] = {
+    {"--seeds", "N", PLACE(seeds), "number of worlds (default 1000; with --seconds, no limit)"},
+    {"--seconds", "S", PLACE(seconds), "begins no more worlds after S seconds"},
+    {"--first", "S", PLACE(first), "the first seed (default 0)"},
+    {"--today", NULL, PLACE(today),
+     "the first seed is the date (UTC) times 100000, such as 2026112800000"},
+    {"--jobs", "N", PLACE(jobs), "number of processes (default 2)"},
+    {"--progress", "FILE", PLACE(progress),
+     "resumes with the seed in FILE, if it exists, instead of --first, and keeps the next seed "
+     "there"},
+    {"--most-violations", "N", PLACE(most_violations), "stops after N violations (default 10)"},
+    {"--json", NULL, PLACE(json), "prints a summary in JSON on standard output"},
+    {"--twice", NULL, PLACE(twice), "plays each world twice, and compares the traces"},
+    {"--hashes", NULL, PLACE(hashes), "prints the hash of each trace"},
+    {"--shrink", "S", PLACE(first),
+     "finds a smaller version of the world of seed S that still fails"},
+    {"--list", NULL, PLACE(list), "lists the kinds of faults"},
+    {"--trace", NULL, PLACE(trace),
+     "of one world: prints the events and the daemons' logs (for --seeds 1)"},
+    {"--dims", "DIMS", PLACE(dims),
+     "plays it on this torus or network instead of its own; also petersen, and random: a graph of "
+     "24 nodes with 4 links each, which depends on the seed"},
+    {"--without-requests", LIST, PLACE(no_request), "leaves out these requests of one world"},
+    {"--without-faults", LIST, PLACE(no_fault), "leaves out these faults"},
+    {"--without-groups", LIST, PLACE(no_group), "leaves out these groups"},
+    {"--without-copies", LIST, PLACE(no_copy), "leaves out these copies of trees"},
+    {"--find", "TEXT", PLACE(find),
+     "counts an error that contains TEXT as a violation, to find a (small) world in which a client "
+     "gets it"},
+    {"--help", NULL, PLACE(help), "prints this text"},
+    {0},
+};
 
 void options_fail(const char *format, const char *word)
 {
@@ -81,25 +90,21 @@ static uint64_t mask(const char *list)
     }
 }
 
-/* What an option sets, each NULL if it does not. */
-struct entry {
-    const char *name;
-    bool *flag;
-    uint64_t *number;  /* from its argument, as the next two: a number, */
-    uint64_t *mask;    /* a list of bits, */
-    const char **word; /* or any text */
-};
-
-static void set(const struct entry *entry, const char *argument)
+static void set(struct options *o, const struct option_given *given)
 {
-    if (entry->flag != NULL)
-        *entry->flag = true;
-    if (entry->number != NULL)
-        *entry->number = number(argument);
-    if (entry->mask != NULL)
-        *entry->mask = mask(argument);
-    if (entry->word != NULL)
-        *entry->word = argument;
+    const struct option *option = given->option;
+    void *place = (char *)o + option->offset;
+
+    if (option->value == NULL)
+        *(bool *)place = true;
+    else if (strcmp(option->value, LIST) == 0)
+        *(uint64_t *)place = mask(given->text);
+    else if (option->value[1] == '\0')
+        *(uint64_t *)place = number(given->text);
+    else
+        *(const char **)place = given->text;
+    o->has_first |= strcmp(option->name, "--first") == 0;
+    o->shrink |= strcmp(option->name, "--shrink") == 0;
 }
 
 static uint64_t seed_of_today(void)
@@ -127,50 +132,25 @@ static void check(const struct options *o)
 
 void options_read(struct options *o, int argc, char **argv)
 {
-    const struct entry entries[] = {
-        {"seeds", .number = &o->seeds},
-        {"seconds", .number = &o->seconds},
-        {"first", .flag = &o->has_first, .number = &o->first},
-        {"today", .flag = &o->today},
-        {"jobs", .number = &o->jobs},
-        {"progress", .word = &o->progress},
-        {"most-violations", .number = &o->most_violations},
-        {"json", .flag = &o->json},
-        {"twice", .flag = &o->twice},
-        {"hashes", .flag = &o->hashes},
-        {"shrink", .flag = &o->shrink, .number = &o->first},
-        {"list", .flag = &o->list},
-        {"trace", .flag = &o->trace},
-        {"dims", .word = &o->dims},
-        {"without-requests", .mask = &o->no_request},
-        {"without-faults", .mask = &o->no_fault},
-        {"without-groups", .mask = &o->no_group},
-        {"without-copies", .mask = &o->no_copy},
-        {"find", .word = &o->find},
-        {"help", .flag = &o->help},
-    };
-    struct option names[sizeof entries / sizeof entries[0] + 1] = {{0}};
-    int c, which;
+    struct option_given *given = calloc((size_t)argc, sizeof *given);
+    struct error e;
+    size_t count;
+    int used = given != NULL ? options_list(table, argc - 1, argv + 1, given, &count, &e)
+                             : error_set(&e, ERROR_MEMORY, "out of memory");
 
-    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-        const struct entry *e = &entries[i];
-        names[i].name = e->name;
-        names[i].has_arg = e->number != NULL || e->mask != NULL || e->word != NULL;
-    }
     *o = (struct options){.seeds = UINT64_MAX, .jobs = 2, .most_violations = 10};
-    while ((c = getopt_long(argc, argv, "", names, &which)) >= 0) {
-        if (c != 0) {
-            (void)fputs("swarm: see --help\n", stderr);
-            exit(2);
-        }
-        set(&entries[which], optarg);
-        if (o->help) {
-            (void)fputs(usage, stdout);
-            exit(0);
-        }
+    if (used < 0)
+        options_fail("%s", e.text);
+    for (size_t i = 0; i < count; i++)
+        set(o, &given[i]);
+    free(given);
+    if (o->help) {
+        (void)fputs(usage, stdout);
+        options_help(stdout, table);
+        exit(0);
     }
-    if (optind < argc)
-        options_fail("unexpected argument %s", argv[optind]);
+    if (used < argc - 1)
+        options_fail("unexpected argument %s", argv[used + 1]);
     check(o);
     if (o->today)
         o->first = seed_of_today();
