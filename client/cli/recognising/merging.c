@@ -18,6 +18,11 @@ static int no_memory(const struct merging *m, struct error *e)
     return error_set(e, ERROR_MEMORY, "out of memory for %.200s", m->path);
 }
 
+static void add(json_t *sentences, json_t *sentence)
+{
+    (void)json_array_append_new(sentences, sentence);
+}
+
 int merging_begin(struct merging *m, const char *path, struct error *e)
 {
     struct stat status;
@@ -113,8 +118,7 @@ static int set_dims(struct merging *m, const struct torus *t, struct error *e)
     (void)cabling_dims(t, NULL, dims, sizeof dims);
     (void)snprintf(line, sizeof line, "dims = %s\n", dims);
     former = cluster_edit_get(m->after, CLUSTER_SECTION, "dims");
-    (void)json_array_append_new(
-        m->changes, former != NULL
+    add(m->changes, former != NULL
                         ? json_sprintf("the dimensions are %s now, and were %s", dims, former)
                         : json_sprintf("the dimensions are %s now", dims));
     free(former);
@@ -171,8 +175,7 @@ static int with_other_dims(struct merging *m, struct recognised *r, struct error
     if (found <= 0)
         return found;
     (void)cabling_dims(&other.result.torus, NULL, dims, sizeof dims);
-    (void)json_array_append_new(
-        m->kept,
+    add(m->kept,
         json_sprintf("%s: if the cluster has changed, run the same command with --dims %s; "
                      "ranks, and with them addresses, may change then",
                      text, dims));
@@ -192,8 +195,7 @@ static int with_other_ranks(struct merging *m, const struct discovered *d,
     if (recognise(&other, d, &any_rank, e) != 0)
         return -1;
     if (other.result.finding == CABLING_FITS)
-        (void)json_array_append_new(
-            m->kept, json_string("the cables make this network with other ranks "
+        add(m->kept, json_string("the cables make this network with other ranks "
                                  "only: change the ranks in the file, or the cables"));
     recognised_free(&other);
     return 0;
@@ -254,11 +256,6 @@ static struct node node_at(const struct merging *m, const struct recognised *r, 
     return n;
 }
 
-static void keep(struct merging *m, json_t *sentence)
-{
-    (void)json_array_append_new(m->kept, sentence);
-}
-
 static int set_port(struct merging *m, const struct node *n, const struct host *h, unsigned port,
                     struct error *e)
 {
@@ -274,8 +271,7 @@ static int set_port(struct merging *m, const struct node *n, const struct host *
     if (strcmp(former, now) == 0)
         return 0;
     (void)torus_port_name(t, n->rank, port, name);
-    (void)json_array_append_new(
-        m->changes, former[0] != '\0' ? json_sprintf("%s has port %s at %s now, not at %s", h->name,
+    add(m->changes, former[0] != '\0' ? json_sprintf("%s has port %s at %s now, not at %s", h->name,
                                                      name, now, former)
                                       : json_sprintf("%s has port %s at %s", h->name, name, now));
     const bool has_address = h->port[port].address.s_addr != 0;
@@ -288,13 +284,12 @@ static int set_port(struct merging *m, const struct node *n, const struct host *
 static int set_id(struct merging *m, const struct node *n, const struct host *h, struct error *e)
 {
     if (h->id[0] != '\0' && strcmp(h->id, n->found->id) != 0)
-        keep(m, json_sprintf("%s has the id %s in the file, and %s here: if the machine was "
-                             "installed again, remove the line of the id",
-                             h->name, h->id, n->found->id));
+        add(m->kept, json_sprintf("%s has the id %s in the file, and %s here: if the machine was "
+                                  "installed again, remove the line of the id",
+                                  h->name, h->id, n->found->id));
     if (h->id[0] != '\0' || !discovered_is_certain(n->found))
         return 0;
-    (void)json_array_append_new(m->changes,
-                                json_sprintf("%s has the id %s", h->name, n->found->id));
+    add(m->changes, json_sprintf("%s has the id %s", h->name, n->found->id));
     return set(m, h->name, "id", n->found->id, e);
 }
 
@@ -329,11 +324,11 @@ static int update(struct merging *m, const struct node *n, struct error *e)
     const struct host *h = &m->cluster.hosts[n->former];
 
     if (!hosts_file_is_same_host(h->name, n->name))
-        keep(m, json_sprintf("%s calls itself %s now: rename its section if that is right", h->name,
-                             n->name));
+        add(m->kept, json_sprintf("%s calls itself %s now: rename its section if that is right",
+                                  h->name, n->name));
     if (n->former != n->rank) {
-        (void)json_array_append_new(m->changes, json_sprintf("%s has rank %u now, not %u", h->name,
-                                                             n->rank, (uint32_t)n->former));
+        add(m->changes,
+            json_sprintf("%s has rank %u now, not %u", h->name, n->rank, (uint32_t)n->former));
         if (set_rank(m, h->name, n->rank, e) != 0 || remove_ports(m, n, h, e) != 0)
             return -1;
     }
@@ -343,7 +338,7 @@ static int update(struct merging *m, const struct node *n, struct error *e)
     return set_id(m, n, h, e);
 }
 
-static int add(struct merging *m, const struct node *n, bool ranked, struct error *e)
+static int add_host(struct merging *m, const struct node *n, bool ranked, struct error *e)
 {
     char *lines;
     int rc;
@@ -353,8 +348,7 @@ static int add(struct merging *m, const struct node *n, bool ranked, struct erro
     lines = recognised_lines(n->r, n->rank, ranked);
     if (lines == NULL)
         return no_memory(m, e);
-    (void)json_array_append_new(m->changes,
-                                json_sprintf("%s is new, and has rank %u", n->name, n->rank));
+    add(m->changes, json_sprintf("%s is new, and has rank %u", n->name, n->rank));
     rc = go_on(m, cluster_edit_add(m->after, n->name, lines), e);
     free(lines);
     return rc;
@@ -403,14 +397,14 @@ static int merge_rank(struct merging *m, const struct recognised *r, uint32_t ra
     if (n.found != NULL && n.former >= 0)
         return update(m, &n, e);
     if (n.found == NULL && is_missing)
-        keep(m, json_sprintf("%s (rank %u) was not found", there->name, rank));
+        add(m->kept, json_sprintf("%s (rank %u) was not found", there->name, rank));
     else if (n.found != NULL && is_missing)
-        keep(m, json_sprintf("%s is where %s (rank %u) should be, which was not found: if %s "
-                             "replaces it, rename the section and remove the line of the id",
-                             n.name, there->name, rank, n.name));
+        add(m->kept, json_sprintf("%s is where %s (rank %u) should be, which was not found: if %s "
+                                  "replaces it, rename the section and remove the line of the id",
+                                  n.name, there->name, rank, n.name));
     else if (n.found == NULL)
-        keep(m, json_sprintf("rank %u has no host yet", rank));
-    return n.found == NULL || is_missing ? 0 : add(m, &n, ranked, e);
+        add(m->kept, json_sprintf("rank %u has no host yet", rank));
+    return n.found == NULL || is_missing ? 0 : add_host(m, &n, ranked, e);
 }
 
 /* Says what the cables have and the network has not. */
@@ -418,8 +412,8 @@ static void keep_strangers(struct merging *m, const struct recognised *r)
 {
     for (uint32_t i = 0; i < r->input.hosts; i++)
         if (r->result.rank_of_host[i] == CABLING_NONE)
-            keep(m, json_sprintf("%s was found, and has no place in the network of the file",
-                                 r->input.host[i].name));
+            add(m->kept, json_sprintf("%s was found, and has no place in the network of the file",
+                                      r->input.host[i].name));
 }
 
 /* Checks that the changed file can be read. */
@@ -439,7 +433,7 @@ int merging_finish(struct merging *m, const struct recognised *r, struct error *
         !torus_equal(&r->result.torus, &m->cluster.routes.torus)) {
         (void)json_array_clear(m->changes);
         if (json_array_size(m->kept) == 0)
-            keep(m, json_string("the cables do not make its network"));
+            add(m->kept, json_string("the cables do not make its network"));
         return 0;
     }
     if (!is_ranked(m) && needs_ranks(m, r) && rank_all(m, e) != 0)

@@ -180,6 +180,11 @@ void recognised_free(struct recognised *r)
 
 /* --- the result --- */
 
+static void add(json_t *list, json_t *value)
+{
+    (void)json_array_append_new(list, value);
+}
+
 static const char *finding_of(const struct recognised *r)
 {
     switch (r->result.finding) {
@@ -233,10 +238,9 @@ static json_t *nodes_json(const struct recognised *r)
 
     for (uint32_t rank = 0; rank < r->result.torus.nodes; rank++) {
         const char *name = name_of(r, rank);
-        (void)json_array_append_new(list,
-                                    json_pack("{s:I, s:o, s:o}", "rank", (json_int_t)rank, "host",
-                                              name != NULL ? json_string(name) : json_null(),
-                                              "ports", ports_json(r, rank)));
+        add(list, json_pack("{s:I, s:o, s:o}", "rank", (json_int_t)rank, "host",
+                            name != NULL ? json_string(name) : json_null(), "ports",
+                            ports_json(r, rank)));
     }
     return list;
 }
@@ -248,7 +252,7 @@ static json_t *moves_json(const struct recognised *r)
 
     for (uint32_t i = 0; i < r->result.moves; i++) {
         (void)cabling_move_text(&r->result, &r->input, i, text, sizeof text);
-        (void)json_array_append_new(list, json_string(text));
+        add(list, json_string(text));
     }
     return list;
 }
@@ -274,10 +278,9 @@ static json_t *twins_json(const struct recognised *r)
     for (uint32_t i = 0; i < r->result.twins; i++) {
         const struct cabling_twin *twin = &r->result.twin[i];
         const struct cabling_host *host = &r->input.host[twin->left_out.host];
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:s, s:s}", "host", host->name, "interface",
-                                              host->interface[twin->left_out.interface].name,
-                                              "taken", host->interface[twin->taken].name));
+        add(list, json_pack("{s:s, s:s, s:s}", "host", host->name, "interface",
+                            host->interface[twin->left_out.interface].name, "taken",
+                            host->interface[twin->taken].name));
     }
     return list;
 }
@@ -288,9 +291,8 @@ static json_t *shared_json(const struct recognised *r)
 
     for (uint32_t i = 0; i < r->result.shared_count; i++) {
         const struct cabling_host *host = &r->input.host[r->result.shared[i].host];
-        (void)json_array_append_new(list,
-                                    json_pack("{s:s, s:s}", "host", host->name, "interface",
-                                              host->interface[r->result.shared[i].interface].name));
+        add(list, json_pack("{s:s, s:s}", "host", host->name, "interface",
+                            host->interface[r->result.shared[i].interface].name));
     }
     return list;
 }
@@ -305,27 +307,25 @@ static void add_differences(const struct recognised *r, const struct host *h, ui
     if (h->name[0] == '\0')
         return; /* the file has no host there yet */
     if (name == NULL || !hosts_file_is_same_host(name, h->name)) {
-        (void)json_array_append_new(list,
-                                    json_sprintf("rank %u is %s in the file, and %s here", rank,
-                                                 h->name, name != NULL ? name : "missing"));
+        add(list, json_sprintf("rank %u is %s in the file, and %s here", rank, h->name,
+                               name != NULL ? name : "missing"));
         return;
     }
     const struct discovered_host *found =
         &r->discovered->host[r->host_of[r->result.host_of_rank[rank]]];
     if (h->id[0] != '\0' && strcmp(h->id, found->id) != 0)
-        (void)json_array_append_new(list, json_sprintf("%s has the id %s in the file, and %s here",
-                                                       h->name, h->id, found->id));
+        add(list,
+            json_sprintf("%s has the id %s in the file, and %s here", h->name, h->id, found->id));
     for (unsigned port = 0; port < torus_ports(t); port++) {
         const char *here = interface_of(r, rank, port), *there = h->port[port].interface;
         char port_name[TORUS_PORT_NAME_SIZE];
         if (torus_neighbour(t, rank, port) == TORUS_NO_NODE ||
             (here != NULL && strcmp(here, there) == 0))
             continue;
-        (void)json_array_append_new(list,
-                                    json_sprintf("%s has port %s at %s in the file, and at %s here",
-                                                 h->name, torus_port_name(t, rank, port, port_name),
-                                                 there[0] != '\0' ? there : "no interface",
-                                                 here != NULL ? here : "no interface"));
+        add(list, json_sprintf("%s has port %s at %s in the file, and at %s here", h->name,
+                               torus_port_name(t, rank, port, port_name),
+                               there[0] != '\0' ? there : "no interface",
+                               here != NULL ? here : "no interface"));
     }
 }
 
@@ -357,7 +357,7 @@ json_t *recognised_differences(const struct recognised *r, const struct cluster 
 
     if (r->result.finding != CABLING_FITS && c->has_dims &&
         recognised_other_dims(r, &c->routes.torus, dims, sizeof dims, &other, &e) == 1) {
-        (void)json_array_append_new(list, json_string(dims));
+        add(list, json_string(dims));
         recognised_free(&other);
     }
     if (r->result.finding != CABLING_FITS || !c->has_dims || !c->has_ports ||
@@ -370,18 +370,16 @@ json_t *recognised_differences(const struct recognised *r, const struct cluster 
 
 int recognised_to_json(const struct recognised *r, json_t *object)
 {
-    int result = 0;
+    int failed = json_object_update_new(
+        object, json_pack("{s:s, s:s}", "finding", finding_of(r), "network", r->result.text));
 
-    result |= json_object_set_new(object, "finding", json_string(finding_of(r)));
-    result |= json_object_set_new(object, "network", json_string(r->result.text));
     if (r->result.finding != CABLING_UNCLEAR) {
-        result |= json_set_torus(object, &r->result.torus);
-        result |= json_object_set_new(object, "nodes", nodes_json(r));
+        failed |= json_set_torus(object, &r->result.torus);
+        failed |= json_object_set_new(object, "nodes", nodes_json(r));
     }
-    result |= json_object_set_new(object, "moves", moves_json(r));
-    result |= json_object_set_new(object, "shared", shared_json(r));
-    result |= json_object_set_new(object, "twins", twins_json(r));
-    return result;
+    return failed | json_object_update_new(
+                        object, json_pack("{s:o, s:o, s:o}", "moves", moves_json(r), "shared",
+                                          shared_json(r), "twins", twins_json(r)));
 }
 
 /* ---- The cluster file of a network ----------------------------------------------------------- */

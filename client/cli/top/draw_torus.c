@@ -1,6 +1,7 @@
 /* The nodes and links of a torus. A link shows its load in three ways: its line, a number, and a colour. */
 #include <string.h>
 
+#include "client/cli/drawing/node_places.h"
 #include "client/cli/top/draw.h"
 
 #define NUMBER_FROM 5u /* narrower links show tenths instead of per cents */
@@ -196,20 +197,14 @@ static void draw_node(struct top_window *w, const struct top_layout *l, const st
 
 static void draw_plane_titles(struct top_window *w, const struct top_layout *l)
 {
+    const unsigned dim[2] = {l->across, l->down};
+    char text[COORDINATES_SIZE];
+
     for (unsigned plane = 0; l->planes > 1 && plane < l->planes; plane++) {
         unsigned row, column;
-        uint32_t at[TORUS_MAX_DIMS];
-        char text[16 * TORUS_MAX_DIMS] = "(";
-        torus_coordinates(l->torus, top_layout_plane(l, plane, &row, &column), at);
-        for (unsigned dim = 0; dim < l->torus->dims; dim++) {
-            const size_t used = strlen(text);
-            const char *between = dim > 0 ? ", " : "";
-            if (dim == l->across || dim == l->down)
-                (void)snprintf(text + used, sizeof text - used, "%s*", between);
-            else
-                (void)snprintf(text + used, sizeof text - used, "%s%u", between, at[dim]);
-        }
-        (void)top_print(w, row, column, TOP_FAINT, "%s)", text);
+        const uint32_t first = top_layout_plane(l, plane, &row, &column);
+        (void)top_put(w, row, column, TOP_FAINT, false,
+                      coordinates_text(l->torus, first, dim, text, sizeof text));
     }
 }
 

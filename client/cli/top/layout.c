@@ -1,5 +1,7 @@
 #include "client/cli/top/layout.h"
 
+#include "client/cli/drawing/node_places.h"
+
 #define GAP 1u         /* columns between planes */
 #define PORTS_FROM 40u /* column of a table */
 #define PORT_COLUMNS 10u
@@ -67,17 +69,12 @@ struct top_layout top_layout_make(const struct torus *t, unsigned rows, unsigned
     static const struct {
         unsigned link, beside;
     } widths[] = {{6, 2}, {5, 2}, {2, 2}, {2, 1}};
-    struct top_layout l = {.torus = t, .across = TOP_NO_DIM, .down = TOP_NO_DIM}, found = {0};
+    struct top_layout l = {.torus = t}, found = {0};
+    unsigned dim[2];
 
-    for (unsigned dim = t->dims; dim-- > 0;) {
-        if (t->size[dim] == 1)
-            continue;
-        if (l.axes == 0)
-            l.across = dim;
-        else if (l.axes == 1)
-            l.down = dim;
-        l.axes++;
-    }
+    l.axes = plane_dims(t, dim);
+    l.across = dim[0];
+    l.down = dim[1];
     if (!torus_is_plain(t)) {
         lay_table(&l, columns);
         return l;

@@ -73,15 +73,22 @@ static uint32_t next_character(const char **text)
     return more == 0 && c >= 0x80 ? 0 : c;
 }
 
+/* Puts a character, or '?' if it may not be one column wide. */
+static void put_shown(struct top_window *w, unsigned row, unsigned column, enum top_look look,
+                      bool chosen, uint32_t c)
+{
+    const bool shown = is_narrow(c) && (c < 0x80 || w->screen->unicode);
+
+    top_put_character(w, row, column, look, chosen, shown ? c : '?');
+}
+
 unsigned top_put(struct top_window *w, unsigned row, unsigned column, enum top_look look,
                  bool chosen, const char *text)
 {
     unsigned n = 0;
 
     while (*text != '\0' && n < TOP_MOST_COLUMNS) {
-        const uint32_t c = next_character(&text);
-        const bool shown = is_narrow(c) && (c < 0x80 || w->screen->unicode);
-        top_put_character(w, row, column + n++, look, chosen, shown ? c : '?');
+        put_shown(w, row, column + n++, look, chosen, next_character(&text));
     }
     return n;
 }
@@ -171,11 +178,8 @@ static unsigned line_end(const struct characters *t, unsigned from, unsigned col
 static void put_characters(struct top_window *w, unsigned row, unsigned column, enum top_look look,
                            bool chosen, const struct characters *t, unsigned from, unsigned to)
 {
-    for (unsigned i = from; i < to && w->rows > 0; i++) {
-        const uint32_t c = t->c[i];
-        const bool shown = is_narrow(c) && (c < 0x80 || w->screen->unicode);
-        top_put_character(w, row, column + i - from, look, chosen, shown ? c : '?');
-    }
+    for (unsigned i = from; i < to && w->rows > 0; i++)
+        put_shown(w, row, column + i - from, look, chosen, t->c[i]);
 }
 
 /* Writes the last line, whose text is too long for it: whole words, or a part of one long word, but no part of a number;
@@ -234,7 +238,8 @@ unsigned top_count_lines(const char *text, unsigned columns)
     return top_put_lines(&nothing, 0, 0, columns, TOP_ALL_LINES, TOP_PLAIN, false, text);
 }
 
-size_t top_utf8(char out[5], uint32_t c)
+/* Writes a character in UTF-8, ended by a 0, to `out`. */
+static void put_utf8(char out[5], uint32_t c)
 {
     size_t n = 0;
 
@@ -243,14 +248,9 @@ size_t top_utf8(char out[5], uint32_t c)
         out[n++] = (char)(0x80 | (c >> 6 & 0x3f));
     } else if (c >= 0x80) {
         out[n++] = (char)(0xc0 | (c >> 6 & 0x1f));
-    } else {
-        out[n++] = (char)c;
-        out[n] = '\0';
-        return n;
     }
-    out[n++] = (char)(0x80 | (c & 0x3f));
+    out[n++] = (char)(c < 0x80 ? c : 0x80 | (c & 0x3f));
     out[n] = '\0';
-    return n;
 }
 
 void top_screen_print(const struct top_screen *s, FILE *out)
@@ -270,7 +270,7 @@ void top_screen_print(const struct top_screen *s, FILE *out)
             (void)fputc('\n', out);
         for (unsigned column = 0; column < columns; column++) {
             char text[5];
-            (void)top_utf8(text, line[column].character);
+            put_utf8(text, line[column].character);
             (void)fputs(text, out);
         }
         (void)fputc('\n', out);

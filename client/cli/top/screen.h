@@ -74,8 +74,5 @@ unsigned top_count_lines(const char *text, unsigned columns);
 void top_put_character(struct top_window *w, unsigned row, unsigned column, enum top_look look,
                        bool chosen, uint32_t character);
 
-/* Writes a character in UTF-8, ended by a 0, to `out`. Returns its bytes. */
-size_t top_utf8(char out[5], uint32_t character);
-
 /* Prints the screen as text, without spaces at the ends of lines, and without empty lines at the end. */
 void top_screen_print(const struct top_screen *s, FILE *out);

@@ -1,6 +1,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "client/cli/drawing/node_places.h"
 #include "client/cli/terminal/writer.h"
 #include "client/cli/top/draw.h"
 #include "proto/text.h"
@@ -108,13 +109,10 @@ const char *top_text_run(char out[TOP_TEXT_SIZE], const struct run *r, unsigned 
 
 const char *top_text_node(char out[TOP_TEXT_SIZE], const struct top_model *m, uint32_t rank)
 {
-    uint32_t at[TORUS_MAX_DIMS];
+    char at[COORDINATES_SIZE];
 
-    torus_coordinates(&m->seen.now.torus, rank, at);
-    (void)snprintf(out, TOP_TEXT_SIZE, "node %u (", rank);
-    for (unsigned dim = 0; dim < m->seen.now.torus.dims; dim++)
-        add(out, "%s%u", dim > 0 ? ", " : "", at[dim]);
-    add(out, ")");
+    (void)snprintf(out, TOP_TEXT_SIZE, "node %u %s", rank,
+                   coordinates_text(&m->seen.now.torus, rank, NULL, at, sizeof at));
     if (top_model_host(m, rank)[0] != '\0')
         add(out, " %s", top_model_host(m, rank));
     return out;
