@@ -80,6 +80,38 @@ def test_links_that_lead_nowhere(planted, link, finding):
     assert result.returncode == 1 and f'doc/two.md:5: links: {finding}' in result.stdout, result.stdout
 
 
+PAGE = 'daemon/doc/architecture.md'
+MAPPED = {PAGE: '## Folders\n\n| folder | what it holds |\n|---|---|\n| `base` | slabs, see `base/a.c` and `low.h` |\n'
+                '| `torusd` | the daemon |\n\n### `daemon/torusd`\n\n`engine/` cuts blocks: `NAME.c`, `test_*.py`.\n',
+          'daemon/lib/base/a.c': '/* See engine/cut.h, base/b.h, <sys/socket.h> and https://example.org/x/none.c. */\n',
+          'daemon/lib/base/b.h': '/* NAME/none.c, test_X.py; control.pb-c.h. */\n#define NONE "none/none.c"\n',
+          'daemon/torusd/main.c': 'int low; // low.h\n', 'daemon/torusd/low.h': '\n',
+          'daemon/torusd/engine/cut.h': '/* Files of ../low.h and engine/cut.h. */\n',
+          'tests/a/test_a.py': '"""See test_a.py and a/test_*.py."""\nname = "none.c"  # daemon/lib/base/a.c\n'}
+
+
+def test_maps(planted):
+    result = planted(MAPPED)('maps')
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize('name, text, finding', [
+    ('daemon/lib/new/a.c', 'int new;\n', 'daemon/lib/new: maps: stands neither on daemon/doc/architecture.md nor on'),
+    ('client/cli/base/a.c', 'int a;\n', 'client/cli/base: maps: stands neither on'),
+    ('client/doc/architecture.md', '| folder of `client/` | |\n|---|---|\n| `gone` | |\n',
+     'client/doc/architecture.md:3 gone: maps: there is no such folder'),
+    ('daemon/lib/base/a.c', '\n/* See\n * low/none.c. */\n', 'daemon/lib/base/a.c:3 low/none.c: maps: there is no such'),
+    ('daemon/lib/base/a.c', '// none.h\n', 'daemon/lib/base/a.c:1 none.h: maps: there is no file of this name'),
+    ('tests/b.py', 'x = 1  # tests/none/c.py\n', 'tests/b.py:1 tests/none/c.py: maps: there is no such file'),
+    ('tests/b.py', '"""A text.\n\nSee `none_*.py`."""\n', 'tests/b.py:3 none_*.py: maps: there is no file of this name'),
+    ('README.md', 'See `none.md`.\n', 'README.md:1 none.md: maps: there is no file of this name'),
+    ('proto/a.proto', '// As in base/none.h.\n', 'proto/a.proto:1 base/none.h: maps: there is no such file')])
+def test_maps_that_lead_nowhere(planted, name, text, finding):
+    result = planted(MAPPED | {name: text})('maps')
+    assert result.returncode == 1 and finding in result.stdout, result.stdout
+    assert len(result.stdout.splitlines()) == 1, result.stdout
+
+
 def test_a_heading_that_stands_twice(planted):
     result = planted({'one.md': '# One\n\n### Two\n## Two\n\ntext\n\n## Two\n\n```\n# In\n# In\n```\n'})('links')
     assert result.returncode == 1 and 'one.md:4: links: the heading "Two" stands twice' in result.stdout, result.stdout
