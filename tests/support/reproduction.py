@@ -1,5 +1,6 @@
 """The Python modules of scripts/reproduce."""
 
+import re
 import sys
 
 import pytest
@@ -12,3 +13,9 @@ def reproduction():
     sys.path.insert(0, str(CHECKOUT / 'scripts'))
     yield
     sys.path.remove(str(CHECKOUT / 'scripts'))
+
+
+def drawings():
+    """The names of all drawings, as their modules write them."""
+    return {name for path in (CHECKOUT / 'scripts' / 'reproduction' / 'drawings').glob('*.py')
+            for name in re.findall(r"Drawing\(\s*'([\w-]+)'", path.read_text())}
