@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.background import Background
 from support.members import around
 from support.waiting import wait_for
 from torus_net import patience
@@ -17,22 +18,14 @@ from torus_net.process import find_program
 PROGRAM = Path(find_program('torusd')).parent / 'tests' / 'support' / 'group_program'
 
 
-class Program:
-    """A group_program at a node, in the background. It is killed at the end of the `with` block."""
+class Program(Background):
+    """A group_program at a node."""
 
     def __init__(self, torus, rank, name, *command):
         self.rank = rank
         self.process = subprocess.Popen(
             [PROGRAM, torus.node(rank).socket, name, *map(str, command)], text=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
 
     def wait_open(self):
         assert self.process.stdout.readline() == 'open\n'

@@ -4,7 +4,7 @@ import time
 
 from .expect import check_result
 from .waiting import wait_for
-from .wire import peer, varint
+from .wire import peer
 
 ID = '1-00000001-1'
 

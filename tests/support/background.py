@@ -14,15 +14,8 @@ def heed_sigint():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class Client:
-    """A torusctl in the background. It is killed at the end of the `with` block."""
-
-    def __init__(self, torus, *args, rank=0, cwd=None):
-        self.torus, self.rank = torus, rank
-        self.process = subprocess.Popen(
-            [torus.torusctl, '--socket', torus.node(rank).socket, *map(str, args)], cwd=cwd,
-            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
+class Background:
+    """A `process`. It is killed at the end of the `with` block."""
 
     def __enter__(self):
         return self
@@ -31,6 +24,17 @@ class Client:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+
+
+class Client(Background):
+    """A torusctl."""
+
+    def __init__(self, torus, *args, rank=0, cwd=None):
+        self.torus, self.rank = torus, rank
+        self.process = subprocess.Popen(
+            [torus.torusctl, '--socket', torus.node(rank).socket, *map(str, args)], cwd=cwd,
+            text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
 
     def send_signal(self, signum):
         self.process.send_signal(signum)

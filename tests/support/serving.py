@@ -7,8 +7,10 @@ from urllib.parse import urlsplit
 
 from torus_net.patience import Patience, communicate
 
+from .background import Background
 
-class Served:
+
+class Served(Background):
     """with Served(torus): a page about it, asked at node 0."""
 
     def __init__(self, torus, *options, rank=0, address='127.0.0.1:0', control=None):
@@ -21,14 +23,6 @@ class Served:
         self.port = parts.port
         self.token = parts.query.removeprefix('token=')
         self.cookie = f'torus-{self.port}={self.token}'
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
 
     def ask(self, path, method='GET', body=None, cookie=True, **headers):
         """The response to a request, and its text. cookie: True (with the token), None, or a text."""

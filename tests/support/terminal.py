@@ -10,6 +10,7 @@ import termios
 
 from torus_net.patience import Patience, communicate, wait
 
+from .background import Background
 from .waiting import wait_for
 
 SAID = {'TORUS_PROGRESS': '1'}
@@ -42,7 +43,7 @@ def run_in_terminal(command, columns=80, env=None):
     return wait(process, Patience(60)), text.decode().replace('\r', '')
 
 
-class Spoken:
+class Spoken(Background):
     """A command whose standard error is read while it runs: a pipe, or a terminal."""
 
     def __init__(self, command, terminal=False, env=SAID, columns=100):
@@ -55,13 +56,8 @@ class Spoken:
                                         stderr=writer, env={**os.environ, 'TERM': 'xterm', **env}, text=True)
         os.close(writer)
 
-    def __enter__(self):
-        return self
-
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        super().__exit__()
         os.close(self.reader)
 
     def resize(self, columns):
