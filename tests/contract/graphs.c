@@ -11,8 +11,7 @@ struct product graph_parse(const char *text)
 {
     struct product p;
     struct error e;
-    if (product_parse(&p, text, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(product_parse(&p, text, &e), e);
     return p;
 }
 

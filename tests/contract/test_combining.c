@@ -211,11 +211,9 @@ TEST(tree_is_too_large)
     struct plan p;
     uint32_t peak;
 
-    assert_int_equal(plan_build(&p, &t, algorithm_find("tree"), 0, &e), -1);
-    assert_int_equal(e.code, ERROR_MEMORY);
+    assert_fails(plan_build(&p, &t, algorithm_find("tree"), 0, &e), e, ERROR_MEMORY, "");
     e.code = ERROR_NONE;
-    assert_int_equal(plan_peak_transit(&t, algorithm_find("tree"), &peak, &e), -1);
-    assert_int_equal(e.code, ERROR_MEMORY);
+    assert_fails(plan_peak_transit(&t, algorithm_find("tree"), &peak, &e), e, ERROR_MEMORY, "");
 }
 
 /* Checks that a node sends one message in every step, and receives one over the same link. */

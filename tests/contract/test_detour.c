@@ -21,8 +21,7 @@ static struct detour *find(const char *dims, const char *without)
     struct detour *detour = NULL;
     struct damage damage;
 
-    if (damage_parse(&damage, &t, without, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(damage_parse(&damage, &t, without, &e), e);
     if (detour_new(&detour, &damage, &e) != 0)
         assert_int_equal(e.code, ERROR_LINK);
     damage_free(&damage);
@@ -346,12 +345,10 @@ TEST(refused)
     struct error e;
 
     assert_int_equal(damage_parse(&damage, &ring, "5:+0", &e), 0);
-    assert_int_equal(detour_new(&detour, &damage, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_fails(detour_new(&detour, &damage, &e), e, ERROR_REFUSED, "");
     damage_free(&damage);
     detour = find("5x4", "5:+0");
-    assert_int_equal(algorithm_accepts(detour_algorithm(detour), &other, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_fails(algorithm_accepts(detour_algorithm(detour), &other, &e), e, ERROR_REFUSED, "");
     detour_free(detour);
     assert_null(find("4", "0:+0,2:+0"));
     assert_null(find("3x3", "0,4:+0,4:-0,4:+1,4:-1"));

@@ -88,12 +88,10 @@ static void check_gather(const struct torus *t, const struct algorithm *a)
     struct schedule_report r;
     struct error e;
 
-    if (schedule_verify(t, a, &r, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(schedule_verify(t, a, &r, &e), e);
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
         struct reduction_trees trees;
-        if (reduction_build(&trees, t, a, rank, &e) != 0)
-            fail_msg("%s", e.text);
+        assert_success(reduction_build(&trees, t, a, rank, &e), e);
         for (uint32_t i = 0; i < trees.count; i++)
             assert_int_equal(trees.tree[i].distance, torus_distance(t, rank, trees.tree[i].owner));
         reduction_free(&trees);

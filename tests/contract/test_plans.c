@@ -37,8 +37,7 @@ static void launch(struct fleet *f, const struct torus *t, const struct algorith
     f->parcel = calloc((size_t)t->nodes * t->nodes * a->segments, sizeof *f->parcel);
     assert_true(f->plan && f->parcel);
     for (uint32_t s = 0; s < t->nodes; s++) {
-        if (plan_build(&f->plan[s], t, a, s, &e) != 0)
-            fail_msg("%s", e.text);
+        assert_success(plan_build(&f->plan[s], t, a, s, &e), e);
         assert_int_equal(f->plan[s].rank, s);
         assert_int_equal(f->plan[s].steps, f->plan[0].steps);
         for (uint32_t d = 0; d < t->nodes; d++) {
@@ -403,9 +402,7 @@ TEST(refusal_is_passed_on)
     uint32_t peak;
 
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
-    assert_int_equal(plan_build(&p, &t, algorithm_find("ar"), 0, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_fails(plan_build(&p, &t, algorithm_find("ar"), 0, &e), e, ERROR_REFUSED, "");
     assert_int_equal(plan_peak_transit(&t, algorithm_find("ar"), &peak, &e), -1);
-    assert_int_equal(plan_build(&p, &t, algorithm_find("at2"), 16, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(plan_build(&p, &t, algorithm_find("at2"), 16, &e), e, ERROR_USAGE, "");
 }

@@ -417,8 +417,7 @@ static void refused(const char *dims, const struct algorithm *a, uint32_t rank,
     struct error e;
 
     assert_int_equal(torus_parse(&t, dims, NULL), 0);
-    assert_int_equal(reduction_build(&p, &t, a, rank, &e), -1);
-    assert_int_equal(e.code, code);
+    assert_fails(reduction_build(&p, &t, a, rank, &e), e, code, "");
     assert_null(p.tree);
 }
 
@@ -434,13 +433,10 @@ TEST(what_is_not_a_tree_is_refused)
     refused("4x4", algorithm_find("balanced"), 16, ERROR_USAGE);
     refused("2x2x2", algorithm_find("balanced"), 0, ERROR_REFUSED);
     assert_int_equal(torus_parse(&t, "4x4", NULL), 0);
-    assert_int_equal(reduction_build_rooted(&p, &t, algorithm_find("balanced"), 16, 3, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
-    assert_int_equal(reduction_build_rooted(&p, &t, &a, 1, 3, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(reduction_build_rooted(&p, &t, algorithm_find("balanced"), 16, 3, &e), e,
+                 ERROR_USAGE, "");
+    assert_fails(reduction_build_rooted(&p, &t, &a, 1, 3, &e), e, ERROR_USAGE, "");
     assert_null(p.tree);
-    assert_int_equal(reduction_build_single(&p, &t, 0, 16, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
-    assert_int_equal(reduction_build_single(&p, &t, 17, 0, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(reduction_build_single(&p, &t, 0, 16, &e), e, ERROR_USAGE, "");
+    assert_fails(reduction_build_single(&p, &t, 17, 0, &e), e, ERROR_USAGE, "");
 }

@@ -363,7 +363,7 @@ TEST(verifier_finds_what_is_wrong)
         struct schedule_report r;
         struct error e;
         assert_int_equal(schedule_verify(&t, &a, &r, &e), -1);
-        assert_non_null(strstr(e.text, broken[i].says));
+        assert_contains(e.text, broken[i].says);
     }
 }
 

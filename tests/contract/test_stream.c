@@ -75,8 +75,7 @@ static uint64_t simulate(const struct torus *t, const struct algorithm *a)
 {
     struct error e = {.code = ERROR_NONE};
     uint64_t ticks = 0;
-    if (simulate_stream(t, a, &ticks, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(simulate_stream(t, a, &ticks, &e), e);
     return ticks;
 }
 
@@ -177,9 +176,7 @@ TEST(simulation_refuses)
     struct error e = {.code = ERROR_NONE};
     uint64_t ticks;
 
-    assert_int_equal(simulate_stream(&t, algorithm_find("ar"), &ticks, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(simulate_stream(&t, algorithm_find("balanced"), &ticks, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_non_null(strstr(e.text, "balanced"));
+    assert_fails(simulate_stream(&t, algorithm_find("ar"), &ticks, &e), e, ERROR_REFUSED, "");
+    assert_fails(simulate_stream(&t, algorithm_find("balanced"), &ticks, &e), e, ERROR_REFUSED,
+                 "balanced");
 }

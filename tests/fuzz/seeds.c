@@ -2,9 +2,17 @@
  * messages change. */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "client/cli/schedule_files/msccl.h"
+#include "daemon/lib/discovery/discovery.h"
+#include "daemon/lib/discovery/signing.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/tree/digests.h"
 #include "proto/control.pb-c.h"
+#include "proto/discovery.pb-c.h"
 #include "proto/frame.h"
 #include "proto/peer/peer_message.h"
 #include "proto/program.h"
@@ -262,4 +270,383 @@ int main(int argc, char **argv)
     manifest_seeds(argv[1]);
     msccl_seeds(argv[1]);
     return EXIT_SUCCESS;
+}
+
+/* Seeds of fuzz_discovery. */
+
+#define BYTES_MOST 4096u
+
+static uint8_t own[HOST_ID_SIZE], neighbour[HOST_ID_SIZE], third[HOST_ID_SIZE] = {3};
+static uint8_t setup_id[16] = {4};
+
+static void find_id(uint8_t number, uint8_t id[HOST_ID_SIZE])
+{
+    const uint8_t seed[SEED_SIZE] = {number};
+    struct identity identity;
+
+    identity_make(&identity, seed, NULL);
+    memcpy(id, identity.id.bytes, HOST_ID_SIZE);
+}
+
+static ProtobufCBinaryData id_of(uint8_t *bytes)
+{
+    return (ProtobufCBinaryData){HOST_ID_SIZE, bytes};
+}
+
+static void part(int kind, const void *bytes, size_t size)
+{
+    (void)fputc(kind, out);
+    (void)fputc((int)(size >> 8), out);
+    (void)fputc((int)(size & 0xff), out);
+    (void)fwrite(bytes, 1, size, out);
+}
+
+static void message(int kind, const ProtobufCMessage *m)
+{
+    uint8_t bytes[BYTES_MOST];
+
+    REQUIRE(protobuf_c_message_get_packed_size(m) <= sizeof bytes);
+    part(kind, bytes, protobuf_c_message_pack(m, bytes));
+}
+
+static void time_passes(uint8_t tenths)
+{
+    part(4, &tenths, 1);
+}
+
+static void packet_seeds(void)
+{
+    Discovery__Packet packet = DISCOVERY__PACKET__INIT;
+    Discovery__Summary summary = DISCOVERY__SUMMARY__INIT;
+    Discovery__Known known = DISCOVERY__KNOWN__INIT, *list = &known;
+    Discovery__Want want = DISCOVERY__WANT__INIT;
+    Discovery__Relay relay = DISCOVERY__RELAY__INIT;
+    Discovery__Signed letter = DISCOVERY__SIGNED__INIT;
+    ProtobufCBinaryData wanted[2] = {id_of(own), id_of(third)};
+    uint8_t last[HOST_ID_SIZE];
+
+    memset(last, 0xff, sizeof last);
+    packet.version = DISCOVERY_VERSION;
+    known.host = id_of(third);
+    known.sequence = 9;
+    summary.first = id_of(own);
+    summary.last = id_of(last);
+    summary.n_known = 1;
+    summary.known = &list;
+    packet.kind_case = DISCOVERY__PACKET__KIND_SUMMARY;
+    packet.summary = &summary;
+    message(0, &packet.base);
+    want.n_hosts = 2;
+    want.hosts = wanted;
+    packet.kind_case = DISCOVERY__PACKET__KIND_WANT;
+    packet.want = &want;
+    message(0, &packet.base);
+    relay.to = id_of(neighbour);
+    relay.hops = 2;
+    relay.letter = &letter;
+    packet.kind_case = DISCOVERY__PACKET__KIND_RELAY;
+    packet.relay = &relay;
+    message(0, &packet.base);
+}
+
+static void hello_and_report(void)
+{
+    Discovery__Hello hello = DISCOVERY__HELLO__INIT;
+    struct report *report = report_new(2);
+    uint8_t *bytes;
+    size_t size;
+
+    hello.host = id_of(neighbour);
+    hello.interface = (char *)(uintptr_t) "eth8";
+    hello.hold_ms = 4000;
+    hello.digest = 5;
+    message(1, &hello.base);
+    REQUIRE(report != NULL);
+    memcpy(report->host.bytes, third, HOST_ID_SIZE);
+    (void)strcpy(report->name, "third");
+    (void)strcpy(report->release, "1.0");
+    (void)strcpy(report->dims, "3x3");
+    report->sequence = 9;
+    report->have_rank = true;
+    report->rank = 4;
+    (void)strcpy(report->interface[0].name, "eth0");
+    (void)strcpy(report->interface[1].name, "eth1");
+    report->interface[1].heards = 1;
+    (void)strcpy(report->interface[1].heard[0].interface, "eth9");
+    memcpy(report->interface[1].heard[0].host.bytes, neighbour, HOST_ID_SIZE);
+    bytes = report_pack(report, &size);
+    REQUIRE(bytes != NULL);
+    part(2, bytes, size);
+    free(bytes);
+    free(report);
+}
+
+static Discovery__Letter letter_of(void)
+{
+    Discovery__Letter letter = DISCOVERY__LETTER__INIT;
+
+    letter.from = id_of(neighbour);
+    letter.to = id_of(own);
+    letter.setup = (ProtobufCBinaryData){sizeof setup_id, setup_id};
+    return letter;
+}
+
+static void letter_seeds(void)
+{
+    Discovery__Letter letter = letter_of();
+    Discovery__Ask ask = DISCOVERY__ASK__INIT;
+    Discovery__Chunk chunk = DISCOVERY__CHUNK__INIT;
+    Discovery__Missing missing = DISCOVERY__MISSING__INIT;
+    Discovery__Done done = DISCOVERY__DONE__INIT;
+    uint8_t bytes[896] = {1, 2, 3};
+    uint32_t chunks[] = {0, 1, 2, 400};
+
+    letter.kind_case = DISCOVERY__LETTER__KIND_ASK;
+    letter.ask = &ask;
+    message(3, &letter.base);
+    letter.kind_case = DISCOVERY__LETTER__KIND_CHUNK;
+    letter.chunk = &chunk;
+    chunk.size = 1000;
+    chunk.bytes = (ProtobufCBinaryData){896, bytes};
+    message(3, &letter.base);
+    time_passes(5);
+    chunk.index = 1;
+    chunk.bytes.len = 104;
+    message(3, &letter.base);
+    letter.kind_case = DISCOVERY__LETTER__KIND_MISSING;
+    letter.missing = &missing;
+    missing.n_chunks = 4;
+    missing.chunks = chunks;
+    message(3, &letter.base);
+    letter.kind_case = DISCOVERY__LETTER__KIND_DONE;
+    letter.done = &done;
+    message(3, &letter.base);
+}
+
+void discovery_seeds(const char *folder)
+{
+    find_id(FUZZ_OWN_SEED, own);
+    find_id(FUZZ_NEIGHBOUR_SEED, neighbour);
+    out = open_seed(folder, "discovery", "packets", 0);
+    packet_seeds();
+    close_seed();
+    out = open_seed(folder, "discovery", "reports", 1);
+    hello_and_report();
+    time_passes(100);
+    packet_seeds();
+    close_seed();
+    out = open_seed(folder, "discovery", "letters", 0);
+    letter_seeds();
+    time_passes(255);
+    close_seed();
+    out = open_seed(folder, "discovery", "keyed-letters", 1);
+    letter_seeds();
+    close_seed();
+    out = open_seed(folder, "discovery", "closed", 2);
+    letter_seeds();
+    close_seed();
+}
+
+/* Inputs of fuzz_manifest: documents without their digests. */
+
+static void put_document(const char *folder, const char *name, int kind, int file, uint64_t size)
+{
+    uint8_t *bytes = malloc(size);
+
+    REQUIRE(bytes != NULL && pread(file, bytes, size, 0) == (ssize_t)size);
+    REQUIRE(fwrite(bytes, 1, size - 16, open_seed(folder, "manifest", name, kind)) == size - 16);
+    close_seed();
+    free(bytes);
+    (void)close(file);
+}
+
+static void put_manifest(const char *folder, const char *name, const struct entry *entry,
+                         size_t count)
+{
+    struct error e = {0};
+    uint64_t size, stream;
+    int file = memfd_create("seed", MFD_CLOEXEC);
+    struct manifest_maker *m = manifest_maker_new(file, &e);
+
+    REQUIRE(m != NULL);
+    for (size_t i = 0; i < count; i++) {
+        struct entry copy = entry[i];
+        copy.path_length = strlen(copy.path);
+        copy.mode = 0644;
+        copy.modified = (struct timespec){1700000000, 123456789};
+        REQUIRE(manifest_maker_add(m, &copy, &e) == 0);
+    }
+    REQUIRE(manifest_maker_finish(m, &size, &stream, &e) == 0);
+    manifest_maker_free(m);
+    put_document(folder, name, 0, file, size);
+}
+
+static void put_digests(const char *folder, bool fast)
+{
+    const struct chunk_digests how = {.fast = fast, .seed = 5};
+    const struct chunk chunk[] = {
+        {.length = 60000, .digest = {1}}, {.length = 40000, .digest = {2}}, {.length = 5}};
+    struct error e = {0};
+    uint64_t size;
+    int file = memfd_create("seed", MFD_CLOEXEC);
+    struct digests_maker *m = digests_maker_new(file, &how, &e);
+
+    REQUIRE(m != NULL && digests_maker_file(m, 0, &e) == 0);
+    REQUIRE(digests_maker_chunk(m, &chunk[0], &e) == 0 &&
+            digests_maker_chunk(m, &chunk[1], &e) == 0);
+    REQUIRE(digests_maker_file(m, 2, &e) == 0 && digests_maker_chunk(m, &chunk[2], &e) == 0);
+    REQUIRE(digests_maker_finish(m, &size, &e) == 0);
+    digests_maker_free(m);
+    put_document(folder, fast ? "fast-digests" : "digests", 1, file, size);
+}
+
+static void put_texts(const char *folder, const char *name, int kind, const char *text)
+{
+    (void)fputs(text, open_seed(folder, "manifest", name, kind));
+    close_seed();
+}
+
+void manifest_seeds(const char *folder)
+{
+    static const struct extent_of_file extents[] = {{0, 4096}, {8192, 5}};
+    static const uint8_t attributes[] = "user.a\0\3\0\0\0xyzuser.b\0\0\0\0"; /* with the last 0 */
+    const struct entry tree[] = {
+        {.kind = ENTRY_FOLDER, .path = "a"},
+        {.kind = ENTRY_FILE, .path = "a/b", .size = 7, .has_digest = true},
+        {.kind = ENTRY_FILE, .path = "a/s", .size = 9000, .extent = extents, .extents = 2},
+        {.kind = ENTRY_FILE,
+         .path = "a-b",
+         .attributes = attributes,
+         .attributes_length = sizeof attributes},
+        {.kind = ENTRY_SYMLINK, .path = "l", .link = "../x"},
+        {.kind = ENTRY_HARDLINK, .path = "m", .link = "a/b", .linked = 1},
+    };
+    const struct entry folder_entry[] = {{.kind = ENTRY_FOLDER, .path = ""},
+                                         {.kind = ENTRY_FOLDER, .path = "x"},
+                                         {.kind = ENTRY_FOLDER, .path = "x/y"}};
+    const struct entry file_entry[] = {{.kind = ENTRY_FILE, .path = "", .size = 1}};
+
+    put_manifest(folder, "tree", tree, sizeof tree / sizeof *tree);
+    put_manifest(folder, "folders", folder_entry, 3);
+    put_manifest(folder, "file", file_entry, 1);
+    put_manifest(folder, "nothing", NULL, 0);
+    put_digests(folder, true);
+    put_digests(folder, false);
+    put_texts(folder, "wanted", 2, "\1\2\x80\2\3\xff\xff\3");
+    put_texts(folder, "pattern", 3, "- a*[b-d]?/**/x/***a_long_name/with/x/s");
+    put_texts(folder, "anchored", 3, "- /[[:digit:]!]*.ob1/2/some.o  ");
+}
+
+/* An algorithm's schedule as torusctl writes it and, without the torus, as other programs write it. */
+static void algorithm_seeds(const char *folder, const char *dims, const char *algorithm)
+{
+    struct torus t;
+    struct error e;
+    char name[64], *xml;
+    size_t length;
+
+    REQUIRE(torus_parse(&t, dims, &e) == 0);
+    FILE *memory = open_memstream(&xml, &length);
+    REQUIRE(memory != NULL && msccl_print(memory, &t, algorithm_find(algorithm), &e) == 0);
+    REQUIRE(fclose(memory) == 0);
+    (void)snprintf(name, sizeof name, "%s-%s", dims, algorithm);
+    (void)fwrite(xml, 1, length, open_seed(folder, "msccl", name, -1));
+    close_seed();
+    char *torus = strstr(xml, " torus=");
+    REQUIRE(torus != NULL);
+    (void)snprintf(name, sizeof name, "%s-%s-foreign", dims, algorithm);
+    out = open_seed(folder, "msccl", name, -1);
+    (void)fwrite(xml, 1, (size_t)(torus - xml), out);
+    (void)fputs(strchr(torus, '>'), out);
+    close_seed();
+    free(xml);
+}
+
+/* Every kind of step, element and dependency: the block of GPU 0 for GPU 2 goes through GPU 1. */
+static const char every_kind[] = "<?xml version='1.0'?>\n"
+                                 "<!-- a comment -->\n"
+                                 "<algo coll='alltoall' ngpus='3'>\n"
+                                 "<gpu id='0' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
+                                 "<tb id='0' send='1' recv='1' chan='0'>\n"
+                                 "<step s='0' type='s' srcbuf='i' srcoff='1'"
+                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='1' type='cpy' srcbuf='i' srcoff='2'"
+                                 " dstbuf='s' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='2' type='s' srcbuf='s' srcoff='1'"
+                                 " dstbuf='s' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='3' type='r' srcbuf='i' srcoff='0'"
+                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "</tb>\n"
+                                 "<tb id='1' send='-1' recv='2' chan='0'>\n"
+                                 "<step s='0' type='r' srcbuf='i' srcoff='0'"
+                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "</tb>\n"
+                                 "</gpu>\n"
+                                 "<gpu id='1' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
+                                 "<copy i_off='1' o_off='1'/>\n"
+                                 "<tb id='0' send='2' recv='0' chan='0'>\n"
+                                 "<step s='0' type='r' srcbuf='i' srcoff='1'"
+                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='1' type='rcs' srcbuf='i' srcoff='2'"
+                                 " dstbuf='s' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='2' type='s' srcbuf='i' srcoff='2'"
+                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "</tb>\n"
+                                 "<tb id='1' send='0' recv='2' chan='0'>\n"
+                                 "<step s='0' type='nop' srcbuf='i' srcoff='0'"
+                                 " dstbuf='o' dstoff='0' cnt='1' depid='0' deps='1'/>\n"
+                                 "<step s='1' type='s' srcbuf='i' srcoff='0'"
+                                 " dstbuf='o' dstoff='1' cnt='1' depid='0' deps='2'/>\n"
+                                 "<step s='2' type='r' srcbuf='i' srcoff='1'"
+                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "</tb>\n"
+                                 "</gpu>\n"
+                                 "<gpu id='2' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
+                                 "<copy/>\n"
+                                 "<tb id='0' send='1' recv='1' chan='0'>\n"
+                                 "<step s='0' type='r' srcbuf='i' srcoff='2'"
+                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='1' type='r' srcbuf='i' srcoff='2'"
+                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "<step s='2' type='s' srcbuf='i' srcoff='1'"
+                                 " dstbuf='o' dstoff='2' cnt='1' depid='0' deps='1'/>\n"
+                                 "</tb>\n"
+                                 "<tb id='1' send='0' recv='-1' chan='0'>\n"
+                                 "<step s='0' type='s' srcbuf='i' srcoff='0'"
+                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
+                                 "</tb>\n"
+                                 "</gpu>\n"
+                                 "</algo>\n";
+
+static void text_seed(const char *folder, const char *name, const char *text)
+{
+    (void)fputs(text, open_seed(folder, "msccl", name, -1));
+    close_seed();
+}
+
+static void utf16_seed(const char *folder, const char *name, const char *text)
+{
+    out = open_seed(folder, "msccl", name, -1);
+
+    (void)fputs("\xff\xfe", out);
+    for (; *text != '\0'; text++) {
+        (void)fputc(*text, out);
+        (void)fputc('\0', out);
+    }
+    close_seed();
+}
+
+void msccl_seeds(const char *folder)
+{
+    algorithm_seeds(folder, "2", "direct");
+    algorithm_seeds(folder, "3", "direct");
+    algorithm_seeds(folder, "3m", "direct");
+    algorithm_seeds(folder, "2x2", "direct");
+    algorithm_seeds(folder, "2x2", "stream");
+    text_seed(folder, "every-kind", every_kind);
+    utf16_seed(folder, "utf16", every_kind);
+    text_seed(folder, "document-type", "<!DOCTYPE algo [<!ENTITY a 'b'>]><algo name='&a;'/>");
+    text_seed(folder, "step-in-copy",
+              "<algo coll='alltoall' ngpus='3'><gpu id='0' i_chunks='3' o_chunks='3' s_chunks='0'>"
+              "<copy><step s='0' type='nop' depid='-1' deps='-1'/></copy></gpu></algo>");
 }

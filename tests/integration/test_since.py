@@ -191,7 +191,7 @@ def test_what_is_left_out():
     router = item('tests/CMakeLists.txt', 'test_router')
     wire, top = item('tests/integration/test_wire.py'), item('tests/integration/test_top.py')
     items, left_out = [router, wire, top], []
-    since = Since({'client/cli/top/draw.c', 'tests/unit/test_router_queues.c'})
+    since = Since({'client/cli/top/draw.c', 'tests/unit/test_router_ports.c'})
     since.pytest_collection_modifyitems(
         SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: left_out.extend(items))), items)
     assert items == [router, top] and left_out == [wire]

@@ -116,8 +116,6 @@ void sim_leave(void);
 int storage_open(struct node *node, struct error *e);
 void storage_close(struct node *node);
 
-/* --- request_records.c --- */
-
 /* The request with this id, of any node; NULL if there is none. */
 struct sim_request *sim_request_by_id(struct sim *sim, const char *id);
 /* Notes the present id of a request; each attempt has its own id. */

@@ -96,8 +96,8 @@ TEST(nonsense_is_refused)
 
     struct sim *sim = start("2x2");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(exchanges_calibrate(sim_exchanges(sim, 0), &wrong[i], 1, &e), -1);
-        assert_int_equal(e.code, ERROR_USAGE);
+        assert_fails(exchanges_calibrate(sim_exchanges(sim, 0), &wrong[i], 1, &e), e, ERROR_USAGE,
+                     "");
     }
     assert_int_equal(exchanges_calibration(sim_exchanges(sim, 0))->version, 0);
     sim_free(sim);

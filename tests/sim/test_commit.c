@@ -131,32 +131,27 @@ TEST(many_nodes_in_doubt_do_not_flood_the_torus)
 }
 
 /* A node that was down during the decision hears the outcome when it returns. */
-TEST(a_node_that_was_cut_off_learns_the_outcome)
+SEED_TEST(3 * seeds, a_node_that_was_cut_off_learns_the_outcome)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 3 * seeds; seed++) {
-        const struct sim_setup setup = {.dims = "3x4",
-                                        .seed = seed,
-                                        .latency = 100 * MICROSECONDS,
-                                        .rate = 12500000,
-                                        .chop = true};
-        const struct spec spec = spec_of(seed);
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
-        struct sim_request *r = sim_exchange(sim, 0, &spec);
-        struct exchange_info info = {0};
-        while (info.state != EXCHANGE_DONE) {
-            sim_pass(sim, 5 * MICROSECONDS);
-            assert_true(sim_info(sim, 5, r->id, &info) || sim_now(sim) < 3 * SECONDS);
-        }
-        for (unsigned port = 0; port < 4; port++)
-            sim_set_wire(sim, 5, port, seed % 2 == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
-        (void)check_agreement(r, &spec);
-        assert_true(sim_info(sim, 5, r->id, &info));
-        assert_int_equal(info.state, EXCHANGE_IN_DOUBT);
-        for (unsigned port = 0; port < 4; port++)
-            sim_set_wire(sim, 5, port, SIM_WIRE_UP);
-        check_doubts_end(sim, r->id);
-        check_next_exchange(sim, 5);
-        sim_free(sim);
+    const struct sim_setup setup = {
+        .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
+    const struct spec spec = spec_of(seed);
+    struct sim *sim = sim_new(&setup);
+    sim_run_until_whole(sim);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    struct exchange_info info = {0};
+    while (info.state != EXCHANGE_DONE) {
+        sim_pass(sim, 5 * MICROSECONDS);
+        assert_true(sim_info(sim, 5, r->id, &info) || sim_now(sim) < 3 * SECONDS);
     }
+    for (unsigned port = 0; port < 4; port++)
+        sim_set_wire(sim, 5, port, seed % 2 == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
+    (void)check_agreement(r, &spec);
+    assert_true(sim_info(sim, 5, r->id, &info));
+    assert_int_equal(info.state, EXCHANGE_IN_DOUBT);
+    for (unsigned port = 0; port < 4; port++)
+        sim_set_wire(sim, 5, port, SIM_WIRE_UP);
+    check_doubts_end(sim, r->id);
+    check_next_exchange(sim, 5);
+    sim_free(sim);
 }

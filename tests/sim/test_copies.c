@@ -54,7 +54,7 @@ TEST(only_what_is_missing_moves)
 }
 
 /* Random copies, several at a time; some are made a second time. */
-static void any_copies(uint64_t seed)
+SEED_TEST(seeds, copies_of_all_kinds)
 {
     struct sim *sim = copy_begin(seed);
     uint32_t copies = 1 + sim_any(sim, 3);
@@ -83,13 +83,8 @@ static void any_copies(uint64_t seed)
     copy_end(sim);
 }
 
-TEST(copies_of_all_kinds)
-{
-    with_seeds(seeds, any_copies);
-}
-
 /* What a dry run says, the copy does. */
-static void dry_runs_tell_the_truth(uint64_t seed)
+SEED_TEST(seeds, dry_runs)
 {
     struct sim *sim = copy_begin(seed);
     struct copy_request *r = sim_copy_draw(sim, 0, 60, 20000, sim_chance(sim));
@@ -111,11 +106,6 @@ static void dry_runs_tell_the_truth(uint64_t seed)
     }
     sim_copy_draw_free(r);
     copy_end(sim);
-}
-
-TEST(dry_runs)
-{
-    with_seeds(seeds, dry_runs_tell_the_truth);
 }
 
 /* A file with other contents and the same size and time is found by --verify, and replaced with --checksum only. */
@@ -153,7 +143,7 @@ TEST(contents_are_compared_on_request)
 }
 
 /* Nodes that do not take part have nothing afterwards. */
-static void a_part_of_the_nodes(uint64_t seed)
+SEED_TEST(seeds, parts)
 {
     struct sim *sim = copy_begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes;
@@ -174,14 +164,9 @@ static void a_part_of_the_nodes(uint64_t seed)
     copy_end(sim);
 }
 
-TEST(parts)
-{
-    with_seeds(seeds, a_part_of_the_nodes);
-}
-
 /* Two clients at once, with the same target: at each node one of the copies is in place, and the other is told that the
  * target is busy, or has come later. */
-static void two_at_once(uint64_t seed)
+SEED_TEST(seeds, two_copies_to_one_target)
 {
     struct sim *sim = copy_begin(seed);
     const uint32_t nodes = sim_torus(sim)->nodes;
@@ -214,11 +199,6 @@ static void two_at_once(uint64_t seed)
     }
     assert_true(busy > 0);
     copy_end(sim);
-}
-
-TEST(two_copies_to_one_target)
-{
-    with_seeds(seeds, two_at_once);
 }
 
 TEST(sockets_are_left_out_and_counted)
@@ -308,10 +288,10 @@ TEST(a_source_that_is_missing)
     if (c->error.code == ERROR_NONE) {
         for (uint32_t i = 0; i < c->result.outcomes; i++) {
             assert_int_not_equal(c->result.outcome[i].error.code, ERROR_NONE);
-            assert_non_null(strstr(c->result.outcome[i].error.text, "/from"));
+            assert_contains(c->result.outcome[i].error.text, "/from");
         }
     } else {
-        assert_non_null(strstr(c->error.text, "/from"));
+        assert_contains(c->error.text, "/from");
     }
     copy_end(sim);
 }
@@ -395,6 +375,130 @@ TEST(a_node_without_trees)
     r.nodes = others;
     r.nodes_count = 3;
     (void)must_succeed(sim, &r);
+    sim_copies_check(sim);
+    sim_free(sim);
+}
+
+/* Copies that cannot go on end all the same: nodes that they need are down, stopped or short of memory, or too many
+ * copies are made at once. */
+
+#define MANY 48u
+
+/* Without the node that has the trees, nothing can be copied: the copy fails, even if it may leave nodes out. */
+SEED_TEST(seeds, a_needed_node_dies)
+{
+    struct sim *sim = copy_begin(seed);
+    struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+    uint32_t asked = copy_other(sim, r.node);
+
+    copy_tree(sim, r.node, "/from", 3000000);
+    r.shrink = true;
+    struct sim_copy *c = sim_copy_start(sim, asked, &r);
+    if (seed % 2 == 0)
+        (void)copy_reaches(c, COPY_MOVING, sim_any(sim, 2000000));
+    else
+        sim_pass(sim, sim_any(sim, 5000) * MICROSECONDS);
+    bool ended = c->ended;
+    sim_kill(sim, r.node, (enum sim_death)sim_any(sim, 3));
+    sim_copy_run(c, 120 * SECONDS);
+    if (!ended && c->error.code == ERROR_NONE)
+        for (uint32_t i = 0; i < c->result.outcomes; i++)
+            assert_int_equal(c->result.outcome[i].error.code, ERROR_NONE);
+    if (c->error.code != ERROR_NONE)
+        sim_copy_must_fail(c, ERROR_LINK);
+    sim_copies_check(sim);
+    copy_end(sim);
+}
+
+/* A copy that waits for a node ends when its time is over, or when its client leaves; a node that is stopped is waited
+ * for as well. */
+SEED_TEST(seeds, waiting)
+{
+    struct sim *sim = copy_begin(seed);
+    struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+    uint32_t victim = copy_other(sim, r.node);
+
+    copy_tree(sim, r.node, "/from", 10000);
+    r.wait = true;
+    r.timeout_ns = seed % 3 == 0 ? 20 * SECONDS : 0;
+    if (seed % 3 == 2)
+        sim_freeze(sim, victim, 15 * SECONDS);
+    else
+        sim_kill(sim, victim, (enum sim_death)sim_any(sim, 3));
+    struct sim_copy *c = sim_copy_start(sim, r.node, &r);
+    switch (seed % 3) {
+    case 0:
+        sim_copy_run(c, 30 * SECONDS);
+        sim_copy_must_fail(c, ERROR_TIMEOUT);
+        break;
+    case 1:
+        sim_pass(sim, sim_any(sim, 30000) * MILLISECONDS);
+        sim_copy_cancel(c);
+        break;
+    default:
+        sim_copy_run(c, 60 * SECONDS);
+        sim_copy_must_succeed(c);
+    }
+    sim_copies_check(sim);
+    copy_end(sim);
+}
+
+static bool all_have_ended(struct sim *sim, void *context)
+{
+    for (const struct sim_copy *c = sim->copies; c != NULL; c = c->next)
+        if (!c->ended)
+            return false;
+    return true;
+}
+
+/* More copies than nodes can take part in, from all nodes at once: some are told that a node is busy, and none waits for
+ * ever because another one waits. */
+SEED_TEST(seeds / 4 + 1, many_copies_at_once)
+{
+    struct sim *sim = copy_begin(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    uint32_t done = 0;
+
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        copy_tree(sim, rank, "/from", 100000);
+    for (uint32_t i = 0; i < MANY; i++) {
+        char target[] = "/to00";
+        struct copy_request r = copy_default(i % nodes);
+        target[3] = (char)('0' + i / 10);
+        target[4] = (char)('0' + i % 10);
+        r.target = target;
+        r.user = 1000 + i % 3;
+        (void)sim_copy_start(sim, r.node, &r);
+    }
+    if (!sim_run(sim, 200 * SECONDS, all_have_ended, NULL))
+        sim_violated(sim, "ends", "many copies at once do not end");
+    for (const struct sim_copy *c = sim->copies; c != NULL; c = c->next) {
+        bool busy = c->error.code == ERROR_BUSY;
+        if (!busy && c->error.code != ERROR_NONE)
+            sim_violated(sim, "busy", "%s", c->error.text);
+        done += c->error.code == ERROR_NONE;
+    }
+    assert_true(done > 0);
+    copy_end(sim);
+}
+
+/* A budget that is too small for a group: the client is told so soon. */
+SEED_TEST(seeds / 4 + 1, too_little_memory)
+{
+    const struct sim_setup setup = {.dims = "3x3",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 125000000,
+                                    .memory = 16 * 1024,
+                                    .chop = true};
+    struct sim *sim = sim_new(&setup);
+    sim_run_until_whole(sim);
+    struct copy_request r = copy_default(sim_any(sim, 9));
+    copy_tree(sim, r.node, "/from", 0);
+    struct sim_copy *c = sim_copy_start(sim, r.node, &r);
+    sim_copy_run(c, 60 * SECONDS);
+    assert_true(c->error.code == ERROR_MEMORY || c->error.code == ERROR_REFUSED ||
+                c->error.code == ERROR_BUSY);
     sim_copies_check(sim);
     sim_free(sim);
 }

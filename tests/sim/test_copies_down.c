@@ -33,7 +33,7 @@ static bool may_be_cut(struct sim *sim, uint32_t rank, unsigned port)
 }
 
 /* A link that goes down in any phase is avoided, the copy succeeds; also if it comes back. */
-static void one_cut(uint64_t seed)
+SEED_TEST(seeds / 3 + 1, cuts_in_each_phase)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {
         struct sim *sim = copy_begin(seed);
@@ -55,11 +55,6 @@ static void one_cut(uint64_t seed)
         }
         copy_end(sim);
     }
-}
-
-TEST(cuts_in_each_phase)
-{
-    with_seeds(seeds / 3 + 1, one_cut);
 }
 
 /* A node that is not needed to connect the others; never the asked one. */
@@ -86,7 +81,7 @@ static bool names(const char *text, uint32_t node)
 }
 
 /* By default the copy fails, with an error that names the node, or has ended before; it can be made again. */
-static void one_death(uint64_t seed)
+SEED_TEST(seeds / 3 + 1, deaths_in_each_phase)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {
         struct sim *sim = copy_begin(seed);
@@ -113,13 +108,8 @@ static void one_death(uint64_t seed)
     }
 }
 
-TEST(deaths_in_each_phase)
-{
-    with_seeds(seeds / 3 + 1, one_death);
-}
-
 /* With shrink, the others get their trees. */
-static void one_shrink(uint64_t seed)
+SEED_TEST(seeds / 3 + 1, others_go_on_without_a_node)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {
         struct sim *sim = copy_begin(seed);
@@ -145,13 +135,8 @@ static void one_shrink(uint64_t seed)
     }
 }
 
-TEST(others_go_on_without_a_node)
-{
-    with_seeds(seeds / 3 + 1, one_shrink);
-}
-
 /* With wait, the copy waits until the node is back, and completes at all nodes. What had arrived is not sent again. */
-static void one_wait(uint64_t seed)
+SEED_TEST(seeds / 3 + 1, nodes_are_waited_for)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {
         struct sim *sim = copy_begin(seed);
@@ -177,13 +162,8 @@ static void one_wait(uint64_t seed)
     }
 }
 
-TEST(nodes_are_waited_for)
-{
-    with_seeds(seeds / 3 + 1, one_wait);
-}
-
 /* If the asked node dies, all agents end. */
-static void one_asker(uint64_t seed)
+SEED_TEST(seeds / 3 + 1, asked_nodes_that_die)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {
         struct sim *sim = copy_begin(seed);
@@ -200,40 +180,33 @@ static void one_asker(uint64_t seed)
     }
 }
 
-TEST(asked_nodes_that_die)
-{
-    with_seeds(seeds / 3 + 1, one_asker);
-}
-
 /* Nodes that were down before the copy: it fails, shrinks or waits. */
-TEST(a_node_is_down_before)
+SEED_TEST(seeds / 3 + 1, a_node_is_down_before)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 3 + 1; seed++) {
-        struct sim *sim = copy_begin(seed);
-        struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
-        uint32_t victim = a_victim(sim, r.node);
-        if (sim_torus(sim)->nodes < 3) {
-            sim_free(sim);
-            continue;
-        }
-        copy_tree(sim, r.node, "/from", 10000);
-        sim_kill(sim, victim, SIM_CRASH);
-        sim_pass(sim, 10 * SECONDS);
-        sim_copy_must_fail(sim_copy_whole(sim, r.node, &r), ERROR_LINK);
-        r.shrink = true;
-        struct sim_copy *shrunk = sim_copy_whole(sim, r.node, &r);
-        sim_copy_must_succeed(shrunk);
-        assert_int_equal(shrunk->result.absents, 1);
-        assert_int_equal(shrunk->result.absent[0], victim);
-        r.shrink = false;
-        r.wait = true;
-        struct sim_copy *waits = sim_copy_start(sim, r.node, &r);
-        sim_pass(sim, 20 * SECONDS);
-        assert_false(waits->ended);
-        sim_restart(sim, victim);
-        sim_copy_run(waits, 60 * SECONDS);
-        sim_copy_must_succeed(waits);
-        assert_int_equal(waits->result.bytes_sent, waits->result.bytes_all);
-        copy_end(sim);
+    struct sim *sim = copy_begin(seed);
+    struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+    uint32_t victim = a_victim(sim, r.node);
+    if (sim_torus(sim)->nodes < 3) {
+        sim_free(sim);
+        return;
     }
+    copy_tree(sim, r.node, "/from", 10000);
+    sim_kill(sim, victim, SIM_CRASH);
+    sim_pass(sim, 10 * SECONDS);
+    sim_copy_must_fail(sim_copy_whole(sim, r.node, &r), ERROR_LINK);
+    r.shrink = true;
+    struct sim_copy *shrunk = sim_copy_whole(sim, r.node, &r);
+    sim_copy_must_succeed(shrunk);
+    assert_int_equal(shrunk->result.absents, 1);
+    assert_int_equal(shrunk->result.absent[0], victim);
+    r.shrink = false;
+    r.wait = true;
+    struct sim_copy *waits = sim_copy_start(sim, r.node, &r);
+    sim_pass(sim, 20 * SECONDS);
+    assert_false(waits->ended);
+    sim_restart(sim, victim);
+    sim_copy_run(waits, 60 * SECONDS);
+    sim_copy_must_succeed(waits);
+    assert_int_equal(waits->result.bytes_sent, waits->result.bytes_all);
+    copy_end(sim);
 }

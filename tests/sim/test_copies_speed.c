@@ -96,7 +96,7 @@ static bool watch_progress(struct sim *sim, void *context)
     return false;
 }
 
-static void progress_goes_on(uint64_t seed)
+SEED_TEST(seeds, clients_see_progress)
 {
     struct sim *sim = copy_begin(seed);
     struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
@@ -110,9 +110,4 @@ static void progress_goes_on(uint64_t seed)
     sim_copy_must_succeed(w.copy);
     assert_true(w.moved);
     copy_end(sim);
-}
-
-TEST(clients_see_progress)
-{
-    with_seeds(seeds, progress_goes_on);
 }

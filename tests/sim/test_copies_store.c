@@ -135,23 +135,21 @@ static void copy(struct by_hand *b, const struct tree_read_options *from,
     sim_tree_free(&wanted);
 }
 
-TEST(copies_make_the_target_equal)
+SEED_TEST(seeds, copies_make_the_target_equal)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct by_hand b = start(seed);
-        struct chance *c = sim_chance(b.sim);
-        struct tree_write_options to = target;
-        sim_tree_draw(&b.from->tree, "/a/x", 60, 100000, c);
-        if (sim_any(b.sim, 2) == 0)
-            sim_tree_draw(&b.to->tree, "/b", 60, 10000, c);
-        to.delete = sim_any(b.sim, 2) == 0;
-        copy(&b, &sources, &to, 1 + sim_any(b.sim, 100));
-        copy(&b, &sources, &to, 100);
-        assert_int_equal(b.moved, 0);
-        sim_tree_change(&b.from->tree, "/a/x", 1 + sim_any(b.sim, 10), c);
-        copy(&b, &sources, &to, 1 + sim_any(b.sim, 100));
-        sim_free(b.sim);
-    }
+    struct by_hand b = start(seed);
+    struct chance *c = sim_chance(b.sim);
+    struct tree_write_options to = target;
+    sim_tree_draw(&b.from->tree, "/a/x", 60, 100000, c);
+    if (sim_any(b.sim, 2) == 0)
+        sim_tree_draw(&b.to->tree, "/b", 60, 10000, c);
+    to.delete = sim_any(b.sim, 2) == 0;
+    copy(&b, &sources, &to, 1 + sim_any(b.sim, 100));
+    copy(&b, &sources, &to, 100);
+    assert_int_equal(b.moved, 0);
+    sim_tree_change(&b.from->tree, "/a/x", 1 + sim_any(b.sim, 10), c);
+    copy(&b, &sources, &to, 1 + sim_any(b.sim, 100));
+    sim_free(b.sim);
 }
 
 TEST(patterns_and_several_sources)
@@ -181,61 +179,57 @@ TEST(patterns_and_several_sources)
 }
 
 /* What has arrived is there for the next copy, also for one that only looks; a power failure may take it. */
-TEST(interrupted_copies_resume)
+SEED_TEST(seeds, interrupted_copies_resume)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct by_hand b = start(seed);
-        struct tree_write_options look = target;
-        struct sim_tree before, after;
-        look.look_only = true;
-        sim_tree_draw(&b.from->tree, "/a/x", 40, 50000, sim_chance(b.sim));
-        sim_tree_draw(&b.to->tree, "/b", 40, 50000, sim_chance(b.sim));
-        sim_tree_below(&before, &b.to->tree, "/b");
-        open_both(&b, &sources, &target, 50);
-        uint64_t all = 0;
-        for (uint32_t i = 0; i < b.spans; i++)
-            all += b.span[i].end - b.span[i].begin;
-        move(&b, all / 2);
-        uint64_t moved = b.moved, kept = tree_disk_staged(b.to, "/b");
-        close_both(&b);
-        sim_tree_below(&after, &b.to->tree, "/b");
-        assert_null(sim_tree_differs(&before, &after));
-        open_both(&b, &sources, &look, 1000000);
-        uint64_t left = 0;
-        for (uint32_t i = 0; i < b.spans; i++)
-            left += b.span[i].end - b.span[i].begin;
-        close_both(&b);
-        assert_int_equal(left, b.from->tree.count > 1 ? all - moved : left);
-        assert_int_equal(tree_disk_staged(b.to, "/b"), kept);
-        if (seed % 2 == 0)
-            tree_disk_power_failure(b.to);
-        copy(&b, &sources, &target, 50);
-        assert_true(b.moved <= all);
-        assert_int_equal(tree_disk_staged(b.to, "/b"), 0);
-        sim_tree_free(&before);
-        sim_tree_free(&after);
-        sim_free(b.sim);
-    }
+    struct by_hand b = start(seed);
+    struct tree_write_options look = target;
+    struct sim_tree before, after;
+    look.look_only = true;
+    sim_tree_draw(&b.from->tree, "/a/x", 40, 50000, sim_chance(b.sim));
+    sim_tree_draw(&b.to->tree, "/b", 40, 50000, sim_chance(b.sim));
+    sim_tree_below(&before, &b.to->tree, "/b");
+    open_both(&b, &sources, &target, 50);
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < b.spans; i++)
+        all += b.span[i].end - b.span[i].begin;
+    move(&b, all / 2);
+    uint64_t moved = b.moved, kept = tree_disk_staged(b.to, "/b");
+    close_both(&b);
+    sim_tree_below(&after, &b.to->tree, "/b");
+    assert_null(sim_tree_differs(&before, &after));
+    open_both(&b, &sources, &look, 1000000);
+    uint64_t left = 0;
+    for (uint32_t i = 0; i < b.spans; i++)
+        left += b.span[i].end - b.span[i].begin;
+    close_both(&b);
+    assert_int_equal(left, b.from->tree.count > 1 ? all - moved : left);
+    assert_int_equal(tree_disk_staged(b.to, "/b"), kept);
+    if (seed % 2 == 0)
+        tree_disk_power_failure(b.to);
+    copy(&b, &sources, &target, 50);
+    assert_true(b.moved <= all);
+    assert_int_equal(tree_disk_staged(b.to, "/b"), 0);
+    sim_tree_free(&before);
+    sim_tree_free(&after);
+    sim_free(b.sim);
 }
 
 /* A file that changes is noticed by read() or check(). */
-TEST(changes_are_noticed)
+SEED_TEST(seeds, changes_are_noticed)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct by_hand b = start(seed);
-        struct error e;
-        sim_tree_draw(&b.from->tree, "/a/x", 40, 5000, sim_chance(b.sim));
-        struct tree_content *more = tree_content_draw(seed, 10);
-        sim_tree_put_file(&b.from->tree, "/a/x/changes", 1, more);
-        open_both(&b, &sources, &target, 50);
-        move(&b, sim_any(b.sim, 5000));
-        sim_tree_put_file(&b.from->tree, "/a/x/changes", 2, more);
-        assert_int_equal(b.reading.check(b.r, &b.progress, &e), -1);
-        assert_non_null(strstr(e.text, "/a/x/changes"));
-        close_both(&b);
-        tree_content_release(more);
-        sim_free(b.sim);
-    }
+    struct by_hand b = start(seed);
+    struct error e;
+    sim_tree_draw(&b.from->tree, "/a/x", 40, 5000, sim_chance(b.sim));
+    struct tree_content *more = tree_content_draw(seed, 10);
+    sim_tree_put_file(&b.from->tree, "/a/x/changes", 1, more);
+    open_both(&b, &sources, &target, 50);
+    move(&b, sim_any(b.sim, 5000));
+    sim_tree_put_file(&b.from->tree, "/a/x/changes", 2, more);
+    assert_int_equal(b.reading.check(b.r, &b.progress, &e), -1);
+    assert_contains(e.text, "/a/x/changes");
+    close_both(&b);
+    tree_content_release(more);
+    sim_free(b.sim);
 }
 
 TEST(one_writer_a_target_and_full_disks)
@@ -249,13 +243,11 @@ TEST(one_writer_a_target_and_full_disks)
     sim_tree_put_file(&b.from->tree, "/a/x/large", 1, large);
     tree_content_release(large);
     open_both(&b, &sources, &target, 10);
-    assert_int_equal(b.writing.write_open(b.writing.context, &target, &other, &e), -1);
-    assert_int_equal(e.code, ERROR_BUSY);
+    assert_fails(b.writing.write_open(b.writing.context, &target, &other, &e), e, ERROR_BUSY, "");
     b.to->room = 50000;
     uint8_t bytes[60000];
     assert_int_equal(b.reading.read(b.r, b.span[0].begin, bytes, sizeof bytes, &e), 0);
-    assert_int_equal(b.writing.write(b.w, b.span[0].begin, bytes, sizeof bytes, &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
+    assert_fails(b.writing.write(b.w, b.span[0].begin, bytes, sizeof bytes, &e), e, ERROR_IO, "");
     close_both(&b);
     assert_null(b.to->staged);
     sim_free(b.sim);

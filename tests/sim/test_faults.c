@@ -72,34 +72,28 @@ static void node_dies(struct run *run, uint32_t victim, enum sim_death death)
     sim_restart(run->sim, victim);
 }
 
-TEST(a_node_may_die)
+SEED_TEST(seeds, a_node_may_die)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        node_dies(&run, run.victim, (enum sim_death)any(run.sim, 3));
-        end(&run);
-    }
+    struct run run = begin(seed);
+    node_dies(&run, run.victim, (enum sim_death)any(run.sim, 3));
+    end(&run);
 }
 
-TEST(the_root_may_die)
+SEED_TEST(seeds, the_root_may_die)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        node_dies(&run, run.request->root, (enum sim_death)any(run.sim, 3));
-        end(&run);
-    }
+    struct run run = begin(seed);
+    node_dies(&run, run.request->root, (enum sim_death)any(run.sim, 3));
+    end(&run);
 }
 
-TEST(a_node_may_die_and_come_back_at_once)
+SEED_TEST(seeds, a_node_may_die_and_come_back_at_once)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
-        sim_pass(run.sim, chance_below(sim_chance(run.sim), 500 * MILLISECONDS));
-        sim_restart(run.sim, run.victim);
-        (void)check_agreement(run.request, run.spec);
-        end(&run);
-    }
+    struct run run = begin(seed);
+    sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
+    sim_pass(run.sim, chance_below(sim_chance(run.sim), 500 * MILLISECONDS));
+    sim_restart(run.sim, run.victim);
+    (void)check_agreement(run.request, run.spec);
+    end(&run);
 }
 
 /* Its neighbours do not notice at the same time: what each has heard last may be as old as a heartbeat, or still in
@@ -130,32 +124,28 @@ TEST(a_dead_machine_is_named)
     }
 }
 
-TEST(a_link_may_be_cut)
+SEED_TEST(seeds, a_link_may_be_cut)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        sim_set_wire(run.sim, run.victim, run.port,
-                     any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
-        (void)check_agreement(run.request, run.spec);
-        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
-        end(&run);
-    }
+    struct run run = begin(seed);
+    sim_set_wire(run.sim, run.victim, run.port,
+                 any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT);
+    (void)check_agreement(run.request, run.spec);
+    sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+    end(&run);
 }
 
-TEST(a_link_may_flap)
+SEED_TEST(seeds, a_link_may_flap)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        enum sim_wire how = any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT;
-        for (uint32_t i = any(run.sim, 4); i < 4; i++) {
-            sim_set_wire(run.sim, run.victim, run.port, how);
-            sim_pass(run.sim, chance_below(sim_chance(run.sim), 300 * MILLISECONDS));
-            sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
-            sim_pass(run.sim, chance_below(sim_chance(run.sim), 100 * MILLISECONDS));
-        }
-        (void)check_agreement(run.request, run.spec);
-        end(&run);
+    struct run run = begin(seed);
+    enum sim_wire how = any(run.sim, 2) == 0 ? SIM_WIRE_CUT : SIM_WIRE_SILENT;
+    for (uint32_t i = any(run.sim, 4); i < 4; i++) {
+        sim_set_wire(run.sim, run.victim, run.port, how);
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 300 * MILLISECONDS));
+        sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
+        sim_pass(run.sim, chance_below(sim_chance(run.sim), 100 * MILLISECONDS));
     }
+    (void)check_agreement(run.request, run.spec);
+    end(&run);
 }
 
 /* All nodes can name the link. */
@@ -188,7 +178,7 @@ TEST(a_link_may_lose_large_packets)
             assert_int_not_equal(info.state, PORT_UP);
         }
         if (info.state != PORT_UP) {
-            assert_non_null(strstr(info.reason, "do both ends have the same MTU (1500 here)"));
+            assert_contains(info.reason, "do both ends have the same MTU (1500 here)");
             check_told_of_mtu(&run);
         }
         sim_set_wire(run.sim, run.victim, run.port, SIM_WIRE_UP);
@@ -206,29 +196,27 @@ static bool all_is_told(struct sim *sim, bool whole)
 
 /* The cut is noticed by the carrier: neither the silence nor the pause between two dials must pass, however long the
  * cut. */
-TEST(a_cut_and_its_end_are_noticed_at_once)
+SEED_TEST(seeds / 2, a_cut_and_its_end_are_noticed_at_once)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 2; seed++) {
-        const struct sim_setup setup = {
-            .dims = "3x5", .seed = seed, .latency = 100 * MICROSECONDS, .chop = seed % 2 == 0};
-        struct sim *sim = sim_new(&setup);
-        uint32_t victim = any(sim, 15);
-        unsigned port = any(sim, 4);
-        sim_run_until_whole(sim);
-        sim_set_wire(sim, victim, port, SIM_WIRE_CUT);
-        sim_pass(sim, 50 * MILLISECONDS);
-        assert_true(all_is_told(sim, false));
-        sim_pass(sim, chance_below(sim_chance(sim), 20 * SECONDS));
-        if (seed % 3 == 0) { /* it reads the carrier when it starts */
-            sim_kill(sim, victim, SIM_CRASH);
-            sim_restart(sim, victim);
-            sim_pass(sim, 1 * SECONDS);
-        }
-        sim_set_wire(sim, victim, port, SIM_WIRE_UP);
-        sim_pass(sim, 50 * MILLISECONDS);
-        assert_true(all_is_told(sim, true));
-        sim_free(sim);
+    const struct sim_setup setup = {
+        .dims = "3x5", .seed = seed, .latency = 100 * MICROSECONDS, .chop = seed % 2 == 0};
+    struct sim *sim = sim_new(&setup);
+    uint32_t victim = any(sim, 15);
+    unsigned port = any(sim, 4);
+    sim_run_until_whole(sim);
+    sim_set_wire(sim, victim, port, SIM_WIRE_CUT);
+    sim_pass(sim, 50 * MILLISECONDS);
+    assert_true(all_is_told(sim, false));
+    sim_pass(sim, chance_below(sim_chance(sim), 20 * SECONDS));
+    if (seed % 3 == 0) { /* it reads the carrier when it starts */
+        sim_kill(sim, victim, SIM_CRASH);
+        sim_restart(sim, victim);
+        sim_pass(sim, 1 * SECONDS);
     }
+    sim_set_wire(sim, victim, port, SIM_WIRE_UP);
+    sim_pass(sim, 50 * MILLISECONDS);
+    assert_true(all_is_told(sim, true));
+    sim_free(sim);
 }
 
 /* How often a node's view of a link has changed. */
@@ -290,21 +278,19 @@ TEST(a_link_that_flaps_is_kept_out)
     }
 }
 
-TEST(a_short_silence_does_no_harm)
+SEED_TEST(seeds / 4, a_short_silence_does_no_harm)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct run run = begin(seed);
-        if (seed % 2 == 0) {
-            sim_stall(run.sim, run.victim, run.port, SIM_WIRE_SILENT, 600 * MILLISECONDS);
-        } else { /* its operating system answers */
-            sim_freeze(run.sim, run.victim, 3 * SECONDS);
-            sim_pass(run.sim, 3 * SECONDS);
-        }
-        (void)sim_run_until_ended(run.request, 60 * SECONDS);
-        check_success(run.request, run.spec);
-        assert_true(check_agreement(run.request, run.spec));
-        end(&run);
+    struct run run = begin(seed);
+    if (seed % 2 == 0) {
+        sim_stall(run.sim, run.victim, run.port, SIM_WIRE_SILENT, 600 * MILLISECONDS);
+    } else { /* its operating system answers */
+        sim_freeze(run.sim, run.victim, 3 * SECONDS);
+        sim_pass(run.sim, 3 * SECONDS);
     }
+    (void)sim_run_until_ended(run.request, 60 * SECONDS);
+    check_success(run.request, run.spec);
+    assert_true(check_agreement(run.request, run.spec));
+    end(&run);
 }
 
 /* Only its neighbour notices: the root must not wait until its timeout. */
@@ -331,96 +317,87 @@ TEST(a_machine_is_back_at_once)
     }
 }
 
-TEST(a_disk_may_fail)
+SEED_TEST(2 * seeds, a_disk_may_fail)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 2 * seeds; seed++) {
-        enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
-        const struct sim_setup setup = {
-            .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
-        const struct spec spec = {.algorithm =
-                                      seed / SIM_DISK_FAULTS % 2 == 0 ? "direct" : "stream",
-                                  .from = "/random/9000",
-                                  .to = "/a"};
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
-        uint32_t root = any(sim, 12), victim = any(sim, 12);
-        sim_disk_fail(sim, fault == SIM_DISK_RECORD ? root : victim, fault);
-        struct sim_request *r = sim_exchange(sim, root, &spec);
-        assert_true(sim_run_until_ended(r, 60 * SECONDS));
-        if (fault == SIM_DISK_COMMIT)
-            assert_int_equal(r->error.code, ERROR_NONE);
-        else if (r->error.code != ERROR_IO && r->error.code != ERROR_REFUSED &&
-                 (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
-            fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
-                     r->error.code != ERROR_NONE ? r->error.text : "done");
-        if (fault == SIM_DISK_COMMIT) { /* decided: the node tries again, and the client waits */
-            assert_true(sim_decided(sim, root, r->id));
-            for (uint32_t rank = 0; rank < 12; rank++)
-                assert_int_equal(sim_output(sim, rank, r->id), SIM_OUTPUT_FINAL);
-        } else if (r->id[0] != '\0') {
-            assert_false(check_agreement(r, &spec));
-            assert_false(sim_decided(sim, root, r->id));
-        }
-        check_next_exchange(sim, root);
-        sim_free(sim);
+    enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
+    const struct sim_setup setup = {
+        .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
+    const struct spec spec = {.algorithm = seed / SIM_DISK_FAULTS % 2 == 0 ? "direct" : "stream",
+                              .from = "/random/9000",
+                              .to = "/a"};
+    struct sim *sim = sim_new(&setup);
+    sim_run_until_whole(sim);
+    uint32_t root = any(sim, 12), victim = any(sim, 12);
+    sim_disk_fail(sim, fault == SIM_DISK_RECORD ? root : victim, fault);
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    if (fault == SIM_DISK_COMMIT)
+        assert_int_equal(r->error.code, ERROR_NONE);
+    else if (r->error.code != ERROR_IO && r->error.code != ERROR_REFUSED &&
+             (fault != SIM_DISK_CHECK || r->error.code != ERROR_DAMAGED))
+        fail_msg("seed %llu, fault %d: %s", (unsigned long long)seed, (int)fault,
+                 r->error.code != ERROR_NONE ? r->error.text : "done");
+    if (fault == SIM_DISK_COMMIT) { /* decided: the node tries again, and the client waits */
+        assert_true(sim_decided(sim, root, r->id));
+        for (uint32_t rank = 0; rank < 12; rank++)
+            assert_int_equal(sim_output(sim, rank, r->id), SIM_OUTPUT_FINAL);
+    } else if (r->id[0] != '\0') {
+        assert_false(check_agreement(r, &spec));
+        assert_false(sim_decided(sim, root, r->id));
     }
+    check_next_exchange(sim, root);
+    sim_free(sim);
 }
 
-TEST(a_client_may_cancel)
+SEED_TEST(seeds, a_client_may_cancel)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        sim_abandon(run.request);
-        (void)check_agreement(run.request, run.spec);
-        end(&run);
-    }
+    struct run run = begin(seed);
+    sim_abandon(run.request);
+    (void)check_agreement(run.request, run.spec);
+    end(&run);
 }
 
-TEST(a_timeout_ends_it_everywhere)
+SEED_TEST(seeds, a_timeout_ends_it_everywhere)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
-                                        .seed = seed,
-                                        .latency = 100 * MICROSECONDS,
-                                        .rate = 12500000,
-                                        .chop = true};
-        struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
-        spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);
-        uint64_t began = sim_now(sim);
-        struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
-        assert_true(sim_run_until_ended(r, 60 * SECONDS));
-        if (r->error.code != ERROR_NONE) {
-            assert_true(r->error.code == ERROR_TIMEOUT ||
-                        (r->error.code == ERROR_IN_DOUBT && spec.to[0] != '\0'));
-            assert_true(sim_now(sim) - began <= spec.timeout_ns + 1 * MILLISECONDS);
-        }
-        (void)check_agreement(r, &spec);
-        if (spec.to[0] != '\0')
-            check_doubts_end(sim, r->id);
-        check_next_exchange(sim, 0);
-        sim_free(sim);
+    const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
+                                    .seed = seed,
+                                    .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000,
+                                    .chop = true};
+    struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
+    struct sim *sim = sim_new(&setup);
+    sim_run_until_whole(sim);
+    spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);
+    uint64_t began = sim_now(sim);
+    struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
+    assert_true(sim_run_until_ended(r, 60 * SECONDS));
+    if (r->error.code != ERROR_NONE) {
+        assert_true(r->error.code == ERROR_TIMEOUT ||
+                    (r->error.code == ERROR_IN_DOUBT && spec.to[0] != '\0'));
+        assert_true(sim_now(sim) - began <= spec.timeout_ns + 1 * MILLISECONDS);
     }
+    (void)check_agreement(r, &spec);
+    if (spec.to[0] != '\0')
+        check_doubts_end(sim, r->id);
+    check_next_exchange(sim, 0);
+    sim_free(sim);
 }
 
-TEST(everything_may_happen_at_once)
+SEED_TEST(seeds, everything_may_happen_at_once)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct run run = begin(seed);
-        uint32_t nodes = sim_torus(run.sim)->nodes;
-        uint32_t second = any(run.sim, nodes);
-        sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
-        sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
-        sim_set_wire(run.sim, second, run.port, (enum sim_wire)any(run.sim, 3));
-        sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
-        sim_kill(run.sim, second, (enum sim_death)any(run.sim, 3));
-        sim_pass(run.sim, chance_below(sim_chance(run.sim), 9 * SECONDS));
-        sim_restart(run.sim, run.victim);
-        sim_restart(run.sim, second);
-        sim_set_wire(run.sim, second, run.port, SIM_WIRE_UP);
-        if (!sim_run(run.sim, 200 * SECONDS, sim_is_quiet, NULL))
-            fail_msg("seed %llu: does not end", (unsigned long long)seed);
-        end(&run);
-    }
+    struct run run = begin(seed);
+    uint32_t nodes = sim_torus(run.sim)->nodes;
+    uint32_t second = any(run.sim, nodes);
+    sim_kill(run.sim, run.victim, (enum sim_death)any(run.sim, 3));
+    sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
+    sim_set_wire(run.sim, second, run.port, (enum sim_wire)any(run.sim, 3));
+    sim_pass(run.sim, chance_below(sim_chance(run.sim), 3 * SECONDS));
+    sim_kill(run.sim, second, (enum sim_death)any(run.sim, 3));
+    sim_pass(run.sim, chance_below(sim_chance(run.sim), 9 * SECONDS));
+    sim_restart(run.sim, run.victim);
+    sim_restart(run.sim, second);
+    sim_set_wire(run.sim, second, run.port, SIM_WIRE_UP);
+    if (!sim_run(run.sim, 200 * SECONDS, sim_is_quiet, NULL))
+        fail_msg("seed %llu: does not end", (unsigned long long)seed);
+    end(&run);
 }

@@ -9,21 +9,19 @@ SEEDS(SIM_SHARE > 1 ? 4 : 10);
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};
 
-TEST(a_program_that_dies_fails_it_for_all)
+SEED_TEST(seeds, a_program_that_dies_fails_it_for_all)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
-        struct sim_programs *programs = group_start_steady(sim, seed);
-        char words[40];
-        sim_pass(sim, (10 + seed % 17) * MILLISECONDS);
-        sim_program_die(programs, who);
-        (void)snprintf(words, sizeof words, "the program at node %u has died", who);
-        group_check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_CANCELLED, words);
-        sim_programs_free(programs);
-        group_check_reopens(sim, seed);
-        sim_free(sim);
-    }
+    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+    uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
+    struct sim_programs *programs = group_start_steady(sim, seed);
+    char words[40];
+    sim_pass(sim, (10 + seed % 17) * MILLISECONDS);
+    sim_program_die(programs, who);
+    (void)snprintf(words, sizeof words, "the program at node %u has died", who);
+    group_check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_CANCELLED, words);
+    sim_programs_free(programs);
+    group_check_reopens(sim, seed);
+    sim_free(sim);
 }
 
 TEST(a_mistake_fails_it_for_all)
@@ -96,31 +94,29 @@ static void check_apart(struct sim *sim, struct sim_programs *programs)
 }
 
 /* A node goes down, or a link without which the torus is in parts. See test_group_holes for other links. */
-TEST(a_fault_fails_it_for_all)
+SEED_TEST(seeds, a_fault_fails_it_for_all)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = group_sim(tori[3 + seed % 8], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
-        struct sim_programs *programs = group_start_steady(sim, seed);
-        sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
-        if (seed % 2 == 0) {
-            bool connected = group_cut(sim, who, (unsigned)(seed % torus_ports(sim_torus(sim))));
-            if (!connected)
-                check_apart(sim, programs);
-            else if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
-                sim_violated(sim, "around", "%u of %u programs have made all calls",
-                             sim_programs_done(programs), nodes);
-            sim_heal(sim);
-        } else {
-            sim_kill(sim, who, seed % 4 == 1 ? SIM_CRASH : SIM_STOP);
-            group_check_failed(sim, programs, nodes - 1, 10 * SECONDS, ERROR_LINK, "node");
-            sim_restart(sim, who);
-        }
-        sim_programs_free(programs);
-        sim_run_until_whole(sim);
-        group_check_reopens(sim, seed);
-        sim_free(sim);
+    struct sim *sim = group_sim(tori[3 + seed % 8], seed);
+    uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
+    struct sim_programs *programs = group_start_steady(sim, seed);
+    sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
+    if (seed % 2 == 0) {
+        bool connected = group_cut(sim, who, (unsigned)(seed % torus_ports(sim_torus(sim))));
+        if (!connected)
+            check_apart(sim, programs);
+        else if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
+            sim_violated(sim, "around", "%u of %u programs have made all calls",
+                         sim_programs_done(programs), nodes);
+        sim_heal(sim);
+    } else {
+        sim_kill(sim, who, seed % 4 == 1 ? SIM_CRASH : SIM_STOP);
+        group_check_failed(sim, programs, nodes - 1, 10 * SECONDS, ERROR_LINK, "node");
+        sim_restart(sim, who);
     }
+    sim_programs_free(programs);
+    sim_run_until_whole(sim);
+    group_check_reopens(sim, seed);
+    sim_free(sim);
 }
 
 /* Starts programs that all make these calls, except that one program makes another call first, and waits for the error

@@ -63,20 +63,18 @@ TEST(each_operation_everywhere)
         }
 }
 
-TEST(any_calls_in_any_order)
+SEED_TEST(seeds, any_calls_in_any_order)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct chance c = chance_stream(seed, 5, 0);
-        const char *dims = tori[chance_below(&c, sizeof tori / sizeof *tori)];
-        struct sim_call call[CALLS_MOST];
-        uint32_t calls = 1 + (uint32_t)chance_below(&c, CALLS_MOST);
-        struct torus t;
-        assert_int_equal(torus_parse(&t, dims, NULL), 0);
-        for (uint32_t i = 0; i < calls; i++)
-            call[i] = sim_any_call(&c, &t);
-        run_calls(dims, seed, call, calls, 1 + (uint32_t)chance_below(&c, 20),
-                  chance_below(&c, 3) == 0 ? 0 : chance_below(&c, 20 * MILLISECONDS), false);
-    }
+    struct chance c = chance_stream(seed, 5, 0);
+    const char *dims = tori[chance_below(&c, sizeof tori / sizeof *tori)];
+    struct sim_call call[CALLS_MOST];
+    uint32_t calls = 1 + (uint32_t)chance_below(&c, CALLS_MOST);
+    struct torus t;
+    assert_int_equal(torus_parse(&t, dims, NULL), 0);
+    for (uint32_t i = 0; i < calls; i++)
+        call[i] = sim_any_call(&c, &t);
+    run_calls(dims, seed, call, calls, 1 + (uint32_t)chance_below(&c, 20),
+              chance_below(&c, 3) == 0 ? 0 : chance_below(&c, 20 * MILLISECONDS), false);
 }
 
 /* Once each part has been opened, calls on it, on the whole and on other parts in turn. */
@@ -110,25 +108,23 @@ TEST(parts_have_calls_of_their_own)
     }
 }
 
-TEST(a_late_member_costs_time_only)
+SEED_TEST(seeds / 4, a_late_member_costs_time_only)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
-        uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
-        struct sim_programs *programs = group_start_steady(sim, seed);
-        struct group_info info[2];
-        sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
-        sim_program_stop(programs, who);
-        sim_pass(sim, 60 * SECONDS);
-        assert_int_equal(sim_programs_failed(programs), 0);
-        for (uint32_t rank = 0; rank < nodes; rank++)
-            if (groups_list(sim_groups(sim, rank), info, 2) == 1)
-                assert_true(info[0].early <= 2u << 20);
-        sim_program_go_on(programs, who);
-        assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
-        sim_programs_free(programs);
-        sim_free(sim);
-    }
+    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+    uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
+    struct sim_programs *programs = group_start_steady(sim, seed);
+    struct group_info info[2];
+    sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
+    sim_program_stop(programs, who);
+    sim_pass(sim, 60 * SECONDS);
+    assert_int_equal(sim_programs_failed(programs), 0);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (groups_list(sim_groups(sim, rank), info, 2) == 1)
+            assert_true(info[0].early <= 2u << 20);
+    sim_program_go_on(programs, who);
+    assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
+    sim_programs_free(programs);
+    sim_free(sim);
 }
 
 /* Without memory for another group at node 0, the group waits, and opens when there is memory. */
@@ -169,22 +165,20 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
 }
 
 /* A member gets its schedule late: the others wait until it can receive data. */
-TEST(large_data_does_not_come_early)
+SEED_TEST(seeds, large_data_does_not_come_early)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
-        const struct sim_call calls[] = {
-            {.operation = seed % 2 == 0 ? GROUP_ALLTOALL : GROUP_ALLTOALLV, .size = 300000},
-            {.operation = GROUP_ALLGATHER, .size = 300000}};
-        const struct sim_programs_setup setup = {
-            .name = "g", .call = calls, .calls = 2, .seed = seed, .depth = 2, .stay = true};
-        struct sim_programs *programs = sim_programs_new(sim, &setup);
-        struct peak peak = {programs, 0};
-        assert_true(sim_run(sim, 60 * SECONDS, all_completed_with_peak, &peak));
-        assert_true(peak.early < 16384);
-        sim_programs_free(programs);
-        sim_free(sim);
-    }
+    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+    const struct sim_call calls[] = {
+        {.operation = seed % 2 == 0 ? GROUP_ALLTOALL : GROUP_ALLTOALLV, .size = 300000},
+        {.operation = GROUP_ALLGATHER, .size = 300000}};
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = calls, .calls = 2, .seed = seed, .depth = 2, .stay = true};
+    struct sim_programs *programs = sim_programs_new(sim, &setup);
+    struct peak peak = {programs, 0};
+    assert_true(sim_run(sim, 60 * SECONDS, all_completed_with_peak, &peak));
+    assert_true(peak.early < 16384);
+    sim_programs_free(programs);
+    sim_free(sim);
 }
 
 /* The most complete calls of any program. */
@@ -349,18 +343,16 @@ TEST(a_member_that_waits_for_one_call_is_not_left_behind)
 
 /* Whatever is damaged in transit, no wrong data are delivered (programs.c checks that): damaged data are sent again, on
  * the same links or avoiding a link that was closed because of a damaged head. */
-TEST(damage_is_repaired)
+SEED_TEST(4 * seeds, damage_is_repaired)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 4 * seeds; seed++) {
-        struct sim *sim = group_sim(tori[2 + seed % 7], seed);
-        struct sim_programs *programs = group_start_steady(sim, seed);
-        sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
-        sim_damage(sim, 1);
-        if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
-            sim_violated(sim, "damage", "%u of %u programs have made all calls, %u have failed: %s",
-                         sim_programs_done(programs), sim_torus(sim)->nodes,
-                         sim_programs_failed(programs), sim_program_error(programs, 0)->text);
-        sim_programs_free(programs);
-        sim_free(sim);
-    }
+    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
+    struct sim_programs *programs = group_start_steady(sim, seed);
+    sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
+    sim_damage(sim, 1);
+    if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
+        sim_violated(sim, "damage", "%u of %u programs have made all calls, %u have failed: %s",
+                     sim_programs_done(programs), sim_torus(sim)->nodes,
+                     sim_programs_failed(programs), sim_program_error(programs, 0)->text);
+    sim_programs_free(programs);
+    sim_free(sim);
 }

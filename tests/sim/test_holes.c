@@ -21,7 +21,7 @@ static void complete(struct sim *sim, const struct damage *d, const struct spec 
     assert_true(check_agreement(r, spec));
 }
 
-static void links_down_before(uint64_t seed)
+SEED_TEST(seeds, links_that_are_down_are_avoided)
 {
     struct sim *sim = down_begin(seed);
     struct damage d;
@@ -53,11 +53,6 @@ static void links_down_before(uint64_t seed)
     sim_heal(sim);
     check_next_exchange(sim, sim_any(sim, sim_torus(sim)->nodes));
     sim_free(sim);
-}
-
-TEST(links_that_are_down_are_avoided)
-{
-    with_seeds(seeds, links_down_before);
 }
 
 static uint32_t reroutes, resumed; /* of all seeds */
@@ -271,7 +266,7 @@ TEST(barriers_and_others)
 }
 
 /* Until the last one enters it. */
-static void links_change_before_a_barrier(uint64_t seed)
+SEED_TEST(seeds, before_a_barrier)
 {
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
@@ -310,9 +305,4 @@ static void links_change_before_a_barrier(uint64_t seed)
     sim_heal(sim);
     check_next_exchange(sim, last);
     sim_free(sim);
-}
-
-TEST(before_a_barrier)
-{
-    with_seeds(seeds, links_change_before_a_barrier);
 }

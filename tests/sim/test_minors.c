@@ -71,42 +71,38 @@ static struct sim *start(uint64_t seed)
 }
 
 /* One node after the other gets the older version, and then the newer one again: as in an upgrade. */
-TEST(a_torus_is_upgraded_node_by_node)
+SEED_TEST(seeds, a_torus_is_upgraded_node_by_node)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = start(seed);
-        uint32_t nodes = sim_torus(sim)->nodes;
-        await(sim, PROTOCOL_MINOR);
-        for (uint32_t rank = 0; rank < nodes; rank++) {
-            restart(sim, rank, 1);
-            await(sim, PROTOCOL_MINOR - 1);
-        }
-        exchange(sim);
-        for (uint32_t i = 0; i < nodes; i++) {
-            restart(sim, (uint32_t)(i + seed) % nodes, 0);
-            await(sim, i + 1 < nodes ? PROTOCOL_MINOR - 1 : PROTOCOL_MINOR);
-            if (i < 3)
-                exchange(sim);
-        }
-        sim_free(sim);
+    struct sim *sim = start(seed);
+    uint32_t nodes = sim_torus(sim)->nodes;
+    await(sim, PROTOCOL_MINOR);
+    for (uint32_t rank = 0; rank < nodes; rank++) {
+        restart(sim, rank, 1);
+        await(sim, PROTOCOL_MINOR - 1);
     }
+    exchange(sim);
+    for (uint32_t i = 0; i < nodes; i++) {
+        restart(sim, (uint32_t)(i + seed) % nodes, 0);
+        await(sim, i + 1 < nodes ? PROTOCOL_MINOR - 1 : PROTOCOL_MINOR);
+        if (i < 3)
+            exchange(sim);
+    }
+    sim_free(sim);
 }
 
 /* What an old node that is away spoke does not matter, until it is back. */
-TEST(the_least_version_follows_the_nodes_that_are_there)
+SEED_TEST(seeds, the_least_version_follows_the_nodes_that_are_there)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct sim *sim = start(seed);
-        uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
-        restart(sim, old, 1);
-        await(sim, PROTOCOL_MINOR - 1);
-        sim_kill(sim, old, SIM_CRASH);
-        await(sim, PROTOCOL_MINOR);
-        sim_restart(sim, old);
-        sim_run_until_whole(sim);
-        await(sim, PROTOCOL_MINOR - 1);
-        sim_free(sim);
-    }
+    struct sim *sim = start(seed);
+    uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
+    restart(sim, old, 1);
+    await(sim, PROTOCOL_MINOR - 1);
+    sim_kill(sim, old, SIM_CRASH);
+    await(sim, PROTOCOL_MINOR);
+    sim_restart(sim, old);
+    sim_run_until_whole(sim);
+    await(sim, PROTOCOL_MINOR - 1);
+    sim_free(sim);
 }
 
 static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
@@ -120,30 +116,28 @@ static bool is_set(struct sim *sim, void *flag)
 }
 
 /* A survey would cost nodes that do not know it their links. */
-TEST(surveys_wait_for_the_last_node)
+SEED_TEST(seeds / 4, surveys_wait_for_the_last_node)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = start(seed);
-        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-        const uint32_t asker = (old + 1) % nodes;
-        bool done = false;
-        struct survey_request request = {.context = &done, .done = on_survey};
-        struct error e;
-        go_back(sim, PROTOCOL_MINOR - SURVEY_MINOR);
-        restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR + 1);
-        await(sim, SURVEY_MINOR - 1);
-        assert_int_equal(
-            survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e), -1);
-        assert_int_equal(e.code, ERROR_REFUSED);
-        restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR);
-        await(sim, SURVEY_MINOR);
-        assert_int_equal(
-            survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e), 0);
-        sim_settle(&sim->node[asker]);
-        assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
-        exchange(sim);
-        sim_free(sim);
-    }
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    const uint32_t asker = (old + 1) % nodes;
+    bool done = false;
+    struct survey_request request = {.context = &done, .done = on_survey};
+    struct error e;
+    go_back(sim, PROTOCOL_MINOR - SURVEY_MINOR);
+    restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR + 1);
+    await(sim, SURVEY_MINOR - 1);
+    assert_int_equal(survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e),
+                     -1);
+    assert_int_equal(e.code, ERROR_REFUSED);
+    restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR);
+    await(sim, SURVEY_MINOR);
+    assert_int_equal(survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e),
+                     0);
+    sim_settle(&sim->node[asker]);
+    assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
+    exchange(sim);
+    sim_free(sim);
 }
 
 /* All nodes enter a barrier, which succeeds. Returns of how many nodes each one hears when they came. */
@@ -165,20 +159,18 @@ static uint32_t arrivals_told(struct sim *sim)
 }
 
 /* With one node that does not know when the others came, barriers succeed, and nobody is told when they came. */
-TEST(barriers_tell_arrivals_with_the_last_node)
+SEED_TEST(seeds / 4, barriers_tell_arrivals_with_the_last_node)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = start(seed);
-        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-        go_back(sim, PROTOCOL_MINOR - ARRIVALS_MINOR);
-        restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR + 1);
-        await(sim, ARRIVALS_MINOR - 1);
-        assert_int_equal(arrivals_told(sim), 0);
-        restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR);
-        await(sim, ARRIVALS_MINOR);
-        assert_int_equal(arrivals_told(sim), nodes);
-        sim_free(sim);
-    }
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    go_back(sim, PROTOCOL_MINOR - ARRIVALS_MINOR);
+    restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR + 1);
+    await(sim, ARRIVALS_MINOR - 1);
+    assert_int_equal(arrivals_told(sim), 0);
+    restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR);
+    await(sim, ARRIVALS_MINOR);
+    assert_int_equal(arrivals_told(sim), nodes);
+    sim_free(sim);
 }
 
 static void on_copied(void *context, const struct copy_result *result, const struct error *e)
@@ -265,29 +257,26 @@ static void confirm(struct sim *sim, uint32_t node, uint64_t digest)
     sim_settle(&sim->node[node]);
 }
 
-TEST(confirmations_wait_for_the_last_node)
+SEED_TEST(seeds / 4, confirmations_wait_for_the_last_node)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = start(seed);
-        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-        struct confirmation c = {(old + 1) % nodes, UINT64_C(0xfedcba9876543210)};
-        confirm(sim, c.node, c.digest);
-        assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
-        confirm(sim, c.node, 0);
-        c.digest = 0;
-        assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
-        go_back(sim, PROTOCOL_MINOR - CONFIRM_MINOR);
-        restart(sim, old, PROTOCOL_MINOR - CONFIRM_MINOR + 1);
-        await(sim, CONFIRM_MINOR - 1);
-        confirm(sim, c.node, 7);
-        sim_pass(sim, 1 * SECONDS);
-        for (uint32_t rank = 0; rank < nodes; rank++)
-            if (rank != c.node)
-                assert_int_equal(router_topology(sim_router(sim, rank))->entry[c.node].confirmed,
-                                 0);
-        exchange(sim);
-        sim_free(sim);
-    }
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    struct confirmation c = {(old + 1) % nodes, UINT64_C(0xfedcba9876543210)};
+    confirm(sim, c.node, c.digest);
+    assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
+    confirm(sim, c.node, 0);
+    c.digest = 0;
+    assert_true(sim_run(sim, 1 * SECONDS, all_know, &c));
+    go_back(sim, PROTOCOL_MINOR - CONFIRM_MINOR);
+    restart(sim, old, PROTOCOL_MINOR - CONFIRM_MINOR + 1);
+    await(sim, CONFIRM_MINOR - 1);
+    confirm(sim, c.node, 7);
+    sim_pass(sim, 1 * SECONDS);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (rank != c.node)
+            assert_int_equal(router_topology(sim_router(sim, rank))->entry[c.node].confirmed, 0);
+    exchange(sim);
+    sim_free(sim);
 }
 
 struct forwarding {
@@ -322,26 +311,24 @@ static void forward(struct sim *sim, uint32_t node)
 
 /* The last node is upgraded: all say at once what they have kept to themselves, long before they state everything
  * again. */
-TEST(forwarding_waits_for_the_last_node)
+SEED_TEST(seeds / 4, forwarding_waits_for_the_last_node)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
-        struct sim *sim = start(seed);
-        const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-        struct forwarding f = {(old + 1) % nodes, true};
-        forward(sim, f.node);
-        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
-        go_back(sim, PROTOCOL_MINOR - FORWARD_MINOR);
-        restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR + 1);
-        await(sim, FORWARD_MINOR - 1);
-        forward(sim, f.node);
-        f.known = false;
-        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
-        restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR);
-        await(sim, FORWARD_MINOR);
-        forward(sim, f.node);
-        f.known = true;
-        assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
-        exchange(sim);
-        sim_free(sim);
-    }
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    struct forwarding f = {(old + 1) % nodes, true};
+    forward(sim, f.node);
+    assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+    go_back(sim, PROTOCOL_MINOR - FORWARD_MINOR);
+    restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR + 1);
+    await(sim, FORWARD_MINOR - 1);
+    forward(sim, f.node);
+    f.known = false;
+    assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+    restart(sim, old, PROTOCOL_MINOR - FORWARD_MINOR);
+    await(sim, FORWARD_MINOR);
+    forward(sim, f.node);
+    f.known = true;
+    assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
+    exchange(sim);
+    sim_free(sim);
 }

@@ -132,7 +132,7 @@ static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
 
 /* No live node is left out, unless all of its links are cut or lead to dead nodes; and the exchange does not need dead
  * nodes, whether they were killed one after the other or together. */
-static void nodes_down_before(uint64_t seed)
+SEED_TEST(seeds, without_nodes_that_are_down)
 {
     struct sim *sim = down_begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), kills = 1 + sim_any(sim, 3);
@@ -178,11 +178,6 @@ static void nodes_down_before(uint64_t seed)
             fail_msg("node %u has %s", rank, sim_leftover(sim, rank));
     check_next_exchange(sim, root);
     sim_free(sim);
-}
-
-TEST(without_nodes_that_are_down)
-{
-    with_seeds(seeds, nodes_down_before);
 }
 
 static uint32_t left_out; /* of all seeds */

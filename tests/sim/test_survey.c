@@ -4,8 +4,6 @@
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
 #include "tests/support/cmocka.h"
-#include <stdio.h>
-#include <stdlib.h>
 
 #define NODES_MOST 256u
 #define QUERY PEER__HEAD__KIND_SURVEY_QUERY

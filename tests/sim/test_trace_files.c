@@ -124,8 +124,7 @@ TEST(without_a_traced_run_there_is_no_file)
     struct error e;
 
     (void)unlink(path);
-    assert_int_equal(sim_trace_save(sim, path, NULL, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_fails(sim_trace_save(sim, path, NULL, &e), e, ERROR_REFUSED, "");
     assert_int_equal(access(path, F_OK), -1);
     sim_free(sim);
 }

@@ -269,18 +269,16 @@ TEST(nobody_waits_for_a_link)
 }
 
 /* The nodes may be alive, and the client is told so. */
-TEST(a_torus_in_parts)
+SEED_TEST(seeds, a_torus_in_parts)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct world w = {.hurt = cut_one, .victims = UINT64_C(1) << 3, .port = 1};
-        open_world(&w, "6m", seed);
-        uint64_t waited = exchange_and_hurt(&w);
-        w.victims = 7u << 3;
-        check_answer(&w, waited, AFTER_NAMING,
-                     "committed, but nodes 3, 4 and 5 cannot be reached and have not confirmed "
-                     "that their output is in place; they finish by themselves when they can");
-        heal_and_end(&w);
-    }
+    struct world w = {.hurt = cut_one, .victims = UINT64_C(1) << 3, .port = 1};
+    open_world(&w, "6m", seed);
+    uint64_t waited = exchange_and_hurt(&w);
+    w.victims = 7u << 3;
+    check_answer(&w, waited, AFTER_NAMING,
+                 "committed, but nodes 3, 4 and 5 cannot be reached and have not confirmed "
+                 "that their output is in place; they finish by themselves when they can");
+    heal_and_end(&w);
 }
 
 static void obstruct(struct world *w)
@@ -295,28 +293,26 @@ static void obstruct_and_kill_another(struct world *w)
 }
 
 /* The node is alive, and its obstacle may be removed: it gets some time. */
-TEST(a_node_has_an_obstacle)
+SEED_TEST(seeds, a_node_has_an_obstacle)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct world w = {.hurt = obstruct, .victims = 1u << 4};
-        open_world(&w, "3x4", seed);
-        uint64_t waited = exchange_and_hurt(&w);
-        assert_true(waited > OBSTACLE);
-        check_answer(&w, waited, OBSTACLE + SOON,
-                     "committed, but node 4 (1,0) could not put its output in place, and tries "
-                     "again by itself: ");
-        heal_and_end(&w);
+    struct world w = {.hurt = obstruct, .victims = 1u << 4};
+    open_world(&w, "3x4", seed);
+    uint64_t waited = exchange_and_hurt(&w);
+    assert_true(waited > OBSTACLE);
+    check_answer(&w, waited, OBSTACLE + SOON,
+                 "committed, but node 4 (1,0) could not put its output in place, and tries "
+                 "again by itself: ");
+    heal_and_end(&w);
 
-        w = (struct world){.hurt = obstruct_and_kill_another, .victims = 1u << 4};
-        open_world(&w, "3x4", seed);
-        waited = exchange_and_hurt(&w);
-        w.victims |= 1u << 7;
-        check_answer(&w, waited, OBSTACLE + SOON,
-                     "committed, but node 7 (1,3) went down before it confirmed that its output "
-                     "is in place; it finishes by itself when it is back; node 4 (1,0) could not "
-                     "put its output in place, and tries again by itself: ");
-        heal_and_end(&w);
-    }
+    w = (struct world){.hurt = obstruct_and_kill_another, .victims = 1u << 4};
+    open_world(&w, "3x4", seed);
+    waited = exchange_and_hurt(&w);
+    w.victims |= 1u << 7;
+    check_answer(&w, waited, OBSTACLE + SOON,
+                 "committed, but node 7 (1,3) went down before it confirmed that its output "
+                 "is in place; it finishes by itself when it is back; node 4 (1,0) could not "
+                 "put its output in place, and tries again by itself: ");
+    heal_and_end(&w);
 }
 
 static void obstruct_once_and_slow_another(struct world *w)
@@ -342,27 +338,25 @@ TEST(an_obstacle_that_has_gone_is_forgotten)
 }
 
 /* Node 5 is missing from the beginning, and need not confirm; node 7 dies like any other node. */
-TEST(a_node_dies_without_another)
+SEED_TEST(seeds, a_node_dies_without_another)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        struct world w = {.hurt = kill_all, .victims = 1u << 7, .death = SIM_CRASH};
-        open_world(&w, "3x4", seed);
-        w.spec.algorithm = SPEC_AUTO;
-        w.spec.shrink = true;
-        sim_kill(w.sim, 5, SIM_CRASH);
-        sim_pass(w.sim, 2 * SECONDS);
-        uint64_t waited = exchange_and_hurt(&w);
-        w.victims |= 1u << 5;
-        check_answer(&w, waited, SOON, "committed, but node 7 (1,3) went down before it confirmed");
-        sim_heal(w.sim);
-        sim_run_until_whole(w.sim);
-        sim_pass(w.sim, 10 * SECONDS);
-        for (uint32_t rank = 0; rank < 12; rank++) {
-            assert_int_equal(sim_output(w.sim, rank, w.r->id),
-                             rank == 5 ? SIM_OUTPUT_NONE : SIM_OUTPUT_FINAL);
-            assert_null(sim_leftover(w.sim, rank));
-        }
-        check_next_exchange(w.sim, 0);
-        sim_free(w.sim);
+    struct world w = {.hurt = kill_all, .victims = 1u << 7, .death = SIM_CRASH};
+    open_world(&w, "3x4", seed);
+    w.spec.algorithm = SPEC_AUTO;
+    w.spec.shrink = true;
+    sim_kill(w.sim, 5, SIM_CRASH);
+    sim_pass(w.sim, 2 * SECONDS);
+    uint64_t waited = exchange_and_hurt(&w);
+    w.victims |= 1u << 5;
+    check_answer(&w, waited, SOON, "committed, but node 7 (1,3) went down before it confirmed");
+    sim_heal(w.sim);
+    sim_run_until_whole(w.sim);
+    sim_pass(w.sim, 10 * SECONDS);
+    for (uint32_t rank = 0; rank < 12; rank++) {
+        assert_int_equal(sim_output(w.sim, rank, w.r->id),
+                         rank == 5 ? SIM_OUTPUT_NONE : SIM_OUTPUT_FINAL);
+        assert_null(sim_leftover(w.sim, rank));
     }
+    check_next_exchange(w.sim, 0);
+    sim_free(w.sim);
 }

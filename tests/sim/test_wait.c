@@ -107,7 +107,7 @@ static void nodes_are_restarted(uint64_t seed)
 }
 
 /* Nodes that are down at the request, and links that also go down. */
-static void nodes_are_down_before(uint64_t seed)
+SEED_TEST(seeds, down_before)
 {
     struct sim *sim = begin(seed);
     uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
@@ -144,38 +144,31 @@ TEST(a_rolling_restart)
         fail_msg("%u of %llu runs are retried", waited, (unsigned long long)seeds);
 }
 
-TEST(down_before)
-{
-    with_seeds(seeds, nodes_are_down_before);
-}
-
 /* The wait is not for ever, and nothing is left on any node. */
-TEST(one_does_not_come_back)
+SEED_TEST(20 / SIM_SHARE, one_does_not_come_back)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 20 / SIM_SHARE; seed++) {
-        struct sim *sim = begin(seed);
-        uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
-        struct spec spec = {.algorithm = "auto",
-                            .from = "/same/300000",
-                            .to = "/a",
-                            .wait = true,
-                            .timeout_ns = 20 * SECONDS};
-        struct sim_request *r = sim_exchange(sim, root, &spec);
-        char name[20];
-        sim_pass(sim, 5 * MILLISECONDS);
-        uint64_t began = sim_now(sim);
-        sim_kill(sim, victim, SIM_CRASH);
-        assert_true(sim_run_until_ended(r, 30 * SECONDS));
-        assert_int_equal(r->error.code, ERROR_TIMEOUT);
-        (void)snprintf(name, sizeof name, "node %u", victim);
-        assert_non_null(strstr(r->error.text, name));
-        assert_true(sim_now(sim) - began > 19 * SECONDS);
-        sim_restart(sim, victim);
-        if (!sim_run(sim, 4 * SECONDS, has_no_leftover, NULL))
-            fail_msg("seed %llu: leftovers", (unsigned long long)seed);
-        check_next_exchange(sim, root);
-        sim_free(sim);
-    }
+    struct sim *sim = begin(seed);
+    uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
+    struct spec spec = {.algorithm = "auto",
+                        .from = "/same/300000",
+                        .to = "/a",
+                        .wait = true,
+                        .timeout_ns = 20 * SECONDS};
+    struct sim_request *r = sim_exchange(sim, root, &spec);
+    char name[20];
+    sim_pass(sim, 5 * MILLISECONDS);
+    uint64_t began = sim_now(sim);
+    sim_kill(sim, victim, SIM_CRASH);
+    assert_true(sim_run_until_ended(r, 30 * SECONDS));
+    assert_int_equal(r->error.code, ERROR_TIMEOUT);
+    (void)snprintf(name, sizeof name, "node %u", victim);
+    assert_contains(r->error.text, name);
+    assert_true(sim_now(sim) - began > 19 * SECONDS);
+    sim_restart(sim, victim);
+    if (!sim_run(sim, 4 * SECONDS, has_no_leftover, NULL))
+        fail_msg("seed %llu: leftovers", (unsigned long long)seed);
+    check_next_exchange(sim, root);
+    sim_free(sim);
 }
 
 /* Complete repetitions are not run again. */
@@ -229,59 +222,55 @@ static bool kill_when_decided(struct sim *sim, void *context)
     return true;
 }
 
-TEST(down_after_the_decision)
+SEED_TEST(40 / SIM_SHARE, down_after_the_decision)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
-        struct sim *sim = begin(seed);
-        uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
-        struct spec spec = {.algorithm = "auto",
-                            .from = "/random/3000",
-                            .to = "/a",
-                            .wait = true,
-                            .timeout_ns = sim_any(sim, 2) * TIMEOUT};
-        struct decided d = {sim_exchange(sim, root, &spec), another(sim, root)};
-        sim_watch(sim, kill_when_decided, &d);
-        sim_pass(sim, 60 * SECONDS);
-        assert_false(sim_alive(sim, d.victim));
-        assert_false(d.r->ended);
-        sim_restart(sim, d.victim);
-        check_done(seed, d.r, &spec);
-        sim_free(sim);
-    }
+    struct sim *sim = begin(seed);
+    uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
+    struct spec spec = {.algorithm = "auto",
+                        .from = "/random/3000",
+                        .to = "/a",
+                        .wait = true,
+                        .timeout_ns = sim_any(sim, 2) * TIMEOUT};
+    struct decided d = {sim_exchange(sim, root, &spec), another(sim, root)};
+    sim_watch(sim, kill_when_decided, &d);
+    sim_pass(sim, 60 * SECONDS);
+    assert_false(sim_alive(sim, d.victim));
+    assert_false(d.r->ended);
+    sim_restart(sim, d.victim);
+    check_done(seed, d.r, &spec);
+    sim_free(sim);
 }
 
 /* The same for barriers, which all clients enter while one node is down. */
-TEST(barriers)
+SEED_TEST(40 / SIM_SHARE, barriers)
 {
-    for (uint64_t seed = first_seed; seed < first_seed + 40 / SIM_SHARE; seed++) {
-        struct sim *sim = begin(seed);
-        uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
-        const struct spec spec = {.algorithm = "auto",
-                                  .operation = OPERATION_BARRIER,
-                                  .from = "",
-                                  .to = "",
-                                  .barrier = "b",
-                                  .wait = true,
-                                  .timeout_ns = TIMEOUT};
-        struct sim_request *r[64];
-        bool before = sim_any(sim, 2) == 0;
-        if (before)
-            sim_kill(sim, victim, SIM_CRASH);
-        for (uint32_t rank = 0; rank < nodes; rank++)
-            r[rank] = rank != victim ? sim_exchange(sim, rank, &spec) : NULL;
-        sim_pass(sim, sim_any(sim, 10) * SECONDS);
-        if (!before)
-            sim_kill(sim, victim, SIM_CRASH);
-        sim_pass(sim, sim_any(sim, 10) * SECONDS);
-        sim_restart(sim, victim);
-        sim_pass(sim, sim_any(sim, 10) * SECONDS);
-        r[victim] = sim_exchange(sim, victim, &spec);
-        for (uint32_t rank = 0; rank < nodes; rank++)
-            if (!sim_run_until_ended(r[rank], 20 * SECONDS) || r[rank]->error.code != ERROR_NONE)
-                fail_msg("seed %llu, node %u: %s", (unsigned long long)seed, rank,
-                         r[rank]->ended ? r[rank]->error.text : "it does not end");
-        sim_free(sim);
-    }
+    struct sim *sim = begin(seed);
+    uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
+    const struct spec spec = {.algorithm = "auto",
+                              .operation = OPERATION_BARRIER,
+                              .from = "",
+                              .to = "",
+                              .barrier = "b",
+                              .wait = true,
+                              .timeout_ns = TIMEOUT};
+    struct sim_request *r[64];
+    bool before = sim_any(sim, 2) == 0;
+    if (before)
+        sim_kill(sim, victim, SIM_CRASH);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        r[rank] = rank != victim ? sim_exchange(sim, rank, &spec) : NULL;
+    sim_pass(sim, sim_any(sim, 10) * SECONDS);
+    if (!before)
+        sim_kill(sim, victim, SIM_CRASH);
+    sim_pass(sim, sim_any(sim, 10) * SECONDS);
+    sim_restart(sim, victim);
+    sim_pass(sim, sim_any(sim, 10) * SECONDS);
+    r[victim] = sim_exchange(sim, victim, &spec);
+    for (uint32_t rank = 0; rank < nodes; rank++)
+        if (!sim_run_until_ended(r[rank], 20 * SECONDS) || r[rank]->error.code != ERROR_NONE)
+            fail_msg("seed %llu, node %u: %s", (unsigned long long)seed, rank,
+                     r[rank]->ended ? r[rank]->error.text : "it does not end");
+    sim_free(sim);
 }
 
 /* All clients must make the same request. */
@@ -301,7 +290,7 @@ TEST(barriers_that_differ)
     assert_true(sim_run_until_ended(one, 20 * SECONDS));
     assert_true(sim_run_until_ended(other, 20 * SECONDS));
     assert_int_equal(one->error.code, ERROR_USAGE);
-    assert_non_null(strstr(other->error.text, "node 4 waits"));
+    assert_contains(other->error.text, "node 4 waits");
     sim_free(sim);
 }
 

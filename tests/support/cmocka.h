@@ -31,6 +31,34 @@ struct test {
         __attribute__((used, section("torus_tests"))) = &test_of_##name;                           \
     static void name(void **state)
 
+/* Fails the test, and prints the text, unless it contains `part`. */
+#define assert_contains(text, part) check_contains(text, part, __FILE__, __LINE__)
+static inline void check_contains(const char *text, const char *part, const char *file, int line)
+{
+    if (strstr(text, part) != NULL)
+        return;
+    print_error("\"%s\" is not in \"%s\"\n", part, text);
+    _fail(file, line);
+}
+
+/* Fails the test, and prints the error (a struct with a code and a text), unless the result is 0. */
+#define assert_success(result, error) check_success_of(result, (error).text, __FILE__, __LINE__)
+static inline void check_success_of(int result, const char *text, const char *file, int line)
+{
+    if (result == 0)
+        return;
+    print_error("%s\n", text);
+    _fail(file, line);
+}
+
+/* Fails the test unless the result is -1, with this code of the error, whose text contains `part`. */
+#define assert_fails(result, error, wanted, part)                                                  \
+    do {                                                                                           \
+        assert_int_equal(result, -1);                                                              \
+        assert_int_equal((error).code, wanted);                                                    \
+        assert_contains((error).text, part);                                                       \
+    } while (0)
+
 /* SEEDS(COUNT); defines `seeds`, how many seeds the tests of a file play: COUNT, unless the program's arguments say
  * another number. They begin at first_seed. */
 #define SEEDS(count)                                                                               \
@@ -41,6 +69,15 @@ extern uint64_t first_seed;
 
 /* Plays a test with so many seeds from first_seed on. */
 void with_seeds(uint64_t count, void (*test)(uint64_t seed));
+
+/* SEED_TEST(COUNT, NAME) { ... }: a test that is played with so many seeds from first_seed on, each as `seed`. */
+#define SEED_TEST(count, name)                                                                     \
+    static void name##_with(uint64_t seed);                                                        \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        with_seeds(count, name##_with);                                                            \
+    }                                                                                              \
+    static void name##_with(uint64_t seed)
 
 /* Writes a temporary file, the same in each call. Returns its path. The file is removed at the program's end. */
 const char *file_of(const void *bytes, size_t length);

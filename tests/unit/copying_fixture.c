@@ -76,13 +76,12 @@ static int pass_document(struct run *u, enum tree_document which, struct error *
 
 static int open_both(struct run *u, struct error *e)
 {
-    const struct how *how = u->how;
     const struct tree_store *store = u->c->store;
-    struct tree_read_options read = how->read;
-    struct tree_write_options write = how->write;
-    const char *const path[] = {how->from};
+    struct tree_read_options read = u->how->read;
+    struct tree_write_options write = u->how->write;
+    const char *const path[] = {u->how->from};
 
-    if (how->from != NULL) {
+    if (u->how->from != NULL) {
         read.path = path;
         read.paths = 1;
     }
@@ -91,9 +90,9 @@ static int open_both(struct run *u, struct error *e)
     read.patterns = write.patterns;
     read.digests = write.checksum;
     read.skip_changing = write.skip_changing;
-    read.fast_digests = how->seed % 2 == 0;
-    if (how->to != NULL)
-        write.path = how->to;
+    read.fast_digests = u->how->seed % 2 == 0;
+    if (u->how->to != NULL)
+        write.path = u->how->to;
     write.id = "test";
     if (store->read_open(store->context, &read, u->progress, &u->r, e) != 0)
         return u->r = NULL, -1;
@@ -218,20 +217,20 @@ static int run_all(struct run *u)
         return -1;
     if (u->how->before_finish != NULL)
         u->how->before_finish(u->how->argument);
-    int result = store->finish(u->w, u->progress, e);
+    int code = store->finish(u->w, u->progress, e);
     store->report(u->w, &u->result->report);
-    return result;
+    return code;
 }
 
-int copying_run(struct copying *c, const struct how *how, struct copied *result)
+int copying_run(struct copying *c, const struct how *by, struct copied *to)
 {
-    struct run u = {.c = c, .how = how, .result = result};
+    struct run u = {.c = c, .how = by, .result = to};
 
-    u.progress = how->progress != NULL ? how->progress : &u.own_progress;
-    *result = (struct copied){0};
+    u.progress = by->progress != NULL ? by->progress : &u.own_progress;
+    *to = (struct copied){0};
     (void)pthread_mutex_init(&u.lock, NULL);
-    if (how->seed != 0)
-        srandom(how->seed);
+    if (by->seed != 0)
+        srandom(by->seed);
     int code = run_all(&u);
     if (u.w != NULL)
         c->store->write_close(u.w);
@@ -244,10 +243,56 @@ int copying_run(struct copying *c, const struct how *how, struct copied *result)
 
 uint64_t copying_well(struct copying *c, const char *from, const char *to)
 {
-    struct how how = {.from = from, .to = to};
-    struct copied result;
+    struct how paths = {.from = from, .to = to};
+    struct copied done;
 
-    if (copying_run(c, &how, &result) != 0)
+    if (copying_run(c, &paths, &done) != 0)
+        fail_msg("%s", done.error.text);
+    return done.moved;
+}
+
+/* --- tests with one copy after the other --- */
+
+struct copying copying;
+struct how how;
+struct copied result;
+
+int copying_setup(void **state)
+{
+    static char from[FIXTURE_PATH], to[FIXTURE_PATH];
+
+    if (folder_setup(state) != 0)
+        return -1;
+    copying_open(&copying, state);
+    (void)strcpy(from, at(state, "data/from"));
+    (void)strcpy(to, at(state, "data/to"));
+    how = (struct how){.from = from, .to = to};
+    return 0;
+}
+
+int copying_teardown(void **state)
+{
+    copying_close(&copying);
+    return folder_teardown(state);
+}
+
+void start_anew(void **state)
+{
+    assert_int_equal(copying_teardown(state) + copying_setup(state), 0);
+}
+
+int copy(void)
+{
+    return copying_run(&copying, &how, &result);
+}
+
+void copy_well(void)
+{
+    if (copy() != 0)
         fail_msg("%s", result.error.text);
-    return result.moved;
+}
+
+void copy_refused(enum error_code code, const char *text)
+{
+    assert_fails(copy(), result.error, code, text);
 }

@@ -50,6 +50,27 @@ int copying_run(struct copying *c, const struct how *how, struct copied *result)
 /* Copies one tree to a path, and fails the test unless that succeeds. Returns the bytes that were moved. */
 uint64_t copying_well(struct copying *c, const char *from, const char *to);
 
+/* --- tests with one copy after the other --- */
+
+/* Open in a COPYING_TEST, which runs in a temporary folder of its own. */
+extern struct copying copying;
+/* At first from data/from to data/to. */
+extern struct how how;
+extern struct copied result;
+
+#define COPYING_TEST(name) TEST_WITH(copying_setup, copying_teardown, name)
+int copying_setup(void **state);
+int copying_teardown(void **state);
+/* Begins again with an empty folder. */
+void start_anew(void **state);
+
+/* Copies as `how` says. Returns 0, or -1 with result.error. */
+int copy(void);
+/* The same, and fails the test unless it succeeds. */
+void copy_well(void);
+/* Fails the test unless the copy fails with this error, whose text contains `text`. */
+void copy_refused(enum error_code code, const char *text);
+
 /* --- trees --- */
 
 /* Makes a tree of random files, sparse files, links, hard links, folders, modes, times, attributes, from a seed. */

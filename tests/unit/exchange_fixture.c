@@ -1,8 +1,19 @@
 #include "exchange_fixture.h"
-
-#include "exchange_storage.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/plan.h"
 #include "failing_memory.h"
 #include "tests/support/cmocka.h"
+
+static struct storage exchange_storage(struct exchange_fixture *n);
+
+static void exchange_storage_wake(struct exchange_fixture *n);
+
+static void exchange_storage_fail(struct exchange_fixture *n, enum error_code code,
+                                  const char *text);
+
+static void exchange_storage_closed(struct exchange_fixture *n);
+
+static void exchange_storage_done(struct exchange_fixture *n, const struct error *e);
 
 /* --- workers --- */
 
@@ -104,8 +115,7 @@ static void check(struct exchange_fixture *n)
 {
     struct error e;
 
-    if (core_check(n->core, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(core_check(n->core, &e), e);
 }
 
 /* Storage and workers are not part of the core: their allocations do not fail. */
@@ -261,4 +271,524 @@ enum exchange_state xf_state_of(struct exchange_fixture *n, const char *id)
         if (strcmp(info[i].id, id) == 0)
             return info[i].state;
     return EXCHANGE_STATES;
+}
+
+/* The messages that exchange_fixture.h declares. */
+
+#define TEXT(text) ((char *)(uintptr_t)(text))
+
+void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n)
+{
+    torus__spec__init(&p->spec);
+    p->spec.algorithm = TEXT("direct");
+    p->spec.mode = TEXT("stepped");
+    p->spec.from = TEXT("/in");
+    p->spec.to = TEXT("/out");
+    p->spec.timeout_ms = 60000;
+    p->message = (struct peer_message){.kind = PEER_PREPARE,
+                                       .prepare = {.exchange = XF_HANDLE,
+                                                   .id = XF_ID,
+                                                   .dims = torus_format(&n->f.torus, p->dims),
+                                                   .spec = &p->spec,
+                                                   .window = 1}};
+}
+
+void xf_prepare_generated(struct xf_prepare *p)
+{
+    p->spec.from = p->spec.to = TEXT("");
+    p->message.prepare.round_bytes = 1;
+}
+
+bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind, uint32_t handle)
+{
+    const struct peer_message message = {.kind = kind, .ready = {handle}};
+
+    if (kind != PEER_READY && kind != PEER_COMMIT)
+        fail_msg("kind %d has more than a handle", (int)kind);
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest)
+{
+    const struct peer_message message = {.kind = PEER_SIZED,
+                                         .sized = {.exchange = handle, .largest_block = largest}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle)
+{
+    const struct peer_message message = {
+        .kind = PEER_LAYOUT,
+        .layout = {.exchange = handle, .round_bytes = 1000, .window = 1, .timeout_ms = 60000}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t rounds,
+               uint32_t repetition)
+{
+    const struct peer_message message = {
+        .kind = PEER_GO, .go = {.exchange = handle, .rounds = rounds, .repetition = repetition}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_round_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
+{
+    const struct peer_message message = {.kind = PEER_ROUND_DONE,
+                                         .round_done = {.exchange = handle, .round = round}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_round_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
+{
+    const struct peer_message message = {.kind = PEER_ROUND_GO,
+                                         .round_go = {.exchange = handle, .round = round}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                     uint32_t repetition, uint64_t nanoseconds)
+{
+    const struct peer_message message = {
+        .kind = PEER_REPEATED,
+        .repeated = {.exchange = handle, .repetition = repetition, .nanoseconds = nanoseconds}};
+
+    return xf_say(n, port, &message);
+}
+
+static uint32_t steps_of(const struct exchange_fixture *n)
+{
+    struct plan plan;
+
+    assert_int_equal(plan_build(&plan, &n->f.torus, algorithm_find("direct"), n->f.rank, NULL), 0);
+    uint32_t steps = plan.steps;
+    plan_free(&plan);
+    return steps;
+}
+
+bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t first,
+                 uint32_t nodes)
+{
+    unsigned ports = torus_ports(&n->f.torus);
+    const struct peer_port_report port_report[TORUS_MAX_PORTS] = {{0}};
+    struct peer_node_report node[XF_REPORTS];
+    struct peer_done done = {0};
+    uint32_t steps[64] = {0};
+
+    assert_true(nodes <= XF_REPORTS);
+    for (uint32_t i = 0; i < nodes; i++)
+        node[i] = (struct peer_node_report){.rank = first + i,
+                                            .blocks_delivered = n->f.torus.nodes - 1,
+                                            .n_port = ports,
+                                            .port = port_report};
+    done.exchange = handle;
+    done.n_node = nodes;
+    done.node = node;
+    done.n_step_blocks = done.n_step_messages = steps_of(n);
+    assert_true(done.n_step_blocks <= 64);
+    done.step_blocks = done.step_messages = steps;
+    const struct peer_message head = {.kind = PEER_DONE, .done = done};
+    return xf_say(n, port, &head);
+}
+
+bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle)
+{
+    const struct peer_message message = {.kind = PEER_CLEAR,
+                                         .clear = {.exchange = handle, .hops = 3, .left = 1}};
+
+    return xf_say(n, port, &message);
+}
+
+static bool say_arrival(struct exchange_fixture *n, const struct plan_message *m, uint32_t handle,
+                        uint32_t round, bool sizes)
+{
+    struct peer_stepped_data data = {0};
+    uint32_t nothing[64] = {0};
+
+    assert_true(m->blocks <= 64);
+    data.exchange = handle;
+    data.round = round;
+    data.step = m->step;
+    data.hops = m->hops;
+    data.left = m->left;
+    data.n_sizes = sizes ? m->blocks : 0;
+    data.sizes = nothing;
+    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
+    return xf_say(n, m->port, &head);
+}
+
+bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t round,
+                 unsigned index, bool sizes)
+{
+    struct plan plan;
+    bool up = false;
+
+    assert_int_equal(plan_build(&plan, &n->f.torus, algorithm_find("direct"), n->f.rank, NULL), 0);
+    for (uint32_t i = 0; i < plan.arrivals; i++)
+        if (plan.arrival[i].port == port && index-- == 0)
+            up = say_arrival(n, &plan.arrival[i], handle, round, sizes);
+    plan_free(&plan);
+    return up;
+}
+
+void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round, bool sizes)
+{
+    struct plan plan;
+
+    assert_int_equal(plan_build(&plan, &n->f.torus, algorithm_find("direct"), n->f.rank, NULL), 0);
+    for (uint32_t i = 0; i < plan.arrivals; i++) {
+        if (!say_arrival(n, &plan.arrival[i], handle, round, sizes))
+            fail_msg("data of step %u was refused: %s", plan.arrival[i].step,
+                     n->f.up[plan.arrival[i].port]->last);
+        (void)xf_drain(n);
+    }
+    plan_free(&plan);
+}
+
+bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                      uint32_t root, uint32_t code, const char *reason)
+{
+    struct error why = {.code = (enum error_code)code};
+
+    (void)snprintf(why.text, sizeof why.text, "%s", reason);
+    return xf_say_objection_about(n, port, handle, id, root, &why);
+}
+
+bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                            const char *id, uint32_t root, const struct error *why)
+{
+    const struct peer_message message = {.kind = PEER_OBJECTION,
+                                         .objection = {.exchange = handle,
+                                                       .id = id,
+                                                       .root = root,
+                                                       .code = why->code,
+                                                       .reason = why->text,
+                                                       .culprit = why->culprit}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                    uint32_t code, const char *reason, uint32_t left)
+{
+    const struct peer_message message = {.kind = PEER_VERDICT,
+                                         .verdict = {.exchange = handle,
+                                                     .id = id,
+                                                     .code = (enum error_code)code,
+                                                     .reason = reason,
+                                                     .left = left}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,
+                    const char *obstacle)
+{
+    const struct peer_message message = {
+        .kind = PEER_CONFIRM,
+        .confirm = {.id = id, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker)
+{
+    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
+                                         .outcome_query = {.id = id, .asker = asker}};
+
+    return xf_say(n, port, &message);
+}
+
+bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
+                    uint32_t asker)
+{
+    const struct peer_message message = {
+        .kind = PEER_OUTCOME, .outcome = {.id = id, .committed = committed, .asker = asker}};
+
+    return xf_say(n, port, &message);
+}
+
+/* See exchange_storage.h. */
+
+/* --- folders --- */
+
+struct folders {
+    struct source source;
+    struct sink sink;
+    struct exchange_fixture *node;
+    struct folders *next;
+    struct block_events events;
+    bool source_open, sink_open;
+    unsigned closing; /* closed() is still to come so many times */
+    bool failed;
+};
+
+static struct folders *of_source(struct source *s)
+{
+    return (struct folders *)((char *)s - offsetof(struct folders, source));
+}
+
+static struct folders *of_sink(struct sink *s)
+{
+    return (struct folders *)((char *)s - offsetof(struct folders, sink));
+}
+
+static void free_closed(struct folders *folders)
+{
+    struct folders **at = &folders->node->folders;
+
+    if (folders->source_open || folders->sink_open || folders->closing > 0)
+        return;
+    while (*at != folders)
+        at = &(*at)->next;
+    *at = folders->next;
+    free(folders);
+}
+
+static bool close_half(struct folders *folders)
+{
+    bool at_once = folders->node->closes_at_once;
+
+    folders->closing += !at_once;
+    free_closed(folders);
+    return at_once;
+}
+
+static bool source_opened(struct source *s)
+{
+    return of_source(s)->node->opened;
+}
+
+static int source_lay_out(struct source *s, uint64_t round_bytes, uint32_t segments,
+                          struct error *e)
+{
+    assert_true(round_bytes > 0 && segments > 0);
+    return 0;
+}
+
+static uint64_t source_size(struct source *s, uint32_t destination)
+{
+    assert_true(destination < of_source(s)->node->f.torus.nodes);
+    return 0;
+}
+
+static int source_read(struct source *s, uint32_t destination, uint64_t offset, uint32_t most,
+                       struct extent *out, struct error *e)
+{
+    fail_msg("an empty block is read");
+    return -1;
+}
+
+static bool source_finish(struct source *s)
+{
+    return true;
+}
+
+static bool source_close(struct source *s)
+{
+    assert_true(of_source(s)->source_open);
+    of_source(s)->source_open = false;
+    return close_half(of_source(s));
+}
+
+static bool sink_opened(struct sink *s)
+{
+    return of_sink(s)->node->opened;
+}
+
+static int sink_lay_out(struct sink *s, uint64_t round_bytes, uint32_t segments, struct error *e)
+{
+    assert_true(round_bytes > 0 && segments > 0);
+    return 0;
+}
+
+static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const struct extent *piece,
+                      struct error *e)
+{
+    assert_int_equal(piece->length, 0);
+    return 0;
+}
+
+static uint64_t sink_none(struct sink *s)
+{
+    return 0;
+}
+
+static bool sink_finish(struct sink *s)
+{
+    return of_sink(s)->node->written;
+}
+
+static int sink_commit(struct sink *s, struct error *e)
+{
+    struct exchange_fixture *n = of_sink(s)->node;
+
+    if (n->commit < 0)
+        return error_set(e, ERROR_REFUSED, "target exists");
+    n->commits += n->commit > 0;
+    return n->commit;
+}
+
+static bool sink_close(struct sink *s, bool keep)
+{
+    struct folders *folders = of_sink(s);
+
+    assert_true(folders->sink_open);
+    folders->sink_open = false;
+    if (keep)
+        folders->node->kept++;
+    else
+        folders->node->removed++;
+    return close_half(folders);
+}
+
+static int open_folders(void *context, const struct folder_request *request,
+                        const struct block_events *events, struct source **source,
+                        struct sink **sink, struct error *e)
+{
+    static const struct source_ops source_ops = {.opened = source_opened,
+                                                 .lay_out = source_lay_out,
+                                                 .size = source_size,
+                                                 .read = source_read,
+                                                 .finish = source_finish,
+                                                 .close = source_close};
+    static const struct sink_ops sink_ops = {.opened = sink_opened,
+                                             .lay_out = sink_lay_out,
+                                             .write = sink_write,
+                                             .pending = sink_none,
+                                             .finish = sink_finish,
+                                             .commit = sink_commit,
+                                             .close = sink_close};
+    struct exchange_fixture *n = context;
+    struct folders *folders = calloc(1, sizeof *folders);
+
+    if (folders == NULL)
+        return error_set(e, ERROR_MEMORY, "no memory for folders");
+    folders->source = (struct source){.ops = &source_ops, .sized = true};
+    folders->sink = (struct sink){&sink_ops, true, CHECK_DIGEST};
+    folders->node = n;
+    folders->events = *events;
+    folders->source_open = folders->sink_open = true;
+    folders->next = n->folders;
+    n->folders = folders;
+    *source = &folders->source;
+    *sink = &folders->sink;
+    return 0;
+}
+
+/* --- decisions --- */
+
+static void begin_call(struct exchange_fixture *n, const char *id, bool resolves, bool committed,
+                       storage_done_fn *done, void *argument)
+{
+    struct storage_call *call = &n->call[n->calls++];
+
+    assert_true(n->calls <= EXCHANGE_FIXTURE_CALLS);
+    *call = (struct storage_call){
+        .resolves = resolves, .committed = committed, .done = done, .argument = argument};
+    (void)snprintf(call->id, sizeof call->id, "%s", id);
+}
+
+static void record_commit(void *context, const char *id, storage_done_fn *done, void *argument)
+{
+    begin_call(context, id, false, true, done, argument);
+}
+
+static void resolve(void *context, const char *id, bool committed, storage_done_fn *done,
+                    void *argument)
+{
+    begin_call(context, id, true, committed, done, argument);
+}
+
+static void forget_commit(void *context, const char *id)
+{
+    ((struct exchange_fixture *)context)->forgotten++;
+}
+
+static void name_each(const char *const *ids, void (*each)(void *argument, const char *id),
+                      void *argument)
+{
+    for (; ids != NULL && *ids != NULL; ids++)
+        each(argument, *ids);
+}
+
+static int each_committed(void *context, void (*each)(void *argument, const char *id),
+                          void *argument, struct error *e)
+{
+    name_each(((struct exchange_fixture *)context)->on_record, each, argument);
+    return 0;
+}
+
+static int each_in_doubt(void *context, void (*each)(void *argument, const char *id),
+                         void *argument, struct error *e)
+{
+    name_each(((struct exchange_fixture *)context)->in_doubt, each, argument);
+    return 0;
+}
+
+/* Storage that behaves as the fixture says. It borrows the fixture. */
+static struct storage exchange_storage(struct exchange_fixture *n)
+{
+    return (struct storage){.context = n,
+                            .open_folders = open_folders,
+                            .record_commit = record_commit,
+                            .forget_commit = forget_commit,
+                            .each_committed = each_committed,
+                            .each_in_doubt = each_in_doubt,
+                            .resolve = resolve};
+}
+
+/* --- events of folders and decisions --- */
+
+/* See xf_wake(), xf_folders_fail(), xf_closed() and xf_storage_done(). */
+static void exchange_storage_wake(struct exchange_fixture *n)
+{
+    struct folders *next;
+
+    for (struct folders *folders = n->folders; folders != NULL; folders = next) {
+        next = folders->next;
+        if (folders->source_open && folders->sink_open)
+            folders->events.wake(folders->events.context);
+    }
+}
+
+static void exchange_storage_fail(struct exchange_fixture *n, enum error_code code,
+                                  const char *text)
+{
+    struct folders *folders = n->folders;
+    struct error e;
+
+    assert_non_null(folders);
+    assert_true(folders->source_open && !folders->failed);
+    folders->failed = true;
+    (void)error_set(&e, code, "%s", text);
+    folders->events.failed(folders->events.context, &e);
+}
+
+static void exchange_storage_closed(struct exchange_fixture *n)
+{
+    struct folders *next;
+
+    for (struct folders *folders = n->folders; folders != NULL; folders = next) {
+        struct block_events events = folders->events;
+        next = folders->next;
+        unsigned closing = folders->closing;
+        folders->closing = 0;
+        free_closed(folders);
+        while (closing-- > 0)
+            events.closed(events.context);
+    }
+}
+
+static void exchange_storage_done(struct exchange_fixture *n, const struct error *e)
+{
+    struct storage_call call = n->call[0];
+
+    assert_true(n->calls > 0);
+    memmove(&n->call[0], &n->call[1], --n->calls * sizeof n->call[0]);
+    call.done(call.argument, call.id, e);
 }

@@ -34,8 +34,7 @@ void start(struct fixture *f)
                                   .roots = &f->roots,
                                   .state_folder = f->state_folder,
                                   .output_mode = 0700};
-    if (folders_init(&f->folders, &f->storage, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(folders_init(&f->folders, &f->storage, &e), e);
 }
 
 void restart(struct fixture *f)

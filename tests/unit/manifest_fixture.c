@@ -59,8 +59,7 @@ void add(struct manifest_maker *m, struct entry entry)
 {
     struct error e = {0};
 
-    if (manifest_maker_add(m, &entry, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(manifest_maker_add(m, &entry, &e), e);
 }
 
 void finish_and_open(struct manifest_maker *maker, int file, struct manifest *m)
@@ -70,8 +69,7 @@ void finish_and_open(struct manifest_maker *maker, int file, struct manifest *m)
 
     assert_int_equal(manifest_maker_finish(maker, &size, &stream, &e), 0);
     manifest_maker_free(maker);
-    if (manifest_open(m, file, size, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(manifest_open(m, file, size, &e), e);
     assert_int_equal(m->stream, stream);
 }
 

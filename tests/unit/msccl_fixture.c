@@ -17,8 +17,7 @@ char *msccl_xml(const struct torus *t, const char *algorithm, size_t *length)
     char *text;
     FILE *out = open_memstream(&text, length);
 
-    if (msccl_print(out, t, algorithm_find(algorithm), &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(msccl_print(out, t, algorithm_find(algorithm), &e), e);
     assert_int_equal(fclose(out), 0);
     return text;
 }

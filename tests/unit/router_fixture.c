@@ -303,8 +303,7 @@ void fixture_check_reason(struct router_fixture *f, unsigned port, const char *p
     struct port_info info;
 
     router_port_info(f->router, port, &info);
-    if (strstr(info.reason, part) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", part, info.reason);
+    assert_contains(info.reason, part);
 }
 
 void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time)

@@ -5,6 +5,8 @@
 
 struct passages passages;
 
+static struct node *open; /* or NULL */
+
 const struct frame from_0 = {
     .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
 const struct frame from_2 = {
@@ -48,6 +50,14 @@ struct node *open_engine(const struct how *how)
     node->engine = streaming_new(&node->setup, &passages, &e);
     assert_non_null(node->engine);
     node_connect(node);
+    return open = node;
+}
+
+struct node *begin_engine(const struct how *how)
+{
+    struct node *node = open_engine(how);
+
+    engine_admit(node->engine, 0);
     return node;
 }
 
@@ -69,4 +79,12 @@ void close_engine(struct node *node)
 {
     node_close(node);
     passages_free(&passages);
+    open = NULL;
+}
+
+int engine_teardown(void **state)
+{
+    if (open != NULL)
+        close_engine(open);
+    return 0;
 }

@@ -25,7 +25,12 @@ struct how {
 extern struct passages passages;
 
 struct node *open_engine(const struct how *how);
+/* The same, with the first round admitted. */
+struct node *begin_engine(const struct how *how);
 void close_engine(struct node *node);
+/* A test after which the engine is closed. */
+#define ENGINE_TEST(name) TEST_WITH(NULL, engine_teardown, name)
+int engine_teardown(void **state);
 /* The outcome of a round in which an allocation has failed, or none. */
 void check_out_of_memory(const struct node *node, bool failed);
 

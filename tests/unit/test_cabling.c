@@ -313,8 +313,7 @@ TEST(invalid_input_is_refused)
 
     make_ring(&ring);
     ring.host[1].name = "alpha";
-    assert_int_equal(cabling_find(&r, &ring.input, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(cabling_find(&r, &ring.input, &e), e, ERROR_USAGE, "");
     make_ring(&ring);
     ring.heard[0][1].host = 4;
     assert_int_equal(cabling_find(&r, &ring.input, &e), -1);
@@ -332,8 +331,7 @@ TEST(invalid_input_is_refused)
     assert_int_equal(cabling_find(&r, &ring.input, &e), -1);
     ring.host[1].rank = 1;
     ring.interface[1][0].port = 2;
-    assert_int_equal(cabling_find(&r, &ring.input, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(cabling_find(&r, &ring.input, &e), e, ERROR_USAGE, "");
 }
 
 /* Three hosts of which each has a cable to each of eight others: no few moves make a torus of this. */

@@ -51,15 +51,14 @@ TEST(wrong_usage_is_explained)
 TEST(without_a_daemon_it_says_so)
 {
     assert_int_equal(run_cli("perf alltoall --socket /nonexistent/socket"), EXIT_NO_DAEMON);
-    assert_non_null(strstr(run_cli_output, "/nonexistent/socket"));
+    assert_contains(run_cli_output, "/nonexistent/socket");
 }
 
 TEST(help_names_every_operation)
 {
     assert_int_equal(run_cli("help perf"), EXIT_DONE);
     for (const struct perf_operation *o = perf_operations; o->name != NULL; o++)
-        if (strstr(run_cli_output, o->name) == NULL)
-            fail_msg("%s is not in the help", o->name);
+        assert_contains(run_cli_output, o->name);
 }
 
 /* ---- Sent and expected data ------------------------------------------------------------------ */
@@ -211,9 +210,7 @@ TEST(sizes_that_overflow_are_refused)
             struct perf_plan plan = {.operation = operation(with_data[o]), .type = TORUS_INT8};
             struct perf_job job = {.plan = &plan, .members = MEMBERS, .bytes = sizes[s]};
             struct torus_error e;
-            assert_int_equal(perf_lay_out(&job, &e), -1);
-            assert_int_equal(e.code, TORUS_ERROR_USAGE);
-            assert_non_null(strstr(e.text, "too many for 5 members"));
+            assert_fails(perf_lay_out(&job, &e), e, TORUS_ERROR_USAGE, "too many for 5 members");
         }
 }
 

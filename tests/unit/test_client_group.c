@@ -285,3 +285,370 @@ CLIENT_GROUP_TEST(test_parts)
     FAILS(TORUS_ERROR_CANCELLED, "part was closed", torus_barrier(g, &client_group_error));
     torus_group_close(g);
 }
+
+/* Groups of libtorus: operations in all kinds of memory, with and without waiting. */
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* Blocks: their sizes and offsets; blocks may overlap. */
+static const size_t sizes[CLIENT_GROUP_MEMBERS] = {10, 0, 5000, 1, 33, 7};
+static const size_t near[CLIENT_GROUP_MEMBERS] = {5200, 1, 100, 99, 5100, 5300};
+static const size_t to_far[CLIENT_GROUP_MEMBERS] = {50000, 0, 40000, 0, 100, 200};
+static const size_t apart[CLIENT_GROUP_MEMBERS] = {9, 99, 100, 6000, 6100, 6200};
+
+/* `from` and `to` have room for 64 KiB each, here and below. */
+static void run_alltoall(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    client_group_fill(from, 60000, 1);
+    memset(to, 0, 60000);
+    OK(torus_alltoall(g, from, to, 10000, &client_group_error));
+    client_group_expect(to, 60000, 1);
+    client_group_fill(to, 60000, 2);
+    OK(torus_alltoall(g, TORUS_IN_PLACE, to, 10000, &client_group_error));
+    client_group_expect(to, 60000, 2);
+
+    client_group_fill(from, 10000, 3);
+    memset(to, 0, 60000);
+    OK(torus_alltoallv(g, from, sizes, apart, to, sizes, to_far, &client_group_error));
+    for (unsigned i = 0; i < CLIENT_GROUP_MEMBERS; i++)
+        assert_memory_equal(to + to_far[i], from + apart[i], sizes[i]);
+    assert_int_equal(to[45000], 0); /* only blocks are written */
+    client_group_fill(to, 60000, 4);
+    OK(torus_alltoallv(g, TORUS_IN_PLACE, NULL, NULL, to, sizes, near, &client_group_error));
+    client_group_expect(to, 60000, 4);
+}
+
+static void run_allgather(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    client_group_fill(from, 3000, 5);
+    OK(torus_allgather(g, from, to, 3000, &client_group_error));
+    for (unsigned i = 0; i < CLIENT_GROUP_MEMBERS; i++)
+        client_group_expect(to + 3000 * i, 3000, 5);
+    memset(to, 0, 60000);
+    client_group_fill(to + 4 * 100, 100, 6);
+    OK(torus_allgather(g, TORUS_IN_PLACE, to, 100, &client_group_error));
+    client_group_expect(to + 4 * 100, 100, 6);
+
+    client_group_fill(from, 33, 7);
+    memset(to, 0, 60000);
+    OK(torus_allgatherv(g, from, to, sizes, near, &client_group_error));
+    client_group_expect(to + near[4], 33, 7);
+    client_group_expect(to + near[2], 33, 7);
+    OK(torus_allgatherv(g, TORUS_IN_PLACE, to, sizes, near, &client_group_error));
+    client_group_expect(to + near[4], 33, 7);
+}
+
+/* A description is of the next call only. */
+CLIENT_GROUP_TEST(test_descriptions)
+{
+    struct torus_group *g = client_group_open();
+    const size_t shape[] = {3, 4};
+    struct data_kind expected;
+
+    data_kind_set(&expected, "float64", shape, 2);
+    torus_group_describe(g, "int8", NULL, 0);
+    torus_group_describe(g, "float64", shape, 2);
+    OK(torus_barrier(g, &client_group_error));
+    assert_memory_equal(&client_group_daemon.groups.last.data, &expected, sizeof expected);
+    OK(torus_barrier(g, &client_group_error));
+    assert_false(data_kind_is_known(&client_group_daemon.groups.last.data));
+    torus_group_describe(g, NULL, NULL, 0);
+    OK(torus_barrier(g, &client_group_error));
+    assert_false(data_kind_is_known(&client_group_daemon.groups.last.data));
+    torus_group_close(g);
+}
+
+static void run_reductions(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    client_group_fill(from, 8000, 9);
+    OK(torus_allreduce(g, from, to, 1000, TORUS_FLOAT64, TORUS_SUM, &client_group_error));
+    client_group_expect(to, 8000, 9);
+    client_group_fill(to, 8000, 10);
+    OK(torus_allreduce(g, TORUS_IN_PLACE, to, 2000, TORUS_INT32, TORUS_XOR, &client_group_error));
+    client_group_expect(to, 8000, 10);
+
+    client_group_fill(from, 8000, 13);
+    OK(torus_reduce(g, from, to, 1000, TORUS_FLOAT64, TORUS_SUM, 4,
+                    &client_group_error)); /* to this member */
+    client_group_expect(to, 8000, 13);
+    client_group_fill(to, 8000, 14);
+    OK(torus_reduce(g, TORUS_IN_PLACE, to, 2000, TORUS_INT32, TORUS_XOR, 4, &client_group_error));
+    client_group_expect(to, 8000, 14);
+    OK(torus_reduce(g, from, to, 1000, TORUS_FLOAT64, TORUS_SUM, 0,
+                    &client_group_error)); /* to another one */
+    OK(torus_reduce(g, from, NULL, 1000, TORUS_FLOAT64, TORUS_SUM, 0, &client_group_error));
+    OK(torus_reduce(g, from, from, 1000, TORUS_FLOAT64, TORUS_SUM, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.receive.size, 0);
+    client_group_expect(to, 8000, 14);
+    client_group_expect(from, 8000, 13);
+
+    client_group_fill(from, 20204, 11);
+    memset(to, 0, 60000);
+    OK(torus_reduce_scatter(g, from, to, sizes, TORUS_UINT32, TORUS_MAX, &client_group_error));
+    assert_memory_equal(to, from + 4 * 5011, 4 * 33);
+    assert_int_equal(to[4 * 33], 0);
+    client_group_fill(to, 20204, 12);
+    OK(torus_reduce_scatter(g, TORUS_IN_PLACE, to, sizes, TORUS_UINT32, TORUS_MAX,
+                            &client_group_error));
+    client_group_fill(from, 20204, 12);
+    assert_memory_equal(to, from + 4 * 5011, 4 * 33);
+}
+
+/* This is member 4 of 6. */
+static void run_gather(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    client_group_fill(from, 1000, 15);
+    memset(to, 0, 6000);
+    OK(torus_gather(g, from, to, 1000, 4, &client_group_error)); /* to this member */
+    for (unsigned i = 0; i < 6; i++)
+        client_group_expect(to + 1000 * i, 1000, 15);
+    client_group_fill(to + 4000, 1000, 16);
+    OK(torus_gather(g, TORUS_IN_PLACE, to, 1000, 4, &client_group_error));
+    client_group_expect(to + 4000, 1000, 16);
+    OK(torus_gather(g, from, to, 1000, 0, &client_group_error)); /* to another one */
+    OK(torus_gather(g, from, NULL, 1000, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.receive.size, 0);
+    client_group_expect(to + 4000, 1000, 16);
+    client_group_expect(from, 1000, 15);
+}
+
+static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    run_alltoall(g, from, to);
+    run_allgather(g, from, to);
+    run_gather(g, from, to);
+
+    OK(torus_broadcast(g, to, 1000, 0, &client_group_error));
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(to[i], 'b');
+    client_group_fill(to, 1000, 8);
+    OK(torus_broadcast(g, to, 1000, 4, &client_group_error));
+    client_group_expect(to, 1000, 8);
+
+    OK(torus_barrier(g, &client_group_error));
+
+    run_reductions(g, from, to);
+
+    OK(torus_alltoall(g, NULL, NULL, 0, &client_group_error));
+    OK(torus_broadcast(g, NULL, 0, 1, &client_group_error));
+}
+
+CLIENT_GROUP_TEST(test_ordinary_memory)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t *from = malloc(65536), *to = malloc(65536);
+
+    run_operations(g, from, to);
+    torus_group_close(g);
+    free(from);
+    free(to);
+}
+
+CLIENT_GROUP_TEST(test_registered_memory)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t *memory = torus_memory_new(g, 200000, &client_group_error), *plain = malloc(65536);
+
+    assert_non_null(memory);
+    for (unsigned i = 0; i < 200000; i++)
+        assert_int_equal(memory[i], 0);
+    run_operations(g, memory + 1, memory + 65536);
+    run_operations(g, plain, memory + 3);
+    run_operations(g, memory + 100000, plain);
+    /* Blocks arrive before others are sent: the daemon must not send received bytes. */
+    OK(torus_alltoall(g, TORUS_IN_PLACE, memory, 100, &client_group_error));
+    assert_ptr_not_equal(client_group_daemon.groups.last.send.memory,
+                         client_group_daemon.groups.last.receive.memory);
+    OK(torus_alltoall(g, memory, memory + 600, 100, &client_group_error));
+    assert_ptr_equal(client_group_daemon.groups.last.send.memory,
+                     client_group_daemon.groups.last.receive.memory);
+    torus_memory_free(g, NULL);
+    torus_memory_free(g, memory);
+    FAILS(TORUS_ERROR_USAGE, "0 bytes cannot be allocated",
+          torus_memory_new(g, 0, &client_group_error) != NULL ? 0 : -1);
+    FAILS(TORUS_ERROR_MEMORY, "",
+          torus_memory_new(g, SIZE_MAX / 4, &client_group_error) != NULL ? 0 : -1);
+    FAILS(TORUS_ERROR_MEMORY, "too many: at most 9223372036854775807 are possible",
+          torus_memory_new(g, SIZE_MAX, &client_group_error) != NULL ? 0 : -1);
+    OK(torus_barrier(g, &client_group_error));
+    torus_group_close(g);
+    free(plain);
+}
+
+/* ---- Without waiting ------------------------------------------------------------------------- */
+
+CLIENT_GROUP_TEST(test_any_order)
+{
+    struct torus_group *g = client_group_open();
+    struct torus_call *call[16];
+    uint8_t from[16][100], to[16][100];
+
+    programs_hold(&client_group_daemon, true);
+    for (unsigned i = 0; i < 16; i++) {
+        client_group_fill(from[i], 96, i);
+        OK(torus_start_alltoall(g, from[i], to[i], 16, &call[i], &client_group_error));
+        memset(from[i], 0, 96); /* has been copied */
+    }
+    for (unsigned i = 0; i < 16; i++)
+        assert_int_equal(torus_call_test(call[i], &client_group_error), 0);
+    programs_hold(&client_group_daemon, false);
+    for (unsigned i = 16; i-- > 0;)
+        OK(torus_call_wait(call[i * 5 % 16], &client_group_error));
+    for (unsigned i = 0; i < 16; i++)
+        client_group_expect(to[i], 96, i);
+    torus_group_close(g);
+}
+
+/* One call without a wait does not block later calls; too many at once do. */
+CLIENT_GROUP_TEST(test_many_calls)
+{
+    struct torus_group *g = client_group_open();
+    struct torus_call *first, *call[64], *more;
+    double one = 1, result = 0;
+
+    OK(torus_start_allreduce(g, &one, &result, 1, TORUS_FLOAT64, TORUS_SUM, &first,
+                             &client_group_error));
+    for (unsigned i = 0; i < 200; i++)
+        OK(torus_barrier(g, &client_group_error));
+    OK(torus_call_wait(first, &client_group_error));
+    assert_true(result == 1);
+    programs_hold(&client_group_daemon, true);
+    for (unsigned i = 0; i < 64; i++)
+        OK(torus_start_barrier(g, &call[i], &client_group_error));
+    FAILS(TORUS_ERROR_BUSY, "64 calls", torus_start_barrier(g, &more, &client_group_error));
+    programs_hold(&client_group_daemon, false);
+    for (unsigned i = 0; i < 64; i++)
+        OK(torus_call_wait(call[i], &client_group_error));
+    OK(torus_barrier(g, &client_group_error));
+    torus_group_close(g);
+}
+
+CLIENT_GROUP_TEST(test_descriptor)
+{
+    struct torus_group *g = client_group_open(), *row;
+    struct torus_call *call[8];
+    unsigned left = 8;
+    int fd;
+
+    OK(torus_group_part(g, 2, &row, &client_group_error));
+    OK(torus_start_barrier(g, &call[0],
+                           &client_group_error)); /* ends before anybody asks for the descriptor */
+    fd = torus_group_fd(g);
+    assert_int_equal(torus_group_fd(row), fd);
+    for (unsigned i = 1; i < 8; i++)
+        OK(torus_start_barrier(i % 2 != 0 ? g : row, &call[i], &client_group_error));
+    while (left > 0) {
+        assert_true(client_group_is_readable(fd, -1));
+        for (unsigned i = 8; i-- > 0;)
+            if (call[i] != NULL && torus_call_test(call[i], &client_group_error) == 1) {
+                call[i] = NULL;
+                left--;
+            }
+    }
+    programs_hold(&client_group_daemon, true);
+    OK(torus_start_barrier(g, &call[0], &client_group_error));
+    while (client_group_is_readable(fd, 0)) /* earlier events */
+        assert_int_equal(torus_call_test(call[0], &client_group_error), 0);
+    programs_hold(&client_group_daemon, false);
+    assert_true(client_group_is_readable(fd, -1));
+    OK(torus_call_wait(call[0], &client_group_error));
+    for (unsigned i = 0; i < 2000; i++) { /* always noticed */
+        OK(torus_start_barrier(g, &call[0], &client_group_error));
+        OK(torus_start_barrier(g, &call[1], &client_group_error));
+        for (left = 2; left > 0;) {
+            assert_true(client_group_is_readable(fd, -1));
+            for (unsigned k = 0; k < 2; k++)
+                if (call[k] != NULL && torus_call_test(call[k], &client_group_error) == 1) {
+                    call[k] = NULL;
+                    left--;
+                }
+        }
+    }
+    torus_group_close(g);
+}
+
+static void *pause_in_thread(void *call)
+{
+    while (!torus_call_pause(call, UINT64_MAX))
+        ;
+    return NULL;
+}
+
+CLIENT_GROUP_TEST(test_pause)
+{
+    struct torus_group *g = client_group_open();
+    struct torus_call *call[3];
+    pthread_t thread[2];
+
+    programs_hold(&client_group_daemon, true);
+    for (unsigned i = 0; i < 3; i++)
+        OK(torus_start_barrier(g, &call[i], &client_group_error));
+    assert_false(torus_call_pause(call[0], 0));
+    assert_false(torus_call_pause(call[1], 2000000));
+    assert_int_equal(torus_call_test(call[1], &client_group_error), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, pause_in_thread, call[i]), 0);
+    assert_int_equal(torus_call_test(call[2], &client_group_error), 0); /* while others wait */
+    programs_hold(&client_group_daemon, false);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(torus_call_test(call[i], &client_group_error), 1);
+    OK(torus_call_wait(call[2], &client_group_error));
+    /* A call that has ended stays ended, even after its slot was used again. */
+    OK(torus_start_barrier(g, &call[0], &client_group_error));
+    for (unsigned i = 0; i < 100; i++)
+        OK(torus_barrier(g, &client_group_error));
+    assert_true(torus_call_pause(call[0], 0));
+    OK(torus_call_wait(call[0], &client_group_error));
+    torus_group_close(g);
+}
+
+/* ---- Staging --------------------------------------------------------------------------------- */
+
+/* Staging memory is used again, in any order of sizes and waits. */
+CLIENT_GROUP_TEST(test_staging)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t *from = malloc(6 << 20), *to = malloc(6 << 20), *other = malloc(6 << 20);
+    unsigned before;
+
+    OK(torus_barrier(g, &client_group_error)); /* the daemon has closed its copies */
+    before = programs_descriptors();
+    client_group_fill(from, 6 << 20, 1);
+    for (size_t block = 1; block <= 1 << 20; block = block * 3 + 1) {
+        struct torus_call *a, *b;
+        memset(to, 0, 6 * block);
+        memset(other, 0, 6 * block);
+        OK(torus_start_alltoall(g, from, to, block, &a, &client_group_error));
+        OK(torus_start_alltoall(g, from, other, block, &b, &client_group_error));
+        OK(torus_call_wait(block % 2 != 0 ? b : a, &client_group_error));
+        OK(torus_call_wait(block % 2 != 0 ? a : b, &client_group_error));
+        client_group_expect(to, 6 * block, 1);
+        client_group_expect(other, 6 * block, 1);
+    }
+    assert_int_equal(programs_descriptors(), before);
+    torus_group_close(g);
+    free(from);
+    free(to);
+    free(other);
+}
+
+CLIENT_GROUP_TEST(test_no_descriptor_stays)
+{
+    struct torus_group *g = client_group_open();
+    unsigned before;
+
+    torus_group_close(g);
+    programs_await_groups(&client_group_daemon, 0);
+    before = programs_descriptors();
+    for (unsigned i = 0; i < 50; i++) {
+        g = client_group_open();
+        OK(torus_barrier(g, &client_group_error));
+        assert_non_null(torus_memory_new(g, 100, &client_group_error));
+        (void)torus_group_fd(g);
+        torus_group_close(g);
+        programs_await_groups(&client_group_daemon, 0);
+    }
+    assert_int_equal(programs_descriptors(), before);
+}

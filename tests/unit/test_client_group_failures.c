@@ -170,7 +170,7 @@ CLIENT_GROUP_TEST(test_death)
         assert_int_equal(client_group_daemon.groups.closed, 1);
         assert_int_equal(client_group_daemon.groups.abandoned, i);
     }
-    assert_non_null(strstr(client_group_daemon.groups.why.text, "program of node 4 has died"));
+    assert_contains(client_group_daemon.groups.why.text, "program of node 4 has died");
 }
 
 /* A forked child also has the socket, and lives on. */

@@ -2,7 +2,6 @@
 #include <torus/torus.h>
 
 #undef fail /* of cmocka; libtorus has a function of this name */
-
 #include "client/libtorus/common.h"
 #include "daemon/torusd/exchange/exchange.h"
 #include "tests/support/cmocka.h"

@@ -1,5 +1,6 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/net/address.h"
+#include "daemon/torusd/config.h"
 #include "daemon/torusd/settings.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
@@ -117,8 +118,7 @@ static void check_refused(void **state, const char *text, int line, const char *
     const char *path = write_config(state, text);
 
     config_init(&c);
-    assert_int_equal(config_read(&c, path, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(config_read(&c, path, &e), e, ERROR_USAGE, "");
     (void)snprintf(where, sizeof where, "%s:%d: ", path, line);
     if (strncmp(e.text, where, strlen(where)) != 0 || strstr(e.text, why) == NULL)
         fail_msg("\"%s\", expected \"%s...%s...\"", e.text, where, why);
@@ -248,12 +248,10 @@ FOLDER_TEST(a_missing_file_is_named)
     struct config c;
     struct error e = {0};
     config_init(&c);
-    assert_int_equal(config_read(&c, at(state, "missing"), &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
-    assert_non_null(strstr(e.text, at(state, "missing")));
+    assert_fails(config_read(&c, at(state, "missing"), &e), e, ERROR_IO, at(state, "missing"));
     assert_int_equal(config_read(&c, *state, &e), -1); /* a folder */
     assert_int_equal(e.code, ERROR_IO);
-    assert_non_null(strstr(e.text, "a folder cannot be read as a configuration"));
+    assert_contains(e.text, "a folder cannot be read as a configuration");
     config_free(&c);
 }
 
@@ -271,10 +269,7 @@ static void check_unfinished(const char *const *settings, const char *why)
         *value++ = '\0';
         assert_int_equal(config_set(&c, name, value, &e), 0);
     }
-    assert_int_equal(config_finish(&c, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
-    if (strstr(e.text, why) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", why, e.text);
+    assert_fails(config_finish(&c, &e), e, ERROR_USAGE, why);
     config_free(&c);
 }
 
@@ -373,8 +368,7 @@ FOLDER_TEST(addresses_are_checked)
     struct error e;
 
     for (size_t i = 0; i < sizeof good_addresses / sizeof good_addresses[0]; i++) {
-        if (endpoint_parse(good_addresses[i].text, &endpoint, &e) != 0)
-            fail_msg("%s", e.text);
+        assert_success(endpoint_parse(good_addresses[i].text, &endpoint, &e), e);
         endpoint_format(&endpoint, text, sizeof text);
         assert_string_equal(text, good_addresses[i].printed != NULL ? good_addresses[i].printed
                                                                     : good_addresses[i].text);
@@ -383,8 +377,7 @@ FOLDER_TEST(addresses_are_checked)
         if (endpoint_parse(bad_addresses[i].text, &endpoint, &e) == 0)
             fail_msg("\"%s\" has been taken", bad_addresses[i].text);
         assert_int_equal(e.code, ERROR_USAGE);
-        if (strstr(e.text, bad_addresses[i].why) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", bad_addresses[i].why, e.text);
+        assert_contains(e.text, bad_addresses[i].why);
     }
     check_refused(state, "[node]\nrank = 0\n[ports]\n+0 = 10.0.0.1:99999\n", 4, "port +0: ");
 }
@@ -423,4 +416,62 @@ TEST(test_settings)
         assert_true((s->name != NULL) == (s->set != NULL));
         assert_true(s->set == NULL || s->value != NULL);
     }
+}
+
+/* Settings that are read again: what differs, and what a running daemon takes over. */
+
+TEST(every_setting_is_compared_when_settings_are_read_again)
+{
+    for (const struct setting *s = config_settings; s->option != NULL; s++)
+        if (s->name != NULL && strcmp(s->name, "coordinates") != 0 && !config_compares(s->name))
+            fail_msg("%s is in no row of config.c", s->name);
+}
+
+/* Reads settings into *c, and finishes them. */
+static void read_settings(void **state, struct config *c, const char *text)
+{
+    const char *path = at(state, "torusd.ini");
+    struct error e = {0};
+
+    make_file(path, text, strlen(text));
+    config_init(c);
+    if (config_read(c, path, &e) != 0 || config_finish(c, &e) != 0)
+        fail_msg("%s", e.text);
+}
+
+static void check_changes(void **state, const struct config *now, const char *text,
+                          const char *changed_names, const char *other_names)
+{
+    char changed[CONFIG_CHANGES_SIZE], others[CONFIG_CHANGES_SIZE];
+    struct config fresh;
+
+    read_settings(state, &fresh, text);
+    config_changes(now, &now->roots, &fresh, changed, others);
+    assert_string_equal(changed, changed_names);
+    assert_string_equal(others, other_names);
+    config_free(&fresh);
+}
+
+FOLDER_TEST(changes_are_listed_and_taken)
+{
+    static const char text[] = "[node]\ndims = 2mx2m\nrank = 0\n"
+                               "[ports]\n+0 = 10.0.0.2:7411\n+1 = 10.0.1.2:7411\n";
+    static const char other[] = "[node]\ndims = 2mx3m\ncoordinates = 0,0\nmemory = 95MiB\n"
+                                "key_file = /x\nencrypt = yes\nlog_level = debug\n"
+                                "[ports]\n+0 = 10.0.0.2:7411\n+1 = 10.0.1.3:7411\n";
+    static const char fewer[] = "[node]\ndims = 2mx1\nrank = 0\n[ports]\n+0 = 10.0.0.2:7411\n";
+    struct config now, fresh;
+
+    read_settings(state, &now, text);
+    check_changes(state, &now, text, "", "");
+    check_changes(state, &now, other, "key_file, log_level", "dims, encrypt, memory, +1");
+    check_changes(state, &now, fewer, "", "dims, +1");
+    read_settings(state, &fresh, other);
+    config_take_changes(&now, &fresh);
+    config_free(&fresh);
+    assert_string_equal(now.key_file, "/x");
+    assert_int_equal(now.log_level, LOG_LEVEL_DEBUG);
+    assert_false(now.encrypt);
+    check_changes(state, &now, other, "", "dims, encrypt, memory, +1");
+    config_free(&now);
 }

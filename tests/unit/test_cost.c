@@ -9,8 +9,7 @@ static struct torus parse(const char *text)
 {
     struct torus t;
     struct error e;
-    if (torus_parse(&t, text, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(torus_parse(&t, text, &e), e);
     return t;
 }
 
@@ -19,8 +18,7 @@ static struct cost find(const char *torus, const char *name)
     struct torus t = parse(torus);
     struct error e;
     struct cost c;
-    if (cost_find(&t, name, &c, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(cost_find(&t, name, &c, &e), e);
     return c;
 }
 
@@ -190,9 +188,8 @@ TEST(formulas_refuse_other_tori)
         struct torus t = parse(refused[i].torus);
         struct cost_counts c;
         struct error e;
-        assert_int_equal(formula_counts(formula_find(refused[i].formula), &t, &c, &e), -1);
-        assert_int_equal(e.code, ERROR_REFUSED);
-        assert_non_null(strstr(e.text, refused[i].torus));
+        assert_fails(formula_counts(formula_find(refused[i].formula), &t, &c, &e), e, ERROR_REFUSED,
+                     refused[i].torus);
     }
 }
 
@@ -247,14 +244,10 @@ TEST(unknown_costs)
     struct error e;
 
     assert_false(cost_can_enumerate(&large, algorithm_find("at2")));
-    assert_int_equal(cost_find(&large, "at2", &c, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(cost_find(&square, "tseng", &c, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(cost_find(&square, "ar", &c, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
-    assert_int_equal(cost_find(&square, "tsang", &c, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(cost_find(&large, "at2", &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "tseng", &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "ar", &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "tsang", &c, &e), e, ERROR_USAGE, "");
 }
 
 /* Too large to enumerate, but the formula holds. */

@@ -1,7 +1,6 @@
 /* Ids of exchanges and their texts. */
 #include "daemon/torusd/exchange/id.h"
 #include "tests/support/cmocka.h"
-#include <string.h>
 
 TEST(ids_are_read_as_they_are_made)
 {
@@ -53,12 +52,10 @@ TEST(malformed_ids_are_refused)
             fail_msg("\"%s\" was taken for an id", texts[i]);
         assert_true(exchange_id_is_none(&id));
         assert_string_equal(id.text, "");
-        assert_int_equal(exchange_id_read(&id, texts[i], 4, "outcome", &e), -1);
-        assert_int_equal(e.code, ERROR_PROTOCOL);
+        assert_fails(exchange_id_read(&id, texts[i], 4, "outcome", &e), e, ERROR_PROTOCOL, "");
     }
     assert_int_equal(exchange_id_read(&id, "3-0000004d-1", 4, "outcome", &e), 0);
-    assert_int_equal(exchange_id_read(&id, "4-0000004d-1", 4, "outcome", &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_fails(exchange_id_read(&id, "4-0000004d-1", 4, "outcome", &e), e, ERROR_PROTOCOL, "");
 }
 
 TEST(ids_are_compared_by_all_that_they_say)

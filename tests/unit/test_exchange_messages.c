@@ -1,8 +1,243 @@
 /* Every message of an exchange is valid only at certain times and from certain sides. The middle node of three, below
  * node 0 and above node 2, receives each message from both of them in each state, and a root receives them from its
  * child. An unexpected message costs the link; a late one is ignored. */
-#include "situations.h"
+#include "daemon/lib/schedule/algorithms/family.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "line_fixture.h"
 #include "tests/support/cmocka.h"
+
+enum situation {
+    /* of node 1; in each only a part of node 2 is missing, if any is */
+    OPENING,
+    OPENED,
+    PREPARING,
+    READY,
+    FIRST_ROUND,    /* of two; finished here */
+    BETWEEN_ROUNDS, /* the first has been finished here and below */
+    LAST_ROUND,     /* of one; finished here */
+    REPETITION,     /* the first of two; finished here */
+    PAUSED,         /* between them */
+    DONE,
+    COMMITTING,
+    COMMITTED,
+    FINISHED,
+    FAILING,
+    FAILED,
+    IN_DOUBT,
+    ENTERED,
+    /* of node 0, the root */
+    ROOT_WAITING, /* to retry */
+    ROOT_OPENING,
+    ROOT_PREPARING,
+    ROOT_FIRST_ROUND,
+    ROOT_LAST_ROUND,
+    ROOT_REPETITION,
+    ROOT_DECIDING,
+    ROOT_COMMITTING,
+    ROOT_COMMITTED,
+    ROOT_FAILED,
+    SITUATIONS
+};
+
+struct node {
+    struct exchange_fixture f;
+    struct exchange_client_seen client;
+    uint32_t handle;
+    char id[EXCHANGE_ID_SIZE];
+};
+
+/* --- node 1 --- */
+
+/* Node 1: the root prepares an exchange of folders or of generated blocks, with so many repetitions. */
+static void situation_prepare(struct node *n, bool folders, uint32_t repeat)
+{
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, &n->f);
+    if (!folders)
+        xf_prepare_generated(&p);
+    p.spec.repeat = repeat;
+    assert_true(xf_say(&n->f, PARENT, &p.message));
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_PREPARE);
+}
+
+/* Node 1 and its child are ready. */
+static void situation_make_ready(struct node *n)
+{
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_READY);
+}
+
+/* Runs an exchange of folders to the wanted situation. */
+static void reach_with_folders(struct node *n, enum situation s)
+{
+    situation_prepare(n, true, 0);
+    if (s == OPENING)
+        return;
+    if (s == FAILING || s == FAILED) {
+        xf_folders_fail(&n->f, ERROR_REFUSED, "missing");
+        if (s == FAILED)
+            assert_true(
+                xf_say_verdict(&n->f, PARENT, n->handle, XF_ID, ERROR_REFUSED, "missing", 0));
+        return;
+    }
+    assert_true(xf_say_sized(&n->f, CHILD, n->handle, 0));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_SIZED);
+    if (s == OPENED)
+        return;
+    assert_true(xf_say_layout(&n->f, PARENT, n->handle));
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
+    if (s == PREPARING)
+        return;
+    situation_make_ready(n);
+    if (s == READY)
+        return;
+    assert_true(
+        xf_say_go(&n->f, PARENT, n->handle, s == FIRST_ROUND || s == BETWEEN_ROUNDS ? 2 : 1, 0));
+    (void)xf_drain(&n->f);
+    xf_say_all_data(&n->f, n->handle, 0, true);
+    if (s == FIRST_ROUND || s == LAST_ROUND)
+        return;
+    if (s == BETWEEN_ROUNDS) {
+        assert_true(xf_say_round_done(&n->f, CHILD, n->handle, 0));
+        assert_int_equal(xf_hear(&n->f, PARENT), PEER_ROUND_DONE);
+        return;
+    }
+    assert_true(xf_say_done(&n->f, CHILD, n->handle, 2, 1));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_DONE);
+    if (s == IN_DOUBT)
+        xf_pass(&n->f, 70 * SECONDS);
+    n->f.commit = s == COMMITTED;
+    if (s == COMMITTING || s == COMMITTED)
+        assert_true(xf_say_handle(&n->f, PARENT, PEER_COMMIT, n->handle));
+    if (s == COMMITTED)
+        assert_true(xf_say_confirm(&n->f, CHILD, XF_ID, 2, ""));
+}
+
+static void reach_with_repetitions(struct node *n, enum situation s)
+{
+    situation_prepare(n, false, 2);
+    situation_make_ready(n);
+    assert_true(xf_say_go(&n->f, PARENT, n->handle, 1, 0));
+    (void)xf_drain(&n->f);
+    xf_say_all_data(&n->f, n->handle, 0, false);
+    if (s == REPETITION)
+        return;
+    assert_true(xf_say_repeated(&n->f, CHILD, n->handle, 0, 1));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_REPEATED);
+    if (s == PAUSED)
+        return;
+    assert_true(xf_say_go(&n->f, PARENT, n->handle, 1, 1));
+    (void)xf_drain(&n->f);
+    xf_say_all_data(&n->f, n->handle, 1, false);
+    assert_true(xf_say_done(&n->f, CHILD, n->handle, 2, 1));
+}
+
+/* --- node 0 --- */
+
+static void start(struct node *n, bool folders, enum operation operation, uint32_t repeat)
+{
+    const struct spec spec = {.algorithm = operation == OPERATION_BARRIER ? SPEC_AUTO : "direct",
+                              .mode =
+                                  operation == OPERATION_BARRIER ? MODE_OF_ALGORITHM : MODE_STEPPED,
+                              .operation = operation,
+                              .barrier = "b",
+                              .from = folders ? "/in" : NULL,
+                              .to = folders ? "/out" : NULL,
+                              .repeat = repeat,
+                              .timeout_ns = 60 * SECONDS};
+    struct error e;
+
+    if (xf_start(&n->f, &spec, &n->client, &e) == NULL)
+        fail_msg("%s", e.text);
+    xf_settle(&n->f);
+}
+
+/* The handle in the root's prepare. */
+static void learn_handle(struct node *n)
+{
+    struct peer_message *head = xf_next(&n->f, CHILD);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_PREPARE);
+    n->handle = head->prepare.exchange;
+    (void)snprintf(n->id, sizeof n->id, "%s", head->prepare.id);
+    message_forget(head);
+}
+
+static void reach_as_root_with_folders(struct node *n, enum situation s)
+{
+    start(n, true, OPERATION_EXCHANGE, 0);
+    learn_handle(n);
+    if (s == ROOT_OPENING)
+        return;
+    assert_true(
+        xf_say_sized(&n->f, CHILD, n->handle, s == ROOT_FIRST_ROUND ? EXCHANGE_FIXTURE_BUDGET : 0));
+    assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
+    (void)xf_drain(&n->f);
+    xf_say_all_data(&n->f, n->handle, 0, true);
+    if (s == ROOT_FIRST_ROUND || s == ROOT_LAST_ROUND)
+        return;
+    assert_true(xf_say_done(&n->f, CHILD, n->handle, 1, 2));
+    assert_int_equal(xf_state(&n->f), EXCHANGE_DECIDING);
+    n->f.commit = 0;
+    if (s == ROOT_DECIDING)
+        return;
+    xf_storage_done(&n->f, NULL); /* its own output is not in place yet */
+    if (s == ROOT_COMMITTING)
+        return;
+    n->f.commit = 1;
+    xf_wake(&n->f);
+    for (uint32_t rank = 1; rank < 3; rank++)
+        assert_true(xf_say_confirm(&n->f, CHILD, n->id, rank, ""));
+}
+
+static void reach_as_root(struct node *n, enum situation s)
+{
+    start(n, false, OPERATION_EXCHANGE, s == ROOT_REPETITION ? 2 : 0);
+    learn_handle(n);
+    if (s == ROOT_WAITING)
+        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_BUSY, "busy"));
+    if (s == ROOT_FAILED)
+        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_REFUSED, "no"));
+    if (s == ROOT_WAITING || s == ROOT_FAILED || s == ROOT_PREPARING)
+        return;
+    assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
+    (void)xf_drain(&n->f);
+    xf_say_all_data(&n->f, n->handle, 0, false);
+}
+
+/* Opens the node and brings it into a situation. Discards what it sends. The caller closes n->f. */
+static void situation_reach(struct node *n, enum situation s)
+{
+    bool root = s >= ROOT_WAITING;
+
+    *n = (struct node){.handle = XF_HANDLE, .id = XF_ID};
+    xf_init(&n->f);
+    xf_open(&n->f, "3m", root ? 0 : 1);
+    if (s == ENTERED) {
+        start(n, false, OPERATION_BARRIER, 0);
+        /* No node has been told the handle, but a neighbour may guess it. */
+        (void)snprintf(n->id, sizeof n->id, "%s", xf_info(&n->f).id);
+        assert_int_equal(sscanf(n->id, "%*u-%*x-%u", &n->handle), 1);
+        n->handle = n->handle * n->f.f.torus.nodes + 1;
+    } else if (s == REPETITION || s == PAUSED || s == FINISHED) {
+        reach_with_repetitions(n, s);
+    } else if (!root) {
+        reach_with_folders(n, s);
+    } else if (s == ROOT_WAITING || s == ROOT_PREPARING || s == ROOT_REPETITION ||
+               s == ROOT_FAILED) {
+        reach_as_root(n, s);
+    } else {
+        reach_as_root_with_folders(n, s);
+    }
+    (void)xf_drain(&n->f);
+}
+
+/* Every message of an exchange is valid only at certain times and from certain sides. The middle node of three, below
+ * node 0 and above node 2, receives each message from both of them in each state, and a root receives them from its
+ * child. An unexpected message costs the link; a late one is ignored. */
 
 enum message {
     SIZED,
@@ -272,4 +507,251 @@ TEST(a_link_that_was_down_carries_the_exchange_no_more)
     assert_int_equal(xf_state_of(&n.f, XF_ID), EXCHANGE_FAILED);
     assert_int_equal(xf_state_of(&n.f, "0-0000004d-9"), EXCHANGE_READY);
     xf_close(&n.f);
+}
+
+/* A node's reports about kept output of earlier attempts. */
+
+#define SPANS_MOST 6000u
+
+static bool say_arrived_of(struct exchange_fixture *n, unsigned port, uint32_t handle,
+                           uint32_t node, const uint64_t *spans, size_t count)
+{
+    const struct peer_message message = {
+        .kind = PEER_ARRIVED,
+        .arrived = {.exchange = handle, .node = node, .n_spans = 3 * count, .spans = spans}};
+
+    return xf_say(n, port, &message);
+}
+
+static bool say_arrived(struct exchange_fixture *n, unsigned port, uint32_t node,
+                        const uint64_t *spans, size_t count)
+{
+    return say_arrived_of(n, port, XF_HANDLE, node, spans, count);
+}
+
+static void open_resumed(struct exchange_fixture *n)
+{
+    struct xf_prepare p;
+
+    line_open(n, 1);
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.message.prepare.round_bytes = 0;
+    p.message.prepare.avoids_links = true;
+    p.message.prepare.resumes = "0-0000004d-5";
+    p.spec.block_bytes = 1000000;
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_int_equal(xf_state(n), EXCHANGE_OPENING);
+    (void)xf_drain(n);
+}
+
+/* So many spans of one byte, in the block from this node. */
+static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        spans[3 * i] = source;
+        spans[3 * i + 1] = 2 * i;
+        spans[3 * i + 2] = 1;
+    }
+    return count;
+}
+
+TEST(kept_bytes_are_reported_once)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    struct exchange_fixture n;
+
+    (void)fill_spans(spans, 1, 2);
+    open_resumed(&n); /* up */
+    assert_true(say_arrived(&n, CHILD, 2, spans, 2));
+    assert_int_equal(xf_hear(&n, PARENT), PEER_ARRIVED);
+    assert_false(say_arrived(&n, CHILD, 2, spans, 2));
+    xf_close(&n);
+    for (uint32_t node = 0; node < 2; node++) { /* of nodes that are not behind it */
+        open_resumed(&n);
+        assert_false(say_arrived(&n, CHILD, node, spans, 2));
+        assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
+        xf_close(&n);
+    }
+    open_resumed(&n); /* down: all nodes, and then no more */
+    assert_true(say_arrived(&n, CHILD, 2, spans, 2));
+    for (uint32_t node = 0; node < 3; node++)
+        assert_true(say_arrived(&n, PARENT, node, spans, 2));
+    assert_false(say_arrived(&n, PARENT, 2, spans, 2));
+    xf_close(&n);
+}
+
+TEST(spans_are_bounded)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    const size_t most = 16 * 1024 / 3;
+    struct exchange_fixture n;
+
+    open_resumed(&n);
+    assert_true(say_arrived(&n, PARENT, 0, spans, fill_spans(spans, 1, most)));
+    assert_int_equal(xf_hear(&n, CHILD), PEER_ARRIVED);
+    assert_false(say_arrived(&n, PARENT, 2, spans, fill_spans(spans, 1, most + 1)));
+    xf_close(&n);
+    open_resumed(&n); /* of another node's blocks, which this one only passes on */
+    assert_false(say_arrived(&n, PARENT, 2, spans, fill_spans(spans, 0, most + 1)));
+    xf_close(&n);
+}
+
+/* So are those of all exchanges. */
+TEST(spans_of_all_exchanges_are_bounded)
+{
+    static uint64_t spans[3 * SPANS_MOST];
+    const size_t most = 16 * 1024 / 3;
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    size_t held = 0;
+    bool busy = false;
+
+    (void)fill_spans(spans, 1, most);
+    line_open(&n, 1);
+    for (unsigned i = 1; i <= 32 && !busy; i++) {
+        uint32_t root = i % 2 == 0 ? 0 : 2;
+        char id[EXCHANGE_ID_SIZE];
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i);
+        p.message.prepare.id = p.message.prepare.resumes = id;
+        p.message.prepare.root = root;
+        p.message.prepare.exchange = XF_HANDLE + i;
+        p.message.prepare.round_bytes = 0;
+        p.message.prepare.avoids_links = true;
+        p.spec.block_bytes = 1000000;
+        assert_true(xf_say(&n, root == 0 ? PARENT : CHILD, &p.message));
+        for (uint32_t node = 0; node < 3 && !busy; node++) {
+            assert_true(
+                say_arrived_of(&n, root == 0 ? PARENT : CHILD, XF_HANDLE + i, node, spans, most));
+            busy = xf_state_of(&n, id) == EXCHANGE_FAILING;
+            held += busy ? 0 : most;
+        }
+        (void)xf_drain(&n);
+    }
+    assert_true(busy);
+    assert_in_range(held, 200 * 1024, 256 * 1024);
+    xf_close(&n);
+}
+
+/* Objections of a node to a valid prepare. */
+
+/* Stands for 0 in a row, where 0 means the usual value. */
+#define ZERO (UINT64_MAX - 1)
+
+static char long_path[SPEC_PATH_SIZE + 1];
+
+/* Differences from a usual exchange of generated blocks. NULL and 0: no difference. */
+struct row {
+    enum error_code code;
+    uint32_t operation, repeat;
+    const char *algorithm, *mode, *from, *to;
+    uint64_t block_bytes, round_bytes, window;
+    const char *resumes;
+    bool entered; /* of a barrier that a client has entered here */
+};
+
+static const struct row rows[] = {
+    {ERROR_USAGE, .operation = UINT32_MAX},
+    {ERROR_USAGE, .operation = OPERATION_BROADCAST}, /* has other algorithms */
+    {ERROR_USAGE, .algorithm = "no\ne"},
+    {ERROR_USAGE, .algorithm = SPEC_AUTO},
+    {ERROR_USAGE, .algorithm = "cccube-best"},      /* the root names a member */
+    {ERROR_REFUSED, .algorithm = "cccube-q524288"}, /* too many packets */
+    {ERROR_USAGE, .mode = ""},
+    {ERROR_USAGE, .mode = "dreaming"},
+    {ERROR_USAGE, .from = "/in"},
+    {ERROR_USAGE, .from = long_path, .to = long_path},
+    {ERROR_USAGE, .block_bytes = UINT64_MAX},
+    {ERROR_USAGE, .from = "/x", .to = "/x", .repeat = 2},
+    {ERROR_USAGE, .repeat = SPEC_REPEAT_MOST + 1},
+    {ERROR_PROTOCOL, .round_bytes = ZERO},
+    /* A round for which no algorithm was chosen yet. */
+    {ERROR_PROTOCOL, .algorithm = SPEC_AUTO, .mode = "", .from = "/x", .to = "/x"},
+    {ERROR_PROTOCOL, .resumes = XF_ID},
+    {ERROR_PROTOCOL, .operation = OPERATION_ALLGATHER, .algorithm = "balanced", .mode = "streaming",
+     .from = "/x", .to = "/x", .resumes = XF_ID, .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .repeat = 2, .resumes = XF_ID, .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .resumes = "7-00000001-1", .round_bytes = ZERO},
+    {ERROR_PROTOCOL, .round_bytes = UINT64_MAX},
+    {ERROR_PROTOCOL, .window = ZERO},
+    {ERROR_PROTOCOL, .window = UINT32_MAX},
+    {ERROR_PROTOCOL, .operation = OPERATION_BARRIER, .algorithm = "saadschultz",
+     .round_bytes = ZERO, .entered = true},
+    {ERROR_MEMORY, .block_bytes = 2 * EXCHANGE_FIXTURE_BUDGET,
+     .round_bytes = 2 * EXCHANGE_FIXTURE_BUDGET},
+    {ERROR_NONE},
+};
+
+static void set_text(char **field, const char *text)
+{
+    if (text != NULL)
+        *field = (char *)(uintptr_t)text; /* only encoded */
+}
+
+static uint64_t number(uint64_t usual, uint64_t other)
+{
+    return other == 0 ? usual : other == ZERO ? 0 : other;
+}
+
+static void change(struct xf_prepare *p, const struct row *row)
+{
+    struct peer_prepare *prepare = &p->message.prepare;
+
+    set_text(&p->spec.algorithm, row->algorithm);
+    set_text(&p->spec.mode, row->mode);
+    set_text(&p->spec.from, row->from);
+    set_text(&p->spec.to, row->to);
+    p->spec.operation = row->operation;
+    p->spec.repeat = row->repeat;
+    p->spec.block_bytes = row->block_bytes;
+    prepare->round_bytes = number(prepare->round_bytes, row->round_bytes);
+    prepare->window = (uint32_t)number(prepare->window, row->window);
+    if (row->resumes != NULL) {
+        prepare->avoids_links = true;
+        prepare->resumes = row->resumes;
+    }
+}
+
+static void enter_barrier(struct exchange_fixture *n, struct exchange_client_seen *seen)
+{
+    static const struct spec barrier = {
+        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+    struct error e;
+
+    assert_non_null(xf_start(n, &barrier, seen, &e));
+    xf_settle(n);
+}
+
+TEST(a_node_objects_to_impossible_requests)
+{
+    memset(long_path, 'x', sizeof long_path - 1);
+    assert_non_null(algorithm_at(0)); /* the registry has members of families */
+    const size_t made = family_made_count();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct exchange_client_seen seen;
+        struct exchange_fixture n;
+        struct xf_prepare p;
+
+        line_open(&n, 1);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        change(&p, &rows[i]);
+        if (rows[i].entered) {
+            enter_barrier(&n, &seen);
+            set_text(&p.spec.barrier, "b");
+        }
+        if (!xf_say(&n, PARENT, &p.message)) /* the neighbour is not to blame */
+            fail_msg("row %zu: %s", i, n.f.up[PARENT]->last);
+        if (rows[i].code == ERROR_NONE)
+            assert_int_equal(xf_state(&n), EXCHANGE_PREPARING);
+        else
+            line_hears_objection(&n, rows[i].code, 1, NULL);
+        if (rows[i].code != ERROR_NONE) /* an impossible request takes no memory */
+            assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
+        assert_int_equal(family_made_count(), made);
+        (void)xf_drain(&n);
+        xf_close(&n);
+    }
 }

@@ -1,4 +1,5 @@
 /* What a root's prepare may contain, and when it may arrive. */
+#include "exchange_fixture.h"
 #include "line_fixture.h"
 #include "tests/support/cmocka.h"
 
@@ -242,7 +243,7 @@ TEST(an_objection_to_a_restarted_root_is_reported_at_the_end)
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILING);
     xf_pass(&n, 10 * SECONDS);
     assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_FAILED);
-    assert_non_null(strstr(xf_info(&n).reason, "node 0"));
+    assert_contains(xf_info(&n).reason, "node 0");
     (void)xf_drain(&n);
     xf_close(&n);
 }
@@ -283,5 +284,490 @@ TEST(a_root_that_is_gone_does_not_retry)
     assert_int_equal(seen.told, 1);
     assert_int_equal(seen.e.code, ERROR_LINK);
     (void)xf_drain(&n);
+    xf_close(&n);
+}
+
+/* From the decision to the last confirmation: how a root, and a node in doubt, handle Confirm, OutcomeQuery, Outcome
+ * and Commit with any contents. */
+
+/* --- the root --- */
+
+struct root {
+    struct exchange_fixture f;
+    struct exchange_client_seen client;
+    char id[EXCHANGE_ID_SIZE];
+};
+
+/* All nodes are done; the decision is being recorded. */
+static void reach_decision(struct root *r)
+{
+    static const struct spec spec = {.algorithm = "direct",
+                                     .mode = MODE_STEPPED,
+                                     .from = "/in",
+                                     .to = "/out",
+                                     .timeout_ns = 60 * SECONDS};
+    struct error e;
+    struct peer_message *head;
+
+    xf_init(&r->f);
+    xf_open(&r->f, "3m", 0);
+    assert_non_null(xf_start(&r->f, &spec, &r->client, &e));
+    xf_settle(&r->f);
+    head = xf_next(&r->f, CHILD);
+    assert_int_equal(head->kind, PEER_PREPARE);
+    uint32_t handle = head->prepare.exchange;
+    (void)snprintf(r->id, sizeof r->id, "%s", head->prepare.id);
+    message_forget(head);
+    assert_true(xf_say_sized(&r->f, CHILD, handle, 0));
+    assert_true(xf_say_handle(&r->f, CHILD, PEER_READY, handle));
+    (void)xf_drain(&r->f);
+    xf_say_all_data(&r->f, handle, 0, true);
+    assert_true(xf_say_done(&r->f, CHILD, handle, 1, 2));
+    assert_int_equal(xf_state(&r->f), EXCHANGE_DECIDING);
+    assert_int_equal(xf_drain(&r->f), 0);
+    assert_int_equal(r->f.calls, 1);
+}
+
+TEST(the_decision_stays_until_all_have_confirmed)
+{
+    struct root r;
+
+    reach_decision(&r);
+    assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* not decided: no answer */
+    assert_int_equal(xf_drain(&r.f), 0);
+    xf_storage_done(&r.f, NULL);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_COMMIT);
+    assert_int_equal(r.f.commits, 1);
+    assert_true(xf_say_confirm(&r.f, CHILD, r.id, 2, ""));
+    for (int again = 0; again < 3; again++) {
+        assert_true(xf_say_confirm(&r.f, CHILD, r.id, 2, "")); /* counts once */
+        assert_true(xf_say_confirm(&r.f, CHILD, r.id, 1, "target\nexists"));
+    }
+    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTING);
+    assert_int_equal(r.client.told, 0);
+    xf_pass(&r.f, 10 * SECONDS); /* node 1 is reminded */
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
+    xf_pass(&r.f, 60 * SECONDS);
+    assert_int_equal(r.client.told, 1);
+    assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
+    assert_contains(r.client.e.text, "node 1 ");
+    assert_contains(r.client.e.text, "target?exists");
+    (void)xf_drain(&r.f);
+    assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* and whenever it asks */
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
+    assert_int_equal(r.f.forgotten, 0);
+    assert_true(xf_say_confirm(&r.f, CHILD, r.id, 1, ""));
+    assert_int_equal(r.f.forgotten, 1);
+    xf_pass(&r.f, 10 * SECONDS);
+    assert_int_equal(xf_drain(&r.f), 0);
+    assert_int_equal(r.client.told, 1);
+    xf_close(&r.f);
+}
+
+/* Only the root knows whether its own output is in place. */
+TEST(nobody_confirms_for_the_root)
+{
+    struct root r;
+
+    reach_decision(&r);
+    r.f.commit = 0;
+    xf_storage_done(&r.f, NULL);
+    for (uint32_t rank = 1; rank < 3; rank++)
+        assert_true(xf_say_confirm(&r.f, CHILD, r.id, rank, ""));
+    assert_false(xf_say_confirm(&r.f, CHILD, r.id, 0, ""));
+    assert_int_equal(r.f.removed, 0);
+    assert_int_equal(r.f.forgotten, 0);
+    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTING);
+    r.f.commit = 1;
+    xf_wake(&r.f);
+    assert_int_equal(r.f.forgotten, 1);
+    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTED);
+    xf_close(&r.f);
+}
+
+/* The root's disk takes longer than its client waits: the decision stays. */
+TEST(a_slow_disk_keeps_the_roots_output)
+{
+    struct root r;
+
+    reach_decision(&r);
+    r.f.commit = 0;
+    xf_storage_done(&r.f, NULL);
+    for (uint32_t rank = 1; rank < 3; rank++)
+        assert_true(xf_say_confirm(&r.f, CHILD, r.id, rank, ""));
+    xf_pass(&r.f, 70 * SECONDS);
+    assert_int_equal(r.client.told, 1);
+    assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
+    assert_int_equal(r.f.removed, 0);
+    assert_int_equal(r.f.kept, 1);
+    assert_int_equal(r.f.forgotten, 0);
+    assert_int_equal(r.f.calls, 1); /* the rest is the storage's */
+    assert_true(r.f.call[0].resolves && r.f.call[0].committed);
+    xf_storage_done(&r.f, NULL);
+    assert_int_equal(r.f.forgotten, 1);
+    xf_close(&r.f);
+}
+
+TEST(a_decision_that_is_not_recorded_is_none)
+{
+    const struct error full = {.code = ERROR_IO, .text = "disk full"};
+    struct root r;
+
+    reach_decision(&r);
+    xf_storage_done(&r.f, &full);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_VERDICT);
+    assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
+    assert_int_equal(r.f.removed, 1);
+    assert_int_equal(r.client.e.code, ERROR_IO);
+    xf_close(&r.f);
+
+    reach_decision(&r); /* or not in time */
+    xf_pass(&r.f, 70 * SECONDS);
+    assert_int_equal(r.client.told, 1);
+    assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
+    assert_int_equal(xf_state(&r.f), EXCHANGE_DECIDING);
+    xf_storage_done(&r.f, NULL);
+    assert_int_equal(r.f.commits, 1);
+    assert_int_equal(r.client.told, 1);
+    xf_close(&r.f);
+}
+
+/* --- node 1 --- */
+
+static void reach_done(struct exchange_fixture *n)
+{
+    struct xf_prepare p;
+
+    xf_init(n);
+    xf_open(n, "3m", 1);
+    xf_prepare_init(&p, n);
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_true(xf_say_sized(n, CHILD, XF_HANDLE, 0));
+    assert_true(xf_say_layout(n, PARENT, XF_HANDLE));
+    assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE));
+    assert_true(xf_say_go(n, PARENT, XF_HANDLE, 1, 0));
+    (void)xf_drain(n);
+    xf_say_all_data(n, XF_HANDLE, 0, true);
+    assert_true(xf_say_done(n, CHILD, XF_HANDLE, 2, 1));
+    assert_int_equal(xf_state(n), EXCHANGE_DONE);
+    (void)xf_drain(n);
+}
+
+static void hears_confirm(struct exchange_fixture *n, const char *obstacle)
+{
+    struct peer_message *head = xf_next(n, PARENT);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_CONFIRM);
+    assert_string_equal(head->confirm.id, XF_ID);
+    assert_int_equal(head->confirm.rank[0], 1);
+    assert_string_equal(head->confirm.obstacle, obstacle);
+    message_forget(head);
+}
+
+/* It can hear of the commit in several ways. */
+TEST(a_node_in_doubt_commits_late)
+{
+    for (int by_commit = 0; by_commit < 2; by_commit++) {
+        struct exchange_fixture n;
+        reach_done(&n);
+        xf_pass(&n, 70 * SECONDS);
+        assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
+        assert_int_equal(n.kept, 1);
+        assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
+        (void)xf_drain(&n);
+        if (by_commit)
+            assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
+        else
+            assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1));
+        assert_int_equal(n.calls, 1);
+        assert_true(n.call[0].resolves && n.call[0].committed);
+        assert_true(xf_say_outcome(&n, PARENT, XF_ID, false, 1)); /* too late */
+        assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
+        assert_int_equal(n.calls, 1);
+        xf_storage_done(&n, NULL);
+        assert_int_equal(xf_state(&n), EXCHANGE_COMMITTED);
+        hears_confirm(&n, "");
+        assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1)); /* it confirms again */
+        hears_confirm(&n, "");
+        xf_close(&n);
+    }
+}
+
+TEST(an_obstacle_is_told_and_tried_again)
+{
+    const struct error exists = {.code = ERROR_REFUSED, .text = "target exists"};
+    struct exchange_fixture n;
+
+    reach_done(&n);
+    n.commit = -1;
+    assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
+    assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
+    assert_int_equal(n.kept, 1);
+    hears_confirm(&n, "target exists");
+    for (int again = 0; again < 3; again++) {
+        xf_pass(&n, 3 * SECONDS);
+        assert_int_equal(n.calls, 1);
+        assert_true(n.call[0].resolves && n.call[0].committed);
+        xf_storage_done(&n, &exists);
+        hears_confirm(&n, "target exists");
+    }
+    /* The commit is final. */
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
+    assert_true(xf_say_outcome(&n, PARENT, XF_ID, false, 1));
+    xf_pass(&n, 3 * SECONDS);
+    assert_true(n.call[0].committed);
+    xf_storage_done(&n, NULL);
+    assert_int_equal(xf_state(&n), EXCHANGE_COMMITTED);
+    xf_close(&n);
+}
+
+TEST(doubts_from_before_the_start_end)
+{
+    static const char *const in_doubt[] = {XF_ID, NULL};
+
+    for (int committed = 0; committed < 2; committed++) {
+        struct exchange_fixture n;
+        xf_init(&n);
+        n.in_doubt = in_doubt;
+        xf_open(&n, "3m", 1);
+        xf_pass(&n, 3 * SECONDS);
+        assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
+        (void)xf_drain(&n);
+        assert_true(xf_say_outcome(&n, PARENT, XF_ID, committed, 1));
+        assert_int_equal(n.calls, 1);
+        assert_int_equal(n.call[0].committed, committed);
+        xf_storage_done(&n, NULL);
+        assert_int_equal(xf_hear(&n, PARENT), committed ? PEER_CONFIRM : PEER_NOTHING);
+        xf_pass(&n, 10 * SECONDS);
+        assert_int_equal(xf_drain(&n), 0);
+        xf_close(&n);
+    }
+}
+
+/* Only the root knows the outcome: messages from another direction, or for a node in another direction, are ignored. */
+TEST(messages_of_the_root_from_elsewhere_are_ignored)
+{
+    struct exchange_fixture n;
+
+    for (int committed = 0; committed < 2; committed++) {
+        reach_done(&n);
+        assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
+        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_int_equal(xf_state(&n), EXCHANGE_DONE);
+        assert_int_equal(n.calls, 0);
+        xf_pass(&n, 70 * SECONDS);
+        assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
+        (void)xf_drain(&n);
+        assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
+        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_int_equal(n.calls, 0);
+        assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1));
+        assert_int_equal(n.calls, 1);
+        xf_close(&n);
+    }
+    reach_done(&n);
+    (void)xf_drain(&n);
+    assert_true(xf_say_outcome(&n, CHILD, XF_ID, true, 2)); /* back where it came from */
+    assert_true(xf_say_outcome(&n, CHILD, XF_ID, true, 0)); /* the root itself */
+    assert_true(xf_say_query(&n, CHILD, XF_ID, 0));
+    assert_true(xf_say_query(&n, CHILD, XF_ID, 1));
+    assert_true(xf_say_query(&n, PARENT, XF_ID, 2));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_int_equal(xf_state(&n), EXCHANGE_DONE);
+    xf_close(&n);
+}
+
+TEST(ranks_and_ids_that_there_are_not)
+{
+    static const char *const strange[] = {"3-0000004d-1", "4294967295-0000004d-1", "-1-0-1"};
+
+    for (int kind = 0; kind < 3; kind++)
+        for (size_t i = 0; i <= sizeof strange / sizeof *strange; i++) {
+            bool of_rank = i == sizeof strange / sizeof *strange;
+            const char *id = of_rank ? XF_ID : strange[i];
+            uint32_t rank = of_rank ? 3 : 2;
+            struct exchange_fixture n;
+            reach_done(&n);
+            bool up = kind == 0   ? xf_say_confirm(&n, CHILD, id, rank, "")
+                      : kind == 1 ? xf_say_query(&n, CHILD, id, rank)
+                                  : xf_say_outcome(&n, CHILD, id, true, rank);
+            if (up)
+                fail_msg("kind %d of %s from %u was taken", kind, id, rank);
+            xf_close(&n);
+        }
+    /* Messages for other nodes are passed on, whatever they contain. */
+    struct exchange_fixture n;
+    reach_done(&n);
+    assert_true(xf_say_confirm(&n, CHILD, "0-deadbeef-4294967295", 2, "\x1b[2J"));
+    assert_int_equal(xf_hear(&n, PARENT), PEER_CONFIRM);
+    assert_true(xf_say_query(&n, CHILD, "0-00000000-1", 2));
+    assert_int_equal(xf_hear(&n, PARENT), PEER_OUTCOME_QUERY);
+    assert_true(xf_say_outcome(&n, PARENT, "0-00000000-1", true, 2));
+    assert_int_equal(xf_hear(&n, CHILD), PEER_OUTCOME);
+    assert_int_equal(xf_state(&n), EXCHANGE_DONE);
+    xf_close(&n);
+}
+
+/* Objections to the root, and its verdict. */
+
+TEST(an_objection_ends_it_everywhere)
+{
+    static const uint32_t codes[] = {0, ERROR_IO, ERROR_BUSY + 1, UINT32_MAX};
+    struct line_root r;
+
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
+        line_root_open(&r);
+        /* Verdicts about other exchanges: another handle, another id, another root. */
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
+        assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+        assert_true(line_root_object(&r, codes[i], "node 2 reports:\n\x1b[2Jno"));
+        assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
+        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_int_equal(r.client.told, 1);
+        assert_int_equal(r.client.e.code, ERROR_IO);
+        assert_string_equal(r.client.e.text, "node 2 reports:??[2Jno");
+        /* A node that has not heard the verdict hears it again. */
+        assert_true(line_root_object(&r, ERROR_IO, "again"));
+        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_int_equal(xf_drain(&r.f), 0);
+        xf_close(&r.f);
+    }
+    line_root_open(&r); /* for nodes that do not exist */
+    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
+    xf_close(&r.f);
+    line_root_open(
+        &r); /* from the root's own side: its sender knows of other links that are down */
+    assert_true(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
+    assert_int_equal(xf_drain(&r.f), 0);
+    xf_close(&r.f);
+}
+
+/* The root believes a node about nodes behind the node's own link; otherwise it names the node that reports. The text
+ * is not parsed. */
+TEST(an_objection_is_about_whom_it_says)
+{
+    static const struct {
+        struct culprit culprit;
+        bool believed;
+    } rows[] = {{{CULPRIT_NONE, 0, 0}, false},         {{CULPRIT_NODE, 0, 0}, false},
+                {{CULPRIT_NODE, 1, 0}, true},          {{CULPRIT_NODE, 2, 0}, true},
+                {{CULPRIT_PROGRAM, 2, 0}, true},       {{CULPRIT_PROGRAM, 0, 0}, false},
+                {{CULPRIT_LINK, 2, 1}, true},          {{CULPRIT_LINK, 0, 0}, false},
+                {{CULPRIT_LINK, 2, 99}, true},         {{CULPRIT_NODE, 3, 0}, false},
+                {{CULPRIT_NODE, UINT32_MAX, 0}, false}};
+    struct line_root r;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct error why = {
+            .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
+        line_root_open(&r);
+        assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
+        assert_int_equal(strstr(r.client.e.text, "node 1 reports") == NULL, rows[i].believed);
+        assert_int_equal(r.client.e.culprit.kind,
+                         rows[i].believed ? rows[i].culprit.kind : CULPRIT_NODE);
+        assert_int_equal(r.client.e.culprit.node, rows[i].believed ? rows[i].culprit.node : 1);
+        xf_close(&r.f);
+    }
+}
+
+/* A node that is ready and has not heard `go` tells its program by this whether others may have begun. */
+TEST(a_verdict_says_whether_anybody_was_told_to_go)
+{
+    struct line_root r;
+
+    for (int gone = 0; gone < 2; gone++) {
+        line_root_open(&r);
+        if (gone) {
+            assert_true(xf_say_handle(&r.f, CHILD, PEER_READY, r.handle));
+            assert_int_equal(xf_hear(&r.f, CHILD), PEER_GO);
+        }
+        assert_true(line_root_object(&r, ERROR_IO, "no"));
+        struct peer_message *head = xf_next(&r.f, CHILD);
+        while (head != NULL && head->kind != PEER_VERDICT) { /* its blocks */
+            message_forget(head);
+            head = xf_next(&r.f, CHILD);
+        }
+        assert_non_null(head);
+        assert_int_equal(head->verdict.before_go, !gone);
+        message_forget(head);
+        xf_close(&r.f);
+    }
+}
+
+TEST(objections_pass_through)
+{
+    struct exchange_fixture n;
+
+    line_open(&n, 1); /* an exchange that is not known here */
+    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
+    line_hears_objection(&n, ERROR_REFUSED, TORUS_NO_NODE, "no?");
+    assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_false(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no"));
+    xf_close(&n);
+}
+
+TEST(verdicts_end_it_and_go_on)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    line_open(&n, 1);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    (void)xf_drain(&n);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
+    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
+    assert_int_equal(xf_drain(&n), 0);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    assert_true(line_hears_verdict(&n, CHILD, ERROR_IO));
+    for (int i = 0; i < 5; i++)
+        assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
+    assert_int_equal(xf_drain(&n), 0);
+    assert_string_equal(xf_info(&n).reason, "the?root's");
+    xf_close(&n);
+}
+
+/* If links are down, a verdict may arrive before the prepare: it is passed on once, and takes effect. */
+TEST(a_verdict_before_the_prepare)
+{
+    struct exchange_fixture n;
+    struct xf_prepare p;
+    struct peer_message *head;
+    size_t passed = 0;
+
+    line_open(&n, 1);
+    assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    head = xf_next(&n, PARENT);
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_VERDICT);
+    assert_true(head->verdict.left <= n.f.torus.nodes); /* whatever the neighbour says */
+    message_forget(head);
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
+    assert_int_equal(xf_drain(&n), 0);
+    xf_prepare_init(&p, &n);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
+    assert_int_equal(xf_drain(&n), 0);
+    assert_int_equal(line_known(&n), 0);
+    /* Thousands of others do not make the node forget this one, and are not all passed on. */
+    for (unsigned i = 0; i < 3000; i++) {
+        char id[EXCHANGE_ID_SIZE];
+        (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
+        assert_true(xf_say_verdict(&n, PARENT, i, id, ERROR_LINK, "cut", 1));
+        passed += xf_drain(&n);
+    }
+    assert_in_range(passed, 1, 1000);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_int_equal(line_known(&n), 0);
+    /* But the node does not remember it for ever: it may have been invented. */
+    xf_pass(&n, 10 * SECONDS);
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_int_equal(line_known(&n), 1);
     xf_close(&n);
 }

@@ -1,8 +1,152 @@
 /* Schedules that an exchange names: how a node fetches them from a neighbour and passes them on, and neighbours that
  * lie or fall silent. */
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/file/export.h"
 #include "daemon/torusd/planning/schedule_store.h"
-#include "schedules_fixture.h"
+#include "exchange_fixture.h"
+#include "proto/sha256.h"
 #include "tests/support/cmocka.h"
+
+#define SCHEDULE_FILE_MOST 100000u
+
+/* Ports of node 1 to nodes 0 and 2. */
+enum { SCHEDULES_PARENT = 1, SCHEDULES_CHILD = 0 };
+
+struct schedule_file {
+    char text[SCHEDULE_FILE_MOST];
+    uint32_t length;
+    char digest[SHA256_TEXT_SIZE];
+};
+
+#define TEXT(text) ((char *)(uintptr_t)(text))
+
+/* Sets the name of a file from the digest of its present text. */
+static void schedule_file_name(struct schedule_file *f)
+{
+    sha256_text(f->text, f->length, f->digest);
+}
+
+/* The routes of "direct" on a torus, followed by so many spaces. */
+static struct schedule_file schedule_file_for(const char *dims, uint32_t spaces)
+{
+    struct schedule_file f = {.length = 0};
+    struct torus t;
+    FILE *out = fmemopen(f.text, sizeof f.text, "w");
+
+    assert_int_equal(torus_parse(&t, dims, NULL), 0);
+    assert_int_equal(schedule_export(out, &t, algorithm_find("direct"), false, NULL), 0);
+    f.length = (uint32_t)ftell(out);
+    assert_int_equal(fclose(out), 0);
+    memset(f.text + f.length, ' ', spaces);
+    f.length += spaces;
+    schedule_file_name(&f);
+    return f;
+}
+
+/* Opens node `rank` of a torus of 3m. */
+static void schedules_open(struct exchange_fixture *n, uint32_t rank)
+{
+    xf_init(n);
+    xf_open(n, "3m", rank);
+}
+
+/* The parent prepares an exchange with this schedule; node 2 hears of it. */
+static void schedules_say_prepare(struct exchange_fixture *n, const struct schedule_file *f)
+{
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f->digest);
+    assert_true(xf_say(n, SCHEDULES_PARENT, &p.message));
+    assert_int_equal(xf_hear(n, SCHEDULES_CHILD), PEER_PREPARE);
+}
+
+/* The parent prepares another exchange with it. */
+static void schedules_say_prepare_again(struct exchange_fixture *n, const struct schedule_file *f)
+{
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    p.message.prepare.id = TEXT("0-0000004d-9");
+    p.message.prepare.exchange = XF_HANDLE + 3;
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f->digest);
+    assert_true(xf_say(n, SCHEDULES_PARENT, &p.message));
+}
+
+/* The child asks for the part that begins at `begin`. Returns whether its link is still up. */
+static bool schedules_say_query(struct exchange_fixture *n, const char *digest, uint32_t offset)
+{
+    struct peer_schedule_query query = {0};
+
+    query.digest = TEXT(digest);
+    query.offset = offset;
+    const struct peer_message head = {.kind = PEER_SCHEDULE_QUERY, .schedule_query = query};
+    return xf_say(n, SCHEDULES_CHILD, &head);
+}
+
+/* The parent sends `length` bytes of a file of `total` bytes. Returns whether its link is still up. */
+static bool schedules_say_part(struct exchange_fixture *n, const struct schedule_file *f,
+                               uint32_t total, uint32_t offset, size_t length)
+{
+    struct peer_schedule_part part = {0};
+
+    part.digest = TEXT(f->digest);
+    part.total = total;
+    part.offset = offset;
+    part.part.data = (uint8_t *)TEXT(f->text) + offset;
+    part.part.len = length;
+    const struct peer_message head = {.kind = PEER_SCHEDULE_PART, .schedule_part = part};
+    return xf_say(n, SCHEDULES_PARENT, &head);
+}
+
+/* These fail the test unless the next message is this one. The node asks its parent for the part from `begin` on; */
+static void schedules_hear_query(struct exchange_fixture *n, const struct schedule_file *f,
+                                 uint32_t offset)
+{
+    struct peer_message *head = xf_next(n, SCHEDULES_PARENT);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_SCHEDULE_QUERY);
+    assert_string_equal(head->schedule_query.digest, f->digest);
+    assert_int_equal(head->schedule_query.offset, offset);
+    message_forget(head);
+}
+
+/* gives its child `length` bytes from there on, of a file of `total` bytes; */
+static void schedules_hear_part(struct exchange_fixture *n, const struct schedule_file *f,
+                                uint32_t total, uint32_t offset, size_t length)
+{
+    struct peer_message *head = xf_next(n, SCHEDULES_CHILD);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_SCHEDULE_PART);
+    assert_string_equal(head->schedule_part.digest, f->digest);
+    assert_int_equal(head->schedule_part.total, total);
+    assert_int_equal(head->schedule_part.offset, offset);
+    assert_int_equal(head->schedule_part.part.len, length);
+    if (length > 0)
+        assert_memory_equal(head->schedule_part.part.data, f->text + offset, length);
+    message_forget(head);
+}
+
+/* and objects at its parent, with this code and a reason that contains this part (NULL: any reason). */
+static void schedules_hear_objection(struct exchange_fixture *n, enum error_code code,
+                                     const char *part)
+{
+    struct peer_message *head = xf_next(n, SCHEDULES_PARENT);
+
+    assert_non_null(head);
+    assert_int_equal(head->kind, PEER_OBJECTION);
+    if (head->objection.code != code ||
+        (part != NULL && strstr(head->objection.reason, part) == NULL))
+        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
+                 (int)code, part != NULL ? part : "");
+    message_forget(head);
+}
 
 static void becomes_ready(struct exchange_fixture *n)
 {
@@ -240,5 +384,147 @@ TEST(answers_do_not_pile_up)
     assert_in_range(xf_drain(&n), 200, 300);
     assert_true(schedules_say_query(&n, f.digest, 0));
     assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_SCHEDULE_PART);
+    xf_close(&n);
+}
+
+/* The places for schedules at a node: their number, their users, and how they become free. */
+
+/* A schedule that could not be fetched is accepted from a client. */
+TEST(a_client_gives_what_could_not_be_fetched)
+{
+    const struct schedule_file f = schedule_file_for("3m", 0);
+    struct exchange_fixture n;
+    struct schedules *all;
+    struct schedule *s;
+    const struct algorithm *a;
+    uint32_t have = 0;
+    struct error e;
+
+    schedules_open(&n, 1);
+    schedules_say_prepare(&n, &f);
+    schedules_hear_query(&n, &f, 0);
+    assert_true(schedules_say_part(&n, &f, 0, 0, 0));
+    schedules_hear_objection(&n, ERROR_BUSY, "node 0 ");
+    all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
+    s = schedules_join(all, f.digest, 0, &e);
+    assert_non_null(s);
+    assert_false(schedule_is_complete(s));
+    assert_int_equal(
+        schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length / 2, &have, &e), 0);
+    assert_int_equal(have, f.length / 2);
+    assert_int_equal(schedule_give(all, s, f.length, have, (const uint8_t *)f.text + have,
+                                   f.length - have, &have, &e),
+                     0);
+    assert_int_equal(have, f.length);
+    assert_true(schedule_ready(s, &a, &e) >= 0);
+    schedules_leave(all, s);
+    xf_close(&n);
+}
+
+TEST(there_is_room_for_so_many)
+{
+    struct schedule_file f = schedule_file_for("3m", 0);
+    struct exchange_fixture n;
+
+    xf_init(&n);
+    xf_open(&n, "40m", 38);
+    for (unsigned i = 0; i <= SCHEDULES_MOST; i++) {
+        struct xf_prepare p;
+        char id[EXCHANGE_ID_SIZE];
+        uint32_t root = i / 16; /* one has places for so many */
+        (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i + 1);
+        (void)snprintf(f.digest, sizeof f.digest, "%064u", i);
+        xf_prepare_init(&p, &n);
+        xf_prepare_generated(&p);
+        p.message.prepare.id = id;
+        p.message.prepare.root = root;
+        p.message.prepare.user = 1000 + i;
+        p.message.prepare.exchange = 40 * i + root;
+        p.spec.algorithm = TEXT("");
+        p.spec.schedule = TEXT(f.digest);
+        assert_true(xf_say(&n, SCHEDULES_PARENT, &p.message));
+        if (i < SCHEDULES_MOST)
+            schedules_hear_query(&n, &f, 0);
+        else
+            schedules_hear_objection(&n, ERROR_BUSY, NULL);
+    }
+    xf_close(&n);
+}
+
+TEST(one_user_does_not_take_all_places)
+{
+    struct schedule *s[SCHEDULES_MOST];
+    struct exchange_fixture n;
+    struct error e;
+    unsigned count = 0;
+
+    schedules_open(&n, 0);
+    struct schedules *all = exchanges_schedules(core_exchanges(n.core));
+    for (;; count++) {
+        struct schedule_file f = {.length = 0};
+        (void)snprintf(f.digest, sizeof f.digest, "%064u", count);
+        s[count] = schedules_join(all, f.digest, 1000, &e);
+        if (s[count] == NULL)
+            break;
+    }
+    assert_int_equal(count, SCHEDULES_MOST / 2);
+    assert_int_equal(e.code, ERROR_BUSY);
+    s[count] = schedules_join(all, schedule_file_for("3m", 0).digest, 1001, &e);
+    assert_non_null(s[count]);
+    for (unsigned i = 0; i <= count; i++)
+        schedules_leave(all, s[i]);
+    s[0] = schedules_join(all, schedule_file_for("3m", 0).digest, 1000, &e);
+    assert_non_null(s[0]);
+    schedules_leave(all, s[0]);
+    xf_close(&n);
+}
+
+/* Unused schedules make room; the one that was unused for the longest time goes first. */
+TEST(unused_schedules_make_room)
+{
+    struct exchange_fixture n;
+    struct error e;
+
+    schedules_open(&n, 0);
+    struct schedules *all = exchanges_schedules(core_exchanges(n.core));
+    for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
+        struct schedule_file f = schedule_file_for("3m", i);
+        uint32_t have;
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
+        assert_non_null(s);
+        assert_int_equal(
+            schedule_give(all, s, f.length, 0, (const uint8_t *)f.text, f.length, &have, &e), 0);
+        assert_int_equal(have, f.length);
+        xf_settle(&n);
+        schedules_leave(all, s);
+    }
+    assert_true(schedules_bytes(all) <= SCHEDULES_BYTES_MOST);
+    for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
+        struct schedule_file f = schedule_file_for("3m", SCHEDULES_MOST - i);
+        struct schedule *s = schedules_join(all, f.digest, 0, &e);
+        assert_int_equal(schedule_is_complete(s), i < SCHEDULES_MOST);
+        schedules_leave(all, s);
+    }
+    xf_close(&n);
+}
+
+TEST(a_root_runs_only_what_it_was_given)
+{
+    const struct schedule_file f = schedule_file_for("3m", 0);
+    struct spec spec = {.algorithm = "", .from = "", .to = "", .schedule = f.digest};
+    struct exchange_client_seen seen;
+    struct exchange_fixture n;
+    struct error e;
+
+    schedules_open(&n, 0);
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_int_equal(e.code, ERROR_USAGE);
+    spec.schedule = "12";
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_contains(e.text, "\"12\"");
+    spec.schedule = f.digest;
+    spec.algorithm = "direct";
+    assert_null(xf_start(&n, &spec, &seen, &e));
+    assert_contains(e.text, "one or the other");
     xf_close(&n);
 }

@@ -10,8 +10,7 @@ static unsigned find(json_t *file, struct finding *list)
     struct trace_data d;
     struct error e;
 
-    if (trace_fixture_read(file, &d, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(trace_fixture_read(file, &d, &e), e);
     unsigned count = findings_make(&d, list);
     assert_in_range(count, 1, FINDINGS_MOST);
     for (unsigned i = 1; i < count; i++)
@@ -30,7 +29,7 @@ static void check_first(json_t *file, enum finding_kind kind, uint32_t node)
     if (list[0].kind != kind || list[0].node != node)
         fail_msg("node %u, %s", (unsigned)list[0].node, list[0].text);
     (void)snprintf(host, sizeof host, "host%u (node %u)", (unsigned)node, (unsigned)node);
-    assert_non_null(strstr(list[0].text, host));
+    assert_contains(list[0].text, host);
 }
 
 TEST(nothing_stands_out)
@@ -65,8 +64,8 @@ TEST(a_slow_link)
     assert_int_equal(list[0].kind, FINDING_LINK);
     assert_int_equal(list[0].node, 3);
     assert_int_equal(list[0].port, 0);
-    assert_non_null(strstr(list[0].text, "port +0"));
-    assert_non_null(strstr(list[0].text, "TCP sent packets again"));
+    assert_contains(list[0].text, "port +0");
+    assert_contains(list[0].text, "TCP sent packets again");
 }
 
 /* The link is as fast as others while it carries, but TCP repeats packets. */
@@ -99,14 +98,14 @@ TEST(many_of_a_kind)
         for (unsigned i = 0; i < kept; i++) {
             assert_int_equal(list[i].kind, FINDING_RESENDING);
             assert_int_equal(list[i].node, lossy - 1 - i);
-            assert_non_null(strstr(list[i].text, "sent 1 packet again"));
+            assert_contains(list[i].text, "sent 1 packet again");
             assert_true((strstr(list[i].text, "The same holds") != NULL) == (i == 2 && more > 0));
         }
         assert_int_equal(list[kept].kind, FINDING_DISK);
         (void)snprintf(words, sizeof words, "The same holds for %u more %s.", more,
                        more == 1 ? "link" : "links");
         if (more > 0)
-            assert_non_null(strstr(list[2].text, words));
+            assert_contains(list[2].text, words);
     }
 }
 
@@ -207,7 +206,7 @@ TEST(several_faults)
     assert_int_equal(list[0].kind, FINDING_DISK);
     assert_int_equal(list[0].node, 14);
     assert_int_equal(list[1].node, 12);
-    assert_non_null(strstr(list[2].text, "The same holds for 5 more nodes."));
+    assert_contains(list[2].text, "The same holds for 5 more nodes.");
 }
 
 /* Nodes without a trace are not compared. */
@@ -226,7 +225,7 @@ TEST(nodes_that_have_not_answered)
         assert_int_equal(list[i].kind, FINDING_MISSING);
         assert_int_equal(list[i].node, 3 * (i - 1));
     }
-    assert_non_null(strstr(list[3].text, "The same holds for 3 more nodes."));
+    assert_contains(list[3].text, "The same holds for 3 more nodes.");
 
     file = trace_fixture_new("3");
     (void)json_object_del(trace_fixture_node(file, 1), "used");
@@ -249,7 +248,7 @@ TEST(a_link_that_goes_down)
     assert_int_equal(list[0].kind, FINDING_DOWN);
     assert_int_equal(list[0].node, 5);
     assert_int_equal(list[0].port, 2);
-    assert_non_null(strstr(list[0].text, "(port +1) and host6 (node 6) went down, 0.25 s"));
+    assert_contains(list[0].text, "(port +1) and host6 (node 6) went down, 0.25 s");
     assert_int_equal(list[1].node, 6);
     assert_int_equal(list[2].kind, FINDING_LINK);
 }
@@ -311,7 +310,7 @@ TEST(links_of_older_nodes)
             (void)json_object_del(trace_fixture_node(file, rank), members[i]);
     assert_int_equal(find(file, list), 1);
     assert_int_equal(list[0].kind, FINDING_NOTHING);
-    assert_non_null(strstr(list[0].text, "not known"));
+    assert_contains(list[0].text, "not known");
 }
 
 static void set_run(json_t *file, json_t *run)
@@ -342,9 +341,9 @@ TEST(an_algorithm_that_is_slow)
         assert_int_equal(find(file, list), 1);
         assert_int_equal(list[0].kind, FINDING_ALGORITHM);
         assert_int_equal(list[0].node, TORUS_NO_NODE);
-        assert_non_null(strstr(list[0].text, runs[i].algorithm));
-        assert_non_null(strstr(list[0].text, runs[i].blocks));
-        assert_non_null(strstr(list[0].text, "--algorithm stream"));
+        assert_contains(list[0].text, runs[i].algorithm);
+        assert_contains(list[0].text, runs[i].blocks);
+        assert_contains(list[0].text, "--algorithm stream");
     }
     file = trace_fixture_new("4x4"); /* late, but not because of its plan */
     set_run(file, run_of("stream", 3.5));

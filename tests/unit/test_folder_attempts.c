@@ -1,8 +1,10 @@
 /* An output that the next attempt continues. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/log.h"
 #include "daemon/torusd/engine/cut.h"
 #include "daemon/torusd/engine/missing_blocks.h"
 #include "folders_fixture.h"
@@ -342,9 +344,8 @@ FOLDER_TEST(damage_is_noticed_before_the_commit)
             assert_int_equal(ends.sink->ops->write(ends.sink, 1, 4, &piece, &e), 0);
             slab_unref(slab);
         }
-        assert_int_equal(finish(&f, &ends), -1);
-        assert_int_equal(ends.failure.code, ERROR_DAMAGED);
-        assert_non_null(strstr(ends.failure.text, ID "-1/1, a new file that had arrived: start"));
+        assert_fails(finish(&f, &ends), ends.failure, ERROR_DAMAGED,
+                     ID "-1/1, a new file that had arrived: start");
         close_ends(&f, &ends, false);
         assert_int_equal(entries(at(state, "data")), 1);
         close_fixture(&f);
@@ -397,4 +398,330 @@ FOLDER_TEST(what_differs_in_the_next_attempt)
         close_fixture(&f);
         assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
     }
+}
+
+/* Folders without memory, with system calls that fail, and when they are closed. */
+
+/* After storage.close() no task is reported, and the state folder is released in the end. */
+FOLDER_TEST(a_close_is_the_end)
+{
+    struct fixture f;
+    struct ends ends;
+    struct error e = {.code = ERROR_TIMEOUT};
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    open_well(&f, &ends, &request);
+    f.storage.record_commit(f.storage.context, ID, on_done, &e);
+    f.storage.resolve(f.storage.context, ID, true, on_done, &e);
+    (void)ends.source->ops->close(ends.source);
+    (void)ends.sink->ops->close(ends.sink, false);
+    f.storage.close(f.storage.context);
+    stepper_finish(&f.jobs);
+    assert_int_equal(e.code, ERROR_TIMEOUT);
+    assert_int_equal(ends.closed, 2);
+    assert_int_equal(f.files.open, 1); /* the root's */
+    start(&f);
+    assert_false(exists(at(state, "data/.out.torusd-%s-1", ID)));
+    close_fixture(&f);
+}
+
+FOLDER_TEST(without_memory_for_jobs_nothing_is_left)
+{
+    struct fixture f;
+    struct ends ends;
+    struct source *source;
+    struct sink *sink;
+    struct error e = {0};
+    const struct block_events events = {&ends, on_wake, on_failed, on_closed};
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    f.jobs.refuse = true;
+    assert_fails(f.storage.open_folders(f.storage.context, &request, &events, &source, &sink, &e),
+                 e, ERROR_MEMORY, "");
+    f.jobs.refuse = false;
+    begin_open(&f, &ends, &request);
+    stepper_finish(&f.jobs);
+    f.jobs.refuse = true;
+    assert_fails(ends.source->ops->lay_out(ends.source, 1 << 20, 1, &e), e, ERROR_MEMORY, "");
+    e.code = ERROR_NONE;
+    assert_fails(ends.sink->ops->lay_out(ends.sink, 1 << 20, 1, &e), e, ERROR_MEMORY, "");
+    assert_true(ends.source->ops->close(ends.source));
+    assert_true(ends.sink->ops->close(ends.sink, false));
+    f.jobs.refuse = false;
+    assert_int_equal(entries(at(state, "data")), 1);
+    assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
+}
+
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    return no_memory ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return no_memory ? NULL : __real_calloc(count, size);
+}
+
+FOLDER_TEST(a_decision_needs_no_memory)
+{
+    struct fixture f;
+    struct ends ends;
+    struct source *source;
+    struct sink *sink;
+    struct error e = {.code = ERROR_TIMEOUT};
+    const struct block_events events = {&ends, on_wake, on_failed, on_closed};
+    open_fixture(&f, state);
+    const struct folder_request request = small(state);
+    no_memory = true;
+    int result = f.storage.open_folders(f.storage.context, &request, &events, &source, &sink, &e);
+    f.storage.record_commit(f.storage.context, ID, on_done, &e);
+    no_memory = false;
+    assert_int_equal(result, -1);
+    stepper_finish(&f.jobs);
+    assert_int_equal(e.code, ERROR_NONE);
+    check_committed(&f, ID);
+    close_fixture(&f);
+}
+
+/* The whole life of an output, with the root's record, and then the start of a daemon. */
+static bool live(struct fixture *f, const struct folder_request *request, struct error *e)
+{
+    struct ends ends;
+    bool committed = false;
+    bool good = open_ends(f, &ends, request) == 0 && move_block(f, &ends, 0, &ends, 1, 2) == 0 &&
+                finish(f, &ends) == 0;
+
+    *e = ends.failure;
+    if (good) {
+        record(f, e);
+        committed = e->code == ERROR_NONE;
+        if (committed && commit(f, &ends, e) == 1)
+            *e = (struct error){0};
+    }
+    assert_true(ends.failures <= 1);
+    close_ends(f, &ends, false);
+    return committed;
+}
+
+/* Each system call in turn fails once: the failure is reported, nothing leaks, and the final state is the one that was
+ * decided. */
+FOLDER_TEST(every_call_may_fail_once)
+{
+    static const int errors[] = {EIO, ENOSPC, EACCES};
+    unsigned failures = 0, told = 0;
+
+    for (size_t i = 0; i < 2 * sizeof errors / sizeof errors[0]; i++)
+        for (long call = 0;; call++) {
+            struct fixture f;
+            struct error e = {0};
+            open_fixture(&f, state);
+            f.files.in_memory = i % 2 == 1;
+            log_set_level(LOG_LEVEL_ERROR);
+            f.jobs.chance = (unsigned)call;
+            struct folder_request request = small(state);
+            request.to = at(state, "data/x/y/out");
+            f.files.error = errors[i / 2];
+            f.files.left = call;
+            bool committed = live(&f, &request, &e);
+            bool failed = f.files.failed;
+            f.files.left = -1;
+            failures += failed;
+            told += e.code != ERROR_NONE;
+            if (e.code != ERROR_NONE && strstr(e.text, strerror(errors[i / 2])) == NULL)
+                fail_msg("call %ld, %s: \"%s\"", call, f.files.call, e.text);
+            assert_true(failed || (committed && e.code == ERROR_NONE));
+            /* The state after the next start and the root's answer. */
+            restart(&f);
+            if (resolve(&f, committed, &e) != 0)
+                fail_msg("call %ld, %s: \"%s\"", call, f.files.call, e.text);
+            f.storage.forget_commit(f.storage.context, ID);
+            stepper_finish(&f.jobs);
+            if (exists(at(state, "data/x/y/out")) != committed)
+                fail_msg("call %ld, %s: committed %d", call, f.files.call, committed);
+            if (committed)
+                check_file(at(state, "data/x/y/out/0"), "block", 5);
+            if (entries(at(state, "data/x/y")) != (committed ? 1 : 0) ||
+                exists(at(state, "data/x")) != committed || entries(f.state_folder) != 0)
+                fail_msg("call %ld, %s: something is left", call, f.files.call);
+            close_fixture(&f);
+            assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+            if (!failed)
+                break;
+        }
+    assert_in_range(told, failures / 2, failures);
+}
+
+/* Only outputs that are not committed are removed. */
+
+FOLDER_TEST(what_is_not_committed_is_removed)
+{
+    for (unsigned seed = 0; seed < 8; seed++) {
+        struct fixture f;
+        struct ends ends;
+        open_fixture(&f, state);
+        f.jobs.chance = seed;
+        struct folder_request request = small(state);
+        request.to = at(state, "data/x/y/out");
+        for (int stage = -1; stage < 5; stage++) {
+            if (stage < 0) { /* while it is opened */
+                begin_open(&f, &ends, &request);
+                for (unsigned i = 0; i < seed / 2; i++)
+                    (void)stepper_step(&f.jobs);
+            } else {
+                open_well(&f, &ends, &request);
+                assert_true(exists(at(state, "data/x/y")));
+            }
+            if (stage >= 1) /* writes are under way */
+                assert_int_equal(move_block(&f, &ends, 1, &ends, 1, 2), 0);
+            if (stage == 2)
+                (void)ends.sink->ops->finish(ends.sink); /* maybe too early, maybe syncing */
+            if (stage == 3)
+                assert_int_equal(finish(&f, &ends), 0);
+            close_ends(&f, &ends, false);
+            assert_false(exists(at(state, "data/x")));
+            assert_int_equal(entries(f.state_folder), 0);
+        }
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+FOLDER_TEST(folders_that_others_use_stay)
+{
+    struct fixture f;
+    struct ends ends;
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    request.to = at(state, "data/x/y/out");
+    open_well(&f, &ends, &request);
+    make_file(at(state, "data/x/mine"), "x", 1);
+    close_ends(&f, &ends, false);
+    assert_false(exists(at(state, "data/x/y")));
+    check_file(at(state, "data/x/mine"), "x", 1);
+    close_fixture(&f);
+}
+
+/* A removal that failed without descriptors is tried again when the output's own descriptors are closed, and each time
+ * that another output is closed. */
+FOLDER_TEST(an_output_that_could_not_be_removed)
+{
+    long calls = 0;
+    bool failed;
+    do {
+        struct fixture f;
+        struct ends ends;
+        open_fixture(&f, state);
+        struct folder_request request = small(state);
+        fill(&f, &ends, &request);
+        f.files.error = EMFILE;
+        f.files.left = calls++;
+        close_ends(&f, &ends, false);
+        failed = f.files.failed;
+        assert_int_equal(entries(at(state, "data")), 1); /* the sources */
+        f.files.left = -1;
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    } while (failed);
+    assert_true(calls > 4);
+}
+
+/* The output is found again by its record in the journal, even if the state folder fails. */
+FOLDER_TEST(an_output_is_removed_when_another_is_closed)
+{
+    struct fixture f;
+    struct ends ends, other;
+    struct error e;
+    open_fixture(&f, state);
+    struct folder_request request = small(state);
+    fill(&f, &ends, &request);
+    const char *temporary = at(state, "data/.out.torusd-%s-1", ID);
+    make_file(at(state, "data/.out.torusd-%s-1/notes", ID), "", 0); /* which is not ours */
+    close_ends(&f, &ends, false);
+    assert_true(exists(temporary));
+    assert_int_equal(resolve(&f, false, &e), -1); /* nor can a doubt end so */
+    assert_int_equal(unlink(at(state, "data/.out.torusd-%s-1/notes", ID)), 0);
+    request.id = OTHER_ID;
+    request.to = at(state, "data/other");
+    open_well(&f, &other, &request);
+    close_ends(&f, &other, false);
+    assert_false(exists(temporary));
+    assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
+}
+
+/* A user who may write beside the target replaces the temporary folder. */
+static void swap(void **state, struct fixture *f, struct ends *ends, bool link)
+{
+    const struct folder_request request = small(state);
+
+    make_folder(at(state, "precious"));
+    make_file(at(state, "precious/0"), "mine", 4);
+    fill(f, ends, &request);
+    const char *temporary = at(state, "data/.out.torusd-%s-1", ID);
+    assert_int_equal(rename(temporary, at(state, "data/aside")), 0);
+    if (link)
+        assert_int_equal(symlink(at(state, "precious"), temporary), 0);
+    else
+        assert_int_equal(rename(at(state, "precious"), temporary), 0);
+}
+
+FOLDER_TEST(a_swapped_folder_is_not_removed)
+{
+    for (int link = 0; link < 2; link++) {
+        struct fixture f;
+        struct ends ends;
+        open_fixture(&f, state);
+        log_set_level(LOG_LEVEL_ERROR);
+        swap(state, &f, &ends, link == 1);
+        close_ends(&f, &ends, false);
+        check_file(at(state, link == 1 ? "precious/0" : "data/.out.torusd-" ID "-1/0"), "mine", 4);
+        assert_int_equal(entries(at(state, "data/aside")), 0); /* our own files are gone */
+        assert_int_equal(entries(f.state_folder), 0);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+FOLDER_TEST(a_swapped_folder_is_not_put_in_place)
+{
+    for (int link = 0; link < 2; link++) {
+        struct fixture f;
+        struct ends ends;
+        struct error e;
+        open_fixture(&f, state);
+        swap(state, &f, &ends, link == 1);
+        assert_fails(commit(&f, &ends, &e), e, ERROR_IO, "");
+        assert_false(exists(at(state, "data/out")));
+        close_ends(&f, &ends, false);
+        assert_int_equal(entries(f.state_folder), 1);
+        close_fixture(&f);
+        assert_int_equal(folder_teardown(state) + folder_setup(state), 0);
+    }
+}
+
+/* After a crash, only names identify outputs. */
+FOLDER_TEST(a_link_is_not_followed_after_a_crash)
+{
+    struct fixture f;
+    struct ends ends;
+    struct error e;
+    open_fixture(&f, state);
+    swap(state, &f, &ends, true);
+    close_ends(&f, &ends, true);
+    restart(&f);
+    assert_int_equal(resolve(&f, false, &e), -1);
+    assert_int_equal(resolve(&f, true, &e), -1);
+    check_file(at(state, "precious/0"), "mine", 4);
+    assert_int_equal(unlink(at(state, "data/.out.torusd-%s-1", ID)), 0);
+    assert_int_equal(resolve(&f, false, &e), 0);
+    assert_int_equal(entries(f.state_folder), 0);
+    close_fixture(&f);
 }

@@ -49,7 +49,7 @@ FOLDER_TEST(a_changed_output_is_not_put_in_place)
             assert_int_equal(resolve(&f, true, &e), -1);
         }
         assert_int_equal(e.code, ERROR_DAMAGED);
-        assert_non_null(strstr(e.text, ".out.torusd-" ID "-1 after they had arrived: remove it"));
+        assert_contains(e.text, ".out.torusd-" ID "-1 after they had arrived: remove it");
         assert_false(exists(at(state, "data/out")));
         assert_int_equal(unlink(at(state, "data/.out.torusd-" ID "-1/0")) |
                              unlink(at(state, "data/.out.torusd-" ID "-1/1")) |
@@ -106,8 +106,7 @@ FOLDER_TEST(a_crash_after_the_rename_does_no_harm)
         restart(&f);
         check_in_doubt(&f, ID);
         /* The root may have forgotten the decision by then, because all nodes had confirmed. */
-        if (resolve(&f, committed == 1, &e) != 0)
-            fail_msg("%s", e.text);
+        assert_success(resolve(&f, committed == 1, &e), e);
         check_file(at(state, "data/out/0"), "block", 5);
         assert_int_equal(entries(f.state_folder), 0);
         close_fixture(&f);

@@ -38,8 +38,7 @@ static void check_lines(void **state, const char *text, const char *expected)
     struct seen seen = {0};
     struct error e;
 
-    if (read_text(state, text, &seen, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(read_text(state, text, &seen, &e), e);
     assert_string_equal(seen.text, expected);
 }
 
@@ -49,8 +48,7 @@ static void check_refused(void **state, const char *text, unsigned line, const c
     struct error e;
     char expected[FIXTURE_PATH + 200];
 
-    assert_int_equal(read_text(state, text, &seen, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(read_text(state, text, &seen, &e), e, ERROR_USAGE, "");
     (void)snprintf(expected, sizeof expected, "%s:%u: %s", at(state, "file"), line, why);
     assert_string_equal(e.text, expected);
 }
@@ -110,6 +108,5 @@ FOLDER_TEST(a_refusal_ends_the_reading)
     (void)snprintf(expected, sizeof expected, "%s:3: not this one", at(state, "file"));
     assert_string_equal(e.text, expected);
     assert_int_equal(e.code, ERROR_BUSY);
-    assert_int_equal(ini_read(at(state, "missing"), &kind, note, &seen, &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
+    assert_fails(ini_read(at(state, "missing"), &kind, note, &seen, &e), e, ERROR_IO, "");
 }

@@ -9,8 +9,7 @@ static struct journal open_journal(void **state)
 {
     struct journal j;
     struct error e;
-    if (journal_open(&j, file_system_posix(), *state, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(journal_open(&j, file_system_posix(), *state, &e), e);
     return j;
 }
 
@@ -25,13 +24,12 @@ FOLDER_TEST(the_state_folder_is_made_and_locked)
     assert_int_equal(st.st_mode & 07777, 0700);
     assert_int_equal(entries(at(state, "state")), 0);
     assert_int_equal(journal_open(&second, files, at(state, "state"), &e), -1);
-    assert_non_null(strstr(e.text, "another daemon uses state folder"));
-    assert_non_null(strstr(e.text, "--state-dir"));
+    assert_contains(e.text, "another daemon uses state folder");
+    assert_contains(e.text, "--state-dir");
     journal_close(&j);
     assert_int_equal(journal_open(&j, files, at(state, "state"), &e), 0);
     journal_close(&j);
-    assert_int_equal(journal_open(&j, files, at(state, "no/such/place"), &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
+    assert_fails(journal_open(&j, files, at(state, "no/such/place"), &e), e, ERROR_IO, "");
     make_file(at(state, "file"), "", 0);
     assert_int_equal(journal_open(&j, files, at(state, "file"), &e), -1);
 }
@@ -69,8 +67,8 @@ FOLDER_TEST(entries_are_read_as_they_were_written)
     assert_int_equal(entries(*state), 1);
     journal_remove(&j, "3-0000beef-1");
     assert_int_equal(entries(*state), 0);
-    assert_int_equal(journal_read(&j, "3-0000beef-1", &out, &e), -1);
-    assert_int_equal(e.code, ERROR_NONE); /* just not there */
+    assert_fails(journal_read(&j, "3-0000beef-1", &out, &e), e, ERROR_NONE,
+                 ""); /* just not there */
     journal_remove(&j, "3-0000beef-1");
     journal_close(&j);
 }
@@ -130,8 +128,7 @@ FOLDER_TEST(a_damaged_entry_is_refused)
     struct journal j = open_journal(state);
     for (size_t length = 0; length < sizeof whole; length++) {
         make_file(at(state, "exchange-x"), whole, length);
-        assert_int_equal(journal_read(&j, "x", &out, &e), -1);
-        assert_int_equal(e.code, ERROR_DAMAGED);
+        assert_fails(journal_read(&j, "x", &out, &e), e, ERROR_DAMAGED, "");
     }
     make_file(at(state, "exchange-x"), outside, sizeof outside);
     assert_int_equal(journal_read(&j, "x", &out, &e), -1);
@@ -150,11 +147,9 @@ FOLDER_TEST(links_and_folders_are_named)
     for (unsigned link = 0; link < 2; link++) {
         const char *path = at(state, "exchange-%u", link);
         assert_int_equal(link == 1 ? symlink("/dev/null", path) : mkdir(path, 0700), 0);
-        assert_int_equal(journal_read(&j, link == 1 ? "1" : "0", &out, &e), -1);
-        assert_int_equal(e.code, ERROR_IO);
-        assert_non_null(strstr(e.text, link == 1 ? "/exchange-1 is a symbolic link, "
-                                                 : "/exchange-0 is a folder, "));
-        assert_non_null(strstr(e.text, "remove it, and start torusd again"));
+        assert_fails(journal_read(&j, link == 1 ? "1" : "0", &out, &e), e, ERROR_IO,
+                     link == 1 ? "/exchange-1 is a symbolic link, " : "/exchange-0 is a folder, ");
+        assert_contains(e.text, "remove it, and start torusd again");
     }
     journal_close(&j);
 }
@@ -166,10 +161,8 @@ FOLDER_TEST(an_id_must_be_fit_for_a_file_name)
     struct error e;
     struct journal j = open_journal(state);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(journal_write(&j, bad[i], &entry, &e), -1);
-        assert_int_equal(e.code, ERROR_PROTOCOL);
-        assert_int_equal(journal_record_commit(&j, bad[i], &e), -1);
-        assert_int_equal(e.code, ERROR_PROTOCOL);
+        assert_fails(journal_write(&j, bad[i], &entry, &e), e, ERROR_PROTOCOL, "");
+        assert_fails(journal_record_commit(&j, bad[i], &e), e, ERROR_PROTOCOL, "");
     }
     assert_int_equal(entries(*state), 0);
     journal_close(&j);
@@ -254,7 +247,7 @@ FOLDER_TEST(a_decision_that_cannot_be_recorded_is_not_found_later)
         if (!failed)
             break;
         assert_int_equal(e.code, ERROR_IO);
-        assert_non_null(strstr(e.text, "Input/output error"));
+        assert_contains(e.text, "Input/output error");
         failures++;
     }
     assert_int_equal(failures, 4); /* create, sync, rename, sync of the folder */

@@ -60,7 +60,7 @@ TEST_WITH(begin, end, generated_keys_can_be_read)
     assert_memory_not_equal(made.id, made.bytes, KEY_ID_SIZE);
     /* Keys never repeat, and never overwrite an existing file. */
     assert_int_equal(key_generate(path, &made, &e), -1);
-    assert_non_null(strstr(e.text, "exists"));
+    assert_contains(e.text, "exists");
     assert_int_equal(key_read(path, &made, &e), 0);
     assert_memory_equal(&made, &read, sizeof made);
     assert_int_equal(unlink(path), 0);
@@ -77,7 +77,7 @@ TEST_WITH(begin, end, a_link_is_not_followed_to_where_it_leads)
 
     assert_int_equal(symlink("elsewhere", path), 0);
     assert_int_equal(key_generate(path, &key, &e), -1);
-    assert_non_null(strstr(e.text, "exists"));
+    assert_contains(e.text, "exists");
 }
 
 TEST_WITH(begin, end, files_that_others_can_use_are_refused)
@@ -170,7 +170,7 @@ TEST_WITH(begin, end, paths_of_no_file_are_refused)
 
     assert_int_equal(key_read(path, &key, &e), -1);
     assert_int_equal(errno, ENOENT);
-    assert_non_null(strstr(e.text, path));
+    assert_contains(e.text, path);
     assert_int_equal(mkfifo(path, 0600), 0); /* it has no writer: reading must not wait */
     check_refused("is not a file");
 }

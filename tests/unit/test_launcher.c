@@ -36,8 +36,7 @@ static struct launcher found(void)
     struct launcher l;
     struct error e = {0};
 
-    if (launcher_find(&l, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(launcher_find(&l, &e), e);
     return l;
 }
 
@@ -113,19 +112,17 @@ TEST(errors)
     struct error e = {0};
 
     SET("SLURM_JOB_ID", "5");
-    assert_int_equal(launcher_find(&l, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
-    assert_non_null(strstr(e.text, "OMPI_COMM_WORLD_RANK"));
-    assert_non_null(strstr(e.text, "PMIX_RANK"));
-    assert_non_null(strstr(e.text, "TORUS_JOB"));
+    assert_fails(launcher_find(&l, &e), e, ERROR_USAGE, "OMPI_COMM_WORLD_RANK");
+    assert_contains(e.text, "PMIX_RANK");
+    assert_contains(e.text, "TORUS_JOB");
     for (size_t i = 0; i < 4; i++) {
         static const char *const bad[] = {"-1", "1x", "99999999999999999999", " 1"};
         SET("PMI_RANK", bad[i]);
         assert_int_equal(launcher_find(&l, &e), -1);
-        assert_non_null(strstr(e.text, "PMI_RANK"));
+        assert_contains(e.text, "PMI_RANK");
         SET("PMI_RANK", "1", "PMI_SIZE", bad[i]);
         assert_int_equal(launcher_find(&l, &e), -1);
-        assert_non_null(strstr(e.text, "PMI_SIZE"));
+        assert_contains(e.text, "PMI_SIZE");
     }
 }
 
@@ -152,8 +149,7 @@ TEST(jobs_that_end_while_others_begin)
     assert_int_equal(job_folder_name(&f, job, &e), 0);
     for (gone_before = 2; gone_before <= 4; gone_before++) {
         calls = 0;
-        if (job_folder_make(&f, &e) != 0)
-            fail_msg("%s", e.text);
+        assert_success(job_folder_make(&f, &e), e);
         assert_int_equal(access(f.data, W_OK), 0);
         assert_true(calls > 4);
         job_folder_remove(&f);

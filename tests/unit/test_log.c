@@ -181,7 +181,7 @@ TEST_WITH(to_pipe, back, many_of_a_kind_are_counted)
     assert_int_equal(seen + left_out, LINES);
     assert_in_range(seen, LOG_KIND_AT_ONCE, LINES / 2);
     assert_true(other);
-    assert_non_null(strstr(line, ": failure "));
+    assert_contains(line, ": failure ");
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
 }

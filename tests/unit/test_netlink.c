@@ -1,6 +1,5 @@
 /* Requests to the kernel by netlink: lists, refusals, and answers that come too late. */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "daemon/lib/host/netlink.h"

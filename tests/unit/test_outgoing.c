@@ -1,7 +1,6 @@
 #include "daemon/torusd/router/outgoing.h"
 #include "message_bytes.h"
 #include "tests/support/cmocka.h"
-#include <string.h>
 
 static void check_head(const struct outgoing *frame, const char *reason)
 {

@@ -287,8 +287,7 @@ TEST(trees_with_long_legs)
     struct error e;
     struct all all;
 
-    if (imported_read(&s, text, strlen(text), NULL, NULL, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(imported_read(&s, text, strlen(text), NULL, NULL, &e), e);
     for (uint32_t source = 0; source <= 5; source++) {
         assert_true(
             open_all(&all, "5", imported_algorithm(s), source < 5 ? source : TORUS_NO_NODE));
@@ -362,9 +361,7 @@ TEST(schedules_without_passages_are_refused)
     struct error e;
 
     assert_int_equal(torus_parse(&t, "3x5", NULL), 0);
-    assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), 15, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(passages_build(&p, &t, algorithm_find("stream"), 15, &e), e, ERROR_USAGE, "");
     assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
-    assert_int_equal(passages_build(&p, &t, algorithm_find("at2"), 0, &e), -1);
-    assert_int_equal(e.code, ERROR_REFUSED);
+    assert_fails(passages_build(&p, &t, algorithm_find("at2"), 0, &e), e, ERROR_REFUSED, "");
 }

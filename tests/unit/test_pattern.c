@@ -62,8 +62,7 @@ TEST(a_source_fills_what_a_sink_accepts)
         assert_true(piece.length > 0);
         assert_int_equal(sink->ops->write(sink, 4, at, &piece, &e), 0);
         /* Nobody else's block, and nowhere else in it. */
-        assert_int_equal(sink->ops->write(sink, 5, at, &piece, &e), -1);
-        assert_int_equal(e.code, ERROR_DAMAGED);
+        assert_fails(sink->ops->write(sink, 5, at, &piece, &e), e, ERROR_DAMAGED, "");
         assert_int_equal(sink->ops->write(sink, 4, at + 1, &piece, &e), -1);
         at += piece.length;
         slab_unref(piece.slab);
@@ -87,10 +86,9 @@ TEST(damage_is_named)
     pattern_fill(slab->data, 50, 9, 4, 6, 1000);
     slab->data[17] ^= 1;
     const struct extent piece = {slab, slab->data, 50};
-    assert_int_equal(sink->ops->write(sink, 4, 1000, &piece, &e), -1);
-    assert_int_equal(e.code, ERROR_DAMAGED);
-    assert_non_null(strstr(e.text, "from node 4 to node 6"));
-    assert_non_null(strstr(e.text, "byte 1017"));
+    assert_fails(sink->ops->write(sink, 4, 1000, &piece, &e), e, ERROR_DAMAGED,
+                 "from node 4 to node 6");
+    assert_contains(e.text, "byte 1017");
     sink->ops->close(sink, false);
     slab_unref(slab);
     assert_int_equal(slab_pool_close(&pool), 0);

@@ -262,12 +262,10 @@ TEST(messages_without_what_they_need_are_refused)
     struct peer_message message;
     struct error e;
 
-    assert_int_equal(peer_message_read(&nothing, &message, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_fails(peer_message_read(&nothing, &message, &e), e, ERROR_PROTOCOL, "");
     head.kind_case = PEER__HEAD__KIND_PREPARE;
     head.prepare = &prepare;
-    assert_int_equal(peer_message_read(&head, &message, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_fails(peer_message_read(&head, &message, &e), e, ERROR_PROTOCOL, "");
 }
 
 /* Fields that a later version may add are not passed on. */
@@ -356,8 +354,7 @@ TEST(memory_that_runs_out_is_told)
         int result = peer_message_read(head, &message, &e);
         memory_counts_here(false);
         if (memory_failed()) {
-            assert_int_equal(result, -1);
-            assert_int_equal(e.code, ERROR_MEMORY);
+            assert_fails(result, e, ERROR_MEMORY, "");
             assert_int_equal(peer_message_read(head, &message, &e), 0);
         }
         memory_counts_here(true);

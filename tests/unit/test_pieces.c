@@ -1,9 +1,29 @@
 /* Pieces with digests in the streaming engine, at node 1 of a mesh of three (streaming_fixture.h), where some blocks of
  * neighbours pass through and some stay. */
+#include "daemon/torusd/engine/stepped.h"
+#include "engine_fixture.h"
 #include "failing_memory.h"
-#include "pieces_fixture.h"
 #include "streaming_fixture.h"
 #include "tests/support/cmocka.h"
+
+enum { LONG = 300, FALSE_DIGEST = 12345 };
+
+/* Pieces 0->1 and 0->2 of `size` bytes each. Writes their bytes to `body`. */
+static struct frame pieces_from_0(char body[2 * LONG + 1], uint32_t size)
+{
+    struct frame frame = {.streamed = true,
+                          .port = MINUS,
+                          .pieces = 2,
+                          .piece = {0, 1},
+                          .sizes = 2,
+                          .size = {size, size},
+                          .digests = size >= PIECE_DIGEST_LEAST ? 2 : 0,
+                          .body = body};
+
+    frame.digest[0] = letters(body, 0, 1, 0, size);
+    frame.digest[1] = letters(body + size, 0, 2, 0, size);
+    return frame;
+}
 
 static const struct how files = {
     .block = LONG, .sizes = true, .digests = true, .round_bytes = 1000};
@@ -18,7 +38,7 @@ static const struct how gathered = {.dims = "3m",
 static const struct how files_repaired = {
     .block = LONG, .sizes = true, .digests = true, .repairs = true, .round_bytes = 1000};
 
-TEST(relayed_pieces_keep_their_digest)
+ENGINE_TEST(relayed_pieces_keep_their_digest)
 {
     char in[2 * LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&files);
@@ -44,7 +64,6 @@ TEST(relayed_pieces_keep_their_digest)
     mine.body = own;
     expect_frame(node, PLUS, &mine);
     assert_int_equal(node->engine->sent_digest, mine.digest[0]);
-    close_engine(node);
 }
 
 static uint64_t told[3];
@@ -112,7 +131,7 @@ TEST(frames_may_be_cut_anywhere)
     }
 }
 
-TEST(small_pieces_have_none)
+ENGINE_TEST(small_pieces_have_none)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files);
@@ -128,7 +147,6 @@ TEST(small_pieces_have_none)
     assert_int_equal(node->engine->delivered_digest, from.digest[0]); /* in the sum all the same */
     tell_all(node);
     assert_int_equal(told[0], 0); /* which is compared at the end */
-    close_engine(node);
 }
 
 /* The piece may arrive in any frames. */
@@ -145,8 +163,8 @@ TEST(a_damaged_piece_is_named)
         accepts(node, &from); /* the neighbour is not to blame */
         assert_non_null(engine_failed(node->engine));
         assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-        assert_non_null(strstr(engine_failed(node->engine)->text, "from node 0 to node 1"));
-        assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
+        assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
+        assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
         assert_int_equal(node->engine->rounds_finished, 0);
         tell_all(node);
         assert_int_equal(told[0], 0);
@@ -173,7 +191,7 @@ TEST(pieces_before_damage_count)
     (void)letters(in, 0, 1, 200, 50);
     accepts(node, &from);
     assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-    assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
+    assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
     node->sink.damaged = false;
     accepts(node, &from); /* too late */
     tell_all(node);
@@ -193,7 +211,7 @@ TEST(pieces_before_damage_count)
 }
 
 /* A damaged piece that may be repaired holds up only its round. */
-TEST(a_damaged_piece_is_waited_for)
+ENGINE_TEST(a_damaged_piece_is_waited_for)
 {
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
@@ -229,11 +247,10 @@ TEST(a_damaged_piece_is_waited_for)
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
-    close_engine(node);
 }
 
 /* So many damages are not random. */
-TEST(too_many_damaged_pieces_fail_the_engine)
+ENGINE_TEST(too_many_damaged_pieces_fail_the_engine)
 {
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files_repaired);
@@ -245,7 +262,6 @@ TEST(too_many_damaged_pieces_fail_the_engine)
     accepts(node, &from);
     assert_non_null(engine_failed(node->engine));
     assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-    close_engine(node);
 }
 
 static void refuses(struct frame *bad, const char *text)
@@ -255,8 +271,7 @@ static void refuses(struct frame *bad, const char *text)
     node->sink.careless = true;
     send_frame(node, bad);
     assert_null(node->f.up[MINUS]->link);
-    if (strstr(node->f.up[MINUS]->last, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[MINUS]->last);
+    assert_contains(node->f.up[MINUS]->last, text);
     assert_null(engine_failed(node->engine));
     close_engine(node);
 }
@@ -318,8 +333,8 @@ TEST(a_block_for_all_keeps_its_digest)
     in[77] ^= 1;
     accepts(node, &from);
     assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-    assert_non_null(strstr(engine_failed(node->engine)->text, "from node 0 to node 1"));
-    assert_non_null(strstr(engine_failed(node->engine)->text, "bytes 0 to 299"));
+    assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
+    assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
     expect_frame(node, PLUS, NULL);
     close_engine(node);
 }
@@ -351,5 +366,164 @@ TEST(memory_may_be_over)
         if (engine_failed(node->engine) != NULL)
             assert_int_equal(engine_failed(node->engine)->code, ERROR_MEMORY);
         close_engine(node);
+    }
+}
+
+/* Pieces with digests in the stepped engine, with a plan made by hand: 0->2 is stored and sent on, 2->0 is relayed, and
+ * 0->1 stays. */
+
+static struct node *open_stepped(bool repairs)
+{
+    struct node *node = node_open("3", 1, LONG);
+    struct error e;
+
+    node->setup.uniform = false;
+    node->setup.digests = true;
+    node->setup.repairs = repairs;
+    node->setup.round_bytes = 1000;
+    node->engine = stepped_new(&node->setup, &engine_fixture_plan, &e);
+    assert_non_null(node->engine);
+    node_connect(node);
+    return node;
+}
+
+static struct frame stepped_from_0(char body[2 * LONG + 1])
+{
+    struct frame frame = pieces_from_0(body, LONG);
+
+    frame.streamed = false;
+    frame.hops = 1;
+    return frame;
+}
+
+TEST(relayed_pieces_keep_their_digest_in_steps)
+{
+    char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
+    struct node *node = open_stepped(false);
+    struct frame from = stepped_from_0(in);
+    struct frame on = {.step = 1,
+                       .hops = 1,
+                       .sizes = 1,
+                       .size = {LONG},
+                       .digests = 1,
+                       .digest = {FALSE_DIGEST},
+                       .body = in + LONG};
+    struct frame relayed = {.port = PLUS,
+                            .hops = 2,
+                            .left = 1,
+                            .sizes = 1,
+                            .size = {LONG},
+                            .digests = 1,
+                            .digest = {FALSE_DIGEST},
+                            .body = passing};
+    struct frame relayed_on = relayed;
+    struct frame mine = on;
+
+    from.digest[1] = FALSE_DIGEST; /* a relay does not check it */
+    (void)letters(passing, 2, 0, 0, LONG);
+    engine_admit(node->engine, 0);
+    mine.step = 0;
+    mine.digest[0] = letters(own, 1, 2, 0, LONG);
+    mine.body = own;
+    expect_frame(node, PLUS, &mine);
+    accepts(node, &relayed);
+    relayed_on.left = 0;
+    expect_frame(node, MINUS, &relayed_on);
+    accepts(node, &from);
+    assert_null(engine_failed(node->engine));
+    expect_frame(node, PLUS, &on);
+    assert_int_equal(node->engine->delivered_digest, from.digest[0]);
+    assert_int_equal(node->engine->sent_digest, mine.digest[0]);
+    node_close(node);
+}
+
+TEST(a_damaged_piece_is_named_in_steps)
+{
+    for (uint32_t cut = 1; cut <= 2 * LONG; cut += 59) {
+        char in[2 * LONG + 1], part[2 * LONG + 1] = {0};
+        struct node *node = open_stepped(false);
+        struct frame from = stepped_from_0(in), second = from;
+        in[7] ^= 2;
+        memcpy(part, in, cut);
+        from.body = part;
+        from.sizes = cut < LONG ? 1 : 2;
+        from.digests = cut < LONG ? 0 : cut < 2 * LONG ? 1 : 2;
+        second.body = in + cut;
+        second.sizes = 2 - from.sizes;
+        second.size[0] = LONG;
+        second.digests = 2 - from.digests;
+        if (from.digests == 1)
+            second.digest[0] = second.digest[1];
+        node->sink.careless = true;
+        accepts(node, &from);
+        if (cut < 2 * LONG)
+            accepts(node, &second);
+        assert_non_null(engine_failed(node->engine));
+        assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+        assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
+        assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
+        node_close(node);
+    }
+}
+
+TEST(a_damaged_piece_is_waited_for_in_steps)
+{
+    char in[2 * LONG + 1], passing[LONG + 1];
+    struct node *node = open_stepped(true);
+    struct frame from = stepped_from_0(in);
+    struct frame relayed = {.port = PLUS,
+                            .hops = 2,
+                            .left = 1,
+                            .sizes = 1,
+                            .size = {LONG},
+                            .digests = 1,
+                            .digest = {FALSE_DIGEST},
+                            .body = passing};
+    struct frame last = {
+        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {LONG}, .digests = 1};
+
+    node->sink.careless = true;
+    engine_admit(node->engine, 0);
+    in[LONG - 1] ^= 1;
+    accepts(node, &from);
+    assert_int_equal(node->engine->damaged_count, 1);
+    assert_int_equal(node->engine->damaged[0].piece.source, 0);
+    assert_int_equal(node->engine->damaged[0].piece.length, LONG);
+    (void)letters(passing, 2, 0, 0, LONG);
+    accepts(node, &relayed);
+    last.digest[0] = letters(passing, 2, 1, 0, LONG);
+    last.body = passing;
+    accepts(node, &last);
+    node_drain(node, PLUS);
+    node_drain(node, MINUS);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->engine->damaged_count = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+    node_close(node);
+}
+
+TEST(digests_that_cannot_be_are_refused_in_steps)
+{
+    char in[2 * LONG + 1], passing[LONG + 1];
+    struct frame bad[4] = {stepped_from_0(in),
+                           stepped_from_0(in),
+                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}},
+                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}}};
+
+    bad[0].digests = 1;
+    bad[1].digests = 3;
+    bad[2].digests = 0;
+    bad[3].digests = 2;
+    (void)letters(passing, 2, 0, 0, LONG);
+    bad[2].body = bad[3].body = passing;
+    for (int i = 0; i < 4; i++) {
+        const char *text =
+            i % 2 == 0 ? "a block of 300 bytes without a digest" : "1 digest more than";
+        struct node *node = open_stepped(false);
+        send_frame(node, &bad[i]);
+        assert_null(node->f.up[bad[i].port]->link);
+        assert_contains(node->f.up[bad[i].port]->last, text);
+        node_close(node);
     }
 }

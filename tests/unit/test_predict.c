@@ -99,8 +99,8 @@ TEST(only_exchanges_are_counted)
     struct error e;
 
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
-    assert_int_equal(predict_count(&t, algorithm_find("balanced"), false, &counts, &e), -1);
-    assert_int_equal(e.code, ERROR_USAGE);
+    assert_fails(predict_count(&t, algorithm_find("balanced"), false, &counts, &e), e, ERROR_USAGE,
+                 "");
     assert_int_equal(predict_count(&t, algorithm_find("ar"), false, &counts, &e), -1);
     assert_int_equal(predict_count_gather(&t, algorithm_find("direct"), false, true, &counts, &e),
                      -1);

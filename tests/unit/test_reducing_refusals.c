@@ -50,10 +50,7 @@ static void refuses(const struct how *how, bool before, const struct frame *bad,
     engine_admit(net->member[1].engine, 0);
     if (before)
         assert_int_equal(feed(net, &good, &e), 0);
-    assert_int_equal(feed(net, bad, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
-    if (strstr(e.text, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, e.text);
+    assert_fails(feed(net, bad, &e), e, ERROR_PROTOCOL, text);
     assert_null(engine_failed(net->member[1].engine)); /* the peer's fault, not ours */
     assert_int_equal(net->member[1].engine->rounds_finished, 0);
     net_close(net);
@@ -104,10 +101,8 @@ TEST(frames_of_other_kinds_are_refused)
     const struct peer_clear clear = {0};
     struct error e;
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = stepped};
-    assert_int_equal(net_feed(net, 1, PLUS, &head, bytes, 12, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
-    assert_int_equal(engine_clear(net->member[1].engine, PLUS, &clear, &e), -1);
-    assert_int_equal(e.code, ERROR_PROTOCOL);
+    assert_fails(net_feed(net, 1, PLUS, &head, bytes, 12, &e), e, ERROR_PROTOCOL, "");
+    assert_fails(engine_clear(net->member[1].engine, PLUS, &clear, &e), e, ERROR_PROTOCOL, "");
     net_close(net);
 }
 
@@ -301,7 +296,7 @@ TEST(invalid_operations_are_not_opened)
     options = net->options;
     options.type = REDUCTION_INT64;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));
-    assert_non_null(strstr(e.text, "the block for node 0"));
+    assert_contains(e.text, "the block for node 0");
     options = net->options;
     setup.round_bytes = 6;
     assert_null(reducing_new(&setup, &m->trees, &options, &e));

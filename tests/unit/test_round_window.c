@@ -101,8 +101,7 @@ TEST_WITH(open_window, close_window, frames_name_rounds_of_the_window)
             struct error e;
             int result = round_window_number(&window, named, &number, &e);
             if (named > ENGINE_ROUND_MASK || ahead >= WINDOW) {
-                assert_int_equal(result, -1);
-                assert_int_equal(e.code, ERROR_PROTOCOL);
+                assert_fails(result, e, ERROR_PROTOCOL, "");
             } else {
                 assert_int_equal(result, 0);
                 assert_int_equal(number, oldest[i] + ahead);

@@ -3,8 +3,6 @@
  * adds ports without confirmations. After each step the ports in use everywhere are checked for loops. */
 #include "daemon/lib/cluster/route_planner.h"
 #include "tests/support/cmocka.h"
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST 5u
 #define LOSSES 2u

@@ -3,8 +3,6 @@
  * loops. test_routed_orders.c tries all orders of a few events. */
 #include "daemon/lib/cluster/route_planner.h"
 #include "tests/support/cmocka.h"
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST 32u
 #define SETTLE 100u

@@ -45,11 +45,11 @@ TEST(test_what_is_said)
 
     assert_int_equal(take_all(all, SHARE_PROGRAMS, 1000), 2);
     assert_int_equal(shares_take(all, SHARE_PROGRAMS, 1000, 1, &e), -1);
-    assert_non_null(strstr(e.text, "user 1000 has 2 of 4 "));
+    assert_contains(e.text, "user 1000 has 2 of 4 ");
     assert_int_equal(take_all(all, SHARE_PROGRAMS, 1001), 1);
     assert_int_equal(take_all(all, SHARE_PROGRAMS, 1002), 1);
     assert_int_equal(shares_take(all, SHARE_PROGRAMS, 1003, 1, &e), -1);
-    assert_non_null(strstr(e.text, "4 of 4 "));
+    assert_contains(e.text, "4 of 4 ");
     shares_free(all);
 }
 
@@ -59,8 +59,8 @@ TEST(test_bytes)
     struct error e;
 
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 751, &e), -1);
-    assert_non_null(strstr(
-        e.text, "user 1 has 0 of 1000 bytes of the memory budget for exchanges, wants 751 more"));
+    assert_contains(
+        e.text, "user 1 has 0 of 1000 bytes of the memory budget for exchanges, wants 751 more");
     assert_int_equal(shares_total(all, SHARE_TRANSIT), 0);
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 750, &e), 0);
     assert_int_equal(shares_take(all, SHARE_TRANSIT, 1, 1, &e), -1);

@@ -4,7 +4,7 @@
 
 enum { PIECES = 700 };
 
-TEST(a_round_without_steps)
+ENGINE_TEST(a_round_without_steps)
 {
     struct node *node = open_engine(&whole);
     const struct engine_counts *counts = &node->engine->counts;
@@ -35,10 +35,9 @@ TEST(a_round_without_steps)
         assert_int_equal(counts->port[port].combined_messages, 2);
     }
     assert_int_equal(counts->steps, 0);
-    close_engine(node);
 }
 
-TEST(waiting_blocks_leave_together)
+ENGINE_TEST(waiting_blocks_leave_together)
 {
     const struct frame both = {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
     struct node *node = open_engine(&whole);
@@ -47,11 +46,10 @@ TEST(waiting_blocks_leave_together)
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &both);
     expect_frame(node, PLUS, NULL);
-    close_engine(node);
 }
 
 /* A neighbour may hear of a round earlier: blocks for other nodes are passed on, our own wait. */
-TEST(neighbours_may_be_ahead)
+ENGINE_TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&whole);
 
@@ -66,7 +64,6 @@ TEST(neighbours_may_be_ahead)
     expect_frame(node, PLUS, &own_to_2);
     expect_frame(node, MINUS, &own_to_0);
     assert_int_equal(node->engine->rounds_finished, 1);
-    close_engine(node);
 }
 
 TEST(the_farthest_leave_first)
@@ -153,7 +150,7 @@ TEST(pieces_may_come_in_any_frames)
         }
 }
 
-TEST(several_rounds_are_under_way)
+ENGINE_TEST(several_rounds_are_under_way)
 {
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
     const struct frame to_0[] = {
@@ -163,9 +160,8 @@ TEST(several_rounds_are_under_way)
                                   in_round(&own_to_2, 0, "fFf"), in_round(&on_to_2, 0, "cCc")};
     const struct frame second[] = {in_round(&from_2, 1, "GgGHhH"), in_round(&from_0, 1, "BbBCcC"),
                                    in_round(&own_to_2, 1, "FfF"), in_round(&on_to_2, 1, "CcC")};
-    struct node *node = open_engine(&how);
+    struct node *node = begin_engine(&how);
 
-    engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     accepts(node, &first[0]); /* one neighbour is ahead of the other */
     accepts(node, &second[0]);
@@ -181,10 +177,9 @@ TEST(several_rounds_are_under_way)
     assert_int_equal(node->engine->rounds_finished, 1);
     expect_frame(node, PLUS, &second[3]);
     assert_int_equal(node->engine->rounds_finished, 2);
-    close_engine(node);
 }
 
-TEST(rounds_follow_each_other)
+ENGINE_TEST(rounds_follow_each_other)
 {
     static const char *const bodies[][6] = {
         {"dDd", "fFf", "bBbcCc", "cCc", "gGghHh", "gGg"},
@@ -192,9 +187,8 @@ TEST(rounds_follow_each_other)
         {"dD", "fF", "bBcC", "cC", "gGhH", "gG"},
     };
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2};
-    struct node *node = open_engine(&how);
+    struct node *node = begin_engine(&how);
 
-    engine_admit(node->engine, 0);
     for (uint32_t round = 0; round < 3; round++) {
         const struct frame frame[] = {
             in_round(&own_to_0, round, bodies[round][0]),
@@ -221,11 +215,10 @@ TEST(rounds_follow_each_other)
         assert_int_equal(node->sink.bytes[origin], 8);
     assert_int_equal(node->engine->counts.bytes_delivered, 16);
     assert_int_equal(node->engine->counts.port[PLUS].tx_blocks, 6);
-    close_engine(node);
 }
 
 /* Rounds are counted on: rounds of the second repetition read and write the blocks again. */
-TEST(repetitions_count_their_rounds_on)
+ENGINE_TEST(repetitions_count_their_rounds_on)
 {
     const struct how how = {.block = 4, .round_bytes = 3, .window = 2};
     struct node *node = open_engine(&how);
@@ -259,10 +252,9 @@ TEST(repetitions_count_their_rounds_on)
         expect_frame(node, MINUS, &out[1]);
         assert_int_equal(node->engine->rounds_finished, round + 1);
     }
-    close_engine(node);
 }
 
-TEST(sizes_travel_along)
+ENGINE_TEST(sizes_travel_along)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     const struct frame in = {.streamed = true,
@@ -308,11 +300,10 @@ TEST(sizes_travel_along)
     assert_int_equal(node->sink.bytes[0], 0);
     assert_int_equal(node->sink.bytes[2], 5);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
-    close_engine(node);
 }
 
 /* The size is sent once, with the first part. */
-TEST(a_part_goes_on_with_its_size)
+ENGINE_TEST(a_part_goes_on_with_its_size)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     const struct frame in[] = {
@@ -334,7 +325,6 @@ TEST(a_part_goes_on_with_its_size)
         expect_frame(node, PLUS, &on[i]);
         expect_frame(node, PLUS, NULL);
     }
-    close_engine(node);
 }
 
 /* Blocks of one size in segments: segments without bytes are not sent. Blocks of 300 bytes have one segment of 256
@@ -381,7 +371,7 @@ TEST(empty_blocks_are_not_sent)
     }
 }
 
-TEST(blocks_of_nothing_are_an_exchange)
+ENGINE_TEST(blocks_of_nothing_are_an_exchange)
 {
     const struct how how = {.block = 0, .round_bytes = 1};
     struct node *node = open_engine(&how);
@@ -393,7 +383,6 @@ TEST(blocks_of_nothing_are_an_exchange)
     assert_int_equal(node->sink.writes[0], 1); /* a file may have to be made of it */
     assert_int_equal(node->sink.writes[2], 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
-    close_engine(node);
 }
 
 /* More pieces than one frame names; all of them come in in one. */
@@ -445,4 +434,165 @@ TEST(a_frame_names_a_bounded_number_of_pieces)
     send_head(node, MINUS, &told, "");
     assert_null(node->f.up[MINUS]->link);
     close_engine(node);
+}
+
+/* The streaming engine: frames that it must refuse. See streaming_fixture.h. */
+
+/* The frame is refused as the first frame, and also after a part of a piece has arrived. */
+static void refuses(const struct how *how, const struct frame *bad, const char *text)
+{
+    for (int half = 0; half < 2; half++) {
+        struct node *node = open_engine(how);
+        struct frame first = {.streamed = true, .port = bad->port, .pieces = 1, .body = "b"};
+        uint32_t place = bad->port == MINUS ? 0 : 1; /* for us */
+        first.piece[0] = place;
+        first.body = bad->port == MINUS ? "b" : "h";
+        if (how->sizes) {
+            first.sizes = 1;
+            first.size[0] = 3;
+        }
+        engine_admit(node->engine, 0);
+        node->sink.careless = true;
+        if (half == 1)
+            accepts(node, &first);
+        send_frame(node, bad);
+        assert_null(node->f.up[bad->port]->link);
+        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
+            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        assert_int_equal(node->engine->rounds_finished, 0);
+        close_engine(node);
+    }
+}
+
+TEST(frames_that_name_the_wrong_pieces_are_refused)
+{
+    const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
+    struct frame bad;
+
+    bad = from_0, bad.streamed = false;
+    refuses(&whole, &bad, "data of a step");
+    bad = from_0, bad.pieces = 0, bad.body = "";
+    refuses(&whole, &bad, "a frame without pieces");
+    bad = from_0, bad.pieces = 0;
+    refuses(&whole, &bad, "a frame without pieces");
+    bad = from_0, bad.piece[0] = 2;
+    refuses(&whole, &bad, "no piece 2: this channel has ");
+    bad = from_0, bad.piece[0] = UINT32_MAX;
+    refuses(&whole, &bad, "no piece 4294967295: this channel has ");
+    bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
+    refuses(&whole, &bad, "no piece 7: this channel has ");
+    bad = from_0, bad.piece[1] = 0; /* twice in one frame */
+    refuses(&whole, &bad, "piece 0 has arrived");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
+    refuses(&whole, &bad, "3 bytes less than");
+    bad = from_0, bad.body = "";
+    refuses(&whole, &bad, "the frame has no byte of it");
+    bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
+    refuses(&whole, &bad, "1 byte less than");
+    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
+    refuses(&whole, &bad, "the frame has no byte of it");
+    bad = from_0, bad.pieces = 1, bad.body = "";
+    refuses(&whole, &bad, "the frame has no byte of it");
+    bad = from_0, bad.body = "bBbBcCcCx";
+    refuses(&whole, &bad, "1 byte more than");
+    bad = from_0, bad.pieces = 1;
+    refuses(&whole, &bad, "4 bytes more than");
+    bad = from_2, bad.body = "gGgGhHhHh";
+    refuses(&whole, &bad, "1 byte more than");
+    bad = from_0, bad.round = 1;
+    refuses(&whole, &bad, "data of round 1 ");
+    bad = from_0, bad.round = 127;
+    refuses(&whole, &bad, "data of round 127 ");
+    bad = from_0, bad.round = 128;
+    refuses(&whole, &bad, "data of round 128 ");
+    bad = from_0, bad.round = UINT32_MAX;
+    refuses(&whole, &bad, "data of round 4294967295");
+    bad = from_0, bad.round = 2; /* behind the window */
+    refuses(&two, &bad, "data of round 2 ");
+}
+
+TEST(sizes_that_cannot_be_are_refused)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    struct frame bad;
+
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
+    refuses(&whole, &bad, "1 size more than");
+    bad = from_0;
+    refuses(&sizes, &bad, "piece 0 without a size");
+    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
+    refuses(&sizes, &bad, "piece 1 without a size");
+    bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
+    refuses(&sizes, &bad, "1 size more than");
+    bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
+    refuses(&sizes, &bad, "a piece of 5 bytes");
+    bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
+    refuses(&sizes, &bad, "a piece of 4294967295 bytes");
+    bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
+    refuses(&sizes, &bad, "the frame has no byte of it");
+    bad = from_0, bad.sizes = 2; /* twice, and without a byte */
+    bad.piece[1] = 0, bad.body = "";
+    refuses(&sizes, &bad, "piece 0 has arrived");
+}
+
+/* Beyond the piece, and again: each of these frames is right once. */
+TEST(a_piece_comes_once)
+{
+    const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
+    static const struct frame with_sizes = {.streamed = true,
+                                            .port = MINUS,
+                                            .pieces = 2,
+                                            .piece = {0, 1},
+                                            .sizes = 2,
+                                            .size = {0, 4},
+                                            .body = "cCcC"};
+
+    for (int uniform = 0; uniform < 2; uniform++)
+        for (uint32_t piece = 0; piece < 2; piece++) {
+            struct node *node = open_engine(uniform ? &whole : &sizes);
+            const struct frame *first = uniform ? &from_0 : &with_sizes;
+            struct frame again = {
+                .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
+            uint32_t rank = piece == 0 ? 0 : 2;
+            engine_admit(node->engine, 0);
+            accepts(node, first);
+            if (piece == 0)
+                again.body = "";
+            send_frame(node, &again);
+            assert_null(node->f.up[MINUS]->link);
+            assert_contains(node->f.up[MINUS]->last, "has arrived before");
+            assert_true(rank != 0 || node->sink.writes[0] >= 1);
+            if (!uniform)
+                assert_int_equal(node->sink.writes[0], 1);
+            close_engine(node);
+        }
+}
+
+TEST(a_piece_does_not_come_in_short_frames)
+{
+    const struct how long_blocks = {.block = BLOCK_MOST};
+
+    for (uint32_t piece = 0; piece < 2; piece++) {
+        const struct frame short_frame = {
+            .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "x"};
+        struct node *node = open_engine(&long_blocks);
+        unsigned sent = 0;
+        node->sink.careless = true;
+        engine_admit(node->engine, 0);
+        for (; node->f.up[MINUS]->link != NULL && sent < 1000; sent++)
+            send_frame(node, &short_frame);
+        assert_in_range(sent, 10, 100);
+        assert_contains(node->f.up[MINUS]->last, "bytes each from the middle of pieces");
+        close_engine(node);
+    }
+}
+
+ENGINE_TEST(clears_are_refused)
+{
+    struct node *node = open_engine(&whole);
+    const struct peer_clear clear = {0};
+    struct error e;
+
+    assert_fails(engine_clear(node->engine, PLUS, &clear, &e), e, ERROR_PROTOCOL, "");
 }

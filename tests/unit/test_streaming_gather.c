@@ -22,7 +22,7 @@ static const struct frame own_alone = {.streamed = true, .pieces = 1, .piece = {
 static const struct frame on_plus = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bBbB"};
 static const struct frame on_minus = {.streamed = true, .pieces = 1, .piece = {1}, .body = "hHhH"};
 
-TEST(a_block_stays_and_goes_on)
+ENGINE_TEST(a_block_stays_and_goes_on)
 {
     struct node *node = open_engine(&line);
     const struct engine_counts *counts = &node->engine->counts;
@@ -51,11 +51,10 @@ TEST(a_block_stays_and_goes_on)
         assert_int_equal(counts->port[port].rx_bytes, 4);
         assert_int_equal(counts->port[port].tx_blocks, 2);
     }
-    close_engine(node);
 }
 
 /* Blocks that neighbours send early are passed on; our own waits until it may leave. */
-TEST(neighbours_may_be_ahead)
+ENGINE_TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&line);
 
@@ -64,7 +63,6 @@ TEST(neighbours_may_be_ahead)
     expect_frame(node, PLUS, NULL);
     engine_admit(node->engine, 0);
     expect_frame(node, PLUS, &own_on_plus);
-    close_engine(node);
 }
 
 /* Reads the next frame of a port, of one piece of the block of node 4; returns its bytes. */
@@ -119,7 +117,7 @@ TEST(each_port_at_its_own_pace)
     }
 }
 
-TEST(a_part_goes_on_before_the_rest_has_come)
+ENGINE_TEST(a_part_goes_on_before_the_rest_has_come)
 {
     const struct frame in[] = {
         {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"},
@@ -133,10 +131,9 @@ TEST(a_part_goes_on_before_the_rest_has_come)
         expect_frame(node, PLUS, NULL);
     }
     assert_int_equal(node->sink.bytes[0], 4);
-    close_engine(node);
 }
 
-TEST(sizes_of_their_own)
+ENGINE_TEST(sizes_of_their_own)
 {
     const struct how how = {.dims = "3m",
                             .algorithm = "balanced",
@@ -177,23 +174,20 @@ TEST(sizes_of_their_own)
     expect_frame(node, MINUS, &minus);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.bytes[2], 6);
-    close_engine(node);
 }
 
-TEST(blocks_of_nothing)
+ENGINE_TEST(blocks_of_nothing)
 {
     const struct how how = {
         .dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0, .round_bytes = 1};
-    struct node *node = open_engine(&how);
+    struct node *node = begin_engine(&how);
 
-    engine_admit(node->engine, 0);
     expect_frame(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
-    close_engine(node);
 }
 
-TEST(rounds_follow_each_other)
+ENGINE_TEST(rounds_follow_each_other)
 {
     const struct how how = {.dims = "3m",
                             .algorithm = "balanced",
@@ -207,9 +201,8 @@ TEST(rounds_follow_each_other)
     const struct frame back[] = {
         {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEe"},
         {.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "EeE"}};
-    struct node *node = open_engine(&how);
+    struct node *node = begin_engine(&how);
 
-    engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read: not before this one's */
     expect_frame(node, PLUS, NULL);
@@ -236,7 +229,6 @@ TEST(rounds_follow_each_other)
     expect_frame(node, MINUS,
                  &(struct frame){.streamed = true, .pieces = 1, .piece = {1}, .body = "hHh"});
     assert_int_equal(node->engine->rounds_finished, 1);
-    close_engine(node);
 }
 
 /* A broadcast: a node without a block only relays; its links carry only the sender's block. */
@@ -273,7 +265,7 @@ TEST(only_the_sender_has_a_block)
 }
 
 /* A block of 4 KiB and its digest leave together, and are passed on together. */
-TEST(a_digest_has_no_frame_of_its_own)
+ENGINE_TEST(a_digest_has_no_frame_of_its_own)
 {
     static uint8_t body[BODY_MOST];
     struct how how = {.dims = "3m",
@@ -282,9 +274,8 @@ TEST(a_digest_has_no_frame_of_its_own)
                       .block = 4096 + 8,
                       .broadcast = true,
                       .sender = 1};
-    struct node *node = open_engine(&how);
+    struct node *node = begin_engine(&how);
 
-    engine_admit(node->engine, 0);
     for (unsigned port = PLUS; port <= MINUS; port++) {
         uint32_t length;
         struct peer_message *head = next_data(node, port, body, &length);
@@ -294,7 +285,6 @@ TEST(a_digest_has_no_frame_of_its_own)
         expect_frame(node, port, NULL);
     }
     assert_int_equal(node->engine->rounds_finished, 1);
-    close_engine(node);
 }
 
 /* The frame is refused, whatever came before, and the engine itself does not fail. */
@@ -306,14 +296,13 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
     node->sink.careless = true;
     send_frame(node, bad);
     assert_null(node->f.up[bad->port]->link);
-    if (strstr(node->f.up[bad->port]->last, text) == NULL)
-        fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
+    assert_contains(node->f.up[bad->port]->last, text);
     assert_null(engine_failed(node->engine));
     assert_int_equal(node->engine->rounds_finished, 0);
     close_engine(node);
 }
 
-TEST(frames_that_break_the_protocol_are_refused)
+ENGINE_TEST(frames_that_break_the_protocol_are_refused)
 {
     const struct how other = {.dims = "3m",
                               .algorithm = "balanced",
@@ -352,10 +341,9 @@ TEST(frames_that_break_the_protocol_are_refused)
     send_frame(node, &one_from_0);
     assert_null(node->f.up[MINUS]->link);
     assert_int_equal(node->sink.bytes[0], 4);
-    close_engine(node);
 }
 
-TEST(a_lost_port_does_not_hold_up_the_others)
+ENGINE_TEST(a_lost_port_does_not_hold_up_the_others)
 {
     struct node *node = open_engine(&line);
 
@@ -366,7 +354,6 @@ TEST(a_lost_port_does_not_hold_up_the_others)
     accepts(node, &one_from_2);
     expect_frame(node, MINUS, &on_minus);
     assert_int_equal(node->sink.bytes[1], 4);
-    close_engine(node);
 }
 
 TEST(our_own_failures)
@@ -389,12 +376,11 @@ TEST(our_own_failures)
     close_engine(node);
 }
 
-TEST(where_it_stands)
+ENGINE_TEST(where_it_stands)
 {
-    struct node *node = open_engine(&line);
+    struct node *node = begin_engine(&line);
     char text[100];
 
-    engine_admit(node->engine, 0);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text,
                         "waiting for 2 pieces, the first one from node 0 on port -0 to node 0");
@@ -402,7 +388,6 @@ TEST(where_it_stands)
     accepts(node, &one_from_2);
     engine_describe(node->engine, text, sizeof text);
     assert_string_equal(text, "still sending 4 pieces");
-    close_engine(node);
 }
 
 static void drain(struct node *node)
@@ -451,4 +436,298 @@ TEST(memory_may_be_over_at_any_moment)
             after++;
         assert_in_range(after, 5, 200);
     }
+}
+
+/* The streaming engine without bytes of the source, room in the sink, memory, or a link. See streaming_fixture.h. */
+
+ENGINE_TEST(a_source_that_is_not_ready_is_asked_again)
+{
+    struct node *node = open_engine(&whole);
+
+    node->source.asleep = true;
+    engine_admit(node->engine, 0);
+    expect_frame(node, PLUS, NULL);
+    node->source.asleep = false;
+    expect_frame(node, PLUS, NULL); /* until it says so */
+    unsigned wakes = node->f.up[PLUS]->wakes;
+    engine_wake(node->engine);
+    assert_true(node->f.up[PLUS]->wakes > wakes);
+    expect_frame(node, PLUS, &own_to_2);
+    expect_frame(node, MINUS, &own_to_0);
+    assert_int_equal(node->sink.bytes[1], 4);
+}
+
+TEST(relayed_blocks_do_not_wait_for_the_source)
+{
+    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "Ff"};
+    const struct frame begun = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
+    const struct frame end = {.streamed = true, .pieces = 1, .piece = {1}, .body = "F"};
+    struct node *node = open_engine(&whole);
+
+    node->source.asleep_for = 2;
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, &on_to_2);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+
+    node = open_engine(&whole); /* and a part of it is better than nothing */
+    engine_admit(node->engine, 0);
+    node->source.sleeps_soon = 1;
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, &begun);
+    expect_frame(node, PLUS, &on_to_2);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = 2;
+    expect_frame(node, PLUS, NULL); /* until it says so */
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &rest);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &end);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+}
+
+/* A block is read front to back: the next round is not read before the missing bytes of this one. */
+TEST(a_round_does_not_overtake_the_one_before)
+{
+    const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
+    const struct frame to_2[] = {
+        {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFf"},
+        {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
+    struct node *node = open_engine(&how);
+
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    node->source.naps = 1; /* the next round's could be read */
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, PLUS, NULL);
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &to_2[0]);
+    expect_frame(node, PLUS, &to_2[1]);
+    close_engine(node);
+
+    node = open_engine(&how); /* the same when a part could be read */
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    node->source.sleeps_soon = 2;
+    const struct frame part = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fF"};
+    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
+    expect_frame(node, PLUS, &part);
+    expect_frame(node, PLUS, NULL);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    expect_frame(node, PLUS, &rest);
+    expect_frame(node, PLUS, &to_2[1]);
+    close_engine(node);
+}
+
+ENGINE_TEST(our_own_block_may_come_late)
+{
+    struct node *node = open_engine(&whole);
+    char text[100];
+
+    node->source.asleep_for = 1;
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    for (unsigned port = PLUS; port <= MINUS; port++)
+        message_forget(next_data(node, port, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
+    assert_int_equal(node->engine->rounds_finished, 0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "reading its own block for itself");
+    node->source.asleep_for = NODES_MOST;
+    node->source.sleeps_soon = 3;
+    engine_wake(node->engine);
+    assert_int_equal(node->sink.bytes[1], 3);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    node->source.sleeps_soon = UINT32_MAX;
+    engine_wake(node->engine);
+    assert_int_equal(node->sink.bytes[1], 4);
+    assert_int_equal(node->engine->rounds_finished, 1);
+}
+
+static void run_whole_round(struct node *node)
+{
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    accepts(node, &from_2);
+    for (unsigned port = PLUS; port <= MINUS; port++) {
+        static uint8_t body[BODY_MOST];
+        uint32_t length;
+        struct peer_message *head = next_data(node, port, body, &length);
+        assert_non_null(head);
+        assert_int_equal(length, 8);
+        message_forget(head);
+    }
+}
+
+ENGINE_TEST(a_round_waits_for_the_sink)
+{
+    struct node *node = open_engine(&whole);
+    char text[100];
+
+    node->sink.pending = 4;
+    run_whole_round(node);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "writing received data");
+    node->sink.pending = 0;
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 1);
+}
+
+static void count_arrived(void *context, uint32_t origin, uint64_t begin, uint64_t end)
+{
+    uint64_t *bytes = context;
+
+    *bytes += end - begin;
+}
+
+static uint64_t arrived(const struct node *node)
+{
+    uint64_t bytes = 0;
+    node->engine->ops->arrived(node->engine, count_arrived, &bytes);
+    return bytes;
+}
+
+ENGINE_TEST(kept_bytes_are_reported_unless_the_sink_has_failed)
+{
+    struct node *node = begin_engine(&whole);
+
+    uint64_t own = arrived(node);
+    accepts(node, &from_0);
+    uint64_t more = arrived(node);
+    assert_true(more > own);
+    node->sink.failing = true;
+    accepts(node, &from_2);
+    assert_non_null(engine_failed(node->engine));
+    assert_int_equal(arrived(node), 0);
+}
+
+TEST(our_own_failures_are_no_fault_of_the_peer)
+{
+    struct node *node = open_engine(&whole);
+
+    engine_admit(node->engine, 0);
+    node->sink.failing = true;
+    accepts(node, &from_0);
+    assert_non_null(engine_failed(node->engine));
+    assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
+    expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+    accepts(node, &from_2);         /* received frames are only checked */
+    engine_wake(node->engine);
+    assert_int_equal(node->engine->rounds_finished, 0);
+    close_engine(node);
+
+    node = open_engine(&whole);
+    node->source.asleep = true;
+    engine_admit(node->engine, 0);
+    node->source.asleep = false;
+    node->source.failing = true;
+    expect_frame(node, PLUS, NULL);
+    assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, NULL);
+    close_engine(node);
+
+    node = open_engine(&whole); /* after a part of a frame has been filled */
+    engine_admit(node->engine, 0);
+    accepts(node, &from_0);
+    node->source.failing = true;
+    expect_frame(node, PLUS, NULL);
+    assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
+    close_engine(node);
+}
+
+static void drain_ports(struct node *node)
+{
+    node_drain(node, PLUS);
+    node_drain(node, MINUS);
+}
+
+/* Frames that name their pieces' sizes, where blocks have different ones. */
+static struct frame with_sizes(struct frame frame, const struct how *how)
+{
+    if (how->sizes)
+        frame.sizes = 2;
+    frame.size[0] = frame.size[1] = 4;
+    return frame;
+}
+
+/* Every allocation fails once: only the exchange may fail. */
+static bool run_out_of_memory_while_waiting(const struct how *how, unsigned after)
+{
+    struct node *node = open_engine(how);
+    const struct frame first = with_sizes(from_0, how);
+    const struct frame second = with_sizes(in_round(&from_0, 1, "bBbBcCcC"), how);
+    const struct frame part = with_sizes(in_round(&from_2, 0, "gGgGhH"), how);
+    struct frame rest = in_round(&from_2, 0, "hH");
+
+    rest.pieces = 1;
+    rest.piece[0] = 1;
+    node->sink.careless = true; /* sizes put the second round elsewhere */
+    memory_fails(after);
+    if (node->f.up[MINUS]->link != NULL)
+        send_frame(node, &first);
+    if (node->f.up[PLUS]->link != NULL)
+        send_frame(node, &part);
+    drain_ports(node);
+    engine_admit(node->engine, 0);
+    engine_admit(node->engine, 1);
+    if (node->f.up[MINUS]->link != NULL)
+        send_frame(node, &second);
+    if (node->f.up[PLUS]->link != NULL)
+        send_frame(node, &rest);
+    drain_ports(node);
+    bool failed = memory_failed();
+    check_out_of_memory(node, failed);
+    close_engine(node);
+    return failed;
+}
+
+TEST(memory_may_be_over_at_any_moment_while_waiting)
+{
+    const struct how copied = {.block = 8, .round_bytes = 4, .window = 2};
+    const struct how kept = {.block = 8, .sizes = true, .round_bytes = 100, .window = 2};
+
+    for (int i = 0; i < 2; i++) {
+        unsigned after = 0;
+        while (run_out_of_memory_while_waiting(i == 0 ? &copied : &kept, after))
+            after++;
+        assert_in_range(after, 6, 200);
+    }
+}
+
+ENGINE_TEST(nothing_is_sent_on_a_link_that_was_down)
+{
+    struct node *node = begin_engine(&whole);
+
+    engine_lose_port(node->engine, PLUS);
+    accepts(node, &from_0);
+    expect_frame(node, PLUS, NULL);
+    expect_frame(node, MINUS, &own_to_0);
+    accepts(node, &from_2);
+    expect_frame(node, MINUS, &on_to_0);
+    assert_int_equal(node->engine->rounds_finished, 0);
+}
+
+ENGINE_TEST(where_it_stands_can_be_said)
+{
+    struct node *node = begin_engine(&whole);
+    char text[100];
+
+    accepts(node, &from_0);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text,
+                        "waiting for 2 pieces, the first one from node 2 on port +0 to node 2");
+    accepts(node, &from_2);
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "still sending 4 pieces");
+    message_forget(next_data(node, PLUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
+    message_forget(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
+    engine_describe(node->engine, text, sizeof text);
+    assert_string_equal(text, "all sent and received");
 }

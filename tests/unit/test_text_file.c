@@ -18,8 +18,7 @@ static void check_read(const char *path, const char *expected, size_t length)
     size_t size;
     char *text;
 
-    if (text_file_read(path, &kind, &text, &size, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(text_file_read(path, &kind, &text, &size, &e), e);
     assert_int_equal(size, length);
     assert_memory_equal(text, expected, length);
     assert_int_equal(text[size], '\0');
@@ -176,9 +175,7 @@ FOLDER_TEST(it_gives_up_if_nothing_comes)
     assert_int_equal(mkfifo(path, 0600), 0);
     fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(text_file_fill(fd, path, text, sizeof text, 20, &e), -1);
-    assert_int_equal(e.code, ERROR_IO);
-    assert_non_null(strstr(e.text, "0.02 s"));
+    assert_fails(text_file_fill(fd, path, text, sizeof text, 20, &e), e, ERROR_IO, "0.02 s");
     int writer = open(path, O_WRONLY | O_CLOEXEC);
     assert_true(writer >= 0 && write(writer, "one", 3) == 3);
     assert_int_equal(text_file_fill(fd, path, text, sizeof text, 20, &e), -1); /* not all of it */

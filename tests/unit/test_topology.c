@@ -1,6 +1,5 @@
 #include "daemon/torusd/router/topology.h"
 #include "tests/support/cmocka.h"
-#include <string.h>
 
 static struct torus torus;
 

@@ -1,12 +1,13 @@
+#include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/torus.h"
+#include "proto/dims.h"
 #include "tests/support/cmocka.h"
 
 static struct torus parse(const char *text)
 {
     struct torus t;
     struct error e;
-    if (torus_parse(&t, text, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(torus_parse(&t, text, &e), e);
     return t;
 }
 
@@ -77,10 +78,7 @@ TEST(bad_text_is_refused)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct torus t = {.dims = 77};
         struct error e = {.code = ERROR_NONE};
-        assert_int_equal(torus_parse(&t, bad[i].text, &e), -1);
-        assert_int_equal(e.code, ERROR_USAGE);
-        if (strstr(e.text, bad[i].says) == NULL)
-            fail_msg("\"%s\" does not say \"%s\"", e.text, bad[i].says);
+        assert_fails(torus_parse(&t, bad[i].text, &e), e, ERROR_USAGE, bad[i].says);
         assert_int_equal(t.dims, 77); /* untouched */
         assert_int_equal(torus_parse(&t, bad[i].text, NULL), -1);
     }
@@ -251,4 +249,145 @@ TEST(bounds)
         assert_true(torus_bound_all_port(&t) == expected[i].all_port);
         assert_true(torus_bound_one_port(&t) == expected[i].one_port);
     }
+}
+
+/* What torus_format() writes is read as the sizes of that network. */
+TEST(sizes_are_those_of_the_network)
+{
+    static const char *const texts[] = {
+        "1",
+        "4x8",
+        "4x8m",
+        "2m^8",
+        "complete:33",
+        "5 x complete:3",
+        "star:5 x 4 x tree:3^2",
+        "tree:1^1000",
+        "1048576",
+        "line:7 x ring:2",
+    };
+    const struct graph *g;
+    struct error e;
+
+    g = graph_of_edges((const uint32_t[]){0, 1, 1, 2, 2, 3, 0, 2}, 4, &e);
+    for (size_t i = 0; i <= sizeof texts / sizeof texts[0]; i++) {
+        bool last = i == sizeof texts / sizeof texts[0];
+        struct torus t = {.nodes = 1};
+        uint32_t size[TORUS_MAX_DIMS];
+        char text[TORUS_TEXT_SIZE];
+        if (last) { /* a graph by its digest, twice and between others */
+            assert_int_equal(torus_append(&t, 0, false, g), 0);
+            assert_int_equal(torus_append(&t, 3, false, NULL), 0);
+            assert_int_equal(torus_append(&t, 0, false, g), 0);
+        } else if (torus_parse(&t, texts[i], &e) != 0) {
+            continue;
+        }
+        assert_int_equal(dims_sizes(torus_format(&t, text), size, TORUS_MAX_DIMS), t.dims);
+        for (unsigned dim = 0; dim < t.dims; dim++)
+            assert_int_equal(size[dim], t.size[dim]);
+        assert_int_equal(dims_sizes(text, size, t.dims - 1), 0);
+    }
+}
+
+TEST(other_texts_are_refused)
+{
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "4x",
+                                      "4xx4",
+                                      "4 y 4",
+                                      "-4",
+                                      "0",
+                                      "4x0",
+                                      "m",
+                                      "complete:",
+                                      "complete",
+                                      "65536x65536",
+                                      "99999999999999999999",
+                                      "tree:9^99",
+                                      "4x4x4x4x4x4x4x4x4",
+                                      " "};
+    uint32_t size[8];
+
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(dims_sizes(bad[i], size, 8), 0);
+}
+
+/* Counts by key: right, in order, and fast for any keys. */
+
+#define KEYS 50000u
+
+/* The key whose product with `multiplier` (odd) is `product`. */
+static uint64_t key_for(uint64_t multiplier, uint64_t product)
+{
+    uint64_t inverse = multiplier; /* right in 3 bits; each turn doubles these */
+
+    for (int i = 0; i < 5; i++)
+        inverse *= 2 - multiplier * inverse;
+    return product * inverse;
+}
+
+TEST(each_key_is_counted_in_order)
+{
+    struct tally t = {0};
+
+    for (uint64_t times = 1; times <= 3; times++)
+        for (uint64_t key = 0; key < KEYS; key += times)
+            assert_int_equal(tally_add(&t, (KEYS - key) << 30), 0);
+    assert_int_equal(t.count, KEYS);
+    tally_sort(&t);
+    assert_int_equal(t.count, KEYS);
+    for (uint64_t i = 0; i < KEYS; i++) {
+        uint64_t key = KEYS - 1 - i;
+        assert_int_equal(t.at[i].key, (KEYS - key) << 30);
+        assert_int_equal(t.at[i].count, 1 + (key % 2 == 0) + (key % 3 == 0));
+    }
+    tally_free(&t);
+}
+
+TEST(an_empty_tally_can_be_sorted)
+{
+    struct tally t = {0};
+
+    tally_sort(&t);
+    assert_int_equal(t.count, 0);
+    tally_free(&t);
+}
+
+static void add_soon(struct tally *t, uint64_t key)
+{
+    assert_int_equal(tally_add(t, key), 0);
+    assert_true(t->earlier + t->probes < 64 * (uint64_t)KEYS);
+}
+
+/* Keys of messages, as predict_count() makes them, differ in their highest and middle bits only. */
+TEST(keys_that_differ_in_few_bits_do_not_meet)
+{
+    struct tally t = {0};
+
+    for (uint64_t i = 0; i < KEYS; i++) /* a node, a port of four, and a step */
+        assert_int_equal(tally_add(&t, (i / 12 / 4 * 32 + i / 12 % 4) << 40 | (i % 12) << 16 | 1),
+                         0);
+    assert_true(t.earlier + t.probes < 8 * (uint64_t)KEYS);
+    tally_free(&t);
+}
+
+/* Keys that would all collide if the multiplier were known beforehand. */
+TEST(keys_that_were_chosen_to_meet_do_not)
+{
+    static const uint64_t multipliers[] = {1, 0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u,
+                                           0x94d049bb133111ebu};
+
+    for (size_t i = 0; i < sizeof multipliers / sizeof *multipliers; i++) {
+        struct tally t = {0};
+        for (uint64_t k = 0; k < KEYS; k++)
+            add_soon(&t, key_for(multipliers[i], k));
+        assert_int_equal(t.count, KEYS);
+        tally_free(&t);
+    }
+    /* The same, with products that also differ in their highest bits. */
+    struct tally t = {0};
+    for (uint64_t k = 0; k < KEYS; k++)
+        add_soon(&t, key_for(multipliers[1], k << 54 | k));
+    tally_free(&t);
 }

@@ -83,13 +83,13 @@ static void shell(const char *format, const char *a, const char *b)
 
 static char new_tree[FIXTURE_PATH], old_tree[FIXTURE_PATH], target[FIXTURE_PATH];
 
-static void set_paths(void **state, struct how *how)
+static void set_paths(void **state, struct how *way)
 {
     (void)strcpy(new_tree, at(state, "data/from"));
     (void)strcpy(old_tree, at(state, "data/old"));
     (void)strcpy(target, at(state, "data/to"));
-    how->from = new_tree;
-    how->to = target;
+    way->from = new_tree;
+    way->to = target;
 }
 
 static bool same_bytes(const char *one, const char *tree, const char *below)
@@ -133,22 +133,22 @@ static void begin_counting(void *steps)
 }
 
 /* Copies in another process, which ends after some steps of finish(). Returns whether it has ended. */
-static bool crash(void **state, const struct how *how, long steps)
+static bool crash(void **state, const struct how *way, long steps)
 {
     pid_t child = fork();
     int status;
 
     assert_true(child >= 0);
     if (child == 0) {
-        struct how counted = *how;
+        struct how counted = *way;
         struct copying c;
-        struct copied result;
+        struct copied done;
         counted.before_finish = begin_counting;
         counted.argument = &steps;
         copying_open(&c, state);
-        int code = copying_run(&c, &counted, &result);
+        int code = copying_run(&c, &counted, &done);
         if (code != 0)
-            (void)fprintf(stderr, "%s\n", result.error.text);
+            (void)fprintf(stderr, "%s\n", done.error.text);
         copying_close(&c);
         _exit(code == 0 ? 0 : 1);
     }
@@ -163,12 +163,12 @@ static bool crash(void **state, const struct how *how, long steps)
 }
 
 /* Checks what the crash has left, and that the next start or copy completes it. */
-static void check_recovery(void **state, const struct how *how, bool by_copy)
+static void check_recovery(void **state, const struct how *way, bool by_copy)
 {
     struct copying c;
-    struct copied result;
+    struct copied done;
     bool complete = exists(at(state, "data/.to.torus-copy/complete"));
-    bool as_it_comes = how->write.as_it_comes;
+    bool as_it_comes = way->write.as_it_comes;
 
     copying_open(&c, state);
     if (exists(target))
@@ -186,8 +186,8 @@ static void check_recovery(void **state, const struct how *how, bool by_copy)
         assert_false(exists(at(state, "data/.to.torus-copy")));
         assert_int_equal(entries(at(state, "state/copies")), 0);
     }
-    if (copying_run(&c, how, &result) != 0)
-        fail_msg("%s", result.error.text);
+    if (copying_run(&c, way, &done) != 0)
+        fail_msg("%s", done.error.text);
     check_equal(new_tree, target);
     assert_false(exists(at(state, "data/.to.torus-copy")));
     copying_close(&c);
@@ -196,11 +196,11 @@ static void check_recovery(void **state, const struct how *how, bool by_copy)
 static void crash_everywhere(void **state, unsigned seed, bool is_new, bool as_it_comes,
                              unsigned stride)
 {
-    struct how how = {.write = {.delete = true, .as_it_comes = as_it_comes}};
+    struct how way = {.write = {.delete = true, .as_it_comes = as_it_comes}};
     unsigned crashes = 0;
     struct copying c;
 
-    set_paths(state, &how);
+    set_paths(state, &way);
     copying_open(&c, state);
     random_tree(new_tree, seed, 22);
     if (!is_new) {
@@ -213,10 +213,10 @@ static void crash_everywhere(void **state, unsigned seed, bool is_new, bool as_i
         shell("rm -rf '%s'", target, "");
         if (!is_new)
             shell("cp -a '%s' '%s'", old_tree, target);
-        if (!crash(state, &how, steps))
+        if (!crash(state, &way, steps))
             break;
         crashes++;
-        check_recovery(state, &how, steps % 2 == 1);
+        check_recovery(state, &way, steps % 2 == 1);
     }
     assert_true(crashes > 15 / stride);
     check_equal(new_tree, target);
@@ -245,11 +245,11 @@ FOLDER_TEST(files_that_come_one_by_one_are_whole)
 /* No file gets its name before its data is on the disk. */
 FOLDER_TEST(files_that_come_one_by_one_are_synced)
 {
-    struct how how = {.write = {.as_it_comes = true}};
+    struct how way = {.write = {.as_it_comes = true}};
     struct copying c;
-    struct copied result;
+    struct copied done;
 
-    set_paths(state, &how);
+    set_paths(state, &way);
     copying_open(&c, state);
     make_folder(new_tree);
     for (unsigned i = 0; i < 5; i++) {
@@ -258,7 +258,7 @@ FOLDER_TEST(files_that_come_one_by_one_are_synced)
         random_file(path, i, 1000);
     }
     synced = 0;
-    assert_int_equal(copying_run(&c, &how, &result), 0);
+    assert_int_equal(copying_run(&c, &way, &done), 0);
     assert_int_equal(synced, 5);
     copying_close(&c);
 }
@@ -268,13 +268,13 @@ FOLDER_TEST(files_that_come_one_by_one_are_synced)
 /* A step fails, and the copy with it; the next one succeeds. */
 FOLDER_TEST(failures_leave_nothing_behind)
 {
-    struct how how = {.write = {.delete = true}};
+    struct how way = {.write = {.delete = true}};
     struct copying c;
-    struct copied result;
+    struct copied done;
     long steps = 0;
     int code;
 
-    set_paths(state, &how);
+    set_paths(state, &way);
     copying_open(&c, state);
     random_tree(new_tree, 6, 15);
     random_tree(old_tree, 7, 15);
@@ -283,14 +283,14 @@ FOLDER_TEST(failures_leave_nothing_behind)
         shell("cp -a '%s' '%s'", old_tree, target);
         fails = true;
         left = steps;
-        code = copying_run(&c, &how, &result);
+        code = copying_run(&c, &way, &done);
         left = -1;
         fails = false;
         if (code != 0)
-            assert_true(result.error.code == ERROR_IO || result.error.code == ERROR_REFUSED);
+            assert_true(done.error.code == ERROR_IO || done.error.code == ERROR_REFUSED);
         (void)nftw(target, check_one, 16, FTW_PHYS);
-        if (copying_run(&c, &how, &result) != 0)
-            fail_msg("after %ld steps: %s", steps, result.error.text);
+        if (copying_run(&c, &way, &done) != 0)
+            fail_msg("after %ld steps: %s", steps, done.error.text);
         check_equal(new_tree, target);
         steps += 7;
     } while (code != 0 || steps < 100);
@@ -301,25 +301,25 @@ FOLDER_TEST(failures_leave_nothing_behind)
 FOLDER_TEST(a_copy_is_stopped_while_it_is_synced)
 {
     struct tree_progress progress = {0};
-    struct how how = {.write = {.delete = true}, .progress = &progress};
+    struct how way = {.write = {.delete = true}, .progress = &progress};
     struct copying c;
-    struct copied result;
+    struct copied done;
 
-    set_paths(state, &how);
+    set_paths(state, &way);
     copying_open(&c, state);
     random_tree(new_tree, 3, 22);
     random_tree(old_tree, 4, 22);
     (void)copying_well(&c, old_tree, target);
     stop_at_sync = &progress.stop;
-    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(copying_run(&c, &way, &done), -1);
     stop_at_sync = NULL;
-    assert_int_equal(result.error.code, ERROR_CANCELLED);
+    assert_int_equal(done.error.code, ERROR_CANCELLED);
     check_equal(old_tree, target);
     assert_true(exists(at(state, "data/.to.torus-copy/arrived")));
     assert_false(exists(at(state, "data/.to.torus-copy/complete")));
     atomic_store(&progress.stop, false);
-    assert_int_equal(copying_run(&c, &how, &result), 0);
-    assert_int_equal(result.moved, 0);
+    assert_int_equal(copying_run(&c, &way, &done), 0);
+    assert_int_equal(done.moved, 0);
     check_equal(new_tree, target);
     copying_close(&c);
 }

@@ -294,8 +294,7 @@ TEST(a_document_is_read_again)
     int entries = memory_file(), file = make_document(&size);
 
     make_manifest(&m, entries);
-    if (digests_check(file, size, &m, 0, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(digests_check(file, size, &m, 0, &e), e);
     struct digests_cursor *c = digests_cursor_new(file, size);
     assert_true(digests_how(c).fast == how->fast && digests_how(c).seed == how->seed);
     assert_int_equal(digests_next_file(c, &index, &e), 1);

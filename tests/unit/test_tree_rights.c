@@ -19,11 +19,6 @@ static void shell(const char *format, const char *path)
     assert_int_equal(system(command), 0);
 }
 
-static int rights_setup(void **state)
-{
-    return folder_setup(state);
-}
-
 static int rights_teardown(void **state)
 {
     if (getuid() == 0)
@@ -31,7 +26,17 @@ static int rights_teardown(void **state)
     shell("chattr -R -i %s 2>/dev/null || true", *state);
     if (getuid() != 0)
         shell("chmod -R u+rwx %s", *state);
-    return folder_teardown(state);
+    return copying_teardown(state);
+}
+
+#define RIGHTS_TEST(name) TEST_WITH(copying_setup, rights_teardown, name)
+
+/* Lets an ordinary user write to "data". */
+static void give_folders(void **state)
+{
+    assert_int_equal(chmod(*state, 0755), 0);
+    assert_int_equal(chown(at(state, "data"), USER, USER), 0);
+    assert_int_equal(chown(at(state, "state"), USER, USER), 0);
 }
 
 /* From here on, this process has the rights of an ordinary user, who may write to "data". */
@@ -39,11 +44,7 @@ static void become_user(void **state)
 {
     if (geteuid() != 0)
         return;
-    assert_int_equal(chmod(*state, 0755), 0);
-    make_folder(at(state, "data"));
-    make_folder(at(state, "state"));
-    assert_int_equal(chown(at(state, "data"), USER, USER), 0);
-    assert_int_equal(chown(at(state, "state"), USER, USER), 0);
+    give_folders(state);
     assert_int_equal(seteuid(USER), 0);
 }
 
@@ -65,35 +66,22 @@ static mode_t mode_of(const char *path)
     return st.st_mode & 07777u;
 }
 
-static void run_well(struct copying *c, const struct how *how, struct copied *result)
-{
-    if (copying_run(c, how, result) != 0)
-        fail_msg("%s", result->error.text);
-}
-
 /* As an ordinary user, who cannot give files away, and whose folders may be closed to it. */
-TEST_WITH(rights_setup, rights_teardown, an_ordinary_user_copies_what_it_may)
+RIGHTS_TEST(an_ordinary_user_copies_what_it_may)
 {
     pid_t child;
     int status;
 
     if (geteuid() != 0)
         skip();
-    assert_int_equal(chmod(*state, 0755), 0);
-    make_folder(at(state, "data"));
-    make_folder(at(state, "state"));
-    assert_int_equal(chown(at(state, "data"), 54321, 54321), 0);
-    assert_int_equal(chown(at(state, "state"), 54321, 54321), 0);
+    give_folders(state);
     random_tree(at(state, "data/of-root"), 9, 20);
     assert_int_equal(
         system(strcat(strcpy((char[4096]){0}, "chmod -R a+rX "), at(state, "data/of-root"))), 0);
     child = fork();
     if (child == 0) {
-        struct copying c;
-        struct copied result;
-        if (setgid(54321) != 0 || setuid(54321) != 0)
+        if (setgid(USER) != 0 || setuid(USER) != 0)
             _exit(1);
-        copying_open(&c, state);
         make_folder(at(state, "data/from"));
         make_folder(at(state, "data/from/closed"));
         make_folder(at(state, "data/from/closed/deep"));
@@ -101,11 +89,10 @@ TEST_WITH(rights_setup, rights_teardown, an_ordinary_user_copies_what_it_may)
         (void)chmod(at(state, "data/from/closed/deep/x"), 0400);
         (void)chmod(at(state, "data/from/closed/deep"), 0500);
         (void)chmod(at(state, "data/from/closed"), 0500);
-        struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
-        struct how other = {.from = at(state, "data/of-root"), .to = at(state, "data/mine")};
+        const struct how other = {.from = at(state, "data/of-root"), .to = at(state, "data/mine")};
         for (unsigned i = 0; i < 2; i++) {
-            if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
-                copying_run(&c, &other, &result) != 0 || result.report.not_owned < 15 ||
+            if (copy() != 0 || !trees_are_equal(how.from, how.to, true) ||
+                copying_run(&copying, &other, &result) != 0 || result.report.not_owned < 15 ||
                 (i == 1 && result.report.added + result.report.changed > 0)) {
                 (void)fprintf(stderr, "%u: %s\n", i, result.error.text);
                 _exit(2);
@@ -115,10 +102,9 @@ TEST_WITH(rights_setup, rights_teardown, an_ordinary_user_copies_what_it_may)
         (void)chmod(at(state, "data/from/closed/deep"), 0700);
         make_file(at(state, "data/from/closed/deep/y"), "y", 1);
         (void)chmod(at(state, "data/from/closed/deep"), 0500);
-        if (copying_run(&c, &how, &result) != 0 || !trees_are_equal(how.from, how.to, true) ||
+        if (copy() != 0 || !trees_are_equal(how.from, how.to, true) ||
             lstat(at(state, "data/to/closed"), &st) != 0 || (st.st_mode & 07777) != 0500)
             _exit(3);
-        copying_close(&c);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -126,49 +112,40 @@ TEST_WITH(rights_setup, rights_teardown, an_ordinary_user_copies_what_it_may)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-TEST_WITH(rights_setup, rights_teardown, new_folders_may_be_closed_to_their_owner)
+RIGHTS_TEST(new_folders_may_be_closed_to_their_owner)
 {
-    struct copying c;
-
     become_user(state);
-    copying_open(&c, state);
     make_folder(at(state, "data/from"));
     make_closed(at(state, "data/from/a"), 0755);
-    (void)copying_well(&c, at(state, "data/from"), at(state, "data/to"));
+    (void)copying_well(&copying, at(state, "data/from"), at(state, "data/to"));
     make_closed(at(state, "data/from/n"), 0755);
     make_closed(at(state, "data/from/n/deep"), 0555);
     assert_int_equal(chmod(at(state, "data/from/n"), 0555), 0);
-    (void)copying_well(&c, at(state, "data/from"), at(state, "data/to"));
+    (void)copying_well(&copying, at(state, "data/from"), at(state, "data/to"));
     check_equal(at(state, "data/from"), at(state, "data/to"));
-    (void)copying_well(&c, at(state, "data/from/n"), at(state, "data/only-n"));
+    (void)copying_well(&copying, at(state, "data/from/n"), at(state, "data/only-n"));
     check_equal(at(state, "data/from/n"), at(state, "data/only-n"));
     assert_int_equal(mode_of(at(state, "data/only-n")), 0555);
-    copying_close(&c);
 }
 
 /* A crash after a file got its mode, and before the record says that it is complete. */
-TEST_WITH(rights_setup, rights_teardown, a_read_only_file_is_resumed)
+RIGHTS_TEST(a_read_only_file_is_resumed)
 {
-    struct how how = {
-        .from = at(state, "data/from"), .to = at(state, "data/to"), .stop_after = 300000};
-    struct copying c;
-    struct copied result;
+    how.stop_after = 300000;
     char staged[FIXTURE_PATH * 2];
 
     become_user(state);
-    copying_open(&c, state);
     make_folder(how.from);
     random_file(at(state, "data/from/f"), 3, 600000);
     assert_int_equal(chmod(at(state, "data/from/f"), 0400), 0);
-    run_well(&c, &how, &result);
+    copy_well();
     (void)snprintf(staged, sizeof staged, "%s",
                    at(state, "data/.to.torus-copy/" STAGING_FILES "/00000/1"));
     assert_int_equal(chmod(staged, 0400), 0);
     how.stop_after = 0;
-    run_well(&c, &how, &result);
+    copy_well();
     assert_int_equal(result.moved, 300000);
     check_equal(how.from, how.to);
-    copying_close(&c);
 }
 
 /* Gives the folder "to" to root; or back to the user. */
@@ -190,47 +167,34 @@ static void give_to_user(void **state)
 
 /* The target may not be changed any more when a new folder is to be put in place: what was built is no part of later
  * copies. */
-TEST_WITH(rights_setup, rights_teardown, a_folder_of_an_earlier_copy_is_not_put_in_place)
+RIGHTS_TEST(a_folder_of_an_earlier_copy_is_not_put_in_place)
 {
-    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
-    struct copying c;
-    struct copied result;
-
     if (getuid() != 0)
         skip();
     become_user(state);
-    copying_open(&c, state);
     make_folder(how.from);
-    run_well(&c, &how, &result);
+    copy_well();
     make_folder(at(state, "data/from/n"));
     make_closed(at(state, "data/from/n/secret"), 0555);
     how.before_finish = give_to_root;
     how.argument = state;
-    assert_int_equal(copying_run(&c, &how, &result), -1);
+    assert_int_equal(copy(), -1);
     assert_true(exists(at(state, "data/.to.torus-copy/tree/secret/f")));
     how.before_finish = NULL;
     shell("cd %s && chmod -R u+w n && rm -r n", how.from);
     make_folder(at(state, "data/from/empty"));
-    assert_int_equal(copying_run(&c, &how, &result), -1);
-    assert_int_equal(result.error.code, ERROR_REFUSED);
+    assert_fails(copy(), result.error, ERROR_REFUSED, "");
     give_to_user(state);
-    run_well(&c, &how, &result);
+    copy_well();
     check_equal(how.from, how.to);
     assert_int_equal(entries(at(state, "data")), 2);
-    copying_close(&c);
 }
 
-TEST_WITH(rights_setup, rights_teardown, closed_folders_are_removed)
+RIGHTS_TEST(closed_folders_are_removed)
 {
     static const char *const patterns[] = {"- kept"};
-    struct how how = {.from = at(state, "data/from"),
-                      .to = at(state, "data/to"),
-                      .write = {.delete = true, .pattern = patterns, .patterns = 1}};
-    struct copying c;
-    struct copied result;
-
+    how.write = (struct tree_write_options){.delete = true, .pattern = patterns, .patterns = 1};
     become_user(state);
-    copying_open(&c, state);
     make_folder(how.from);
     make_file(at(state, "data/from/way"), "way", 3);
     make_folder(how.to);
@@ -241,26 +205,22 @@ TEST_WITH(rights_setup, rights_teardown, closed_folders_are_removed)
     make_closed(at(state, "data/to/more"), 0755);
     make_file(at(state, "data/to/more/kept"), "k", 1);
     assert_int_equal(chmod(at(state, "data/to/more"), 0550), 0);
-    run_well(&c, &how, &result);
+    copy_well();
     assert_int_equal(result.report.removed, 5);
     assert_false(exists(at(state, "data/to/old")));
     check_file(at(state, "data/to/way"), "way", 3);
     assert_int_equal(entries(at(state, "data/to/more")), 1);
     assert_int_equal(mode_of(at(state, "data/to/more")), 0550);
-    copying_close(&c);
 }
 
 /* Fails the test unless the copy is refused before anything is changed, as it is if it only looks. */
-static void check_refused(struct copying *c, struct how *how, const char *text, const char *tree)
+static void check_refused(const char *text, const char *tree)
 {
     for (int look_only = 1; look_only >= 0; look_only--) {
-        struct copied result;
-        how->write.look_only = look_only;
-        assert_int_equal(copying_run(c, how, &result), -1);
-        if (result.error.code != ERROR_REFUSED || strstr(result.error.text, text) == NULL)
-            fail_msg("\"%s\" does not contain \"%s\"", result.error.text, text);
+        how.write.look_only = look_only;
+        copy_refused(ERROR_REFUSED, text);
     }
-    check_equal(tree, how->to);
+    check_equal(tree, how.to);
 }
 
 /* Whether the file system has files that nobody may change. */
@@ -272,13 +232,9 @@ static bool make_immutable(const char *path)
     return geteuid() == 0 && system(command) == 0;
 }
 
-TEST_WITH(rights_setup, rights_teardown, what_cannot_be_removed_is_found_before_anything_changes)
+RIGHTS_TEST(what_cannot_be_removed_is_found_before_anything_changes)
 {
-    struct how how = {
-        .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
-    struct copying c;
-
-    copying_open(&c, state);
+    how.write.delete = true;
     make_folder(how.from);
     make_file(at(state, "data/from/new"), "new", 3);
     make_folder(how.to);
@@ -288,30 +244,25 @@ TEST_WITH(rights_setup, rights_teardown, what_cannot_be_removed_is_found_before_
     shell("cd %s/data && cp -a to before", *state);
     bool immutable = make_immutable(at(state, "data/to/z/fixed"));
     if (immutable) {
-        check_refused(&c, &how, "z/fixed is immutable", at(state, "data/before"));
+        check_refused("z/fixed is immutable", at(state, "data/before"));
         /* in the way */
         make_file(at(state, "data/from/z"), "file", 4);
-        check_refused(&c, &how, "z/fixed is immutable", at(state, "data/before"));
+        check_refused("z/fixed is immutable", at(state, "data/before"));
     }
-    copying_close(&c);
     if (!immutable)
         skip();
 }
 
 /* Contents are equal; something else differs. */
-TEST_WITH(rights_setup, rights_teardown, fixed_metadata_is_refused)
+RIGHTS_TEST(fixed_metadata_is_refused)
 {
-    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
-    struct copying c;
-    struct copied result;
     bool immutable = true;
 
-    copying_open(&c, state);
     make_folder(how.from);
     make_file(at(state, "data/from/a"), "a", 1);
     make_file(at(state, "data/from/f"), "f", 1);
     make_folder(at(state, "data/from/folder"));
-    run_well(&c, &how, &result);
+    copy_well();
     make_file(at(state, "data/from/a"), "changed", 7);
     for (unsigned i = 0; i < 2 && immutable; i++) {
         char name[FIXTURE_PATH];
@@ -320,13 +271,12 @@ TEST_WITH(rights_setup, rights_teardown, fixed_metadata_is_refused)
         immutable = make_immutable(name);
         shell("cd %s/data && rm -rf before && cp -a to before", *state);
         if (immutable)
-            check_refused(&c, &how, "is immutable", at(state, "data/before"));
+            check_refused("is immutable", at(state, "data/before"));
         shell("chattr -i %s 2>/dev/null || true", name);
-        run_well(&c, &how, &result);
+        copy_well();
         check_equal(how.from, how.to);
         make_file(at(state, "data/from/a"), "again", 5);
     }
-    copying_close(&c);
     if (!immutable)
         skip();
 }
@@ -344,37 +294,26 @@ static void fix(void *context)
 }
 
 /* A user makes a file immutable when it has been compared. */
-TEST_WITH(rights_setup, rights_teardown, metadata_fixed_meanwhile_is_an_error)
+RIGHTS_TEST(metadata_fixed_meanwhile_is_an_error)
 {
     struct fix f;
-    struct how how = {.from = at(state, "data/from"),
-                      .to = at(state, "data/to"),
-                      .before_finish = fix,
-                      .argument = &f};
-    struct copying c;
-    struct copied result;
-
-    copying_open(&c, state);
+    how.before_finish = fix;
+    how.argument = &f;
     make_folder(how.from);
     make_file(at(state, "data/from/f"), "f", 1);
-    (void)copying_well(&c, how.from, how.to);
+    (void)copying_well(&copying, how.from, how.to);
     (void)strcpy(f.path, at(state, "data/to/f"));
     assert_int_equal(chmod(f.path, 0700), 0);
-    int copied = copying_run(&c, &how, &result);
-    copying_close(&c);
+    int copied = copy();
     if (!f.works)
         skip();
     assert_int_equal(copied, -1);
-    assert_non_null(strstr(result.error.text, "to/f cannot be changed"));
+    assert_contains(result.error.text, "to/f cannot be changed");
 }
 
 /* The mode of a file of another user cannot be set: the report counts it. */
-TEST_WITH(rights_setup, rights_teardown, modes_of_files_of_others_are_counted)
+RIGHTS_TEST(modes_of_files_of_others_are_counted)
 {
-    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
-    struct copying c;
-    struct copied result;
-
     if (getuid() != 0)
         skip();
     become_user(state);
@@ -384,23 +323,16 @@ TEST_WITH(rights_setup, rights_teardown, modes_of_files_of_others_are_counted)
     shell("cd %s/data && cp -a from to && chmod 600 to/f && chmod 755 from to", *state);
     assert_int_equal(seteuid(USER), 0);
     assert_int_equal(chmod(how.to, 0755), -1);
-    copying_open(&c, state);
-    run_well(&c, &how, &result);
+    copy_well();
     assert_int_equal(result.report.changed, 1);
     assert_int_equal(result.report.not_owned, 1);
-    copying_close(&c);
 }
 
-TEST_WITH(rights_setup, rights_teardown, files_of_others_in_sticky_folders_stay)
+RIGHTS_TEST(files_of_others_in_sticky_folders_stay)
 {
-    struct how how = {
-        .from = at(state, "data/from"), .to = at(state, "data/to"), .write = {.delete = true}};
-    struct copying c;
-
+    how.write.delete = true;
     if (getuid() != 0)
         skip();
-    make_folder(at(state, "data"));
-    make_folder(at(state, "state"));
     make_folder(how.from);
     make_file(at(state, "data/from/new"), "new", 3);
     make_folder(how.to);
@@ -412,29 +344,25 @@ TEST_WITH(rights_setup, rights_teardown, files_of_others_in_sticky_folders_stay)
         "data/*/new && chmod 1777 data/*/sticky",
         *state);
     assert_int_equal(seteuid(USER), 0);
-    copying_open(&c, state);
-    check_refused(&c, &how, "of-root belongs to another user", at(state, "data/before"));
-    copying_close(&c);
+    check_refused("of-root belongs to another user", at(state, "data/before"));
 }
 
-TEST_WITH(rights_setup, rights_teardown, the_folder_of_several_sources_keeps_its_mode)
+RIGHTS_TEST(the_folder_of_several_sources_keeps_its_mode)
 {
     const char *sources[] = {at(state, "data/from")};
-    struct how how = {.read = {.path = sources, .paths = 1},
-                      .to = at(state, "data/into"),
-                      .write = {.into = true}};
-    struct copying c;
-
+    how.read.path = sources;
+    how.read.paths = 1;
+    how.from = NULL;
+    how.to = at(state, "data/into");
+    how.write.into = true;
     become_user(state);
-    copying_open(&c, state);
     make_folder(sources[0]);
     make_folder(how.to);
     make_folder(at(state, "data/before"));
     assert_int_equal(chmod(how.to, 0555) + chmod(at(state, "data/before"), 0555), 0);
     shell("cd %s/data && touch -r into before", *state);
     if (geteuid() != 0)
-        check_refused(&c, &how, "into does not let torusd", at(state, "data/before"));
-    copying_close(&c);
+        check_refused("into does not let torusd", at(state, "data/before"));
 }
 
 /* --- user namespaces --- */
@@ -452,35 +380,27 @@ static bool write_text(const char *path, const char *text)
 /* Copies twice as root of a namespace that has no other user. Returns 0; 2: this machine has no such namespaces. */
 static int copy_in_namespace(void **state)
 {
-    struct copying c;
-    struct copied result;
-
     if (unshare(CLONE_NEWUSER) != 0 || !write_text("/proc/self/uid_map", "0 0 1") ||
         !write_text("/proc/self/setgroups", "deny") || !write_text("/proc/self/gid_map", "0 0 1"))
         return 2;
-    copying_open(&c, state);
-    struct how how = {.from = at(state, "data/from"), .to = at(state, "data/to")};
-    if (copying_run(&c, &how, &result) != 0 || result.report.not_owned == 0)
+    if (copy() != 0 || result.report.not_owned == 0)
         return 3;
     for (unsigned i = 0; i < 3; i++) { /* nothing is different, also for --verify */
         how.write.checksum = how.write.look_only = i == 2;
-        if (copying_run(&c, &how, &result) != 0 || result.report.unchanged != 4 ||
-            result.report.changed != 0 || result.moved != 0)
+        if (copy() != 0 || result.report.unchanged != 4 || result.report.changed != 0 ||
+            result.moved != 0)
             return 4;
     }
-    copying_close(&c);
     return 0;
 }
 
 /* What belongs to users whom the namespace does not have cannot be given to them: that is no difference. */
-TEST_WITH(rights_setup, rights_teardown, owners_that_cannot_be_set_are_no_difference)
+RIGHTS_TEST(owners_that_cannot_be_set_are_no_difference)
 {
     int status;
 
     if (geteuid() != 0)
         skip();
-    make_folder(at(state, "data"));
-    make_folder(at(state, "state"));
     make_folder(at(state, "data/from"));
     make_folder(at(state, "data/from/folder"));
     make_file(at(state, "data/from/folder/theirs"), "theirs", 6);

@@ -121,8 +121,7 @@ int manifest_of(void **state, struct tree_reader *r, struct manifest *m)
     uint64_t size;
     int file = document_of(state, r, TREE_MANIFEST, &size);
 
-    if (manifest_open(m, file, size, &e) != 0)
-        fail_msg("%s", e.text);
+    assert_success(manifest_open(m, file, size, &e), e);
     assert_int_equal(m->stream, t->store->stream_size(r));
     return file;
 }

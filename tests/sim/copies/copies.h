@@ -81,8 +81,6 @@ void sim_copies_check(struct sim *sim);
 void sim_copies_lose_node(struct sim *sim, uint32_t rank);
 void sim_copies_free(struct sim *sim);
 
-/* --- copy_places.c --- */
-
 /* Notes the targets of a copy, and what they shall become. */
 void sim_copy_note_places(struct sim_copy *copy);
 /* Notes what the targets shall become, if the sources are copied now. */
@@ -90,8 +88,6 @@ void sim_copy_note_wanted(struct sim_copy *copy);
 void sim_copy_free_places(struct sim_copy *copy);
 /* Checks the targets when the client has been told of the end, or later. */
 void sim_copy_check_places(const struct sim_copy *copy);
-
-/* --- copy_draws.c --- */
 
 /* A random copy, and random trees for it on the nodes' disks, up to `files` files of `most` bytes in each. `number`
  * makes the paths differ from those of other copies. The caller gives the request to sim_copy_draw_free(). */

@@ -1,9 +1,8 @@
 /* A node's trees: faults, and what survives its process. */
-#include "tests/sim/copies/store.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/copies/store.h"
 #include "tests/sim/internal.h"
 
 #define STOP_SHARE 2u /* one in so many functions notices that it shall stop */
@@ -266,3 +265,316 @@ void sim_manifest_free(struct sim_manifest *m)
     free(m->entry);
     *m = (struct sim_manifest){0};
 }
+
+/* Reading the trees of a simulated node. */
+
+struct tree_reader {
+    struct tree_disk *disk;
+    struct tree_sources sources;
+    uint64_t *begin; /* in the stream, by item */
+    uint64_t stream;
+    struct tree_bytes document[TREE_DOCUMENTS];
+    bool failed;
+    struct error why; /* it has failed */
+};
+
+static struct tree_disk *disk_of(void *context)
+{
+    return context;
+}
+
+void tree_sources_free(struct tree_sources *s)
+{
+    for (size_t i = 0; i < s->tree.count; i++)
+        free(s->origin[i]);
+    free(s->origin);
+    free(s->first_left_out);
+    sim_tree_free(&s->tree);
+}
+
+/* Adds a source to the tree; `name` is "" or what it is called there. */
+static int add_source(struct tree_sources *s, const struct sim_tree *disk, const char *path,
+                      const struct tree_read_options *o, struct error *e)
+{
+    const char *name = o->into ? strrchr(path, '/') + 1 : "";
+    struct sim_tree part;
+
+    sim_tree_below(&part, disk, path);
+    if (part.count == 0 && !o->missing_ok)
+        return error_set(e, ERROR_REFUSED, "%s: No such file or directory", path);
+    for (size_t i = 0; i < part.count; i++) {
+        char *inside = tree_join(name, part.item[i].path);
+        if (tree_left_out(o->pattern, o->patterns, inside)) {
+            free(inside);
+            continue;
+        }
+        if (part.item[i].kind == SIM_TREE_SOCKET) {
+            if (s->left_out++ == 0)
+                s->first_left_out = tree_join(path, part.item[i].path);
+        } else {
+            sim_tree_put(&s->tree, inside, &part.item[i]);
+        }
+        free(inside);
+    }
+    sim_tree_free(&part);
+    return 0;
+}
+
+/* The path on the disk of an item of the manifest. */
+static char *origin_of(const struct tree_read_options *o, const char *path)
+{
+    if (!o->into)
+        return tree_join(o->path[0], path);
+    for (uint32_t i = 0; i < o->paths; i++) {
+        const char *name = strrchr(o->path[i], '/') + 1;
+        if (!tree_is_below(path, name))
+            continue;
+        const char *rest = path + strlen(name);
+        return tree_join(o->path[i], *rest == '/' ? rest + 1 : rest);
+    }
+    abort();
+}
+
+int tree_sources_read(struct tree_sources *s, const struct sim_tree *disk,
+                      const struct tree_read_options *o, struct error *e)
+{
+    *s = (struct tree_sources){0};
+    for (uint32_t i = 0; i < o->paths; i++)
+        if (add_source(s, disk, o->path[i], o, e) != 0) {
+            s->origin = sim_alloc(s->tree.count * sizeof *s->origin);
+            tree_sources_free(s);
+            return -1;
+        }
+    s->origin = sim_alloc(s->tree.count * sizeof *s->origin);
+    for (size_t i = 0; i < s->tree.count; i++)
+        s->origin[i] = origin_of(o, s->tree.item[i].path);
+    return 0;
+}
+
+static void rule(const struct tree_reader *r, bool holds, const char *what)
+{
+    if (!holds)
+        sim_violated(r->disk->node->sim, "tree rules", "node %u: %s", r->disk->node->rank, what);
+}
+
+static int read_open(void *context, const struct tree_read_options *o,
+                     struct tree_progress *progress, struct tree_reader **out, struct error *e)
+{
+    struct tree_disk *disk = disk_of(context);
+    struct tree_reader *r = sim_alloc(sizeof *r);
+
+    r->disk = disk;
+    disk->fast_digests = o->fast_digests;
+    rule(r, o->paths > 0 && (o->into || o->paths == 1), "several sources without `into`");
+    if (tree_disk_check(disk, SIM_TREE_READ_OPEN, progress, o->path[0], e) != 0 ||
+        tree_sources_read(&r->sources, &disk->tree, o, e) != 0) {
+        free(r);
+        return -1;
+    }
+    r->begin = sim_alloc(r->sources.tree.count * sizeof *r->begin);
+    for (size_t i = 0; i < r->sources.tree.count; i++) {
+        r->begin[i] = r->stream;
+        if (r->sources.tree.item[i].kind == SIM_TREE_FILE)
+            r->stream += r->sources.tree.item[i].content->size;
+    }
+    sim_manifest_write(&r->document[TREE_MANIFEST], &r->sources.tree, o->digests, disk->padding);
+    progress->files = r->sources.tree.count;
+    disk->readers++;
+    *out = r;
+    return 0;
+}
+
+static uint64_t left_out(const struct tree_reader *r, const char **first)
+{
+    *first = r->sources.first_left_out != NULL ? r->sources.first_left_out : "";
+    return r->sources.left_out;
+}
+
+static uint32_t places(const struct tree_reader *r, const uint64_t **place)
+{
+    *place = NULL;
+    return 0;
+}
+
+static uint64_t links_out(const struct tree_reader *r, const char **first)
+{
+    *first = "";
+    return 0;
+}
+
+static void settle(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress)
+{
+    rule(r, !r->failed && granularity > 0, "settle() after a failure, or for no time");
+}
+
+/* Files of simulated nodes change only where the copy fails for it. */
+static uint32_t changed(const struct tree_reader *r, const uint64_t **index, const char **first)
+{
+    rule(r, !r->failed, "changed() after a failure");
+    *index = NULL;
+    *first = "";
+    return 0;
+}
+
+static int failed(struct tree_reader *r, const struct error *e)
+{
+    r->failed = true;
+    r->why = *e;
+    return -1;
+}
+
+/* An answer is a list of numbers of files; answers of other nodes may be anything. */
+static int digest(struct tree_reader *r, const uint8_t *const *wanted, const size_t *length,
+                  uint32_t answers, struct tree_progress *progress, struct error *e)
+{
+    struct tree_bytes *to = &r->document[TREE_DIGESTS];
+    const struct sim_tree *tree = &r->sources.tree;
+    bool *is_wanted = sim_alloc(tree->count + 1);
+
+    rule(r, !r->failed && to->length == 0, "digest() after a failure, or twice");
+    if (tree_disk_check(r->disk, SIM_TREE_DIGEST, progress, "digest", e) != 0) {
+        free(is_wanted);
+        return failed(r, e);
+    }
+    for (uint32_t a = 0; a < answers; a++) {
+        rule(r, length[a] <= TREE_WANTED_MOST, "an answer that is too long");
+        for (size_t at = 0; at + 4 <= length[a]; at += 4) {
+            uint32_t index;
+            memcpy(&index, wanted[a] + at, 4);
+            if (index < tree->count && tree->item[index].kind == SIM_TREE_FILE)
+                is_wanted[index] = true;
+        }
+    }
+    for (size_t i = 0; i < tree->count; i++) {
+        if (!is_wanted[i])
+            continue;
+        const struct tree_content *content = tree->item[i].content;
+        uint64_t head[2] = {i, (content->size + SIM_TREE_PIECE - 1) / SIM_TREE_PIECE};
+        tree_bytes_add(to, head, sizeof head);
+        for (uint64_t at = 0; at < content->size; at += SIM_TREE_PIECE) {
+            uint64_t left = content->size - at;
+            uint64_t hash =
+                tree_hash(content->bytes + at, left < SIM_TREE_PIECE ? left : SIM_TREE_PIECE);
+            tree_bytes_add(to, &hash, sizeof hash);
+        }
+    }
+    uint64_t hash = tree_hash(to->bytes, to->length);
+    tree_bytes_add(to, &hash, sizeof hash);
+    free(is_wanted);
+    return 0;
+}
+
+static uint64_t document_size(const struct tree_reader *r, enum tree_document which)
+{
+    rule(r, r->document[which].length > 0, "the size of a document that has not been made");
+    return r->document[which].length;
+}
+
+static int read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
+                         uint8_t *bytes, size_t length, struct error *e)
+{
+    const struct tree_bytes *document = &r->document[which];
+
+    rule(r, !r->failed, "read_document() after a failure");
+    rule(r, offset <= document->length && length <= document->length - offset,
+         "bytes behind the end of a document");
+    if (tree_disk_check(r->disk, SIM_TREE_DOCUMENT, NULL, "document", e) != 0)
+        return failed(r, e);
+    if (length > 0)
+        memcpy(bytes, document->bytes + offset, length);
+    return 0;
+}
+
+static uint64_t stream_size(const struct tree_reader *r)
+{
+    return r->stream;
+}
+
+/* Whether an item is as it was when the tree was walked. */
+static int check_item(struct tree_reader *r, size_t i, struct error *e)
+{
+    const struct tree_item *now = sim_tree_find(&r->disk->tree, r->sources.origin[i]);
+    const struct tree_item *then = &r->sources.tree.item[i];
+
+    if (now != NULL && now->kind == then->kind && now->modified == then->modified &&
+        now->content == then->content)
+        return 0;
+    return error_set(e, ERROR_REFUSED, "%s has changed while it was copied", r->sources.origin[i]);
+}
+
+/* The last item that begins at `offset` or before it. */
+static size_t item_at(const struct tree_reader *r, uint64_t offset)
+{
+    size_t low = 0, high = r->sources.tree.count;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (r->begin[middle] <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int read_stream(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
+                       struct error *e)
+{
+    rule(r, offset <= r->stream && length <= r->stream - offset, "bytes behind the stream");
+    if (r->failed) /* others may have been under way */
+        return *e = r->why, -1;
+    if (tree_disk_check(r->disk, SIM_TREE_READ, NULL, "read", e) != 0)
+        return failed(r, e);
+    r->disk->bytes_read += length;
+    for (size_t i = item_at(r, offset); length > 0; i++) {
+        const struct tree_content *content = r->sources.tree.item[i].content;
+        if (content == NULL || offset >= r->begin[i] + content->size)
+            continue;
+        if (check_item(r, i, e) != 0)
+            return failed(r, e);
+        uint64_t at = offset - r->begin[i], part = content->size - at;
+        part = part < length ? part : length;
+        memcpy(bytes, content->bytes + at, part);
+        bytes += part;
+        offset += part;
+        length -= part;
+    }
+    return 0;
+}
+
+static int check(struct tree_reader *r, struct tree_progress *progress, struct error *e)
+{
+    rule(r, !r->failed, "check() after a failure");
+    if (tree_disk_check(r->disk, SIM_TREE_CHECK, progress, "check", e) != 0)
+        return failed(r, e);
+    for (size_t i = 0; i < r->sources.tree.count; i++)
+        if (check_item(r, i, e) != 0)
+            return failed(r, e);
+    return 0;
+}
+
+static void read_close(struct tree_reader *r)
+{
+    r->disk->readers--;
+    tree_sources_free(&r->sources);
+    free(r->begin);
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
+        free(r->document[i].bytes);
+    free(r);
+}
+
+const struct tree_store tree_reading = {
+    .read_open = read_open,
+    .left_out = left_out,
+    .changed = changed,
+    .places = places,
+    .links_out = links_out,
+    .settle = settle,
+    .digest = digest,
+    .document_size = document_size,
+    .read_document = read_document,
+    .stream_size = stream_size,
+    .read = read_stream,
+    .check = check,
+    .read_close = read_close,
+};

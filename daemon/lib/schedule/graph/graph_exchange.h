@@ -17,7 +17,7 @@
  * exchange takes as many steps as the status of a node, the lower bound: section 4.1 of Dimakopoulos,
  * Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection Networks. On other
  * graphs some nodes relay more than others, and the exchange takes at least as many steps as the busiest
- * node has blocks to send. It takes no more on all graphs that tests/unit/test_graph_exchange.c
+ * node has blocks to send. It takes no more on all graphs that tests/unit/test_graph.c
  * tries: on trees and stars, where paths leave no choice, it is optimal. star:5 takes 16 steps (the
  * average status is 6.4), tree:2^2 24 (13.7), Petersen's graph 15 (15), random graphs of 24 nodes
  * with 4 links about 1.1 times the average status. */

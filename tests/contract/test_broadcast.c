@@ -1,0 +1,394 @@
+/* The lower bounds of broadcasts against a search of all schedules on small networks. In a round, every
+ * channel carries one message that its sender had before the round. */
+#include "client/theory/broadcast_run.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "tests/contract/contract.h"
+#include "tests/support/cmocka.h"
+
+enum { MOST_NODES = 9, MOST_CHANNELS = 64 };
+
+/* Which messages each node has, a bit each. */
+struct known {
+    uint32_t at[MOST_NODES];
+};
+
+struct network {
+    uint32_t nodes, channels;
+    uint32_t from[MOST_CHANNELS], to[MOST_CHANNELS];
+};
+
+static struct network make_network(const struct torus *t)
+{
+    struct network n = {.nodes = t->nodes};
+
+    assert_in_range(t->nodes, 1, MOST_NODES);
+    for (uint32_t node = 0; node < t->nodes; node++) {
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            uint32_t to = torus_neighbour(t, node, port);
+            if (to == TORUS_NO_NODE)
+                continue;
+            assert_true(n.channels < MOST_CHANNELS);
+            n.from[n.channels] = node;
+            n.to[n.channels++] = to;
+        }
+    }
+    return n;
+}
+
+static uint32_t all_of(const struct network *n)
+{
+    return (1u << n->nodes) - 1;
+}
+
+static bool is_done(const struct network *n, const struct known *k)
+{
+    for (uint32_t node = 0; node < n->nodes; node++)
+        if (k->at[node] != all_of(n))
+            return false;
+    return true;
+}
+
+static bool search(const struct network *n, const struct known *before, unsigned rounds);
+
+/* Chooses what the channels from `channel` on carry in a round. A message that its receiver has, or
+ * receives by another channel in this round, would be of no use. */
+static bool search_round(const struct network *n, const struct known *before, struct known after,
+                         uint32_t channel, unsigned rounds)
+{
+    if (channel == n->channels)
+        return search(n, &after, rounds - 1);
+    uint32_t useful = before->at[n->from[channel]] & ~after.at[n->to[channel]];
+    if (useful == 0)
+        return search_round(n, before, after, channel + 1, rounds);
+    for (uint32_t message = 0; message < n->nodes; message++) {
+        if ((useful >> message & 1) == 0)
+            continue;
+        struct known next = after;
+        next.at[n->to[channel]] |= 1u << message;
+        if (search_round(n, before, next, channel + 1, rounds))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all nodes can have all messages after so many rounds. */
+static bool search(const struct network *n, const struct known *before, unsigned rounds)
+{
+    if (is_done(n, before))
+        return true;
+    if (rounds == 0)
+        return false;
+    return search_round(n, before, *before, 0, rounds);
+}
+
+/* The fewest rounds of an all-to-all broadcast. */
+static unsigned rounds_of_all(const struct network *n)
+{
+    struct known start = {{0}};
+    unsigned rounds = 0;
+
+    for (uint32_t node = 0; node < n->nodes; node++)
+        start.at[node] = 1u << node;
+    while (!search(n, &start, rounds))
+        rounds++;
+    return rounds;
+}
+
+/* The rounds of a one-to-all broadcast from the worst source, in which every node that has the
+ * message sends it by all its channels. */
+static unsigned rounds_of_one(const struct network *n)
+{
+    unsigned most = 0;
+
+    for (uint32_t source = 0; source < n->nodes; source++) {
+        uint32_t has = 1u << source;
+        unsigned rounds = 0;
+        for (; has != all_of(n); rounds++) {
+            uint32_t next = has;
+            for (uint32_t i = 0; i < n->channels; i++)
+                next |= (has >> n->from[i] & 1) << n->to[i];
+            has = next;
+        }
+        most = rounds > most ? rounds : most;
+    }
+    return most;
+}
+
+/* On all of these networks the bounds are the optimum. */
+TEST(bounds_are_attained)
+{
+    static const char *const networks[] = {"1",
+                                           "2",
+                                           "2m",
+                                           "3",
+                                           "3m",
+                                           "4",
+                                           "4m",
+                                           "5",
+                                           "5m",
+                                           "6",
+                                           "7",
+                                           "8",
+                                           "9",
+                                           "6m",
+                                           "2x2",
+                                           "2mx2m",
+                                           "2x2m",
+                                           "2x3",
+                                           "3x3",
+                                           "2mx3m",
+                                           "2mx2mx2m",
+                                           "2x2x2",
+                                           "complete:4",
+                                           "complete:5",
+                                           "complete:3 x 2m",
+                                           "3x2m",
+                                           "2x4m",
+                                           "4x2m",
+                                           "3x3m",
+                                           "3mx3m",
+                                           "complete:3 x 3"};
+
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
+        struct torus t = contract_torus(networks[i]);
+        struct product p = product_of_torus(&t);
+        struct network n = make_network(&t);
+        if (broadcast_bound_one_to_all(&p) != rounds_of_one(&n))
+            fail_msg("%s: %u rounds from one", networks[i], rounds_of_one(&n));
+        if (broadcast_bound_all_to_all(&p) != rounds_of_all(&n))
+            fail_msg("%s: %u rounds from all", networks[i], rounds_of_all(&n));
+    }
+}
+
+/* The theorem, for n x n. */
+TEST(theorem)
+{
+    for (uint32_t n = 3; n <= 40; n++) {
+        struct product torus = {2, {{FACTOR_RING, n, NULL}, {FACTOR_RING, n, NULL}}, n * n};
+        struct product mesh = {2, {{FACTOR_ARRAY, n, NULL}, {FACTOR_ARRAY, n, NULL}}, n * n};
+        assert_int_equal(broadcast_bound_one_to_all(&torus), 2 * (n / 2));
+        assert_int_equal(broadcast_bound_one_to_all(&mesh), 2 * (n - 1));
+        assert_int_equal(broadcast_bound_all_to_all(&torus), n * n / 4);
+        assert_int_equal(broadcast_bound_all_to_all(&mesh), n * n / 2);
+    }
+}
+
+/* Theorem 4 of Yang and Wang: All-to-All Communication, in time. The theorem says that the broadcast
+ * pattern takes at most
+ *
+ *     alpha + delta + L*gamma + ((n^2-1)/4 - 1) * max(delta, L*gamma) + min(delta, L*gamma)
+ *
+ * on an n x n torus. Carried out with the buffers of the paper, first come, first served, it takes
+ * min(delta, L*gamma) more on every odd n from 5 to 13. With the longest way first it takes no more.
+ *
+ * The gap in the proof: the paper draws the first three phases. There, only the first message has to be
+ * switched while its channel has nothing else to send, which is the one min(). The paper takes for
+ * granted that from then on there is always another message. That is so while the phases grow. On a
+ * torus they shrink again, to one message a channel in the last phase, and that message waits until the
+ * one that it follows from has come and has been switched. If that came last of its phase, the channel
+ * has nothing else to send, and the second min() is due. First come, first served makes it come last on
+ * some channels. With the longest way first it comes before the messages that go no further, and is
+ * switched while these are sent. On 3x3 the last phase is the second one, which the theorem covers.
+ *
+ * test_printed.c shows that the routes are those of the paper. */
+
+enum { ALPHA = 1000, LARGEST_N = 13 };
+
+static const struct {
+    uint64_t delta, send; /* send: L*gamma */
+} ratios[] = {{1, 8}, {1, 3}, {2, 3}, {5, 5}, {3, 2}, {4, 1}};
+enum { RATIOS = sizeof ratios / sizeof ratios[0] };
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Theorem 4, as printed. */
+static uint64_t theorem_of_run(uint64_t n, uint64_t delta, uint64_t send)
+{
+    uint64_t larger = delta > send ? delta : send;
+    return ALPHA + delta + send + ((n * n - 1) / 4 - 1) * larger + smaller(delta, send);
+}
+
+static uint64_t delay(uint32_t n, const struct broadcast_model *m)
+{
+    struct torus t = contract_rectangle(n, n);
+    struct broadcast_report r;
+
+    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), m, &r, NULL), 0);
+    assert_int_equal(r.arrivals, t.nodes * (t.nodes - 1));
+    assert_int_equal(r.busiest, (n * n - 1) / 4); /* corollary 1 */
+    return r.delay;
+}
+
+static struct broadcast_model model(size_t ratio, enum broadcast_queue queue,
+                                    enum broadcast_switch place)
+{
+    return (struct broadcast_model){.startup = ALPHA,
+                                    .switching = ratios[ratio].delta,
+                                    .transmission = ratios[ratio].send,
+                                    .queue = queue,
+                                    .place = place};
+}
+
+TEST(first_come_takes_longer)
+{
+    for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
+        for (size_t i = 0; i < RATIOS; i++) {
+            uint64_t delta = ratios[i].delta, send = ratios[i].send;
+            uint64_t more = n == 3 ? 0 : smaller(delta, send);
+            struct broadcast_model input = model(i, BROADCAST_FIFO, BROADCAST_SWITCH_INPUT);
+            struct broadcast_model output = model(i, BROADCAST_FIFO, BROADCAST_SWITCH_OUTPUT);
+            assert_int_equal(delay(n, &input), theorem_of_run(n, delta, send) + more);
+            assert_int_equal(delay(n, &output), theorem_of_run(n, delta, send) + more);
+        }
+    }
+}
+
+/* Where input buffers switch and that takes longer than to send, it takes less: messages that go no
+ * further are switched after those that count. */
+TEST(longest_way_first_does_not)
+{
+    for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
+        for (size_t i = 0; i < RATIOS; i++) {
+            uint64_t delta = ratios[i].delta, send = ratios[i].send;
+            struct broadcast_model input = model(i, BROADCAST_LONGEST_WAY, BROADCAST_SWITCH_INPUT);
+            struct broadcast_model output =
+                model(i, BROADCAST_LONGEST_WAY, BROADCAST_SWITCH_OUTPUT);
+            uint64_t most = theorem_of_run(n, delta, send), taken = delay(n, &input);
+            assert_int_equal(delay(n, &output), most);
+            assert_true(delta <= send ? taken == most : taken <= most);
+        }
+    }
+}
+
+/* ---- The gap --------------------------------------------------------------------------------- */
+
+/* The order in which channels send. */
+struct order {
+    const struct torus *torus;
+    uint32_t *source; /* (node * 4 + port) * most + place */
+    uint32_t *sent;   /* node * 4 + port */
+    uint32_t most;    /* messages on a channel */
+};
+
+static void note(void *context, uint32_t source, uint32_t from, unsigned port)
+{
+    struct order *o = context;
+    uint32_t channel = from * 4 + port;
+
+    assert_true(o->sent[channel] < o->most);
+    o->source[channel * o->most + o->sent[channel]++] = source;
+}
+
+/* The place of a message among those of the channel by which it comes to a node. */
+static uint32_t place_of(const struct order *o, uint32_t source, uint32_t node)
+{
+    struct leg legs[2 * LARGEST_N];
+    uint32_t count = algorithm_route(algorithm_find("yangwang"), o->torus, source, node, 0, legs);
+    const struct leg *last = &legs[count - 1];
+    uint32_t from = torus_walk(o->torus, node, last->dim, -last->direction, 1);
+    uint32_t channel = from * 4 + torus_port(o->torus, last->dim, last->direction), place = 0;
+
+    while (place < o->most && o->source[channel * o->most + place] != source)
+        place++;
+    assert_true(place < o->most);
+    return place;
+}
+
+/* Counts the channels whose message in the last phase follows from a message after which only a message
+ * of the last phase came: the last one of its phase. */
+static uint32_t channels_that_wait(uint32_t n, enum broadcast_queue queue)
+{
+    struct torus t = contract_rectangle(n, n);
+    struct order o = {.torus = &t, .most = (n * n - 1) / 4};
+    struct broadcast_model m = model(0, queue, BROADCAST_SWITCH_INPUT);
+    uint32_t waiting = 0;
+
+    o.source = calloc((size_t)t.nodes * 4 * o.most, sizeof *o.source);
+    o.sent = calloc((size_t)t.nodes * 4, sizeof *o.sent);
+    assert_true(o.source && o.sent);
+    m.sends = note;
+    m.context = &o;
+    (void)delay(n, &m);
+    for (uint32_t channel = 0; channel < t.nodes * 4; channel++) {
+        uint32_t last = o.source[channel * o.most + o.most - 1], node = channel / 4;
+        assert_int_equal(o.sent[channel], o.most);
+        if (torus_distance(&t, last, node) + 1 < torus_diameter(&t))
+            continue; /* of an earlier phase */
+        waiting += place_of(&o, last, node) == o.most - 2;
+    }
+    free(o.source);
+    free(o.sent);
+    return waiting;
+}
+
+TEST(last_message_waits)
+{
+    for (uint32_t n = 5; n <= LARGEST_N; n += 2) {
+        assert_true(channels_that_wait(n, BROADCAST_FIFO) >= n * n);
+        assert_int_equal(channels_that_wait(n, BROADCAST_LONGEST_WAY), 0);
+    }
+}
+
+/* ---- Other networks -------------------------------------------------------------------------- */
+
+/* A line of 3 by hand: node 0 and 2 send 1 message, node 1 sends its own and one more each way. */
+TEST(by_hand)
+{
+    struct torus t = contract_torus("3m");
+    struct broadcast_model m = {.startup = 100, .switching = 2, .transmission = 10};
+    struct broadcast_report r;
+
+    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), &m, &r, NULL), 0);
+    assert_int_equal(r.delay, 100 + 2 + 10 + 2 + 10);
+    assert_int_equal(r.arrivals, 6);
+    assert_int_equal(r.busiest, 2);
+    t = contract_torus("1");
+    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), &m, &r, NULL), 0);
+    assert_int_equal(r.delay, 100);
+    assert_int_equal(r.arrivals, 0);
+}
+
+/* Every block reaches every node, and no delay is below the bound of the busiest channel. */
+TEST(other_algorithms)
+{
+    static const char *const names[] = {"balanced", "saadschultz", "yangwang"};
+    static const char *const shapes[] = {"4x4", "3x9", "5mx4m", "2x5m", "7", "1x6m", "4x5m"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
+            const struct algorithm *a = algorithm_find(names[i]);
+            struct torus t = contract_torus(shapes[j]);
+            struct broadcast_model m = {.switching = 1, .transmission = 5};
+            struct broadcast_report r;
+            if (algorithm_accepts(a, &t, NULL) != 0)
+                continue;
+            assert_int_equal(broadcast_run(&t, a, &m, &r, NULL), 0);
+            assert_int_equal(r.arrivals, t.nodes * (t.nodes - 1));
+            assert_int_equal(r.busiest, contract_verify(&t, names[i]).busiest);
+            assert_true(r.delay >= 1 + r.busiest * 5);
+        }
+    }
+}
+
+TEST(refusals)
+{
+    struct torus five = contract_torus("5x5"), four = contract_torus("4x4"),
+                 large = contract_torus("33x33");
+    struct broadcast_model m = {.transmission = 1};
+    struct broadcast_report r;
+    struct error e;
+
+    assert_fails(broadcast_run(&five, algorithm_find("direct"), &m, &r, &e), e, ERROR_REFUSED, "");
+    assert_fails(broadcast_run(&five, algorithm_find("disjoint"), &m, &r, &e), e, ERROR_REFUSED,
+                 "");
+    assert_fails(broadcast_run(&four, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
+                 "");
+    assert_fails(broadcast_run(&large, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
+                 "");
+    m.switching = BROADCAST_RUN_MOST_TIME + 1;
+    assert_fails(broadcast_run(&five, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
+                 "");
+}
