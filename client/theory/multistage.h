@@ -4,7 +4,7 @@
  *
  * In all three, a switch has the lines 2i and 2i+1 of its stage, and passes them straight on or
  * crosses them. Only the links differ:
- * - banyan: daemon/lib/schedule/schedule/algorithms/banyan.h.
+ * - banyan: daemon/lib/schedule/algorithms/banyan.h.
  * - omega: a perfect shuffle before each stage. It moves the highest bit of a line's number to the
  *   lowest place. Lawrie: Access and Alignment of Data in an Array Processor (1975).
  * - baseline: between stages i and i+1 an inverse shuffle in each block of 2^(m-i) lines. It moves
@@ -53,7 +53,7 @@ uint32_t multistage_straight(enum multistage kind, unsigned m, uint32_t input);
 enum banyan_square {
     BANYAN_ITERATED, /* second construction of schedule/algorithms/banyan.h: the order of ATAPE */
     BANYAN_PRODUCTS, /* first construction of schedule/algorithms/banyan.h: the same rows in another order */
-    BANYAN_SHIFT,    /* row + input modulo n: a Latin square with rows that only the omega network
+    BANYAN_SHIFT, /* row + input modulo n: a Latin square with rows that only the omega network
                       * passes, with switches of a stage set differently */
 };
 #define BANYAN_SQUARES 3u

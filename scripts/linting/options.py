@@ -11,7 +11,7 @@ COMMANDS, COMMANDS_DOCUMENT = 'client/cli/commands/', 'client/doc/commands.md'
 PROGRAMS = (r"(?:^|[$>'(]|sudo |\bat RANK )\s*"
             r'(?:torusctl|torusd|torusd-discover|torusd-setup|torus-routed|(?:topo/)?torus\.py|(?:scripts/)?vm-up|scripts/[\w-]+)(?= )')
 # Rows of the tables of all programs, and of the settings of torusd: the name of an option, and its help if it is empty.
-TABLES = (r'\{[\s\\]*"--([a-z-]+)",\s*(?:NULL|"[^"]*"),\s*offsetof\((?:[^()]|\([^()]*\))*\),\s*((?:NULL|"")\s*\})?',
+TABLES = (r'\{[\s\\]*"--([a-z-]+)",\s*(?:NULL|"[^"]*"),\s*\w+\((?:[^()]|\([^()]*\))*\),\s*((?:NULL|"")\s*\})?',
           r'\{"([a-z-]+)",\s*(?:NULL|"\w+"),\s*(?:NULL|"[^"]*"),\s*\w+,\s*\w+,\s*(NULL|"")?')
 
 

@@ -512,8 +512,6 @@ bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, b
     return xf_say(n, port, &message);
 }
 
-/* See exchange_storage.h. */
-
 /* --- folders --- */
 
 struct folders {
