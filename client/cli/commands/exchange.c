@@ -3,7 +3,6 @@
 
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/exchanging/exchange_run.h"
-#include "client/cli/exchanging/exchange_trees.h"
 
 static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),

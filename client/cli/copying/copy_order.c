@@ -1,12 +1,235 @@
 #include "client/cli/copying/copy_order.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "client/cli/copying/copy_paths.h"
 #include "client/cli/terminal/arguments.h"
 #include "daemon/lib/schedule/torus.h"
 #include "proto/text.h"
+#include "proto/text_file.h"
+
+/* --- paths --- */
+
+/* A path that is being made: it has room for everything that is added. */
+struct path {
+    char *text; /* "", or absolute without a slash at its end */
+    size_t length;
+    size_t own; /* names that the user wrote, and that may be symbolic links */
+};
+
+/* Adds a slash and a name. The daemon reads %r in paths as a rank, and %% as a per cent sign. */
+static void add_name(struct path *p, const char *name, size_t length, bool literal)
+{
+    p->text[p->length++] = '/';
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] == '%' && literal)
+            p->text[p->length++] = '%';
+        p->text[p->length++] = name[i];
+    }
+    p->text[p->length] = '\0';
+}
+
+/* Handles a component of a path that the user wrote. */
+static int add_component(struct path *p, const char *name, size_t length, bool literal,
+                         struct error *e)
+{
+    if (length == 0 || (length == 1 && name[0] == '.'))
+        return 0;
+    if (length != 2 || memcmp(name, "..", 2) != 0) {
+        add_name(p, name, length, literal);
+        p->own++;
+        return 0;
+    }
+    /* The working directory has no symbolic links, so that ".." is known there. */
+    if (p->own > 0)
+        return error_set(e, ERROR_USAGE,
+                         "a path cannot have '..' behind a name, which may be a symbolic link: "
+                         "write the path without it");
+    if (p->length > 0)
+        p->length = (size_t)(strrchr(p->text, '/') - p->text);
+    p->text[p->length] = '\0';
+    return 0;
+}
+
+static int add_components(struct path *p, const char *text, bool literal, struct error *e)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "/");
+        if (add_component(p, text, length, literal, e) != 0)
+            return -1;
+        text += length + (text[length] == '/');
+    }
+    return 0;
+}
+
+int copy_path_absolute(const char *text, bool literal, char **path, struct error *e)
+{
+    char *here = NULL;
+    struct path p = {0};
+    int r = 0;
+
+    *path = NULL;
+    if (text[0] == '\0')
+        return error_set(e, ERROR_USAGE, "the path is empty");
+    if (text[0] != '/') {
+        here = getcwd(NULL, 0);
+        if (here == NULL)
+            return error_set(e, ERROR_IO,
+                             "cannot find the working directory: %s; give an absolute path",
+                             strerror(errno));
+    }
+    p.text = malloc(2 * strlen(text) + (here != NULL ? 2 * strlen(here) : 0) + 3);
+    if (p.text == NULL) {
+        free(here);
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    }
+    p.text[0] = '\0';
+    if (here != NULL) {
+        r = add_components(&p, here, true, e);
+        p.own = 0;
+    }
+    if (r == 0)
+        r = add_components(&p, text, literal, e);
+    if (r == 0 && p.length == 0)
+        (void)strcpy(p.text, "/");
+    free(here);
+    if (r == 0)
+        *path = p.text;
+    else
+        free(p.text);
+    return r;
+}
+
+bool copy_path_has_rank(const char *path)
+{
+    for (; (path = strchr(path, '%')) != NULL; path += path[1] != '\0' ? 2 : 1)
+        if (path[1] == 'r')
+            return true;
+    return false;
+}
+
+/* Returns the last name of an absolute path. */
+static const char *copy_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* --- patterns --- */
+
+static const struct text_kind pattern_file = {.name = "a file with patterns", .most = 64u * 1024u};
+
+/* Refuses what has another meaning in rsync or in git, and would be a name here. */
+static int check_pattern(const char *pattern, size_t length, struct error *e)
+{
+    if (length == 0)
+        return error_set(e, ERROR_USAGE, "the pattern is empty");
+    if (length == 1 && pattern[0] == '!')
+        return error_set(e, ERROR_USAGE,
+                         "'!' would forget the patterns before it, which torusctl does not do: "
+                         "leave these out; for a file with this name, write '[\\!]'");
+    if (pattern[0] == '!')
+        return error_set(e, ERROR_USAGE,
+                         "'!' does not turn a pattern round: to keep these names, write --include "
+                         "'%.*s' before the patterns that leave them out; for names that begin "
+                         "with '!', write '[\\!]%.*s'",
+                         (int)(length - 1 < 80 ? length - 1 : 80), pattern + 1,
+                         (int)(length - 1 < 80 ? length - 1 : 80), pattern + 1);
+    if (length > 2 && (pattern[0] == '-' || pattern[0] == '+') && pattern[1] == ' ')
+        return error_set(e, ERROR_USAGE,
+                         "'%c ' before a pattern has a meaning only in files of --exclude-from: "
+                         "write %s '%.*s'; for names that begin with it, write '[%c] %.*s'",
+                         pattern[0], pattern[0] == '+' ? "--include" : "--exclude",
+                         (int)(length - 2 < 80 ? length - 2 : 80), pattern + 2, pattern[0],
+                         (int)(length - 2 < 80 ? length - 2 : 80), pattern + 2);
+    return 0;
+}
+
+/* Adds "- PATTERN" or "+ PATTERN". */
+static int add(struct copy_patterns *p, char sign, const char *pattern, size_t length,
+               struct error *e)
+{
+    char *text;
+
+    if (check_pattern(pattern, length, e) != 0)
+        return -1;
+    if (p->count == TORUS_COPY_LIST_MAX)
+        return error_set(e, ERROR_USAGE, "more than %u patterns", TORUS_COPY_LIST_MAX);
+    text = malloc(length + 3);
+    if (text == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    text[0] = sign;
+    text[1] = ' ';
+    memcpy(text + 2, pattern, length);
+    text[length + 2] = '\0';
+    p->pattern[p->count++] = text;
+    return 0;
+}
+
+static int add_line(struct copy_patterns *p, const char *line, size_t length, struct error *e)
+{
+    if (length > 0 && line[length - 1] == '\r')
+        length--;
+    if (length == 0 || line[0] == '#' || line[0] == ';')
+        return 0;
+    if (length >= 2 && (line[0] == '+' || line[0] == '-') && line[1] == ' ')
+        return add(p, line[0], line + 2, length - 2, e);
+    return add(p, '-', line, length, e);
+}
+
+static int add_file(struct copy_patterns *p, const char *path, struct error *e)
+{
+    char *text;
+    size_t length;
+    unsigned number = 1;
+    int r = text_file_read(path, &pattern_file, &text, &length, e);
+
+    if (r != 0)
+        return -1;
+    for (const char *line = text, *end; r == 0 && line < text + length; line = end + 1, number++) {
+        end = strchr(line, '\n');
+        if (end == NULL)
+            end = text + length;
+        r = add_line(p, line, (size_t)(end - line), e);
+        if (r != 0)
+            (void)error_wrap(e, "%s: line %u", path, number);
+    }
+    free(text);
+    return r;
+}
+
+/* Collects the patterns of --exclude, --include and --exclude-from in their order. In a file, empty lines and lines
+ * that begin with '#' or ';' have no meaning, and "+ PATTERN" keeps names. Returns 0, or -1 with *e. In either case the
+ * caller gives *p to copy_patterns_free(). */
+static int copy_patterns_read(struct copy_patterns *p, const struct option_list *list,
+                              struct error *e)
+{
+    int r = 0;
+
+    p->count = 0;
+    for (size_t i = 0; r == 0 && i < list->count; i++) {
+        const struct option_given *g = &list->given[i];
+        if (strcmp(g->option->name, "--exclude-from") == 0)
+            r = add_file(p, g->text, e);
+        else
+            r = add(p, strcmp(g->option->name, "--include") == 0 ? '+' : '-', g->text,
+                    strlen(g->text), e);
+        if (r != 0)
+            (void)error_wrap(e, "%s", g->option->name);
+    }
+    return r;
+}
+
+static void copy_patterns_free(struct copy_patterns *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        free(p->pattern[i]);
+    p->count = 0;
+}
+
+/* --- the request --- */
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 

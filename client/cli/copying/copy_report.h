@@ -1,5 +1,7 @@
-/* The result of a copy as JSON, and what both reports count. */
+/* The result of a copy, as JSON and as sentences for people. */
 #pragma once
+
+#include <stdio.h>
 
 #include "client/cli/copying/copy_order.h"
 #include "client/cli/survey/all_nodes.h"
@@ -11,11 +13,27 @@ json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_re
 /* The view of "per_node" of this value: a table. */
 extern const struct view copy_report_table;
 
-/* Returns whether the target of a node differs from its source, or would be changed. */
-bool copy_report_differs(const struct torus_copy_node *n);
-
 /* Whether a dry run tells paths that would be removed. */
 bool copy_report_removes(const struct torus_copy_result *r);
 /* Returns the number of outcomes that are failures; and that are none, but differ. */
 size_t copy_report_failures(const struct torus_copy_result *r);
 size_t copy_report_differences(const struct torus_copy_result *r);
+
+/* --- sentences --- */
+
+/* Print what was done, what a copy would do (--dry-run), or what differs (--verify), without the nodes that have
+ * failed. */
+void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
+void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
+/* Prints which entries --delete would remove at each node; nothing if it would remove none. */
+void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                     const struct all_nodes *names);
+void copy_text_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                        const struct all_nodes *names);
+
+/* Prints what was left out, or could not be preserved, and which nodes took no part; nothing if all is well. */
+void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names);
+
+/* Prints a line for each error, with the nodes that have it. Nothing if memory is short. */
+void copy_failures_print(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                         const struct all_nodes *names);

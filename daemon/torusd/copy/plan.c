@@ -212,7 +212,8 @@ const struct error *copy_end_failed(const struct copy_plan *p, const struct copy
 
 #define SHARE_LEAST 4096u /* bytes of a tree in a round, if there is room and that much left */
 
-uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree)
+/* Returns how many bytes of a tree are moved. */
+static uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree)
 {
     const struct copy_tree *t = &p->tree[tree];
 

@@ -122,9 +122,6 @@ struct copy_rounds {
     uint64_t bytes; /* of all rounds, without heads */
 };
 
-/* Returns how many bytes of a tree are moved. */
-uint64_t copy_rounds_total(const struct copy_plan *p, enum moved what, uint32_t tree);
-
 /* `call_bytes`: what a node can have in its memory for a round, sent and received together. Returns 0, or -1 without
  * memory; the caller gives *r to copy_rounds_free() in any case. */
 int copy_rounds_init(struct copy_rounds *r, const struct copy_plan *p, enum moved what,

@@ -13,7 +13,9 @@
 
 #define DIGITS_MOST 11u /* of a rank, with '/' */
 
-int copy_path_check(const char *path, const char *what, bool *ranks, struct error *e)
+/* Checks a path: absolute, not too long, no '%' except %r and %%. `what` is "source" or "target". Sets *ranks to whether
+ * it contains %r. Returns 0, or -1 with *e. */
+static int copy_path_check(const char *path, const char *what, bool *ranks, struct error *e)
 {
     char shown[120];
 
@@ -88,7 +90,9 @@ static bool is_in_ranks(const char *outer, const char *inner)
             strspn(inner + length + 1, "0123456789") == strcspn(inner + length + 1, "/"));
 }
 
-int copy_paths_clash(const char *from, const char *to)
+/* Whether what is written below the folder `to`, as to/RANK, may be something that is read below the folder `from`, as
+ * from/RANK. The paths are expanded. Returns 1, 0, or -1 without memory. */
+static int copy_paths_clash(const char *from, const char *to)
 {
     char *a = tidy(from), *b = tidy(to);
     const int result = a == NULL || b == NULL ? -1 : is_in_ranks(a, b) || is_in_ranks(b, a);
