@@ -93,6 +93,8 @@ def test_nodes_die_before_they_confirm(loopback, tmp_path, victims, said):
         assert (activity['state'], activity['reason']) == ('committed', said)
         shown = decided.torus.ctl(ROOT, 'status').stdout
         assert said in shown, shown
+        for rank in sorted({*range(NODES)} - {*victims}):
+            wait_for(lambda rank=rank: decided.torus.status(rank)['memory']['reserved_bytes'] == 0)
         decided.restart_and_check(*victims)
 
 
