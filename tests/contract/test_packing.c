@@ -460,7 +460,7 @@ static const char *const all_shapes[] = {
     "3x2mx2x2x2mx2",
 };
 
-/* The number of trees, as the head of allgather.c says. */
+/* How many trees there are: see daemon/lib/schedule/algorithms/allgather.c. */
 static uint32_t trees_on(const struct torus *t)
 {
     unsigned dims = 0, wrap = 0;

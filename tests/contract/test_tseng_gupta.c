@@ -1,6 +1,6 @@
 /* tseng-gupta: the counts that Liu, Gu, Bi, Tu, Dong: Optimal All-to-All Personalized Communication
  * in All-Port Tori, section 1, gives for the direct exchange, and the messages of every step against
- * the rule (schedule/algorithms/tseng_gupta.c), written out independently: not block by block, but phase by
+ * the rule (daemon/lib/schedule/algorithms/tseng_gupta.c), written out independently: not block by block, but phase by
  * phase, with tours as lists of nodes. */
 #include "client/theory/formula.h"
 #include "daemon/lib/schedule/algorithms/registry.h"

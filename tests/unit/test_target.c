@@ -383,7 +383,7 @@ FOLDER_TEST(immutable_folders_are_refused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *path = at(state, "%s", cases[i].path);
         if (!set_attribute(cases[i].on, path))
-            continue; /* no root, or not on this file system: another test has one */
+            continue; /* no root, or not on this file system: test_targets.py has another one */
         check_refused(&f, false, cases[i].text);
         assert_true(set_attribute(cases[i].off, path));
     }
