@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include "client/cli/copying/copy_order.h"
-#include "client/cli/copying/copy_paths.h"
-#include "client/cli/copying/copy_progress.h"
+#include "client/cli/copying/copy_run.h"
 #include "client/cli/terminal/progress.h"
 #include "tests/support/cmocka.h"
 

@@ -18,7 +18,7 @@ struct exchange_arguments {
     bool missing_ok, replace;
     bool per_node;
     bool explain, dry_run; /* exchange only */
-    bool trees;            /* exchange only: see client/cli/exchanging/exchange_trees.h */
+    bool trees;            /* exchange only: see client/cli/copying/copy_run.h */
 };
 
 /* Options of all operations that move blocks, in two parts. The other options of an operation come before and between
