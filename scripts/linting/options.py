@@ -20,9 +20,6 @@ def in_c(name, text):
     tables = TABLES if name.startswith('daemon/') else TABLES[:1]
     for option, empty in [row for table in tables for row in re.findall(table, text)]:
         yield option, not empty
-    if '"usage: ' in text:
-        for option in re.findall(r'^\s*\{"([a-z-]+)", \.', text, re.M):
-            yield option, re.search(rf'"[^"\n]*--{option}\b(?!-)', text) is not None
 
 
 def in_python(text):
@@ -107,7 +104,15 @@ def unnamed(root, documents):
                 yield name, f'{COMMANDS_DOCUMENT} has no row for {command[1]}'
 
 
+def parsers(root):
+    """(where, text) of each program in C with an option parser of its own."""
+    for name in sources.files(root, ''):
+        if name.endswith(('.c', '.h')) and '#include <getopt.h>' in (root / name).read_text():
+            yield name, 'options are read by daemon/lib/command_line: use its tables'
+
+
 def check(root, _build):
+    yield from parsers(root)
     documents = {name: (root / name).read_text() for name in sources.files(root, '.md')}
     found = list(of_programs(root))
     for name, option, explained in found:

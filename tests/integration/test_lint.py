@@ -161,6 +161,7 @@ def test_options(planted):
     ('client/cli/way.h', ROW % 'NULL', 'way.h --dims: options: the help does not say'),
     ('client/cli/way.h', ROW % '""', 'way.h --dims: options: the help does not say'),
     ('daemon/torusd/settings.h', SETTING % 'NULL', 'settings.h --rank: options: the help does not say'),
+    ('daemon/torusd/main.c', '#include <getopt.h>\n', 'main.c: options: options are read by daemon/lib/command_line'),
     ('topo/torus.py', "p.add_argument('-q', '--quiet')\n", 'torus.py --quiet: options: the help does not say'),
     ('scripts/go', SCRIPT % '  --out-file X --no-PART', 'scripts/go --out: options: the help does not say'),
     ('client/doc/commands.md', '`scripts/go`', 'commands.md has no row for way'),

@@ -19,40 +19,42 @@ static const char usage[] =
     "2 if the swarm itself could not run.\n"
     "\n";
 
-#define PLACE(member) offsetof(struct options, member)
-#define LIST                                                                                       \
-    "LIST" /* of numbers, which become bits; other values in capitals of one letter are numbers */
-
+/* Values of one letter are numbers; those of a LIST become bits. */
 static const struct option table[] = {
-    {"--seeds", "N", PLACE(seeds), "number of worlds (default 1000; with --seconds, no limit)"},
-    {"--seconds", "S", PLACE(seconds), "begins no more worlds after S seconds"},
-    {"--first", "S", PLACE(first), "the first seed (default 0)"},
-    {"--today", NULL, PLACE(today),
+    {"--seeds", "N", offsetof(struct options, seeds),
+     "number of worlds (default 1000; with --seconds, no limit)"},
+    {"--seconds", "S", offsetof(struct options, seconds), "begins no more worlds after S seconds"},
+    {"--first", "S", offsetof(struct options, first), "the first seed (default 0)"},
+    {"--today", NULL, offsetof(struct options, today),
      "the first seed is the date (UTC) times 100000, such as 2026112800000"},
-    {"--jobs", "N", PLACE(jobs), "number of processes (default 2)"},
-    {"--progress", "FILE", PLACE(progress),
+    {"--jobs", "N", offsetof(struct options, jobs), "number of processes (default 2)"},
+    {"--progress", "FILE", offsetof(struct options, progress),
      "resumes with the seed in FILE, if it exists, instead of --first, and keeps the next seed "
      "there"},
-    {"--most-violations", "N", PLACE(most_violations), "stops after N violations (default 10)"},
-    {"--json", NULL, PLACE(json), "prints a summary in JSON on standard output"},
-    {"--twice", NULL, PLACE(twice), "plays each world twice, and compares the traces"},
-    {"--hashes", NULL, PLACE(hashes), "prints the hash of each trace"},
-    {"--shrink", "S", PLACE(first),
+    {"--most-violations", "N", offsetof(struct options, most_violations),
+     "stops after N violations (default 10)"},
+    {"--json", NULL, offsetof(struct options, json), "prints a summary in JSON on standard output"},
+    {"--twice", NULL, offsetof(struct options, twice),
+     "plays each world twice, and compares the traces"},
+    {"--hashes", NULL, offsetof(struct options, hashes), "prints the hash of each trace"},
+    {"--shrink", "S", offsetof(struct options, first),
      "finds a smaller version of the world of seed S that still fails"},
-    {"--list", NULL, PLACE(list), "lists the kinds of faults"},
-    {"--trace", NULL, PLACE(trace),
+    {"--list", NULL, offsetof(struct options, list), "lists the kinds of faults"},
+    {"--trace", NULL, offsetof(struct options, trace),
      "of one world: prints the events and the daemons' logs (for --seeds 1)"},
-    {"--dims", "DIMS", PLACE(dims),
+    {"--dims", "DIMS", offsetof(struct options, dims),
      "plays it on this torus or network instead of its own; also petersen, and random: a graph of "
      "24 nodes with 4 links each, which depends on the seed"},
-    {"--without-requests", LIST, PLACE(no_request), "leaves out these requests of one world"},
-    {"--without-faults", LIST, PLACE(no_fault), "leaves out these faults"},
-    {"--without-groups", LIST, PLACE(no_group), "leaves out these groups"},
-    {"--without-copies", LIST, PLACE(no_copy), "leaves out these copies of trees"},
-    {"--find", "TEXT", PLACE(find),
+    {"--without-requests", "LIST", offsetof(struct options, no_request),
+     "leaves out these requests of one world"},
+    {"--without-faults", "LIST", offsetof(struct options, no_fault), "leaves out these faults"},
+    {"--without-groups", "LIST", offsetof(struct options, no_group), "leaves out these groups"},
+    {"--without-copies", "LIST", offsetof(struct options, no_copy),
+     "leaves out these copies of trees"},
+    {"--find", "TEXT", offsetof(struct options, find),
      "counts an error that contains TEXT as a violation, to find a (small) world in which a client "
      "gets it"},
-    {"--help", NULL, PLACE(help), "prints this text"},
+    {"--help", NULL, offsetof(struct options, help), "prints this text"},
     {0},
 };
 
@@ -97,7 +99,7 @@ static void set(struct options *o, const struct option_given *given)
 
     if (option->value == NULL)
         *(bool *)place = true;
-    else if (strcmp(option->value, LIST) == 0)
+    else if (strcmp(option->value, "LIST") == 0)
         *(uint64_t *)place = mask(given->text);
     else if (option->value[1] == '\0')
         *(uint64_t *)place = number(given->text);
