@@ -1,4 +1,4 @@
-"""Limits of links: --burst and --cable."""
+"""Limits of links: --bw, --burst and --cable."""
 
 import json
 import re
@@ -60,7 +60,13 @@ def test_the_credit_of_a_cable_fits_into_a_stand_in():
     (['--bw', '20', '--burst', 'much'], 'not a size'),
     (['--bw', '20', '--burst', '2KiB', '--cable'], 'exclude each other'),
     (['--bw', '20', '--cable', '--loopback'], 'loopback links are not limited'),
-    (['--bw', '20', '--burst', '2KiB', '--loopback'], 'loopback links are not limited')])
+    (['--bw', '20', '--burst', '2KiB', '--loopback'], 'loopback links are not limited'),
+    (['--bw', '20', '--bw', '1:-1=8', '--loopback'], 'loopback links are not limited'),
+    (['--bw', '1:-1=8'], 'give the rate of all others'),
+    (['--bw', '20', '--bw', '10'], 'has been given already'),
+    (['--bw', '20', '--bw', '4:-1=8'], 'not a port of a node of 2x2'),
+    (['--bw', '20', '--bw', '1:+2=8'], 'has no port "+2"'),
+    (['--bw', '20', '--bw', '1:-1=0'], 'too low')])
 def test_wrong_options(bench, options, says):
     result = bench.run('2x2', *options, '--run', 'true')
     assert (result.returncode, result.stdout) == (2, '')
@@ -91,6 +97,36 @@ def test_what_passes_at_once(mininet, kind):
     for size in 600, 1400, 20000, 600:
         least = (size - at_once - credit) * 8e-6 / SLOW
         assert seconds(torus, size) >= least, size
+
+
+@pytest.mark.mininet
+@pytest.mark.parametrize('kind', ['default', *LINKS])
+def test_a_direction_with_a_rate_of_its_own(mininet, kind):
+    """Only what node 1 sends is slow; then, while the torus runs, only what node 0 sends."""
+    slow, size = 4, 200000
+    torus = mininet('1x2m', bw=100, rates={(1, '-1'): slow}, **LINKS.get(kind, {}))
+    least = (size - 65536 - 15360) * 8e-6 / slow  # without what passes at once
+
+    def took(root):
+        return torus.json(root, 'broadcast', '--root', root, '--block-size', size)['seconds']
+
+    assert took(1) >= least and took(0) < took(1)
+    torus.set_rate(1, '-1', 100)
+    torus.set_rate(0, '+1', slow)
+    assert (torus.rate(0, '+1'), torus.rate(1, '-1')) == (slow, 100)
+    assert took(0) >= least and took(1) < took(0)
+
+
+@pytest.mark.mininet
+def test_rates_at_the_prompt(bench):
+    result = bench.run('1x2m', '--bw', '20', '--bw', '1:-1=8',
+                       text='rate 1:-1\nrate 0:+1\nrate 1:-1 2\nrate 1:-1\nrate 0:+1 fast\nrate 1\nrate\n'
+                            'n1 tc class show dev n1-minus1\n')
+    assert result.returncode == 0, result.stderr
+    assert re.findall(r'\S+ Mbit/s', result.stdout) == ['8 Mbit/s', '20 Mbit/s', '2 Mbit/s', '2 Mbit/s']
+    assert '"fast" is not a rate' in result.stderr and '"1" is not a port' in result.stderr
+    assert 'usage: rate RANK:PORT' in result.stderr and 'rate 2Mbit' in result.stderr
+    bench.assert_nothing_left()
 
 
 @pytest.mark.mininet

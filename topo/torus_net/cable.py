@@ -130,9 +130,8 @@ def _bpf(command, attributes):
 class Cables:
     """The ends of all cables of a torus. For each end, a map holds the time at which the link becomes idle."""
 
-    def __init__(self, mbit, ends):
-        self.mbit = mbit
-        self.ends = 0
+    def __init__(self, ends):
+        self.ends = {}  # name of an interface: its place in the map
         self.clocks, error = _bpf(_MAP_CREATE, struct.pack('=IIIII', _ARRAY, 4, 8 * ends, 1, 0))
         if error:
             raise TorusError(f'--cable: the kernel refuses an eBPF map: {error}')
@@ -142,12 +141,12 @@ class Cables:
         os.close(self.clocks)
 
     def attach(self, pid, interfaces):
-        """Attaches a program to each of these interfaces in the network namespace of a process. Each
-        interface must have a clsact."""
+        """Attaches a program to each of these interfaces, {name: rate}, in the network namespace of a process,
+        in place of the one that it has. Each interface must have a clsact."""
         with _Namespace(pid), socket.socket(socket.AF_NETLINK, socket.SOCK_RAW,
                                             socket.NETLINK_ROUTE) as channel:
-            for name in interfaces:
-                program = self._load()
+            for name, mbit in interfaces.items():
+                program = self._load(mbit, self.ends.setdefault(name, len(self.ends)))
                 try:
                     channel.send(_request(program, socket.if_nametoindex(name)))
                 finally:
@@ -157,9 +156,8 @@ class Cables:
                     raise TorusError(f'--cable: cannot attach the eBPF program to {name}: '
                                      f'{os.strerror(-error)}')
 
-    def _load(self):
-        program = _program(self.mbit, self.clocks, self.ends)
-        self.ends += 1
+    def _load(self, mbit, end):
+        program = _program(mbit, self.clocks, end)
         code, licence = ctypes.create_string_buffer(program), ctypes.create_string_buffer(b'BSD')
         log = ctypes.create_string_buffer(1 << 16)
         fd, error = _bpf(_PROG_LOAD, struct.pack(
@@ -174,7 +172,7 @@ class Cables:
 
 # --- attaching it (linux/rtnetlink.h, linux/pkt_cls.h) ---
 
-_RTM_NEWTFILTER, _REQUEST, _ACK, _CREATE, _EXCL = 44, 1, 4, 0x400, 0x200
+_RTM_NEWTFILTER, _REQUEST, _ACK, _CREATE, _REPLACE = 44, 1, 4, 0x400, 0x100
 _NLMSG_ERROR = 2
 _EGRESS = 0xfffffff3  # of clsact
 _TCA_KIND, _TCA_OPTIONS, _TCA_BPF_FD, _TCA_BPF_NAME, _TCA_BPF_FLAGS = 1, 2, 6, 7, 8
@@ -195,7 +193,7 @@ def _request(program, index):
                         _PRIORITY << 16 | _ALL_PROTOCOLS)
             + _attribute(_TCA_KIND, b'bpf\0') + _attribute(_TCA_OPTIONS, options))
     return struct.pack('=IHHII', 16 + len(body), _RTM_NEWTFILTER,
-                       _REQUEST | _ACK | _CREATE | _EXCL, index, 0) + body
+                       _REQUEST | _ACK | _CREATE | _REPLACE, index, 0) + body
 
 
 class _Namespace:

@@ -116,7 +116,7 @@ class TorusHost(Host):
 
     def _configure_network(self):
         torus, rank = self.params['torus'], self.params['rank']
-        ip, tc, cables = ['link set lo up'], [], []
+        ip, tc, cables = ['link set lo up'], [], {}
         for port in torus.geometry.ports(rank):
             interface = self.intfs[port.number]
             check_interface_rate(interface)
@@ -125,10 +125,11 @@ class TorusHost(Host):
             ip.append(f'addr add {interface.ip}/31 dev {interface.name}')
             limit = interface.limit if isinstance(interface, TorusIntf) else None
             if limit is not None:
+                limit = limit.at(torus.rate(rank, port.name))
                 ip += limit.ip_lines(interface.name)
                 tc += limit.tc_lines(interface.name)
             if isinstance(limit, Cable):
-                cables.append(interface.name)
+                cables[interface.name] = limit.mbit
             ip.append(f'link set {interface.name} up')
             ip.append(self.neighbour_entry(port))
         # IPv6 would send packets of its own on the links; a kernel without IPv6 lacks these files.
@@ -254,6 +255,7 @@ class MininetNode(Node):
 class MininetTorus(Torus):
     """See Torus. `bw` is the limit of each link, in both directions.
 
+    rates       {(rank, port name): limit} of what a node sends by a port, where that is not `bw`
     burst       bytes that pass a link at once after a pause, e.g. "1514" (default: as Mininet's links)
     cable       links carry one packet after the other, and none at once
     """
@@ -261,11 +263,12 @@ class MininetTorus(Torus):
     kind = 'Mininet'
     max_mbit = MININET_MAX_MBIT
 
-    def __init__(self, *args, burst=None, cable=False, **options):
+    def __init__(self, *args, burst=None, cable=False, rates=None, **options):
         super().__init__(*args, **options)
         if len(self.geometry.links) > MOST_LINKS:
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
         self.limit = make_limit(self.bw, burst, cable)
+        self.rates = dict(rates or {})
         self.net = None
         self.ip_hosts = None  # see set_ip_routes()
         self._cables = None
@@ -310,7 +313,7 @@ class MininetTorus(Torus):
 
     def cables(self):
         if self._cables is None:
-            self._cables = Cables(self.bw, 2 * len(self.geometry.links))
+            self._cables = Cables(2 * len(self.geometry.links))
         return self._cables
 
     def adopt(self, host):
@@ -337,6 +340,23 @@ class MininetTorus(Torus):
             print(f'torus: {problem}', file=sys.stderr)
         if self.kept_logs:
             print(f'torus: logs in {self.kept_logs}', file=sys.stderr)
+
+    # --- rates of links ---
+
+    def rate(self, rank, port_name):
+        """The limit in Mbit/s of what a node sends by a port; None without limits."""
+        return self.rates.get((rank, self.geometry.port(rank, port_name).name), self.bw)
+
+    def set_rate(self, rank, port_name, mbit):
+        """Changes the limit of what a node sends by a port, while the torus runs."""
+        if self.limit is None or self.adopted:
+            raise UsageError('these links have no limit that can be changed: start the torus with torus.py --bw')
+        mbit, node = parse_mbit(mbit, self.max_mbit), self.node(rank)
+        limit, interface = self.limit.at(mbit), node.interface(port_name)
+        node.run('tc', '-batch', '-', stdin='\n'.join(limit.change_lines(interface)) + '\n')
+        if isinstance(limit, Cable):
+            self.cables().attach(node.host.pid, {interface: mbit})
+        self.rates[rank, port_name] = mbit
 
     # --- faults of links ---
 

@@ -17,7 +17,7 @@ from .process import TorusError, end_all
 from .programs import run_programs
 from .prompt import interact
 from .limit import make_limit
-from .rate import MININET_MAX_MBIT, parse_mbit
+from .rate import MININET_MAX_MBIT, parse_rates
 from .words import counted
 
 EPILOG = """\
@@ -48,7 +48,8 @@ def make_parser():
                     'has a network namespace and each link a rate, or with --loopback as plain '
                     'processes on 127.0.0.1. A prompt then takes commands such as "exchange"; "help" lists '
                     'them.',
-        bw=f', at most {MININET_MAX_MBIT}', memory='e.g. 64MiB',
+        bw=f', at most {MININET_MAX_MBIT}; --bw 6:-1=8 beside it is the rate of what node 6 sends by its '
+           'port -1', memory='e.g. 64MiB',
         bin=' (default: $TORUS_BIN, PATH, build/)')
     parser.add_argument('--loopback', action='store_true',
                         help='use neither Mininet nor root; links have no limit')
@@ -83,27 +84,27 @@ def parse_arguments(argv):
 def check_torus(options):
     """The geometry, if the options describe a torus. Needs nothing built or installed."""
     geometry = Geometry(options.dims)
-    if options.bw is not None:
-        parse_mbit(options.bw, None if options.loopback else MININET_MAX_MBIT)
-    make_limit(options.bw, options.burst, options.cable)
+    mbit, _ = parse_rates(options.bw, geometry, None if options.loopback else MININET_MAX_MBIT)
+    make_limit(mbit, options.burst, options.cable)
     return geometry
 
 
 def make_torus(options, say):
     """The torus that the options describe, not yet started."""
     geometry = check_torus(options)
+    mbit, rates = parse_rates(options.bw, geometry)
     kind, limit = LoopbackTorus, {}
     if not options.loopback:
         obstacle = mininet_obstacle()
         if obstacle:
             raise UsageError(f'{obstacle}; without Mininet: --loopback')
         from .emulated import MininetTorus as kind
-        limit = {'burst': options.burst, 'cable': options.cable}
-    elif options.burst is not None or options.cable:
-        raise UsageError('loopback links are not limited: --burst and --cable need Mininet')
-    elif options.bw is not None:
-        say(f'loopback links are not limited; {options.bw} Mbit/s is only passed to the daemons')
-    return kind(geometry, bw=options.bw, bin=options.bin, memory=options.memory,
+        limit = {'burst': options.burst, 'cable': options.cable, 'rates': rates}
+    elif options.burst is not None or options.cable or rates:
+        raise UsageError('loopback links are not limited: --burst, --cable and rates of single links need Mininet')
+    elif mbit is not None:
+        say(f'loopback links are not limited; {mbit:g} Mbit/s is only passed to the daemons')
+    return kind(geometry, bw=mbit, bin=options.bin, memory=options.memory,
                 data_roots=options.data_root, wrap=options.wrap, keep_logs=options.keep_logs,
                 extra=daemon_options(options),
                 log_level=options.log_level, timeout=options.timeout, say=say, **limit)

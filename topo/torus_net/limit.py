@@ -8,7 +8,7 @@ Cable      `--cable`: a packet arrives when its last bit has left at the rate of
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .cable import STAND_IN, credit_bytes
 from .geometry import UsageError
@@ -48,8 +48,17 @@ class Limit:
     mbit: float
     at_once = 65536  # bytes that pass at once, for the daemons
 
+    def at(self, mbit):
+        """The same kind of limit with another rate."""
+        return replace(self, mbit=mbit)
+
     def ip_lines(self, _interface):
         return []
+
+    def change_lines(self, interface):
+        """For tc: sets this rate on an interface that has a limit of the same kind."""
+        return [line.replace(' add ', ' change ', 1) for line in self.tc_lines(interface)
+                if line.startswith('class')]
 
     def tc_lines(self, interface):
         """The limit is that of Mininet's TCIntf; the quantum only avoids a warning of the kernel."""
@@ -65,6 +74,9 @@ class Bucket(Limit):
     @property
     def at_once(self):
         return self.burst
+
+    def change_lines(self, interface):
+        return [line.replace(' add ', ' change ', 1) for line in self.tc_lines(interface)]
 
     def tc_lines(self, interface):
         return [f'qdisc add dev {interface} root tbf rate {self.mbit:f}Mbit burst {self.burst} '

@@ -23,8 +23,8 @@ def launcher_parser(prog, *, description, epilog, usage=None, bw, memory, bin):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('dims', metavar='DIMS', help='dimensions, e.g. 4x8, 1x6 or 3x4x5; a size '
                                                      'followed by m does not wrap (mesh)')
-    parser.add_argument('--bw', metavar='MBIT', help=f'rate of each link in each direction in Mbit/s'
-                                                     f'{bw} (default: no limit)')
+    parser.add_argument('--bw', metavar='MBIT', action='append',
+                        help=f'rate of each link in each direction in Mbit/s{bw} (default: no limit)')
     parser.add_argument('--burst', metavar='SIZE', help='bytes that a link passes at once after a '
                                                         f'pause, at least {FRAME} (default: 15KiB '
                                                         'and one segment of up to 64KiB)')

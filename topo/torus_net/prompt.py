@@ -8,6 +8,7 @@ import sys
 from . import interrupts
 from .geometry import UsageError
 from .process import TorusError
+from .rate import parse_channel
 
 
 class TorusCommands:
@@ -64,6 +65,23 @@ class TorusCommands:
             try:
                 node.restart()
             except (OSError, TorusError) as e:
+                print(e, file=sys.stderr)
+
+    def do_rate(self, line):
+        """rate RANK:PORT [MBIT]: show or change the rate of what a node sends by a port, e.g. `rate 6:-1 2`"""
+        words = line.split()
+        if not hasattr(self.torus, 'set_rate'):
+            print('links have rates in Mininet only', file=sys.stderr)
+        elif len(words) not in (1, 2):
+            print('usage: rate RANK:PORT [MBIT]', file=sys.stderr)
+        else:
+            try:
+                rank, port = parse_channel(words[0], self.torus.geometry)
+                if len(words) == 2:
+                    self.torus.set_rate(rank, port, words[1])
+                mbit = self.torus.rate(rank, port)
+                print('no limit' if mbit is None else f'{mbit:g} Mbit/s')
+            except (TorusError, UsageError) as e:
                 print(e, file=sys.stderr)
 
     def _node(self, text):

@@ -5,7 +5,7 @@ import sys
 import time
 
 from . import interrupts
-from .geometry import Geometry
+from .geometry import Geometry, UsageError
 from .launch import launch, run_commands
 from .limit import make_limit
 from .options import (EACH_EPILOG, check_action, check_options, daemon_options, launcher_parser,
@@ -13,7 +13,7 @@ from .options import (EACH_EPILOG, check_action, check_options, daemon_options, 
 from .process import TorusError
 from .prompt import LoopbackPrompt
 from .qemu import LEAST_RAM_MIB, RAM_MIB, vm_obstacle
-from .rate import parse_mbit
+from .rate import parse_rates
 from .virtual import MOST_RAM_MIB, VirtualTorus, check_machines
 from .words import counted
 
@@ -110,10 +110,16 @@ def check_torus(options):
     """The geometry, if the options describe a torus. Needs nothing built or installed."""
     geometry = Geometry(options.dims)
     check_machines(geometry, options.ram)
-    if options.bw is not None:
-        parse_mbit(options.bw)
-    make_limit(options.bw, options.burst)
+    make_limit(rate_of_all(options, geometry), options.burst)
     return geometry
+
+
+def rate_of_all(options, geometry):
+    """The rate of all links, or None. UsageError if the options give single links rates of their own."""
+    mbit, rates = parse_rates(options.bw, geometry)
+    if rates:
+        raise UsageError('--bw: links of virtual machines have one rate; torus.py gives single links others')
+    return mbit
 
 
 def make_torus(options, say):
@@ -124,7 +130,7 @@ def make_torus(options, say):
         now = time.time()
         def rtc(rank):
             return now + rank * options.clock_step
-    return VirtualTorus(geometry, bw=options.bw, burst=options.burst, bin=options.bin,
+    return VirtualTorus(geometry, bw=rate_of_all(options, geometry), burst=options.burst, bin=options.bin,
                         memory=options.memory, ram=options.ram, accelerator=options.accel, rtc=rtc,
                         programs=options.program, cache=options.cache, keep_logs=options.keep_logs,
                         extra=daemon_options(options),
