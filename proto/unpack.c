@@ -25,3 +25,11 @@ void *unpack_bounded(const ProtobufCMessageDescriptor *type, const uint8_t *byte
 
     return protobuf_c_message_unpack(type, &allocator, size, bytes);
 }
+
+void unpack_free(void *message)
+{
+    ProtobufCAllocator allocator = {take, release, NULL};
+
+    if (message != NULL)
+        protobuf_c_message_free_unpacked(message, &allocator);
+}

@@ -122,7 +122,7 @@ static int take_reply(struct states *s, const uint8_t *head, size_t length, bool
     } else {
         rc = error_set(e, ERROR_PROTOCOL, "it gives another answer");
     }
-    control__reply__free_unpacked(reply, NULL);
+    unpack_free(reply);
     return rc;
 }
 

@@ -248,7 +248,7 @@ static void on_request(void *context, struct framed_client *client, const uint8_
         break;
     }
     if (request != NULL)
-        discovery__request__free_unpacked(request, NULL);
+        unpack_free(request);
 }
 
 static void on_left(void *context, struct framed_client *client)

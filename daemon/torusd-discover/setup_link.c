@@ -115,7 +115,7 @@ static void on_event(struct framed *framed, const uint8_t *bytes, size_t size)
         take_state(l, event->state);
     else if (event->kind_case == DISCOVERY__SETUP_EVENT__KIND_END)
         take_end(l, event->end);
-    discovery__setup_event__free_unpacked(event, NULL);
+    unpack_free(event);
 }
 
 /* --- calls --- */

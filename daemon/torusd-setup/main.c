@@ -386,7 +386,7 @@ static void on_call(void *context, struct framed_client *client, const uint8_t *
     take_call(k, client, call);
     if (call->kind_case == DISCOVERY__SETUP_CALL__KIND_OWN)
         sodium_memzero(call->own->bytes.data, call->own->bytes.len);
-    discovery__setup_call__free_unpacked(call, NULL);
+    unpack_free(call);
 }
 
 static void on_left(void *context, struct framed_client *client)

@@ -112,6 +112,6 @@ int peer_group_table_read(const uint8_t *bytes, size_t length,
         result = heard(context, &table);
     }
     free(room);
-    peer__group_table__free_unpacked(from, NULL);
+    unpack_free(from);
     return result;
 }

@@ -149,6 +149,6 @@ int peer_hello_read(const uint8_t *bytes, size_t length,
         result = 0;
     }
     free(owned);
-    peer__hello__free_unpacked(unpacked, NULL);
+    unpack_free(unpacked);
     return result;
 }

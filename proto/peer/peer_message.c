@@ -121,7 +121,7 @@ void peer_message_free(struct peer_message *m)
     free(m->owned);
     m->owned = NULL;
     if (m->unpacked != NULL)
-        peer__head__free_unpacked(m->unpacked, NULL);
+        unpack_free(m->unpacked);
     m->unpacked = NULL;
 }
 
@@ -133,7 +133,7 @@ int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message
     if (head == NULL)
         return error_set(e, ERROR_PROTOCOL, "frame whose head is not a message");
     if (peer_message_read(head, m, e) != 0) {
-        peer__head__free_unpacked(head, NULL);
+        unpack_free(head);
         return -1;
     }
     m->unpacked = head;

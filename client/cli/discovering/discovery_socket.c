@@ -13,6 +13,7 @@
 #include "proto/borrowed.h"
 #include "proto/frame.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
 
 #define LIST_SECONDS 20
 
@@ -108,7 +109,7 @@ static int read_more(int fd, struct frame_stream *stream, struct error *e)
     return 0;
 }
 
-/* Waits for a message of this kind. Returns it, to be given to protobuf_c_message_free_unpacked(); or NULL with *e. */
+/* Waits for a message of this kind. Returns it, to be given to unpack_free(); or NULL with *e. */
 static ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *kind,
                                       struct error *e)
 {
@@ -122,7 +123,7 @@ static ProtobufCMessage *message_read(int fd, const ProtobufCMessageDescriptor *
         if (read_more(fd, &stream, e) != 0)
             break;
     if (more > 0) {
-        message = protobuf_c_message_unpack(kind, NULL, size, head);
+        message = unpack_bounded(kind, head, size, UNPACK_MOST);
         if (message == NULL)
             (void)error_set(e, ERROR_PROTOCOL, "the answer is invalid");
     }
@@ -147,7 +148,7 @@ static Discovery__Reply *discovery_reply_read(int fd, struct error *e)
 
     if (reply != NULL && reply->kind_case == DISCOVERY__REPLY__KIND_FAILURE) {
         discovery_failure_read(reply->failure, e);
-        discovery__reply__free_unpacked(reply, NULL);
+        unpack_free(reply);
         reply = NULL;
     }
     return reply;
@@ -209,7 +210,7 @@ int discover_hosts(const char *socket, struct discovered *d, struct error *e)
     else if (reply != NULL)
         (void)error_set(e, ERROR_PROTOCOL, "torusd-discover sent an unexpected answer");
     if (reply != NULL)
-        discovery__reply__free_unpacked(reply, NULL);
+        unpack_free(reply);
     if (result != 0)
         discovered_free(d);
     errno = 0;
@@ -334,7 +335,7 @@ static int continue_other(struct setup_sending *s, struct setup_answer *answer, 
                          storage, e);
     else
         rc = error_set(e, ERROR_PROTOCOL, "torusd-discover sent an unexpected answer");
-    discovery__reply__free_unpacked(message, NULL);
+    unpack_free(message);
     return rc;
 }
 
@@ -353,7 +354,7 @@ static int continue_own(const struct setup_sending *s, struct setup_answer *answ
         discovery_failure_read(event->failure, e);
     else
         (void)error_set(e, ERROR_PROTOCOL, "torusd-setup sent an unexpected answer");
-    protobuf_c_message_free_unpacked(message, NULL);
+    unpack_free(message);
     return rc;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client/libtorus/common.h"
+#include "proto/unpack.h"
 
 /* ---- Events ---------------------------------------------------------------------------------- */
 
@@ -293,10 +294,10 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
     if (reply->error->stopping)
         e.code = TORUS_ERROR_LOST;
     if (reply->error->stopping && client_await_daemon(c, true)) {
-        control__reply__free_unpacked(reply, NULL);
+        unpack_free(reply);
         return;
     }
-    control__reply__free_unpacked(reply, NULL);
+    unpack_free(reply);
     client_finish(c, NULL, &e);
 }
 
@@ -339,11 +340,11 @@ static void client_handle(struct torus_client *c, Control__Reply *reply)
     } else if (reply->kind_case == c->operation.expects) {
         client_finish(c, reply, NULL);
     } else if (store_interim(c, reply)) {
-        control__reply__free_unpacked(reply, NULL);
+        unpack_free(reply);
         if (client_shows_progress(c))
             client_report(c);
     } else {
-        control__reply__free_unpacked(reply, NULL);
+        unpack_free(reply);
         fail(&e, TORUS_ERROR_PROTOCOL,
              "unexpected reply from the daemon at %s: it may have another version than this "
              "program (%s)",
@@ -372,7 +373,8 @@ static int keep_request(struct torus_client *c, const Control__Request *request,
 /* Queues the request again, with the rest of its timeout. */
 static int queue_again(struct torus_client *c, struct torus_error *e)
 {
-    Control__Request *request = control__request__unpack(NULL, c->request_length, c->request);
+    Control__Request *request =
+        unpack_bounded(&control__request__descriptor, c->request, c->request_length, UNPACK_MOST);
     int64_t left = c->until_ms - clock_ms() - CLIENT_GRACE;
     int r;
 
@@ -384,7 +386,7 @@ static int queue_again(struct torus_client *c, struct torus_error *e)
     if (*timeout > 0 && (left < 1 || (uint64_t)left < *timeout))
         *timeout = left < 1 ? 1 : (uint64_t)left;
     r = connection_queue(&c->connection, request, e);
-    control__request__free_unpacked(request, NULL);
+    unpack_free(request);
     return r;
 }
 

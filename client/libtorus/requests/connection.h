@@ -5,6 +5,7 @@
 
 #include "proto/control.pb-c.h"
 #include "proto/frame.h"
+#include "proto/unpack.h"
 
 struct connection {
     int fd; /* -1 once it is closed */
@@ -38,5 +39,5 @@ int connection_flush(struct connection *c, struct torus_error *e);
 int connection_read(struct connection *c, struct torus_error *e);
 
 /* Unpacks the next reply from the bytes read. Returns 1 with *reply, which the caller frees with
- * control__reply__free_unpacked(), 0 if no complete reply has been read, or -1 with *e: _PROTOCOL. */
+ * unpack_free(), 0 if no complete reply has been read, or -1 with *e: _PROTOCOL. */
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e);

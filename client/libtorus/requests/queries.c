@@ -8,6 +8,7 @@
 #include "client/libtorus/requests/results.h"
 #include "proto/frame.h"
 #include "proto/sha256.h"
+#include "proto/unpack.h"
 
 static int ask(struct torus_client *client, const Control__Request *request,
                Control__Reply__KindCase expects, convert_fn *convert, void *result,
@@ -167,7 +168,7 @@ static int have_from(Control__Reply *reply, void *result, struct torus_error *e)
     uint32_t before = u->have;
 
     u->have = reply->schedule->offset;
-    control__reply__free_unpacked(reply, NULL);
+    unpack_free(reply);
     if (u->have > u->length || (u->asked && u->have <= before))
         return invalid_reply(e, "it reports an impossible length of the schedule");
     u->asked = true;

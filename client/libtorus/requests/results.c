@@ -6,6 +6,7 @@
 
 #include "client/libtorus/common.h"
 #include "proto/text.h"
+#include "proto/unpack.h"
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
@@ -28,7 +29,7 @@ void *result_new(size_t size, Control__Reply *reply, struct torus_error *e)
 
     if (h == NULL) {
         if (reply != NULL)
-            control__reply__free_unpacked(reply, NULL);
+            unpack_free(reply);
         (void)fail_memory(e);
         return NULL;
     }
@@ -43,7 +44,7 @@ void result_free(void *result)
     if (h == NULL)
         return;
     if (h->reply != NULL)
-        control__reply__free_unpacked(h->reply, NULL);
+        unpack_free(h->reply);
     for (size_t i = 0; i < h->count; i++)
         free(h->kept[i]);
     free((void *)h->kept);

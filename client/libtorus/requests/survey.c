@@ -36,7 +36,7 @@ void torus_survey_free(struct torus_survey *survey)
         torus_status_free(h->node[i].status);
         torus_links_free(h->node[i].links);
         if (h->node[i].unpacked != NULL)
-            control__node_answer__free_unpacked(h->node[i].unpacked, NULL);
+            unpack_free(h->node[i].unpacked);
     }
     result_free(h);
 }
@@ -173,7 +173,7 @@ static int survey_from(Control__Reply *reply, void *result, struct torus_error *
     struct torus_survey **out = result;
     int r = h != NULL ? fill_survey(h, reply->survey, e) : -1;
 
-    control__reply__free_unpacked(reply, NULL);
+    unpack_free(reply);
     if (r == 0)
         *out = &h->survey;
     else

@@ -317,7 +317,7 @@ void database_trust_again(struct database *d, const struct secrets *secrets)
         if (s == NULL)
             continue; /* no memory: as before */
         h->trust = signing_trust(secrets, SIGNED_REPORT, s);
-        discovery__signed__free_unpacked(s, NULL);
+        unpack_free(s);
     }
     d->stale = true;
 }

@@ -210,7 +210,7 @@ static void take_letter(struct discovery *d, const struct own_interface *at,
         setup_take_letter(d, &(struct setup_letter){&from, letter, at->state.index,
                                                     signing_trust(&d->secrets, SIGNED_LETTER, s) ==
                                                         TRUST_PROVED});
-    discovery__letter__free_unpacked(letter, NULL);
+    unpack_free(letter);
 }
 
 static void take_relay(struct discovery *d, struct own_interface *at, Discovery__Relay *relay)
@@ -245,7 +245,7 @@ void discovery_receive(struct discovery *d, unsigned interface,
         return;
     if (packet->version != DISCOVERY_VERSION) {
         neighbours_note_stranger(d, at);
-        discovery__packet__free_unpacked(packet, NULL);
+        unpack_free(packet);
         return;
     }
     switch (packet->kind_case) {
@@ -267,7 +267,7 @@ void discovery_receive(struct discovery *d, unsigned interface,
     default:
         break;
     }
-    discovery__packet__free_unpacked(packet, NULL);
+    unpack_free(packet);
 }
 
 /* --- time --- */

@@ -176,5 +176,5 @@ void neighbours_take_hello(struct discovery *d, struct own_interface *at,
     if (hello == NULL)
         return;
     take(d, at, from, s, hello);
-    discovery__hello__free_unpacked(hello, NULL);
+    unpack_free(hello);
 }

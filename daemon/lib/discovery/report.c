@@ -240,6 +240,6 @@ struct report *report_read(const uint8_t *bytes, size_t size, struct error *e)
         return NULL;
     }
     report = read_message(message, e);
-    discovery__report__free_unpacked(message, NULL);
+    unpack_free(message);
     return report;
 }

@@ -171,7 +171,7 @@ int open_setup(const struct setup_frame *frame, const struct opener *opener, con
     } else {
         result = take_setup(frame, opener, setup, opened, e);
         sodium_memzero(setup->bytes.data, setup->bytes.len);
-        discovery__setup__free_unpacked(setup, NULL);
+        unpack_free(setup);
     }
     sodium_memzero(bytes, bytes_size);
     free(bytes);
@@ -239,6 +239,6 @@ int open_result(const struct reply_keys *keys, const uint8_t *sealed, size_t siz
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the answer to the setup cannot be read");
     result = read_result(message, answer, storage, e);
-    discovery__result__free_unpacked(message, NULL);
+    unpack_free(message);
     return result;
 }

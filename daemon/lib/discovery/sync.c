@@ -263,7 +263,7 @@ static struct host_entry *take_report(struct discovery *d, struct own_interface 
                 stored = database_find(&d->database, &host);
         }
     }
-    discovery__signed__free_unpacked(s, NULL);
+    unpack_free(s);
     return stored;
 }
 

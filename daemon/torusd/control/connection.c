@@ -171,12 +171,12 @@ static void answer_requests(struct control_client *client)
             unpack_bounded(&control__request__descriptor, head, size, UNPACKED_MOST);
         if (check_request(request, &e) != 0) {
             if (request != NULL)
-                control__request__free_unpacked(request, NULL);
+                unpack_free(request);
             refuse_client(client, &e);
             return;
         }
         client->hooks->request(client, request);
-        control__request__free_unpacked(request, NULL);
+        unpack_free(request);
         if (uv_is_closing((uv_handle_t *)&client->pipe) || client->refused)
             return;
     }

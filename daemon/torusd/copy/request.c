@@ -360,7 +360,7 @@ int copy_request_unpack(struct copy_request *r, const uint8_t *bytes, size_t len
     if (message == NULL)
         return error_set(e, ERROR_PROTOCOL, "the bytes are not a request for a copy");
     result = copy_request_take(r, message, e);
-    torus__copy_request__free_unpacked(message, NULL);
+    unpack_free(message);
     return result;
 }
 
