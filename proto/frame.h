@@ -18,6 +18,19 @@
  * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/router.h). */
 #define PROTOCOL_VERSION 14u
 #define PROTOCOL_MINOR 5u
+
+/* What each minor version has added. Those of operations of groups are in proto/group_call.h. */
+#define SURVEY_MINOR 1u       /* surveys */
+#define SURVEY_TRACE_MINOR 2u /* SURVEY_TRACE */
+#define COPY_MINOR 2u         /* copies */
+#define CONFIRM_MINOR 2u      /* confirmations of floods */
+#define LINK_CLOCK_MINOR 2u   /* times in heartbeats (link_clock.h) */
+#define COPY_MORE_MINOR 3u    /* more in requests and records of copies (records.h) */
+#define DATA_KIND_MINOR 3u    /* kinds of data in calls of groups */
+#define ARRIVALS_MINOR 4u     /* lists of arrivals at barriers (report.h) */
+#define COPY_FAST_MINOR 4u    /* digests of chunks that are fast (daemon/torusd/tree/digests.h) */
+#define FORWARD_MINOR 4u      /* `forwards` and `quiet` in floods */
+
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */
 #define CONTROL_VERSION 1u

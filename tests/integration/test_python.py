@@ -42,7 +42,7 @@ def test_ctrl_c_interrupts_waiting(shared, what, ranks, calls):
 
 def test_types_are_compared_from_the_last_node_on(loopback):
     """A node of the release before turns it off on all nodes."""
-    header = (CHECKOUT / 'daemon' / 'torusd' / 'group' / 'call.h').read_text()
+    header = (CHECKOUT / 'proto' / 'frame.h').read_text()
     minor = int(re.search(r'#define DATA_KIND_MINOR ([0-9]+)u', header)[1])
     before, after = (f'--protocol-minor={number}' for number in (minor - 1, minor))
     torus = loopback('1x2', extra=[before])

@@ -1,6 +1,7 @@
 /* Ports: dialling, carriers, links that flap. */
 #include "daemon/torusd/router/flood.h"
 #include "daemon/torusd/router/outgoing.h"
+#include "proto/frame.h"
 #include "router_fixture.h"
 #include "tests/support/cmocka.h"
 

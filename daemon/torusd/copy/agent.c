@@ -8,6 +8,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/copy/records.h"
 #include "daemon/torusd/router/router.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 void copy_id_text(uint64_t id, char text[COPY_ID_SIZE])

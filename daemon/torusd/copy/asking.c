@@ -9,6 +9,7 @@
 #include "daemon/torusd/copy/agent.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/elapsed.h"
+#include "proto/frame.h"
 
 /* --- how a copy ended, for its client --- */
 

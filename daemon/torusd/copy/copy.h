@@ -27,11 +27,6 @@
 #include "daemon/torusd/copy/tree_store.h"
 #include "proto/peer/peer_message.h"
 
-#define COPY_MINOR 2u      /* the minor version of the peer protocol that has added copies, */
-#define COPY_MORE_MINOR 3u /* and that in which requests and records have more (records.h), */
-#define COPY_FAST_MINOR                                                                            \
-    4u /* and that in which digests of chunks are fast (daemon/torusd/tree/digests.h) */
-
 struct groups;
 struct router;
 struct copies; /* of one node */

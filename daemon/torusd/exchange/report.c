@@ -11,6 +11,7 @@
 #include "daemon/torusd/exchange/membership.h"
 #include "daemon/torusd/exchange/tree_messages.h"
 #include "proto/elapsed.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 static struct exchange_node_report *add_node(struct report *r, uint32_t most)

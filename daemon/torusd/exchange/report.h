@@ -42,8 +42,6 @@ void report_free(struct report *r);
  * these times, and `go` tells all nodes how long after the first one each node came. The time that messages need is
  * not known: it counts as if the node had come later. */
 
-#define ARRIVALS_MINOR 4u /* the minor version of the peer protocol that has added these lists */
-
 struct barrier_times {
     /* By rank, of this node and the nodes below it: when it entered, in nanoseconds of the router's clock;
      * ARRIVAL_UNKNOWN: not known. NULL: nothing is known. */

@@ -4,6 +4,7 @@
 #include <utlist.h>
 
 #include "daemon/lib/base/log.h"
+#include "proto/frame.h"
 
 /* The states of a call: which state may follow which, and what holds in each. */
 

@@ -22,7 +22,6 @@ struct allgather_reduction {
 
 enum stage { STAGE_WAVE, STAGE_DATA };
 
-#define DATA_KIND_MINOR 3u /* the minor version of the peer protocol that has added kinds of data */
 #define STAGES (STAGE_DATA + 1u)
 #define STAGES_A_CALL 4u       /* how many stages GroupCall.number distinguishes for a call */
 #define STAGE_AGREEMENT STAGES /* of no call: the GroupCall.number of an agreement */

@@ -10,6 +10,7 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/router/internal.h"
+#include "proto/frame.h"
 #include "proto/text.h"
 
 #define GATHER (1 * MILLISECONDS) /* from a change to the flood that tells it, with others */

@@ -10,8 +10,6 @@
 
 struct router;
 
-#define CONFIRM_MINOR 2u /* the minor version of the peer protocol that has added confirmations, */
-#define FORWARD_MINOR 4u /* and the one that has added `forwards` and `quiet` */
 #define FORWARD_LEASE (30 * SECONDS) /* how long router_forward() counts, while this node runs, */
 #define FORWARD_GRACE (1 * SECONDS)  /* and how long after router_forward_lost() */
 

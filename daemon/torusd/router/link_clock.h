@@ -9,8 +9,6 @@
 
 struct peer_heartbeat;
 
-#define LINK_CLOCK_MINOR 2u /* the minor version of the peer protocol that has added these times */
-
 /* Times are nanoseconds of this node's clock (router_now()), except peer_at. */
 struct link_clock {
     uint64_t peer_at,

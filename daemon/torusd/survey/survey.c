@@ -7,6 +7,7 @@
 #include "daemon/torusd/router/router.h"
 #include "daemon/torusd/survey/bounds.h"
 #include "proto/elapsed.h"
+#include "proto/frame.h"
 
 #define PAUSE                                                                                      \
     (500 * MILLISECONDS) /* from the begin of a survey to that of the next one of its kind */

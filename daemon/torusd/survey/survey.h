@@ -19,8 +19,6 @@
 #include "proto/error.h"
 #include "proto/peer/peer_message.h"
 
-#define SURVEY_MINOR 1u       /* the minor version of the peer protocol that has added surveys */
-#define SURVEY_TRACE_MINOR 2u /* the same for SURVEY_TRACE */
 #define SURVEY_PART 6144u
 #define SURVEY_PARTS_MOST 12u
 #define SURVEY_ANSWER_MOST (SURVEY_PART * SURVEY_PARTS_MOST) /* bytes of one node's answer */
