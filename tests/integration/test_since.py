@@ -42,7 +42,7 @@ def reached(build, sources, rows):
 # changed file: tests that it reaches, and others
 CHANGES = {
     # the product
-    'daemon/torusd/tree/glob.c': ('integration/test_copy integration/test_copy_faults test_manifest test_config',
+    'daemon/torusd/tree/patterns.c': ('integration/test_copy integration/test_copy_faults test_manifest test_config',
      'integration/test_routed integration/test_exchange vm/test_machines test_router'),
     'daemon/lib/cluster/route_planner.c': ('integration/test_routed integration/test_routed_trials test_routed_planner',
      'integration/test_copy integration/test_exchange test_plan'),

@@ -23,7 +23,7 @@ struct finding {
     uint32_t node;  /* TORUS_NO_NODE: the whole run */
     unsigned port;  /* FINDING_DOWN, FINDING_LINK, FINDING_RESENDING */
     double seconds; /* an estimate of what it has cost; of FINDING_DOWN the whole run */
-    char text[400]; /* a sentence */
+    char text[480]; /* a sentence */
 };
 
 /* Finds what stands out: at most three findings of a kind, the last of which says how many more there are. There is

@@ -130,4 +130,5 @@ ALSO_AS_MPI(Barrier);
 #define PNAME(name) PMPI_##name##_c
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
+#include "client/mpi/calls/intercept_counts.h"
 #endif

@@ -29,7 +29,7 @@ void framed_end(struct framed *f, const char *why)
     if (uv_is_closing((uv_handle_t *)&f->pipe))
         return;
     if (why != NULL)
-        (void)snprintf(f->why, sizeof f->why, "%s", why);
+        (void)snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why);
     uv_close((uv_handle_t *)&f->pipe, on_closed);
 }
 
