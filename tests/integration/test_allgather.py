@@ -323,7 +323,9 @@ def test_a_barrier_says_who_was_last(shared):
         early = []
         for rank in 3, 0, 1:
             early.append(pool.submit(torus.ctl, rank, 'barrier', '--name', 'who', '--timeout', 600))
-            wait_for(lambda: torus.status(rank)['exchanges'])
+            # a node that has only heard of the barrier is in another state
+            wait_for(lambda: any(one['state'] in ('entered', 'preparing', 'ready')
+                                 for one in torus.status(rank)['exchanges']))
         said = [torus.ctl(2, 'barrier', '--name', 'who', '--timeout', 600)] + [future.result() for future in early]
     for barrier in said:
         assert barrier.returncode == 0 and re.search(r'^barrier +who$', barrier.stdout, re.M), barrier
