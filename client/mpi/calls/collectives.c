@@ -163,22 +163,45 @@ enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
 
 /* ---- One to all ------------------------------------------------------------------------------ */
 
-/* Sets *at to the packed bytes of this rank's block, which may be in new scratch memory *room. The caller frees
- * *room, also after an error. Returns MPI_SUCCESS or an error of MPI. */
-static int find_block(const struct block_list *list, uint32_t index, const void **at, void **room)
+/* Sets *at to the packed bytes of this rank's block, which may be in new scratch memory *room. The caller frees *room,
+ * also after an error. Returns false after an error, which is then the outcome of the call. */
+static bool find_block(struct served_call *t, const struct block_list *list, uint32_t index,
+                       const void **at, void **room)
 {
     const struct datatype *type = &list->one;
 
     *room = NULL;
     *at = block_at(list, index);
     if (type->plain)
-        return MPI_SUCCESS;
+        return true;
     *room = scratch_alloc(block_bytes(list, index));
-    if (*room == NULL)
-        return MPI_ERR_NO_MEM;
+    if (*room == NULL) {
+        (void)served_no_memory(t);
+        return false;
+    }
+    const int code = datatype_pack(type, block_at(list, index),
+                                   (size_t)number_at(&list->blocks->counts, index), *room);
     *at = *room;
-    return datatype_pack(type, block_at(list, index),
-                         (size_t)number_at(&list->blocks->counts, index), *room);
+    if (code != MPI_SUCCESS)
+        (void)served_code(t, code);
+    return code == MPI_SUCCESS;
+}
+
+/* Whether the library calls it an error that this rank's block begins where it is received. */
+static bool own_block_is_alias(const struct served_call *t, const struct block_list *send,
+                               const struct block_list *receive)
+{
+    return ABI_ALIAS_IS_ERROR && send != receive && send->blocks->type == receive->blocks->type &&
+           block_at(send, 0) == block_at(receive, t->c->rank);
+}
+
+/* Ends a call that has received the blocks of all ranks, packed in the order of places, in `all`. */
+static void served_blocks(struct served_call *t, const struct block_list *receive, const void *all,
+                          int result, const struct torus_error *error)
+{
+    (void)served_result(t, result, error);
+    if (result == 0)
+        (void)served_code(t, blocks_unpack(receive, t->c, all));
 }
 
 /* Receives directly into the memory of the program, if that is possible. Returns whether it is; then *result and *e
@@ -229,16 +252,13 @@ static enum reason allgather_of(struct served_call *t, const struct block_list *
     for (uint32_t place = 0; place < c->size; place++)
         if (block_is_too_large(c->numbers[place]))
             return REASON_LARGE;
-    if (ABI_ALIAS_IS_ERROR && !in_place && mine > 0 &&
-        send->blocks->type == receive->blocks->type &&
-        block_at(send, 0) == block_at(receive, c->rank))
+    if (mine > 0 && own_block_is_alias(t, send, receive))
         return REASON_ARGUMENTS;
     if (served_is_short(t, received))
         return REASON_FIRST;
-    result = find_block(send, index, &block, &room);
-    if (result != MPI_SUCCESS) {
+    if (!find_block(t, send, index, &block, &room)) {
         scratch_free(room);
-        return result == MPI_ERR_NO_MEM ? served_no_memory(t) : served_code(t, result);
+        return REASON_SERVED;
     }
     if (allgather_directly(t, receive, block, mine, in_place, received, same, &result, &error)) {
         (void)served_result(t, result, &error);
@@ -246,9 +266,7 @@ static enum reason allgather_of(struct served_call *t, const struct block_list *
         (void)served_no_memory(t);
     } else {
         result = nodes_allgather(c, block, all, c->numbers, same, &error);
-        (void)served_result(t, result, &error);
-        if (result == 0)
-            (void)served_code(t, blocks_unpack(receive, c, all));
+        served_blocks(t, receive, all, result, &error);
     }
     scratch_free(all);
     scratch_free(room);
@@ -303,16 +321,13 @@ static enum reason gather_of(struct served_call *t, const struct block_list *sen
         return served_code(t, MPI_SUCCESS);
     if (block_is_too_large(mine) || received / c->size != mine)
         return REASON_LARGE;
-    if (ABI_ALIAS_IS_ERROR && receive != NULL && !in_place &&
-        send->blocks->type == receive->blocks->type &&
-        block_at(send, 0) == block_at(receive, c->rank))
+    if (receive != NULL && own_block_is_alias(t, send, receive))
         return REASON_ARGUMENTS;
     if (served_is_short(t, received))
         return REASON_FIRST;
-    result = find_block(send, index, &block, &room);
-    if (result != MPI_SUCCESS) {
+    if (!find_block(t, send, index, &block, &room)) {
         scratch_free(room);
-        return result == MPI_ERR_NO_MEM ? served_no_memory(t) : served_code(t, result);
+        return REASON_SERVED;
     }
     if (receive == NULL) {
         result = nodes_gather(c, block, NULL, mine, c->place_of[root], &error);
@@ -323,9 +338,7 @@ static enum reason gather_of(struct served_call *t, const struct block_list *sen
         (void)served_no_memory(t);
     } else {
         result = nodes_gather(c, block, all, mine, c->place_of[root], &error);
-        (void)served_result(t, result, &error);
-        if (result == 0)
-            (void)served_code(t, blocks_unpack(receive, c, all));
+        served_blocks(t, receive, all, result, &error);
     }
     scratch_free(all);
     scratch_free(room);
