@@ -10,7 +10,7 @@
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* What is in front of a public struct. */
+/* What is allocated for a public struct: the struct itself, and what it points into. */
 struct holder {
     Control__Reply *reply;
     void **kept;

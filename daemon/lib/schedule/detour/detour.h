@@ -43,7 +43,7 @@ const struct damage *detour_damage(const struct detour *d);
 
 /* Segments on the busiest channel in an exchange. */
 uint32_t detour_busiest(const struct detour *d);
-/* detour_find_bound() computes a lower bound on the load of the busiest channel (balance.c), which
+/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.c), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);
