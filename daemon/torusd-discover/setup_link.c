@@ -8,8 +8,9 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/lib/discovery/seal.h"
+#include "daemon/lib/net/access.h"
 #include "daemon/lib/net/framed.h"
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/unix_socket.h"
 #include "proto/borrowed.h"
 #include "proto/discovery.pb-c.h"
 #include "proto/unpack.h"

@@ -3,8 +3,8 @@
 
 #include <limits.h>
 
+#include "daemon/lib/net/access.h"
 #include "daemon/lib/net/address.h"
-#include "daemon/lib/net/local.h"
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/router/handshake.h"

@@ -21,13 +21,12 @@
 #include "daemon/torusd/net/beacon.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/program/server.h"
+#include "daemon/torusd/reload.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/elapsed.h"
 #include "proto/error.h"
 #include "proto/frame.h"
 #include "proto/text.h"
-
-/* What a node logs about its settings. */
 
 /* Logs which keys are in use. */
 static void node_log_keys(const struct secrets *s)
@@ -44,21 +43,6 @@ static void node_log_keys(const struct secrets *s)
         log_info("cluster key %s, second key %s accepted; links are %sencrypted",
                  key_id_text(s->key[0].id, id[0]), key_id_text(s->key[1].id, id[1]),
                  s->encrypt ? "" : "not ");
-}
-
-/* Logs which settings of the fresh configuration are different now, and which differ but need a restart. */
-static void node_log_changes(const struct config *now, const struct roots *roots,
-                             const struct config *fresh)
-{
-    char changed[CONFIG_CHANGES_SIZE], others[CONFIG_CHANGES_SIZE];
-
-    config_changes(now, roots, fresh, changed, others);
-    log_info("the settings have been read again; changed: %s",
-             changed[0] != '\0' ? changed : "nothing");
-    if (others[0] != '\0')
-        log_warning("these settings differ from those that the daemon has started with, and need a "
-                    "restart: %s",
-                    others);
 }
 
 /* Work off the loop (base/work.h) in libuv's thread pool. */
@@ -145,83 +129,6 @@ static int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct erro
     return error_set(e, ERROR_MEMORY,
                      "cannot start threads for file operations: %s (see ulimit -u, ulimit -v)",
                      uv_strerror(result));
-}
-
-/* Reads everything that may fail before anything is changed. */
-static int read_all(struct reload *r, struct error *e)
-{
-    if (r->source.read(r->source.context, &r->fresh, e) != 0 ||
-        folders_check_roots(r->folders, &r->fresh.roots, e) != 0 ||
-        config_read_groups(&r->fresh, &r->access, e) != 0 ||
-        config_read_keys(&r->fresh, &r->secrets, e) != 0)
-        return -1;
-    r->secrets.encrypt = r->config->encrypt; /* a change needs a restart */
-    if (r->secrets.encrypt && r->secrets.count == 0)
-        return error_set(e, ERROR_USAGE,
-                         "this daemon encrypts its links, which needs a key: set key_file, or "
-                         "restart the daemon");
-    return 0;
-}
-
-static void on_run(struct work *work)
-{
-    struct reload *r = (struct reload *)work;
-
-    r->result = read_all(r, &r->error);
-}
-
-static void begin_work(struct reload *r);
-
-static void on_done(struct work *work)
-{
-    struct reload *r = (struct reload *)work;
-
-    r->running = false;
-    if (r->result != 0 && !r->stopped)
-        log_error("the settings were not read again, and stay as they are: %s", r->error.text);
-    else if (!r->stopped)
-        r->apply(r->context, r);
-    config_free(&r->fresh);
-    config_forget_keys(&r->secrets);
-    if (r->stopped)
-        return;
-    if (r->again)
-        begin_work(r);
-    else
-        r->source.done(r->source.context);
-}
-
-static void begin_work(struct reload *r)
-{
-    config_init(&r->fresh);
-    r->secrets = (struct secrets){0};
-    r->error = (struct error){0};
-    r->again = false;
-    r->work.run = on_run;
-    r->work.done = on_done;
-    r->running = workers_submit(r->workers, &r->work) == 0;
-    if (!r->running) {
-        log_error("the settings were not read again, and stay as they are: out of memory");
-        config_free(&r->fresh);
-        r->source.done(r->source.context);
-    }
-}
-
-/* Begins to read the settings; while that is under way, they are read once more afterwards. */
-static void reload_begin(struct reload *r, const struct reload_source *source)
-{
-    if (r->running) {
-        r->again = true;
-        return;
-    }
-    r->source = *source;
-    begin_work(r);
-}
-
-/* Calls neither apply() nor done() any more. The object must live until the loop has ended. */
-static void reload_stop(struct reload *r)
-{
-    r->stopped = true;
 }
 
 /* The settings of a daemon as facts (daemon/lib/host/facts.h). They contain no secrets. */
@@ -444,7 +351,7 @@ static void on_read_again(void *context, struct reload *reload)
     struct config *config = node->config;
     struct config *fresh = &reload->fresh;
 
-    node_log_changes(config, node->roots, fresh);
+    reload_log_changes(reload, node->roots);
     if (!roots_are_same(node->roots, &fresh->roots))
         change_roots(node, &fresh->roots);
     config_take_changes(config, fresh);

@@ -4,42 +4,8 @@
 
 #include <uv.h>
 
-#include "daemon/lib/base/work.h"
 #include "daemon/torusd/config.h"
-#include "daemon/torusd/files/folders.h"
-
-/* Reads the settings of a running daemon again, off the loop. */
-
-/* Where the settings come from. */
-struct reload_source {
-    /* Fills *fresh, which config_init() has filled. Called off the loop. Returns 0, or -1 with *e. */
-    int (*read)(void *context, struct config *fresh, struct error *e);
-    /* Called when settings have been changed, or could not be read. */
-    void (*done)(void *context);
-    void *context;
-};
-
-struct reload {
-    struct work work;
-
-    /* Set by the user: the settings in use, of which those that need a restart are only read, */
-    const struct config *config;
-    const struct folders *folders;
-    const struct workers *workers;
-    /* and what applies *reload to the daemon, on the loop. */
-    void (*apply)(void *context, struct reload *reload);
-    void *context;
-
-    struct config fresh;
-    struct access_rules access;
-    struct secrets secrets;
-
-    /* The rest belongs to the reading. */
-    struct reload_source source;
-    struct error error;
-    int result;
-    bool running, again, stopped;
-};
+#include "daemon/torusd/reload.h"
 
 struct node;
 

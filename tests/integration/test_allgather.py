@@ -285,6 +285,13 @@ def test_the_published_pattern_on_an_even_torus(shared):
         run(shared('4x4'), 'allgather', '--algorithm', 'yangwang', '--block-size', 10)
 
 
+def is_entered(torus, rank):
+    """Whether a client of this node has entered a barrier. Node 0 prepares a barrier when it is entered there; from then on
+    the states of other nodes do not say whether they have entered it, so node 0 must come after them."""
+    state = 'preparing' if rank == 0 else 'entered'
+    return any(one['state'] == state for one in torus.status(rank)['exchanges'])
+
+
 @pytest.mark.parametrize('dims,last', [('4x4', 0), ('4x4', 9), ('3mx4m', 11), ('1x2', 1), ('1x1', 0)])
 def test_barrier(shared, dims, last):
     """No client completes the barrier before the last one has entered it."""
@@ -299,12 +306,12 @@ def test_barrier(shared, dims, last):
         return result
 
     with ThreadPoolExecutor(nodes) as pool:
-        early = [pool.submit(enter, rank) for rank in range(nodes) if rank != last]
-        if early:
-            states = ('preparing', 'ready') if last != 0 else ('entered',)  # node 0 prepares it
-            wait_for(lambda: sum(any(x['state'] in states
-                                     for x in torus.status(rank)['exchanges'])
-                                 for rank in range(nodes) if rank != last) == nodes - 1)
+        others = [rank for rank in range(1, nodes) if rank != last]
+        early = [pool.submit(enter, rank) for rank in others]
+        wait_for(lambda: all(is_entered(torus, rank) for rank in others))
+        if last != 0:
+            early.append(pool.submit(enter, 0))
+            wait_for(lambda: is_entered(torus, 0))
         results = [enter(last)] + [future.result() for future in early]
     assert min(through.values()) >= came[last]
     assert len({result['id'] for result in results}) == 1
@@ -321,11 +328,9 @@ def test_a_barrier_says_who_was_last(shared):
     torus = shared('2x2')
     with ThreadPoolExecutor(4) as pool:
         early = []
-        for rank in 3, 0, 1:
+        for rank in 3, 1, 0:
             early.append(pool.submit(torus.ctl, rank, 'barrier', '--name', 'who', '--timeout', 600))
-            # a node that has only heard of the barrier is in another state
-            wait_for(lambda: any(one['state'] in ('entered', 'preparing', 'ready')
-                                 for one in torus.status(rank)['exchanges']))
+            wait_for(lambda: is_entered(torus, rank))
         said = [torus.ctl(2, 'barrier', '--name', 'who', '--timeout', 600)] + [future.result() for future in early]
     for barrier in said:
         assert barrier.returncode == 0 and re.search(r'^barrier +who$', barrier.stdout, re.M), barrier
@@ -333,7 +338,7 @@ def test_a_barrier_says_who_was_last(shared):
         assert re.search(r'^came last +node 2, [\d.]+ [mu]?s later$', barrier.stdout, re.M), barrier.stdout
         assert re.search(r'^waited here +[\d.]+ [mu]?s$', barrier.stdout, re.M), barrier.stdout
         table = barrier.stdout.split('after the first\n')[1]
-        assert [int(line.split()[0]) for line in table.splitlines() if line.strip()] == [3, 0, 1, 2], barrier.stdout
+        assert [int(line.split()[0]) for line in table.splitlines() if line.strip()] == [3, 1, 0, 2], barrier.stdout
 
 
 def test_a_barrier_with_older_daemons(loopback):

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/unix_socket.h"
 
 #define WAITING_MOST (2u * 1024u * 1024u) /* bytes that the peer has not read */
 

@@ -3,7 +3,7 @@
 
 #include <uv.h>
 
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/access.h"
 #include "proto/frame.h"
 
 struct framed {

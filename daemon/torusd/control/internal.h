@@ -1,8 +1,9 @@
 /* Declarations that the files of this folder share. */
 #pragma once
 
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/access.h"
 #include "daemon/lib/net/sockets.h"
+#include "daemon/lib/net/unix_socket.h"
 #include "daemon/torusd/control/setup.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/control.pb-c.h"

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/access.h"
+#include "daemon/lib/net/unix_socket.h"
 #include "daemon/torusd/control/internal.h"
 #include "daemon/torusd/control/server.h"
 

@@ -2,7 +2,7 @@
 
 #include <uv.h>
 
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/access.h"
 #include "daemon/torusd/copy/copy.h"
 #include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/exchange/exchange.h"

@@ -7,8 +7,8 @@
  * fails, the program is told that for every call. */
 #pragma once
 
-#include "daemon/lib/net/local.h"
 #include "daemon/lib/net/sockets.h"
+#include "daemon/lib/net/unix_socket.h"
 #include "daemon/torusd/program/server.h"
 #include "proto/program.h"
 

@@ -4,7 +4,7 @@
 #include <uv.h>
 
 #include "daemon/lib/base/shares.h"
-#include "daemon/lib/net/local.h"
+#include "daemon/lib/net/access.h"
 #include "daemon/torusd/group/group.h"
 
 struct programs;

@@ -1,4 +1,4 @@
-/* Access rules for the Unix sockets of a daemon, by the groups of the connecting process (SO_PEERCRED,
+/* What a user may do through the Unix sockets of a daemon, by the groups of the connecting process (SO_PEERCRED,
  * SO_PEERGROUPS). */
 #pragma once
 
@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "daemon/lib/net/sockets.h"
 #include "proto/error.h"
 
 /* Each access includes all accesses before it. */
@@ -48,30 +47,3 @@ int access_check(const struct access_rules *rules, enum access has, enum access 
 
 /* Returns the name of the setting that names the group of an access: "read_group". Static. */
 const char *access_setting(enum access access);
-
-/* Unix sockets at a path, for programs on this machine. */
-
-/* Identifies the file of a socket. The path is not enough, because another process may replace the file at
- * that path. */
-struct local_name {
-    const char *path;
-    dev_t device;
-    ino_t number;
-};
-
-/* Connects to the path without waiting. Returns a descriptor, or the negative of an error number. */
-int local_connect(const char *path, int type);
-
-/* Listens at the path. The owner of this process and its group may connect; everybody may if `rules` (may
- * be NULL) check each process that connects. Replaces a socket that a crash has left behind and no process
- * serves. Returns 0 with *name, which borrows the path; or -1 with *e and nothing open: another daemon
- * serves the socket, permissions are missing, or the path is too long. */
-int local_listen(struct listener *l, uv_loop_t *loop, const char *path,
-                 const struct access_rules *rules, struct local_name *name, struct error *e);
-
-/* Gives the file the permissions that local_listen() gives it for these rules, unless another file has replaced
- * it. */
-void local_permit(const struct local_name *name, const struct access_rules *rules);
-
-/* Removes the file, unless another file has replaced it. */
-void local_remove(const struct local_name *name);
