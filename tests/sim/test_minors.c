@@ -146,7 +146,7 @@ static uint32_t arrivals_told(struct sim *sim)
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
     const uint32_t nodes = sim_torus(sim)->nodes;
-    struct sim_request *r[64];
+    struct sim_request *r[64] = {0};
 
     for (uint32_t rank = 0; rank < nodes; rank++)
         r[rank] = sim_exchange(sim, rank, &barrier);
