@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/lib/net/unix_socket.h"
 #include "proto/routes.h"
 #include "proto/unpack.h"
 
