@@ -31,6 +31,19 @@ struct test {
         __attribute__((used, section("torus_tests"))) = &test_of_##name;                           \
     static void name(void **state)
 
+/* FIXTURE_TEST(TYPE, VARIABLE, BEGIN, END, NAME) { ... }: a test with a fixture, a TYPE *VARIABLE, for which BEGIN(VARIABLE)
+ * is called before the test, and END(VARIABLE) after it. */
+#define FIXTURE_TEST(type, variable, begin, end, name)                                             \
+    static void name##_with(type *variable);                                                       \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        static type fixture;                                                                       \
+        begin(&fixture);                                                                           \
+        name##_with(&fixture);                                                                     \
+        end(&fixture);                                                                             \
+    }                                                                                              \
+    static void name##_with(type *variable)
+
 /* Fails the test, and prints the text, unless it contains `part`. Not inline: gcc would warn of texts that an assertion
  * before it has shown to be there. */
 #define assert_contains(text, part) check_contains(text, part, __FILE__, __LINE__)

@@ -101,6 +101,11 @@ void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
     fixture_open_keyed(f, dims, rank, handler, NULL);
 }
 
+void fixture_open_usual(struct router_fixture *f)
+{
+    fixture_open(f, "4x4", 5, NULL);
+}
+
 void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
                         const struct router_handler *handler, const struct secrets *secrets)
 {
@@ -194,17 +199,25 @@ void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *he
     fixture_say(c, &message, NULL, 0);
 }
 
-void fixture_link_up(struct router_fixture *f, unsigned port)
+struct fixture_connection *fixture_shake(struct router_fixture *f, unsigned port, uint32_t segment)
 {
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
-    struct peer_message *first;
     struct fixture_connection *c =
         fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
 
     assert_non_null(c->link);
+    c->stat.segment = segment;
     fixture_hello(f, port, &hello, dims);
     fixture_say_hello(c, &hello);
+    return c;
+}
+
+void fixture_link_up(struct router_fixture *f, unsigned port)
+{
+    struct peer_message *first;
+    struct fixture_connection *c = fixture_shake(f, port, 0);
+
     assert_non_null(c->link);
     fixture_pass_probe(c);
     f->up[port] = c;
@@ -289,6 +302,18 @@ void fixture_say_unknown(struct fixture_connection *c)
     fixture_feed(c, frame, sizeof frame);
 }
 
+void fixture_lose(struct router_fixture *f, unsigned port)
+{
+    link_closed(f->up[port]->link, "reset");
+    f->up[port]->link = NULL;
+}
+
+void fixture_say_entry(struct fixture_connection *c, const struct peer_link_state_entry *entry)
+{
+    fixture_say(c, &(struct peer_message){.kind = PEER_LINK_STATE, .link_state = {1, entry}}, NULL,
+                0);
+}
+
 void fixture_pass(struct router_fixture *f, uint64_t time)
 {
     for (uint64_t end = f->now + time; f->now < end;) {
@@ -314,14 +339,18 @@ void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time)
     }
 }
 
-unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank)
+unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank, uint64_t *confirmed)
 {
     unsigned found = 0;
     struct peer_message *head;
 
     while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
         for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
-            found += head->link_state.entry[i].rank == rank;
+            if (head->link_state.entry[i].rank == rank) {
+                found++;
+                if (confirmed != NULL)
+                    *confirmed = head->link_state.entry[i].confirmed;
+            }
         message_forget(head);
     }
     return found;

@@ -35,6 +35,10 @@ struct router_fixture {
 /* With `handler` NULL, frames of exchanges are refused. */
 void fixture_open(struct router_fixture *f, const char *dims, uint32_t rank,
                   const struct router_handler *handler);
+/* ROUTER_TEST(NAME) { ... }: a test with the router of node 5 of a torus of 4 x 4, as `f`. */
+#define ROUTER_TEST(name)                                                                          \
+    FIXTURE_TEST(struct router_fixture, f, fixture_open_usual, fixture_close, name)
+void fixture_open_usual(struct router_fixture *f);
 /* The same with cluster keys. */
 void fixture_open_keyed(struct router_fixture *f, const char *dims, uint32_t rank,
                         const struct router_handler *handler, const struct secrets *secrets);
@@ -60,6 +64,8 @@ void fixture_say_hello(struct fixture_connection *c, const struct peer_hello *he
 void fixture_say_probe(struct fixture_connection *c);
 void fixture_answer_probe(struct fixture_connection *c);
 void fixture_pass_probe(struct fixture_connection *c);
+/* Connects and says hello. `segment`: that of the connection, or 0. */
+struct fixture_connection *fixture_shake(struct router_fixture *f, unsigned port, uint32_t segment);
 /* Connects, says hello and passes the probe. Discards what the router sends at first. */
 void fixture_link_up(struct router_fixture *f, unsigned port);
 
@@ -74,9 +80,15 @@ enum port_state fixture_state_of(struct router_fixture *f, unsigned port);
 void fixture_say_heartbeat(struct fixture_connection *c);
 /* Says a message of a kind that does not exist, with a body. */
 void fixture_say_unknown(struct fixture_connection *c);
+/* The link at a port is lost. */
+void fixture_lose(struct router_fixture *f, unsigned port);
+/* A neighbour reports the links of a node, so many hops away from it. */
+void fixture_say_entry(struct fixture_connection *c, const struct peer_link_state_entry *entry);
 /* Lets time pass, tick by tick. */
 void fixture_pass(struct router_fixture *f, uint64_t time);
 /* Fails the test unless the reason why the port is not up contains this text. */
 void fixture_check_reason(struct router_fixture *f, unsigned port, const char *part);
 void fixture_stay_up(struct router_fixture *f, unsigned port, uint64_t time);
-unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank);
+/* Discards what the router has sent. Returns how often the state of a node was among it; *confirmed (unless NULL) is what
+ * that node had confirmed the last time. */
+unsigned fixture_entries_sent(struct fixture_connection *c, uint32_t rank, uint64_t *confirmed);

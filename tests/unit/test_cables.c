@@ -51,11 +51,9 @@ static void say(struct fixture_connection *c, const struct peer_link_fault *faul
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops,
                            uint32_t version, uint32_t up)
 {
-    const struct peer_link_state_entry entry = {
-        .rank = rank, .hops = hops, .up = up, .boot = 70 + rank, .version = version};
-    const struct peer_message message = {.kind = PEER_LINK_STATE, .link_state = {1, &entry}};
-
-    fixture_say(c, &message, NULL, 0);
+    fixture_say_entry(
+        c, &(struct peer_link_state_entry){
+               .rank = rank, .hops = hops, .up = up, .boot = 70 + rank, .version = version});
 }
 
 struct sighting_case {
@@ -131,39 +129,34 @@ TEST(ends_of_cables_are_told_apart)
 }
 
 /* Found by the hello, before the neighbour has proved that it has the key. */
-TEST(a_wrong_hello_tells_it_too)
+ROUTER_TEST(a_wrong_hello_tells_it_too)
 {
-    struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_hello(&f, minus0, &hello, dims);
+    fixture_hello(f, minus0, &hello, dims);
     hello.rank = 2;
-    fixture_say_hello(fixture_connect(&f, minus0, false), &hello);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
-    assert_int_equal(only_fault(&f).fault.found_rank, 2);
-    router_carrier(f.router, minus0, "no carrier on eth1"); /* another cable may come */
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    fixture_say_hello(fixture_connect(f, minus0, false), &hello);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_WRONG_CABLE);
+    assert_int_equal(only_fault(f).fault.found_rank, 2);
+    router_carrier(f->router, minus0, "no carrier on eth1"); /* another cable may come */
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
     hello.dims = (char[]){"4x8"}; /* its ranks mean something else */
-    fixture_say_hello(fixture_connect(&f, minus0, false), &hello);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    fixture_close(&f);
+    fixture_say_hello(fixture_connect(f, minus0, false), &hello);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }
 
-TEST(it_is_told_when_it_is_news_and_while_it_lasts)
+ROUTER_TEST(it_is_told_when_it_is_news_and_while_it_lasts)
 {
-    struct router_fixture f;
     struct peer_link_fault last = {0};
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
-    fixture_link_up(&f, minus0);
+    router_set_heartbeats(f->router, 5 * SECONDS, 400 * SECONDS);
+    fixture_link_up(f, minus0);
     for (unsigned i = 0; i < 1000; i++) /* any node reports anything, any number of times */
-        router_sighted(f.router, plus0, &(struct sighting){10 + i % 2, minus0, 7});
-    assert_int_equal(told(f.up[minus0], &last), 0);
-    pass(&f, SECONDS);
-    assert_int_equal(told(f.up[minus0], &last), 1);
+        router_sighted(f->router, plus0, &(struct sighting){10 + i % 2, minus0, 7});
+    assert_int_equal(told(f->up[minus0], &last), 0);
+    pass(f, SECONDS);
+    assert_int_equal(told(f->up[minus0], &last), 1);
     assert_int_equal(last.rank, 5);
     assert_int_equal(last.port, plus0);
     assert_int_equal(last.code, LINK_FAULT_WRONG_CABLE);
@@ -171,113 +164,100 @@ TEST(it_is_told_when_it_is_news_and_while_it_lasts)
     assert_int_equal(last.left, 16);
     const uint32_t number = last.number;
     for (int second = 0; second < 10; second++) {
-        router_sighted(f.router, plus0, &(struct sighting){11, minus0, 7});
-        pass(&f, SECONDS);
+        router_sighted(f->router, plus0, &(struct sighting){11, minus0, 7});
+        pass(f, SECONDS);
     }
-    assert_int_equal(told(f.up[minus0], &last), 0);
-    fixture_link_up(&f,
+    assert_int_equal(told(f->up[minus0], &last), 0);
+    fixture_link_up(f,
                     minus1); /* fixture_link_up() has discarded the first report; and then again */
-    router_sighted(f.router, plus0, &(struct sighting){11, minus0, 7});
-    pass(&f, 22 * SECONDS);
-    assert_int_equal(told(f.up[minus1], &last), 1);
+    router_sighted(f->router, plus0, &(struct sighting){11, minus0, 7});
+    pass(f, 22 * SECONDS);
+    assert_int_equal(told(f->up[minus1], &last), 1);
     assert_true(last.number > number);
-    pass(&f, 60 * SECONDS); /* it was not found again, so it is over */
-    assert_true(told(f.up[minus1], &last) >= 1);
+    pass(f, 60 * SECONDS); /* it was not found again, so it is over */
+    assert_true(told(f->up[minus1], &last) >= 1);
     assert_int_equal(last.code, LINK_FAULT_NONE);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    fixture_close(&f);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }
 
 static struct peer_link_fault fault_of(uint32_t rank, uint32_t number)
 {
-    struct peer_link_fault fault = {0};
-
-    fault.rank = rank;
-    fault.port = plus1;
-    fault.boot = 70 + rank;
-    fault.number = number;
-    fault.code = LINK_FAULT_WRONG_CABLE;
-    fault.found_rank = 3;
-    fault.found_port = minus1;
-    fault.left = 16;
-    return fault;
+    return (struct peer_link_fault){.rank = rank,
+                                    .port = plus1,
+                                    .boot = 70 + rank,
+                                    .number = number,
+                                    .code = LINK_FAULT_WRONG_CABLE,
+                                    .found_rank = 3,
+                                    .found_port = minus1,
+                                    .left = 16};
 }
 
-TEST(reports_of_others_are_passed_on_once)
+ROUTER_TEST(reports_of_others_are_passed_on_once)
 {
-    struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7), last = {0};
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, plus0);
-    fixture_link_up(&f, minus0);
-    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
-    say(f.up[plus0], &fault);
-    assert_int_equal(told(f.up[plus0], &last), 0);
-    assert_int_equal(told(f.up[minus0], &last), 1);
+    fixture_link_up(f, plus0);
+    fixture_link_up(f, minus0);
+    say_link_state(f->up[plus0], 13, 1, 3, 0xb);
+    say(f->up[plus0], &fault);
+    assert_int_equal(told(f->up[plus0], &last), 0);
+    assert_int_equal(told(f->up[minus0], &last), 1);
     assert_int_equal(last.left, 15);
-    say(f.up[minus0], &fault); /* it has come round */
-    assert_int_equal(told(f.up[plus0], &last), 0);
-    assert_int_equal(only_fault(&f).rank, 13);
-    fixture_link_up(&f, plus1); /* a new neighbour is told */
+    say(f->up[minus0], &fault); /* it has come round */
+    assert_int_equal(told(f->up[plus0], &last), 0);
+    assert_int_equal(only_fault(f).rank, 13);
+    fixture_link_up(f, plus1); /* a new neighbour is told */
     fault.number++;
     fault.left = 1;
-    say(f.up[plus0], &fault); /* the most hops that it may go */
-    assert_int_equal(told(f.up[minus0], &last), 0);
+    say(f->up[plus0], &fault); /* the most hops that it may go */
+    assert_int_equal(told(f->up[minus0], &last), 0);
     fault.number++;
     fault.code = LINK_FAULT_NONE;
-    say(f.up[plus0], &fault);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    say(f->up[plus0], &fault);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
     fault = fault_of(5, 9); /* of this node itself */
-    say(f.up[plus0], &fault);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    fixture_close(&f);
+    say(f->up[plus0], &fault);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }
 
-TEST(an_mtu_is_told_with_its_numbers)
+ROUTER_TEST(an_mtu_is_told_with_its_numbers)
 {
-    struct router_fixture f;
     struct fault_report report;
     struct peer_link_fault fault = fault_of(13, 7);
     char text[LINK_FAULT_TEXT_SIZE];
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, plus0);
-    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
+    fixture_link_up(f, plus0);
+    say_link_state(f->up[plus0], 13, 1, 3, 0xb);
     fault.code = LINK_FAULT_MTU;
     fault.sent = 17896;
     fault.mtu = 9000;
-    say(f.up[plus0], &fault);
-    report = only_fault(&f);
-    link_fault_text(&f.torus, &report, text, sizeof text);
+    say(f->up[plus0], &fault);
+    report = only_fault(f);
+    link_fault_text(&f->torus, &report, text, sizeof text);
     assert_string_equal(text, "node 13 port +1 to node 14: sent 17896 bytes, none acknowledged: "
                               "do both ends have the same MTU (9000 at node 13)?");
-    fixture_close(&f);
 }
 
-TEST(faults_that_are_over_are_not_shown)
+ROUTER_TEST(faults_that_are_over_are_not_shown)
 {
-    struct router_fixture f;
     struct peer_link_fault fault = fault_of(13, 7);
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_set_heartbeats(f.router, 5 * SECONDS, 400 * SECONDS);
-    fixture_link_up(&f, plus0);
+    router_set_heartbeats(f->router, 5 * SECONDS, 400 * SECONDS);
+    fixture_link_up(f, plus0);
     fault.boot++; /* from an earlier start */
-    say_link_state(f.up[plus0], 13, 1, 3, 0xb);
-    say(f.up[plus0], &fault);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+    say_link_state(f->up[plus0], 13, 1, 3, 0xb);
+    say(f->up[plus0], &fault);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
     fault.boot--;
-    say(f.up[plus0], &fault);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
-    say_link_state(f.up[plus0], 13, 1, 4, 0xf); /* the link is up */
-    say_link_state(f.up[plus0], 14, 2, 4, 0xf);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    say_link_state(f.up[plus0], 13, 1, 5, 0xb);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_WRONG_CABLE);
-    f.now += 100 * SECONDS; /* no node has reported it again */
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    fixture_close(&f);
+    say(f->up[plus0], &fault);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_WRONG_CABLE);
+    say_link_state(f->up[plus0], 13, 1, 4, 0xf); /* the link is up */
+    say_link_state(f->up[plus0], 14, 2, 4, 0xf);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
+    say_link_state(f->up[plus0], 13, 1, 5, 0xb);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_WRONG_CABLE);
+    f->now += 100 * SECONDS; /* no node has reported it again */
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }
 
 TEST(impossible_reports_cost_the_link)
@@ -316,47 +296,30 @@ TEST(few_are_kept)
     fixture_close(&f);
 }
 
-/* How often the router sends the state of its own links on a connection. */
-static unsigned stated(struct fixture_connection *c, uint32_t rank)
-{
-    unsigned count = 0;
-    struct peer_message *head;
-
-    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
-            count += head->link_state.entry[i].rank == rank;
-        message_forget(head);
-    }
-    return count;
-}
-
 /* Another machine of rank 5 is in the torus, with links of its own: both report the links of node 5. */
-TEST(two_machines_of_one_rank_do_not_overrule_each_other_for_ever)
+ROUTER_TEST(two_machines_of_one_rank_do_not_overrule_each_other_for_ever)
 {
-    struct router_fixture f;
     unsigned count = 0;
     char text[LINK_FAULT_TEXT_SIZE];
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, plus0);
+    fixture_link_up(f, plus0);
     for (uint32_t version = 10; version < 10 + 3; version++) /* from an earlier start */
-        say_link_state(f.up[plus0], 5, 2, version, 3);
-    pass(&f, 1 * SECONDS);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
+        say_link_state(f->up[plus0], 5, 2, version, 3);
+    pass(f, 1 * SECONDS);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
     for (uint32_t i = 0; i < 60 * 100; i++) {
-        say_link_state(f.up[plus0], 5, 2, 1000 + 2 * i, 3);
-        pass(&f, 10 * MILLISECONDS);
-        count += stated(f.up[plus0], 5);
+        say_link_state(f->up[plus0], 5, 2, 1000 + 2 * i, 3);
+        pass(f, 10 * MILLISECONDS);
+        count += fixture_entries_sent(f->up[plus0], 5, NULL);
     }
     assert_true(count > 30 && count < 100);
-    struct fault_report report = only_fault(&f);
+    struct fault_report report = only_fault(f);
     assert_int_equal(report.fault.code, LINK_FAULT_DUPLICATE_RANK);
-    link_fault_text(&f.torus, &report, text, sizeof text);
+    link_fault_text(&f->torus, &report, text, sizeof text);
     assert_string_equal(
         text,
         "two machines have rank 5, reports the one whose port +0 is cabled to node 9: correct "
         "the rank of one of them");
-    pass(&f, 40 * SECONDS);
-    assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
-    fixture_close(&f);
+    pass(f, 40 * SECONDS);
+    assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }

@@ -5,18 +5,15 @@
 
 static const unsigned plus = 0, minus = 1;
 
-TEST(the_plus_side_dials_and_says_hello_first)
+ROUTER_TEST(the_plus_side_dials_and_says_hello_first)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    assert_int_equal(f.dials[0], 0);
-    router_start(f.router);
+    assert_int_equal(f->dials[0], 0);
+    router_start(f->router);
     for (unsigned port = 0; port < 4; port++)
-        assert_int_equal(f.dials[port], torus_port_direction(&f.torus, port) > 0);
-    assert_int_equal(fixture_state_of(&f, plus), PORT_DIALLING);
-    assert_int_equal(fixture_state_of(&f, minus), PORT_WAITING);
-    struct fixture_connection *c = fixture_connect(&f, plus, true);
+        assert_int_equal(f->dials[port], torus_port_direction(&f->torus, port) > 0);
+    assert_int_equal(fixture_state_of(f, plus), PORT_DIALLING);
+    assert_int_equal(fixture_state_of(f, minus), PORT_WAITING);
+    struct fixture_connection *c = fixture_connect(f, plus, true);
     struct peer_message *head = fixture_next(c, NULL, 0, NULL);
     assert_int_equal(head->kind, PEER_HELLO);
     assert_string_equal(head->hello.dims, "4x4");
@@ -25,22 +22,17 @@ TEST(the_plus_side_dials_and_says_hello_first)
     assert_int_equal(head->hello.version, PROTOCOL_VERSION);
     message_forget(head);
     assert_null(fixture_next(c, NULL, 0, NULL)); /* nothing else before the peer's hello */
-    assert_int_equal(fixture_state_of(&f, plus), PORT_HELLO);
-    fixture_close(&f);
+    assert_int_equal(fixture_state_of(f, plus), PORT_HELLO);
 }
 
-TEST(a_valid_hello_brings_the_link_up)
+ROUTER_TEST(a_valid_hello_brings_the_link_up)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++) {
-        fixture_link_up(&f, port);
-        assert_int_equal(fixture_state_of(&f, port), PORT_UP);
-        assert_int_equal(f.topology_changes, port + 1);
+        fixture_link_up(f, port);
+        assert_int_equal(fixture_state_of(f, port), PORT_UP);
+        assert_int_equal(f->topology_changes, port + 1);
     }
-    assert_int_equal(router_topology(f.router)->entry[5].up, 0xf);
-    fixture_close(&f);
+    assert_int_equal(router_topology(f->router)->entry[5].up, 0xf);
 }
 
 static void check_stranger(struct peer_hello *hello, const char *text)
@@ -103,103 +95,72 @@ TEST(a_neighbour_may_be_one_minor_version_away)
     }
 }
 
-TEST(strangers_say_hello_first_and_briefly)
+ROUTER_TEST(strangers_say_hello_first_and_briefly)
 {
-    struct router_fixture f;
     uint8_t prefix[FRAME_PREFIX_SIZE];
 
-    fixture_open(&f, "4x4", 5, NULL);
-    struct fixture_connection *c = fixture_connect(&f, minus, false);
+    struct fixture_connection *c = fixture_connect(f, minus, false);
     fixture_say_heartbeat(c);
     assert_null(c->link);
     assert_contains(c->last, "did not begin with a hello");
-    c = fixture_connect(&f, minus, false);
+    c = fixture_connect(f, minus, false);
     frame_prefix_write(prefix, FRAME_MAX_STRANGER_HEAD + 1, 0);
     fixture_feed(c, prefix, sizeof prefix);
     assert_null(c->link);
-    c = fixture_connect(&f, minus, false);
+    c = fixture_connect(f, minus, false);
     frame_prefix_write(prefix, 10, 1);
     fixture_feed(c, prefix, sizeof prefix);
     assert_null(c->link);
-    fixture_close(&f);
 }
 
-TEST(hello_is_said_once)
+ROUTER_TEST(hello_is_said_once)
 {
-    struct router_fixture f;
     char dims[TORUS_TEXT_SIZE];
     struct peer_hello hello;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    fixture_hello(&f, minus, &hello, dims);
-    fixture_say_hello(f.up[minus], &hello);
-    assert_null(f.up[minus]->link);
-    assert_contains(f.up[minus]->last, "hello twice");
-    assert_int_equal(router_topology(f.router)->entry[5].up, 0);
-    fixture_close(&f);
+    fixture_link_up(f, minus);
+    fixture_hello(f, minus, &hello, dims);
+    fixture_say_hello(f->up[minus], &hello);
+    assert_null(f->up[minus]->link);
+    assert_contains(f->up[minus]->last, "hello twice");
+    assert_int_equal(router_topology(f->router)->entry[5].up, 0);
 }
 
-TEST(strangers_do_not_touch_a_link_that_is_up)
+ROUTER_TEST(strangers_do_not_touch_a_link_that_is_up)
 {
-    struct router_fixture f;
     struct fixture_connection *stranger[40];
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
+    fixture_link_up(f, minus);
     unsigned open = 0;
     for (int i = 0; i < 40; i++)
-        stranger[i] = fixture_connect(&f, minus, false);
+        stranger[i] = fixture_connect(f, minus, false);
     for (int i = 0; i < 40; i++)
         open += stranger[i]->link != NULL;
     assert_in_range(open, 1, 32); /* bounded, and not the last one is turned away */
     assert_non_null(stranger[39]->link);
     fixture_say_heartbeat(stranger[39]);
-    assert_non_null(f.up[minus]->link);
-    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
-    fixture_close(&f);
+    assert_non_null(f->up[minus]->link);
+    assert_int_equal(fixture_state_of(f, minus), PORT_UP);
 }
 
-TEST(a_new_connection_of_the_neighbour_replaces_the_old_one)
+ROUTER_TEST(a_new_connection_of_the_neighbour_replaces_the_old_one)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    struct fixture_connection *old = f.up[minus];
-    unsigned changes = f.topology_changes;
-    fixture_link_up(&f, minus);
+    fixture_link_up(f, minus);
+    struct fixture_connection *old = f->up[minus];
+    unsigned changes = f->topology_changes;
+    fixture_link_up(f, minus);
     assert_null(old->link);
-    assert_non_null(f.up[minus]->link);
-    assert_int_equal(f.topology_changes, changes + 2); /* down and up: an exchange must notice */
-    fixture_close(&f);
+    assert_non_null(f->up[minus]->link);
+    assert_int_equal(f->topology_changes, changes + 2); /* down and up: an exchange must notice */
 }
 
-TEST(a_connection_without_a_hello_is_closed)
+ROUTER_TEST(a_connection_without_a_hello_is_closed)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    struct fixture_connection *c = fixture_connect(&f, minus, false);
-    fixture_pass(&f, ROUTER_HELLO_TIME - 1);
+    struct fixture_connection *c = fixture_connect(f, minus, false);
+    fixture_pass(f, ROUTER_HELLO_TIME - 1);
     assert_non_null(c->link);
-    fixture_pass(&f, 1);
+    fixture_pass(f, 1);
     assert_null(c->link);
-    fixture_close(&f);
-}
-
-/* A connection after its handshake; discards what the router has sent. */
-static struct fixture_connection *shaken(struct router_fixture *f, unsigned port)
-{
-    struct fixture_connection *c =
-        fixture_connect(f, port, torus_port_direction(&f->torus, port) > 0);
-    char dims[TORUS_TEXT_SIZE];
-    struct peer_hello hello;
-
-    fixture_hello(f, port, &hello, dims);
-    c->stat.segment = 8948;
-    fixture_say_hello(c, &hello);
-    return c;
 }
 
 /* Discards what the router sends. Returns the bytes of its probe, or 0. *answered: whether it has answered a probe. */
@@ -224,7 +185,7 @@ TEST(a_link_is_up_when_full_frames_have_passed_both_ways)
         struct router_fixture f;
         bool answered;
         fixture_open(&f, "4x4", 5, NULL);
-        struct fixture_connection *c = shaken(&f, minus);
+        struct fixture_connection *c = fixture_shake(&f, minus, 8948);
         assert_int_equal(probe_sent(c, &answered), 2 * 8948);
         assert_false(answered);
         assert_int_equal(fixture_state_of(&f, minus), PORT_PROBING);
@@ -243,7 +204,7 @@ TEST(a_link_is_up_when_full_frames_have_passed_both_ways)
         assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
         fixture_say_probe(c); /* once is enough */
         assert_null(c->link);
-        c = shaken(&f, minus);
+        c = fixture_shake(&f, minus, 8948);
         fixture_say_heartbeat(c); /* nothing else before it */
         assert_null(c->link);
         assert_contains(c->last, "neither a probe nor");
@@ -252,52 +213,45 @@ TEST(a_link_is_up_when_full_frames_have_passed_both_ways)
 }
 
 /* The reason is reported early, and the probe repeated until the kernel may have found smaller packets. */
-TEST(a_cable_that_drops_the_probe_is_named)
+ROUTER_TEST(a_cable_that_drops_the_probe_is_named)
 {
     static const char question[] = "same MTU (9000 here)";
-    struct router_fixture f;
     struct port_info info;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    struct fixture_connection *c = shaken(&f, plus);
+    struct fixture_connection *c = fixture_shake(f, plus, 8948);
     c->stat.unacked = 2 * 8948;
     c->stat.mtu = 9000;
-    fixture_pass(&f, ROUTER_PROBE_TELL - 1);
-    router_port_info(f.router, plus, &info);
+    fixture_pass(f, ROUTER_PROBE_TELL - 1);
+    router_port_info(f->router, plus, &info);
     assert_string_equal(info.reason, "");
-    fixture_pass(&f, 1);
-    fixture_check_reason(&f, plus, question);
-    assert_int_equal(fixture_state_of(&f, plus), PORT_PROBING);
+    fixture_pass(f, 1);
+    fixture_check_reason(f, plus, question);
+    assert_int_equal(fixture_state_of(f, plus), PORT_PROBING);
     c->stat.acked += 1000; /* it passes after all, slowly */
-    fixture_pass(&f, ROUTER_PROBE_TIME - 1);
+    fixture_pass(f, ROUTER_PROBE_TIME - 1);
     assert_non_null(c->link);
-    fixture_pass(&f, ROUTER_PROBE_TIME);
+    fixture_pass(f, ROUTER_PROBE_TIME);
     assert_null(c->link);
-    fixture_check_reason(&f, plus, question);
-    c = shaken(&f, minus); /* the other way */
+    fixture_check_reason(f, plus, question);
+    c = fixture_shake(f, minus, 8948); /* the other way */
     c->stat.mtu = 9000;
-    fixture_pass(&f, ROUTER_PROBE_TIME);
+    fixture_pass(f, ROUTER_PROBE_TIME);
     assert_null(c->link);
-    router_port_info(f.router, minus, &info);
+    router_port_info(f->router, minus, &info);
     assert_contains(info.reason, "same MTU (9000 here)");
-    fixture_close(&f);
 }
 
 /* While the neighbour probes, strangers do not replace its connection; its own next connection does. */
-TEST(a_neighbour_that_probes_is_not_a_stranger)
+ROUTER_TEST(a_neighbour_that_probes_is_not_a_stranger)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    struct fixture_connection *c = shaken(&f, minus);
+    struct fixture_connection *c = fixture_shake(f, minus, 8948);
     for (unsigned i = 0; i < 40; i++)
-        (void)fixture_connect(&f, minus, false);
+        (void)fixture_connect(f, minus, false);
     assert_non_null(c->link);
-    struct fixture_connection *next = shaken(&f, minus);
+    struct fixture_connection *next = fixture_shake(f, minus, 8948);
     assert_null(c->link);
     fixture_pass_probe(next);
-    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
-    fixture_close(&f);
+    assert_int_equal(fixture_state_of(f, minus), PORT_UP);
 }
 
 /* When a link that is up counts as lost. */
@@ -364,129 +318,110 @@ static bool is_quiet(const struct router_fixture *f)
 }
 
 /* Only a host that forwards IP packets looks; the link stays up, and is used again after a while with answers. */
-TEST(a_link_is_quiet_long_before_it_is_given_up)
+ROUTER_TEST(a_link_is_quiet_long_before_it_is_given_up)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    struct connection_stat *stat = &f.up[minus]->stat;
+    fixture_link_up(f, minus);
+    struct connection_stat *stat = &f->up[minus]->stat;
     stat->in_flight = true;
-    fixture_pass(&f, 6 * QUIET_BEAT);
-    assert_false(is_quiet(&f));
+    fixture_pass(f, 6 * QUIET_BEAT);
+    assert_false(is_quiet(f));
     stat->acked++;
-    router_forward(f.router, true);
-    fixture_pass(&f, QUIET_BEATS * QUIET_BEAT - 2 * MILLISECONDS);
-    assert_false(is_quiet(&f));
-    fixture_pass(&f, QUIET_BEAT + 4 * MILLISECONDS);
-    assert_true(is_quiet(&f));
-    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
+    router_forward(f->router, true);
+    fixture_pass(f, QUIET_BEATS * QUIET_BEAT - 2 * MILLISECONDS);
+    assert_false(is_quiet(f));
+    fixture_pass(f, QUIET_BEAT + 4 * MILLISECONDS);
+    assert_true(is_quiet(f));
+    assert_int_equal(fixture_state_of(f, minus), PORT_UP);
     for (uint32_t i = 0; i < QUIET_CALM - 1; i++) {
         stat->acked++;
-        fixture_pass(&f, QUIET_BEAT);
+        fixture_pass(f, QUIET_BEAT);
     }
-    assert_true(is_quiet(&f));
+    assert_true(is_quiet(f));
     for (uint32_t i = 0; i < 3; i++) {
         stat->acked++;
-        fixture_pass(&f, QUIET_BEAT);
+        fixture_pass(f, QUIET_BEAT);
     }
-    assert_false(is_quiet(&f));
-    fixture_close(&f);
+    assert_false(is_quiet(f));
 }
 
 /* A queue on the way, a node that does not run itself, and a neighbour without a processor are no silence. */
-TEST(a_slow_link_is_not_quiet)
+ROUTER_TEST(a_slow_link_is_not_quiet)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    struct connection_stat *stat = &f.up[minus]->stat;
-    router_forward(f.router, true);
+    fixture_link_up(f, minus);
+    struct connection_stat *stat = &f->up[minus]->stat;
+    router_forward(f->router, true);
     *stat = (struct connection_stat){.in_flight = true, .rtt_us = 200000};
-    fixture_pass(&f, (QUIET_BEATS + 3) * QUIET_BEAT);
-    assert_false(is_quiet(&f));
+    fixture_pass(f, (QUIET_BEATS + 3) * QUIET_BEAT);
+    assert_false(is_quiet(f));
     stat->rtt_us = 100;
     for (uint32_t i = 0; i < 10; i++) { /* this node gets a processor now and then */
         stat->acked++;
-        f.now += 700 * MILLISECONDS;
-        router_tick(f.router);
-        assert_false(is_quiet(&f));
+        f->now += 700 * MILLISECONDS;
+        router_tick(f->router);
+        assert_false(is_quiet(f));
     }
     for (uint32_t i = 0; i < 20; i++) { /* the neighbour's system acknowledges late */
         stat->acked += i % QUIET_BEATS == 0;
-        fixture_pass(&f, QUIET_BEAT);
-        assert_false(is_quiet(&f));
+        fixture_pass(f, QUIET_BEAT);
+        assert_false(is_quiet(f));
     }
-    fixture_close(&f);
 }
 
 /* To ask the kernel takes longer than to read a frame. What was acknowledged while nobody asked does not delay anything. */
-TEST(acknowledgements_are_asked_for_when_nothing_arrives)
+ROUTER_TEST(acknowledgements_are_asked_for_when_nothing_arrives)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    router_set_heartbeats(f.router, 60 * SECONDS, 60 * SECONDS);
-    fixture_link_up(&f, minus);
-    router_forward(f.router, true);
-    f.up[minus]->stat.in_flight = true;
-    fixture_say_heartbeat(f.up[minus]);
-    fixture_pass(&f, QUIET_BEAT - 1); /* what is said from now on comes just before a look */
-    f.up[minus]->stats = 0;
+    router_set_heartbeats(f->router, 60 * SECONDS, 60 * SECONDS);
+    fixture_link_up(f, minus);
+    router_forward(f->router, true);
+    f->up[minus]->stat.in_flight = true;
+    fixture_say_heartbeat(f->up[minus]);
+    fixture_pass(f, QUIET_BEAT - 1); /* what is said from now on comes just before a look */
+    f->up[minus]->stats = 0;
     for (uint32_t i = 0; i < 10; i++) {
-        fixture_say_heartbeat(f.up[minus]);
-        f.up[minus]->stat.acked++;
-        fixture_pass(&f, QUIET_BEAT);
+        fixture_say_heartbeat(f->up[minus]);
+        f->up[minus]->stat.acked++;
+        fixture_pass(f, QUIET_BEAT);
     }
-    assert_int_equal(f.up[minus]->stats, 0);
-    fixture_pass(&f, (QUIET_BEATS - 1) * QUIET_BEAT);
-    assert_false(is_quiet(&f));
-    fixture_pass(&f, QUIET_BEAT);
-    assert_true(is_quiet(&f));
-    assert_int_equal(f.up[minus]->stats, QUIET_BEATS);
-    fixture_close(&f);
+    assert_int_equal(f->up[minus]->stats, 0);
+    fixture_pass(f, (QUIET_BEATS - 1) * QUIET_BEAT);
+    assert_false(is_quiet(f));
+    fixture_pass(f, QUIET_BEAT);
+    assert_true(is_quiet(f));
+    assert_int_equal(f->up[minus]->stats, QUIET_BEATS);
 }
 
 /* Small frames arrive, but sent bytes are no longer acknowledged. */
-TEST(a_link_that_loses_large_packets_is_given_up)
+ROUTER_TEST(a_link_that_loses_large_packets_is_given_up)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    struct connection_stat *stat = &f.up[minus]->stat;
+    fixture_link_up(f, minus);
+    struct connection_stat *stat = &f->up[minus]->stat;
     *stat = (struct connection_stat){.acked = 7, .in_flight = true, .unacked = 8948, .mtu = 9000};
     for (uint64_t passed = 0; passed < ROUTER_UNACKED; passed += 200 * MILLISECONDS) {
-        assert_non_null(f.up[minus]->link);
-        fixture_say_heartbeat(f.up[minus]);
-        fixture_pass(&f, 200 * MILLISECONDS);
+        assert_non_null(f->up[minus]->link);
+        fixture_say_heartbeat(f->up[minus]);
+        fixture_pass(f, 200 * MILLISECONDS);
     }
-    fixture_say_heartbeat(f.up[minus]);
-    fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
-    assert_null(f.up[minus]->link);
-    fixture_check_reason(&f, minus, "sent 8948 bytes");
-    fixture_check_reason(&f, minus, "same MTU (9000 here)");
-    fixture_close(&f);
+    fixture_say_heartbeat(f->up[minus]);
+    fixture_pass(f, 2 * ROUTER_HEARTBEAT);
+    assert_null(f->up[minus]->link);
+    fixture_check_reason(f, minus, "sent 8948 bytes");
+    fixture_check_reason(f, minus, "same MTU (9000 here)");
 }
 
-TEST(a_slow_heartbeat_gets_more_time)
+ROUTER_TEST(a_slow_heartbeat_gets_more_time)
 {
     struct peer_message beat = {.kind = PEER_HEARTBEAT, .heartbeat = {4000}};
-    struct router_fixture f;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
+    fixture_link_up(f, minus);
     for (int i = 0; i < 3; i++) {
-        fixture_say(f.up[minus], &beat, NULL, 0);
-        fixture_pass(&f, 12 * SECONDS - 1);
-        assert_non_null(f.up[minus]->link);
+        fixture_say(f->up[minus], &beat, NULL, 0);
+        fixture_pass(f, 12 * SECONDS - 1);
+        assert_non_null(f->up[minus]->link);
     }
     beat.heartbeat.interval_ms = UINT32_MAX; /* but not any time */
-    fixture_say(f.up[minus], &beat, NULL, 0);
-    fixture_pass(&f, 15 * SECONDS + ROUTER_HEARTBEAT);
-    assert_null(f.up[minus]->link);
-    fixture_close(&f);
+    fixture_say(f->up[minus], &beat, NULL, 0);
+    fixture_pass(f, 15 * SECONDS + ROUTER_HEARTBEAT);
+    assert_null(f->up[minus]->link);
 }
 
 /* A damaged length swallows all later bytes, including heartbeats. */
@@ -509,19 +444,17 @@ TEST(a_link_without_whole_frames_is_given_up)
     fixture_close(&f);
 }
 
-TEST(we_are_not_silent_ourselves)
+ROUTER_TEST(we_are_not_silent_ourselves)
 {
-    struct router_fixture f;
     unsigned beats = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_set_heartbeats(f.router, 125 * MILLISECONDS, ROUTER_SILENCE);
-    fixture_link_up(&f, minus);
+    router_set_heartbeats(f->router, 125 * MILLISECONDS, ROUTER_SILENCE);
+    fixture_link_up(f, minus);
     for (int i = 0; i < 10; i++) {
-        fixture_pass(&f, SECONDS);
-        fixture_say_heartbeat(f.up[minus]);
+        fixture_pass(f, SECONDS);
+        fixture_say_heartbeat(f->up[minus]);
         struct peer_message *head;
-        while ((head = fixture_next(f.up[minus], NULL, 0, NULL)) != NULL) {
+        while ((head = fixture_next(f->up[minus], NULL, 0, NULL)) != NULL) {
             if (head->kind == PEER_HEARTBEAT) {
                 assert_int_equal(head->heartbeat.interval_ms, 125);
                 beats++;
@@ -530,27 +463,22 @@ TEST(we_are_not_silent_ourselves)
         }
     }
     assert_in_range(beats, 79, 81);
-    fixture_close(&f);
 }
 
 /* A process that was stopped for a while, or again and again, must not blame its peers for its own
  * absence. */
-TEST(time_that_we_slept_is_not_held_against_the_peer)
+ROUTER_TEST(time_that_we_slept_is_not_held_against_the_peer)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    f.up[minus]->stat.in_flight = true;
+    fixture_link_up(f, minus);
+    f->up[minus]->stat.in_flight = true;
     for (unsigned beats = 0; beats + 1 < ROUTER_SILENCE / ROUTER_HEARTBEAT; beats++) {
-        f.now += 60 * SECONDS;
-        router_tick(f.router);
-        assert_non_null(f.up[minus]->link);
+        f->now += 60 * SECONDS;
+        router_tick(f->router);
+        assert_non_null(f->up[minus]->link);
     }
-    fixture_say_heartbeat(f.up[minus]);
-    fixture_pass(&f, ROUTER_SILENCE - 1);
-    assert_non_null(f.up[minus]->link);
-    fixture_pass(&f, 2 * ROUTER_HEARTBEAT);
-    assert_null(f.up[minus]->link);
-    fixture_close(&f);
+    fixture_say_heartbeat(f->up[minus]);
+    fixture_pass(f, ROUTER_SILENCE - 1);
+    assert_non_null(f->up[minus]->link);
+    fixture_pass(f, 2 * ROUTER_HEARTBEAT);
+    assert_null(f->up[minus]->link);
 }

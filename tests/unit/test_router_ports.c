@@ -7,122 +7,106 @@
 
 static const unsigned plus = 0, minus = 1;
 
-TEST(dialling_goes_on_for_ever_and_slows_down)
+ROUTER_TEST(dialling_goes_on_for_ever_and_slows_down)
 {
-    struct router_fixture f;
     uint64_t began, longest = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_start(f.router);
+    router_start(f->router);
     for (int i = 0; i < 30; i++) {
-        unsigned dials = f.dials[plus];
-        began = f.now;
-        router_dial_failed(f.router, plus, "connection refused");
-        assert_int_equal(fixture_state_of(&f, plus), PORT_WAITING);
-        while (f.dials[plus] == dials)
-            fixture_pass(&f, 1 * MILLISECONDS);
-        assert_int_equal(f.dials[plus], dials + 1);
-        longest = f.now - began > longest ? f.now - began : longest;
+        unsigned dials = f->dials[plus];
+        began = f->now;
+        router_dial_failed(f->router, plus, "connection refused");
+        assert_int_equal(fixture_state_of(f, plus), PORT_WAITING);
+        while (f->dials[plus] == dials)
+            fixture_pass(f, 1 * MILLISECONDS);
+        assert_int_equal(f->dials[plus], dials + 1);
+        longest = f->now - began > longest ? f->now - began : longest;
         if (i == 0)
-            assert_in_range(f.now - began, 20 * MILLISECONDS, 60 * MILLISECONDS);
-        assert_true(f.now - began <= 3 * SECONDS);
+            assert_in_range(f->now - began, 20 * MILLISECONDS, 60 * MILLISECONDS);
+        assert_true(f->now - began <= 3 * SECONDS);
     }
     assert_true(longest > 1 * SECONDS);
     /* A link that comes up and goes down is dialled quickly again. */
-    fixture_link_up(&f, plus);
-    unsigned dials = f.dials[plus];
-    link_closed(f.up[plus]->link, "reset");
-    f.up[plus]->link = NULL;
-    fixture_pass(&f, 60 * MILLISECONDS);
-    assert_int_equal(f.dials[plus], dials + 1);
-    fixture_close(&f);
+    fixture_link_up(f, plus);
+    unsigned dials = f->dials[plus];
+    fixture_lose(f, plus);
+    fixture_pass(f, 60 * MILLISECONDS);
+    assert_int_equal(f->dials[plus], dials + 1);
 }
 
-TEST(a_link_without_a_carrier_is_given_up)
+ROUTER_TEST(a_link_without_a_carrier_is_given_up)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    fixture_link_up(&f, plus);
-    struct fixture_connection *half = fixture_connect(&f, minus, false);
-    router_carrier(f.router, minus, "no carrier on eth1");
-    assert_null(f.up[minus]->link);
+    fixture_link_up(f, minus);
+    fixture_link_up(f, plus);
+    struct fixture_connection *half = fixture_connect(f, minus, false);
+    router_carrier(f->router, minus, "no carrier on eth1");
+    assert_null(f->up[minus]->link);
     assert_null(half->link);
-    assert_string_equal(f.up[minus]->last, ""); /* nobody would hear it */
-    assert_non_null(f.up[plus]->link);
-    assert_int_equal(router_topology(f.router)->entry[5].up, 1u << plus);
-    fixture_check_reason(&f, minus, "no carrier on eth1");
-    router_carrier(f.router, minus, "no carrier on eth1, which is set down");
-    fixture_check_reason(&f, minus, "set down");
+    assert_string_equal(f->up[minus]->last, ""); /* nobody would hear it */
+    assert_non_null(f->up[plus]->link);
+    assert_int_equal(router_topology(f->router)->entry[5].up, 1u << plus);
+    fixture_check_reason(f, minus, "no carrier on eth1");
+    router_carrier(f->router, minus, "no carrier on eth1, which is set down");
+    fixture_check_reason(f, minus, "set down");
     /* A connection that comes nevertheless is accepted. */
-    fixture_link_up(&f, minus);
-    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
-    router_carrier(f.router, minus, NULL);
-    assert_int_equal(fixture_state_of(&f, minus), PORT_UP);
-    fixture_close(&f);
+    fixture_link_up(f, minus);
+    assert_int_equal(fixture_state_of(f, minus), PORT_UP);
+    router_carrier(f->router, minus, NULL);
+    assert_int_equal(fixture_state_of(f, minus), PORT_UP);
 }
 
 /* Losses count for an hour, even if the link has been down and come up again since. */
-TEST(losses_of_the_last_hour)
+ROUTER_TEST(losses_of_the_last_hour)
 {
-    struct router_fixture f;
     struct port_info info;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_port_info(f.router, minus, &info);
+    router_port_info(f->router, minus, &info);
     assert_int_equal(info.hour_ns, 0);
-    fixture_link_up(&f, minus);
-    fixture_stay_up(&f, minus, 60 * SECONDS);
-    f.up[minus]->stat.retransmits = 500;
-    fixture_stay_up(&f, minus, 60 * SECONDS);
-    router_port_info(f.router, minus, &info);
+    fixture_link_up(f, minus);
+    fixture_stay_up(f, minus, 60 * SECONDS);
+    f->up[minus]->stat.retransmits = 500;
+    fixture_stay_up(f, minus, 60 * SECONDS);
+    router_port_info(f->router, minus, &info);
     assert_in_range(info.hour_ns, 120 * SECONDS, 125 * SECONDS);
     assert_int_equal(info.hour_retransmits, 500);
     assert_int_equal(info.hour_connects, 1);
     assert_true(info.hour_tx_bytes > 0);
-    link_closed(f.up[minus]->link, "reset");
-    f.up[minus]->link = NULL;
-    fixture_link_up(&f, minus);
-    router_port_info(f.router, minus, &info);
+    fixture_lose(f, minus);
+    fixture_link_up(f, minus);
+    router_port_info(f->router, minus, &info);
     assert_int_equal(info.hour_retransmits, 500);
     assert_int_equal(info.hour_connects, 2);
-    fixture_stay_up(&f, minus, 3700 * SECONDS);
-    router_port_info(f.router, minus, &info);
+    fixture_stay_up(f, minus, 3700 * SECONDS);
+    router_port_info(f->router, minus, &info);
     assert_in_range(info.hour_ns, 3300 * SECONDS, 3600 * SECONDS);
     assert_int_equal(info.hour_retransmits, 0);
     assert_int_equal(info.hour_connects, 0);
     assert_int_equal(info.totals.retransmits, 500);
-    fixture_close(&f);
 }
 
 /* At once, not after the pause that has grown in the meantime, and whether or not a dial is running. */
-TEST(a_carrier_that_is_back_is_dialled_at_once)
+ROUTER_TEST(a_carrier_that_is_back_is_dialled_at_once)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    router_start(f.router);
-    fixture_link_up(&f, plus);
+    router_start(f->router);
+    fixture_link_up(f, plus);
     for (int waiting = 0; waiting < 2; waiting++) {
-        router_carrier(f.router, plus, "no carrier on eth0");
-        for (unsigned dials = f.dials[plus], i = 0; i < 10; i++) {
-            while (f.dials[plus] == dials)
-                fixture_pass(&f, 1 * MILLISECONDS);
-            dials = f.dials[plus];
+        router_carrier(f->router, plus, "no carrier on eth0");
+        for (unsigned dials = f->dials[plus], i = 0; i < 10; i++) {
+            while (f->dials[plus] == dials)
+                fixture_pass(f, 1 * MILLISECONDS);
+            dials = f->dials[plus];
             if (i < 9 || waiting != 0)
-                router_dial_failed(f.router, plus, "timed out");
+                router_dial_failed(f->router, plus, "timed out");
         }
-        fixture_check_reason(&f, plus, "no carrier on eth0"); /* which is why dialling fails */
-        unsigned dials = f.dials[plus];
-        router_carrier(f.router, plus, NULL);
-        assert_int_equal(f.dials[plus], dials + 1);
-        fixture_check_reason(&f, plus, "the carrier is back");
-        router_carrier(f.router, plus, NULL);
-        assert_int_equal(f.dials[plus], dials + 1);
-        fixture_link_up(&f, plus);
+        fixture_check_reason(f, plus, "no carrier on eth0"); /* which is why dialling fails */
+        unsigned dials = f->dials[plus];
+        router_carrier(f->router, plus, NULL);
+        assert_int_equal(f->dials[plus], dials + 1);
+        fixture_check_reason(f, plus, "the carrier is back");
+        router_carrier(f->router, plus, NULL);
+        assert_int_equal(f->dials[plus], dials + 1);
+        fixture_link_up(f, plus);
     }
-    fixture_close(&f);
 }
 
 /* The second of two connections replaces the first, and the port is not dialled again for the first one, in whichever
@@ -251,12 +235,10 @@ TEST(what_counts_as_flapping)
     for (int i = 0; i < 4; i++) {
         fixture_link_up(&f, plus);
         fixture_say_heartbeat(f.up[plus]);
-        if (i % 2 == 0) {
+        if (i % 2 == 0)
             fall_silent(&f, plus, true);
-        } else {
-            link_closed(f.up[plus]->link, "connection reset");
-            f.up[plus]->link = NULL;
-        }
+        else
+            fixture_lose(&f, plus);
         assert_int_not_equal(fixture_state_of(&f, plus), PORT_HELD);
     }
     fixture_close(&f);
@@ -283,230 +265,162 @@ TEST(losses_that_are_noticed_late_count_as_well)
 
 static void say_link_state(struct fixture_connection *c, uint32_t rank, uint32_t hops, uint32_t up)
 {
-    struct peer_link_state_entry entry = {0};
-    struct peer_link_state link_state = {0};
-
-    entry.rank = rank;
-    entry.hops = hops;
-    entry.up = up;
-    entry.boot = 9;
-    link_state.n_entry = 1;
-    link_state.entry = &entry;
-    const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
-    fixture_say(c, &head, NULL, 0);
+    fixture_say_entry(
+        c, &(struct peer_link_state_entry){.rank = rank, .hops = hops, .up = up, .boot = 9});
 }
 
-TEST(news_are_passed_on_once)
+ROUTER_TEST(news_are_passed_on_once)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++)
-        fixture_link_up(&f, port);
-    fixture_pass(&f, 50 * MILLISECONDS);
+        fixture_link_up(f, port);
+    fixture_pass(f, 50 * MILLISECONDS);
     for (unsigned port = 0; port < 4; port++)
-        (void)fixture_entries_sent(f.up[port], 12);
+        (void)fixture_entries_sent(f->up[port], 12, NULL);
     for (int twice = 0; twice < 2; twice++) {
-        say_link_state(f.up[2], 12, 4, 3);
-        fixture_pass(&f, 50 * MILLISECONDS);
+        say_link_state(f->up[2], 12, 4, 3);
+        fixture_pass(f, 50 * MILLISECONDS);
         for (unsigned port = 0; port < 4; port++)
-            assert_int_equal(fixture_entries_sent(f.up[port], 12), twice == 0);
+            assert_int_equal(fixture_entries_sent(f->up[port], 12, NULL), twice == 0);
     }
-    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
-    assert_int_equal(router_topology(f.router)->entry[12].hops, 5);
-    fixture_close(&f);
+    assert_int_equal(router_topology(f->router)->entry[12].up, 3);
+    assert_int_equal(router_topology(f->router)->entry[12].hops, 5);
 }
 
 /* All exchanges react to each link state, so many at once are reported together. */
-TEST(many_news_at_once_are_told_together)
+ROUTER_TEST(many_news_at_once_are_told_together)
 {
     enum { FRAMES = 500 };
     static uint8_t bytes[FRAMES * 64];
-    struct router_fixture f;
     size_t length = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 2);
+    fixture_link_up(f, 2);
     for (uint32_t i = 1; i <= FRAMES; i++) {
-        struct peer_link_state_entry entry = {0};
-        struct peer_link_state link_state = {0};
-        entry.rank = 12;
-        entry.hops = 4;
-        entry.version = i;
-        entry.up = i % 16;
-        link_state.n_entry = 1;
-        link_state.entry = &entry;
-        const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
+        const struct peer_link_state_entry entry = {
+            .rank = 12, .hops = 4, .version = i, .up = i % 16};
+        const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = {1, &entry}};
         size_t room = sizeof bytes - length - FRAME_PREFIX_SIZE - HEAD_CHECK_SIZE;
         size_t size = message_write(&head, bytes + length + FRAME_PREFIX_SIZE, room);
         assert_true(size > 0);
         length += head_check_write(bytes + length, (uint32_t)size, 0);
     }
-    unsigned changes = f.topology_changes;
-    fixture_feed(f.up[2], bytes, length);
-    assert_in_range(f.topology_changes, changes + 2, changes + 20);
-    assert_int_equal(router_topology(f.router)->entry[12].up, FRAMES % 16);
-    fixture_close(&f);
+    unsigned changes = f->topology_changes;
+    fixture_feed(f->up[2], bytes, length);
+    assert_in_range(f->topology_changes, changes + 2, changes + 20);
+    assert_int_equal(router_topology(f->router)->entry[12].up, FRAMES % 16);
 }
 
-TEST(a_new_neighbour_is_told_everything)
+ROUTER_TEST(a_new_neighbour_is_told_everything)
 {
-    struct router_fixture f;
-    char dims[TORUS_TEXT_SIZE];
-    struct peer_hello hello;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 12, 4, 3);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    struct fixture_connection *c = fixture_connect(&f, 1, false);
-    fixture_hello(&f, 1, &hello, dims);
-    fixture_say_hello(c, &hello);
+    fixture_link_up(f, 0);
+    say_link_state(f->up[0], 12, 4, 3);
+    fixture_pass(f, 50 * MILLISECONDS);
+    struct fixture_connection *c = fixture_shake(f, 1, 0);
     fixture_pass_probe(c);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    assert_int_equal(fixture_entries_sent(c, 12), 1);
+    fixture_pass(f, 50 * MILLISECONDS);
+    assert_int_equal(fixture_entries_sent(c, 12, NULL), 1);
     /* Every link state is sent again after a while. */
     for (int second = 0; second < 40; second++) {
         fixture_say_heartbeat(c);
-        fixture_say_heartbeat(f.up[0]);
-        fixture_pass(&f, SECONDS);
+        fixture_say_heartbeat(f->up[0]);
+        fixture_pass(f, SECONDS);
     }
-    assert_int_equal(fixture_entries_sent(c, 12), 1);
-    fixture_close(&f);
+    assert_int_equal(fixture_entries_sent(c, 12, NULL), 1);
 }
 
-TEST(a_lost_link_takes_its_claims_with_it)
+ROUTER_TEST(a_lost_link_takes_its_claims_with_it)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    fixture_link_up(&f, 2);
-    say_link_state(f.up[0], 12, 4, 3);
-    say_link_state(f.up[2], 12, 6, 15);
-    assert_int_equal(router_topology(f.router)->entry[12].up, 3);
-    link_closed(f.up[0]->link, "reset");
-    f.up[0]->link = NULL;
-    assert_int_equal(router_topology(f.router)->entry[12].up, 15);
-    assert_int_equal(router_topology(f.router)->entry[12].hops, 7);
-    fixture_close(&f);
+    fixture_link_up(f, 0);
+    fixture_link_up(f, 2);
+    say_link_state(f->up[0], 12, 4, 3);
+    say_link_state(f->up[2], 12, 6, 15);
+    assert_int_equal(router_topology(f->router)->entry[12].up, 3);
+    fixture_lose(f, 0);
+    assert_int_equal(router_topology(f->router)->entry[12].up, 15);
+    assert_int_equal(router_topology(f->router)->entry[12].hops, 7);
 }
 
-TEST(link_states_that_cannot_be_cost_the_connection)
+ROUTER_TEST(link_states_that_cannot_be_cost_the_connection)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 16, 1, 3); /* no such node */
-    assert_null(f.up[0]->link);
-    fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 1, 1, 3); /* node 9 is two hops away from node 1 */
-    assert_null(f.up[0]->link);
-    assert_contains(f.up[0]->last, "node 9 is 2 hops away");
-    fixture_link_up(&f, 0);
-    say_link_state(f.up[0], 9, 1, 3); /* and none from itself */
-    assert_null(f.up[0]->link);
-    fixture_close(&f);
-}
-
-/* Returns how often a node's state was sent there, and what it had confirmed the last time. */
-static unsigned sent_of(struct fixture_connection *c, uint32_t rank, uint64_t *confirmed)
-{
-    struct peer_message *head;
-    unsigned found = 0;
-
-    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
-        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++)
-            if (head->link_state.entry[i].rank == rank) {
-                found++;
-                *confirmed = head->link_state.entry[i].confirmed;
-            }
-        message_forget(head);
-    }
-    return found;
+    fixture_link_up(f, 0);
+    say_link_state(f->up[0], 16, 1, 3); /* no such node */
+    assert_null(f->up[0]->link);
+    fixture_link_up(f, 0);
+    say_link_state(f->up[0], 1, 1, 3); /* node 9 is two hops away from node 1 */
+    assert_null(f->up[0]->link);
+    assert_contains(f->up[0]->last, "node 9 is 2 hops away");
+    fixture_link_up(f, 0);
+    say_link_state(f->up[0], 9, 1, 3); /* and none from itself */
+    assert_null(f->up[0]->link);
 }
 
 static void say_confirmed(struct fixture_connection *c, uint32_t version, uint64_t confirmed)
 {
-    const struct peer_link_state_entry entry = {.rank = 12,
-                                                .hops = 4,
-                                                .version = version,
-                                                .up = 3,
-                                                .boot = 9,
-                                                .minor = PROTOCOL_MINOR,
-                                                .confirmed = confirmed};
-
-    fixture_say(c, &(struct peer_message){.kind = PEER_LINK_STATE, .link_state = {1, &entry}}, NULL,
-                0);
+    fixture_say_entry(c, &(struct peer_link_state_entry){.rank = 12,
+                                                         .hops = 4,
+                                                         .version = version,
+                                                         .up = 3,
+                                                         .boot = 9,
+                                                         .minor = PROTOCOL_MINOR,
+                                                         .confirmed = confirmed});
 }
 
-TEST(confirmations_are_passed_on_once)
+ROUTER_TEST(confirmations_are_passed_on_once)
 {
-    struct router_fixture f;
     uint64_t confirmed = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
     for (unsigned port = 0; port < 4; port++)
-        fixture_link_up(&f, port);
-    say_confirmed(f.up[2], 1, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
+        fixture_link_up(f, port);
+    say_confirmed(f->up[2], 1, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
     for (unsigned port = 0; port < 4; port++)
-        (void)sent_of(f.up[port], 12, &confirmed);
-    assert_int_equal(f.confirmations, 0);
-    const unsigned changes = f.topology_changes;
+        (void)fixture_entries_sent(f->up[port], 12, &confirmed);
+    assert_int_equal(f->confirmations, 0);
+    const unsigned changes = f->topology_changes;
     for (int twice = 0; twice < 2; twice++) {
-        say_confirmed(f.up[2], 2, 77);
-        fixture_pass(&f, 50 * MILLISECONDS);
+        say_confirmed(f->up[2], 2, 77);
+        fixture_pass(f, 50 * MILLISECONDS);
         for (unsigned port = 0; port < 4; port++)
-            assert_int_equal(sent_of(f.up[port], 12, &confirmed), twice == 0);
+            assert_int_equal(fixture_entries_sent(f->up[port], 12, &confirmed), twice == 0);
         assert_int_equal(confirmed, 77);
     }
-    assert_int_equal(f.confirmations, 1);
-    assert_int_equal(f.topology_changes, changes); /* exchanges need not look at it */
-    assert_int_equal(router_topology(f.router)->entry[12].confirmed, 77);
-    fixture_close(&f);
+    assert_int_equal(f->confirmations, 1);
+    assert_int_equal(f->topology_changes, changes); /* exchanges need not look at it */
+    assert_int_equal(router_topology(f->router)->entry[12].confirmed, 77);
 }
 
 /* What a node confirms within a moment uses up one version, and is told once. */
-TEST(a_node_states_what_it_confirms)
+ROUTER_TEST(a_node_states_what_it_confirms)
 {
-    struct router_fixture f;
     uint64_t confirmed = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    (void)sent_of(f.up[0], 5, &confirmed);
-    const uint32_t version = router_topology(f.router)->entry[5].version;
+    fixture_link_up(f, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
+    (void)fixture_entries_sent(f->up[0], 5, &confirmed);
+    const uint32_t version = router_topology(f->router)->entry[5].version;
     for (uint64_t digest = 1; digest <= 100; digest++)
-        router_confirm(f.router, digest);
-    router_confirm(f.router, 100);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
+        router_confirm(f->router, digest);
+    router_confirm(f->router, 100);
+    fixture_pass(f, 50 * MILLISECONDS);
+    assert_int_equal(fixture_entries_sent(f->up[0], 5, &confirmed), 1);
     assert_int_equal(confirmed, 100);
-    assert_int_equal(router_topology(f.router)->entry[5].version, version + 1);
-    fixture_close(&f);
+    assert_int_equal(router_topology(f->router)->entry[5].version, version + 1);
 }
 
-TEST(an_older_neighbour_hears_of_no_confirmation)
+ROUTER_TEST(an_older_neighbour_hears_of_no_confirmation)
 {
-    struct router_fixture f;
     uint64_t confirmed = 1;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    router_set_minor(f.router, CONFIRM_MINOR);
-    f.minor = CONFIRM_MINOR;
-    fixture_link_up(&f, 0);
-    f.minor = CONFIRM_MINOR - 1;
-    fixture_link_up(&f, 1);
-    router_confirm(f.router, 99);
-    fixture_pass(&f, 50 * MILLISECONDS);
+    router_set_minor(f->router, CONFIRM_MINOR);
+    f->minor = CONFIRM_MINOR;
+    fixture_link_up(f, 0);
+    f->minor = CONFIRM_MINOR - 1;
+    fixture_link_up(f, 1);
+    router_confirm(f->router, 99);
+    fixture_pass(f, 50 * MILLISECONDS);
     for (unsigned port = 0; port < 2; port++) {
-        assert_true(sent_of(f.up[port], 5, &confirmed) > 0);
+        assert_true(fixture_entries_sent(f->up[port], 5, &confirmed) > 0);
         assert_int_equal(confirmed, 0);
     }
-    fixture_close(&f);
 }
 
 static uint32_t own_forwards(const struct router_fixture *f)
@@ -515,62 +429,55 @@ static uint32_t own_forwards(const struct router_fixture *f)
 }
 
 /* It counts for a while only that a node forwards, and for less if whoever has said so has gone. */
-TEST(a_node_forwards_as_long_as_that_is_said)
+ROUTER_TEST(a_node_forwards_as_long_as_that_is_said)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    fixture_stay_up(&f, 0,
+    fixture_link_up(f, 0);
+    fixture_stay_up(f, 0,
                     10 * FORWARD_LEASE); /* which must not count as time that this node slept */
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
-    router_forward(f.router, true);
-    fixture_stay_up(&f, 0, FORWARD_LEASE + 50 * MILLISECONDS);
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f->router, true);
+    fixture_stay_up(f, 0, FORWARD_LEASE + 50 * MILLISECONDS);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS_NOT);
     for (int i = 0; i < 3; i++) {
-        router_forward(f.router, true);
-        fixture_stay_up(&f, 0, FORWARD_LEASE / 2);
-        assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
+        router_forward(f->router, true);
+        fixture_stay_up(f, 0, FORWARD_LEASE / 2);
+        assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS);
     }
-    fixture_stay_up(&f, 0, FORWARD_LEASE / 2);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
-    router_forward(f.router, true);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    router_forward_lost(f.router);
-    fixture_pass(&f, FORWARD_GRACE / 2);
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
-    fixture_pass(&f, FORWARD_GRACE);
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS_NOT);
-    router_forward(f.router, true);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    router_forward_lost(f.router);
-    router_forward(f.router, true); /* another process has taken over */
-    fixture_say_heartbeat(f.up[0]);
-    fixture_pass(&f, 2 * FORWARD_GRACE);
-    assert_int_equal(own_forwards(&f), TOPOLOGY_FORWARDS);
-    fixture_close(&f);
+    fixture_stay_up(f, 0, FORWARD_LEASE / 2);
+    fixture_pass(f, 50 * MILLISECONDS);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f->router, true);
+    fixture_pass(f, 50 * MILLISECONDS);
+    router_forward_lost(f->router);
+    fixture_pass(f, FORWARD_GRACE / 2);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS);
+    fixture_pass(f, FORWARD_GRACE);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS_NOT);
+    router_forward(f->router, true);
+    fixture_pass(f, 50 * MILLISECONDS);
+    router_forward_lost(f->router);
+    router_forward(f->router, true); /* another process has taken over */
+    fixture_say_heartbeat(f->up[0]);
+    fixture_pass(f, 2 * FORWARD_GRACE);
+    assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS);
 }
 
 /* Changes of a moment are told together, when the moment is over. */
-TEST(many_changes_are_gathered)
+ROUTER_TEST(many_changes_are_gathered)
 {
-    struct router_fixture f;
     uint64_t confirmed = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    (void)sent_of(f.up[0], 5, &confirmed);
+    fixture_link_up(f, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
+    (void)fixture_entries_sent(f->up[0], 5, &confirmed);
     for (uint64_t digest = 1; digest <= 100; digest++) {
-        router_confirm(f.router, digest);
-        router_tick(f.router);
+        router_confirm(f->router, digest);
+        router_tick(f->router);
     }
-    assert_int_equal(sent_of(f.up[0], 5, &confirmed), 0);
-    fixture_pass(&f, 2 * MILLISECONDS);
-    assert_int_equal(sent_of(f.up[0], 5, &confirmed), 1);
+    assert_int_equal(fixture_entries_sent(f->up[0], 5, &confirmed), 0);
+    fixture_pass(f, 2 * MILLISECONDS);
+    assert_int_equal(fixture_entries_sent(f->up[0], 5, &confirmed), 1);
     assert_int_equal(confirmed, 100);
-    fixture_close(&f);
 }
 
 /* Queues of frames to send, and neighbours that ask and do not read. */
@@ -584,47 +491,40 @@ static struct outgoing *frame_of(struct router_fixture *f, const struct peer_mes
     return frame;
 }
 
-TEST(frames_for_a_lost_link_are_dropped)
+ROUTER_TEST(frames_for_a_lost_link_are_dropped)
 {
-    struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT};
     struct peer_message *next;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    router_send(f.router, minus, &beat);
-    router_relay(f.router, minus, frame_of(&f, &beat));
-    link_closed(f.up[minus]->link, "reset");
-    f.up[minus]->link = NULL;
-    router_send(f.router, minus, &beat);
-    router_relay(f.router, minus, frame_of(&f, &beat));
-    fixture_link_up(&f, minus);
-    assert_null(next = fixture_next(f.up[minus], NULL, 0, NULL));
-    router_send(f.router, minus, &beat);
-    next = fixture_next(f.up[minus], NULL, 0, NULL);
+    fixture_link_up(f, minus);
+    router_send(f->router, minus, &beat);
+    router_relay(f->router, minus, frame_of(f, &beat));
+    fixture_lose(f, minus);
+    router_send(f->router, minus, &beat);
+    router_relay(f->router, minus, frame_of(f, &beat));
+    fixture_link_up(f, minus);
+    assert_null(next = fixture_next(f->up[minus], NULL, 0, NULL));
+    router_send(f->router, minus, &beat);
+    next = fixture_next(f->up[minus], NULL, 0, NULL);
     assert_non_null(next);
     message_forget(next);
-    fixture_close(&f);
 }
 
 /* The node there begins by `go`: on a slow link it must not wait for the data behind it. */
-TEST(go_is_a_packet_of_its_own)
+ROUTER_TEST(go_is_a_packet_of_its_own)
 {
-    struct router_fixture f;
     const struct peer_message beat = {.kind = PEER_HEARTBEAT}, go = {.kind = PEER_GO};
     struct outgoing *frame;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, minus);
-    router_send(f.router, minus, &go);
-    assert_non_null(frame = link_next(f.up[minus]->link));
+    fixture_link_up(f, minus);
+    router_send(f->router, minus, &go);
+    assert_non_null(frame = link_next(f->up[minus]->link));
     assert_true(frame->immediate);
-    outgoing_free(router_outgoing(f.router), frame);
-    router_send(f.router, minus, &beat);
-    assert_non_null(frame = link_next(f.up[minus]->link));
+    outgoing_free(router_outgoing(f->router), frame);
+    router_send(f->router, minus, &beat);
+    assert_non_null(frame = link_next(f->up[minus]->link));
     assert_false(frame->immediate);
-    outgoing_free(router_outgoing(f.router), frame);
-    fixture_close(&f);
+    outgoing_free(router_outgoing(f->router), frame);
 }
 
 struct answering {
@@ -662,7 +562,7 @@ static void open_answering(struct answering *a)
         fixture_link_up(&a->f, port);
     fixture_pass(&a->f, 50 * MILLISECONDS);
     for (unsigned port = 0; port < 2; port++)
-        (void)fixture_entries_sent(a->f.up[port], 12);
+        (void)fixture_entries_sent(a->f.up[port], 12, NULL);
 }
 
 /* Asks at port 0 until the router stops reading there. */
