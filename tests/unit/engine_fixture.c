@@ -9,7 +9,7 @@ static struct plan_block blocks[] = {
     {.source = 0, .destination = 2, .slot = 0},
     {.source = 2, .destination = 1, .slot = PLAN_NO_SLOT},
 };
-static struct plan_message sends[] = {
+static struct plan_message sent[] = {
     {.step = 0, .blocks = 1, .first = 0, .hops = 1, .left = 1, .port = PLUS},
     {.step = 1, .blocks = 1, .first = 3, .hops = 1, .left = 1, .port = PLUS},
 };
@@ -22,7 +22,7 @@ const struct plan engine_fixture_plan = {
     .rank = 1,
     .steps = 2,
     .sends = 2,
-    .send = sends,
+    .send = sent,
     .arrivals = 3,
     .arrival = arrivals,
     .blocks = 5,
@@ -213,6 +213,76 @@ void send_frame(struct node *node, const struct frame *frame)
     send_head(node, frame->port, frame->streamed ? &streamed : &stepped, frame->body);
 }
 
+struct frame frame_of(unsigned port, const char *text)
+{
+    struct frame frame = {.port = port, .streamed = true};
+    const char *end;
+
+    for (; (end = strchr(text, ' ')) != NULL; text = end + 1) {
+        uint32_t *const number = *text == 'r'   ? &frame.round
+                                 : *text == 's' ? &frame.step
+                                 : *text == 'h' ? &frame.hops
+                                 : *text == 'l' ? &frame.left
+                                 : *text == '=' ? &frame.size[frame.sizes++]
+                                                : &frame.piece[frame.pieces++];
+        char *after;
+        frame.streamed = frame.streamed && strchr("shl", *text) == NULL;
+        *number = (uint32_t)strtoul(text + (strchr("rshl=", *text) != NULL), &after, 10);
+        if (*after == '=')
+            frame.size[frame.sizes++] = (uint32_t)strtoul(after + 1, &after, 10);
+        assert_ptr_equal(after, end);
+    }
+    frame.body = strcmp(text, "-") == 0 ? "" : text;
+    return frame;
+}
+
+const char *in_round(uint32_t round, const char *text)
+{
+    static char texts[8][80];
+    static unsigned last;
+    char *out = texts[last++ % 8];
+
+    assert_in_range(snprintf(out, sizeof texts[0], "r%u %s", round, text), 1, 79);
+    return out;
+}
+
+void sends(struct node *node, unsigned port, const char *text)
+{
+    const struct frame frame = frame_of(port, text);
+
+    accepts(node, &frame);
+}
+
+void expect(struct node *node, unsigned port, const char *text)
+{
+    const struct frame frame = frame_of(port, text != NULL ? text : "");
+
+    expect_frame(node, port, text != NULL ? &frame : NULL);
+}
+
+void refused(struct node *node, const struct frame *frame, const char *reason)
+{
+    send_frame(node, frame);
+    assert_null(node->f.up[frame->port]->link);
+    assert_contains(node->f.up[frame->port]->last, reason);
+    assert_null(engine_failed(node->engine));
+}
+
+void sends_bad(struct node *node, unsigned port, const char *text, const char *reason)
+{
+    const struct frame frame = frame_of(port, text);
+
+    refused(node, &frame, reason);
+}
+
+void expect_described(const struct node *node, const char *text)
+{
+    char described[100];
+
+    engine_describe(node->engine, described, sizeof described);
+    assert_string_equal(described, text);
+}
+
 void accepts(struct node *node, const struct frame *frame)
 {
     send_frame(node, frame);
@@ -246,11 +316,10 @@ static void check_stepped(const struct peer_message *head, const struct frame *e
     assert_int_equal(data->hops, expected->hops);
     assert_int_equal(data->left, expected->left);
     assert_int_equal(data->n_sizes, expected->sizes);
-    for (size_t i = 0; i < expected->sizes; i++)
-        assert_int_equal(data->sizes[i], expected->size[i]);
+    assert_memory_equal(data->sizes, expected->size, expected->sizes * sizeof data->sizes[0]);
     assert_int_equal(data->n_digests, expected->digests);
-    for (size_t i = 0; i < expected->digests; i++)
-        assert_int_equal(data->digests[i], expected->digest[i]);
+    assert_memory_equal(data->digests, expected->digest,
+                        expected->digests * sizeof data->digests[0]);
 }
 
 static void check_streamed(const struct peer_message *head, const struct frame *expected)
@@ -260,14 +329,12 @@ static void check_streamed(const struct peer_message *head, const struct frame *
     assert_int_equal(head->kind, PEER_STREAMED_DATA);
     assert_int_equal(data->round, expected->round);
     assert_int_equal(data->n_pieces, expected->pieces);
-    for (size_t i = 0; i < expected->pieces; i++)
-        assert_int_equal(data->pieces[i], expected->piece[i]);
+    assert_memory_equal(data->pieces, expected->piece, expected->pieces * sizeof data->pieces[0]);
     assert_int_equal(data->n_sizes, expected->sizes);
-    for (size_t i = 0; i < expected->sizes; i++)
-        assert_int_equal(data->sizes[i], expected->size[i]);
+    assert_memory_equal(data->sizes, expected->size, expected->sizes * sizeof data->sizes[0]);
     assert_int_equal(data->n_digests, expected->digests);
-    for (size_t i = 0; i < expected->digests; i++)
-        assert_int_equal(data->digests[i], expected->digest[i]);
+    assert_memory_equal(data->digests, expected->digest,
+                        expected->digests * sizeof data->digests[0]);
 }
 
 void expect_frame(struct node *node, unsigned port, const struct frame *expected)

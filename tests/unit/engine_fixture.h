@@ -50,7 +50,10 @@ struct node {
     struct engine_setup setup;
 };
 
-/* A data frame that is received or sent. */
+/* A data frame that is received or sent. Most tests write it as a text of words: `rN` is its round (0 unless given); `sN`,
+ * `hN` and `lN` are step, hops and left of a frame of the stepped engine; without these it is one of the streaming engine,
+ * and each number is the place of a piece. `=N` is a size, behind the place of its piece or alone. The last word is the
+ * body, `-` an empty one. "r1 0=2 1 bBc" has two pieces of round 1, the first of which has two bytes. */
 struct frame {
     unsigned port;
     bool streamed;
@@ -81,14 +84,29 @@ void node_close(struct node *node);
 
 /* A neighbour sends a frame with this head. */
 void send_head(struct node *node, unsigned port, const struct peer_message *head, const char *body);
+/* The frame that a text describes. Its body stands in the text. */
+struct frame frame_of(unsigned port, const char *text);
+/* The text of a frame, of this round. The last eight of them are valid. */
+const char *in_round(uint32_t round, const char *text);
 /* A neighbour sends a frame. */
 void send_frame(struct node *node, const struct frame *frame);
 /* Fails the test unless the node accepts the frame. */
 void accepts(struct node *node, const struct frame *frame);
+/* The same for a frame that is a text. */
+void sends(struct node *node, unsigned port, const char *text);
 /* The next data frame that the node sends at this port, or NULL; `body` has room for BODY_MOST bytes. */
 struct peer_message *next_data(struct node *node, unsigned port, uint8_t *body, uint32_t *length);
 /* Fails the test unless the node sends this frame (its port is ignored); NULL: no frame. */
 void expect_frame(struct node *node, unsigned port, const struct frame *expected);
+void expect(struct node *node, unsigned port, const char *text);
+
+/* A neighbour sends a frame. Fails the test unless the node closes the link, for a reason that contains this text, and
+ * goes on. */
+void refused(struct node *node, const struct frame *frame, const char *reason);
+void sends_bad(struct node *node, unsigned port, const char *text, const char *reason);
+
+/* Fails the test unless this is where the engine stands. */
+void expect_described(const struct node *node, const char *text);
 
 /* Takes all frames that leave at the port. */
 void node_drain(struct node *node, unsigned port);

@@ -7,23 +7,7 @@ struct passages passages;
 
 static struct node *open; /* or NULL */
 
-const struct frame from_0 = {
-    .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = "bBbBcCcC"};
-const struct frame from_2 = {
-    .streamed = true, .port = PLUS, .pieces = 2, .piece = {0, 1}, .body = "gGgGhHhH"};
-const struct frame own_to_0 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "dDdD"};
-const struct frame own_to_2 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFfF"};
-const struct frame on_to_0 = {.streamed = true, .pieces = 1, .piece = {1}, .body = "gGgG"};
-const struct frame on_to_2 = {.streamed = true, .pieces = 1, .piece = {0}, .body = "cCcC"};
 const struct how whole = {.block = 4};
-
-struct frame in_round(const struct frame *frame, uint32_t round, const char *body)
-{
-    struct frame one = *frame;
-    one.round = round;
-    one.body = body;
-    return one;
-}
 
 struct node *open_engine(const struct how *how)
 {

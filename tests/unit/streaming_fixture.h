@@ -35,13 +35,10 @@ int engine_teardown(void **state);
 void check_out_of_memory(const struct node *node, bool failed);
 
 /* The letters of blocks of 4 bytes: 0->1 b, 0->2 c, 1->0 d, 1->2 f, 2->0 g, 2->1 h. */
-extern const struct frame from_0;
-extern const struct frame from_2;
-extern const struct frame own_to_0;
-extern const struct frame own_to_2;
-extern const struct frame on_to_0;
-extern const struct frame on_to_2;
+#define FROM_0 "0 1 bBbBcCcC" /* at MINUS */
+#define FROM_2 "0 1 gGgGhHhH" /* at PLUS */
+#define OWN_TO_0 "0 dDdD"
+#define OWN_TO_2 "1 fFfF"
+#define ON_TO_0 "1 gGgG"
+#define ON_TO_2 "0 cCcC"
 extern const struct how whole;
-
-/* The same frame in another round, with other bytes. */
-struct frame in_round(const struct frame *frame, uint32_t round, const char *body);

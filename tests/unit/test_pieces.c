@@ -11,17 +11,24 @@ enum { LONG = 300, FALSE_DIGEST = 12345 };
 /* Pieces 0->1 and 0->2 of `size` bytes each. Writes their bytes to `body`. */
 static struct frame pieces_from_0(char body[2 * LONG + 1], uint32_t size)
 {
-    struct frame frame = {.streamed = true,
-                          .port = MINUS,
-                          .pieces = 2,
-                          .piece = {0, 1},
-                          .sizes = 2,
-                          .size = {size, size},
-                          .digests = size >= PIECE_DIGEST_LEAST ? 2 : 0,
-                          .body = body};
+    struct frame frame = frame_of(MINUS, "0=0 1=0 -");
 
+    frame.size[0] = frame.size[1] = size;
+    frame.digests = size >= PIECE_DIGEST_LEAST ? 2 : 0;
+    frame.body = body;
     frame.digest[0] = letters(body, 0, 1, 0, size);
     frame.digest[1] = letters(body + size, 0, 2, 0, size);
+    return frame;
+}
+
+/* A frame with one digest and a body of LONG bytes, which is not in the text. */
+static struct frame with_digest(unsigned port, const char *text, uint64_t digest, const char *body)
+{
+    struct frame frame = frame_of(port, text);
+
+    frame.digests = 1;
+    frame.digest[0] = digest;
+    frame.body = body;
     return frame;
 }
 
@@ -43,13 +50,7 @@ ENGINE_TEST(relayed_pieces_keep_their_digest)
     char in[2 * LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&files);
     struct frame from = pieces_from_0(in, LONG);
-    struct frame on = {.streamed = true,
-                       .pieces = 1,
-                       .sizes = 1,
-                       .size = {LONG},
-                       .digests = 1,
-                       .digest = {FALSE_DIGEST},
-                       .body = in + LONG};
+    const struct frame on = with_digest(PLUS, "0=300 -", FALSE_DIGEST, in + LONG);
     struct frame mine = on;
 
     from.digest[1] = FALSE_DIGEST; /* a relay does not look */
@@ -136,17 +137,24 @@ ENGINE_TEST(small_pieces_have_none)
     char in[2 * LONG + 1];
     struct node *node = open_engine(&files);
     const struct frame from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);
-    const struct frame on = {.streamed = true,
-                             .pieces = 1,
-                             .sizes = 1,
-                             .size = {PIECE_DIGEST_LEAST - 1},
-                             .body = in + PIECE_DIGEST_LEAST - 1};
+    struct frame on = frame_of(PLUS, "0=255 -");
+
+    on.body = in + PIECE_DIGEST_LEAST - 1;
 
     accepts(node, &from);
     expect_frame(node, PLUS, &on);
     assert_int_equal(node->engine->delivered_digest, from.digest[0]); /* in the sum all the same */
     tell_all(node);
     assert_int_equal(told[0], 0); /* which is compared at the end */
+}
+
+/* The engine has failed, by damage to the block from node 0. */
+static void check_damaged(const struct node *node)
+{
+    assert_non_null(engine_failed(node->engine));
+    assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
+    assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
+    assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
 }
 
 /* The piece may arrive in any frames. */
@@ -161,14 +169,11 @@ TEST(a_damaged_piece_is_named)
             in[bit / 8] = 1; /* bodies are texts here */
         node->sink.careless = true;
         accepts(node, &from); /* the neighbour is not to blame */
-        assert_non_null(engine_failed(node->engine));
-        assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-        assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
-        assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
+        check_damaged(node);
         assert_int_equal(node->engine->rounds_finished, 0);
         tell_all(node);
         assert_int_equal(told[0], 0);
-        expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+        expect(node, PLUS, NULL); /* nothing is sent after a failure */
         close_engine(node);
     }
 }
@@ -269,10 +274,7 @@ static void refuses(struct frame *bad, const char *text)
     struct node *node = open_engine(&files);
 
     node->sink.careless = true;
-    send_frame(node, bad);
-    assert_null(node->f.up[MINUS]->link);
-    assert_contains(node->f.up[MINUS]->last, text);
-    assert_null(engine_failed(node->engine));
+    refused(node, bad, text);
     close_engine(node);
 }
 
@@ -297,13 +299,7 @@ TEST(a_block_for_all_keeps_its_digest)
 {
     char in[LONG + 1], own[LONG + 1];
     struct node *node = open_engine(&gathered);
-    struct frame from = {.streamed = true,
-                         .port = MINUS,
-                         .pieces = 1,
-                         .sizes = 1,
-                         .size = {LONG},
-                         .digests = 1,
-                         .body = in};
+    struct frame from = with_digest(MINUS, "0=300 -", 0, in);
     struct frame mine = from;
     struct block_piece piece = {0, 0, 0, LONG};
     struct piece_states none = {0};
@@ -332,10 +328,8 @@ TEST(a_block_for_all_keeps_its_digest)
     node->sink.careless = true;
     in[77] ^= 1;
     accepts(node, &from);
-    assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-    assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
-    assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
-    expect_frame(node, PLUS, NULL);
+    check_damaged(node);
+    expect(node, PLUS, NULL);
     close_engine(node);
 }
 
@@ -401,21 +395,8 @@ TEST(relayed_pieces_keep_their_digest_in_steps)
     char in[2 * LONG + 1], passing[LONG + 1], own[LONG + 1];
     struct node *node = open_stepped(false);
     struct frame from = stepped_from_0(in);
-    struct frame on = {.step = 1,
-                       .hops = 1,
-                       .sizes = 1,
-                       .size = {LONG},
-                       .digests = 1,
-                       .digest = {FALSE_DIGEST},
-                       .body = in + LONG};
-    struct frame relayed = {.port = PLUS,
-                            .hops = 2,
-                            .left = 1,
-                            .sizes = 1,
-                            .size = {LONG},
-                            .digests = 1,
-                            .digest = {FALSE_DIGEST},
-                            .body = passing};
+    const struct frame on = with_digest(PLUS, "s1 h1 =300 -", FALSE_DIGEST, in + LONG);
+    const struct frame relayed = with_digest(PLUS, "h2 l1 =300 -", FALSE_DIGEST, passing);
     struct frame relayed_on = relayed;
     struct frame mine = on;
 
@@ -458,10 +439,7 @@ TEST(a_damaged_piece_is_named_in_steps)
         accepts(node, &from);
         if (cut < 2 * LONG)
             accepts(node, &second);
-        assert_non_null(engine_failed(node->engine));
-        assert_int_equal(engine_failed(node->engine)->code, ERROR_DAMAGED);
-        assert_contains(engine_failed(node->engine)->text, "from node 0 to node 1");
-        assert_contains(engine_failed(node->engine)->text, "bytes 0 to 299");
+        check_damaged(node);
         node_close(node);
     }
 }
@@ -471,16 +449,8 @@ TEST(a_damaged_piece_is_waited_for_in_steps)
     char in[2 * LONG + 1], passing[LONG + 1];
     struct node *node = open_stepped(true);
     struct frame from = stepped_from_0(in);
-    struct frame relayed = {.port = PLUS,
-                            .hops = 2,
-                            .left = 1,
-                            .sizes = 1,
-                            .size = {LONG},
-                            .digests = 1,
-                            .digest = {FALSE_DIGEST},
-                            .body = passing};
-    struct frame last = {
-        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {LONG}, .digests = 1};
+    const struct frame relayed = with_digest(PLUS, "h2 l1 =300 -", FALSE_DIGEST, passing);
+    struct frame last = with_digest(PLUS, "s1 h1 =300 -", 0, passing);
 
     node->sink.careless = true;
     engine_admit(node->engine, 0);
@@ -492,7 +462,6 @@ TEST(a_damaged_piece_is_waited_for_in_steps)
     (void)letters(passing, 2, 0, 0, LONG);
     accepts(node, &relayed);
     last.digest[0] = letters(passing, 2, 1, 0, LONG);
-    last.body = passing;
     accepts(node, &last);
     node_drain(node, PLUS);
     node_drain(node, MINUS);
@@ -505,25 +474,16 @@ TEST(a_damaged_piece_is_waited_for_in_steps)
 
 TEST(digests_that_cannot_be_are_refused_in_steps)
 {
-    char in[2 * LONG + 1], passing[LONG + 1];
-    struct frame bad[4] = {stepped_from_0(in),
-                           stepped_from_0(in),
-                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}},
-                           {.port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {LONG}}};
+    char in[2 * LONG + 1], passing[LONG + 1] = {0};
+    const struct frame relayed = with_digest(PLUS, "h2 l1 =300 -", 0, passing);
+    struct frame bad[4] = {stepped_from_0(in), stepped_from_0(in), relayed, relayed};
 
-    bad[0].digests = 1;
-    bad[1].digests = 3;
-    bad[2].digests = 0;
-    bad[3].digests = 2;
     (void)letters(passing, 2, 0, 0, LONG);
-    bad[2].body = bad[3].body = passing;
-    for (int i = 0; i < 4; i++) {
-        const char *text =
-            i % 2 == 0 ? "a block of 300 bytes without a digest" : "1 digest more than";
+    for (unsigned i = 0; i < 4; i++) {
         struct node *node = open_stepped(false);
-        send_frame(node, &bad[i]);
-        assert_null(node->f.up[bad[i].port]->link);
-        assert_contains(node->f.up[bad[i].port]->last, text);
+        bad[i].digests = (const size_t[]){1, 3, 0, 2}[i];
+        refused(node, &bad[i],
+                i % 2 == 0 ? "a block of 300 bytes without a digest" : "1 digest more than");
         node_close(node);
     }
 }

@@ -19,30 +19,30 @@ static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
     return node;
 }
 
-static const struct frame from_0 = {.port = MINUS, .hops = 1, .body = "bBbBcCcC"};
-static const struct frame relayed = {.port = PLUS, .hops = 2, .left = 1, .body = "gGgG"};
-static const struct frame relayed_on = {.hops = 2, .left = 0, .body = "gGgG"};
-static const struct frame from_2 = {.port = PLUS, .step = 1, .hops = 1, .body = "hHhH"};
-static const struct frame to_2 = {.hops = 1, .left = 0, .body = "fFfF"};
-static const struct frame to_2_on = {.step = 1, .hops = 1, .left = 0, .body = "cCcC"};
+#define FROM_0 "h1 bBbBcCcC" /* at MINUS */
+#define RELAYED "h2 l1 gGgG" /* at PLUS */
+#define RELAYED_ON "h2 gGgG"
+#define FROM_2 "s1 h1 hHhH" /* at PLUS */
+#define TO_2 "h1 fFfF"
+#define TO_2_ON "s1 h1 cCcC"
 
 TEST(a_round_runs_step_by_step)
 {
     struct node *node = open_engine(true, 4, 4);
 
-    expect_frame(node, PLUS, NULL); /* not started */
+    expect(node, PLUS, NULL); /* not started */
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &to_2);
-    expect_frame(node, PLUS, NULL); /* step 2 waits for what step 1 takes in */
-    accepts(node, &from_0);
-    expect_frame(node, PLUS, &to_2_on);
+    expect(node, PLUS, TO_2);
+    expect(node, PLUS, NULL); /* step 2 waits for what step 1 takes in */
+    sends(node, MINUS, FROM_0);
+    expect(node, PLUS, TO_2_ON);
     assert_int_equal(node->engine->rounds_finished, 0);
-    accepts(node, &from_2);
+    sends(node, PLUS, FROM_2);
     assert_int_equal(node->engine->rounds_finished, 0); /* something is still to be relayed */
-    accepts(node, &relayed);
-    expect_frame(node, MINUS, &relayed_on);
-    expect_frame(node, MINUS, NULL);
-    expect_frame(node, PLUS, NULL);
+    sends(node, PLUS, RELAYED);
+    expect(node, MINUS, RELAYED_ON);
+    expect(node, MINUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.bytes[0], 4);
     assert_int_equal(node->sink.bytes[1], 4);
@@ -67,53 +67,38 @@ TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(true, 4, 4);
 
-    accepts(node, &from_2); /* before we have heard `go` */
-    accepts(node, &relayed);
-    accepts(node, &from_0);
+    sends(node, PLUS, FROM_2); /* before we have heard `go` */
+    sends(node, PLUS, RELAYED);
+    sends(node, MINUS, FROM_0);
     engine_admit(node->engine, 0);
-    expect_frame(node, MINUS, &relayed_on);
-    expect_frame(node, PLUS, &to_2);
-    expect_frame(node, PLUS, &to_2_on);
+    expect(node, MINUS, RELAYED_ON);
+    expect(node, PLUS, TO_2);
+    expect(node, PLUS, TO_2_ON);
     assert_int_equal(node->engine->rounds_finished, 1);
     node_close(node);
 }
 
 TEST(rounds_follow_each_other)
 {
-    struct frame frame;
     struct node *node = open_engine(true, 4, 3); /* rounds of 3 bytes and of 1 */
 
     engine_admit(node->engine, 0);
-    for (uint32_t round = 0; round < 2; round++) {
-        static const char *const bodies[][6] = {{"fFf", "bBbcCc", "cCc", "hHh", "gGg", "gGg"},
-                                                {"F", "BC", "C", "H", "G", "G"}};
-        static const struct frame *const kinds[] = {&to_2,   &from_0,  &to_2_on,
-                                                    &from_2, &relayed, &relayed_on};
-        for (int i = 0; i < 6; i++) {
-            frame = *kinds[i];
-            frame.round = round;
-            frame.body = bodies[round][i];
-            if (kinds[i] == &to_2 || kinds[i] == &to_2_on)
-                expect_frame(node, PLUS, &frame);
-            else if (kinds[i] == &relayed_on)
-                expect_frame(node, MINUS, &frame);
-            else
-                accepts(node, &frame);
-            if (round == 0 && kinds[i] == &relayed) {
-                /* A neighbour has heard of the next round before us. */
-                frame = from_2;
-                frame.round = 1;
-                frame.body = "H";
-                assert_int_equal(node->engine->rounds_finished, round + 1);
-                accepts(node, &frame);
-            }
-            if (round == 1 && i == 2)
-                i++; /* that one has come */
-        }
-        assert_int_equal(node->engine->rounds_finished, round + 1);
-        if (round == 0)
-            engine_admit(node->engine, 1);
-    }
+    expect(node, PLUS, "h1 fFf");
+    sends(node, MINUS, "h1 bBbcCc");
+    expect(node, PLUS, "s1 h1 cCc");
+    sends(node, PLUS, "s1 h1 hHh");
+    sends(node, PLUS, "h2 l1 gGg");
+    assert_int_equal(node->engine->rounds_finished, 1);
+    sends(node, PLUS, "r1 s1 h1 H"); /* a neighbour has heard of the next round before us */
+    expect(node, MINUS, "h2 gGg");
+    assert_int_equal(node->engine->rounds_finished, 1);
+    engine_admit(node->engine, 1);
+    expect(node, PLUS, "r1 h1 F");
+    sends(node, MINUS, "r1 h1 BC");
+    expect(node, PLUS, "r1 s1 h1 C");
+    sends(node, PLUS, "r1 h2 l1 G");
+    expect(node, MINUS, "r1 h2 G");
+    assert_int_equal(node->engine->rounds_finished, 2);
     assert_int_equal(node->sink.bytes[0], 4);
     assert_int_equal(node->sink.bytes[2], 4);
     assert_int_equal(node->engine->counts.bytes_delivered, 8);
@@ -153,7 +138,7 @@ static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32
             message_forget(head);
         }
     }
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     node_close(node);
 }
 
@@ -183,14 +168,14 @@ TEST(a_message_may_come_in_any_frames)
             struct node *node = open_engine(true, 4, 4);
             engine_admit(node->engine, 0);
             for (int i = 0; i < 3; i++) {
-                struct frame frame = from_0;
+                struct frame frame = frame_of(MINUS, FROM_0);
                 frame.body = part[i];
                 if (i < 2 || b < 8) /* nothing may follow the last byte */
                     if (i < 1 || a < 8)
                         accepts(node, &frame);
             }
-            expect_frame(node, PLUS, &to_2);
-            expect_frame(node, PLUS, &to_2_on);
+            expect(node, PLUS, TO_2);
+            expect(node, PLUS, TO_2_ON);
             assert_int_equal(node->sink.bytes[0], 4);
             node_close(node);
         }
@@ -198,23 +183,15 @@ TEST(a_message_may_come_in_any_frames)
 
 TEST(blocks_of_different_sizes_say_how_long_they_are)
 {
-    const struct frame in = {.port = MINUS, .hops = 1, .sizes = 2, .size = {0, 3}, .body = "cCc"};
-    const struct frame out = {.hops = 1, .sizes = 1, .size = {2}, .body = "fF"};
-    const struct frame on = {.step = 1, .hops = 1, .sizes = 1, .size = {3}, .body = "cCc"};
-    const struct frame through = {
-        .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {1}, .body = "g"};
-    const struct frame through_on = {.hops = 2, .sizes = 1, .size = {1}, .body = "g"};
-    const struct frame empty = {
-        .port = PLUS, .step = 1, .hops = 1, .sizes = 1, .size = {0}, .body = ""};
     struct node *node = open_engine(false, 2, 100);
 
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &out);
-    accepts(node, &in);
-    expect_frame(node, PLUS, &on);
-    accepts(node, &through);
-    expect_frame(node, MINUS, &through_on);
-    accepts(node, &empty);
+    expect(node, PLUS, "h1 =2 fF");
+    sends(node, MINUS, "h1 =0 =3 cCc");
+    expect(node, PLUS, "s1 h1 =3 cCc");
+    sends(node, PLUS, "h2 l1 =1 g");
+    expect(node, MINUS, "h2 =1 g");
+    sends(node, PLUS, "s1 h1 =0 -");
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.writes[0], 1); /* an empty block is a block */
     assert_int_equal(node->sink.bytes[0], 0);
@@ -223,90 +200,64 @@ TEST(blocks_of_different_sizes_say_how_long_they_are)
     node_close(node);
 }
 
-/* The frame is refused as the first frame, and also after a part of the message has arrived. */
-static void refuses(bool uniform, const struct frame *bad, const char *text)
+struct refusal {
+    unsigned port;
+    const char *frame, *reason;
+};
+
+/* The frames are refused as the first frame, and also after a part of the message has arrived. */
+static void refuses(bool uniform, const struct refusal *rows, size_t count)
 {
-    for (int half = 0; half < 2; half++) {
-        struct frame first = from_0;
+    for (size_t i = 0; i < 2 * count; i++) {
+        const struct refusal *bad = &rows[i / 2];
         struct node *node = open_engine(uniform, 4, 4);
         node->sink.careless = true;
         engine_admit(node->engine, 0);
-        if (!uniform) {
-            first.sizes = 1;
-            first.size[0] = 3;
-        }
-        first.body = uniform ? "b" : "bB";
-        if (half == 1)
-            accepts(node, &first);
-        send_frame(node, bad);
-        assert_null(node->f.up[bad->port]->link);
-        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
-        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        if (i % 2 == 1)
+            sends(node, MINUS, uniform ? "h1 b" : "h1 =3 bB");
+        sends_bad(node, bad->port, bad->frame, i % 2 == 0 ? bad->reason : "");
         node_close(node);
     }
 }
 
 TEST(frames_that_the_schedule_does_not_know_are_refused)
 {
-    struct frame bad;
+    static const struct refusal rows[] = {
+        {MINUS, "bBbBcCcC", "data without a step"},
+        {MINUS, "r1 h1 bBbBcCcC", "data of round 1"},
+        {MINUS, "r4294967295 h1 bBbBcCcC", "data of round"},
+        {MINUS, "s1 h1 bBbBcCcC", "is expected here"},
+        {MINUS, "s4294967295 h1 bBbBcCcC", "is expected here"},
+        {MINUS, "h2 bBbBcCcC", "is expected here"},
+        {MINUS, "h65537 bBbBcCcC", "is expected here"},
+        {MINUS, "h1 l1 bBbBcCcC", "is expected here"},
+        {MINUS, "h1 l65536 bBbBcCcC", "is expected here"},
+        {PLUS, "h1 bBbBcCcC", "is expected here"},
+        {PLUS, "h2 gGgG", "is expected here"},
+        {MINUS, "h1 bBbBcCcCc", "1 byte more than"},
+        {MINUS, "h1 =4 bBbBcCcC", "1 size more than"},
+        {PLUS, "h2 l1 ggggg", "1 byte more than"},
+    };
 
-    bad = from_0, bad.streamed = true;
-    refuses(true, &bad, "data without a step");
-    bad = from_0, bad.round = 1;
-    refuses(true, &bad, "data of round 1");
-    bad = from_0, bad.round = UINT32_MAX;
-    refuses(true, &bad, "data of round");
-    bad = from_0, bad.step = 1;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.step = UINT32_MAX;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.hops = 2;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.hops = 65537;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.left = 1;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.left = 65536;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.port = PLUS;
-    refuses(true, &bad, "is expected here");
-    bad = relayed, bad.left = 0;
-    refuses(true, &bad, "is expected here");
-    bad = from_0, bad.body = "bBbBcCcCc";
-    refuses(true, &bad, "1 byte more than");
-    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
-    refuses(true, &bad, "1 size more than");
-    bad = relayed, bad.body = "ggggg";
-    refuses(true, &bad, "1 byte more than");
+    refuses(true, rows, sizeof rows / sizeof *rows);
 }
 
 TEST(sizes_that_cannot_be_are_refused)
 {
-    struct frame bad;
+    static const struct refusal rows[] = {
+        {MINUS, "h1 =1 =1 =1 bc", "1 size more than"},
+        {MINUS, "h1 =1 =5 bbb", "a piece of 5 bytes"},
+        {MINUS, "h1 =0 =4294967295 b", "a piece of 4294967295 bytes"},
+        {MINUS, "h1 bbbb", "bytes more than"},
+        {PLUS, "h2 l1 =5 ggggg", "a piece of 5 bytes"},
+    };
 
-    bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 3, .size = {1, 1, 1}, .body = "bc"};
-    refuses(false, &bad, "1 size more than");
-    bad = (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {1, 5}, .body = "bbb"};
-    refuses(false, &bad, "a piece of 5 bytes");
-    bad =
-        (struct frame){.port = MINUS, .hops = 1, .sizes = 2, .size = {0, UINT32_MAX}, .body = "b"};
-    refuses(false, &bad, "a piece of 4294967295 bytes");
-    bad = (struct frame){.port = MINUS, .hops = 1, .body = "bbbb"};
-    refuses(false, &bad, "bytes more than");
-    bad = (struct frame){
-        .port = PLUS, .hops = 2, .left = 1, .sizes = 1, .size = {5}, .body = "ggggg"};
-    refuses(false, &bad, "a piece of 5 bytes");
+    refuses(false, rows, sizeof rows / sizeof *rows);
 }
 
 /* A round of 8 bytes in two segments: no piece has more than 4. */
 TEST(a_piece_is_not_longer_than_its_segment)
 {
-    const struct frame longest = {
-        .port = MINUS, .hops = 1, .sizes = 2, .size = {4, 1}, .body = "bBbBc"};
-    const struct frame bad = {.port = MINUS, .hops = 1, .sizes = 1, .size = {5}, .body = "bBbBb"};
-    const struct frame *const frames[] = {&longest, &bad};
-
     for (int i = 0; i < 2; i++) {
         struct node *node = node_open("3", 1, 8);
         struct error e;
@@ -315,27 +266,21 @@ TEST(a_piece_is_not_longer_than_its_segment)
         node->engine = stepped_new(&node->setup, &engine_fixture_plan, &e);
         assert_non_null(node->engine);
         node_connect(node);
-        send_frame(node, frames[i]);
-        assert_int_equal(node->f.up[MINUS]->link == NULL, i == 1);
-        if (i == 1)
-            assert_contains(node->f.up[MINUS]->last, "a piece of 5 bytes");
+        if (i == 0)
+            sends(node, MINUS, "h1 =4 =1 bBbBc");
+        else
+            sends_bad(node, MINUS, "h1 =5 bBbBb", "a piece of 5 bytes");
         node_close(node);
     }
 }
 
 TEST(a_message_comes_once)
 {
-    static const struct frame *const messages[] = {&from_0, &relayed};
-
-    for (size_t i = 0; i < 2; i++) {
-        struct frame again = *messages[i];
+    for (unsigned port = PLUS; port <= MINUS; port++) {
         struct node *node = open_engine(true, 4, 4);
         engine_admit(node->engine, 0);
-        accepts(node, messages[i]);
-        again.body = "";
-        send_frame(node, &again);
-        assert_null(node->f.up[again.port]->link);
-        assert_contains(node->f.up[again.port]->last, "arrived twice");
+        sends(node, port, port == MINUS ? FROM_0 : RELAYED);
+        sends_bad(node, port, port == MINUS ? "h1 -" : "h2 l1 -", "arrived twice");
         node_close(node);
     }
 }
@@ -343,10 +288,8 @@ TEST(a_message_comes_once)
 /* Each waiting frame takes memory, even if it is short. */
 TEST(a_message_does_not_come_in_short_frames)
 {
-    static const struct frame *const messages[] = {&from_0, &relayed};
-
     for (size_t i = 0; i < 4; i++) {
-        struct frame short_frame = *messages[i % 2];
+        struct frame short_frame = i % 2 == 0 ? frame_of(MINUS, FROM_0) : frame_of(PLUS, RELAYED);
         struct node *node = open_engine(true, BLOCK_MOST, BLOCK_MOST);
         unsigned sent = 0;
         short_frame.body = i < 2 ? "x" : "";
@@ -367,13 +310,13 @@ TEST(a_source_that_is_not_ready_is_asked_again)
 
     node->source.asleep = true;
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     node->source.asleep = false;
-    expect_frame(node, PLUS, NULL); /* until it says so */
+    expect(node, PLUS, NULL); /* until it says so */
     unsigned wakes = node->f.up[PLUS]->wakes;
     engine_wake(node->engine);
     assert_true(node->f.up[PLUS]->wakes > wakes);
-    expect_frame(node, PLUS, &to_2);
+    expect(node, PLUS, TO_2);
     assert_int_equal(node->sink.bytes[1], 4);
     node_close(node);
 }
@@ -384,11 +327,11 @@ TEST(a_round_waits_for_the_sink)
 
     engine_admit(node->engine, 0);
     node->sink.pending = 4;
-    accepts(node, &from_0);
-    accepts(node, &from_2);
-    accepts(node, &relayed);
-    expect_frame(node, PLUS, &to_2);
-    expect_frame(node, PLUS, &to_2_on);
+    sends(node, MINUS, FROM_0);
+    sends(node, PLUS, FROM_2);
+    sends(node, PLUS, RELAYED);
+    expect(node, PLUS, TO_2);
+    expect(node, PLUS, TO_2_ON);
     assert_int_equal(node->engine->rounds_finished, 0);
     node->sink.pending = 0;
     engine_wake(node->engine);
@@ -402,10 +345,10 @@ TEST(our_own_failures_are_no_fault_of_the_peer)
 
     engine_admit(node->engine, 0);
     node->sink.failing = true;
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     assert_non_null(engine_failed(node->engine));
     assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
-    expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
+    expect(node, PLUS, NULL); /* nothing is sent after a failure */
     node_close(node);
 
     node = open_engine(true, 4, 4);
@@ -421,45 +364,37 @@ TEST(nothing_is_sent_on_a_link_that_was_down)
 
     engine_admit(node->engine, 0);
     engine_lose_port(node->engine, PLUS);
-    expect_frame(node, PLUS, NULL);
-    accepts(node, &relayed);
-    expect_frame(node, MINUS, &relayed_on);
+    expect(node, PLUS, NULL);
+    sends(node, PLUS, RELAYED);
+    expect(node, MINUS, RELAYED_ON);
     node_close(node);
 
     node = open_engine(true, 4, 4);
     engine_admit(node->engine, 0);
     engine_lose_port(node->engine, MINUS);
-    accepts(node, &relayed);
-    expect_frame(node, MINUS, NULL);
-    expect_frame(node, PLUS, &to_2);
+    sends(node, PLUS, RELAYED);
+    expect(node, MINUS, NULL);
+    expect(node, PLUS, TO_2);
     node_close(node);
 }
 
 TEST(where_it_stands_can_be_said)
 {
-    char text[100];
     struct node *node = open_engine(true, 4, 4);
 
     engine_admit(node->engine, 0);
-    accepts(node, &relayed);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text,
-                        "step 1 of 2, waiting for the message of step 1 on port -0 to node 0");
-    accepts(node, &from_0);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text,
-                        "step 2 of 2, waiting for the message of step 2 on port +0 to node 2");
+    sends(node, PLUS, RELAYED);
+    expect_described(node, "step 1 of 2, waiting for the message of step 1 on port -0 to node 0");
+    sends(node, MINUS, FROM_0);
+    expect_described(node, "step 2 of 2, waiting for the message of step 2 on port +0 to node 2");
     node_close(node);
 
     node = open_engine(true, 4, 4);
     engine_admit(node->engine, 0);
-    accepts(node, &from_0);
-    accepts(node, &from_2);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text,
-                        "step 2 of 2, waiting for the message of step 1 on port +0 to node 2");
-    accepts(node, &relayed);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "step 2 of 2, still sending");
+    sends(node, MINUS, FROM_0);
+    sends(node, PLUS, FROM_2);
+    expect_described(node, "step 2 of 2, waiting for the message of step 1 on port +0 to node 2");
+    sends(node, PLUS, RELAYED);
+    expect_described(node, "step 2 of 2, still sending");
     node_close(node);
 }

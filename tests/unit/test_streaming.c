@@ -9,21 +9,21 @@ ENGINE_TEST(a_round_without_steps)
     struct node *node = open_engine(&whole);
     const struct engine_counts *counts = &node->engine->counts;
 
-    expect_frame(node, PLUS, NULL); /* not admitted */
+    expect(node, PLUS, NULL); /* not admitted */
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &own_to_2);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &own_to_0);
+    expect(node, PLUS, OWN_TO_2);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, OWN_TO_0);
     assert_int_equal(node->sink.bytes[1], 4); /* our own for ourselves */
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     assert_int_equal(node->sink.bytes[0], 4);
-    expect_frame(node, PLUS, &on_to_2);
-    accepts(node, &from_2);
+    expect(node, PLUS, ON_TO_2);
+    sends(node, PLUS, FROM_2);
     assert_int_equal(node->engine->rounds_finished, 0); /* something is still to be sent on */
-    expect_frame(node, MINUS, &on_to_0);
+    expect(node, MINUS, ON_TO_0);
     assert_int_equal(node->engine->rounds_finished, 1);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, NULL);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, NULL);
     assert_int_equal(node->sink.bytes[2], 4);
     assert_int_equal(counts->blocks_delivered, 2);
     assert_int_equal(counts->bytes_delivered, 8);
@@ -39,13 +39,12 @@ ENGINE_TEST(a_round_without_steps)
 
 ENGINE_TEST(waiting_blocks_leave_together)
 {
-    const struct frame both = {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "cCcCfFfF"};
     struct node *node = open_engine(&whole);
 
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &both);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, "0 1 cCcCfFfF");
+    expect(node, PLUS, NULL);
 }
 
 /* A neighbour may hear of a round earlier: blocks for other nodes are passed on, our own wait. */
@@ -53,44 +52,36 @@ ENGINE_TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&whole);
 
-    accepts(node, &from_0);
-    accepts(node, &from_2);
-    expect_frame(node, PLUS, &on_to_2);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &on_to_0);
-    expect_frame(node, MINUS, NULL);
+    sends(node, MINUS, FROM_0);
+    sends(node, PLUS, FROM_2);
+    expect(node, PLUS, ON_TO_2);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, ON_TO_0);
+    expect(node, MINUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &own_to_2);
-    expect_frame(node, MINUS, &own_to_0);
+    expect(node, PLUS, OWN_TO_2);
+    expect(node, MINUS, OWN_TO_0);
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
 TEST(the_farthest_leave_first)
 {
     const struct how how = {.dims = "4m", .rank = 0, .block = 4};
-    const struct frame out = {
-        .streamed = true, .pieces = 3, .piece = {2, 1, 0}, .body = "dDdDcCcCbBbB"};
     const struct how next = {.dims = "4m", .rank = 1, .block = 4};
     struct node *node = open_engine(&how);
 
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &out);
+    expect(node, PLUS, "2 1 0 dDdDcCcCbBbB");
     close_engine(node);
 
     /* Node 1: the blocks 0->2 0->3 1->2 1->3 leave by + in this order. */
     node = open_engine(&next);
     assert_int_equal(passages.departures[PLUS], 4);
-    const struct frame far = {
-        .streamed = true, .port = MINUS, .pieces = 1, .piece = {2}, .body = "dDdD"};
-    const struct frame near = {
-        .streamed = true, .port = MINUS, .pieces = 1, .piece = {1}, .body = "cCcC"};
-    const struct frame all = {
-        .streamed = true, .pieces = 4, .piece = {3, 1, 2, 0}, .body = "gGgGdDdDfFfFcCcC"};
     engine_admit(node->engine, 0);
-    accepts(node, &near);
-    accepts(node, &far);
-    expect_frame(node, PLUS, &all);
+    sends(node, MINUS, "1 cCcC");
+    sends(node, MINUS, "2 dDdD");
+    expect(node, PLUS, "3 1 2 0 gGgGdDdDfFfFcCcC");
     close_engine(node);
 }
 
@@ -119,15 +110,11 @@ static void run_cut_at(const struct how *how, size_t a, size_t b)
         }
         accepts(node, &frame);
         if (cut[i + 1] <= 4) {
-            expect_frame(node, PLUS, NULL);
+            expect(node, PLUS, NULL);
             continue;
         }
-        const struct frame on = {.streamed = true,
-                                 .pieces = 1,
-                                 .piece = {0},
-                                 .sizes = how->sizes && out == 0,
-                                 .size = {4},
-                                 .body = body + (cut[i] < 4) * (4 - cut[i])};
+        struct frame on = frame_of(PLUS, how->sizes && out == 0 ? "0=4 c" : "0 c");
+        on.body = body + (cut[i] < 4) * (4 - cut[i]);
         expect_frame(node, PLUS, &on);
         out += strlen(on.body);
     }
@@ -153,64 +140,50 @@ TEST(pieces_may_come_in_any_frames)
 ENGINE_TEST(several_rounds_are_under_way)
 {
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
-    const struct frame to_0[] = {
-        {.streamed = true, .pieces = 2, .piece = {0, 1}, .body = "dDdgGg"},
-        {.streamed = true, .round = 1, .pieces = 2, .piece = {0, 1}, .body = "DdDGgG"}};
-    const struct frame first[] = {in_round(&from_2, 0, "gGghHh"), in_round(&from_0, 0, "bBbcCc"),
-                                  in_round(&own_to_2, 0, "fFf"), in_round(&on_to_2, 0, "cCc")};
-    const struct frame second[] = {in_round(&from_2, 1, "GgGHhH"), in_round(&from_0, 1, "BbBCcC"),
-                                   in_round(&own_to_2, 1, "FfF"), in_round(&on_to_2, 1, "CcC")};
     struct node *node = begin_engine(&how);
 
     engine_admit(node->engine, 1);
-    accepts(node, &first[0]); /* one neighbour is ahead of the other */
-    accepts(node, &second[0]);
-    expect_frame(node, MINUS, &to_0[0]); /* the oldest round first */
-    expect_frame(node, MINUS, &to_0[1]);
-    expect_frame(node, MINUS, NULL);
-    expect_frame(node, PLUS, &first[2]);
-    expect_frame(node, PLUS, &second[2]);
+    sends(node, PLUS, "r0 0 1 gGghHh"); /* one neighbour is ahead of the other */
+    sends(node, PLUS, "r1 0 1 GgGHhH");
+    expect(node, MINUS, "0 1 dDdgGg"); /* the oldest round first */
+    expect(node, MINUS, "r1 0 1 DdDGgG");
+    expect(node, MINUS, NULL);
+    expect(node, PLUS, "r0 1 fFf");
+    expect(node, PLUS, "r1 1 FfF");
     assert_int_equal(node->engine->rounds_finished, 0);
-    accepts(node, &first[1]);
-    accepts(node, &second[1]);
-    expect_frame(node, PLUS, &first[3]);
+    sends(node, MINUS, "r0 0 1 bBbcCc");
+    sends(node, MINUS, "r1 0 1 BbBCcC");
+    expect(node, PLUS, "r0 0 cCc");
     assert_int_equal(node->engine->rounds_finished, 1);
-    expect_frame(node, PLUS, &second[3]);
+    expect(node, PLUS, "r1 0 CcC");
     assert_int_equal(node->engine->rounds_finished, 2);
 }
 
 ENGINE_TEST(rounds_follow_each_other)
 {
-    static const char *const bodies[][6] = {
-        {"dDd", "fFf", "bBbcCc", "cCc", "gGghHh", "gGg"},
-        {"DdD", "FfF", "BbBCcC", "CcC", "GgGHhH", "GgG"},
-        {"dD", "fF", "bBcC", "cC", "gGhH", "gG"},
+    static const char *const frames[][6] = {
+        {"r0 0 dDd", "r0 1 fFf", "r0 0 1 bBbcCc", "r0 0 cCc", "r0 0 1 gGghHh", "r0 1 gGg"},
+        {"r1 0 DdD", "r1 1 FfF", "r1 0 1 BbBCcC", "r1 0 CcC", "r1 0 1 GgGHhH", "r1 1 GgG"},
+        {"r2 0 dD", "r2 1 fF", "r2 0 1 bBcC", "r2 0 cC", "r2 0 1 gGhH", "r2 1 gG"},
     };
     const struct how how = {.block = 8, .round_bytes = 3, .window = 2};
     struct node *node = begin_engine(&how);
 
     for (uint32_t round = 0; round < 3; round++) {
-        const struct frame frame[] = {
-            in_round(&own_to_0, round, bodies[round][0]),
-            in_round(&own_to_2, round, bodies[round][1]),
-            in_round(&from_0, round, bodies[round][2]),
-            in_round(&on_to_2, round, bodies[round][3]),
-            in_round(&from_2, round, bodies[round][4]),
-            in_round(&on_to_0, round, bodies[round][5]),
-        };
+        const char *const *const frame = frames[round];
         if (round < 2)
             engine_admit(node->engine, round + 1);
-        expect_frame(node, MINUS, &frame[0]);
-        expect_frame(node, PLUS, &frame[1]);
-        accepts(node, &frame[2]);
-        expect_frame(node, PLUS, &frame[3]);
-        accepts(node, &frame[4]);
+        expect(node, MINUS, frame[0]);
+        expect(node, PLUS, frame[1]);
+        sends(node, MINUS, frame[2]);
+        expect(node, PLUS, frame[3]);
+        sends(node, PLUS, frame[4]);
         assert_int_equal(node->engine->rounds_finished, round);
-        expect_frame(node, MINUS, &frame[5]);
+        expect(node, MINUS, frame[5]);
         assert_int_equal(node->engine->rounds_finished, round + 1);
         assert_int_equal(node->engine->counts.blocks_delivered, 2);
     }
-    expect_frame(node, MINUS, NULL);
+    expect(node, MINUS, NULL);
     for (uint32_t origin = 0; origin < 3; origin++)
         assert_int_equal(node->sink.bytes[origin], 8);
     assert_int_equal(node->engine->counts.bytes_delivered, 16);
@@ -229,27 +202,13 @@ ENGINE_TEST(repetitions_count_their_rounds_on)
             memset(node->source.read, 0, sizeof node->source.read);
             memset(node->sink.got, 0, sizeof node->sink.got);
         }
-        const struct frame in[] = {
-            in_round(&from_0, round, round % 2 == 0 ? "bBbcCc" : "BC"),
-            in_round(&from_2, round, round % 2 == 0 ? "gGghHh" : "GH"),
-        };
-        const struct frame out[] = {
-            {.streamed = true,
-             .round = round,
-             .pieces = 2,
-             .piece = {0, 1},
-             .body = round % 2 == 0 ? "cCcfFf" : "CF"},
-            {.streamed = true,
-             .round = round,
-             .pieces = 2,
-             .piece = {1, 0},
-             .body = round % 2 == 0 ? "gGgdDd" : "GD"},
-        };
-        accepts(node, &in[0]); /* before it is admitted */
-        accepts(node, &in[1]);
+        const bool full = round % 2 == 0;
+        sends(node, MINUS,
+              in_round(round, full ? "0 1 bBbcCc" : "0 1 BC")); /* before it is admitted */
+        sends(node, PLUS, in_round(round, full ? "0 1 gGghHh" : "0 1 GH"));
         engine_admit(node->engine, round);
-        expect_frame(node, PLUS, &out[0]);
-        expect_frame(node, MINUS, &out[1]);
+        expect(node, PLUS, in_round(round, full ? "0 1 cCcfFf" : "0 1 CF"));
+        expect(node, MINUS, in_round(round, full ? "1 0 gGgdDd" : "1 0 GD"));
         assert_int_equal(node->engine->rounds_finished, round + 1);
     }
 }
@@ -257,44 +216,15 @@ ENGINE_TEST(repetitions_count_their_rounds_on)
 ENGINE_TEST(sizes_travel_along)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
-    const struct frame in = {.streamed = true,
-                             .port = MINUS,
-                             .pieces = 2,
-                             .piece = {0, 1},
-                             .sizes = 2,
-                             .size = {0, 3},
-                             .body = "cCc"};
-    const struct frame part = {.streamed = true,
-                               .port = PLUS,
-                               .pieces = 1,
-                               .piece = {1},
-                               .sizes = 1,
-                               .size = {5},
-                               .body = "hH"};
-    const struct frame rest = {.streamed = true,
-                               .port = PLUS,
-                               .pieces = 2,
-                               .piece = {1, 0},
-                               .sizes = 1,
-                               .size = {0},
-                               .body = "hHh"};
-    const struct frame out = {.streamed = true,
-                              .pieces = 2,
-                              .piece = {1, 0},
-                              .sizes = 2,
-                              .size = {2, 3},
-                              .body = "fFcCc"};
-    const struct frame back = {
-        .streamed = true, .pieces = 2, .piece = {0, 1}, .sizes = 2, .size = {0, 0}, .body = ""};
     struct node *node = open_engine(&how);
 
     node->source.size[0] = 0;
     engine_admit(node->engine, 0);
-    accepts(node, &in);
-    expect_frame(node, PLUS, &out);
-    accepts(node, &part);
-    accepts(node, &rest);
-    expect_frame(node, MINUS, &back); /* a block without bytes is a block */
+    sends(node, MINUS, "0=0 1=3 cCc");
+    expect(node, PLUS, "1=2 0=3 fFcCc");
+    sends(node, PLUS, "1=5 hH");
+    sends(node, PLUS, "1=0 0 hHh");
+    expect(node, MINUS, "0=0 1=0 -"); /* a block without bytes is a block */
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.writes[0], 1);
     assert_int_equal(node->sink.bytes[0], 0);
@@ -306,24 +236,13 @@ ENGINE_TEST(sizes_travel_along)
 ENGINE_TEST(a_part_goes_on_with_its_size)
 {
     const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
-    const struct frame in[] = {
-        {.streamed = true,
-         .port = MINUS,
-         .pieces = 1,
-         .piece = {1},
-         .sizes = 1,
-         .size = {4},
-         .body = "c"},
-        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {1}, .body = "CcC"}};
-    const struct frame on[] = {
-        {.streamed = true, .pieces = 1, .piece = {0}, .sizes = 1, .size = {4}, .body = "c"},
-        {.streamed = true, .pieces = 1, .piece = {0}, .body = "CcC"}};
+    static const char *const in[] = {"1=4 c", "1 CcC"}, *const on[] = {"0=4 c", "0 CcC"};
     struct node *node = open_engine(&how);
 
     for (int i = 0; i < 2; i++) {
-        accepts(node, &in[i]);
-        expect_frame(node, PLUS, &on[i]);
-        expect_frame(node, PLUS, NULL);
+        sends(node, MINUS, in[i]);
+        expect(node, PLUS, on[i]);
+        expect(node, PLUS, NULL);
     }
 }
 
@@ -333,8 +252,6 @@ TEST(empty_blocks_are_not_sent)
 {
     const struct how how = {
         .dims = "2m", .algorithm = "stream", .rank = 1, .block = 300, .round_bytes = 300};
-    const struct frame empty = {
-        .streamed = true, .port = MINUS, .pieces = 1, .piece = {2}, .body = ""};
     static uint8_t body[BODY_MOST];
     char in[301] = {0};
     uint32_t length;
@@ -352,17 +269,16 @@ TEST(empty_blocks_are_not_sent)
         for (uint32_t i = 0; i < length; i++)
             assert_int_equal(body[i], letter(1, 0, i));
         message_forget(head);
-        expect_frame(node, MINUS, NULL);
+        expect(node, MINUS, NULL);
         if (wrong) {
-            send_frame(node, &empty);
-            assert_null(node->f.up[MINUS]->link);
+            sends_bad(node, MINUS, "2 -", "");
             close_engine(node);
             continue;
         }
         for (uint32_t i = 0; i < 300; i++)
             in[i] = (char)letter(0, 1, i);
-        const struct frame frame = {
-            .streamed = true, .port = MINUS, .pieces = 2, .piece = {0, 1}, .body = in};
+        struct frame frame = frame_of(MINUS, "0 1 -");
+        frame.body = in;
         accepts(node, &frame);
         assert_int_equal(node->engine->rounds_finished, 1);
         assert_int_equal(node->engine->counts.blocks_delivered, 1);
@@ -378,7 +294,7 @@ ENGINE_TEST(blocks_of_nothing_are_an_exchange)
 
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.writes[0], 1); /* a file may have to be made of it */
     assert_int_equal(node->sink.writes[2], 1);
@@ -438,28 +354,23 @@ TEST(a_frame_names_a_bounded_number_of_pieces)
 
 /* The streaming engine: frames that it must refuse. See streaming_fixture.h. */
 
-/* The frame is refused as the first frame, and also after a part of a piece has arrived. */
-static void refuses(const struct how *how, const struct frame *bad, const char *text)
+struct refusal {
+    const char *frame, *reason;
+};
+
+/* The frames are refused as the first frame, and also after a part of a piece has arrived. */
+static void refuses(const struct how *how, unsigned port, const struct refusal *rows, size_t count)
 {
-    for (int half = 0; half < 2; half++) {
-        struct node *node = open_engine(how);
-        struct frame first = {.streamed = true, .port = bad->port, .pieces = 1, .body = "b"};
-        uint32_t place = bad->port == MINUS ? 0 : 1; /* for us */
-        first.piece[0] = place;
-        first.body = bad->port == MINUS ? "b" : "h";
-        if (how->sizes) {
-            first.sizes = 1;
-            first.size[0] = 3;
-        }
-        engine_admit(node->engine, 0);
+    const char *first = how->sizes      ? port == MINUS ? "0=3 b" : "1=3 h"
+                        : port == MINUS ? "0 b"
+                                        : "1 h";
+
+    for (size_t i = 0; i < 2 * count; i++) {
+        struct node *node = begin_engine(how);
         node->sink.careless = true;
-        if (half == 1)
-            accepts(node, &first);
-        send_frame(node, bad);
-        assert_null(node->f.up[bad->port]->link);
-        if (half == 0 && strstr(node->f.up[bad->port]->last, text) == NULL)
-            fail_msg("\"%s\" is not in \"%s\"", text, node->f.up[bad->port]->last);
-        assert_null(engine_failed(node->engine)); /* the peer's fault, not ours */
+        if (i % 2 == 1)
+            sends(node, port, first);
+        sends_bad(node, port, rows[i / 2].frame, i % 2 == 0 ? rows[i / 2].reason : "");
         assert_int_equal(node->engine->rounds_finished, 0);
         close_engine(node);
     }
@@ -467,102 +378,65 @@ static void refuses(const struct how *how, const struct frame *bad, const char *
 
 TEST(frames_that_name_the_wrong_pieces_are_refused)
 {
+    static const struct refusal rows[] = {
+        {"s0 bBbBcCcC", "data of a step"},
+        {"-", "a frame without pieces"},
+        {"bBbBcCcC", "a frame without pieces"},
+        {"2 1 bBbBcCcC", "no piece 2: this channel has "},
+        {"4294967295 1 bBbBcCcC", "no piece 4294967295: this channel has "},
+        {"0 1 7 bBbBcCcC", "no piece 7: this channel has "}, /* behind two that are right */
+        {"0 0 bBbBcCcC", "piece 0 has arrived"},             /* twice in one frame */
+        {"1 1 c", "3 bytes less than"},
+        {"0 1 -", "the frame has no byte of it"},
+        {"0 1 bBb", "1 byte less than"}, /* a part of one that is not the last */
+        {"1 0 cCcC", "the frame has no byte of it"},
+        {"0 -", "the frame has no byte of it"},
+        {"0 1 bBbBcCcCx", "1 byte more than"},
+        {"0 bBbBcCcC", "4 bytes more than"},
+        {"r1 0 1 bBbBcCcC", "data of round 1 "},
+        {"r127 0 1 bBbBcCcC", "data of round 127 "},
+        {"r128 0 1 bBbBcCcC", "data of round 128 "},
+        {"r4294967295 0 1 bBbBcCcC", "data of round 4294967295"},
+    };
+    static const struct refusal from_plus = {"0 1 gGgGhHhHh", "1 byte more than"},
+                                behind = {"r2 0 1 bBbBcCcC", "data of round 2 "};
     const struct how two = {.block = 8, .round_bytes = 4, .window = 2};
-    struct frame bad;
 
-    bad = from_0, bad.streamed = false;
-    refuses(&whole, &bad, "data of a step");
-    bad = from_0, bad.pieces = 0, bad.body = "";
-    refuses(&whole, &bad, "a frame without pieces");
-    bad = from_0, bad.pieces = 0;
-    refuses(&whole, &bad, "a frame without pieces");
-    bad = from_0, bad.piece[0] = 2;
-    refuses(&whole, &bad, "no piece 2: this channel has ");
-    bad = from_0, bad.piece[0] = UINT32_MAX;
-    refuses(&whole, &bad, "no piece 4294967295: this channel has ");
-    bad = from_0, bad.pieces = 3, bad.piece[2] = 7; /* behind two that are right */
-    refuses(&whole, &bad, "no piece 7: this channel has ");
-    bad = from_0, bad.piece[1] = 0; /* twice in one frame */
-    refuses(&whole, &bad, "piece 0 has arrived");
-    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 1, bad.body = "c";
-    refuses(&whole, &bad, "3 bytes less than");
-    bad = from_0, bad.body = "";
-    refuses(&whole, &bad, "the frame has no byte of it");
-    bad = from_0, bad.body = "bBb"; /* a part of one that is not the last */
-    refuses(&whole, &bad, "1 byte less than");
-    bad = from_0, bad.piece[0] = 1, bad.piece[1] = 0, bad.body = "cCcC";
-    refuses(&whole, &bad, "the frame has no byte of it");
-    bad = from_0, bad.pieces = 1, bad.body = "";
-    refuses(&whole, &bad, "the frame has no byte of it");
-    bad = from_0, bad.body = "bBbBcCcCx";
-    refuses(&whole, &bad, "1 byte more than");
-    bad = from_0, bad.pieces = 1;
-    refuses(&whole, &bad, "4 bytes more than");
-    bad = from_2, bad.body = "gGgGhHhHh";
-    refuses(&whole, &bad, "1 byte more than");
-    bad = from_0, bad.round = 1;
-    refuses(&whole, &bad, "data of round 1 ");
-    bad = from_0, bad.round = 127;
-    refuses(&whole, &bad, "data of round 127 ");
-    bad = from_0, bad.round = 128;
-    refuses(&whole, &bad, "data of round 128 ");
-    bad = from_0, bad.round = UINT32_MAX;
-    refuses(&whole, &bad, "data of round 4294967295");
-    bad = from_0, bad.round = 2; /* behind the window */
-    refuses(&two, &bad, "data of round 2 ");
+    refuses(&whole, MINUS, rows, sizeof rows / sizeof *rows);
+    refuses(&whole, PLUS, &from_plus, 1);
+    refuses(&two, MINUS, &behind, 1); /* behind the window */
 }
 
 TEST(sizes_that_cannot_be_are_refused)
 {
+    static const struct refusal rows[] = {
+        {FROM_0, "piece 0 without a size"},
+        {"0=4 1 bBbBcCcC", "piece 1 without a size"},
+        {"0=4 1=4 =4 bBbBcCcC", "1 size more than"},
+        {"0=4 1=5 bBbBcCcC", "a piece of 5 bytes"},
+        {"0=4294967295 1=0 bBbBcCcC", "a piece of 4294967295 bytes"},
+        {"0=4 -", "the frame has no byte of it"},
+        {"0=0 0=0 -", "piece 0 has arrived"}, /* twice, and without a byte */
+    };
+    static const struct refusal of_one_size = {"0=4 1 bBbBcCcC", "1 size more than"};
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
-    struct frame bad;
 
-    bad = from_0, bad.sizes = 1, bad.size[0] = 4; /* blocks of one size do not say it */
-    refuses(&whole, &bad, "1 size more than");
-    bad = from_0;
-    refuses(&sizes, &bad, "piece 0 without a size");
-    bad = from_0, bad.sizes = 1, bad.size[0] = 4;
-    refuses(&sizes, &bad, "piece 1 without a size");
-    bad = from_0, bad.sizes = 3, bad.size[0] = bad.size[1] = bad.size[2] = 4;
-    refuses(&sizes, &bad, "1 size more than");
-    bad = from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 5;
-    refuses(&sizes, &bad, "a piece of 5 bytes");
-    bad = from_0, bad.sizes = 2, bad.size[0] = UINT32_MAX;
-    refuses(&sizes, &bad, "a piece of 4294967295 bytes");
-    bad = from_0, bad.pieces = 1, bad.sizes = 1, bad.size[0] = 4, bad.body = "";
-    refuses(&sizes, &bad, "the frame has no byte of it");
-    bad = from_0, bad.sizes = 2; /* twice, and without a byte */
-    bad.piece[1] = 0, bad.body = "";
-    refuses(&sizes, &bad, "piece 0 has arrived");
+    refuses(&whole, MINUS, &of_one_size, 1); /* blocks of one size do not say it */
+    refuses(&sizes, MINUS, rows, sizeof rows / sizeof *rows);
 }
 
 /* Beyond the piece, and again: each of these frames is right once. */
 TEST(a_piece_comes_once)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};
-    static const struct frame with_sizes = {.streamed = true,
-                                            .port = MINUS,
-                                            .pieces = 2,
-                                            .piece = {0, 1},
-                                            .sizes = 2,
-                                            .size = {0, 4},
-                                            .body = "cCcC"};
 
     for (int uniform = 0; uniform < 2; uniform++)
         for (uint32_t piece = 0; piece < 2; piece++) {
             struct node *node = open_engine(uniform ? &whole : &sizes);
-            const struct frame *first = uniform ? &from_0 : &with_sizes;
-            struct frame again = {
-                .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "c"};
-            uint32_t rank = piece == 0 ? 0 : 2;
             engine_admit(node->engine, 0);
-            accepts(node, first);
-            if (piece == 0)
-                again.body = "";
-            send_frame(node, &again);
-            assert_null(node->f.up[MINUS]->link);
-            assert_contains(node->f.up[MINUS]->last, "has arrived before");
-            assert_true(rank != 0 || node->sink.writes[0] >= 1);
+            sends(node, MINUS, uniform ? FROM_0 : "0=0 1=4 cCcC");
+            sends_bad(node, MINUS, piece == 0 ? "0 -" : "1 c", "has arrived before");
+            assert_true(piece != 0 || node->sink.writes[0] >= 1);
             if (!uniform)
                 assert_int_equal(node->sink.writes[0], 1);
             close_engine(node);
@@ -574,8 +448,7 @@ TEST(a_piece_does_not_come_in_short_frames)
     const struct how long_blocks = {.block = BLOCK_MOST};
 
     for (uint32_t piece = 0; piece < 2; piece++) {
-        const struct frame short_frame = {
-            .streamed = true, .port = MINUS, .pieces = 1, .piece = {piece}, .body = "x"};
+        const struct frame short_frame = frame_of(MINUS, piece == 0 ? "0 x" : "1 x");
         struct node *node = open_engine(&long_blocks);
         unsigned sent = 0;
         node->sink.careless = true;

@@ -10,38 +10,34 @@
 #include "tests/support/cmocka.h"
 
 static const struct how line = {.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 4};
-static const struct frame one_from_0 = {
-    .streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bBbB"};
-static const struct frame one_from_2 = {
-    .streamed = true, .port = PLUS, .pieces = 1, .piece = {0}, .body = "hHhH"};
-static const struct frame own_on_plus = {
-    .streamed = true, .pieces = 1, .piece = {1}, .body = "eEeE"};
-static const struct frame own_on_minus = {
-    .streamed = true, .pieces = 1, .piece = {0}, .body = "eEeE"};
-static const struct frame own_alone = {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEeE"};
-static const struct frame on_plus = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bBbB"};
-static const struct frame on_minus = {.streamed = true, .pieces = 1, .piece = {1}, .body = "hHhH"};
+#define ONE_FROM_0 "0 bBbB" /* at MINUS */
+#define ONE_FROM_2 "0 hHhH" /* at PLUS */
+#define OWN_ON_PLUS "1 eEeE"
+#define OWN_ON_MINUS "0 eEeE"
+#define OWN_ALONE "0 eEeE"
+#define ON_PLUS "0 bBbB"
+#define ON_MINUS "1 hHhH"
 
 ENGINE_TEST(a_block_stays_and_goes_on)
 {
     struct node *node = open_engine(&line);
     const struct engine_counts *counts = &node->engine->counts;
 
-    expect_frame(node, PLUS, NULL); /* not admitted */
+    expect(node, PLUS, NULL); /* not admitted */
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &own_on_plus);
+    expect(node, PLUS, OWN_ON_PLUS);
     assert_int_equal(node->sink.bytes[1], 4); /* read once, for ourselves too, */
     node->source.failing = true;
-    expect_frame(node, MINUS, &own_on_minus); /* and for the other port */
+    expect(node, MINUS, OWN_ON_MINUS); /* and for the other port */
     node->source.failing = false;
-    accepts(node, &one_from_0);
+    sends(node, MINUS, ONE_FROM_0);
     assert_int_equal(node->sink.bytes[0], 4);
-    expect_frame(node, MINUS, NULL);
-    expect_frame(node, PLUS, &on_plus);
-    accepts(node, &one_from_2);
+    expect(node, MINUS, NULL);
+    expect(node, PLUS, ON_PLUS);
+    sends(node, PLUS, ONE_FROM_2);
     assert_int_equal(node->engine->rounds_finished, 0);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &on_minus);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, ON_MINUS);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.bytes[2], 4);
     assert_int_equal(counts->blocks_delivered, 2);
@@ -58,11 +54,17 @@ ENGINE_TEST(neighbours_may_be_ahead)
 {
     struct node *node = open_engine(&line);
 
-    accepts(node, &one_from_0);
-    expect_frame(node, PLUS, &on_plus);
-    expect_frame(node, PLUS, NULL);
+    sends(node, MINUS, ONE_FROM_0);
+    expect(node, PLUS, ON_PLUS);
+    expect(node, PLUS, NULL);
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, &own_on_plus);
+    expect(node, PLUS, OWN_ON_PLUS);
+}
+
+static void drain_ports(struct node *node)
+{
+    node_drain(node, PLUS);
+    node_drain(node, MINUS);
 }
 
 /* Reads the next frame of a port, of one piece of the block of node 4; returns its bytes. */
@@ -119,16 +121,12 @@ TEST(each_port_at_its_own_pace)
 
 ENGINE_TEST(a_part_goes_on_before_the_rest_has_come)
 {
-    const struct frame in[] = {
-        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"},
-        {.streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bB"}};
-    const struct frame out = {.streamed = true, .pieces = 1, .piece = {0}, .body = "bB"};
     struct node *node = open_engine(&line);
 
     for (int i = 0; i < 2; i++) {
-        accepts(node, &in[i]);
-        expect_frame(node, PLUS, &out);
-        expect_frame(node, PLUS, NULL);
+        sends(node, MINUS, "0 bB");
+        expect(node, PLUS, "0 bB");
+        expect(node, PLUS, NULL);
     }
     assert_int_equal(node->sink.bytes[0], 4);
 }
@@ -141,37 +139,15 @@ ENGINE_TEST(sizes_of_their_own)
                             .block = 3,
                             .sizes = true,
                             .round_bytes = 100};
-    const struct frame empty = {.streamed = true,
-                                .port = MINUS,
-                                .pieces = 1,
-                                .piece = {0},
-                                .sizes = 1,
-                                .size = {0},
-                                .body = ""};
-    const struct frame long_one = {.streamed = true,
-                                   .port = PLUS,
-                                   .pieces = 1,
-                                   .piece = {0},
-                                   .sizes = 1,
-                                   .size = {6},
-                                   .body = "hHhHhH"};
-    const struct frame plus = {
-        .streamed = true, .pieces = 2, .piece = {1, 0}, .sizes = 2, .size = {3, 0}, .body = "eEe"};
-    const struct frame minus = {.streamed = true,
-                                .pieces = 2,
-                                .piece = {0, 1},
-                                .sizes = 2,
-                                .size = {3, 6},
-                                .body = "eEehHhHhH"};
     struct node *node = open_engine(&how);
 
     node->source.size[0] = node->source.size[2] = 77; /* of an allgather only our own counts */
     engine_admit(node->engine, 0);
-    accepts(node, &empty);
-    accepts(node, &long_one);
+    sends(node, MINUS, "0=0 -");
+    sends(node, PLUS, "0=6 hHhHhH");
     assert_int_equal(node->sink.writes[0], 1); /* a file may have to be made of it */
-    expect_frame(node, PLUS, &plus);
-    expect_frame(node, MINUS, &minus);
+    expect(node, PLUS, "1=3 0=0 eEe");
+    expect(node, MINUS, "0=3 1=6 eEehHhHhH");
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.bytes[2], 6);
 }
@@ -182,7 +158,7 @@ ENGINE_TEST(blocks_of_nothing)
         .dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0, .round_bytes = 1};
     struct node *node = begin_engine(&how);
 
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
 }
@@ -195,39 +171,24 @@ ENGINE_TEST(rounds_follow_each_other)
                             .block = 6,
                             .round_bytes = 3,
                             .window = 2};
-    const struct frame own[] = {
-        {.streamed = true, .pieces = 1, .piece = {1}, .body = "eEe"},
-        {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "EeE"}};
-    const struct frame back[] = {
-        {.streamed = true, .pieces = 1, .piece = {0}, .body = "eEe"},
-        {.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "EeE"}};
     struct node *node = begin_engine(&how);
 
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read: not before this one's */
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &back[0]); /* which asks again, for both */
-    expect_frame(node, PLUS, &own[0]);
-    expect_frame(node, PLUS, &own[1]);
-    expect_frame(node, MINUS, &back[1]);
+    expect(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, "0 eEe"); /* which asks again, for both */
+    expect(node, PLUS, "1 eEe");
+    expect(node, PLUS, "r1 1 EeE");
+    expect(node, MINUS, "r1 0 EeE");
     assert_int_equal(node->sink.bytes[1], 6);
-    accepts(node, &(struct frame){
-                      .streamed = true, .port = MINUS, .pieces = 1, .piece = {0}, .body = "bBb"});
-    accepts(
-        node,
-        &(struct frame){
-            .streamed = true, .round = 1, .port = MINUS, .pieces = 1, .piece = {0}, .body = "BbB"});
-    expect_frame(node, PLUS,
-                 &(struct frame){.streamed = true, .pieces = 1, .piece = {0}, .body = "bBb"});
-    expect_frame(
-        node, PLUS,
-        &(struct frame){.streamed = true, .round = 1, .pieces = 1, .piece = {0}, .body = "BbB"});
+    sends(node, MINUS, "0 bBb");
+    sends(node, MINUS, "r1 0 BbB");
+    expect(node, PLUS, "0 bBb");
+    expect(node, PLUS, "r1 0 BbB");
     assert_int_equal(node->engine->rounds_finished, 0);
-    accepts(node, &(struct frame){
-                      .streamed = true, .port = PLUS, .pieces = 1, .piece = {0}, .body = "hHh"});
-    expect_frame(node, MINUS,
-                 &(struct frame){.streamed = true, .pieces = 1, .piece = {1}, .body = "hHh"});
+    sends(node, PLUS, "0 hHh");
+    expect(node, MINUS, "1 hHh");
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
@@ -243,11 +204,11 @@ TEST(only_the_sender_has_a_block)
     struct node *node = open_engine(&how);
 
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, NULL);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 0);
-    accepts(node, &one_from_0);
-    expect_frame(node, PLUS, &on_plus);
+    sends(node, MINUS, ONE_FROM_0);
+    expect(node, PLUS, ON_PLUS);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 1);
     assert_int_equal(node->sink.bytes[1], 0);
@@ -256,9 +217,9 @@ TEST(only_the_sender_has_a_block)
     how.sender = 1;
     node = open_engine(&how);
     engine_admit(node->engine, 0);
-    expect_frame(node, MINUS, &own_on_minus);
+    expect(node, MINUS, OWN_ON_MINUS);
     assert_int_equal(node->engine->rounds_finished, 0);
-    expect_frame(node, PLUS, &own_alone);
+    expect(node, PLUS, OWN_ALONE);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->sink.bytes[1], 4);
     close_engine(node);
@@ -282,64 +243,51 @@ ENGINE_TEST(a_digest_has_no_frame_of_its_own)
         assert_non_null(head);
         assert_int_equal(length, 4096 + 8);
         message_forget(head);
-        expect_frame(node, port, NULL);
+        expect(node, port, NULL);
     }
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
-/* The frame is refused, whatever came before, and the engine itself does not fail. */
-static void refuses(const struct how *how, const struct frame *bad, const char *text)
-{
-    struct node *node = open_engine(how);
-
-    engine_admit(node->engine, 0);
-    node->sink.careless = true;
-    send_frame(node, bad);
-    assert_null(node->f.up[bad->port]->link);
-    assert_contains(node->f.up[bad->port]->last, text);
-    assert_null(engine_failed(node->engine));
-    assert_int_equal(node->engine->rounds_finished, 0);
-    close_engine(node);
-}
-
 ENGINE_TEST(frames_that_break_the_protocol_are_refused)
 {
-    const struct how other = {.dims = "3m",
-                              .algorithm = "balanced",
-                              .rank = 1,
-                              .block = 4,
-                              .broadcast = true,
-                              .sender = 2};
-    const struct how sized = {.dims = "3m",
-                              .algorithm = "balanced",
-                              .rank = 1,
-                              .block = 4,
-                              .sizes = true,
-                              .round_bytes = 4};
-    struct frame bad;
+    static const struct how other = {.dims = "3m",
+                                     .algorithm = "balanced",
+                                     .rank = 1,
+                                     .block = 4,
+                                     .broadcast = true,
+                                     .sender = 2};
+    static const struct how sized = {.dims = "3m",
+                                     .algorithm = "balanced",
+                                     .rank = 1,
+                                     .block = 4,
+                                     .sizes = true,
+                                     .round_bytes = 4};
+    static const struct {
+        const struct how *how;
+        const char *frame, *reason;
+    } rows[] = {
+        {&line, "1 bBbB", "no piece 1: this channel has "}, /* ours, back */
+        {&line, "0 0 bBbBb", "piece 0 has arrived"},
+        {&line, "0 bBbBb", "1 byte more than"},
+        {&line, "0 -", "the frame has no byte of it"},
+        {&line, "r1 0 bBbB", "data of round 1"},
+        {&other, ONE_FROM_0, "no piece 0: this channel has "},
+        {&sized, ONE_FROM_0, "piece 0 without a size"},
+        {&sized, "0=5 bBbB", "a piece of 5 bytes"},
+        {&sized, "0=4 =4 bBbB", "1 size more than"},
+    };
 
-    bad = one_from_0, bad.piece[0] = 1; /* ours, back */
-    refuses(&line, &bad, "no piece 1: this channel has ");
-    bad = one_from_0, bad.pieces = 2, bad.body = "bBbBb";
-    refuses(&line, &bad, "piece 0 has arrived");
-    bad = one_from_0, bad.body = "bBbBb";
-    refuses(&line, &bad, "1 byte more than");
-    bad = one_from_0, bad.body = "";
-    refuses(&line, &bad, "the frame has no byte of it");
-    bad = one_from_0, bad.round = 1;
-    refuses(&line, &bad, "data of round 1");
-    refuses(&other, &one_from_0, "no piece 0: this channel has ");
-    refuses(&sized, &one_from_0, "piece 0 without a size");
-    bad = one_from_0, bad.sizes = 1, bad.size[0] = 5;
-    refuses(&sized, &bad, "a piece of 5 bytes");
-    bad = one_from_0, bad.sizes = 2, bad.size[0] = 4, bad.size[1] = 4;
-    refuses(&sized, &bad, "1 size more than");
-
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { /* whatever came before */
+        struct node *node = begin_engine(rows[i].how);
+        node->sink.careless = true;
+        sends_bad(node, MINUS, rows[i].frame, rows[i].reason);
+        assert_int_equal(node->engine->rounds_finished, 0);
+        close_engine(node);
+    }
     struct node *node = open_engine(&line); /* twice, after it has gone on */
-    accepts(node, &one_from_0);
-    expect_frame(node, PLUS, &on_plus);
-    send_frame(node, &one_from_0);
-    assert_null(node->f.up[MINUS]->link);
+    sends(node, MINUS, ONE_FROM_0);
+    expect(node, PLUS, ON_PLUS);
+    sends_bad(node, MINUS, ONE_FROM_0, "");
     assert_int_equal(node->sink.bytes[0], 4);
 }
 
@@ -349,10 +297,10 @@ ENGINE_TEST(a_lost_port_does_not_hold_up_the_others)
 
     engine_lose_port(node->engine, PLUS);
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &own_on_minus);
-    accepts(node, &one_from_2);
-    expect_frame(node, MINUS, &on_minus);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, OWN_ON_MINUS);
+    sends(node, PLUS, ONE_FROM_2);
+    expect(node, MINUS, ON_MINUS);
     assert_int_equal(node->sink.bytes[1], 4);
 }
 
@@ -362,16 +310,16 @@ TEST(our_own_failures)
 
     engine_admit(node->engine, 0);
     node->source.failing = true;
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
-    accepts(node, &one_from_0); /* only looked at */
-    expect_frame(node, PLUS, NULL);
+    sends(node, MINUS, ONE_FROM_0); /* only looked at */
+    expect(node, PLUS, NULL);
     close_engine(node);
 
     node = open_engine(&line);
     engine_admit(node->engine, 0);
     node->sink.failing = true;
-    expect_frame(node, PLUS, NULL); /* our own goes there first */
+    expect(node, PLUS, NULL); /* our own goes there first */
     assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
     close_engine(node);
 }
@@ -379,44 +327,28 @@ TEST(our_own_failures)
 ENGINE_TEST(where_it_stands)
 {
     struct node *node = begin_engine(&line);
-    char text[100];
-
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text,
-                        "waiting for 2 pieces, the first one from node 0 on port -0 to node 0");
-    accepts(node, &one_from_0);
-    accepts(node, &one_from_2);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "still sending 4 pieces");
-}
-
-static void drain(struct node *node)
-{
-    static uint8_t body[BODY_MOST];
-    uint32_t length;
-    struct peer_message *head;
-
-    for (unsigned port = PLUS; port <= MINUS; port++)
-        while ((head = next_data(node, port, body, &length)) != NULL)
-            message_forget(head);
+    expect_described(node, "waiting for 2 pieces, the first one from node 0 on port -0 to node 0");
+    sends(node, MINUS, ONE_FROM_0);
+    sends(node, PLUS, ONE_FROM_2);
+    expect_described(node, "still sending 4 pieces");
 }
 
 /* Every allocation fails once: only the allgather may fail. */
 static bool run_out_of_memory(const struct how *how, const char *body, unsigned after)
 {
     struct node *node = open_engine(how);
-    struct frame from[] = {one_from_0, one_from_2};
+    struct frame from[] = {frame_of(MINUS, ONE_FROM_0), frame_of(PLUS, ONE_FROM_2)};
 
     node->sink.careless = true;
     memory_fails(after);
     engine_admit(node->engine, 0);
-    drain(node); /* reads our own */
+    drain_ports(node); /* reads our own */
     for (int i = 0; i < 2; i++) {
         from[i].body = body;
         if (node->f.up[from[i].port]->link != NULL)
             send_frame(node, &from[i]);
     }
-    drain(node);
+    drain_ports(node);
     bool failed = memory_failed();
     check_out_of_memory(node, failed);
     close_engine(node);
@@ -446,47 +378,44 @@ ENGINE_TEST(a_source_that_is_not_ready_is_asked_again)
 
     node->source.asleep = true;
     engine_admit(node->engine, 0);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     node->source.asleep = false;
-    expect_frame(node, PLUS, NULL); /* until it says so */
+    expect(node, PLUS, NULL); /* until it says so */
     unsigned wakes = node->f.up[PLUS]->wakes;
     engine_wake(node->engine);
     assert_true(node->f.up[PLUS]->wakes > wakes);
-    expect_frame(node, PLUS, &own_to_2);
-    expect_frame(node, MINUS, &own_to_0);
+    expect(node, PLUS, OWN_TO_2);
+    expect(node, MINUS, OWN_TO_0);
     assert_int_equal(node->sink.bytes[1], 4);
 }
 
 TEST(relayed_blocks_do_not_wait_for_the_source)
 {
-    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "Ff"};
-    const struct frame begun = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
-    const struct frame end = {.streamed = true, .pieces = 1, .piece = {1}, .body = "F"};
     struct node *node = open_engine(&whole);
 
     node->source.asleep_for = 2;
     engine_admit(node->engine, 0);
-    accepts(node, &from_0);
-    expect_frame(node, PLUS, &on_to_2);
-    expect_frame(node, PLUS, NULL);
+    sends(node, MINUS, FROM_0);
+    expect(node, PLUS, ON_TO_2);
+    expect(node, PLUS, NULL);
     close_engine(node);
 
     node = open_engine(&whole); /* and a part of it is better than nothing */
     engine_admit(node->engine, 0);
     node->source.sleeps_soon = 1;
-    accepts(node, &from_0);
-    expect_frame(node, PLUS, &begun);
-    expect_frame(node, PLUS, &on_to_2);
-    expect_frame(node, PLUS, NULL);
+    sends(node, MINUS, FROM_0);
+    expect(node, PLUS, "1 f");
+    expect(node, PLUS, ON_TO_2);
+    expect(node, PLUS, NULL);
     node->source.sleeps_soon = 2;
-    expect_frame(node, PLUS, NULL); /* until it says so */
+    expect(node, PLUS, NULL); /* until it says so */
     engine_wake(node->engine);
-    expect_frame(node, PLUS, &rest);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, "1 Ff");
+    expect(node, PLUS, NULL);
     node->source.sleeps_soon = UINT32_MAX;
     engine_wake(node->engine);
-    expect_frame(node, PLUS, &end);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, "1 F");
+    expect(node, PLUS, NULL);
     close_engine(node);
 }
 
@@ -494,50 +423,41 @@ TEST(relayed_blocks_do_not_wait_for_the_source)
 TEST(a_round_does_not_overtake_the_one_before)
 {
     const struct how how = {.block = 6, .round_bytes = 3, .window = 2};
-    const struct frame to_2[] = {
-        {.streamed = true, .pieces = 1, .piece = {1}, .body = "fFf"},
-        {.streamed = true, .round = 1, .pieces = 1, .piece = {1}, .body = "FfF"}};
     struct node *node = open_engine(&how);
 
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read */
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     engine_wake(node->engine);
-    expect_frame(node, PLUS, &to_2[0]);
-    expect_frame(node, PLUS, &to_2[1]);
+    expect(node, PLUS, "1 fFf");
+    expect(node, PLUS, "r1 1 FfF");
     close_engine(node);
 
     node = open_engine(&how); /* the same when a part could be read */
     engine_admit(node->engine, 0);
     engine_admit(node->engine, 1);
     node->source.sleeps_soon = 2;
-    const struct frame part = {.streamed = true, .pieces = 1, .piece = {1}, .body = "fF"};
-    const struct frame rest = {.streamed = true, .pieces = 1, .piece = {1}, .body = "f"};
-    expect_frame(node, PLUS, &part);
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, "1 fF");
+    expect(node, PLUS, NULL);
     node->source.sleeps_soon = UINT32_MAX;
     engine_wake(node->engine);
-    expect_frame(node, PLUS, &rest);
-    expect_frame(node, PLUS, &to_2[1]);
+    expect(node, PLUS, "1 f");
+    expect(node, PLUS, "r1 1 FfF");
     close_engine(node);
 }
 
 ENGINE_TEST(our_own_block_may_come_late)
 {
     struct node *node = open_engine(&whole);
-    char text[100];
-
     node->source.asleep_for = 1;
     engine_admit(node->engine, 0);
-    accepts(node, &from_0);
-    accepts(node, &from_2);
-    for (unsigned port = PLUS; port <= MINUS; port++)
-        message_forget(next_data(node, port, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
+    sends(node, MINUS, FROM_0);
+    sends(node, PLUS, FROM_2);
+    drain_ports(node);
     assert_int_equal(node->engine->rounds_finished, 0);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "reading its own block for itself");
+    expect_described(node, "reading its own block for itself");
     node->source.asleep_for = NODES_MOST;
     node->source.sleeps_soon = 3;
     engine_wake(node->engine);
@@ -549,31 +469,17 @@ ENGINE_TEST(our_own_block_may_come_late)
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
-static void run_whole_round(struct node *node)
-{
-    engine_admit(node->engine, 0);
-    accepts(node, &from_0);
-    accepts(node, &from_2);
-    for (unsigned port = PLUS; port <= MINUS; port++) {
-        static uint8_t body[BODY_MOST];
-        uint32_t length;
-        struct peer_message *head = next_data(node, port, body, &length);
-        assert_non_null(head);
-        assert_int_equal(length, 8);
-        message_forget(head);
-    }
-}
-
 ENGINE_TEST(a_round_waits_for_the_sink)
 {
     struct node *node = open_engine(&whole);
-    char text[100];
-
     node->sink.pending = 4;
-    run_whole_round(node);
+    engine_admit(node->engine, 0);
+    sends(node, MINUS, FROM_0);
+    sends(node, PLUS, FROM_2);
+    expect(node, PLUS, "1 0 fFfFcCcC");
+    expect(node, MINUS, "0 1 dDdDgGgG");
     assert_int_equal(node->engine->rounds_finished, 0);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "writing received data");
+    expect_described(node, "writing received data");
     node->sink.pending = 0;
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 1);
@@ -598,11 +504,11 @@ ENGINE_TEST(kept_bytes_are_reported_unless_the_sink_has_failed)
     struct node *node = begin_engine(&whole);
 
     uint64_t own = arrived(node);
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     uint64_t more = arrived(node);
     assert_true(more > own);
     node->sink.failing = true;
-    accepts(node, &from_2);
+    sends(node, PLUS, FROM_2);
     assert_non_null(engine_failed(node->engine));
     assert_int_equal(arrived(node), 0);
 }
@@ -613,11 +519,11 @@ TEST(our_own_failures_are_no_fault_of_the_peer)
 
     engine_admit(node->engine, 0);
     node->sink.failing = true;
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     assert_non_null(engine_failed(node->engine));
     assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
-    expect_frame(node, PLUS, NULL); /* nothing is sent after a failure */
-    accepts(node, &from_2);         /* received frames are only checked */
+    expect(node, PLUS, NULL);  /* nothing is sent after a failure */
+    sends(node, PLUS, FROM_2); /* received frames are only checked */
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 0);
     close_engine(node);
@@ -627,47 +533,31 @@ TEST(our_own_failures_are_no_fault_of_the_peer)
     engine_admit(node->engine, 0);
     node->source.asleep = false;
     node->source.failing = true;
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
-    accepts(node, &from_0);
-    expect_frame(node, PLUS, NULL);
+    sends(node, MINUS, FROM_0);
+    expect(node, PLUS, NULL);
     close_engine(node);
 
     node = open_engine(&whole); /* after a part of a frame has been filled */
     engine_admit(node->engine, 0);
-    accepts(node, &from_0);
+    sends(node, MINUS, FROM_0);
     node->source.failing = true;
-    expect_frame(node, PLUS, NULL);
+    expect(node, PLUS, NULL);
     assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
     close_engine(node);
-}
-
-static void drain_ports(struct node *node)
-{
-    node_drain(node, PLUS);
-    node_drain(node, MINUS);
-}
-
-/* Frames that name their pieces' sizes, where blocks have different ones. */
-static struct frame with_sizes(struct frame frame, const struct how *how)
-{
-    if (how->sizes)
-        frame.sizes = 2;
-    frame.size[0] = frame.size[1] = 4;
-    return frame;
 }
 
 /* Every allocation fails once: only the exchange may fail. */
 static bool run_out_of_memory_while_waiting(const struct how *how, unsigned after)
 {
     struct node *node = open_engine(how);
-    const struct frame first = with_sizes(from_0, how);
-    const struct frame second = with_sizes(in_round(&from_0, 1, "bBbBcCcC"), how);
-    const struct frame part = with_sizes(in_round(&from_2, 0, "gGgGhH"), how);
-    struct frame rest = in_round(&from_2, 0, "hH");
+    const bool sizes = how->sizes;
+    const struct frame first = frame_of(MINUS, sizes ? "0=4 1=4 bBbBcCcC" : FROM_0);
+    const struct frame second = frame_of(MINUS, sizes ? "r1 0=4 1=4 bBbBcCcC" : "r1 0 1 bBbBcCcC");
+    const struct frame part = frame_of(PLUS, sizes ? "0=4 1=4 gGgGhH" : "0 1 gGgGhH");
+    const struct frame rest = frame_of(PLUS, "1 hH");
 
-    rest.pieces = 1;
-    rest.piece[0] = 1;
     node->sink.careless = true; /* sizes put the second round elsewhere */
     memory_fails(after);
     if (node->f.up[MINUS]->link != NULL)
@@ -706,28 +596,21 @@ ENGINE_TEST(nothing_is_sent_on_a_link_that_was_down)
     struct node *node = begin_engine(&whole);
 
     engine_lose_port(node->engine, PLUS);
-    accepts(node, &from_0);
-    expect_frame(node, PLUS, NULL);
-    expect_frame(node, MINUS, &own_to_0);
-    accepts(node, &from_2);
-    expect_frame(node, MINUS, &on_to_0);
+    sends(node, MINUS, FROM_0);
+    expect(node, PLUS, NULL);
+    expect(node, MINUS, OWN_TO_0);
+    sends(node, PLUS, FROM_2);
+    expect(node, MINUS, ON_TO_0);
     assert_int_equal(node->engine->rounds_finished, 0);
 }
 
 ENGINE_TEST(where_it_stands_can_be_said)
 {
     struct node *node = begin_engine(&whole);
-    char text[100];
-
-    accepts(node, &from_0);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text,
-                        "waiting for 2 pieces, the first one from node 2 on port +0 to node 2");
-    accepts(node, &from_2);
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "still sending 4 pieces");
-    message_forget(next_data(node, PLUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
-    message_forget(next_data(node, MINUS, (uint8_t[BODY_MOST]){0}, &(uint32_t){0}));
-    engine_describe(node->engine, text, sizeof text);
-    assert_string_equal(text, "all sent and received");
+    sends(node, MINUS, FROM_0);
+    expect_described(node, "waiting for 2 pieces, the first one from node 2 on port +0 to node 2");
+    sends(node, PLUS, FROM_2);
+    expect_described(node, "still sending 4 pieces");
+    drain_ports(node);
+    expect_described(node, "all sent and received");
 }
