@@ -6,15 +6,6 @@
 
 static struct storage exchange_storage(struct exchange_fixture *n);
 
-static void exchange_storage_wake(struct exchange_fixture *n);
-
-static void exchange_storage_fail(struct exchange_fixture *n, enum error_code code,
-                                  const char *text);
-
-static void exchange_storage_closed(struct exchange_fixture *n);
-
-static void exchange_storage_done(struct exchange_fixture *n, const struct error *e);
-
 /* --- workers --- */
 
 static int submit(void *context, struct work *work)
@@ -41,22 +32,17 @@ static void say_link_states(struct exchange_fixture *n, unsigned port)
     const struct torus *t = &n->f.torus;
 
     for (uint32_t rank = 0; rank < t->nodes; rank++) {
-        struct peer_link_state_entry entry = {0};
-        struct peer_link_state link_state = {0};
-
+        struct peer_link_state_entry entry = {
+            .rank = rank,
+            .hops = torus_distance(t, torus_neighbour(t, n->f.rank, port), rank),
+            .version = 1,
+            .boot = 77};
         if (rank == n->f.rank)
             continue;
-        entry.rank = rank;
-        entry.hops = torus_distance(t, torus_neighbour(t, n->f.rank, port), rank);
-        entry.version = 1;
-        entry.boot = 77;
         for (unsigned p = 0; p < torus_ports(t); p++)
             if (torus_neighbour(t, rank, p) != TORUS_NO_NODE)
                 entry.up |= 1u << p;
-        link_state.n_entry = 1;
-        link_state.entry = &entry;
-        const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
-        assert_true(xf_say(n, port, &head));
+        assert_true(XF_SAY(n, port, PEER_LINK_STATE, link_state, 1, &entry));
     }
 }
 
@@ -144,12 +130,9 @@ void xf_pass(struct exchange_fixture *n, uint64_t nanoseconds)
         uint64_t step = nanoseconds < ROUTER_HEARTBEAT ? nanoseconds : ROUTER_HEARTBEAT;
         n->f.now += step;
         nanoseconds -= step;
-        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
-            struct peer_heartbeat heartbeat = {0};
-            const struct peer_message head = {.kind = PEER_HEARTBEAT, .heartbeat = heartbeat};
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
             if (n->f.up[port] != NULL && n->f.up[port]->link != NULL)
-                fixture_say(n->f.up[port], &head, NULL, 0);
-        }
+                fixture_say_heartbeat(n->f.up[port]);
         xf_settle(n);
     }
 }
@@ -197,31 +180,6 @@ unsigned xf_drain(struct exchange_fixture *n)
                 heard++;
     } while (heard > before);
     return heard;
-}
-
-/* --- events of folders and storage --- */
-
-void xf_wake(struct exchange_fixture *n)
-{
-    exchange_storage_wake(n);
-    xf_settle(n);
-}
-
-void xf_folders_fail(struct exchange_fixture *n, enum error_code code, const char *text)
-{
-    exchange_storage_fail(n, code, text);
-    xf_settle(n);
-}
-
-void xf_closed(struct exchange_fixture *n)
-{
-    exchange_storage_closed(n);
-}
-
-void xf_storage_done(struct exchange_fixture *n, const struct error *e)
-{
-    exchange_storage_done(n, e);
-    xf_settle(n);
 }
 
 /* --- clients --- */
@@ -299,67 +257,6 @@ void xf_prepare_generated(struct xf_prepare *p)
     p->message.prepare.round_bytes = 1;
 }
 
-bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind, uint32_t handle)
-{
-    const struct peer_message message = {.kind = kind, .ready = {handle}};
-
-    if (kind != PEER_READY && kind != PEER_COMMIT)
-        fail_msg("kind %d has more than a handle", (int)kind);
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest)
-{
-    const struct peer_message message = {.kind = PEER_SIZED,
-                                         .sized = {.exchange = handle, .largest_block = largest}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle)
-{
-    const struct peer_message message = {
-        .kind = PEER_LAYOUT,
-        .layout = {.exchange = handle, .round_bytes = 1000, .window = 1, .timeout_ms = 60000}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t rounds,
-               uint32_t repetition)
-{
-    const struct peer_message message = {
-        .kind = PEER_GO, .go = {.exchange = handle, .rounds = rounds, .repetition = repetition}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_round_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
-{
-    const struct peer_message message = {.kind = PEER_ROUND_DONE,
-                                         .round_done = {.exchange = handle, .round = round}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_round_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round)
-{
-    const struct peer_message message = {.kind = PEER_ROUND_GO,
-                                         .round_go = {.exchange = handle, .round = round}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
-                     uint32_t repetition, uint64_t nanoseconds)
-{
-    const struct peer_message message = {
-        .kind = PEER_REPEATED,
-        .repeated = {.exchange = handle, .repetition = repetition, .nanoseconds = nanoseconds}};
-
-    return xf_say(n, port, &message);
-}
-
 static uint32_t steps_of(const struct exchange_fixture *n)
 {
     struct plan plan;
@@ -395,30 +292,15 @@ bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uin
     return xf_say(n, port, &head);
 }
 
-bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle)
-{
-    const struct peer_message message = {.kind = PEER_CLEAR,
-                                         .clear = {.exchange = handle, .hops = 3, .left = 1}};
-
-    return xf_say(n, port, &message);
-}
-
 static bool say_arrival(struct exchange_fixture *n, const struct plan_message *m, uint32_t handle,
                         uint32_t round, bool sizes)
 {
-    struct peer_stepped_data data = {0};
-    uint32_t nothing[64] = {0};
+    const uint32_t nothing[64] = {0};
 
     assert_true(m->blocks <= 64);
-    data.exchange = handle;
-    data.round = round;
-    data.step = m->step;
-    data.hops = m->hops;
-    data.left = m->left;
-    data.n_sizes = sizes ? m->blocks : 0;
-    data.sizes = nothing;
-    const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
-    return xf_say(n, m->port, &head);
+    return XF_SAY(n, m->port, PEER_STEPPED_DATA, stepped_data, .exchange = handle, .round = round,
+                  .step = m->step, .hops = m->hops, .left = m->left,
+                  .n_sizes = sizes ? m->blocks : 0, .sizes = nothing);
 }
 
 bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t round,
@@ -461,55 +343,8 @@ bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle
 bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
                             const char *id, uint32_t root, const struct error *why)
 {
-    const struct peer_message message = {.kind = PEER_OBJECTION,
-                                         .objection = {.exchange = handle,
-                                                       .id = id,
-                                                       .root = root,
-                                                       .code = why->code,
-                                                       .reason = why->text,
-                                                       .culprit = why->culprit}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
-                    uint32_t code, const char *reason, uint32_t left)
-{
-    const struct peer_message message = {.kind = PEER_VERDICT,
-                                         .verdict = {.exchange = handle,
-                                                     .id = id,
-                                                     .code = (enum error_code)code,
-                                                     .reason = reason,
-                                                     .left = left}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,
-                    const char *obstacle)
-{
-    const struct peer_message message = {
-        .kind = PEER_CONFIRM,
-        .confirm = {.id = id, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker)
-{
-    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
-                                         .outcome_query = {.id = id, .asker = asker}};
-
-    return xf_say(n, port, &message);
-}
-
-bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
-                    uint32_t asker)
-{
-    const struct peer_message message = {
-        .kind = PEER_OUTCOME, .outcome = {.id = id, .committed = committed, .asker = asker}};
-
-    return xf_say(n, port, &message);
+    return XF_SAY(n, port, PEER_OBJECTION, objection, .exchange = handle, .id = id, .root = root,
+                  .code = why->code, .reason = why->text, .culprit = why->culprit);
 }
 
 /* --- folders --- */
@@ -742,8 +577,7 @@ static struct storage exchange_storage(struct exchange_fixture *n)
 
 /* --- events of folders and decisions --- */
 
-/* See xf_wake(), xf_folders_fail(), xf_closed() and xf_storage_done(). */
-static void exchange_storage_wake(struct exchange_fixture *n)
+void xf_wake(struct exchange_fixture *n)
 {
     struct folders *next;
 
@@ -752,10 +586,10 @@ static void exchange_storage_wake(struct exchange_fixture *n)
         if (folders->source_open && folders->sink_open)
             folders->events.wake(folders->events.context);
     }
+    xf_settle(n);
 }
 
-static void exchange_storage_fail(struct exchange_fixture *n, enum error_code code,
-                                  const char *text)
+void xf_folders_fail(struct exchange_fixture *n, enum error_code code, const char *text)
 {
     struct folders *folders = n->folders;
     struct error e;
@@ -765,9 +599,10 @@ static void exchange_storage_fail(struct exchange_fixture *n, enum error_code co
     folders->failed = true;
     (void)error_set(&e, code, "%s", text);
     folders->events.failed(folders->events.context, &e);
+    xf_settle(n);
 }
 
-static void exchange_storage_closed(struct exchange_fixture *n)
+void xf_closed(struct exchange_fixture *n)
 {
     struct folders *next;
 
@@ -782,11 +617,12 @@ static void exchange_storage_closed(struct exchange_fixture *n)
     }
 }
 
-static void exchange_storage_done(struct exchange_fixture *n, const struct error *e)
+void xf_storage_done(struct exchange_fixture *n, const struct error *e)
 {
     struct storage_call call = n->call[0];
 
     assert_true(n->calls > 0);
     memmove(&n->call[0], &n->call[1], --n->calls * sizeof n->call[0]);
     call.done(call.argument, call.id, e);
+    xf_settle(n);
 }

@@ -105,20 +105,42 @@ void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n);
 /* Turns it into a prepare for generated blocks of 0 bytes. */
 void xf_prepare_generated(struct xf_prepare *p);
 
-bool xf_say_handle(struct exchange_fixture *n, unsigned port, enum peer_kind kind,
-                   uint32_t handle); /* ready, commit */
-bool xf_say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t largest);
-bool xf_say_layout(struct exchange_fixture *n, unsigned port, uint32_t handle);
-bool xf_say_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t rounds,
-               uint32_t repetition);
-bool xf_say_round_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round);
-bool xf_say_round_go(struct exchange_fixture *n, unsigned port, uint32_t handle, uint64_t round);
-bool xf_say_repeated(struct exchange_fixture *n, unsigned port, uint32_t handle,
-                     uint32_t repetition, uint64_t nanoseconds);
+/* Says a message of this kind with these fields: XF_SAY(n, port, PEER_GO, go, .exchange = handle, .rounds = 1). Returns
+ * whether the link is still up, as the following ones do. */
+#define XF_SAY(n, port, named, member, ...)                                                        \
+    xf_say(n, port, &(struct peer_message){.kind = (named), .member = {__VA_ARGS__}})
+#define xf_say_handle(n, port, named, handle) /* ready, commit */                                  \
+    XF_SAY(n, port, named, ready, handle)
+#define xf_say_sized(n, port, handle, largest)                                                     \
+    XF_SAY(n, port, PEER_SIZED, sized, .exchange = (handle), .largest_block = (largest))
+#define xf_say_layout(n, port, handle)                                                             \
+    XF_SAY(n, port, PEER_LAYOUT, layout, .exchange = (handle), .round_bytes = 1000, .window = 1,   \
+           .timeout_ms = 60000)
+#define xf_say_go(n, port, handle, count, turn)                                                    \
+    XF_SAY(n, port, PEER_GO, go, .exchange = (handle), .rounds = (count), .repetition = (turn))
+#define xf_say_round_done(n, port, handle, number)                                                 \
+    XF_SAY(n, port, PEER_ROUND_DONE, round_done, .exchange = (handle), .round = (number))
+#define xf_say_round_go(n, port, handle, number)                                                   \
+    XF_SAY(n, port, PEER_ROUND_GO, round_go, .exchange = (handle), .round = (number))
+#define xf_say_repeated(n, port, handle, turn, time)                                               \
+    XF_SAY(n, port, PEER_REPEATED, repeated, .exchange = (handle), .repetition = (turn),           \
+           .nanoseconds = (time))
+#define xf_say_clear(n, port, handle)                                                              \
+    XF_SAY(n, port, PEER_CLEAR, clear, .exchange = (handle), .hops = 3, .left = 1)
+#define xf_say_verdict(n, port, handle, name, error, why, hops)                                    \
+    XF_SAY(n, port, PEER_VERDICT, verdict, .exchange = (handle), .id = (name),                     \
+           .code = (enum error_code)(error), .reason = (why), .left = (hops))
+#define xf_say_confirm(n, port, name, node, why)                                                   \
+    XF_SAY(n, port, PEER_CONFIRM, confirm, .id = (name), .n_rank = 1, .rank = &(uint32_t){node},   \
+           .obstacle = (why))
+#define xf_say_query(n, port, name, node)                                                          \
+    XF_SAY(n, port, PEER_OUTCOME_QUERY, outcome_query, .id = (name), .asker = (node))
+#define xf_say_outcome(n, port, name, good, node)                                                  \
+    XF_SAY(n, port, PEER_OUTCOME, outcome, .id = (name), .committed = (good), .asker = (node))
+
 /* With the reports of `nodes` nodes, at most XF_REPORTS, from rank `first` on. */
 bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t first,
                  uint32_t nodes);
-bool xf_say_clear(struct exchange_fixture *n, unsigned port, uint32_t handle);
 /* The `index`-th message of "direct" that arrives at the port, with empty blocks. `sizes`: the blocks have sizes. */
 bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t round,
                  unsigned index, bool sizes);
@@ -131,10 +153,3 @@ bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle
 /* and one about this culprit. */
 bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
                             const char *id, uint32_t root, const struct error *why);
-bool xf_say_verdict(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
-                    uint32_t code, const char *reason, uint32_t left);
-bool xf_say_confirm(struct exchange_fixture *n, unsigned port, const char *id, uint32_t rank,
-                    const char *obstacle);
-bool xf_say_query(struct exchange_fixture *n, unsigned port, const char *id, uint32_t asker);
-bool xf_say_outcome(struct exchange_fixture *n, unsigned port, const char *id, bool committed,
-                    uint32_t asker);

@@ -7,6 +7,11 @@ void line_open(struct exchange_fixture *n, uint32_t rank)
     xf_open(n, "3m", rank);
 }
 
+void line_open_middle(struct exchange_fixture *n)
+{
+    line_open(n, 1);
+}
+
 size_t line_known(struct exchange_fixture *n)
 {
     struct exchange_info info[1000];
@@ -63,6 +68,17 @@ bool line_prepare(struct exchange_fixture *n, unsigned port, uint32_t root, uint
 
 const struct spec line_generated = {
     .algorithm = "direct", .mode = MODE_STEPPED, .from = "", .to = "", .timeout_ns = 30 * SECONDS};
+
+const struct spec line_barrier = {
+    .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
+
+void line_prepare_barrier(struct xf_prepare *p)
+{
+    xf_prepare_generated(p);
+    p->spec.operation = OPERATION_BARRIER;
+    p->spec.barrier = (char *)(uintptr_t) "b";
+    p->spec.algorithm = (char *)(uintptr_t) "saadschultz";
+}
 
 void line_root_open(struct line_root *r)
 {

@@ -9,6 +9,9 @@ enum {
 }; /* ports of node 1 to nodes 0 and 2; the child of node 0 is at port 0, too */
 
 void line_open(struct exchange_fixture *n, uint32_t rank);
+/* LINE_TEST(NAME) { ... }: a test with node 1, as `n`. */
+#define LINE_TEST(name) FIXTURE_TEST(struct exchange_fixture, n, line_open_middle, xf_close, name)
+void line_open_middle(struct exchange_fixture *n);
 /* The number of exchanges that the node knows. */
 size_t line_known(struct exchange_fixture *n);
 
@@ -31,7 +34,10 @@ struct line_root {
     char id[EXCHANGE_ID_SIZE];
 };
 
-extern const struct spec line_generated;
+extern const struct spec line_generated, line_barrier;
+
+/* Turns a prepare of generated blocks into one of that barrier. */
+void line_prepare_barrier(struct xf_prepare *p);
 
 void line_root_open(struct line_root *r);
 /* The prepare that the root sends names the exchange. Returns false if it is not the next message. */

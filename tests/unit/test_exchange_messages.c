@@ -39,17 +39,10 @@ enum situation {
     SITUATIONS
 };
 
-struct node {
-    struct exchange_fixture f;
-    struct exchange_client_seen client;
-    uint32_t handle;
-    char id[EXCHANGE_ID_SIZE];
-};
-
 /* --- node 1 --- */
 
 /* Node 1: the root prepares an exchange of folders or of generated blocks, with so many repetitions. */
-static void situation_prepare(struct node *n, bool folders, uint32_t repeat)
+static void situation_prepare(struct line_root *n, bool folders, uint32_t repeat)
 {
     struct xf_prepare p;
 
@@ -62,14 +55,14 @@ static void situation_prepare(struct node *n, bool folders, uint32_t repeat)
 }
 
 /* Node 1 and its child are ready. */
-static void situation_make_ready(struct node *n)
+static void situation_make_ready(struct line_root *n)
 {
     assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
     assert_int_equal(xf_hear(&n->f, PARENT), PEER_READY);
 }
 
 /* Runs an exchange of folders to the wanted situation. */
-static void reach_with_folders(struct node *n, enum situation s)
+static void reach_with_folders(struct line_root *n, enum situation s)
 {
     situation_prepare(n, true, 0);
     if (s == OPENING)
@@ -114,7 +107,7 @@ static void reach_with_folders(struct node *n, enum situation s)
         assert_true(xf_say_confirm(&n->f, CHILD, XF_ID, 2, ""));
 }
 
-static void reach_with_repetitions(struct node *n, enum situation s)
+static void reach_with_repetitions(struct line_root *n, enum situation s)
 {
     situation_prepare(n, false, 2);
     situation_make_ready(n);
@@ -135,7 +128,7 @@ static void reach_with_repetitions(struct node *n, enum situation s)
 
 /* --- node 0 --- */
 
-static void start(struct node *n, bool folders, enum operation operation, uint32_t repeat)
+static void start(struct line_root *n, bool folders, enum operation operation, uint32_t repeat)
 {
     const struct spec spec = {.algorithm = operation == OPERATION_BARRIER ? SPEC_AUTO : "direct",
                               .mode =
@@ -153,22 +146,10 @@ static void start(struct node *n, bool folders, enum operation operation, uint32
     xf_settle(&n->f);
 }
 
-/* The handle in the root's prepare. */
-static void learn_handle(struct node *n)
-{
-    struct peer_message *head = xf_next(&n->f, CHILD);
-
-    assert_non_null(head);
-    assert_int_equal(head->kind, PEER_PREPARE);
-    n->handle = head->prepare.exchange;
-    (void)snprintf(n->id, sizeof n->id, "%s", head->prepare.id);
-    message_forget(head);
-}
-
-static void reach_as_root_with_folders(struct node *n, enum situation s)
+static void reach_as_root_with_folders(struct line_root *n, enum situation s)
 {
     start(n, true, OPERATION_EXCHANGE, 0);
-    learn_handle(n);
+    assert_true(line_root_learn(n));
     if (s == ROOT_OPENING)
         return;
     assert_true(
@@ -193,10 +174,10 @@ static void reach_as_root_with_folders(struct node *n, enum situation s)
         assert_true(xf_say_confirm(&n->f, CHILD, n->id, rank, ""));
 }
 
-static void reach_as_root(struct node *n, enum situation s)
+static void reach_as_root(struct line_root *n, enum situation s)
 {
     start(n, false, OPERATION_EXCHANGE, s == ROOT_REPETITION ? 2 : 0);
-    learn_handle(n);
+    assert_true(line_root_learn(n));
     if (s == ROOT_WAITING)
         assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_BUSY, "busy"));
     if (s == ROOT_FAILED)
@@ -209,11 +190,11 @@ static void reach_as_root(struct node *n, enum situation s)
 }
 
 /* Opens the node and brings it into a situation. Discards what it sends. The caller closes n->f. */
-static void situation_reach(struct node *n, enum situation s)
+static void situation_reach(struct line_root *n, enum situation s)
 {
     bool root = s >= ROOT_WAITING;
 
-    *n = (struct node){.handle = XF_HANDLE, .id = XF_ID};
+    *n = (struct line_root){.handle = XF_HANDLE, .id = XF_ID};
     xf_init(&n->f);
     xf_open(&n->f, "3m", root ? 0 : 1);
     if (s == ENTERED) {
@@ -293,14 +274,14 @@ static const struct expectation {
     [ROOT_FAILED] = {"root, failed", EXCHANGE_FAILED, NULL, "...........", 0, 0, false},
 };
 
-static void reach(struct node *n, enum situation s)
+static void reach(struct line_root *n, enum situation s)
 {
     situation_reach(n, s);
     if (xf_state(&n->f) != expected[s].state)
         fail_msg("%s: the state is %s", expected[s].name, exchange_state_name(xf_state(&n->f)));
 }
 
-static bool say(struct node *n, unsigned port, enum message m, const struct expectation *x)
+static bool say(struct line_root *n, unsigned port, enum message m, const struct expectation *x)
 {
     switch (m) {
     case SIZED:
@@ -337,7 +318,7 @@ static void hears(enum situation s, enum message m, unsigned port, char expectat
     static const char *const names[MESSAGES] = {"sized",      "layout",   "ready",    "go",
                                                 "round done", "round go", "repeated", "done",
                                                 "commit",     "data",     "clear"};
-    static struct node n;
+    static struct line_root n;
 
     reach(&n, s);
     unsigned calls = n.f.calls, commits = n.f.commits;
@@ -401,7 +382,7 @@ TEST(numbers_that_do_not_fit_close_the_link)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct node n;
+        struct line_root n;
         reach(&n, rows[i].when);
         if (rows[i].once)
             assert_true(xf_say_round_done(&n.f, rows[i].port, n.handle, 0));
@@ -413,7 +394,7 @@ TEST(numbers_that_do_not_fit_close_the_link)
 
 TEST(more_rounds_than_can_be_counted_close_the_link)
 {
-    struct node n = {.handle = XF_HANDLE};
+    struct line_root n = {.handle = XF_HANDLE};
 
     xf_init(&n.f);
     xf_open(&n.f, "3m", 1);
@@ -425,7 +406,7 @@ TEST(more_rounds_than_can_be_counted_close_the_link)
 
 TEST(data_of_a_round_after_the_next_repetition_closes_the_link)
 {
-    struct node n;
+    struct line_root n;
 
     reach(&n, PAUSED);
     assert_false(xf_say_data(&n.f, CHILD, n.handle, 2, 0, false));
@@ -435,7 +416,7 @@ TEST(data_of_a_round_after_the_next_repetition_closes_the_link)
 /* For a repetition, a node reports the time of its child if that is longer. */
 TEST(the_slowest_is_told_upwards)
 {
-    struct node n;
+    struct line_root n;
     struct peer_message *heard;
 
     reach(&n, REPETITION);
@@ -455,7 +436,7 @@ TEST(only_data_comes_from_beside_the_tree)
     for (enum message m = SIZED; m <= DATA; m++) {
         static const struct expectation ready = {.round = 0, .sizes = true};
         struct xf_prepare p;
-        struct node n = {.handle = XF_HANDLE, .id = XF_ID};
+        struct line_root n = {.handle = XF_HANDLE, .id = XF_ID};
         xf_init(&n.f);
         xf_open(&n.f, "3", 1);
         xf_prepare_init(&p, &n.f);
@@ -469,7 +450,7 @@ TEST(only_data_comes_from_beside_the_tree)
 
 TEST(unknown_handles_are_ignored)
 {
-    struct node n;
+    struct line_root n;
 
     reach(&n, READY);
     n.handle = XF_HANDLE + 3;
@@ -488,7 +469,7 @@ TEST(unknown_handles_are_ignored)
 TEST(a_link_that_was_down_carries_the_exchange_no_more)
 {
     struct xf_prepare p;
-    struct node n = {.handle = XF_HANDLE};
+    struct line_root n = {.handle = XF_HANDLE};
 
     xf_init(&n.f);
     xf_open(&n.f, "3", 1); /* node 0 has another link: it is not down */
@@ -513,21 +494,11 @@ TEST(a_link_that_was_down_carries_the_exchange_no_more)
 
 #define SPANS_MOST 6000u
 
-static bool say_arrived_of(struct exchange_fixture *n, unsigned port, uint32_t handle,
-                           uint32_t node, const uint64_t *spans, size_t count)
-{
-    const struct peer_message message = {
-        .kind = PEER_ARRIVED,
-        .arrived = {.exchange = handle, .node = node, .n_spans = 3 * count, .spans = spans}};
-
-    return xf_say(n, port, &message);
-}
-
-static bool say_arrived(struct exchange_fixture *n, unsigned port, uint32_t node,
-                        const uint64_t *spans, size_t count)
-{
-    return say_arrived_of(n, port, XF_HANDLE, node, spans, count);
-}
+#define say_arrived_of(n, port, handle, from, list, count)                                         \
+    XF_SAY(n, port, PEER_ARRIVED, arrived, .exchange = (handle), .node = (from),                   \
+           .n_spans = 3 * (count), .spans = (list))
+#define say_arrived(n, port, from, list, count)                                                    \
+    say_arrived_of(n, port, XF_HANDLE, from, list, count)
 
 static void open_resumed(struct exchange_fixture *n)
 {
@@ -716,11 +687,9 @@ static void change(struct xf_prepare *p, const struct row *row)
 
 static void enter_barrier(struct exchange_fixture *n, struct exchange_client_seen *seen)
 {
-    static const struct spec barrier = {
-        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
     struct error e;
 
-    assert_non_null(xf_start(n, &barrier, seen, &e));
+    assert_non_null(xf_start(n, &line_barrier, seen, &e));
     xf_settle(n);
 }
 

@@ -76,85 +76,75 @@ TEST(each_root_has_a_place)
 }
 
 /* However much one root prepares without going on, it leaves a share. */
-TEST(one_root_does_not_take_all_memory)
+LINE_TEST(one_root_does_not_take_all_memory)
 {
-    struct exchange_fixture n;
     uint32_t i = 0;
 
-    line_open(&n, 1);
     do
-        assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
-    while (xf_hear(&n, PARENT) == PEER_NOTHING && i < 16);
+        assert_true(prepare_another(n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
+    while (xf_hear(n, PARENT) == PEER_NOTHING && i < 16);
     assert_in_range(i, 3, 15);
-    assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
+    assert_in_range(exchanges_reserved(core_exchanges(n->core)), EXCHANGE_FIXTURE_BUDGET / 2,
                     EXCHANGE_FIXTURE_BUDGET / 4 * 3);
-    (void)xf_drain(&n);
-    assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
-    line_hears_objection(&n, ERROR_BUSY, 1, "node 0");
-    assert_true(line_prepare(&n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
-    assert_int_equal(xf_state_of(&n, "2-0000004d-1"), EXCHANGE_PREPARING);
-    xf_close(&n);
+    (void)xf_drain(n);
+    assert_true(prepare_another(n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
+    line_hears_objection(n, ERROR_BUSY, 1, "node 0");
+    assert_true(line_prepare(n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
+    assert_int_equal(xf_state_of(n, "2-0000004d-1"), EXCHANGE_PREPARING);
 }
 
 /* However many nodes one user asks, memory is left for others. */
-TEST(one_user_does_not_take_all_memory)
+LINE_TEST(one_user_does_not_take_all_memory)
 {
-    struct exchange_fixture n;
     struct xf_prepare p;
     char id[EXCHANGE_ID_SIZE];
     uint32_t i = 0;
 
-    line_open(&n, 1);
     do {
-        xf_prepare_init(&p, &n);
+        xf_prepare_init(&p, n);
         xf_prepare_generated(&p);
         p.message.prepare.root = i % 2 == 0 ? 0 : 2;
         (void)snprintf(id, sizeof id, "%u-0000004d-%u", p.message.prepare.root, ++i);
         p.message.prepare.id = id;
         p.message.prepare.user = 1000;
-        p.message.prepare.exchange = n.f.torus.nodes * i + p.message.prepare.root;
+        p.message.prepare.exchange = n->f.torus.nodes * i + p.message.prepare.root;
         p.spec.block_bytes = p.message.prepare.round_bytes = EXCHANGE_FIXTURE_BUDGET / 32;
-        assert_true(xf_say(&n, p.message.prepare.root == 0 ? PARENT : CHILD, &p.message));
-    } while (xf_state_of(&n, id) == EXCHANGE_PREPARING || xf_state_of(&n, id) == EXCHANGE_READY);
+        assert_true(xf_say(n, p.message.prepare.root == 0 ? PARENT : CHILD, &p.message));
+    } while (xf_state_of(n, id) == EXCHANGE_PREPARING || xf_state_of(n, id) == EXCHANGE_READY);
     assert_in_range(i, 4, 31);
-    assert_in_range(exchanges_reserved(core_exchanges(n.core)), EXCHANGE_FIXTURE_BUDGET / 2,
+    assert_in_range(exchanges_reserved(core_exchanges(n->core)), EXCHANGE_FIXTURE_BUDGET / 2,
                     EXCHANGE_FIXTURE_BUDGET / 4 * 3);
-    (void)xf_drain(&n);
-    assert_true(
-        line_prepare(&n, CHILD, 2, ++i, EXCHANGE_FIXTURE_BUDGET / 32)); /* of another user */
+    (void)xf_drain(n);
+    assert_true(line_prepare(n, CHILD, 2, ++i, EXCHANGE_FIXTURE_BUDGET / 32)); /* of another user */
     (void)snprintf(id, sizeof id, "2-0000004d-%u", i);
-    assert_int_equal(xf_state_of(&n, id), EXCHANGE_PREPARING);
-    xf_close(&n);
+    assert_int_equal(xf_state_of(n, id), EXCHANGE_PREPARING);
 }
 
 /* An exchange that waits for slow disks takes a place, even when it is over. */
-TEST(an_exchange_that_is_still_closing_has_a_place)
+LINE_TEST(an_exchange_that_is_still_closing_has_a_place)
 {
-    struct exchange_fixture n;
     struct xf_prepare p;
     unsigned i;
 
-    line_open(&n, 1);
-    n.closes_at_once = false;
+    n->closes_at_once = false;
     for (i = 1; i <= 16; i++) {
         char id[EXCHANGE_ID_SIZE];
-        xf_prepare_init(&p, &n);
+        xf_prepare_init(&p, n);
         (void)snprintf(id, sizeof id, "0-0000004d-%u", i);
         p.message.prepare.id = id;
         p.message.prepare.exchange = 3 * i;
-        assert_true(xf_say(&n, PARENT, &p.message));
-        assert_true(xf_say_verdict(&n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
-        assert_int_equal(xf_state_of(&n, id), EXCHANGE_FAILED);
-        (void)xf_drain(&n);
+        assert_true(xf_say(n, PARENT, &p.message));
+        assert_true(xf_say_verdict(n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
+        assert_int_equal(xf_state_of(n, id), EXCHANGE_FAILED);
+        (void)xf_drain(n);
     }
-    assert_true(prepare_another(&n, i, 0));
-    line_hears_objection(&n, ERROR_BUSY, 1, "node 0");
-    n.closes_at_once = true;
-    xf_closed(&n);
-    xf_settle(&n);
-    assert_true(prepare_another(&n, i + 1, 0));
-    assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
-    xf_close(&n);
+    assert_true(prepare_another(n, i, 0));
+    line_hears_objection(n, ERROR_BUSY, 1, "node 0");
+    n->closes_at_once = true;
+    xf_closed(n);
+    xf_settle(n);
+    assert_true(prepare_another(n, i + 1, 0));
+    assert_int_equal(xf_hear(n, PARENT), PEER_NOTHING);
 }
 
 TEST(the_root_retries)
@@ -285,8 +275,6 @@ static enum exchange_state state_of(const struct job *x)
 /* Later exchanges do not overtake an exchange that waits for memory. */
 TEST(a_barrier_lets_nobody_overtake)
 {
-    static const struct spec barrier = {
-        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
     struct spec large = line_generated;
     struct exchange_client_seen seen[3];
     struct job *waits, *enters, *later;
@@ -309,7 +297,7 @@ TEST(a_barrier_lets_nobody_overtake)
     assert_int_equal(xf_state_of(&n, "2-0000004d-9"), EXCHANGE_READY);
     large.block_bytes = EXCHANGE_FIXTURE_BUDGET;
     waits = xf_start(&n, &large, &seen[0], &e);
-    enters = xf_start(&n, &barrier, &seen[1], &e);
+    enters = xf_start(&n, &line_barrier, &seen[1], &e);
     later = xf_start(&n, &line_generated, &seen[2], &e);
     xf_settle(&n);
     assert_int_equal(state_of(enters), EXCHANGE_PREPARING);
@@ -434,10 +422,7 @@ static void live_in_a_barrier(struct exchange_fixture *n)
     started = xf_start(n, &spec, &seen, &e) != NULL;
     xf_settle(n);
     xf_prepare_init(&p, n);
-    xf_prepare_generated(&p);
-    p.spec.operation = OPERATION_BARRIER;
-    p.spec.barrier = (char *)(uintptr_t) "b";
-    p.spec.algorithm = (char *)(uintptr_t) "saadschultz";
+    line_prepare_barrier(&p);
     (void)xf_say(n, PARENT, &p.message);
     (void)xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE);
     (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);

@@ -165,41 +165,36 @@ TEST(a_prepare_comes_once)
 }
 
 /* Handles are reused: a root that was restarted does not know the old ones. */
-TEST(a_handle_that_is_in_use_is_a_matter_of_time)
+LINE_TEST(a_handle_that_is_in_use_is_a_matter_of_time)
 {
-    struct exchange_fixture n;
     struct xf_prepare p;
 
-    line_open(&n, 1);
-    xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    (void)xf_drain(&n);
+    xf_prepare_init(&p, n);
+    assert_true(xf_say(n, PARENT, &p.message));
+    (void)xf_drain(n);
     p.message.prepare.id = OTHER_ID;
-    assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
-    assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_OPENING);
-    assert_int_equal(line_known(&n), 1);
+    assert_true(xf_say(n, PARENT, &p.message));
+    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    assert_int_equal(xf_state_of(n, XF_ID), EXCHANGE_OPENING);
+    assert_int_equal(line_known(n), 1);
 
-    n.closes_at_once = false; /* of one that has ended, but whose disk is slow */
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
-    (void)xf_drain(&n);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
-    xf_closed(&n);
-    xf_settle(&n);
-    n.closes_at_once = true;
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(xf_state_of(&n, OTHER_ID), EXCHANGE_OPENING);
-    assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_STATES);
-    xf_close(&n);
+    n->closes_at_once = false; /* of one that has ended, but whose disk is slow */
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
+    (void)xf_drain(n);
+    assert_true(xf_say(n, PARENT, &p.message));
+    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    xf_closed(n);
+    xf_settle(n);
+    n->closes_at_once = true;
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_int_equal(xf_state_of(n, OTHER_ID), EXCHANGE_OPENING);
+    assert_int_equal(xf_state_of(n, XF_ID), EXCHANGE_STATES);
 }
 
 /* The node hears of a restart of the root only after the root's prepare. Although a client entered the barrier here
  * long before, the node must not take the start that it knows for the later one. */
 TEST(a_restart_of_the_root_is_heard_after_its_prepare)
 {
-    static const struct spec barrier = {
-        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
     struct exchange_client_seen seen;
     struct exchange_fixture n;
     struct xf_prepare p;
@@ -208,16 +203,14 @@ TEST(a_restart_of_the_root_is_heard_after_its_prepare)
     for (int entered = 0; entered < 2; entered++) {
         line_open(&n, 2);
         if (entered == 1)
-            assert_non_null(xf_start(&n, &barrier, &seen, &e));
+            assert_non_null(xf_start(&n, &line_barrier, &seen, &e));
         xf_pass(&n, 10 * SECONDS);
         xf_prepare_init(&p, &n);
-        xf_prepare_generated(&p);
+        if (entered == 1)
+            line_prepare_barrier(&p);
+        else
+            xf_prepare_generated(&p);
         p.message.prepare.id = "0-0000004e-8";
-        if (entered == 1) {
-            p.spec.operation = OPERATION_BARRIER;
-            p.spec.barrier = TEXT("b");
-            p.spec.algorithm = TEXT("saadschultz");
-        }
         assert_true(xf_say(&n, PARENT, &p.message));
         xf_pass(&n, 2 * SECONDS);
         assert_int_equal(xf_state_of(&n, "0-0000004e-8"), EXCHANGE_READY);
@@ -252,33 +245,20 @@ TEST(an_objection_to_a_restarted_root_is_reported_at_the_end)
  * retry. */
 TEST(a_root_that_is_gone_does_not_retry)
 {
-    static const struct spec barrier = {
-        .algorithm = SPEC_AUTO, .operation = OPERATION_BARRIER, .barrier = "b"};
-    struct peer_link_state_entry entry = {0};
-    struct peer_link_state link_state = {0};
     struct exchange_client_seen seen;
     struct exchange_fixture n;
     struct xf_prepare p;
     struct error e;
 
     line_open(&n, 2);
-    assert_non_null(xf_start(&n, &barrier, &seen, &e));
+    assert_non_null(xf_start(&n, &line_barrier, &seen, &e));
     xf_settle(&n);
     xf_prepare_init(&p, &n);
-    xf_prepare_generated(&p);
-    p.spec.operation = OPERATION_BARRIER;
-    p.spec.barrier = TEXT("b");
-    p.spec.algorithm = TEXT("saadschultz");
+    line_prepare_barrier(&p);
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state_of(&n, XF_ID), EXCHANGE_READY);
-    entry.hops = 1;
-    entry.version = 2;
-    entry.boot = 78;
-    entry.up = 1;
-    link_state.n_entry = 1;
-    link_state.entry = &entry;
-    const struct peer_message head = {.kind = PEER_LINK_STATE, .link_state = link_state};
-    fixture_say(n.f.up[PARENT], &head, NULL, 0);
+    fixture_say_entry(n.f.up[PARENT], &(struct peer_link_state_entry){
+                                          .hops = 1, .version = 2, .boot = 78, .up = 1});
     assert_int_equal(seen.told, 0);
     assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_BUSY, "node 1 is busy", 0));
     assert_int_equal(seen.told, 1);
@@ -292,14 +272,8 @@ TEST(a_root_that_is_gone_does_not_retry)
 
 /* --- the root --- */
 
-struct root {
-    struct exchange_fixture f;
-    struct exchange_client_seen client;
-    char id[EXCHANGE_ID_SIZE];
-};
-
 /* All nodes are done; the decision is being recorded. */
-static void reach_decision(struct root *r)
+static void reach_decision(struct line_root *r)
 {
     static const struct spec spec = {.algorithm = "direct",
                                      .mode = MODE_STEPPED,
@@ -307,111 +281,100 @@ static void reach_decision(struct root *r)
                                      .to = "/out",
                                      .timeout_ns = 60 * SECONDS};
     struct error e;
-    struct peer_message *head;
 
-    xf_init(&r->f);
-    xf_open(&r->f, "3m", 0);
+    line_open(&r->f, 0);
     assert_non_null(xf_start(&r->f, &spec, &r->client, &e));
     xf_settle(&r->f);
-    head = xf_next(&r->f, CHILD);
-    assert_int_equal(head->kind, PEER_PREPARE);
-    uint32_t handle = head->prepare.exchange;
-    (void)snprintf(r->id, sizeof r->id, "%s", head->prepare.id);
-    message_forget(head);
-    assert_true(xf_say_sized(&r->f, CHILD, handle, 0));
-    assert_true(xf_say_handle(&r->f, CHILD, PEER_READY, handle));
+    assert_true(line_root_learn(r));
+    assert_true(xf_say_sized(&r->f, CHILD, r->handle, 0));
+    assert_true(xf_say_handle(&r->f, CHILD, PEER_READY, r->handle));
     (void)xf_drain(&r->f);
-    xf_say_all_data(&r->f, handle, 0, true);
-    assert_true(xf_say_done(&r->f, CHILD, handle, 1, 2));
+    xf_say_all_data(&r->f, r->handle, 0, true);
+    assert_true(xf_say_done(&r->f, CHILD, r->handle, 1, 2));
     assert_int_equal(xf_state(&r->f), EXCHANGE_DECIDING);
     assert_int_equal(xf_drain(&r->f), 0);
     assert_int_equal(r->f.calls, 1);
 }
 
-TEST(the_decision_stays_until_all_have_confirmed)
+static void close_root(struct line_root *r)
 {
-    struct root r;
+    xf_close(&r->f);
+}
 
-    reach_decision(&r);
-    assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* not decided: no answer */
-    assert_int_equal(xf_drain(&r.f), 0);
-    xf_storage_done(&r.f, NULL);
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER_COMMIT);
-    assert_int_equal(r.f.commits, 1);
-    assert_true(xf_say_confirm(&r.f, CHILD, r.id, 2, ""));
+#define ROOT_TEST(name) FIXTURE_TEST(struct line_root, r, reach_decision, close_root, name)
+
+ROOT_TEST(the_decision_stays_until_all_have_confirmed)
+{
+    assert_true(xf_say_query(&r->f, CHILD, r->id, 1)); /* not decided: no answer */
+    assert_int_equal(xf_drain(&r->f), 0);
+    xf_storage_done(&r->f, NULL);
+    assert_int_equal(xf_hear(&r->f, CHILD), PEER_COMMIT);
+    assert_int_equal(r->f.commits, 1);
+    assert_true(xf_say_confirm(&r->f, CHILD, r->id, 2, ""));
     for (int again = 0; again < 3; again++) {
-        assert_true(xf_say_confirm(&r.f, CHILD, r.id, 2, "")); /* counts once */
-        assert_true(xf_say_confirm(&r.f, CHILD, r.id, 1, "target\nexists"));
+        assert_true(xf_say_confirm(&r->f, CHILD, r->id, 2, "")); /* counts once */
+        assert_true(xf_say_confirm(&r->f, CHILD, r->id, 1, "target\nexists"));
     }
-    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTING);
-    assert_int_equal(r.client.told, 0);
-    xf_pass(&r.f, 10 * SECONDS); /* node 1 is reminded */
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
-    xf_pass(&r.f, 60 * SECONDS);
-    assert_int_equal(r.client.told, 1);
-    assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
-    assert_contains(r.client.e.text, "node 1 ");
-    assert_contains(r.client.e.text, "target?exists");
-    (void)xf_drain(&r.f);
-    assert_true(xf_say_query(&r.f, CHILD, r.id, 1)); /* and whenever it asks */
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER_OUTCOME);
-    assert_int_equal(r.f.forgotten, 0);
-    assert_true(xf_say_confirm(&r.f, CHILD, r.id, 1, ""));
-    assert_int_equal(r.f.forgotten, 1);
-    xf_pass(&r.f, 10 * SECONDS);
-    assert_int_equal(xf_drain(&r.f), 0);
-    assert_int_equal(r.client.told, 1);
-    xf_close(&r.f);
+    assert_int_equal(xf_state(&r->f), EXCHANGE_COMMITTING);
+    assert_int_equal(r->client.told, 0);
+    xf_pass(&r->f, 10 * SECONDS); /* node 1 is reminded */
+    assert_int_equal(xf_hear(&r->f, CHILD), PEER_OUTCOME);
+    xf_pass(&r->f, 60 * SECONDS);
+    assert_int_equal(r->client.told, 1);
+    assert_int_equal(r->client.e.code, ERROR_IN_DOUBT);
+    assert_contains(r->client.e.text, "node 1 ");
+    assert_contains(r->client.e.text, "target?exists");
+    (void)xf_drain(&r->f);
+    assert_true(xf_say_query(&r->f, CHILD, r->id, 1)); /* and whenever it asks */
+    assert_int_equal(xf_hear(&r->f, CHILD), PEER_OUTCOME);
+    assert_int_equal(r->f.forgotten, 0);
+    assert_true(xf_say_confirm(&r->f, CHILD, r->id, 1, ""));
+    assert_int_equal(r->f.forgotten, 1);
+    xf_pass(&r->f, 10 * SECONDS);
+    assert_int_equal(xf_drain(&r->f), 0);
+    assert_int_equal(r->client.told, 1);
 }
 
 /* Only the root knows whether its own output is in place. */
-TEST(nobody_confirms_for_the_root)
+ROOT_TEST(nobody_confirms_for_the_root)
 {
-    struct root r;
-
-    reach_decision(&r);
-    r.f.commit = 0;
-    xf_storage_done(&r.f, NULL);
+    r->f.commit = 0;
+    xf_storage_done(&r->f, NULL);
     for (uint32_t rank = 1; rank < 3; rank++)
-        assert_true(xf_say_confirm(&r.f, CHILD, r.id, rank, ""));
-    assert_false(xf_say_confirm(&r.f, CHILD, r.id, 0, ""));
-    assert_int_equal(r.f.removed, 0);
-    assert_int_equal(r.f.forgotten, 0);
-    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTING);
-    r.f.commit = 1;
-    xf_wake(&r.f);
-    assert_int_equal(r.f.forgotten, 1);
-    assert_int_equal(xf_state(&r.f), EXCHANGE_COMMITTED);
-    xf_close(&r.f);
+        assert_true(xf_say_confirm(&r->f, CHILD, r->id, rank, ""));
+    assert_false(xf_say_confirm(&r->f, CHILD, r->id, 0, ""));
+    assert_int_equal(r->f.removed, 0);
+    assert_int_equal(r->f.forgotten, 0);
+    assert_int_equal(xf_state(&r->f), EXCHANGE_COMMITTING);
+    r->f.commit = 1;
+    xf_wake(&r->f);
+    assert_int_equal(r->f.forgotten, 1);
+    assert_int_equal(xf_state(&r->f), EXCHANGE_COMMITTED);
 }
 
 /* The root's disk takes longer than its client waits: the decision stays. */
-TEST(a_slow_disk_keeps_the_roots_output)
+ROOT_TEST(a_slow_disk_keeps_the_roots_output)
 {
-    struct root r;
-
-    reach_decision(&r);
-    r.f.commit = 0;
-    xf_storage_done(&r.f, NULL);
+    r->f.commit = 0;
+    xf_storage_done(&r->f, NULL);
     for (uint32_t rank = 1; rank < 3; rank++)
-        assert_true(xf_say_confirm(&r.f, CHILD, r.id, rank, ""));
-    xf_pass(&r.f, 70 * SECONDS);
-    assert_int_equal(r.client.told, 1);
-    assert_int_equal(r.client.e.code, ERROR_IN_DOUBT);
-    assert_int_equal(r.f.removed, 0);
-    assert_int_equal(r.f.kept, 1);
-    assert_int_equal(r.f.forgotten, 0);
-    assert_int_equal(r.f.calls, 1); /* the rest is the storage's */
-    assert_true(r.f.call[0].resolves && r.f.call[0].committed);
-    xf_storage_done(&r.f, NULL);
-    assert_int_equal(r.f.forgotten, 1);
-    xf_close(&r.f);
+        assert_true(xf_say_confirm(&r->f, CHILD, r->id, rank, ""));
+    xf_pass(&r->f, 70 * SECONDS);
+    assert_int_equal(r->client.told, 1);
+    assert_int_equal(r->client.e.code, ERROR_IN_DOUBT);
+    assert_int_equal(r->f.removed, 0);
+    assert_int_equal(r->f.kept, 1);
+    assert_int_equal(r->f.forgotten, 0);
+    assert_int_equal(r->f.calls, 1); /* the rest is the storage's */
+    assert_true(r->f.call[0].resolves && r->f.call[0].committed);
+    xf_storage_done(&r->f, NULL);
+    assert_int_equal(r->f.forgotten, 1);
 }
 
 TEST(a_decision_that_is_not_recorded_is_none)
 {
     const struct error full = {.code = ERROR_IO, .text = "disk full"};
-    struct root r;
+    struct line_root r;
 
     reach_decision(&r);
     xf_storage_done(&r.f, &full);
@@ -438,8 +401,7 @@ static void reach_done(struct exchange_fixture *n)
 {
     struct xf_prepare p;
 
-    xf_init(n);
-    xf_open(n, "3m", 1);
+    line_open(n, 1);
     xf_prepare_init(&p, n);
     assert_true(xf_say(n, PARENT, &p.message));
     assert_true(xf_say_sized(n, CHILD, XF_HANDLE, 0));
@@ -494,32 +456,29 @@ TEST(a_node_in_doubt_commits_late)
     }
 }
 
-TEST(an_obstacle_is_told_and_tried_again)
+FIXTURE_TEST(struct exchange_fixture, n, reach_done, xf_close, an_obstacle_is_told_and_tried_again)
 {
     const struct error exists = {.code = ERROR_REFUSED, .text = "target exists"};
-    struct exchange_fixture n;
 
-    reach_done(&n);
-    n.commit = -1;
-    assert_true(xf_say_handle(&n, PARENT, PEER_COMMIT, XF_HANDLE));
-    assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
-    assert_int_equal(n.kept, 1);
-    hears_confirm(&n, "target exists");
+    n->commit = -1;
+    assert_true(xf_say_handle(n, PARENT, PEER_COMMIT, XF_HANDLE));
+    assert_int_equal(xf_state(n), EXCHANGE_IN_DOUBT);
+    assert_int_equal(n->kept, 1);
+    hears_confirm(n, "target exists");
     for (int again = 0; again < 3; again++) {
-        xf_pass(&n, 3 * SECONDS);
-        assert_int_equal(n.calls, 1);
-        assert_true(n.call[0].resolves && n.call[0].committed);
-        xf_storage_done(&n, &exists);
-        hears_confirm(&n, "target exists");
+        xf_pass(n, 3 * SECONDS);
+        assert_int_equal(n->calls, 1);
+        assert_true(n->call[0].resolves && n->call[0].committed);
+        xf_storage_done(n, &exists);
+        hears_confirm(n, "target exists");
     }
     /* The commit is final. */
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
-    assert_true(xf_say_outcome(&n, PARENT, XF_ID, false, 1));
-    xf_pass(&n, 3 * SECONDS);
-    assert_true(n.call[0].committed);
-    xf_storage_done(&n, NULL);
-    assert_int_equal(xf_state(&n), EXCHANGE_COMMITTED);
-    xf_close(&n);
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
+    assert_true(xf_say_outcome(n, PARENT, XF_ID, false, 1));
+    xf_pass(n, 3 * SECONDS);
+    assert_true(n->call[0].committed);
+    xf_storage_done(n, NULL);
+    assert_int_equal(xf_state(n), EXCHANGE_COMMITTED);
 }
 
 TEST(doubts_from_before_the_start_end)
@@ -710,64 +669,58 @@ TEST(objections_pass_through)
     xf_close(&n);
 }
 
-TEST(verdicts_end_it_and_go_on)
+LINE_TEST(verdicts_end_it_and_go_on)
 {
-    struct exchange_fixture n;
     struct xf_prepare p;
 
-    line_open(&n, 1);
-    xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    (void)xf_drain(&n);
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
-    assert_int_equal(xf_state(&n), EXCHANGE_OPENING);
-    assert_int_equal(xf_drain(&n), 0);
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
-    assert_string_equal(xf_info(&n).reason, "the?root's");
-    assert_true(line_hears_verdict(&n, CHILD, ERROR_IO));
+    xf_prepare_init(&p, n);
+    assert_true(xf_say(n, PARENT, &p.message));
+    (void)xf_drain(n);
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
+    assert_int_equal(xf_state(n), EXCHANGE_OPENING);
+    assert_int_equal(xf_drain(n), 0);
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
+    assert_string_equal(xf_info(n).reason, "the?root's");
+    assert_true(line_hears_verdict(n, CHILD, ERROR_IO));
     for (int i = 0; i < 5; i++)
-        assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
-    assert_int_equal(xf_drain(&n), 0);
-    assert_string_equal(xf_info(&n).reason, "the?root's");
-    xf_close(&n);
+        assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
+    assert_int_equal(xf_drain(n), 0);
+    assert_string_equal(xf_info(n).reason, "the?root's");
 }
 
 /* If links are down, a verdict may arrive before the prepare: it is passed on once, and takes effect. */
-TEST(a_verdict_before_the_prepare)
+LINE_TEST(a_verdict_before_the_prepare)
 {
-    struct exchange_fixture n;
     struct xf_prepare p;
     struct peer_message *head;
     size_t passed = 0;
 
-    line_open(&n, 1);
-    assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
-    head = xf_next(&n, PARENT);
+    assert_true(xf_say_verdict(n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    head = xf_next(n, PARENT);
     assert_non_null(head);
     assert_int_equal(head->kind, PEER_VERDICT);
-    assert_true(head->verdict.left <= n.f.torus.nodes); /* whatever the neighbour says */
+    assert_true(head->verdict.left <= n->f.torus.nodes); /* whatever the neighbour says */
     message_forget(head);
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
-    assert_int_equal(xf_drain(&n), 0);
-    xf_prepare_init(&p, &n);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
-    assert_int_equal(xf_drain(&n), 0);
-    assert_int_equal(line_known(&n), 0);
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
+    assert_int_equal(xf_drain(n), 0);
+    xf_prepare_init(&p, n);
+    assert_true(xf_say(n, PARENT, &p.message));
+    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    assert_int_equal(xf_drain(n), 0);
+    assert_int_equal(line_known(n), 0);
     /* Thousands of others do not make the node forget this one, and are not all passed on. */
     for (unsigned i = 0; i < 3000; i++) {
         char id[EXCHANGE_ID_SIZE];
         (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
-        assert_true(xf_say_verdict(&n, PARENT, i, id, ERROR_LINK, "cut", 1));
-        passed += xf_drain(&n);
+        assert_true(xf_say_verdict(n, PARENT, i, id, ERROR_LINK, "cut", 1));
+        passed += xf_drain(n);
     }
     assert_in_range(passed, 1, 1000);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(line_known(&n), 0);
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_int_equal(line_known(n), 0);
     /* But the node does not remember it for ever: it may have been invented. */
-    xf_pass(&n, 10 * SECONDS);
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(line_known(&n), 1);
-    xf_close(&n);
+    xf_pass(n, 10 * SECONDS);
+    assert_true(xf_say(n, PARENT, &p.message));
+    assert_int_equal(line_known(n), 1);
 }

@@ -3,14 +3,11 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/file/export.h"
 #include "daemon/torusd/planning/schedule_store.h"
-#include "exchange_fixture.h"
+#include "line_fixture.h"
 #include "proto/sha256.h"
 #include "tests/support/cmocka.h"
 
 #define SCHEDULE_FILE_MOST 100000u
-
-/* Ports of node 1 to nodes 0 and 2. */
-enum { SCHEDULES_PARENT = 1, SCHEDULES_CHILD = 0 };
 
 struct schedule_file {
     char text[SCHEDULE_FILE_MOST];
@@ -43,71 +40,49 @@ static struct schedule_file schedule_file_for(const char *dims, uint32_t spaces)
     return f;
 }
 
-/* Opens node `rank` of a torus of 3m. */
-static void schedules_open(struct exchange_fixture *n, uint32_t rank)
+/* The parent prepares an exchange of this number with a schedule. */
+static void say_prepare(struct exchange_fixture *n, const struct schedule_file *f, uint32_t number)
 {
-    xf_init(n);
-    xf_open(n, "3m", rank);
+    char id[EXCHANGE_ID_SIZE];
+    struct xf_prepare p;
+
+    xf_prepare_init(&p, n);
+    xf_prepare_generated(&p);
+    (void)snprintf(id, sizeof id, "0-0000004d-%u", number);
+    p.message.prepare.id = id;
+    p.message.prepare.exchange = XF_HANDLE + 3 * (number - 8);
+    p.spec.algorithm = TEXT("");
+    p.spec.schedule = TEXT(f->digest);
+    assert_true(xf_say(n, PARENT, &p.message));
 }
 
-/* The parent prepares an exchange with this schedule; node 2 hears of it. */
+/* Node 2 hears of it. */
 static void schedules_say_prepare(struct exchange_fixture *n, const struct schedule_file *f)
 {
-    struct xf_prepare p;
-
-    xf_prepare_init(&p, n);
-    xf_prepare_generated(&p);
-    p.spec.algorithm = TEXT("");
-    p.spec.schedule = TEXT(f->digest);
-    assert_true(xf_say(n, SCHEDULES_PARENT, &p.message));
-    assert_int_equal(xf_hear(n, SCHEDULES_CHILD), PEER_PREPARE);
-}
-
-/* The parent prepares another exchange with it. */
-static void schedules_say_prepare_again(struct exchange_fixture *n, const struct schedule_file *f)
-{
-    struct xf_prepare p;
-
-    xf_prepare_init(&p, n);
-    xf_prepare_generated(&p);
-    p.message.prepare.id = TEXT("0-0000004d-9");
-    p.message.prepare.exchange = XF_HANDLE + 3;
-    p.spec.algorithm = TEXT("");
-    p.spec.schedule = TEXT(f->digest);
-    assert_true(xf_say(n, SCHEDULES_PARENT, &p.message));
+    say_prepare(n, f, 8);
+    assert_int_equal(xf_hear(n, CHILD), PEER_PREPARE);
 }
 
 /* The child asks for the part that begins at `begin`. Returns whether its link is still up. */
 static bool schedules_say_query(struct exchange_fixture *n, const char *digest, uint32_t offset)
 {
-    struct peer_schedule_query query = {0};
-
-    query.digest = TEXT(digest);
-    query.offset = offset;
-    const struct peer_message head = {.kind = PEER_SCHEDULE_QUERY, .schedule_query = query};
-    return xf_say(n, SCHEDULES_CHILD, &head);
+    return XF_SAY(n, CHILD, PEER_SCHEDULE_QUERY, schedule_query, TEXT(digest), offset);
 }
 
 /* The parent sends `length` bytes of a file of `total` bytes. Returns whether its link is still up. */
 static bool schedules_say_part(struct exchange_fixture *n, const struct schedule_file *f,
                                uint32_t total, uint32_t offset, size_t length)
 {
-    struct peer_schedule_part part = {0};
-
-    part.digest = TEXT(f->digest);
-    part.total = total;
-    part.offset = offset;
-    part.part.data = (uint8_t *)TEXT(f->text) + offset;
-    part.part.len = length;
-    const struct peer_message head = {.kind = PEER_SCHEDULE_PART, .schedule_part = part};
-    return xf_say(n, SCHEDULES_PARENT, &head);
+    return XF_SAY(n, PARENT, PEER_SCHEDULE_PART, schedule_part, .digest = TEXT(f->digest),
+                  .total = total, .offset = offset,
+                  .part = {(const uint8_t *)f->text + offset, length});
 }
 
 /* These fail the test unless the next message is this one. The node asks its parent for the part from `begin` on; */
 static void schedules_hear_query(struct exchange_fixture *n, const struct schedule_file *f,
                                  uint32_t offset)
 {
-    struct peer_message *head = xf_next(n, SCHEDULES_PARENT);
+    struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
     assert_int_equal(head->kind, PEER_SCHEDULE_QUERY);
@@ -120,7 +95,7 @@ static void schedules_hear_query(struct exchange_fixture *n, const struct schedu
 static void schedules_hear_part(struct exchange_fixture *n, const struct schedule_file *f,
                                 uint32_t total, uint32_t offset, size_t length)
 {
-    struct peer_message *head = xf_next(n, SCHEDULES_CHILD);
+    struct peer_message *head = xf_next(n, CHILD);
 
     assert_non_null(head);
     assert_int_equal(head->kind, PEER_SCHEDULE_PART);
@@ -133,75 +108,53 @@ static void schedules_hear_part(struct exchange_fixture *n, const struct schedul
     message_forget(head);
 }
 
-/* and objects at its parent, with this code and a reason that contains this part (NULL: any reason). */
-static void schedules_hear_objection(struct exchange_fixture *n, enum error_code code,
-                                     const char *part)
-{
-    struct peer_message *head = xf_next(n, SCHEDULES_PARENT);
-
-    assert_non_null(head);
-    assert_int_equal(head->kind, PEER_OBJECTION);
-    if (head->objection.code != code ||
-        (part != NULL && strstr(head->objection.reason, part) == NULL))
-        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
-                 (int)code, part != NULL ? part : "");
-    message_forget(head);
-}
-
 static void becomes_ready(struct exchange_fixture *n)
 {
-    assert_true(xf_say_handle(n, SCHEDULES_CHILD, PEER_READY, XF_HANDLE));
-    assert_int_equal(xf_hear(n, SCHEDULES_PARENT), PEER_READY);
+    assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE));
+    assert_int_equal(xf_hear(n, PARENT), PEER_READY);
 }
 
-TEST(a_schedule_is_fetched_part_by_part_and_passed_on)
+LINE_TEST(a_schedule_is_fetched_part_by_part_and_passed_on)
 {
     const struct schedule_file f = schedule_file_for("3m", 70000);
     const uint32_t part = FRAME_SCHEDULE_PART;
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
     assert_true(
-        schedules_say_query(&n, f.digest, 0)); /* nothing is here yet: the answer comes later */
-    assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_NOTHING);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, part));
-    schedules_hear_query(&n, &f, part);
-    schedules_hear_part(&n, &f, f.length, 0, part);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, part)); /* it is here already */
-    assert_int_equal(xf_hear(&n, SCHEDULES_PARENT), PEER_NOTHING);
-    assert_true(schedules_say_query(&n, f.digest, part));
-    assert_true(schedules_say_part(&n, &f, f.length, part, part));
-    schedules_hear_query(&n, &f, 2 * part);
-    schedules_hear_part(&n, &f, f.length, part, part);
-    assert_true(schedules_say_part(&n, &f, f.length, 2 * part, f.length - 2 * part));
-    assert_true(schedules_say_query(&n, f.digest, 2 * part));
-    schedules_hear_part(&n, &f, f.length, 2 * part, f.length - 2 * part);
-    becomes_ready(&n);
-    assert_memory_equal(xf_info(&n).algorithm, "direct@", 7);
-    xf_close(&n);
+        schedules_say_query(n, f.digest, 0)); /* nothing is here yet: the answer comes later */
+    assert_int_equal(xf_hear(n, CHILD), PEER_NOTHING);
+    assert_true(schedules_say_part(n, &f, f.length, 0, part));
+    schedules_hear_query(n, &f, part);
+    schedules_hear_part(n, &f, f.length, 0, part);
+    assert_true(schedules_say_part(n, &f, f.length, 0, part)); /* it is here already */
+    assert_int_equal(xf_hear(n, PARENT), PEER_NOTHING);
+    assert_true(schedules_say_query(n, f.digest, part));
+    assert_true(schedules_say_part(n, &f, f.length, part, part));
+    schedules_hear_query(n, &f, 2 * part);
+    schedules_hear_part(n, &f, f.length, part, part);
+    assert_true(schedules_say_part(n, &f, f.length, 2 * part, f.length - 2 * part));
+    assert_true(schedules_say_query(n, f.digest, 2 * part));
+    schedules_hear_part(n, &f, f.length, 2 * part, f.length - 2 * part);
+    becomes_ready(n);
+    assert_memory_equal(xf_info(n).algorithm, "direct@", 7);
 }
 
-TEST(a_known_schedule_is_not_fetched_again)
+LINE_TEST(a_known_schedule_is_not_fetched_again)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, f.length));
-    assert_true(
-        xf_say_verdict(&n, SCHEDULES_PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
-    assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
-    (void)xf_drain(&n);
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, f.length, 0, f.length));
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
+    assert_int_equal(xf_state(n), EXCHANGE_FAILED);
+    (void)xf_drain(n);
 
-    schedules_say_prepare_again(&n, &f);
-    assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_PREPARE);
-    assert_true(xf_say_handle(&n, SCHEDULES_CHILD, PEER_READY, XF_HANDLE + 3));
-    assert_int_equal(xf_hear(&n, SCHEDULES_PARENT), PEER_READY);
-    xf_close(&n);
+    say_prepare(n, &f, 9);
+    assert_int_equal(xf_hear(n, CHILD), PEER_PREPARE);
+    assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE + 3));
+    assert_int_equal(xf_hear(n, PARENT), PEER_READY);
 }
 
 TEST(parts_that_cannot_be_close_the_link)
@@ -217,83 +170,76 @@ TEST(parts_that_cannot_be_close_the_link)
     struct exchange_fixture n;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        schedules_open(&n, 1);
+        line_open(&n, 1);
         schedules_say_prepare(&n, &f);
         if (schedules_say_part(&n, &f, wrong[i].total, wrong[i].offset, wrong[i].length))
             fail_msg("part %zu was taken", i);
         xf_close(&n);
     }
-    schedules_open(&n, 1);
+    line_open(&n, 1);
     schedules_say_prepare(&n, &f);
     assert_true(schedules_say_part(&n, &f, f.length, 0, 10));
     assert_false(schedules_say_part(&n, &f, f.length + 1, 10, 10)); /* longer than it was */
     xf_close(&n);
     f.digest[0] = 'G';
-    schedules_open(&n, 1);
+    line_open(&n, 1);
     assert_false(schedules_say_part(&n, &f, f.length, 0, 10));
     xf_close(&n);
 }
 
-TEST(parts_that_nobody_waits_for_are_ignored)
+LINE_TEST(parts_that_nobody_waits_for_are_ignored)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, f.length));
-    assert_true(schedules_say_part(&n, &f, 0, 0, 0));
-    assert_true(schedules_say_query(&n, f.digest, 0));
-    schedules_hear_part(&n, &f, 0, 0, 0); /* it is not known here */
-    assert_false(schedules_say_query(&n, "0123", 0));
-    xf_close(&n);
+    assert_true(schedules_say_part(n, &f, f.length, 0, f.length));
+    assert_true(schedules_say_part(n, &f, 0, 0, 0));
+    assert_true(schedules_say_query(n, f.digest, 0));
+    schedules_hear_part(n, &f, 0, 0, 0); /* it is not known here */
+    assert_false(schedules_say_query(n, "0123", 0));
 }
 
 /* The node asked for the schedule, and gave up; now it asks again from the beginning, and the answer to the first
  * request arrives before the new one. */
-TEST(an_answer_to_an_older_question_is_ignored)
+LINE_TEST(an_answer_to_an_older_question_is_ignored)
 {
     const struct schedule_file f = schedule_file_for("3m", 70000);
     const uint32_t part = FRAME_SCHEDULE_PART;
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, part));
-    schedules_hear_query(&n, &f, part);
-    assert_true(
-        xf_say_verdict(&n, SCHEDULES_PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
-    assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
-    (void)xf_drain(&n);
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, f.length, 0, part));
+    schedules_hear_query(n, &f, part);
+    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
+    assert_int_equal(xf_state(n), EXCHANGE_FAILED);
+    (void)xf_drain(n);
 
-    schedules_say_prepare_again(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, f.length, part, part));
-    assert_int_equal(xf_hear(&n, SCHEDULES_PARENT), PEER_NOTHING);
+    say_prepare(n, &f, 9);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, f.length, part, part));
+    assert_int_equal(xf_hear(n, PARENT), PEER_NOTHING);
     for (uint32_t at = 0; at < f.length; at += part) {
         uint32_t left = f.length - at;
-        assert_true(schedules_say_part(&n, &f, f.length, at, left < part ? left : part));
+        assert_true(schedules_say_part(n, &f, f.length, at, left < part ? left : part));
         if (left > part)
-            schedules_hear_query(&n, &f, at + part);
+            schedules_hear_query(n, &f, at + part);
     }
-    (void)xf_drain(&n);
-    assert_true(schedules_say_query(&n, f.digest, part));
-    schedules_hear_part(&n, &f, f.length, part, part);
-    xf_close(&n);
+    (void)xf_drain(n);
+    assert_true(schedules_say_query(n, f.digest, part));
+    schedules_hear_part(n, &f, f.length, part, part);
 }
 
 static void fails_with(struct schedule_file *f, enum error_code code, const char *part)
 {
     struct exchange_fixture n;
 
-    schedules_open(&n, 1);
+    line_open(&n, 1);
     schedules_say_prepare(&n, f);
     schedules_hear_query(&n, f, 0);
     assert_true(schedules_say_query(&n, f->digest, f->length - 1));
     assert_true(schedules_say_part(&n, f, f->length, 0, f->length));
-    schedules_hear_objection(&n, code, part);
+    line_hears_objection(&n, code, 1, part);
     assert_int_equal(xf_state(&n), EXCHANGE_FAILING);
-    assert_true(xf_say_verdict(&n, SCHEDULES_PARENT, XF_HANDLE, XF_ID, code, "no", 0));
+    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, code, "no", 0));
     (void)xf_drain(&n);
     assert_true(schedules_say_query(&n, f->digest, 0)); /* it is not kept */
     schedules_hear_part(&n, f, 0, 0, 0);
@@ -313,21 +259,18 @@ TEST(wrong_schedules_are_refused)
     fails_with(&wrong, ERROR_REFUSED, "line 2: block 0 -> 2");
 }
 
-TEST(a_neighbour_that_falls_silent_is_named)
+LINE_TEST(a_neighbour_that_falls_silent_is_named)
 {
     const struct schedule_file f = schedule_file_for("3m", 50000);
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    xf_pass(&n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, 1000));
-    (void)xf_drain(&n);
-    xf_pass(&n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
-    assert_int_equal(xf_hear(&n, SCHEDULES_PARENT), PEER_NOTHING);
-    xf_pass(&n, 2 * SECONDS);
-    schedules_hear_objection(&n, ERROR_TIMEOUT, "node 0 has sent 1000");
-    xf_close(&n);
+    schedules_say_prepare(n, &f);
+    xf_pass(n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
+    assert_true(schedules_say_part(n, &f, f.length, 0, 1000));
+    (void)xf_drain(n);
+    xf_pass(n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
+    assert_int_equal(xf_hear(n, PARENT), PEER_NOTHING);
+    xf_pass(n, 2 * SECONDS);
+    line_hears_objection(n, ERROR_TIMEOUT, 1, "node 0 has sent 1000");
 }
 
 /* After a link was down and is up again, the node asks again for the schedule when it is named again, even while an
@@ -342,70 +285,62 @@ TEST(a_link_that_was_lost_is_asked_again)
     schedules_say_prepare(&n, &f);
     schedules_hear_query(&n, &f, 0);
     assert_true(schedules_say_query(&n, f.digest, 0));
-    xf_link_up(&n, SCHEDULES_PARENT);
-    xf_link_up(&n, SCHEDULES_CHILD);
+    xf_link_up(&n, PARENT);
+    xf_link_up(&n, CHILD);
     (void)xf_drain(&n);
-    schedules_say_prepare_again(&n, &f);
+    say_prepare(&n, &f, 9);
     schedules_hear_query(&n, &f, 0);
     (void)xf_drain(&n);
     assert_true(schedules_say_part(&n, &f, f.length, 0, f.length));
-    assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_NOTHING);
+    assert_int_equal(xf_hear(&n, CHILD), PEER_NOTHING);
     assert_true(schedules_say_query(&n, f.digest, 0));
     schedules_hear_part(&n, &f, f.length, 0, f.length);
     xf_close(&n);
 }
 
-TEST(a_neighbour_that_does_not_have_it_makes_it_busy)
+LINE_TEST(a_neighbour_that_does_not_have_it_makes_it_busy)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, 0, 0, 0));
-    schedules_hear_objection(&n, ERROR_BUSY, "node 0 ");
-    xf_close(&n);
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, 0, 0, 0));
+    line_hears_objection(n, ERROR_BUSY, 1, "node 0 ");
 }
 
 /* A neighbour that asks faster than it reads does not make answers pile up. */
-TEST(answers_do_not_pile_up)
+LINE_TEST(answers_do_not_pile_up)
 {
     struct schedule_file f = schedule_file_for("3m", 60000);
-    struct exchange_fixture n;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, f.length, 0, 32768));
-    (void)xf_drain(&n);
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, f.length, 0, 32768));
+    (void)xf_drain(n);
     for (int i = 0; i < 1000; i++)
-        assert_true(schedules_say_query(&n, f.digest, 0));
-    assert_in_range(xf_drain(&n), 200, 300);
-    assert_true(schedules_say_query(&n, f.digest, 0));
-    assert_int_equal(xf_hear(&n, SCHEDULES_CHILD), PEER_SCHEDULE_PART);
-    xf_close(&n);
+        assert_true(schedules_say_query(n, f.digest, 0));
+    assert_in_range(xf_drain(n), 200, 300);
+    assert_true(schedules_say_query(n, f.digest, 0));
+    assert_int_equal(xf_hear(n, CHILD), PEER_SCHEDULE_PART);
 }
 
 /* The places for schedules at a node: their number, their users, and how they become free. */
 
 /* A schedule that could not be fetched is accepted from a client. */
-TEST(a_client_gives_what_could_not_be_fetched)
+LINE_TEST(a_client_gives_what_could_not_be_fetched)
 {
     const struct schedule_file f = schedule_file_for("3m", 0);
-    struct exchange_fixture n;
     struct schedules *all;
     struct schedule *s;
     const struct algorithm *a;
     uint32_t have = 0;
     struct error e;
 
-    schedules_open(&n, 1);
-    schedules_say_prepare(&n, &f);
-    schedules_hear_query(&n, &f, 0);
-    assert_true(schedules_say_part(&n, &f, 0, 0, 0));
-    schedules_hear_objection(&n, ERROR_BUSY, "node 0 ");
-    all = exchanges_schedules(core_exchanges(n.core)); /* the exchange has not ended */
+    schedules_say_prepare(n, &f);
+    schedules_hear_query(n, &f, 0);
+    assert_true(schedules_say_part(n, &f, 0, 0, 0));
+    line_hears_objection(n, ERROR_BUSY, 1, "node 0 ");
+    all = exchanges_schedules(core_exchanges(n->core)); /* the exchange has not ended */
     s = schedules_join(all, f.digest, 0, &e);
     assert_non_null(s);
     assert_false(schedule_is_complete(s));
@@ -418,7 +353,6 @@ TEST(a_client_gives_what_could_not_be_fetched)
     assert_int_equal(have, f.length);
     assert_true(schedule_ready(s, &a, &e) >= 0);
     schedules_leave(all, s);
-    xf_close(&n);
 }
 
 TEST(there_is_room_for_so_many)
@@ -442,11 +376,11 @@ TEST(there_is_room_for_so_many)
         p.message.prepare.exchange = 40 * i + root;
         p.spec.algorithm = TEXT("");
         p.spec.schedule = TEXT(f.digest);
-        assert_true(xf_say(&n, SCHEDULES_PARENT, &p.message));
+        assert_true(xf_say(&n, PARENT, &p.message));
         if (i < SCHEDULES_MOST)
             schedules_hear_query(&n, &f, 0);
         else
-            schedules_hear_objection(&n, ERROR_BUSY, NULL);
+            line_hears_objection(&n, ERROR_BUSY, 38, NULL);
     }
     xf_close(&n);
 }
@@ -458,7 +392,7 @@ TEST(one_user_does_not_take_all_places)
     struct error e;
     unsigned count = 0;
 
-    schedules_open(&n, 0);
+    line_open(&n, 0);
     struct schedules *all = exchanges_schedules(core_exchanges(n.core));
     for (;; count++) {
         struct schedule_file f = {.length = 0};
@@ -485,7 +419,7 @@ TEST(unused_schedules_make_room)
     struct exchange_fixture n;
     struct error e;
 
-    schedules_open(&n, 0);
+    line_open(&n, 0);
     struct schedules *all = exchanges_schedules(core_exchanges(n.core));
     for (uint32_t i = 0; i <= SCHEDULES_MOST; i++) {
         struct schedule_file f = schedule_file_for("3m", i);
@@ -516,7 +450,7 @@ TEST(a_root_runs_only_what_it_was_given)
     struct exchange_fixture n;
     struct error e;
 
-    schedules_open(&n, 0);
+    line_open(&n, 0);
     assert_null(xf_start(&n, &spec, &seen, &e));
     assert_int_equal(e.code, ERROR_USAGE);
     spec.schedule = "12";
