@@ -1,15 +1,13 @@
-/* Writes the corpora: seeds FOLDER makes FOLDER/decoder/..., FOLDER/peer/... Run it again when the
- * messages change. */
+/* Writes the corpora of messages: seeds FOLDER makes FOLDER/decoder/..., FOLDER/peer/... Run it again when the messages
+ * change. Other corpora (cabling, config, msccl, schedule) are texts, which are only there. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/schedule_files/msccl.h"
 #include "daemon/lib/discovery/discovery.h"
 #include "daemon/lib/discovery/signing.h"
-#include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/tree/digests.h"
 #include "proto/control.pb-c.h"
 #include "proto/discovery.pb-c.h"
@@ -109,50 +107,6 @@ static void control_seeds(const char *folder)
     request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
     request.exchange = &exchange;
     control_frame(&request);
-    close_seed();
-}
-
-static void config_seeds(const char *folder)
-{
-    (void)open_seed(folder, "config", "whole", -1);
-    (void)fputs("; a node\n[node]\ndims = 4x8m\nrank = 9\ncoordinates = 1,1\ncontrol = /tmp/sock\n"
-                "state_dir = /tmp/state\ndata_roots = /tmp:/usr\nlink_mbit = 2500.5\n"
-                "link_burst = 15KiB\n"
-                "daemons_per_processor = 2\nmemory = 3MiB\ncongestion = cubic\n"
-                "log_level = debug\n[ports]\n+0 = 10.0.0.2:7411\n-0 = 10.0.0.1:7411\n",
-                out);
-    close_seed();
-    (void)open_seed(folder, "config", "ports", -1);
-    (void)fputs("[ports]\n+0 = [fe80::b%eth0]:7411\n-0 = 10.0.0.1:7411  on eth1 ; one of two\n"
-                "+1 = Host_b.cable:65535\n-1 = [fd00::1]:1 on lo\n",
-                out);
-    close_seed();
-    (void)open_seed(folder, "config", "port", -1);
-    (void)fputs("[ports]\n+0 = [fe80::b%]:99999 on\n", out);
-    close_seed();
-    (void)open_seed(folder, "config", "wrong", -1);
-    (void)fputs("[node]\nmemory = 99999999999999999999GiB\nnonsense\n", out);
-    close_seed();
-    open_seed(folder, "config", "indented", -1);
-    (void)fputs("\xef\xbb\xbf  [node] ; a section\r\n\tdims : 2 ;c\r\n  rank=1\r\n[ports]#\r\n",
-                out);
-    close_seed();
-    open_seed(folder, "config", "hosts", -1);
-    (void)fputs("[*]\n+0 = eth0\n-0 = eth1\n[a]\n+1 = e0 10.1.0.1/30\n[b.c]\n-1 = e1 10.1.0.2/30\n"
-                "[d-e]\naddress = 10.128.0.9\n+1=x:1\n[f_0]\n-1=y@z\n",
-                out);
-    close_seed();
-    open_seed(folder, "config", "hosts-alike", -1);
-    (void)fputs("[a]\nrank = 0\n-0 = lo 127.0.0.1\n[A.]\nrank = 0\naddress = 10.0.0.255/24\n", out);
-    close_seed();
-    open_seed(folder, "config", "utf-16", -1);
-    (void)fwrite("\xff\xfe[\0n\0o\0d\0e\0]\0\n", 1, 16, out);
-    close_seed();
-    open_seed(folder, "config", "xml", -1);
-    (void)fputs("<?xml version=\"1.0\"?>\n<!-- a --><algo name=\"x\"/>\n[node]\n", out);
-    close_seed();
-    open_seed(folder, "config", "json", -1);
-    (void)fputs("{\"schedule\": 1, \"dims\": \"2\"}\n[\n\"src\"]\nnum_ranks 2\n", out);
     close_seed();
 }
 
@@ -261,14 +215,12 @@ int main(int argc, char **argv)
     }
     decoder_seeds(argv[1]);
     control_seeds(argv[1]);
-    config_seeds(argv[1]);
     peer_seeds(argv[1]);
     program_seeds(argv[1]);
     challenge_seeds(argv[1]);
     third_seeds(argv[1]);
     discovery_seeds(argv[1]);
     manifest_seeds(argv[1]);
-    msccl_seeds(argv[1]);
     return EXIT_SUCCESS;
 }
 
@@ -535,118 +487,4 @@ void manifest_seeds(const char *folder)
     put_texts(folder, "wanted", 2, "\1\2\x80\2\3\xff\xff\3");
     put_texts(folder, "pattern", 3, "- a*[b-d]?/**/x/***a_long_name/with/x/s");
     put_texts(folder, "anchored", 3, "- /[[:digit:]!]*.ob1/2/some.o  ");
-}
-
-/* An algorithm's schedule as torusctl writes it and, without the torus, as other programs write it. */
-static void algorithm_seeds(const char *folder, const char *dims, const char *algorithm)
-{
-    struct torus t;
-    struct error e;
-    char name[64], *xml;
-    size_t length;
-
-    REQUIRE(torus_parse(&t, dims, &e) == 0);
-    FILE *memory = open_memstream(&xml, &length);
-    REQUIRE(memory != NULL && msccl_print(memory, &t, algorithm_find(algorithm), &e) == 0);
-    REQUIRE(fclose(memory) == 0);
-    (void)snprintf(name, sizeof name, "%s-%s", dims, algorithm);
-    (void)fwrite(xml, 1, length, open_seed(folder, "msccl", name, -1));
-    close_seed();
-    char *torus = strstr(xml, " torus=");
-    REQUIRE(torus != NULL);
-    (void)snprintf(name, sizeof name, "%s-%s-foreign", dims, algorithm);
-    out = open_seed(folder, "msccl", name, -1);
-    (void)fwrite(xml, 1, (size_t)(torus - xml), out);
-    (void)fputs(strchr(torus, '>'), out);
-    close_seed();
-    free(xml);
-}
-
-/* Every kind of step, element and dependency: the block of GPU 0 for GPU 2 goes through GPU 1. */
-static const char every_kind[] = "<?xml version='1.0'?>\n"
-                                 "<!-- a comment -->\n"
-                                 "<algo coll='alltoall' ngpus='3'>\n"
-                                 "<gpu id='0' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
-                                 "<tb id='0' send='1' recv='1' chan='0'>\n"
-                                 "<step s='0' type='s' srcbuf='i' srcoff='1'"
-                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='1' type='cpy' srcbuf='i' srcoff='2'"
-                                 " dstbuf='s' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='2' type='s' srcbuf='s' srcoff='1'"
-                                 " dstbuf='s' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='3' type='r' srcbuf='i' srcoff='0'"
-                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "</tb>\n"
-                                 "<tb id='1' send='-1' recv='2' chan='0'>\n"
-                                 "<step s='0' type='r' srcbuf='i' srcoff='0'"
-                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "</tb>\n"
-                                 "</gpu>\n"
-                                 "<gpu id='1' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
-                                 "<copy i_off='1' o_off='1'/>\n"
-                                 "<tb id='0' send='2' recv='0' chan='0'>\n"
-                                 "<step s='0' type='r' srcbuf='i' srcoff='1'"
-                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='1' type='rcs' srcbuf='i' srcoff='2'"
-                                 " dstbuf='s' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='2' type='s' srcbuf='i' srcoff='2'"
-                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "</tb>\n"
-                                 "<tb id='1' send='0' recv='2' chan='0'>\n"
-                                 "<step s='0' type='nop' srcbuf='i' srcoff='0'"
-                                 " dstbuf='o' dstoff='0' cnt='1' depid='0' deps='1'/>\n"
-                                 "<step s='1' type='s' srcbuf='i' srcoff='0'"
-                                 " dstbuf='o' dstoff='1' cnt='1' depid='0' deps='2'/>\n"
-                                 "<step s='2' type='r' srcbuf='i' srcoff='1'"
-                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "</tb>\n"
-                                 "</gpu>\n"
-                                 "<gpu id='2' i_chunks='3' o_chunks='3' s_chunks='2'>\n"
-                                 "<copy/>\n"
-                                 "<tb id='0' send='1' recv='1' chan='0'>\n"
-                                 "<step s='0' type='r' srcbuf='i' srcoff='2'"
-                                 " dstbuf='o' dstoff='0' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='1' type='r' srcbuf='i' srcoff='2'"
-                                 " dstbuf='o' dstoff='1' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "<step s='2' type='s' srcbuf='i' srcoff='1'"
-                                 " dstbuf='o' dstoff='2' cnt='1' depid='0' deps='1'/>\n"
-                                 "</tb>\n"
-                                 "<tb id='1' send='0' recv='-1' chan='0'>\n"
-                                 "<step s='0' type='s' srcbuf='i' srcoff='0'"
-                                 " dstbuf='o' dstoff='2' cnt='1' depid='-1' deps='-1'/>\n"
-                                 "</tb>\n"
-                                 "</gpu>\n"
-                                 "</algo>\n";
-
-static void text_seed(const char *folder, const char *name, const char *text)
-{
-    (void)fputs(text, open_seed(folder, "msccl", name, -1));
-    close_seed();
-}
-
-static void utf16_seed(const char *folder, const char *name, const char *text)
-{
-    out = open_seed(folder, "msccl", name, -1);
-
-    (void)fputs("\xff\xfe", out);
-    for (; *text != '\0'; text++) {
-        (void)fputc(*text, out);
-        (void)fputc('\0', out);
-    }
-    close_seed();
-}
-
-void msccl_seeds(const char *folder)
-{
-    algorithm_seeds(folder, "2", "direct");
-    algorithm_seeds(folder, "3", "direct");
-    algorithm_seeds(folder, "3m", "direct");
-    algorithm_seeds(folder, "2x2", "direct");
-    algorithm_seeds(folder, "2x2", "stream");
-    text_seed(folder, "every-kind", every_kind);
-    utf16_seed(folder, "utf16", every_kind);
-    text_seed(folder, "document-type", "<!DOCTYPE algo [<!ENTITY a 'b'>]><algo name='&a;'/>");
-    text_seed(folder, "step-in-copy",
-              "<algo coll='alltoall' ngpus='3'><gpu id='0' i_chunks='3' o_chunks='3' s_chunks='0'>"
-              "<copy><step s='0' type='nop' depid='-1' deps='-1'/></copy></gpu></algo>");
 }

@@ -10,5 +10,4 @@ void close_seed(void);
 
 void discovery_seeds(const char *folder);
 void manifest_seeds(const char *folder);
-void msccl_seeds(const char *folder);
 void peer_seeds(const char *folder);

@@ -47,6 +47,10 @@ static void frame(unsigned port, const struct peer_message *message, const char 
     (void)fputs(body, out);
 }
 
+/* A frame with a message of this kind and these fields. */
+#define FRAME_OF(port, named, member, ...)                                                         \
+    frame(port, &(struct peer_message){.kind = (named), .member = {__VA_ARGS__}}, "")
+
 #define HANDLE 9
 #define ID "0-00000000-4"
 
@@ -94,14 +98,6 @@ static unsigned parent(const char *dims, uint32_t rank)
     REQUIRE(torus_parse(&t, dims, NULL) == 0);
     tree_node(&t, 0, rank, &tree);
     return (unsigned)tree.parent;
-}
-
-static void go(unsigned port, uint64_t rounds)
-{
-    const struct peer_message message = {.kind = PEER_GO,
-                                         .go = {.exchange = HANDLE, .rounds = rounds}};
-
-    frame(port, &message, "");
 }
 
 static void data(unsigned port, uint32_t step, uint32_t hops, uint32_t left, size_t sizes,
@@ -177,73 +173,6 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
     passages_free(&passages);
 }
 
-static void round_go(unsigned port, uint64_t round)
-{
-    const struct peer_message message = {.kind = PEER_ROUND_GO,
-                                         .round_go = {.exchange = HANDLE, .round = round}};
-
-    frame(port, &message, "");
-}
-
-static void commit(unsigned port)
-{
-    const struct peer_message message = {.kind = PEER_COMMIT, .commit = {.exchange = HANDLE}};
-
-    frame(port, &message, "");
-}
-
-static void verdict(unsigned port)
-{
-    const struct peer_message message = {
-        .kind = PEER_VERDICT,
-        .verdict = {.exchange = HANDLE, .id = ID, .code = ERROR_IO, .reason = "why"}};
-
-    frame(port, &message, "");
-}
-
-static void objection(unsigned port)
-{
-    const struct peer_message message = {
-        .kind = PEER_OBJECTION,
-        .objection = {.exchange = HANDLE, .id = ID, .code = ERROR_BUSY, .reason = "busy"}};
-
-    frame(port, &message, "");
-}
-
-static void confirm(unsigned port, const char *obstacle)
-{
-    const uint32_t rank = 2;
-    const struct peer_message message = {
-        .kind = PEER_CONFIRM,
-        .confirm = {.id = ID, .n_rank = 1, .rank = &rank, .obstacle = obstacle}};
-
-    frame(port, &message, "");
-}
-
-static void query(unsigned port)
-{
-    const struct peer_message message = {.kind = PEER_OUTCOME_QUERY,
-                                         .outcome_query = {.id = "1-00000000-7", .asker = 0}};
-
-    frame(port, &message, "");
-}
-
-static void outcome(unsigned port)
-{
-    const struct peer_message message = {.kind = PEER_OUTCOME,
-                                         .outcome = {.id = "1-00000000-7", .committed = true}};
-
-    frame(port, &message, "");
-}
-
-static void schedule_query(unsigned port, const char *digest)
-{
-    const struct peer_message message = {.kind = PEER_SCHEDULE_QUERY,
-                                         .schedule_query = {.digest = digest}};
-
-    frame(port, &message, "");
-}
-
 /* The routes of a schedule, in parts that fit into a frame of fuzz_peer. */
 static void schedule_parts(unsigned port, const char *digest, const char *text)
 {
@@ -317,10 +246,10 @@ static void commit_seed(void)
     hello(1);
     prepare(1, "2m", "direct", "/out", 0);
     operation(SEND, 0);
-    go(1, 1);
+    FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
     operation(SEND, 0);
     data(1, 0, 1, 0, 1, "abcdefg");
-    commit(1);
+    FRAME_OF(1, PEER_COMMIT, commit, .exchange = HANDLE);
     operation(SEND, 0);
 }
 
@@ -350,8 +279,9 @@ static void verdict_seed(void)
 {
     hello(1);
     prepare(1, "2m", "direct", "", 0);
-    go(1, 1);
-    verdict(1);
+    FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
+    FRAME_OF(1, PEER_VERDICT, verdict, .exchange = HANDLE, .id = ID, .code = ERROR_IO,
+             .reason = "why");
 }
 
 /* The same as "commit", with a schedule that the node must fetch first. */
@@ -365,13 +295,13 @@ static void schedule_seed(void)
     sha256_text(routes, strlen(routes), digest);
     hello(1);
     prepare_any(1, "2m", "", digest, "/out", 0, 0);
-    schedule_query(1, digest);
+    FRAME_OF(1, PEER_SCHEDULE_QUERY, schedule_query, .digest = digest);
     schedule_parts(1, digest, routes);
     operation(SEND, 0);
-    go(1, 1);
+    FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
     operation(SEND, 0);
     data(1, 0, 1, 0, 1, "abcdefg");
-    commit(1);
+    FRAME_OF(1, PEER_COMMIT, commit, .exchange = HANDLE);
     operation(SEND, 0);
 }
 
@@ -381,7 +311,7 @@ static void ring_seed(void)
     hello(0);
     hello(1);
     prepare(1, "3", "direct", "/out", 0);
-    go(1, 2);
+    FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 2);
     all_arrivals("3", "direct", 1, true);
 }
 
@@ -394,7 +324,7 @@ static void torus_seed(void)
     prepare(2, "4x4", "at2", "", 0);
     prepare(3, "4x4", "at2", "", 0);
     for (unsigned port = 0; port < 4; port++)
-        go(port, 1);
+        FRAME_OF(port, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
     all_arrivals("4x4", "at2", 15, false);
 }
 
@@ -405,11 +335,11 @@ static void stream_seed(void)
     hello(1);
     prepare_window(1, "3", "stream", "/out", 0, 2);
     all_pieces("3", "stream", 1, 0, true, 2);
-    go(1, 3);
+    FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 3);
     all_pieces("3", "stream", 1, 1, true, 1);
-    round_go(1, 2);
+    FRAME_OF(1, PEER_ROUND_GO, round_go, .exchange = HANDLE, .round = 2);
     all_pieces("3", "stream", 1, 2, true, 3);
-    commit(1);
+    FRAME_OF(1, PEER_COMMIT, commit, .exchange = HANDLE);
     operation(SEND, 0);
 }
 
@@ -420,7 +350,7 @@ static void stream_torus(const char *algorithm, const char *to, uint32_t bytes)
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     prepare_window(up, "4x4", algorithm, to, 4, 3);
-    go(up, 1);
+    FRAME_OF(up, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
     all_pieces("4x4", algorithm, 15, 0, to[0] != '\0', bytes);
 }
 
@@ -455,11 +385,14 @@ static void doubt_seed(void)
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     link_states(0, 3, 4, 15);
-    objection(0);
-    confirm(0, "");
-    confirm(2, "target exists");
-    query(1);
-    outcome(2);
+    FRAME_OF(0, PEER_OBJECTION, objection, .exchange = HANDLE, .id = ID, .code = ERROR_BUSY,
+             .reason = "busy");
+    FRAME_OF(0, PEER_CONFIRM, confirm, .id = ID, .n_rank = 1, .rank = &(uint32_t){2},
+             .obstacle = "");
+    FRAME_OF(2, PEER_CONFIRM, confirm, .id = ID, .n_rank = 1, .rank = &(uint32_t){2},
+             .obstacle = "target exists");
+    FRAME_OF(1, PEER_OUTCOME_QUERY, outcome_query, .id = "1-00000000-7", .asker = 0);
+    FRAME_OF(2, PEER_OUTCOME, outcome, .id = "1-00000000-7", .committed = true);
     operation(TIME, 0);
     (void)fputc(60, out);
     operation(SEND, 0);
