@@ -226,7 +226,7 @@ static struct {
     struct tree_store honest;
     struct chance chance;
     unsigned lie;
-    struct tree_span span[3];
+    struct interval span[3];
     uint8_t wanted[TREE_WANTED_MOST];
 } liar;
 
@@ -287,9 +287,9 @@ static int lie_compare(struct tree_writer *w, struct tree_progress *progress,
 }
 
 static int lie_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
-                       const struct tree_span **span, uint32_t *spans, struct error *e)
+                       const struct interval **span, uint32_t *spans, struct error *e)
 {
-    static const struct tree_span strange[][3] = {
+    static const struct interval strange[][3] = {
         {{0, UINT64_MAX}, {0, 0}, {0, 0}},        {{10, 5}, {5, 10}, {7, 8}},
         {{100, 200}, {100, 200}, {0, 50}},        {{UINT64_MAX - 1, UINT64_MAX}, {0, 1}, {1, 2}},
         {{5, 5}, {5, 6}, {6, UINT64_C(1) << 40}},

@@ -11,7 +11,7 @@ struct by_hand {
     struct tree_reader *r;
     struct tree_writer *w;
     struct tree_progress progress;
-    const struct tree_span *span;
+    const struct interval *span;
     uint32_t spans;
     uint64_t moved;
 };

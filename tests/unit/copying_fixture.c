@@ -50,7 +50,7 @@ struct run {
     struct tree_reader *r;
     struct tree_writer *w;
     struct tree_progress own_progress, *progress;
-    struct tree_span *piece;
+    struct interval *piece;
     size_t pieces;
     atomic_size_t next;
     atomic_ulong moved;
@@ -105,7 +105,7 @@ static int open_both(struct run *u, struct error *e)
 static int find_pieces(struct run *u, struct error *e)
 {
     const struct tree_store *store = u->c->store;
-    const struct tree_span *span;
+    const struct interval *span;
     uint32_t spans;
     uint64_t size = u->how->piece != 0 ? u->how->piece : 100000, left = u->how->stop_after;
 
@@ -125,12 +125,12 @@ static int find_pieces(struct run *u, struct error *e)
                 end = at + left;
             left -= end - at;
             u->piece = reallocarray(u->piece, u->pieces + 1, sizeof *u->piece);
-            u->piece[u->pieces++] = (struct tree_span){at, end};
+            u->piece[u->pieces++] = (struct interval){at, end};
         }
     }
     for (size_t i = u->pieces; u->how->seed != 0 && i > 1; i--) {
         size_t other = (size_t)random() % i;
-        struct tree_span swapped = u->piece[i - 1];
+        struct interval swapped = u->piece[i - 1];
         u->piece[i - 1] = u->piece[other];
         u->piece[other] = swapped;
     }
@@ -144,7 +144,7 @@ static void *move_pieces(void *context)
     size_t i;
 
     while ((i = atomic_fetch_add(&u->next, 1)) < u->pieces && !atomic_load(&u->failed)) {
-        struct tree_span span = u->piece[i];
+        struct interval span = u->piece[i];
         size_t length = (size_t)(span.end - span.begin);
         uint8_t *bytes = malloc(length);
         struct error e;

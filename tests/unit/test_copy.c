@@ -410,7 +410,7 @@ static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum re
 
 TEST(records_tell_everything)
 {
-    static const struct tree_span span[] = {{10, 20}, {30, 50}};
+    static const struct interval span[] = {{10, 20}, {30, 50}};
     struct copy_plan at, to;
 
     make(&at, COPY_SCATTER, NULL);
@@ -442,7 +442,6 @@ TEST(records_tell_everything)
     at.end[1].span = span;
     at.end[1].spans = 2;
     exchange_records(&at, &to, RECORD_MISSING);
-    assert_int_equal(copy_spans_join(&to.tree[1].missing), 0);
     assert_int_equal(to.tree[1].missing.bytes, 30);
 
     at.end[1].report = (struct tree_report){.files = 7, .not_attributed = 9, .first = "x/y"};
@@ -500,7 +499,7 @@ TEST(records_tell_more_to_newer_nodes)
 /* Each byte is altered, and each length is tried: a record is taken, or refused as malformed. */
 TEST(records_of_liars)
 {
-    static const struct tree_span span[] = {{10, 20}, {30, 50}};
+    static const struct interval span[] = {{10, 20}, {30, 50}};
     static const enum record_kind kinds[] = {RECORD_OPENED,  RECORD_COMPARED, RECORD_DIGESTED,
                                              RECORD_MISSING, RECORD_CHECKED,  RECORD_FINISHED};
     const struct record_of_node self = {COPY_CALL_LEAST, 3, "first", 1, "link"};
@@ -541,7 +540,7 @@ TEST(records_of_liars)
                         assert_true(to.tree[0].changed[n - 1] <= to.tree[0].changed[n]);
                 }
                 for (uint32_t s = 0; s < to.tree[0].missing.count; s++)
-                    assert_true(to.tree[0].missing.span[s].end <= 1000);
+                    assert_true(to.tree[0].missing.item[s].end <= 1000);
                 if (!cut)
                     record.data[i] ^= (uint8_t)(1u << bit);
                 copy_plan_free(&to);
@@ -602,28 +601,4 @@ TEST(rounds_move_everything)
             check_rounds(&p, seed % 2 == 0 ? COPY_CALL_LEAST : 500000);
             copy_plan_free(&p);
         }
-}
-
-/* --- spans --- */
-
-TEST(spans_are_joined_and_found)
-{
-    struct copy_spans s = {0};
-    static const struct tree_span spans[] = {{50, 60}, {10, 20}, {15, 30},
-                                             {30, 35}, {59, 70}, {52, 55}};
-
-    assert_int_equal(copy_spans_join(&s), 0);
-    assert_int_equal(s.bytes, 0);
-    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
-        assert_int_equal(copy_spans_add(&s, spans[i]), 0);
-    assert_int_equal(copy_spans_join(&s), 0);
-    assert_int_equal(s.count, 2);
-    assert_int_equal(s.bytes, 25 + 20);
-    for (uint64_t place = 0; place < s.bytes; place++) {
-        const struct tree_span found = copy_spans_at(&s, place, 1000);
-        assert_int_equal(found.begin, place < 25 ? 10 + place : 50 + place - 25);
-        assert_int_equal(found.end, place < 25 ? 35 : 70);
-        assert_int_equal(copy_spans_at(&s, place, 1).end, found.begin + 1);
-    }
-    copy_spans_free(&s);
 }

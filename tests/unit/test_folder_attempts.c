@@ -43,7 +43,6 @@ static void write_some(struct fixture *f, struct ends *ends, uint32_t d, const u
         while (!good && ends->sink->ops->pending(ends->sink) > 0)
             turn(f);
     }
-    arrived_settle(arrived);
 }
 
 /* Moves the rest of a block in pieces, like an engine. */
@@ -184,7 +183,7 @@ static void run_second(struct attempts *a)
     ends->sink = remainder_sink(ends->sink, &a->arrived, UINT64_MAX);
     for (unsigned d = 0; d < FILES; d++) {
         assert_int_equal(ends->source->ops->size(ends->source, d),
-                         lengths[d] - arrived_bytes(&a->arrived, d));
+                         lengths[d] - arrived_of(&a->arrived, d)->bytes);
         read_again(&a->f, ends, d, a->bytes[d], &a->chance);
         move_rest(&a->f, ends, d, &a->cut, &a->chance);
     }

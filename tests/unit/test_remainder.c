@@ -1,4 +1,4 @@
-/* The missing bytes of blocks, compared with a map of their bytes; and sources and sinks of remainders. */
+/* What has arrived of blocks, compared with a map of their bytes; and sources and sinks of remainders. */
 #include "daemon/torusd/engine/arrived.h"
 #include "daemon/torusd/engine/generated_blocks.h"
 #include "daemon/torusd/engine/missing_blocks.h"
@@ -31,57 +31,31 @@ static void make(struct arrived *a, bool map[NODES][BYTES])
         assert_int_equal(arrived_add(a, node, begin, end), 0);
         memset(&map[node][begin], true, end - begin);
     }
-    arrived_settle(a);
 }
 
-TEST(spans_are_in_order)
+TEST(each_block_has_its_own_bytes)
 {
     for (int run = 0; run < 60; run++) {
         bool map[NODES][BYTES];
         struct arrived a;
         make(&a, map);
-        for (uint32_t i = 0; i < a.count; i++) {
-            const struct span *s = &a.span[i];
-            assert_true(s->begin < s->end);
-            if (i > 0 && s->node == s[-1].node)
-                assert_true(s[-1].end < s->begin);
-            if (i > 0)
-                assert_true(s[-1].node <= s->node);
-        }
+        size_t spans = 0;
         for (uint32_t node = 0; node < NODES; node++) {
-            uint64_t bytes = 0;
+            uint64_t bytes = 0, end = BYTES;
             for (uint32_t i = 0; i < BYTES; i++)
                 bytes += map[node][i];
-            assert_int_equal(arrived_bytes(&a, node), bytes);
-            uint64_t end = BYTES;
             while (end > 0 && !map[node][end - 1])
                 end--;
+            assert_int_equal(arrived_of(&a, node)->bytes, bytes);
             assert_int_equal(arrived_end(&a, node), end);
+            spans += arrived_of(&a, node)->count;
         }
-        arrived_free(&a);
-    }
-}
-
-TEST(missing_bytes_are_those_that_did_not_arrive)
-{
-    for (int run = 0; run < 60; run++) {
-        bool map[NODES][BYTES];
-        struct arrived a;
-        make(&a, map);
-        for (uint32_t node = 0; node < NODES; node++) {
-            uint64_t at = 0, begin, n;
-            for (uint32_t place = 0; place < BYTES; place++) {
-                if (map[node][place])
-                    continue;
-                n = arrived_missing(&a, node, BYTES, at++, &begin);
-                assert_int_equal(begin, place);
-                for (uint32_t i = 0; i < n; i++)
-                    assert_false(map[node][place + i]);
-                assert_true(place + n == BYTES || map[node][place + n]);
-            }
-            assert_int_equal(arrived_missing(&a, node, BYTES, at, &begin), 0);
-            assert_int_equal(arrived_missing(&a, node, BYTES, UINT64_MAX, &begin), 0);
-        }
+        assert_int_equal(a.spans, spans);
+        assert_int_equal(arrived_of(&a, NODES)->bytes, 0);
+        arrived_trim(&a, 1);
+        for (uint32_t node = 0; node < NODES; node++)
+            assert_true(arrived_of(&a, node)->count <= 1);
+        assert_true(a.spans <= NODES);
         arrived_free(&a);
     }
 }
@@ -95,10 +69,10 @@ TEST(a_block_is_dropped)
         make(&a, map);
         uint32_t gone = any(NODES);
         for (uint32_t node = 0; node < NODES; node++)
-            bytes[node] = node == gone ? 0 : arrived_bytes(&a, node);
+            bytes[node] = node == gone ? 0 : arrived_of(&a, node)->bytes;
         arrived_drop(&a, gone);
         for (uint32_t node = 0; node < NODES; node++)
-            assert_int_equal(arrived_bytes(&a, node), bytes[node]);
+            assert_int_equal(arrived_of(&a, node)->bytes, bytes[node]);
         arrived_free(&a);
     }
 }
@@ -116,15 +90,15 @@ TEST(a_remainder_is_moved)
         struct arrived a, there = {0};
         make(&a, map);
         /* The bytes that node 3 has of the block from node 1 are those that node 1 hears of. */
-        for (uint32_t i = 0; i < a.count; i++)
-            if (a.span[i].node == 1)
-                assert_int_equal(arrived_add(&there, 3, a.span[i].begin, a.span[i].end), 0);
+        const struct intervals *of_1 = arrived_of(&a, 1);
+        for (size_t i = 0; i < of_1->count; i++)
+            assert_int_equal(arrived_add(&there, 3, of_1->item[i].begin, of_1->item[i].end), 0);
         struct source *source = pattern_source(7, 1, BYTES, &pool);
         source->skips = &there;
         struct sink *sink = remainder_sink(pattern_sink(7, 3, false), &a, BYTES);
         assert_true(!sink->durable && sink->check == CHECK_CONTENTS);
         uint64_t size = source->ops->size(source, 3), at = 0;
-        assert_int_equal(size, BYTES - arrived_bytes(&a, 1));
+        assert_int_equal(size, BYTES - arrived_of(&a, 1)->bytes);
         while (at < size) {
             struct extent piece;
             uint32_t most = 1 + any((uint32_t)(size - at));

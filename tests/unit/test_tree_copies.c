@@ -505,7 +505,7 @@ COPYING_TEST(bytes_of_no_file_are_refused)
 {
     struct document *d = malloc(sizeof *d);
     struct tree_progress progress = {0};
-    const struct tree_span *span;
+    const struct interval *span;
     uint8_t bytes[2000] = {7};
     struct error e;
     uint32_t spans;
@@ -541,7 +541,7 @@ COPYING_TEST(huge_files_are_refused_before_data_moves)
     };
     struct document *d = malloc(sizeof *d);
     struct tree_progress progress = {0};
-    const struct tree_span *span;
+    const struct interval *span;
     struct error e;
     uint32_t spans;
 
@@ -565,7 +565,7 @@ COPYING_TEST(odd_digests_do_no_harm)
     };
     struct document *d = malloc(sizeof *d), *digests = malloc(sizeof *digests);
     struct tree_progress progress = {0};
-    const struct tree_span *span;
+    const struct interval *span;
     struct error e;
     uint32_t spans;
     uint64_t size;
@@ -615,7 +615,7 @@ COPYING_TEST(wrong_contents_are_found)
     };
     struct document *d = malloc(sizeof *d);
     struct tree_progress progress = {0};
-    const struct tree_span *span;
+    const struct interval *span;
     struct error e;
     uint32_t spans;
 

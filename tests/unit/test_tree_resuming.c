@@ -374,7 +374,7 @@ static int write_to_full_disk(void **state, struct error *e)
     struct tree_read_options read = {.path = path, .paths = 1};
     struct tree_write_options write = {.id = "full", .path = at(state, "data/to")};
     struct tree_progress progress = {0};
-    const struct tree_span *span;
+    const struct interval *span;
     const uint8_t *wanted;
     struct tree_reader *r;
     struct tree_writer *w;

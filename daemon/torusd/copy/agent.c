@@ -375,20 +375,6 @@ static bool is_left_out(const struct agent *a, enum agent_step step)
     }
 }
 
-/* All records of a step have been taken. */
-static int finish_telling(struct agent *a)
-{
-    if (a->step != STEP_TELL_MISSING)
-        return 1;
-    a->compared_at = router_now(a->set.router);
-    for (uint32_t i = 0; i < a->plan.trees; i++)
-        if (copy_spans_join(&a->plan.tree[i].missing) != 0) {
-            agent_fail_for_memory(a);
-            return -1;
-        }
-    return 1;
-}
-
 static int tell(struct agent *a)
 {
     const enum record_kind kind = record_of(a->step);
@@ -398,8 +384,10 @@ static int tell(struct agent *a)
     while (a->gathering.called) {
         a->gathering.called = false;
         const int result = record_gathering_called(a, kind);
+        if (result > 0 && a->step == STEP_TELL_MISSING)
+            a->compared_at = router_now(a->set.router);
         if (result != 0)
-            return result < 0 ? -1 : finish_telling(a);
+            return result;
     }
     return 0;
 }

@@ -148,11 +148,11 @@ static int handle_stream(const struct agent *a, struct slot_part *part, bool wri
 {
     const struct tree_store *store = a->set.trees;
     const struct copy_tree *tree = &a->plan.tree[part->tree];
+    struct interval_walk walk = intervals_walk(&tree->missing, part->place);
     uint64_t done = 0;
 
     while (done < part->length) {
-        const struct tree_span span =
-            copy_spans_at(&tree->missing, part->place + done, part->length - done);
+        const struct interval span = intervals_next(&tree->missing, &walk, part->length - done);
         const size_t length = span.end - span.begin;
         int result;
         if (atomic_load(&a->progress.stop))

@@ -6,24 +6,6 @@
 #include "daemon/torusd/copy/request.h"
 #include "daemon/torusd/copy/tree_store.h"
 
-/* Ranges of a stream that are moved, one behind the other. */
-struct copy_spans {
-    struct tree_span *span; /* rising, not touching, after copy_spans_join() */
-    uint64_t *before;       /* bytes of the spans before each; set by copy_spans_join() */
-    uint32_t count;
-    size_t room;
-    uint64_t bytes; /* of all; set by copy_spans_join() */
-};
-
-/* Adds a span, which may overlap others. Returns 0, or -1 without memory. */
-int copy_spans_add(struct copy_spans *s, struct tree_span span);
-/* Sorts the spans, joins those that overlap or touch, and counts their bytes. Returns 0, or -1 without memory. */
-int copy_spans_join(struct copy_spans *s);
-/* The longest range of the stream, of at most `most` bytes, at a place in the sequence of all spans, which must be less
- * than s->bytes. */
-struct tree_span copy_spans_at(const struct copy_spans *s, uint64_t place, uint64_t most);
-void copy_spans_free(struct copy_spans *s);
-
 /* --- the plan --- */
 
 #define COPY_EVERY_NODE UINT32_MAX
@@ -40,8 +22,8 @@ struct copy_tree {
     uint64_t stream;               /* bytes of the stream */
     uint64_t *place;               /* where its sources are, as tree_store says it */
     uint32_t places;
-    struct copy_spans missing; /* that any writer lacks */
-    uint64_t *changed;         /* entries that are left out, because they have changed; rising */
+    struct intervals missing; /* of the stream, that any writer lacks */
+    uint64_t *changed;        /* entries that are left out, because they have changed; rising */
     uint32_t changes;
     char first_changed[256]; /* printable; "": none */
     struct tree_reader *r;   /* at the reader only; NULL: not open */
@@ -59,8 +41,8 @@ struct copy_end {
     size_t going_length;
     uint64_t granularity; /* of times there, nanoseconds; 0: not told */
     struct tree_report report;
-    struct tree_writer *w;        /* at this node only; NULL: not open */
-    const struct tree_span *span; /* what is missing here, owned by the writer */
+    struct tree_writer *w;       /* at this node only; NULL: not open */
+    const struct interval *span; /* what is missing here, owned by the writer */
     uint32_t spans;
 };
 

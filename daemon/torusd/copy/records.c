@@ -244,14 +244,14 @@ static int code_spans(struct codec *c, const struct copy_plan *p, const struct c
 
     c->bad |= c->out == NULL && count > records_spans_most(p);
     for (uint64_t i = 0; i < count && !c->bad; i++) {
-        struct tree_span span = c->out != NULL ? end->span[i] : (struct tree_span){0};
+        struct interval span = c->out != NULL ? end->span[i] : (struct interval){0};
         code_number(c, &span.begin);
         code_number(c, &span.end);
         if (c->out != NULL)
             continue;
         c->bad |= span.begin >= span.end || span.end > tree->stream || span.begin < last;
         last = span.end;
-        if (!c->bad && copy_spans_add(&tree->missing, span) != 0)
+        if (!c->bad && intervals_add(&tree->missing, span.begin, span.end) != 0)
             return -1;
     }
     return 0;

@@ -24,6 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/lib/base/intervals.h"
 #include "proto/error.h"
 
 struct tree_reader;
@@ -41,11 +42,6 @@ enum tree_document { TREE_MANIFEST, TREE_DIGESTS };
 struct tree_progress {
     _Atomic uint64_t files, bytes;
     atomic_bool stop;
-};
-
-/* Bytes of the stream: from `begin` up to, but without, `end`. */
-struct tree_span {
-    uint64_t begin, end;
 };
 
 struct tree_read_options {
@@ -159,7 +155,7 @@ struct tree_store {
      * to at most `most` (at least 1) ranges of the stream that are missing here, rising, not touching each other; they
      * may include bytes that are here, to be fewer. Checks that the disk has room, unless look_only. */
     int (*missing)(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
-                   const struct tree_span **span, uint32_t *spans, struct error *e);
+                   const struct interval **span, uint32_t *spans, struct error *e);
     /* Writes bytes of the stream; ignores those that are not missing here. */
     int (*write)(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct error *e);

@@ -84,7 +84,7 @@ struct source {
 /* For sources: returns how many bytes of a block of `size` bytes are to be read. */
 static inline uint64_t source_left(const struct source *s, uint32_t destination, uint64_t size)
 {
-    return s->skips != NULL ? size - arrived_bytes(s->skips, destination) : size;
+    return s->skips != NULL ? size - arrived_of(s->skips, destination)->bytes : size;
 }
 
 /* For sources: sets *place to the offset in the block, skipped bytes included, of the byte at `offset`.
@@ -93,7 +93,7 @@ static inline uint64_t source_place(const struct source *s, uint32_t destination
                                     uint64_t offset, uint64_t *place)
 {
     if (s->skips != NULL)
-        return arrived_missing(s->skips, destination, size, offset, place);
+        return intervals_missing(arrived_of(s->skips, destination), size, offset, place);
     *place = offset;
     return offset < size ? size - offset : 0;
 }

@@ -32,7 +32,8 @@ static int sink_write(struct sink *s, uint32_t origin, uint64_t offset, const st
     uint32_t left = piece->length;
 
     while (left > 0) {
-        uint64_t begin, bytes = arrived_missing(r->here, origin, r->size, offset, &begin);
+        uint64_t begin,
+            bytes = intervals_missing(arrived_of(r->here, origin), r->size, offset, &begin);
         if (bytes == 0)
             return error_set(e, ERROR_PROTOCOL, "node %u sent more bytes than were missing",
                              origin);
@@ -51,7 +52,8 @@ static uint64_t sink_place(const struct sink *s, uint32_t origin, uint64_t offse
     const struct remainder_sink *r = (const struct remainder_sink *)s;
     uint64_t place;
 
-    return arrived_missing(r->here, origin, r->size, offset, &place) > 0 ? place : offset;
+    return intervals_missing(arrived_of(r->here, origin), r->size, offset, &place) > 0 ? place
+                                                                                       : offset;
 }
 
 static uint64_t sink_pending(struct sink *s)

@@ -137,7 +137,7 @@ static void forget_old(struct exchanges *exchanges)
 
     LL_FOREACH_SAFE(exchanges->kept, k, next)
     {
-        spans += k->here.count;
+        spans += k->here.spans;
         if (++count > KEPT_MOST || spans > KEPT_SPANS_MOST)
             drop_kept(exchanges, k);
     }
@@ -225,7 +225,7 @@ void kept_blocks_keep(struct attempt *x)
         return;
     x->local.kept_bytes = r->all_bytes;
     if (files ? r->marks != NULL && attempt_may_be_followed(x)
-              : r->here.count > 0 && x->state != EXCHANGE_COMMITTED)
+              : r->here.spans > 0 && x->state != EXCHANGE_COMMITTED)
         k = calloc(1, sizeof *k); /* without memory everything is sent again */
     if (k != NULL) {
         k->id = *attempt_first_id(x);
@@ -265,8 +265,8 @@ static void note_span(void *context, uint32_t origin, uint64_t begin, uint64_t e
     if (avoided_is_left_out(n->x, origin))
         return;
     while (begin < end) {
-        uint64_t bytes = arrived_missing(&n->x->local.resumed->here, origin,
-                                         kept_blocks_bytes(n->x), begin, &at);
+        uint64_t bytes = intervals_missing(arrived_of(&n->x->local.resumed->here, origin),
+                                           kept_blocks_bytes(n->x), begin, &at);
         if (bytes > end - begin)
             bytes = end - begin;
         if (bytes == 0 || arrived_add(&n->more, origin, at, at + bytes) != 0)
@@ -307,12 +307,12 @@ void kept_blocks_note(struct attempt *x)
     engine->ops->arrived(engine, note_span, &n);
     struct resumed *r = x->local.resumed;
     r->go_at = x->rounds.first_go_at;
-    for (uint32_t i = 0; i < n.more.count; i++) {
-        const struct span *s = &n.more.span[i];
-        if (arrived_add(&r->here, s->node, s->begin, s->end) != 0)
-            break;
-    }
-    arrived_settle(&r->here);
+    for (uint32_t node = 0; node < n.more.nodes; node++)
+        for (size_t i = 0; i < n.more.block[node].count; i++) {
+            const struct interval *s = &n.more.block[node].item[i];
+            (void)arrived_add(&r->here, node, s->begin,
+                              s->end); /* what is not noted is sent again */
+        }
     arrived_trim(&r->here, kept_blocks_spans_most(x));
     arrived_free(&n.more);
     note_marks(x);

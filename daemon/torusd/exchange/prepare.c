@@ -112,7 +112,7 @@ int prepare_links_unpack(const struct torus *t, const struct peer_prepare *prepa
 static int check_room(const struct exchanges *exchanges, size_t spans, struct error *e)
 {
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        spans += x->local.resumed != NULL ? x->local.resumed->there.count : 0;
+        spans += x->local.resumed != NULL ? x->local.resumed->there.spans : 0;
     if (spans <= TOLD_SPANS_OF_ALL)
         return 0;
     return error_set(
@@ -153,17 +153,19 @@ static int fill_arrived(struct attempt *x, struct peer_arrived *message, struct 
     uint32_t nodes = torus_of(x)->nodes;
     bool files = spec_has_folders(&x->spec);
 
-    uint64_t *spans = calloc(here->count + 1, 3 * sizeof *spans);
+    uint64_t *spans = calloc(here->spans + 1, 3 * sizeof *spans);
     uint64_t *sizes = files ? calloc(nodes, sizeof *sizes) : NULL;
     message->spans = spans;
     message->sizes = sizes;
     if (spans == NULL || (files && sizes == NULL))
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
-    for (uint32_t i = 0; i < here->count; i++) {
-        spans[message->n_spans++] = here->span[i].node;
-        spans[message->n_spans++] = here->span[i].begin;
-        spans[message->n_spans++] = here->span[i].end - here->span[i].begin;
-    }
+    for (uint32_t node = 0; node < here->nodes; node++)
+        for (size_t i = 0; i < here->block[node].count; i++) {
+            const struct interval *s = &here->block[node].item[i];
+            spans[message->n_spans++] = node;
+            spans[message->n_spans++] = s->begin;
+            spans[message->n_spans++] = s->end - s->begin;
+        }
     for (uint32_t d = 0; files && d < nodes; d++)
         sizes[message->n_sizes++] = source->ops->size(source, d);
     message->exchange = x->handle;
@@ -178,7 +180,7 @@ static int progress_tell(struct attempt *x, struct error *e)
     struct peer_message message = {.kind = PEER_ARRIVED};
     struct peer_arrived *arrived = &message.arrived;
 
-    if (r == NULL || r->told || (r->here.count == 0 && r->marks == NULL))
+    if (r == NULL || r->told || (r->here.spans == 0 && r->marks == NULL))
         return 0;
     r->told = true; /* set now, because the root may call again after it has chosen an algorithm */
     int result = fill_arrived(x, arrived, e);

@@ -87,7 +87,7 @@ void resumed_blocks_sizes(struct attempt *x)
 
     x->local.bytes_here = 0;
     for (uint32_t origin = 0; origin < torus_of(x)->nodes; origin++) {
-        uint64_t missing = x->spec.block_bytes - arrived_bytes(here, origin);
+        uint64_t missing = x->spec.block_bytes - arrived_of(here, origin)->bytes;
         if (avoided_is_left_out(x, origin))
             continue;
         if (missing > x->local.largest_block)
@@ -148,7 +148,6 @@ int resumed_blocks_lay_out(struct attempt *x, struct error *e)
 
     if (r == NULL)
         return 0;
-    arrived_settle(&r->there);
     r->bytes = r->all_bytes = 0;
     for (uint32_t node = 0; node < nodes; node++) {
         bool told = r->size[node] != ENGINE_NOT_TOLD;
@@ -158,7 +157,8 @@ int resumed_blocks_lay_out(struct attempt *x, struct error *e)
             return too_much(rank, node, e);
         if (spec_has_folders(&x->spec))
             sink->ops->limit(sink, node, told ? r->size[node] : 0);
-        r->incoming[node] = told ? r->size[node] - arrived_bytes(&r->here, node) : ENGINE_NOT_TOLD;
+        r->incoming[node] =
+            told ? r->size[node] - arrived_of(&r->here, node)->bytes : ENGINE_NOT_TOLD;
         if (told && arrived_end(&r->there, node) > source->ops->size(source, node) &&
             r->size[rank] != ENGINE_NOT_TOLD)
             return too_much(node, rank, e);
@@ -166,7 +166,7 @@ int resumed_blocks_lay_out(struct attempt *x, struct error *e)
             continue;
         r->all_bytes += r->elsewhere[node];
         if (node != rank)
-            r->bytes += arrived_bytes(&r->here, node);
+            r->bytes += arrived_of(&r->here, node)->bytes;
     }
     if (r->size[rank] != ENGINE_NOT_TOLD) {
         source->skips = &r->there;

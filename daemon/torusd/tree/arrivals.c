@@ -71,7 +71,7 @@ void arrivals_note_piece(struct partial *p, struct arrived_piece piece, uint64_t
 {
     if (piece.end - piece.begin > ARRIVALS_PIECE_MOST ||
         p->pieces > bytes / ARRIVALS_PIECE_LEAST + 64 ||
-        spans_contain(&p->spans, piece.begin, piece.end))
+        intervals_contain(&p->spans, piece.begin, piece.end))
         return;
     if (GROW(p->piece, p->pieces, p->pieces_room) == 0)
         p->piece[p->pieces++] = piece;
@@ -92,7 +92,7 @@ int arrivals_check_pieces(struct partial *p, int file, const struct file_data *d
                           const struct tree_progress *progress)
 {
     struct file_data reading = *data;
-    struct spans right = {0};
+    struct intervals right = {0};
     uint64_t longest = 1;
     size_t kept = 0;
 
@@ -112,14 +112,14 @@ int arrivals_check_pieces(struct partial *p, int file, const struct file_data *d
         result = progress != NULL && atomic_load(&progress->stop)
                      ? -ECANCELED
                      : is_right(file, &reading, &p->piece[i], block);
-        if (result == 1 && spans_add(&right, p->piece[i].begin, p->piece[i].end) != 0)
+        if (result == 1 && intervals_add(&right, p->piece[i].begin, p->piece[i].end) != 0)
             result = -ENOMEM;
         if (result == 1)
             p->piece[kept++] = p->piece[i];
     }
     p->pieces = kept;
     free(block);
-    spans_free(&p->spans);
+    intervals_free(&p->spans);
     p->spans = right;
     return result < 0 ? result : 0;
 }
@@ -137,7 +137,7 @@ static void free_one(struct partial *p)
 {
     if (p->file >= 0)
         (void)close(p->file);
-    spans_free(&p->spans);
+    intervals_free(&p->spans);
     free(p->piece);
     free(p);
 }
@@ -246,7 +246,7 @@ static size_t size_of(const struct arrivals *a)
 
     for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
         for (const struct partial *p = a->partial[i]; p != NULL; p = p->next)
-            size += sizeof(struct part) + p->spans.count * sizeof(struct tree_span) +
+            size += sizeof(struct part) + p->spans.count * sizeof(struct interval) +
                     p->pieces * sizeof(struct arrived_piece);
     return size;
 }
@@ -282,7 +282,7 @@ static void fill(const struct arrivals *a, const uint8_t digest[16], uint8_t *by
         for (const struct partial *p = a->partial[i]; p != NULL; p = p->next) {
             const struct part part = {p->index, stamp_now(p), p->spans.count, p->pieces};
             at = put(at, &part, sizeof part);
-            at = put(at, p->spans.span, p->spans.count * sizeof(struct tree_span));
+            at = put(at, p->spans.item, p->spans.count * sizeof(struct interval));
             at = put(at, p->piece, p->pieces * sizeof(struct arrived_piece));
         }
     (void)crypto_generichash(at, DIGEST, bytes, size - DIGEST, NULL, 0);
@@ -356,10 +356,10 @@ static int take_partial(struct arrivals *a, const struct part *part, const uint8
     if (p == NULL)
         return -1;
     p->stamp = part->stamp;
-    for (uint64_t n = 0; n < part->spans; n++, *at += sizeof(struct tree_span)) {
-        struct tree_span span;
+    for (uint64_t n = 0; n < part->spans; n++, *at += sizeof(struct interval)) {
+        struct interval span;
         memcpy(&span, *at, sizeof span);
-        if (spans_add(&p->spans, span.begin, span.end) != 0)
+        if (intervals_add(&p->spans, span.begin, span.end) != 0)
             return -1;
     }
     if (part->pieces == 0)
@@ -384,9 +384,9 @@ static int take_partials(struct arrivals *a, const uint8_t *at, const uint8_t *e
         at += sizeof part;
         const size_t left = (size_t)(end - at);
         if (part.index >= a->entries || arrivals_find(a, part.index) != NULL ||
-            part.spans > left / sizeof(struct tree_span) ||
+            part.spans > left / sizeof(struct interval) ||
             part.pieces >
-                (left - part.spans * sizeof(struct tree_span)) / sizeof(struct arrived_piece) ||
+                (left - part.spans * sizeof(struct interval)) / sizeof(struct arrived_piece) ||
             take_partial(a, &part, &at) != 0)
             return -1;
     }

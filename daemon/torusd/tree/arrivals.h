@@ -15,8 +15,8 @@
 
 #include <sys/stat.h>
 
+#include "daemon/lib/base/intervals.h"
 #include "daemon/torusd/tree/file_data.h"
-#include "daemon/torusd/tree/spans.h"
 #include "daemon/torusd/tree/staging.h"
 
 #define ARRIVALS_FILES_OPEN 16u /* files that stay open although nobody writes to them now */
@@ -37,7 +37,7 @@ struct partial {
     int file;                    /* -1: not open */
     unsigned users;              /* writers of it now */
     uint64_t used;               /* when it was used last: the oldest are closed first */
-    struct spans spans;          /* of its stream, from 0 */
+    struct intervals spans;      /* of its stream, from 0 */
     uint64_t stamp;              /* of the file when it was closed last */
     struct arrived_piece *piece; /* what of `spans` can be checked when the stamp differs */
     size_t pieces, pieces_room;

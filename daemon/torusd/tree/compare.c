@@ -139,8 +139,8 @@ static int note(struct inheriting *h, struct partial *from, const struct entry *
     from->piece = NULL;
     from->pieces = from->pieces_room = 0;
     for (size_t i = 0; i < from->spans.count; i++)
-        if (from->spans.span[i].end <= new->bytes &&
-            spans_add(&to->spans, from->spans.span[i].begin, from->spans.span[i].end) != 0)
+        if (from->spans.item[i].end <= new->bytes &&
+            intervals_add(&to->spans, from->spans.item[i].begin, from->spans.item[i].end) != 0)
             return error_set(e, ERROR_MEMORY, "out of memory");
     return 0;
 }

@@ -52,7 +52,8 @@ static int copy_run(struct using *u)
                      : copy_data(u->old, &u->old_data, u->run_old, u->new, &u->new_data, u->run_new,
                                  u->run_length);
 
-    if (result == 0 && spans_add(&u->partial->spans, u->run_new, u->run_new + u->run_length) != 0)
+    if (result == 0 &&
+        intervals_add(&u->partial->spans, u->run_new, u->run_new + u->run_length) != 0)
         result = -ENOMEM;
     u->run_length = 0;
     errno = -result;
@@ -104,7 +105,7 @@ static int read_chunks(struct using *u, struct digests_cursor *cursor, uint64_t 
     while (u->chunks < CHUNKS_AT_ONCE && (result = digests_next_chunk(cursor, &chunk, e)) == 1) {
         uint64_t begin = *place;
         *place += chunk.length;
-        if (spans_contain(&u->partial->spans, begin, *place))
+        if (intervals_contain(&u->partial->spans, begin, *place))
             continue;
         if (u->chunks % 1024 == 0) {
             struct wanted_chunk *more = reallocarray(u->chunk, u->chunks + 1024, sizeof *u->chunk);
@@ -154,7 +155,7 @@ static int use_in_place(struct using *u)
 
     for (uint32_t i = 0; i < u->chunks && result == 0 && misses <= MISSES_MOST + hits; i++) {
         const struct wanted_chunk *c = &u->chunk[i];
-        if (spans_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
+        if (intervals_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
             continue;
         result = is_in_place(u, c, block);
         hits += result == 1;
@@ -174,7 +175,7 @@ static uint32_t keep_missing(struct using *u)
     memset(u->bucket, 0xff, sizeof u->bucket);
     for (uint32_t i = 0; i < u->chunks; i++) {
         struct wanted_chunk *c = &u->chunk[i];
-        if (spans_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
+        if (intervals_contain(&u->partial->spans, c->place, c->place + c->chunk.length))
             continue;
         uint32_t *bucket = &u->bucket[bucket_of(&c->chunk)];
         c->next = *bucket;
@@ -378,7 +379,7 @@ static void add_file(struct pass *need, const struct entry *entry)
 {
     const struct tree_writer *w = need->w;
     const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
-    uint64_t here = partial != NULL ? spans_bytes(&partial->spans) : 0;
+    uint64_t here = partial != NULL ? partial->spans.bytes : 0;
 
     if (arrivals_whole(&w->arrivals, entry->index))
         return;
@@ -462,20 +463,21 @@ static int add_missing(void *context, const struct entry *entry, struct error *e
     const struct pass *p = context;
     struct tree_writer *w = p->w;
     const int new = is_new(p, entry, e);
-    static const struct spans none = {0};
+    static const struct intervals none = {0};
     const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
-    const struct spans *here = partial != NULL ? &partial->spans : &none;
+    const struct intervals *here = partial != NULL ? &partial->spans : &none;
     uint64_t until;
 
     if (new != 1 || entry->kind != ENTRY_FILE || arrivals_whole(&w->arrivals, entry->index))
         return new < 0 ? -1 : 0;
-    for (uint64_t at = 0; (at = spans_gap(here, at, entry->bytes, &until)) < entry->bytes;
+    for (uint64_t at = 0; (at = intervals_gap(here, at, entry->bytes, &until)) < entry->bytes;
          at = until) {
         w->report.bytes_missing += until - at;
-        if (spans_add(&w->missing, entry->begin + at, entry->begin + until) != 0)
+        if (intervals_add(&w->missing, entry->begin + at, entry->begin + until) != 0)
             return error_set(e, ERROR_MEMORY, "out of memory");
     }
-    if (w->missing.count > (size_t)p->most + SPANS_ROOM && spans_join(&w->missing, p->most) != 0)
+    if (w->missing.count > (size_t)p->most + SPANS_ROOM &&
+        intervals_join(&w->missing, p->most) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");
     return 0;
 }
@@ -497,7 +499,7 @@ static int prepare_placing(struct tree_writer *w, struct error *e)
 }
 
 int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
-                   const struct tree_span **span, uint32_t *spans, struct error *e)
+                   const struct interval **span, uint32_t *spans, struct error *e)
 {
     struct pass pass = {.w = w, .progress = progress, .most = most};
 
@@ -507,11 +509,11 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
         (w->document[TREE_DIGESTS] >= 0 && !w->tight && writer_use_old(w, progress, e) != 0) ||
         manifest_each(&w->manifest, add_missing, &pass, e) != 0 || prepare_placing(w, e) != 0)
         return -1;
-    if (spans_join(&w->missing, most > 0 ? most : 1) != 0)
+    if (intervals_join(&w->missing, most > 0 ? most : 1) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");
     if (w->missing.count > 0 && !w->look_only)
         arrivals_reserve(&w->arrivals, &w->staging, w->report.bytes_missing);
-    *span = w->missing.span;
+    *span = w->missing.item;
     *spans = (uint32_t)w->missing.count;
     return 0;
 }

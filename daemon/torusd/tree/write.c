@@ -176,9 +176,9 @@ static int leave_partial(struct tree_writer *w, const struct entry *entry, struc
         return -2;
     w->has_arrivals = true;
     arrivals_note_piece(p, piece, entry->bytes);
-    if (spans_add(&p->spans, piece.begin, piece.end) != 0)
+    if (intervals_add(&p->spans, piece.begin, piece.end) != 0)
         return (void)error_set(e, ERROR_MEMORY, "out of memory"), -2;
-    if (p->users > 0 || !spans_contain(&p->spans, 0, entry->bytes))
+    if (p->users > 0 || !intervals_contain(&p->spans, 0, entry->bytes))
         return -1;
     int file = p->file;
     p->file = -1;

@@ -118,7 +118,7 @@ static int check_file(struct tree_writer *w, const struct entry *entry, struct e
     if (arrivals_whole(&w->arrivals, entry->index))
         return arrivals_check_staged(&w->arrivals, &w->staging, entry, e);
     const struct partial *p = arrivals_find(&w->arrivals, entry->index);
-    uint64_t here = p != NULL ? spans_bytes(&p->spans) : 0;
+    uint64_t here = p != NULL ? p->spans.bytes : 0;
     if (here >= entry->bytes)
         return complete_now(w, entry, e);
     return error_set(e, ERROR_DAMAGED, "%llu of %llu bytes of %s have not arrived",
@@ -462,7 +462,7 @@ void writer_close(struct tree_writer *w)
     for (unsigned i = 0; i < WRITER_CURSORS; i++)
         manifest_cursor_free(w->cursor[i].cursor);
     arrivals_free(&w->arrivals);
-    spans_free(&w->missing);
+    intervals_free(&w->missing);
     patterns_free(w->patterns);
     complete_free(&w->rules);
     free(w->wanted);

@@ -37,7 +37,7 @@ struct tree_writer {
     struct manifest manifest;
     uint8_t *state; /* STATE_..., for each entry; NULL before compare() */
     struct wanted *wanted;
-    struct spans missing;
+    struct intervals missing;
     struct tree_report report;
     struct removal_paths going;
     uint64_t old_bytes; /* that older versions of files take up */
@@ -86,7 +86,7 @@ int writer_write_document(struct tree_writer *w, enum tree_document which, const
 int writer_compare(struct tree_writer *w, struct tree_progress *progress, const uint8_t **wanted,
                    size_t *length, struct error *e);
 int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
-                   const struct tree_span **span, uint32_t *spans, struct error *e);
+                   const struct interval **span, uint32_t *spans, struct error *e);
 int writer_write(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct error *e);
 int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e);

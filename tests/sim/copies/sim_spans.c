@@ -21,7 +21,7 @@ void sim_spans_add(struct sim_spans *s, uint64_t begin, uint64_t end)
         s->span = sim_realloc(s->span, (s->count + 1) * sizeof *s->span);
     memmove(&s->span[first + 1], &s->span[last], (s->count - last) * sizeof *s->span);
     s->count += 1 - (last - first);
-    s->span[first] = (struct tree_span){begin, end};
+    s->span[first] = (struct interval){begin, end};
 }
 
 void sim_spans_lack(const struct sim_spans *s, uint64_t begin, uint64_t end, uint64_t shift,

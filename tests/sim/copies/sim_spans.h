@@ -4,7 +4,7 @@
 #include "daemon/torusd/copy/tree_store.h"
 
 struct sim_spans {
-    struct tree_span *span;
+    struct interval *span;
     size_t count;
 };
 

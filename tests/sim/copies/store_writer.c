@@ -390,7 +390,7 @@ static int read_digests(struct tree_writer *w, struct error *e)
 }
 
 static int missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
-                   const struct tree_span **span, uint32_t *spans, struct error *e)
+                   const struct interval **span, uint32_t *spans, struct error *e)
 {
     tree_writer_rule(w, w->stage == WRITER_COMPARED, "missing() at the wrong time");
     tree_writer_rule(w, most > 0, "missing() of no spans");
@@ -424,7 +424,7 @@ static int missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
 /* --- what arrives --- */
 
 /* Takes the part of the bytes that belongs to a file and is missing there. */
-static uint64_t fill(struct tree_writer *w, uint32_t index, const struct tree_span *arrived,
+static uint64_t fill(struct tree_writer *w, uint32_t index, const struct interval *arrived,
                      const uint8_t *bytes)
 {
     const struct sim_entry *entry = &w->manifest.entry[index];
@@ -437,7 +437,7 @@ static uint64_t fill(struct tree_writer *w, uint32_t index, const struct tree_sp
     sim_spans_lack(&file->have, begin, end, 0, &lacks);
     taken = sim_spans_bytes(&lacks);
     for (size_t i = 0; i < lacks.count; i++) {
-        const struct tree_span *s = &lacks.span[i];
+        const struct interval *s = &lacks.span[i];
         memcpy(file->bytes + s->begin, bytes + (entry->begin + s->begin - arrived->begin),
                s->end - s->begin);
     }
@@ -455,7 +455,7 @@ static uint64_t fill(struct tree_writer *w, uint32_t index, const struct tree_sp
 static int write_stream(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                         struct error *e)
 {
-    const struct tree_span arrived = {offset, offset + length};
+    const struct interval arrived = {offset, offset + length};
     struct sim_spans now = {0};
     uint64_t taken = 0;
 
@@ -466,7 +466,7 @@ static int write_stream(struct tree_writer *w, uint64_t offset, const uint8_t *b
     tree_writer_rule(w, offset <= w->manifest.stream && length <= w->manifest.stream - offset,
                      "write() behind the stream");
     for (size_t i = 0; i < w->missing.count; i++) { /* room is needed for what is missing */
-        const struct tree_span *m = &w->missing.span[i];
+        const struct interval *m = &w->missing.span[i];
         sim_spans_add(&now, m->begin > offset ? m->begin : offset,
                       m->end < arrived.end ? m->end : arrived.end);
     }
