@@ -94,9 +94,12 @@ TEST(test_text)
         {0},
     };
     static const struct field links[] = {
-        {"port", "port", FORMAT_PLAIN},   {"nothing", "nothing", FORMAT_PLAIN},
-        {"sent", "tx", FORMAT_PLAIN},     {"reason", "reason", FORMAT_PLAIN},
-        {"rate", "rate", FORMAT_PERCENT}, {0},
+        FIELD("port"),
+        FIELD("nothing"),
+        FIELD("sent", "tx"),
+        FIELD("reason"),
+        {"rate", "rate", FORMAT_PERCENT},
+        {0},
     };
     static const struct field ports[] = {
         {"node", "rank", FORMAT_PLAIN},

@@ -187,20 +187,9 @@ static void init_keys_forget(struct init_keys *k)
 
 /* --- what is shown --- */
 
-static const struct field fields[] = {
-    {"applied", "applied", FORMAT_PLAIN},
-    {"torus", "torus", FORMAT_PLAIN},
-    {0},
-};
-static const struct field host_fields[] = {
-    {"host", "host", FORMAT_PLAIN},
-    {"result", "result", FORMAT_PLAIN},
-    {"files", "files", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = fields},
-    {.layout = LAYOUT_TABLE, .key = "hosts", .fields = host_fields},
+    RECORD(NULL, FIELD("applied"), FIELD("torus")),
+    TABLE("hosts", FIELD("host"), FIELD("result"), FIELD("files")),
 };
 
 /* Prints a text that came from another host, without control characters except newlines. */

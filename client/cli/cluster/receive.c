@@ -583,19 +583,9 @@ static int setup_apply(const struct setup_plan *p, json_t *warnings, struct erro
 
 #define WAIT_MS 30000
 
-static const struct field fields[] = {
-    {"host", "host", FORMAT_PLAIN},
-    {"applied", "applied", FORMAT_PLAIN},
-    {0},
-};
-static const struct field change_fields[] = {
-    {"file", "file", FORMAT_PLAIN},
-    {"change", "action", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = fields},
-    {.layout = LAYOUT_TABLE, .key = "changes", .fields = change_fields},
+    RECORD(NULL, FIELD("host"), FIELD("applied")),
+    TABLE("changes", FIELD("file"), FIELD("change", "action")),
 };
 
 static int read_stdin(struct setup *s, struct error *e)

@@ -19,44 +19,19 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field registry_fields[] = {
-    {"name", "name", FORMAT_PLAIN},
-    {"summary", "summary", FORMAT_PLAIN},
-    {"operation", "operation", FORMAT_PLAIN},
-    {"ports", "port_model", FORMAT_PLAIN},
-    {"accepts", "accepts", FORMAT_PLAIN},
-    {"startups", "startups", FORMAT_PLAIN},
-    {"transmission", "transmission", FORMAT_PLAIN},
-    {"segments", "segments", FORMAT_PLAIN},
-    {"source", "source", FORMAT_PLAIN},
-    {0},
-};
 static const struct section registry_sections[] = {
-    {.layout = LAYOUT_RECORD, .key = "algorithms", .fields = registry_fields},
+    RECORD("algorithms", FIELD("name"), FIELD("summary"), FIELD("operation"),
+           FIELD("ports", "port_model"), FIELD("accepts"), FIELD("startups"), FIELD("transmission"),
+           FIELD("segments"), FIELD("source")),
 };
 
-static const struct field cost_fields[] = {
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"operation", "operation", FORMAT_PLAIN},
-    {"ports", "port_model", FORMAT_PLAIN},
-    {"startups", "startups", FORMAT_PLAIN},
-    {"transmission", "transmission", FORMAT_PLAIN},
-    {"critical path", "critical_path", FORMAT_PLAIN},
-    {"bound", "bound", FORMAT_PLAIN},
-    {"efficiency", "efficiency", FORMAT_PERCENT},
-    {"contended", "contended_steps", FORMAT_PLAIN},
-    {"minimal", "minimal", FORMAT_PLAIN},
-    {"not counted because", "refused", FORMAT_PLAIN},
-    {0},
-};
-static const struct field torus_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {0},
-};
 static const struct section cost_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = torus_fields},
-    {.layout = LAYOUT_TABLE, .key = "algorithms", .fields = cost_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count")),
+    TABLE("algorithms", FIELD("algorithm"), FIELD("operation"), FIELD("ports", "port_model"),
+          FIELD("startups"), FIELD("transmission"), FIELD("critical path", "critical_path"),
+          FIELD("bound"), FIELD("efficiency", "efficiency", FORMAT_PERCENT),
+          FIELD("contended", "contended_steps"), FIELD("minimal"),
+          FIELD("not counted because", "refused")),
 };
 
 static json_t *registry_row(const struct algorithm *a)

@@ -124,24 +124,13 @@ static json_t *failures_of(const struct sweep *s)
 /* Print the results. Return the exit code of printing; failed exchanges do not count. */
 static int bench_print_text(const struct cli *cli, const struct sweep *s)
 {
-    static const struct field head_fields[] = {
-        {"torus", "dims", FORMAT_TORUS},
-        {"nodes", "node_count", FORMAT_PLAIN},
-        {"exchanges each", "repeat", FORMAT_PLAIN},
-        {"times", "times", FORMAT_PLAIN},
-        {0},
-    };
-    static const struct field failure_fields[] = {
-        {"failed", "algorithm", FORMAT_PLAIN},
-        {"block", "block_bytes", FORMAT_BYTES},
-        {"reason", "reason", FORMAT_PLAIN},
-        {0},
-    };
     struct field fields[MOST_FIELDS] = {{"block", "block", FORMAT_BYTES}};
     const struct section sections[] = {
-        {.layout = LAYOUT_RECORD, .fields = head_fields},
+        RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+               FIELD("exchanges each", "repeat"), FIELD("times")),
         {.layout = LAYOUT_TABLE, .key = "table", .fields = fields},
-        {.layout = LAYOUT_TABLE, .key = "failures", .fields = failure_fields},
+        TABLE("failures", FIELD("failed", "algorithm"), FIELD("block", "block_bytes", FORMAT_BYTES),
+              FIELD("reason")),
     };
     size_t columns = 1;
     json_t *o = json_object();

@@ -26,74 +26,26 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field network_fields[] = {
-    {"network", "network", FORMAT_PLAIN},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"diameter", "diameter", FORMAT_PLAIN},
-    {"average distance", "average_distance", FORMAT_PLAIN},
-    {0},
-};
-static const struct field status_fields[] = {
-    {"smallest status", "least", FORMAT_PLAIN},
-    {"average status", "average", FORMAT_PLAIN},
-    {"largest status", "most", FORMAT_PLAIN},
-    {0},
-};
-static const struct field node_fields[] = {
-    {"node", "rank", FORMAT_PLAIN},
-    {"its status", "status", FORMAT_PLAIN},
-    {"its average distance", "average_distance", FORMAT_PLAIN},
-    {0},
-};
-static const struct field bound_fields[] = {
-    {"bound, all-port", "all_port", FORMAT_PLAIN},
-    {"bound, one-port", "one_port", FORMAT_PLAIN},
-    {"bound, one-port, single hops", "one_port_single_hops", FORMAT_PLAIN},
-    {0},
-};
-static const struct field broadcast_fields[] = {
-    {"bound, one-to-all broadcast", "one_to_all", FORMAT_PLAIN},
-    {"bound, all-to-all broadcast", "all_to_all", FORMAT_PLAIN},
-    {"disjoint trees", "disjoint_trees", FORMAT_PLAIN},
-    {"bound, broadcast in parts", "in_parts", FORMAT_PLAIN},
-    {0},
-};
-static const struct field reduction_fields[] = {
-    {"bound, reduce", "reduce", FORMAT_PLAIN},
-    {"bound, reduce-scatter", "reduce_scatter", FORMAT_PLAIN},
-    {"bound, allreduce", "allreduce", FORMAT_PLAIN},
-    {"allreduce in two phases", "two_phases", FORMAT_PLAIN},
-    {0},
-};
-static const struct field a2_fields[] = {
-    {"a2, startups", "startups", FORMAT_PLAIN},
-    {"a2, transmission", "transmission", FORMAT_PLAIN},
-    {0},
-};
-static const struct field a1_fields[] = {
-    {"a1, startups", "startups", FORMAT_PLAIN},
-    {"a1, transmission", "transmission", FORMAT_PLAIN},
-    {0},
-};
-static const struct field dimension_fields[] = {
-    {"dimension", "dimension", FORMAT_PLAIN},
-    {"graph", "graph", FORMAT_PLAIN},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"diameter", "diameter", FORMAT_PLAIN},
-    {"average status", "average_status", FORMAT_PLAIN},
-    {"cut", "cut", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = network_fields},
-    {.layout = LAYOUT_RECORD, .key = "status", .fields = status_fields},
-    {.layout = LAYOUT_RECORD, .key = "node", .fields = node_fields},
-    {.layout = LAYOUT_RECORD, .key = "bounds", .fields = bound_fields},
-    {.layout = LAYOUT_RECORD, .key = "broadcasts", .fields = broadcast_fields},
-    {.layout = LAYOUT_RECORD, .key = "reductions", .fields = reduction_fields},
-    {.layout = LAYOUT_RECORD, .key = "a2", .fields = a2_fields},
-    {.layout = LAYOUT_RECORD, .key = "a1", .fields = a1_fields},
-    {.layout = LAYOUT_TABLE, .key = "dimensions", .fields = dimension_fields},
+    RECORD(NULL, FIELD("network"), FIELD("nodes", "node_count"), FIELD("diameter"),
+           FIELD("average distance", "average_distance")),
+    RECORD("status", FIELD("smallest status", "least"), FIELD("average status", "average"),
+           FIELD("largest status", "most")),
+    RECORD("node", FIELD("node", "rank"), FIELD("its status", "status"),
+           FIELD("its average distance", "average_distance")),
+    RECORD("bounds", FIELD("bound, all-port", "all_port"), FIELD("bound, one-port", "one_port"),
+           FIELD("bound, one-port, single hops", "one_port_single_hops")),
+    RECORD("broadcasts", FIELD("bound, one-to-all broadcast", "one_to_all"),
+           FIELD("bound, all-to-all broadcast", "all_to_all"),
+           FIELD("disjoint trees", "disjoint_trees"),
+           FIELD("bound, broadcast in parts", "in_parts")),
+    RECORD("reductions", FIELD("bound, reduce", "reduce"),
+           FIELD("bound, reduce-scatter", "reduce_scatter"), FIELD("bound, allreduce", "allreduce"),
+           FIELD("allreduce in two phases", "two_phases")),
+    RECORD("a2", FIELD("a2, startups", "startups"), FIELD("a2, transmission", "transmission")),
+    RECORD("a1", FIELD("a1, startups", "startups"), FIELD("a1, transmission", "transmission")),
+    TABLE("dimensions", FIELD("dimension"), FIELD("graph"), FIELD("nodes", "node_count"),
+          FIELD("diameter"), FIELD("average status", "average_status"), FIELD("cut")),
 };
 
 static json_t *network_value(const struct product *p)

@@ -351,20 +351,6 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field small_fields[] = {
-    {"single bytes by", "algorithm", FORMAT_PLAIN},
-    {"steps", "steps", FORMAT_PLAIN},
-    {"messages", "messages", FORMAT_PLAIN},
-    {"measured", "seconds", FORMAT_SECONDS},
-    {"predicted", "predicted_seconds", FORMAT_SECONDS},
-    {0},
-};
-static const struct field busy_fields[] = {
-    {"all links busy with blocks of", "block_bytes", FORMAT_BYTES},
-    {"for", "seconds", FORMAT_SECONDS},
-    {"median rate of a link, by TCP", "median_bps", FORMAT_RATE},
-    {0},
-};
 static const struct field link_fields[] = {
     {"node", "node", FORMAT_PLAIN},
     {"port", "port", FORMAT_PLAIN},
@@ -378,8 +364,12 @@ static const struct section show_sections[] = {
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
 };
 static const struct section sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "single_bytes", .fields = small_fields},
-    {.layout = LAYOUT_RECORD, .key = "busy", .fields = busy_fields},
+    TABLE("single_bytes", FIELD("single bytes by", "algorithm"), FIELD("steps"), FIELD("messages"),
+          FIELD("measured", "seconds", FORMAT_SECONDS),
+          FIELD("predicted", "predicted_seconds", FORMAT_SECONDS)),
+    RECORD("busy", FIELD("all links busy with blocks of", "block_bytes", FORMAT_BYTES),
+           FIELD("for", "seconds", FORMAT_SECONDS),
+           FIELD("median rate of a link, by TCP", "median_bps", FORMAT_RATE)),
     {.layout = LAYOUT_TABLE, .key = "slow_links", .title = "slow links", .fields = link_fields},
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
     {.layout = LAYOUT_TABLE, .key = "links", .fields = link_fields},

@@ -62,48 +62,21 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field host_fields[] = {
-    {"host", "name", FORMAT_PLAIN},       {"cables", "cables", FORMAT_PLAIN},
-    {"key", "trust", FORMAT_PLAIN},       {"key id", "key", FORMAT_PLAIN},
-    {"dims", "dims", FORMAT_PLAIN},       {"rank", "rank", FORMAT_PLAIN},
-    {"version", "version", FORMAT_PLAIN}, {0},
-};
-static const struct field cable_fields[] = {
-    {"host", "host", FORMAT_PLAIN},       {"interface", "interface", FORMAT_PLAIN},
-    {"to host", "to_host", FORMAT_PLAIN}, {"interface", "to_interface", FORMAT_PLAIN},
-    {"speed", "speed", FORMAT_MBIT},      {"MTU", "mtu", FORMAT_PLAIN},
-    {"problem", "problem", FORMAT_PLAIN}, {0},
-};
-static const struct field free_fields[] = {
-    {"host", "host", FORMAT_PLAIN},
-    {"interface", "interface", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},
-    {0},
-};
-static const struct field left_out_fields[] = {
-    {"host", "host", FORMAT_PLAIN},
-    {"interface", "interface", FORMAT_PLAIN},
-    {"why", "reason", FORMAT_PLAIN},
-    {0},
-};
-static const struct field node_fields[] = {
-    {"rank", "rank", FORMAT_PLAIN},
-    {"host", "host", FORMAT_PLAIN},
-    {"ports", "ports_text", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "hosts", .fields = host_fields},
-    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
+    TABLE("hosts", FIELD("host", "name"), FIELD("cables"), FIELD("key", "trust"),
+          FIELD("key id", "key"), FIELD("dims"), FIELD("rank"), FIELD("version")),
+    TABLE("cables", FIELD("host"), FIELD("interface"), FIELD("to host", "to_host"),
+          FIELD("interface", "to_interface"), FIELD("speed", "speed", FORMAT_MBIT),
+          FIELD("MTU", "mtu"), FIELD("problem")),
     {.layout = LAYOUT_TABLE,
      .key = "free",
      .title = "interfaces without a neighbour:",
-     .fields = free_fields},
+     FIELDS(FIELD("host"), FIELD("interface"), FIELD("state"))},
     {.layout = LAYOUT_TABLE,
      .key = "left_out",
-     .fields = left_out_fields,
+     FIELDS(FIELD("host"), FIELD("interface"), FIELD("why", "reason")),
      .title = "interfaces that are left out:"},
-    {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
+    TABLE("nodes", FIELD("rank"), FIELD("host"), FIELD("ports", "ports_text")),
 };
 
 /* --- the value --- */

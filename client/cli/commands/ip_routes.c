@@ -51,25 +51,12 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"addresses", "addresses", FORMAT_PLAIN},
-    {"broken cables", "broken", FORMAT_PLAIN},
-    {"longest route", "longest", FORMAT_PLAIN},
-    {"routes by one cable", "busiest", FORMAT_PLAIN},
-    {"unreachable pairs", "unreachable", FORMAT_PLAIN},
-    {"scripts", "scripts", FORMAT_PLAIN},
-    {"names", "names", FORMAT_PLAIN},
-    {0},
-};
-static const struct field part_fields[] = {
-    {"nodes that only reach each other", "nodes", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = fields},
-    {.layout = LAYOUT_TABLE, .key = "parts", .fields = part_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("addresses"), FIELD("broken cables", "broken"), FIELD("longest route", "longest"),
+           FIELD("routes by one cable", "busiest"), FIELD("unreachable pairs", "unreachable"),
+           FIELD("scripts"), FIELD("names")),
+    TABLE("parts", FIELD("nodes that only reach each other", "nodes")),
 };
 
 /* --- figures of the routes --- */

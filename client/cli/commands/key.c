@@ -17,13 +17,8 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field fields[] = {
-    {"key file", "file", FORMAT_PLAIN},
-    {"key", "key", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = fields},
+    RECORD(NULL, FIELD("key file", "file"), FIELD("key")),
 };
 
 static int run(struct cli *cli, const void *arguments)

@@ -25,31 +25,13 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field fields[] = {
-    {"torus", "torus", FORMAT_PLAIN},
-    {"this host", "host", FORMAT_PLAIN},
-    {"address", "address", FORMAT_PLAIN},
-    {"IPv6 address", "address6", FORMAT_PLAIN},
-    {"torusd", "torusd", FORMAT_PLAIN},
-    {"down", "down", FORMAT_PLAIN},
-    {"firewall", "firewall", FORMAT_PLAIN},
-    {"problem", "problem", FORMAT_PLAIN},
-    {0},
-};
-static const struct field route_fields[] = {
-    {"host", "host", FORMAT_PLAIN},
-    {"address", "address", FORMAT_PLAIN},
-    {"IPv6 address", "address6", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},
-    {"hops", "hops", FORMAT_PLAIN},
-    {"by", "by", FORMAT_PLAIN},
-    {"for", "seconds", FORMAT_SECONDS},
-    {"why", "why", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = fields},
-    {.layout = LAYOUT_TABLE, .key = "routes", .fields = route_fields},
+    RECORD(NULL, FIELD("torus"), FIELD("this host", "host"), FIELD("address"),
+           FIELD("IPv6 address", "address6"), FIELD("torusd"), FIELD("down"), FIELD("firewall"),
+           FIELD("problem")),
+    TABLE("routes", FIELD("host"), FIELD("address"), FIELD("IPv6 address", "address6"),
+          FIELD("state"), FIELD("hops"), FIELD("by"), FIELD("for", "seconds", FORMAT_SECONDS),
+          FIELD("why")),
 };
 
 /* Returns a connection to torus-routed, or -1 with *e. */

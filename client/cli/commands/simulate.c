@@ -44,25 +44,14 @@ struct broadcast_arguments {
     "--ts, --tp, --tw, --block-size, --queue and --switch are for --dims with an allgather "       \
     "algorithm, such as yangwang"
 
-static const struct field broadcast_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"queue", "queue", FORMAT_PLAIN},
-    {"switches at", "switch", FORMAT_PLAIN},
-    {"startup, us", "startup_us", FORMAT_PLAIN},
-    {"switching, us", "switching_us", FORMAT_PLAIN},
-    {"transmission, us", "transmission_us", FORMAT_PLAIN},
-    {"arrivals", "arrivals", FORMAT_PLAIN},
-    {"on the busiest channel", "busiest", FORMAT_PLAIN},
-    {"delay, us", "delay_us", FORMAT_PLAIN},
-    {"(formula)", "formula_us", FORMAT_PLAIN},
-    {"above the formula, us", "excess_us", FORMAT_PLAIN},
-    {"lower bound, us", "bound_us", FORMAT_PLAIN},
-    {0},
-};
 static const struct section broadcast_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = broadcast_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("algorithm"), FIELD("queue"), FIELD("switches at", "switch"),
+           FIELD("startup, us", "startup_us"), FIELD("switching, us", "switching_us"),
+           FIELD("transmission, us", "transmission_us"), FIELD("arrivals"),
+           FIELD("on the busiest channel", "busiest"), FIELD("delay, us", "delay_us"),
+           FIELD("(formula)", "formula_us"), FIELD("above the formula, us", "excess_us"),
+           FIELD("lower bound, us", "bound_us")),
 };
 
 static const char *const queue_names[] = {"fifo", "longest", NULL};
@@ -210,22 +199,12 @@ static const struct option options[] = {
 
 /* ---- Products -------------------------------------------------------------------------------- */
 
-static const struct field product_fields[] = {
-    {"network", "network", FORMAT_PLAIN},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"blocks delivered", "delivered", FORMAT_PLAIN},
-    {"hops of all blocks", "hops", FORMAT_PLAIN},
-    {"messages", "messages", FORMAT_PLAIN},
-    {"startups", "startups", FORMAT_PLAIN},
-    {"transmission", "transmission", FORMAT_PLAIN},
-    {"(formula)", "formula_transmission", FORMAT_PLAIN},
-    {"lower bound", "bound", FORMAT_PLAIN},
-    {"efficiency", "efficiency", FORMAT_PERCENT},
-    {0},
-};
 static const struct section product_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = product_fields},
+    RECORD(NULL, FIELD("network"), FIELD("nodes", "node_count"), FIELD("algorithm"),
+           FIELD("blocks delivered", "delivered"), FIELD("hops of all blocks", "hops"),
+           FIELD("messages"), FIELD("startups"), FIELD("transmission"),
+           FIELD("(formula)", "formula_transmission"), FIELD("lower bound", "bound"),
+           FIELD("efficiency", "efficiency", FORMAT_PERCENT)),
 };
 
 static json_t *product_value(const struct product *p, enum product_algorithm a,
@@ -280,25 +259,12 @@ static int simulate_product(const struct cli *cli, const struct simulate_argumen
 
 /* ---- Banyan, omega and baseline networks ----------------------------------------------------- */
 
-static const struct field banyan_fields[] = {
-    {"inputs", "inputs", FORMAT_PLAIN},
-    {"stages", "stages", FORMAT_PLAIN},
-    {"square", "square", FORMAT_PLAIN},
-    {"messages delivered", "delivered", FORMAT_PLAIN},
-    {"conflicts", "conflicts", FORMAT_PLAIN},
-    {"steps", "steps", FORMAT_PLAIN},
-    {"whole stages", "whole_stages", FORMAT_PLAIN},
-    {0},
-};
-static const struct field row_fields[] = {
-    {"row", "row", FORMAT_PLAIN},
-    {"stages", "settings", FORMAT_PLAIN},
-    {"outputs of inputs 0, 1, ...", "outputs", FORMAT_PLAIN},
-    {0},
-};
 static const struct section banyan_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = banyan_fields},
-    {.layout = LAYOUT_TABLE, .key = "rows", .fields = row_fields},
+    RECORD(NULL, FIELD("inputs"), FIELD("stages"), FIELD("square"),
+           FIELD("messages delivered", "delivered"), FIELD("conflicts"), FIELD("steps"),
+           FIELD("whole stages", "whole_stages")),
+    TABLE("rows", FIELD("row"), FIELD("stages", "settings"),
+          FIELD("outputs of inputs 0, 1, ...", "outputs")),
 };
 
 static json_t *row_value(enum multistage network, unsigned m, enum banyan_square s, uint32_t row)
@@ -383,19 +349,11 @@ static int simulate_banyan(const struct cli *cli, const struct simulate_argument
 
 /* ---- Streaming ------------------------------------------------------------------------------- */
 
-static const struct field stream_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"segments of a block", "segments", FORMAT_PLAIN},
-    {"ticks", "ticks", FORMAT_PLAIN},
-    {"lower bound, ticks", "bound_ticks", FORMAT_PLAIN},
-    {"efficiency", "efficiency", FORMAT_PERCENT},
-    {"block times", "block_times", FORMAT_PLAIN},
-    {0},
-};
 static const struct section stream_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = stream_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("algorithm"), FIELD("segments of a block", "segments"), FIELD("ticks"),
+           FIELD("lower bound, ticks", "bound_ticks"),
+           FIELD("efficiency", "efficiency", FORMAT_PERCENT), FIELD("block times", "block_times")),
 };
 
 static json_t *stream_value(const struct torus *t, const struct algorithm *a, uint64_t ticks)

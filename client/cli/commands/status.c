@@ -16,87 +16,33 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field node_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"node", "rank", FORMAT_PLAIN},
-    {"coordinates", "coordinates", FORMAT_PLAIN},
-    {"whole", "whole", FORMAT_PLAIN},
-    {"faults", "faults", FORMAT_LINES},
-    {"links", "link_mbit", FORMAT_MBIT},
-    {"data roots", "data_roots", FORMAT_LINES},
-    {"torusd", "version", FORMAT_PLAIN},
-    {"protocols", "protocols", FORMAT_PLAIN},
-    {"process", "pid", FORMAT_PLAIN},
-    {"up for", "uptime_seconds", FORMAT_SECONDS},
-    {"metrics", "metrics", FORMAT_PLAIN},
-    {0},
-};
-static const struct field memory_fields[] = {
-    {"memory for blocks", "budget_bytes", FORMAT_BYTES},
-    {"reserved", "reserved_bytes", FORMAT_BYTES},
-    {"in use", "used_bytes", FORMAT_BYTES},
-    {0},
-};
-static const struct field exchange_fields[] = {
-    {"exchange", "id", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},
-    {"age", "age_seconds", FORMAT_SECONDS},
-    {"coordinator", "coordinator", FORMAT_PLAIN},
-    {"reason", "reason", FORMAT_PLAIN},
-    {0},
-};
-static const struct field cable_fields[] = {
-    {"fault", "code", FORMAT_PLAIN},
-    {"cable", "text", FORMAT_PLAIN},
-    {0},
-};
-static const struct field group_fields[] = {
-    {"group", "name", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},
-    {"waits for", "missing", FORMAT_PLAIN},
-    {"without", "avoids", FORMAT_PLAIN},
-    {"process", "pid", FORMAT_PLAIN},
-    {"calls", "calls", FORMAT_PLAIN},
-    {"done", "calls_done", FORMAT_PLAIN},
-    {"sent", "bytes_sent", FORMAT_BYTES},
-    {"received", "bytes_received", FORMAT_BYTES},
-    {"early", "early_bytes", FORMAT_BYTES},
-    {"reserved", "reserved_bytes", FORMAT_BYTES},
-    {0},
-};
-static const struct field copy_fields[] = {
-    {"copy", "id", FORMAT_PLAIN},
-    {"asked", "asker", FORMAT_PLAIN},
-    {"phase", "phase", FORMAT_PLAIN},
-    {"files", "files", FORMAT_PLAIN},
-    {"moved", "bytes", FORMAT_BYTES},
-    {"of", "bytes_of", FORMAT_BYTES},
-    {"target", "target", FORMAT_PLAIN},
-    {"waits for", "waits_for", FORMAT_PLAIN},
-    {0},
-};
-static const struct field unconfirmed_fields[] = {
-    {"committed", "id", FORMAT_PLAIN},
-    {"not confirmed by", "nodes", FORMAT_PLAIN},
-    {"reason", "reason", FORMAT_PLAIN},
-    {0},
-};
-static const struct field share_fields[] = {
-    {"shared", "resource", FORMAT_PLAIN}, {"user", "user", FORMAT_PLAIN},
-    {"has", "held", FORMAT_PLAIN},        {"may have", "most", FORMAT_PLAIN},
-    {"of", "capacity", FORMAT_PLAIN},     {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = node_fields},
-    {.layout = LAYOUT_RECORD, .key = "memory", .fields = memory_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("node", "rank"), FIELD("coordinates"),
+           FIELD("whole"), FIELD("faults", "faults", FORMAT_LINES),
+           FIELD("links", "link_mbit", FORMAT_MBIT),
+           FIELD("data roots", "data_roots", FORMAT_LINES), FIELD("torusd", "version"),
+           FIELD("protocols"), FIELD("process", "pid"),
+           FIELD("up for", "uptime_seconds", FORMAT_SECONDS), FIELD("metrics")),
+    RECORD("memory", FIELD("memory for blocks", "budget_bytes", FORMAT_BYTES),
+           FIELD("reserved", "reserved_bytes", FORMAT_BYTES),
+           FIELD("in use", "used_bytes", FORMAT_BYTES)),
     {.layout = LAYOUT_RECORD, .key = "calibration", .fields = calibration_fields},
-    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
-    {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
-    {.layout = LAYOUT_TABLE, .key = "unconfirmed", .fields = unconfirmed_fields},
-    {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
-    {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
-    {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
+    TABLE("cables", FIELD("fault", "code"), FIELD("cable", "text")),
+    TABLE("groups", FIELD("group", "name"), FIELD("state"), FIELD("waits for", "missing"),
+          FIELD("without", "avoids"), FIELD("process", "pid"), FIELD("calls"),
+          FIELD("done", "calls_done"), FIELD("sent", "bytes_sent", FORMAT_BYTES),
+          FIELD("received", "bytes_received", FORMAT_BYTES),
+          FIELD("early", "early_bytes", FORMAT_BYTES),
+          FIELD("reserved", "reserved_bytes", FORMAT_BYTES)),
+    TABLE("unconfirmed", FIELD("committed", "id"), FIELD("not confirmed by", "nodes"),
+          FIELD("reason")),
+    TABLE("shares", FIELD("shared", "resource"), FIELD("user"), FIELD("has", "held"),
+          FIELD("may have", "most"), FIELD("of", "capacity")),
+    TABLE("copies", FIELD("copy", "id"), FIELD("asked", "asker"), FIELD("phase"), FIELD("files"),
+          FIELD("moved", "bytes", FORMAT_BYTES), FIELD("of", "bytes_of", FORMAT_BYTES),
+          FIELD("target"), FIELD("waits for", "waits_for")),
+    TABLE("exchanges", FIELD("exchange", "id"), FIELD("algorithm"), FIELD("state"),
+          FIELD("age", "age_seconds", FORMAT_SECONDS), FIELD("coordinator"), FIELD("reason")),
 };
 
 static json_t *texts(const char *const *text, size_t count)

@@ -27,20 +27,10 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field file_fields[] = {
-    {"archive", "file", FORMAT_PLAIN},
-    {"size", "bytes", FORMAT_BYTES},
-    {0},
-};
-static const struct field part_fields[] = {
-    {"in it", "name", FORMAT_PLAIN},
-    {"bytes", "bytes", FORMAT_BYTES},
-    {"", "about", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = file_fields},
-    {.layout = LAYOUT_TABLE, .key = "parts", .fields = part_fields},
+    RECORD(NULL, FIELD("archive", "file"), FIELD("size", "bytes", FORMAT_BYTES)),
+    TABLE("parts", FIELD("in it", "name"), FIELD("bytes", "bytes", FORMAT_BYTES),
+          FIELD("", "about")),
 };
 
 /* --- parts --- */

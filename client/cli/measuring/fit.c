@@ -433,46 +433,24 @@ static json_t *value_of(struct report *r)
 
 static int print(const struct cli *cli, json_t *value)
 {
-    static const struct field head_fields[] = {
-        {"torus", "dims", FORMAT_TORUS},
-        {"nodes", "node_count", FORMAT_PLAIN},
-        {"links", "link_mbit", FORMAT_MBIT},
-        {"exchanges each", "repeat", FORMAT_PLAIN},
-        {"model", "model", FORMAT_PLAIN},
-        {"least", "weights", FORMAT_PLAIN},
-        {0},
-    };
-    static const struct field fit_fields[] = {
-        {"algorithm", "algorithm", FORMAT_PLAIN},
-        {"startups", "startups", FORMAT_PLAIN},
-        {"critical path", "critical_path", FORMAT_PLAIN},
-        {"ts", "ts_seconds", FORMAT_SECONDS},
-        {"from", "ts_from", FORMAT_SECONDS},
-        {"to", "ts_to", FORMAT_SECONDS},
-        {"1 / tw", "rate", FORMAT_RATE},
-        {"from", "rate_from", FORMAT_RATE},
-        {"to", "rate_to", FORMAT_RATE},
-        {"of the links'", "rate_share", FORMAT_PERCENT},
-        {"R^2", "r2", FORMAT_PLAIN},
-        {"median residual", "residual_median", FORMAT_PERCENT},
-        {"worst", "residual_worst", FORMAT_PERCENT},
-        {0},
-    };
-    static const struct field point_fields[] = {
-        {"algorithm", "algorithm", FORMAT_PLAIN}, {"block", "block_bytes", FORMAT_BYTES},
-        {"measured", "seconds", FORMAT_SECONDS},  {"model", "model_seconds", FORMAT_SECONDS},
-        {"residual", "residual", FORMAT_PERCENT}, {0},
-    };
-    static const struct field remark_fields[] = {
-        {"remarks", "remarks", FORMAT_LINES},
-        {"the model leaves out", "left_out", FORMAT_LINES},
-        {0},
-    };
-    static const struct section sections[] = {
-        {.layout = LAYOUT_RECORD, .fields = head_fields},
-        {.layout = LAYOUT_TABLE, .key = "fits", .fields = fit_fields},
-        {.layout = LAYOUT_TABLE, .key = "points", .fields = point_fields},
-        {.layout = LAYOUT_RECORD, .fields = remark_fields},
+    const struct section sections[] = {
+        RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+               FIELD("links", "link_mbit", FORMAT_MBIT), FIELD("exchanges each", "repeat"),
+               FIELD("model"), FIELD("least", "weights")),
+        TABLE("fits", FIELD("algorithm"), FIELD("startups"),
+              FIELD("critical path", "critical_path"), FIELD("ts", "ts_seconds", FORMAT_SECONDS),
+              FIELD("from", "ts_from", FORMAT_SECONDS), FIELD("to", "ts_to", FORMAT_SECONDS),
+              FIELD("1 / tw", "rate", FORMAT_RATE), FIELD("from", "rate_from", FORMAT_RATE),
+              FIELD("to", "rate_to", FORMAT_RATE),
+              FIELD("of the links'", "rate_share", FORMAT_PERCENT), FIELD("R^2", "r2"),
+              FIELD("median residual", "residual_median", FORMAT_PERCENT),
+              FIELD("worst", "residual_worst", FORMAT_PERCENT)),
+        TABLE("points", FIELD("algorithm"), FIELD("block", "block_bytes", FORMAT_BYTES),
+              FIELD("measured", "seconds", FORMAT_SECONDS),
+              FIELD("model", "model_seconds", FORMAT_SECONDS),
+              FIELD("residual", "residual", FORMAT_PERCENT)),
+        RECORD(NULL, FIELD("remarks", "remarks", FORMAT_LINES),
+               FIELD("the model leaves out", "left_out", FORMAT_LINES)),
     };
     return cli_print(cli, value, &(struct view){sections, 4});
 }

@@ -352,37 +352,20 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
     return json_checked(o, r);
 }
 
-static const struct field head_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"links", "link_mbit", FORMAT_MBIT},
-    {"operation", "operation", FORMAT_PLAIN},
-    {"part", "part", FORMAT_PLAIN},
-    {"type", "type", FORMAT_PLAIN},
-    {"operator", "operator", FORMAT_PLAIN},
-    {"root", "root", FORMAT_PLAIN},
-    {"memory", "memory", FORMAT_PLAIN},
-    {"pause", "pause_seconds", FORMAT_SECONDS},
-    {0},
-};
-static const struct field row_fields[] = {
-    {"size", "bytes", FORMAT_BYTES},
-    {"calls", "repeat", FORMAT_PLAIN},
-    {"latency", "latency_seconds", FORMAT_SECONDS},
-    {"25 %", "latency_q1_seconds", FORMAT_SECONDS},
-    {"75 %", "latency_q3_seconds", FORMAT_SECONDS},
-    {"back to back", "period_seconds", FORMAT_SECONDS},
-    {"25 %", "period_q1_seconds", FORMAT_SECONDS},
-    {"75 %", "period_q3_seconds", FORMAT_SECONDS},
-    {"per node", "bits_per_second", FORMAT_RATE},
-    {"bound", "bound_seconds", FORMAT_SECONDS},
-    {"ratio", "ratio", FORMAT_PLAIN},
-    {"contents", "contents", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = head_fields},
-    {.layout = LAYOUT_TABLE, .key = "results", .fields = row_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("links", "link_mbit", FORMAT_MBIT), FIELD("operation"), FIELD("part"),
+           FIELD("type"), FIELD("operator"), FIELD("root"), FIELD("memory"),
+           FIELD("pause", "pause_seconds", FORMAT_SECONDS)),
+    TABLE("results", FIELD("size", "bytes", FORMAT_BYTES), FIELD("calls", "repeat"),
+          FIELD("latency", "latency_seconds", FORMAT_SECONDS),
+          FIELD("25 %", "latency_q1_seconds", FORMAT_SECONDS),
+          FIELD("75 %", "latency_q3_seconds", FORMAT_SECONDS),
+          FIELD("back to back", "period_seconds", FORMAT_SECONDS),
+          FIELD("25 %", "period_q1_seconds", FORMAT_SECONDS),
+          FIELD("75 %", "period_q3_seconds", FORMAT_SECONDS),
+          FIELD("per node", "bits_per_second", FORMAT_RATE),
+          FIELD("bound", "bound_seconds", FORMAT_SECONDS), FIELD("ratio"), FIELD("contents")),
 };
 const struct view perf_view = {sections, sizeof sections / sizeof sections[0]};
 

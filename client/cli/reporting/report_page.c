@@ -79,26 +79,12 @@ static json_t *trace_value(const struct trace_data *d)
                      nodes);
 }
 
-static const struct field run_fields[] = {
-    {"trace of", "id", FORMAT_PLAIN},
-    {"torus", "dims", FORMAT_PLAIN},
-    {"recorded", "seconds", FORMAT_SECONDS},
-    {"clocks right to", "clock_error", FORMAT_SECONDS},
-    {0},
-};
-static const struct field finding_fields[] = {
-    {"what stands out, the worst first", "text", FORMAT_PLAIN},
-    {0},
-};
-static const struct field share_fields[] = {
-    {"all ports", "ports", FORMAT_PLAIN},
-    {"of the time", "share", FORMAT_PERCENT},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "findings", .fields = finding_fields},
-    {.layout = LAYOUT_RECORD, .fields = run_fields},
-    {.layout = LAYOUT_TABLE, .key = "shares", .fields = share_fields},
+    TABLE("findings", FIELD("what stands out, the worst first", "text")),
+    RECORD(NULL, FIELD("trace of", "id"), FIELD("torus", "dims"),
+           FIELD("recorded", "seconds", FORMAT_SECONDS),
+           FIELD("clocks right to", "clock_error", FORMAT_SECONDS)),
+    TABLE("shares", FIELD("all ports", "ports"), FIELD("of the time", "share", FORMAT_PERCENT)),
 };
 
 int report_print(const struct cli *cli, const struct trace_data *d)

@@ -81,17 +81,13 @@ json_t *link_value(const struct torus_link *l)
 
 /* --- the links of all nodes --- */
 
-static const struct field link_fields[] = {
-    {"host", "host_name", FORMAT_PLAIN},         {"port", "port", FORMAT_PLAIN},
-    {"to", "neighbour_name", FORMAT_PLAIN},      {"state", "state", FORMAT_PLAIN},
-    {"for", "up_seconds", FORMAT_SECONDS},       {"sent", "tx_bytes", FORMAT_BYTES},
-    {"received", "rx_bytes", FORMAT_BYTES},      {"waiting", "queue_bytes", FORMAT_BYTES},
-    {"sent again", "retransmits", FORMAT_PLAIN}, {"rtt", "rtt_us", FORMAT_MICROS},
-    {"rate", "rate_bps", FORMAT_RATE},           {"interface", "interface", FORMAT_PLAIN},
-    {"reason", "reason", FORMAT_PLAIN},          {0},
-};
 static const struct section link_sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "lines", .fields = link_fields},
+    TABLE("lines", FIELD("host", "host_name"), FIELD("port"), FIELD("to", "neighbour_name"),
+          FIELD("state"), FIELD("for", "up_seconds", FORMAT_SECONDS),
+          FIELD("sent", "tx_bytes", FORMAT_BYTES), FIELD("received", "rx_bytes", FORMAT_BYTES),
+          FIELD("waiting", "queue_bytes", FORMAT_BYTES), FIELD("sent again", "retransmits"),
+          FIELD("rtt", "rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE),
+          FIELD("interface"), FIELD("reason")),
 };
 
 static json_t *named_link(const struct all_nodes *c, uint32_t rank, const struct torus_link *l)
@@ -151,71 +147,26 @@ int links_all(struct cli *cli)
 
 /* --- the state of all nodes --- */
 
-static const struct field torus_fields[] = {
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"answered", "answered", FORMAT_PLAIN},
-    {"links up", "links_up_text", FORMAT_PLAIN},
-    {"asked in", "took_seconds", FORMAT_SECONDS},
-    {0},
-};
-static const struct field node_fields[] = {
-    {"host", "name", FORMAT_PLAIN},
-    {"node", "rank", FORMAT_PLAIN},
-    {"coordinates", "coordinates", FORMAT_PLAIN},
-    {"state", "outcome", FORMAT_PLAIN},
-    {"torusd", "version", FORMAT_PLAIN},
-    {"up for", "uptime_seconds", FORMAT_SECONDS},
-    {"links", "links_text", FORMAT_PLAIN},
-    {"memory in use", "memory_used_bytes", FORMAT_BYTES},
-    {"exchanges", "exchange_count", FORMAT_PLAIN},
-    {"groups", "group_count", FORMAT_PLAIN},
-    {0},
-};
-static const struct field exchange_fields[] = {
-    {"exchange", "id", FORMAT_PLAIN},
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"coordinator", "name", FORMAT_PLAIN},
-    {"states", "states", FORMAT_PLAIN},
-    {"age", "age_seconds", FORMAT_SECONDS},
-    {"delivered", "done_bytes", FORMAT_BYTES},
-    {"of", "total_bytes", FORMAT_BYTES},
-    {"reason", "reason", FORMAT_PLAIN},
-    {0},
-};
-static const struct field group_fields[] = {
-    {"group", "group", FORMAT_PLAIN},
-    {"on nodes", "node_count", FORMAT_PLAIN},
-    {"open on", "open", FORMAT_PLAIN},
-    {"calls done by all", "calls_done", FORMAT_PLAIN},
-    {"calls made", "calls", FORMAT_PLAIN},
-    {"sent", "bytes_sent", FORMAT_BYTES},
-    {0},
-};
-static const struct field cable_fields[] = {
-    {"found by", "name", FORMAT_PLAIN},
-    {"fault", "code", FORMAT_PLAIN},
-    {"cable", "text", FORMAT_PLAIN},
-    {0},
-};
-static const struct field copy_fields[] = {
-    {"copy", "id", FORMAT_PLAIN},
-    {"asked", "name", FORMAT_PLAIN},
-    {"on nodes", "node_count", FORMAT_PLAIN},
-    {"phase", "phase", FORMAT_PLAIN},
-    {"moved", "bytes", FORMAT_BYTES},
-    {"of", "bytes_of", FORMAT_BYTES},
-    {"target", "target", FORMAT_PLAIN},
-    {"waits for", "waits_for", FORMAT_PLAIN},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = torus_fields},
-    {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
-    {.layout = LAYOUT_TABLE, .key = "cables", .fields = cable_fields},
-    {.layout = LAYOUT_TABLE, .key = "groups", .fields = group_fields},
-    {.layout = LAYOUT_TABLE, .key = "copies", .fields = copy_fields},
-    {.layout = LAYOUT_TABLE, .key = "exchanges", .fields = exchange_fields},
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("answered"), FIELD("links up", "links_up_text"),
+           FIELD("asked in", "took_seconds", FORMAT_SECONDS)),
+    TABLE("nodes", FIELD("host", "name"), FIELD("node", "rank"), FIELD("coordinates"),
+          FIELD("state", "outcome"), FIELD("torusd", "version"),
+          FIELD("up for", "uptime_seconds", FORMAT_SECONDS), FIELD("links", "links_text"),
+          FIELD("memory in use", "memory_used_bytes", FORMAT_BYTES),
+          FIELD("exchanges", "exchange_count"), FIELD("groups", "group_count")),
+    TABLE("cables", FIELD("found by", "name"), FIELD("fault", "code"), FIELD("cable", "text")),
+    TABLE("groups", FIELD("group"), FIELD("on nodes", "node_count"), FIELD("open on", "open"),
+          FIELD("calls done by all", "calls_done"), FIELD("calls made", "calls"),
+          FIELD("sent", "bytes_sent", FORMAT_BYTES)),
+    TABLE("copies", FIELD("copy", "id"), FIELD("asked", "name"), FIELD("on nodes", "node_count"),
+          FIELD("phase"), FIELD("moved", "bytes", FORMAT_BYTES),
+          FIELD("of", "bytes_of", FORMAT_BYTES), FIELD("target"), FIELD("waits for", "waits_for")),
+    TABLE("exchanges", FIELD("exchange", "id"), FIELD("algorithm"), FIELD("coordinator", "name"),
+          FIELD("states"), FIELD("age", "age_seconds", FORMAT_SECONDS),
+          FIELD("delivered", "done_bytes", FORMAT_BYTES), FIELD("of", "total_bytes", FORMAT_BYTES),
+          FIELD("reason")),
 };
 
 static size_t links_up(const struct torus_links *links)

@@ -189,6 +189,18 @@ size_t format_field(char *out, const json_t *object, const char *key, enum forma
     return format_columns(out);
 }
 
+/* Returns the value of a field in an object; borrowed. */
+static const json_t *field_value(const json_t *object, const struct field *f)
+{
+    return json_object_get(object, f->key != NULL ? f->key : f->label);
+}
+
+/* As format_field(), for a field of a view. */
+static size_t format_value(char *out, const json_t *object, const struct field *f)
+{
+    return format_field(out, object, f->key != NULL ? f->key : f->label, f->format);
+}
+
 #define GAP 2       /* columns between columns */
 #define FOLDED 4    /* the indentation of further lines of a row that is too wide */
 #define DIVIDED 24u /* columns: longer entries may be divided before a row gets another line */
@@ -234,16 +246,16 @@ static void record(FILE *out, size_t columns, const json_t *object, const struct
 
     for (const struct field *f = fields; f->label != NULL; f++) {
         const size_t begin = format_columns(f->label) + GAP;
-        if (format_field(text, object, f->key, f->format) > 0 && begin > form.begin)
+        if (format_value(text, object, f) > 0 && begin > form.begin)
             form.begin = begin;
     }
     for (const struct field *f = fields; f->label != NULL; f++) {
-        const json_t *value = json_object_get(object, f->key);
+        const json_t *value = field_value(object, f);
         if (f->format == FORMAT_LINES && json_is_array(value))
             record_lines(&form, f->label, value);
         else if (json_is_string(value) && json_string_length(value) > 0)
             record_line(&form, f->label, json_string_value(value)); /* not cut to FORMAT_SIZE */
-        else if (format_field(text, object, f->key, f->format) > 0)
+        else if (format_value(text, object, f) > 0)
             record_line(&form, f->label, text);
     }
 }
@@ -290,11 +302,11 @@ static size_t larger(size_t a, size_t b)
 /* Returns the text of a field. `buffer` has FORMAT_SIZE bytes, for those that are not strings. */
 static const char *field_text(char *buffer, const json_t *row, const struct field *field)
 {
-    const json_t *value = json_object_get(row, field->key);
+    const json_t *value = field_value(row, field);
 
     if (json_is_string(value))
         return json_string_value(value); /* not cut to FORMAT_SIZE */
-    (void)format_field(buffer, row, field->key, field->format);
+    (void)format_value(buffer, row, field);
     return buffer;
 }
 
@@ -304,7 +316,7 @@ static void measure(struct table *t, const json_t *row)
 
     for (size_t i = 0; i < t->count; i++) {
         struct column *c = &t->column[i];
-        const bool number = json_is_number(json_object_get(row, t->fields[i].key));
+        const bool number = json_is_number(field_value(row, &t->fields[i]));
         const char *text = field_text(buffer, row, &t->fields[i]);
         const size_t columns = format_columns(text);
         c->entry = larger(c->entry, columns);

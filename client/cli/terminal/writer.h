@@ -37,7 +37,7 @@ void format_rate(char *out, double bits); /* a second */
 
 struct field {
     const char *label; /* shown to people; NULL ends a list of fields */
-    const char *key;   /* in the JSON object */
+    const char *key;   /* in the JSON object; NULL: the label */
     enum format format;
 };
 
@@ -57,6 +57,16 @@ struct section {
     const char *title; /* printed above the section; may be NULL */
     const struct field *fields;
 };
+
+/* The fields of a section, and the most usual sections: RECORD("memory", FIELD("in use", "used_bytes", FORMAT_BYTES), ...)
+ * shows an object, or the value itself if the key is NULL; TABLE() shows an array of objects. FIELD("state") has its label
+ * as key, and is plain. */
+/* clang-format off */
+#define FIELD(label_, ...) {.label = (label_), ##__VA_ARGS__}
+#define FIELDS(...) .fields = (const struct field[]){__VA_ARGS__, {0}}
+#define RECORD(key_, ...) {.layout = LAYOUT_RECORD, .key = (key_), FIELDS(__VA_ARGS__)}
+#define TABLE(key_, ...) {.layout = LAYOUT_TABLE, .key = (key_), FIELDS(__VA_ARGS__)}
+/* clang-format on */
 
 struct view {
     const struct section *sections;
