@@ -13,38 +13,30 @@
 #include "proto/descriptors.h"
 #include "proto/version.h"
 
-/* --- the commands, in the order in which `help` lists them --- */
+/* The commands in their groups, in the order in which `help` lists them: COMMAND(NAME) is command_NAME of
+ * commands/NAME.c. */
+#define COMMANDS(GROUP, COMMAND)                                                                   \
+    GROUP("files", COMMAND(copy) COMMAND(gather) COMMAND(scatter))                                 \
+    GROUP("collective operations",                                                                 \
+          COMMAND(exchange) COMMAND(allgather) COMMAND(broadcast) COMMAND(barrier))                \
+    GROUP("what the torus does", COMMAND(status) COMMAND(links) COMMAND(top) COMMAND(serve))       \
+    GROUP("what is wrong", COMMAND(doctor) COMMAND(support_bundle) COMMAND(trace) COMMAND(report)) \
+    GROUP("measuring", COMMAND(bench) COMMAND(perf) COMMAND(calibrate))                            \
+    GROUP("schedules, without a daemon",                                                           \
+          COMMAND(algorithms) COMMAND(plan) COMMAND(predict) COMMAND(bounds) COMMAND(simulate))    \
+    GROUP("setting up", COMMAND(discover) COMMAND(init) COMMAND(key))                              \
+    GROUP("other programs", COMMAND(routes) COMMAND(ip_routes) COMMAND(mpi_env))                   \
+    GROUP("help", COMMAND(help))
 
-static const struct command *const files[] = {&command_copy, &command_gather, &command_scatter,
-                                              NULL};
-static const struct command *const collective_operations[] = {
-    &command_exchange, &command_allgather, &command_broadcast, &command_barrier, NULL};
-static const struct command *const what_the_torus_does[] = {&command_status, &command_links,
-                                                            &command_top, &command_serve, NULL};
-static const struct command *const what_is_wrong[] = {&command_doctor, &command_support_bundle,
-                                                      &command_trace, &command_report, NULL};
-static const struct command *const measuring[] = {&command_bench, &command_perf, &command_calibrate,
-                                                  NULL};
-static const struct command *const schedules[] = {
-    &command_algorithms, &command_plan, &command_predict, &command_bounds, &command_simulate, NULL};
-static const struct command *const setting_up[] = {&command_discover, &command_init, &command_key,
-                                                   NULL};
-static const struct command *const other_programs[] = {&command_routes, &command_ip_routes,
-                                                       &command_mpi_env, NULL};
-static const struct command *const help[] = {&command_help, NULL};
+#define DECLARE_GROUP(title, commands_) commands_
+#define DECLARE(name) extern const struct command command_##name;
+COMMANDS(DECLARE_GROUP, DECLARE)
 
-const struct command_group commands[] = {
-    {"files", files},
-    {"collective operations", collective_operations},
-    {"what the torus does", what_the_torus_does},
-    {"what is wrong", what_is_wrong},
-    {"measuring", measuring},
-    {"schedules, without a daemon", schedules},
-    {"setting up", setting_up},
-    {"other programs", other_programs},
-    {"help", help},
-    {0},
-};
+/* clang-format off */
+#define GROUP_OF(title, commands_) {title, (const struct command *const[]){commands_ NULL}},
+#define POINTER_TO(name) &command_##name,
+const struct command_group commands[] = {COMMANDS(GROUP_OF, POINTER_TO) {0}};
+/* clang-format on */
 
 /* --- a command line --- */
 

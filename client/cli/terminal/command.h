@@ -1,5 +1,5 @@
-/* The commands of torusctl, and their help. Each has a file commands/NAME.c with a struct command, a name below, and a place
- * in program.c. The man pages are made from the same texts and tables. */
+/* The commands of torusctl, and their help. Each has a file commands/NAME.c with a struct command, and a place in the
+ * list of program.c. The man pages are made from the same texts and tables. */
 #pragma once
 
 #include <stdio.h>
@@ -26,14 +26,8 @@ struct command_group {
     const struct command *const *command; /* NULL at the end */
 };
 
-/* All commands, and their groups (client/cli/program.c). */
-extern const struct command command_status, command_links, command_algorithms, command_exchange,
-    command_plan, command_predict, command_bounds, command_help, command_allgather,
-    command_broadcast, command_barrier, command_calibrate, command_bench, command_simulate,
-    command_perf, command_key, command_ip_routes, command_init, command_mpi_env, command_discover,
-    command_doctor, command_support_bundle, command_routes, command_trace, command_report,
-    command_copy, command_gather, command_scatter, command_top, command_serve;
-extern const struct command_group commands[]; /* ended by a group without a title */
+/* All commands, by group; ended by a group without a title. */
+extern const struct command_group commands[];
 
 /* Returns the command with this name in a list of groups, or NULL. */
 const struct command *command_find(const struct command_group *groups, const char *name);
