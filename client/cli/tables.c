@@ -17,7 +17,7 @@ static json_t *options_value(const struct option *options)
 static json_t *command_value(const struct command_group *group, const struct command *c)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:o}", "name", c->name, "group", group->title,
-                     "summary", c->summary, "usage", c->usage, "details", c->details,
+                     "summary", c->summary, "usage", c->usage, "details", command_details(c),
                      "needs_daemon", c->needs_daemon, "options", options_value(c->options));
 }
 

@@ -8,7 +8,7 @@ from . import sources
 # Tests may name what they try in any words; the glossary and these files list the words themselves.
 FOLDERS = ('daemon/', 'client/', 'proto/', 'topo/', 'scripts/', 'README.md')
 LISTS = ('daemon/doc/glossary.md', 'scripts/linting/words.py')
-SUFFIXES = ('.c', '.h', '.py', '.proto', '.md', '.in')
+SUFFIXES = ('.c', '.h', '.py', '.proto', '.md', '.in', '.txt')
 
 WORDS = {r'anew': 'again; for attempts: retry; for groups: restart',
          r'(take|takes|took|taken) back': 'withdraw; of memory: release',

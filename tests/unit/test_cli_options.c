@@ -182,7 +182,7 @@ static void check_command(const struct command *c)
     assert_ptr_equal(command_find(commands, c->name), c);
     assert_non_null(c->summary);
     assert_non_null(c->usage);
-    assert_contains(c->details, "examples:\n  torusctl");
+    assert_contains(command_details(c), "examples:\n  torusctl");
     assert_true(c->arguments_size > 0);
     for (const struct option *o = c->options; o->name != NULL; o++) {
         size_t size = o->value != NULL || o->name[0] != '-' ? sizeof(char *) : sizeof(bool);

@@ -113,22 +113,6 @@ const struct command command_algorithms = {
     .name = "algorithms",
     .summary = "List the algorithms, or compare them on a torus",
     .usage = "[--dims DIMS] [--json]",
-    .details =
-        "Startups are the steps of a schedule. The transmission is the number of blocks on the\n"
-        "busiest channel, summed over the steps. 'torusctl help plan' explains the other\n"
-        "figures. If an algorithm has too many different routes to be counted here, use\n"
-        "'torusctl predict' for the figures of its formula, or 'torusctl plan', which follows\n"
-        "more routes.\n"
-        "\n"
-        "cccube runs in any number of packets up to half of the nodes: --algorithm cccube --q\n"
-        "5, or cccube-q5, runs it in 5 packets. In exchange, bench and predict, --q best, or\n"
-        "cccube-best, selects the number of packets with the shortest predicted time for the\n"
-        "size of the blocks. cccube-k1 to cccube-k8 use at most 1 to 8 ports of a node at a\n"
-        "time, cccube all: --algorithm cccube-k2 --q 5 is cccube-k2-q5.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl algorithms\n"
-        "  torusctl algorithms --dims 8x8\n",
     .options = options,
     .arguments_size = sizeof(struct algorithms_arguments),
     .run = run,

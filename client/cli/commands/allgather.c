@@ -22,11 +22,6 @@ const struct command command_allgather = {
     .name = "allgather",
     .summary = "Send each node's block to all nodes",
     .usage = "--block-size SIZE | --from FILE --to FOLDER [options]",
-    .details = "Every node sends one block to all other nodes. An allgather succeeds at all\n"
-               "nodes or fails at all nodes, as an exchange does.\n"
-               "\n" GATHER_DETAILS "examples:\n"
-               "  torusctl allgather --block-size 64KiB\n"
-               "  torusctl allgather --from /data/part-%r --to /data/parts\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),
     .needs_daemon = true,

@@ -52,19 +52,6 @@ const struct command command_barrier = {
     .name = "barrier",
     .summary = "Wait until all nodes have reached the barrier",
     .usage = "[--name NAME] [--timeout SECONDS] [--json]",
-    .details =
-        "Run the command at every node. It ends at all nodes when the last node has started it,\n"
-        "and then says how long it waited here, when each node came, and which one was last.\n"
-        "Nodes share no clock: the times are by the clock of node 0, and a node seems to come\n"
-        "later by the time that its messages take to get there, mostly below a millisecond.\n"
-        "If one node gives up or cannot be reached, the barrier fails at all nodes.\n"
-        "\n"
-        "On a terminal, or with TORUS_PROGRESS=1, the command shows after a second which nodes\n"
-        "it waits for, as far as this node knows; node 0 knows all of them.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl barrier\n"
-        "  torusctl barrier --name before-measuring --timeout 60\n",
     .options = options,
     .arguments_size = sizeof(struct arguments),
     .needs_daemon = true,

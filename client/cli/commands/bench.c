@@ -457,31 +457,6 @@ const struct command command_bench = {
     .summary = "Compare the algorithms on the running torus",
     .usage = "[--algorithms NAMES|all] [--q N|best] [--schedules FILES] [--sizes SIZES] "
              "[--repeat K]\n       [--mode MODE] [--fit] [--csv|--json] [--html FILE]",
-    .details =
-        "For each block size, each algorithm runs K exchanges of a generated pattern back to\n"
-        "back, as 'torusctl exchange --repeat K' does, and the table shows the median of their\n"
-        "times. A star marks the shortest time for a size. If the rate of the links is known,\n"
-        "'bound' is the time that no algorithm can beat.\n"
-        "\n"
-        "--fit fits the model of the papers\n"
-        "  time = startups x ts + blocks on the critical path x bytes of a block x tw\n"
-        "to the medians of stepped exchanges, for each algorithm and for all algorithms\n"
-        "together. It finds ts (seconds per startup) and tw (seconds per byte) by least squares\n"
-        "of relative residuals, and shows 95% intervals, R^2, the residual of each point, and\n"
-        "what the model leaves out. All sizes are measured in three passes, with K exchanges\n"
-        "each time, or fewer if they take long. The model holds on links that carry one packet\n"
-        "after the other (topo/torus.py --cable). On links that pass some bytes at once, ts may\n"
-        "be negative.\n"
-        "\n"
-        "If an algorithm fails, the table says so, the other algorithms still run, and the exit\n"
-        "status is 1. After Ctrl-C the command prints the results so far.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl bench\n"
-        "  torusctl bench --algorithms at2,direct --sizes 1K,64K,1M --repeat 20\n"
-        "  torusctl bench --algorithms stream --schedules mine,yours --sizes 64K\n"
-        "  torusctl bench --sizes 64 --csv > 64.csv\n"
-        "  torusctl bench --fit --algorithms a2,cccube,pair\n",
     .options = options,
     .arguments_size = sizeof(struct bench_arguments),
     .needs_daemon = true,

@@ -22,13 +22,6 @@ const struct command command_broadcast = {
     .name = "broadcast",
     .summary = "Send one node's block to all nodes",
     .usage = "--root RANK --block-size SIZE | --from FILE --to FOLDER [options]",
-    .details =
-        "One node sends a block to all other nodes, along the tree of this node in an allgather\n"
-        "algorithm. A broadcast succeeds at all nodes or fails at all nodes, as an exchange\n"
-        "does.\n"
-        "\n" GATHER_DETAILS "examples:\n"
-        "  torusctl broadcast --root 0 --block-size 64KiB\n"
-        "  torusctl broadcast --root 3 --from /data/config --to /data/new\n",
     .options = options,
     .arguments_size = sizeof(struct exchange_arguments),
     .needs_daemon = true,

@@ -557,24 +557,6 @@ const struct command command_calibrate = {
     .name = "calibrate",
     .summary = "Measure the costs of exchanges on this torus",
     .usage = "[--per-link | --show | --reset] [--json]",
-    .details =
-        "Unless an algorithm is named, 'torusctl exchange' chooses the one with the shortest\n"
-        "predicted time. The prediction uses the costs of a step, a message and a byte. This\n"
-        "command measures the costs in a few seconds (in a minute if links are slow), and sends\n"
-        "them to all nodes, which keep them across restarts. The torus should be idle.\n"
-        "\n"
-        "Exchanges of single bytes by several algorithms give the costs of a step and of a\n"
-        "message. An exchange that keeps all links busy in both directions for most of a second\n"
-        "gives the rate of a link. For sizes in between, the command measures every algorithm\n"
-        "that is fast at that size; the daemon that was asked remembers the results.\n"
-        "\n"
-        "TCP reports how fast each direction of each link was. The command lists links below\n"
-        "80 % of the median rate, because every exchange waits for the slowest link.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl calibrate\n"
-        "  torusctl calibrate --show\n"
-        "  torusctl calibrate --json | jq '.slow_links'\n",
     .options = options,
     .arguments_size = sizeof(struct calibrate_arguments),
     .needs_daemon = true,

@@ -514,35 +514,6 @@ const struct command command_discover = {
     .usage = "[--interfaces LIST [--key-file FILE]] [--discover-socket PATH]\n"
              "           [--dims DIMS | --cluster FILE] [--exclude LIST] [--output FILE]\n"
              "           [--svg FILE] [--from FILE] [--wait SECONDS] [--json]",
-    .details =
-        "Needs no configuration of the network: hosts that run torusd-discover send packets\n"
-        "over each cable, and tell each other what they hear. The command asks the discovery\n"
-        "process of this machine, and waits until nothing changes any more. If there is no such\n"
-        "process (torusd-discover.service), --interfaces starts one for the while.\n"
-        "\n"
-        "The result lists hosts and cables. If the cables make a torus, a mesh, a ring or another\n"
-        "network, it has a rank for each host, and a port for each interface. Otherwise it says\n"
-        "how to make one with the fewest changes. Ranks follow the names of the hosts.\n"
-        "\n"
-        "Switches are no cables: an interface that hears more than one other host is left out. If\n"
-        "two hosts hear each other over several interfaces of one port, one of them is taken.\n"
-        "Name other interfaces that are not of the torus with --exclude.\n"
-        "\n"
-        "The key of a host is open (it has no cluster key), proved (it has the one of the asked\n"
-        "host) or other key. Without a cluster key, a host can claim anything.\n"
-        "\n"
-        "--output adds new hosts, ports and ids to a cluster file that exists, and changes\n"
-        "nothing else: settings, comments and ranks stay. Hosts that are not found stay in it,\n"
-        "and are named. If the cables make other dimensions than the file has, --dims accepts\n"
-        "them.\n"
-        "\n"
-        "The exit status is 0 if the cables make the network, and 1 if they do not, or if\n"
-        "anything differs from the file of --cluster or --output.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl discover --interfaces eth1,eth2,eth3,eth4 --output cluster.ini\n"
-        "  torusctl discover --dims 4x4\n"
-        "  torusctl discover --cluster /etc/torusd/cluster.ini\n",
     .options = options,
     .arguments_size = sizeof(struct discover_arguments),
     .run = run,

@@ -33,9 +33,6 @@ const struct command command_help = {
     .name = "help",
     .summary = "Explain torusctl, or one command",
     .usage = "[COMMAND]",
-    .details = "examples:\n"
-               "  torusctl help\n"
-               "  torusctl help exchange\n",
     .options = options,
     .arguments_size = sizeof(struct help_arguments),
     .run = run,

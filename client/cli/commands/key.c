@@ -44,26 +44,6 @@ const struct command command_key = {
     .name = "key",
     .summary = "Make a cluster key, or print the id of one",
     .usage = "generate FILE | id FILE [--json]",
-    .details =
-        "The daemons of a torus have one key in common, in a file that the setting key_file\n"
-        "names. Neighbours prove to each other that they have the key before they exchange\n"
-        "anything else; a machine without the key is rejected. generate makes a random key and\n"
-        "writes it to a new file with mode 0600. It never overwrites a file. Copy the file to\n"
-        "all nodes in a way that nobody else can read, such as scp. torusd rejects a file that\n"
-        "anybody except its owner can read or write.\n"
-        "\n"
-        "The id is the same for equal keys, and does not reveal them; 'torusctl links' and the\n"
-        "logs show it.\n"
-        "\n"
-        "To change the key while exchanges run, do each of these steps on all nodes before the\n"
-        "next step. First, copy the new key to the second_key_file, and send SIGHUP to torusd.\n"
-        "Second, swap the two files, and send SIGHUP. Third, remove the second file, and send\n"
-        "SIGHUP. At any time, two neighbours have a key in common, and links that are up stay\n"
-        "up.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl key generate /etc/torusd.key\n"
-        "  torusctl key id /etc/torusd.key\n",
     .options = options,
     .arguments_size = sizeof(struct key_arguments),
     .run = run,

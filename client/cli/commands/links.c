@@ -77,34 +77,6 @@ const struct command command_links = {
     .name = "links",
     .summary = "Show the links of this node or of all nodes: neighbours, state, traffic",
     .usage = "[--all] [--socket PATH] [--json]",
-    .details =
-        "A link is up, dialling (this node connects to the neighbour), waiting (the neighbour\n"
-        "has to connect), or in hello (each side checks the other side). The reason says why a\n"
-        "link is not up. A link is held if it flaps, which means that it was lost three times\n"
-        "within ten seconds. A held link is used again when it has been quiet for the time\n"
-        "shown.\n"
-        "\n"
-        "The address comes from the configuration: a + port dials it, a - port listens on it.\n"
-        "The interface is the one that the link uses, or would use, by the routes of the kernel\n"
-        "(null in JSON if it is not known).\n"
-        "\n"
-        "Bytes are counted since the connection came up. TCP measures the round-trip time. The\n"
-        "rate is what the link carried when data last waited for it all the time, and is not\n"
-        "known before. A link is down if nothing has arrived from the neighbour for the time "
-        "shown,\n"
-        "not even acknowledgements of its kernel (see 'torusd --help').\n"
-        "\n"
-        "Security is open (no cluster key), proved (both ends have proved to each other that\n"
-        "they have the key with the id shown), or encrypted (also proved).\n"
-        "\n"
-        "--all shows the links of all nodes, from both ends, with the names of the machines. A\n"
-        "node that cannot be reached, or does not answer, has a line that says so. In JSON,\n"
-        "each link also has the bytes that wait for it, and packets that were sent again.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl links\n"
-        "  torusctl links --all\n"
-        "  torusctl links --json | jq '.links[] | select(.up | not)'\n",
     .options = options,
     .arguments_size = sizeof(struct links_arguments),
     .needs_daemon = true,

@@ -260,25 +260,6 @@ const struct command command_mpi_env = {
     .name = "mpi-env",
     .summary = "Print the options of mpiexec with which MPI programs use the torus",
     .usage = "mpich | openmpi [--interface NAME] [--oversubscribed] [--json]",
-    .details =
-        "MPI programs use the collective operations of the torus, without being compiled again,\n"
-        "if a library is loaded before the MPI library: libtorus-mpich.so or\n"
-        "libtorus-openmpi.so. The options that this command prints load the library on all\n"
-        "hosts, and name the socket of the daemon (--socket or TORUS_SOCKET; %h stands for the\n"
-        "host's name). Libraries that LD_PRELOAD already names are loaded, too. A path with\n"
-        "spaces or other special characters is quoted: paste the options, or use them with\n"
-        "eval, as in\n"
-        "  eval \"mpiexec $(torusctl mpi-env mpich) ./program\"\n"
-        "If this host has the interface torus0, or if --interface is given, the options also\n"
-        "keep MPI from using the addresses of the cables, by which only neighbours reach each\n"
-        "other.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl mpi-env openmpi\n"
-        "  mpiexec.mpich $(torusctl mpi-env mpich) -hosts alpha,beta,gamma ./program\n"
-        "  mpiexec.openmpi $(torusctl mpi-env openmpi) --hostfile hosts ./program\n"
-        "  sudo topo/torus.py 4x4 --ip-routes --run 'mpiexec $(torusctl mpi-env openmpi) "
-        "./program'\n",
     .options = options,
     .arguments_size = sizeof(struct mpi_env_arguments),
     .run = run,

@@ -327,48 +327,6 @@ const struct command command_perf = {
     .name = "perf",
     .summary = "Time a collective operation as programs call it",
     .usage = "OPERATION [--sizes SIZES] [--verify] [--trace FILE] [option...] [--json]",
-    .details =
-        "Run the command on every node, like a program that uses libtorus: every command opens a\n"
-        "group (see torus/group.h) and makes the same calls. Rank 0 prints the result. On a\n"
-        "terminal, or with TORUS_PROGRESS=1, each command shows after a second which nodes it\n"
-        "waits for.\n"
-        "\n"
-        "  size           size of the block for each member (alltoall), of all blocks on average,\n"
-        "                 where blocks have from none to twice as many bytes (alltoallv), of each\n"
-        "                 member's block (allgather), of the data (broadcast), of the vector\n"
-        "                 (reductions)\n"
-        "  latency        time of one call, at the member where it takes longest, after all "
-        "members\n"
-        "                 have paused and passed a barrier: after a pause, links with a limiter "
-        "let\n"
-        "                 short messages pass at once. The table has the median and the "
-        "quartiles\n"
-        "                 of all repetitions\n"
-        "  back to back   time from one call to the next with nothing in between; for sizes below\n"
-        "                 16 KiB, in groups of 8 calls\n"
-        "  per node       rate at which a node receives data from other nodes in that time\n"
-        "                 (allreduce: counted as twice (N-1)/N of the vector, the least that a\n"
-        "                 node must receive)\n"
-        "  bound          shortest time at the nominal rate of the links, by the bytes that the\n"
-        "                 busiest link has to carry. Calls of a few KiB can be below the bound if "
-        "a\n"
-        "                 limiter lets them pass at once\n"
-        "  ratio          time / bound: the time back to back where it is measured, else the "
-        "latency\n"
-        "\n"
-        "With --part, all parts make the calls at the same time, and the times are the longest\n"
-        "of any node. With --verify, every call sends different contents, and every member\n"
-        "checks the contents that arrive; the exit status is 1 if anything is wrong.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl perf alltoall\n"
-        "  torusctl perf allreduce --sizes 8,1MiB --type float32 --verify\n"
-        "  torusctl perf alltoall --part 1 --sizes 64KiB --ordinary\n"
-        "  torusctl perf barrier --pause 0\n"
-        "  torusctl perf alltoall --sizes 1MiB --trace run.json\n"
-        "\n"
-        "On every node of an emulated torus:\n"
-        "  topo/torus.py 4x4 --bw 50 --run-each 'torusctl perf alltoall'\n",
     .options = options,
     .arguments_size = sizeof(struct perf_arguments),
     .needs_daemon = true,

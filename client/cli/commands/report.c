@@ -40,20 +40,6 @@ const struct command command_report = {
     .name = "report",
     .summary = "Say where the time of a traced run went, and make a page of it",
     .usage = "TRACE [--html FILE] [--json]",
-    .details =
-        "Reads a trace of all nodes, and says what made the run slow, the worst first: an\n"
-        "algorithm that takes much longer than the bound, a link that goes down, or that\n"
-        "carries less than the others while bytes wait for it, packets that TCP sends\n"
-        "again, a node that waits for its own files or program, for its disk or for a\n"
-        "processor, a program that makes its calls late. Each node is compared with the\n"
-        "median of all nodes. Nodes that are not in the trace are named.\n"
-        "\n"
-        "The page of --html needs no network. It shows the sentences, where the time went, the\n"
-        "load of each link over time, and a line for each port.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl exchange --block-size 1MiB --trace run.json\n"
-        "  torusctl report run.json --html run.html\n",
     .options = options,
     .arguments_size = sizeof(struct report_arguments),
     .run = run,

@@ -153,27 +153,6 @@ const struct command command_routes = {
     .name = "routes",
     .summary = "Show this host's IP routes to all other hosts, and why they are so",
     .usage = "[--from PATH] [--json]",
-    .details =
-        "torus-routed keeps a route to every other host. A host is routed; or it changes, while\n"
-        "the hosts hear of a change of the links, and only some of the shortest ways are in use;\n"
-        "or it waits, for a few hundredths of a second, because every way could lead in a\n"
-        "loop meanwhile; or it is unreachable, as no links that are up lead there; or it is\n"
-        "blocked, as links lead there, but hosts on the way do not forward; or it is\n"
-        "missing, as the kernel has refused the route: 'problem' says why; or it is diverted, as\n"
-        "the kernel, which is asked for each host, takes another route: that of a policy rule\n"
-        "(a VPN), of another table, or with a lower metric; 'problem' says how to mend it. What\n"
-        "rules decide by marks, ports or users cannot be seen. A neighbour whose\n"
-        "torusd does not run is reached directly, as long as the cable has a carrier; no other\n"
-        "host reaches it, or others through it.\n"
-        "\n"
-        "The column 'by' has the interfaces by which packets leave, with the host at the other\n"
-        "end of the cable. If there are several, each connection takes one of them; one that is\n"
-        "spare is equally short, and is used when this host sends much over two or more\n"
-        "connections there, or when the other one is lost. 'for' says since when they are used.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl routes\n"
-        "  torusctl routes --json | jq -r '.routes[] | select(.state != \"routed\") | .host'\n",
     .options = options,
     .arguments_size = sizeof(struct routes_arguments),
     .run = run,

@@ -20,19 +20,6 @@ const struct command command_scatter = {
     .name = "scatter",
     .summary = "Copy different files and folders from this node to each node",
     .usage = "SOURCE... --to TARGET [--nodes LIST] [options]",
-    .details =
-        "Each other node gets its own SOURCE, which must contain %r: the rank of the node that\n"
-        "the files go to. In TARGET, %r stands for the same rank. %% is a per cent sign in\n"
-        "both. To send the same files to all nodes, use 'torusctl copy'.\n"
-        "\n"
-        "Each node gets everything or nothing. If a node fails, the others get their files all\n"
-        "the same, and the exit status is 1. Files that a node has already are not sent.\n"
-        "'torusctl help copy' explains everything that is the same here: names, patterns, what\n"
-        "is preserved, interruption, --verify.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl scatter /data/shards/%r --to /data/shard\n"
-        "  torusctl scatter /data/shards/%r --to /data/shard --dry-run\n",
     .options = options,
     .arguments_size = sizeof(struct copy_arguments),
     .needs_daemon = true,

@@ -80,29 +80,6 @@ const struct command command_serve = {
     .name = "serve",
     .summary = "Show the torus in a browser, live",
     .usage = "[--address ADDRESS:PORT] [--token TOKEN | --no-token] [--socket PATH] [--json]",
-    .details =
-        "Prints the address of a page, and serves it until Ctrl-C. The page shows the torus with\n"
-        "the load of each link, what is wrong, what runs with its progress, rate and time left,\n"
-        "the findings of 'torusctl doctor', details of each node and link, and the rates of the\n"
-        "last hour. It changes nothing in the torus.\n"
-        "\n"
-        "While at least one page is open (and visible), all nodes are asked once a second, and\n"
-        "judged once a minute; otherwise nobody is asked, and the history has a gap. At most 32\n"
-        "pages can be open. The history takes 7 kB of memory for each direction of a link.\n"
-        "\n"
-        "The address that is printed has a token, which the browser keeps in a cookie. A token\n"
-        "that is given with --token is seen by users of this machine who list its processes.\n"
-        "The page is served without encryption: to see it on another machine, leave it on\n"
-        "127.0.0.1 and use a tunnel, as in the second example.\n"
-        "\n"
-        "If the daemon or torusctl is restarted, the page connects again by itself, and says\n"
-        "since when its data is old. A restarted torusctl has another token unless --token is\n"
-        "given.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl serve\n"
-        "  ssh -L 8080:127.0.0.1:8080 alpha torusctl serve\n"
-        "  torusctl serve --address 10.0.0.1:8080\n",
     .options = options,
     .arguments_size = sizeof(struct serve_arguments),
     .needs_daemon = true,

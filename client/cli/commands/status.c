@@ -260,40 +260,6 @@ const struct command command_status = {
     .name = "status",
     .summary = "Show the daemon, the torus, its groups and exchanges",
     .usage = "[--all] [--socket PATH] [--json]",
-    .details =
-        "The torus is whole if every link of every node is up, as far as this node knows.\n"
-        "Otherwise the faults are listed. The times of exchanges are predicted from the costs;\n"
-        "see 'torusctl help calibrate'.\n"
-        "\n"
-        "Links come up only between daemons with the same peer protocol. torusctl and other\n"
-        "clients need the control protocol of the daemon, and programs with groups its program\n"
-        "protocol. 'torusctl --version' and 'torusd --version' show the protocols of the\n"
-        "installed programs.\n"
-        "\n"
-        "The table of cables lists what nodes have found out about ports whose links are down:\n"
-        "a cable to another port than expected (wrong-cable), a cable between two + ports or\n"
-        "two - ports (same-side), a cable back to the same machine (loop), two machines with\n"
-        "one rank (duplicate-rank), and a cable that drops large packets (mtu).\n"
-        "\n"
-        "The table of unconfirmed exchanges lists exchanges that were requested at this node\n"
-        "and are committed, while some nodes have not confirmed yet that their output is in\n"
-        "place. Such a node is down or cannot be reached, or something is in the way of its\n"
-        "output. The exchange completes by itself, and then leaves the list.\n"
-        "\n"
-        "The table of groups lists the groups of programs on this node (see torus/group.h). A\n"
-        "group is opening until programs on all nodes have opened it. 'without' lists the links\n"
-        "that its calls avoid and, if the group was shrunk, the nodes that are not members.\n"
-        "Calls, calls done and bytes of blocks, with their digests, are those of the program on\n"
-        "this node. Early bytes arrived before the program made their calls.\n"
-        "\n"
-        "--all asks all nodes, and shows a line for each of them with the name of its machine,\n"
-        "what runs with its progress on all nodes, and what nodes have found out about cables.\n"
-        "Nodes that cannot be reached, or do not answer within three seconds, are named.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl status\n"
-        "  torusctl status --all\n"
-        "  torusctl --json status | jq .whole\n",
     .options = options,
     .arguments_size = sizeof(struct status_arguments),
     .needs_daemon = true,

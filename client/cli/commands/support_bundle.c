@@ -190,20 +190,6 @@ const struct command command_support_bundle = {
     .name = "support-bundle",
     .summary = "Collect what is known of all machines in one archive",
     .usage = "[FILE] [--socket PATH] [--json]",
-    .details =
-        "Writes an archive (tar, gzip) with the findings of 'torusctl doctor --all', the state\n"
-        "and links of all nodes, settings of their daemons and facts about their machines; and\n"
-        "of this machine the configuration, the cluster file, the log lines of all services that\n"
-        "you may read, addresses, routes and connections. It prints what is in the archive.\n"
-        "\n"
-        "Keys are never in it: key files are not read, and what looks like a key elsewhere is\n"
-        "replaced by x. Names and addresses of machines, and names of folders, are in it.\n"
-        "\n"
-        "If no daemon can be asked, the archive is about this machine alone.\n"
-        "\n"
-        "examples:\n"
-        "  torusctl support-bundle\n"
-        "  sudo torusctl support-bundle /tmp/cluster.tar.gz\n",
     .options = options,
     .arguments_size = sizeof(struct bundle_arguments),
     .needs_daemon = true,

@@ -54,23 +54,12 @@ struct exchange_arguments {
             "run the schedule in this file instead of an algorithm\n(see 'torusctl help plan')"    \
     }
 
-/* Options of allgather and broadcast, and their help. */
+/* Options of allgather and broadcast. */
 #define GATHER_OPTIONS                                                                             \
     {"--algorithm", "NAME", offsetof(struct exchange_arguments, algorithm),                        \
      "an allgather algorithm of 'torusctl algorithms' (default: chosen by the daemon)"},           \
         MOVING_OPTIONS("what to do if nodes are down: fail, or wait for them\n(default: fail)"),   \
         FINAL_OPTIONS
-#define GATHER_DETAILS                                                                             \
-    "SIZE is a number of bytes, or has a unit: K or KiB (1024), M, MiB, G, GiB, KB (1000), MB,\n"  \
-    "GB. 0 is allowed. Every node verifies the generated pattern.\n"                               \
-    "\n"                                                                                           \
-    "FILE is a file on the disk of the sending node, below its data roots. If FILE is a folder,\n" \
-    "the node sends the file in it whose name is the rank of the node. In FILE and FOLDER, %r\n"   \
-    "stands for the rank and %% for a per cent sign. FOLDER must be missing or empty, unless\n"    \
-    "--replace is given. It appears when all nodes are done. See also 'torusctl help exchange'.\n" \
-    "\n"                                                                                           \
-    "In streaming mode no step waits for another step: a node relays data as it arrives.\n"        \
-    "\n"
 
 /* Runs the operation, and prints everything. Returns the exit code. */
 int exchange_run(struct cli *cli, enum torus_operation operation,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cli/terminal/help_texts.h"
 #include "daemon/lib/command_line/options.h"
 #include "daemon/lib/command_line/wrap.h"
 
@@ -23,6 +24,14 @@ const struct command *command_find(const struct command_group *groups, const cha
         for (const struct command *const *c = groups->command; *c != NULL; c++)
             if (strcmp((*c)->name, name) == 0)
                 return *c;
+    return NULL;
+}
+
+const char *command_details(const struct command *command)
+{
+    for (const struct help_text *t = help_texts; t->name != NULL; t++)
+        if (strcmp(t->name, command->name) == 0)
+            return t->text;
     return NULL;
 }
 
@@ -98,7 +107,7 @@ int help_command(const struct command *command)
     (void)printf("\noptions of all commands:\n");
     options_help(stdout, global_options);
     (void)fputc('\n', stdout);
-    wrap_text(stdout, command->details);
+    wrap_text(stdout, command_details(command));
     if (!command->needs_daemon)
         (void)printf("\nDoes not need a daemon.\n");
     return EXIT_DONE;

@@ -1,5 +1,5 @@
 /* The commands of torusctl, and their help. Each has a file commands/NAME.c with a struct command, and a place in the
- * list of program.c. The man pages are made from the same texts and tables. */
+ * list of program.c; its help is in client/doc/help/NAME.txt. The man pages are made from the same texts and tables. */
 #pragma once
 
 #include <stdio.h>
@@ -11,7 +11,6 @@ struct command {
     const char *name;
     const char *summary;          /* one line for the list of commands */
     const char *usage;            /* the text after the name: "--dims D [--json]" */
-    const char *details;          /* paragraphs and examples for `help NAME` */
     const struct option *options; /* ended by a row without a name */
     size_t arguments_size;        /* size of the struct that the options fill */
     bool needs_daemon;
@@ -31,6 +30,10 @@ extern const struct command_group commands[];
 
 /* Returns the command with this name in a list of groups, or NULL. */
 const struct command *command_find(const struct command_group *groups, const char *name);
+
+/* Returns the paragraphs and examples for `help NAME`, which are those of client/doc/help/NAME.txt; NULL if there are
+ * none. */
+const char *command_details(const struct command *command);
 
 /* Returns the name of a command with a similar name, or NULL. */
 const char *command_suggest(const struct command_group *groups, const char *name);
