@@ -145,17 +145,6 @@ def test_streaming_in_rounds(shared):
     wait_for(lambda: torus.status()['memory']['reserved_bytes'] == 0)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize('dims', shapes(['4x4', '8x2', '3mx5m', '1x9']))
-def test_no_channel_above_the_bound(shared, dims):
-    torus = shared(dims)
-    links = sum(2 if wraps else 1 for size, wraps in zip(torus.geometry.sizes, torus.geometry.wraps)
-                if size > 1)
-    result = run(torus, 'allgather', '--algorithm', 'balanced', '--block-size', 1000)
-    most = max(port['tx_blocks'] for node in result['per_node'] for port in node['ports'].values())
-    assert most == -(-(torus.geometry.nodes - 1) // links)
-
-
 def test_rounds(shared):
     torus = shared('4x4', memory='1MiB')
     for name, size in (('balanced', 300001), ('saadschultz', 300001)):
@@ -276,13 +265,6 @@ def test_three_dimensions(shared):
     assert result['algorithm'] in ('saadschultz', 'disjoint')
     with pytest.raises(CommandFailed, match='balanced takes'):
         run(shared('2x3x2'), 'allgather', '--algorithm', 'balanced', '--block-size', 10)
-
-
-@pytest.mark.full
-def test_the_published_pattern_on_an_even_torus(shared):
-    """The daemon refuses, and names an algorithm that can."""
-    with pytest.raises(CommandFailed, match="yangwang takes .*'balanced' takes even ones.*4x4"):
-        run(shared('4x4'), 'allgather', '--algorithm', 'yangwang', '--block-size', 10)
 
 
 def is_entered(torus, rank):

@@ -52,13 +52,6 @@ def wait_found(torus, asked, check):
     return wait_for(found, 30, lambda: f'{doctor(torus, asked)}\n{torus.log(asked)}')
 
 
-def new_key(torus, name):
-    """Returns the file of a new key, and its id."""
-    done = torus.ctl(0, 'key', 'generate', torus.folder / name)
-    assert done.returncode == 0, done.stderr
-    return torus.folder / name, json.loads(done.stdout)['key']
-
-
 def test_nothing_is_wrong(hosts):
     torus = ring(hosts)
     torus.start(0, 1, 2)
@@ -145,30 +138,6 @@ def test_a_full_disk(hosts):
     [one] = found['disks']
     assert one['ranks'] == [1] and f'data_root {root} has 0 MiB left of 1 MiB' in one['what']
     assert f'du -xsh {root}' in one['mend']
-
-
-@pytest.mark.full
-def test_another_key(hosts):
-    """During a change of the key, the node that has not got the new one is named; then the next step."""
-    torus = ring(hosts)
-    (old, _), (new, id) = new_key(torus, 'old'), new_key(torus, 'new')
-
-    def configure(node, **keys):
-        torus.configure(node, {'+0': f'[fe80::b%plus0]:{PORT}', '-0': f'[fe80::b%minus0]:{PORT}'}, **keys)
-    for node in range(3):
-        configure(node, key_file=old, **({'second_key_file': new} if node < 2 else {}))
-    torus.start(0, 1, 2)
-    torus.wait_up()
-    status, found = doctor(torus, 0)
-    [one] = found['keys']
-    assert status == 1 and one['ranks'] == [2] and id in one['what'] and 'reload' in one['mend']
-    assert torus.end(2) == 0
-    configure(2, key_file=old, second_key_file=new)
-    torus.start(2)
-    torus.wait_up()
-    status, found = doctor(torus, 0)
-    [one] = found['keys']
-    assert status == 0 and one['what'].endswith('go on') and one['hosts'] == []
 
 
 def test_an_interface_that_is_down(hosts):

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 from support.background import Client, LongExchange, stopped
-from support.errors import assert_refused, error_code
+from support.errors import assert_refused
 from support.expect import check_result, torusctl
 from support.failures import still_works
 from support.waiting import wait_for
@@ -122,28 +122,9 @@ def test_more_exchanges_than_a_node_runs_at_once(shared):
     still_works(torus)
 
 
-@pytest.mark.full
-def test_one_node_has_little_memory(loopback):
-    torus = loopback('4x4', extra=lambda rank: ['--memory', '1MiB'] if rank == 5 else [])
-    result = torus.ctl(0, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '64MiB')
-    assert_refused(result, 'memory')
-    assert 'node 5' in result.stderr
-    still_works(torus)
-    check_result(torus.exchange('at2', 1000000, rank=5), '4x4', 'at2', 1000000)
-
-
 def test_a_timeout(torus):
     with stopped(torus.node(10)):
         result = torus.ctl(0, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '1MiB',
                            '--timeout', 2)
     assert_refused(result, 'timeout')
-    still_works(torus)
-
-
-@pytest.mark.full
-def test_a_timeout_of_a_running_exchange(torus):
-    with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '100GiB',
-                '--timeout', '1.5') as client:
-        code, out, err = client.end(20)
-    assert code == 1 and error_code(out) == 'timeout' and 'round' in err, err
     still_works(torus)

@@ -252,37 +252,6 @@ def test_a_link_goes_down_under_way(cabled, command, times):
             assert status == 0, f'node {rank}: {out}'
 
 
-@pytest.mark.full
-def test_a_link_goes_down_under_those_that_are_left(cabled):
-    """A group that was shrunk avoids the link, and does not include the node that is up again."""
-    torus = cabled('3x3')
-    left = list(range(1, 9))
-    with Programs(torus, 'left', 'survive', 3) as programs:
-        programs.wait_open()
-        torus.node(0).kill()
-        programs.all[0].process.kill()
-        for rank in left:
-            output = programs.all[rank].process.stdout
-            assert output.readline().split() == ['shrunk', *map(str, left)]
-            assert output.readline() == 'open\n'
-        assert around(torus, 'left', left) == {'node 0'}
-        torus.cable.cut_after(0)
-        wait_for(lambda: around(torus, 'left', left) == {'node 0, link 4:+1'}, 30)
-        torus.node(0).start()
-        torus.cable.mend()
-        torus.wait_whole(30)
-        wait_for(lambda: around(torus, 'left', left) == {'node 0'}, 60)
-        torus.cable.cut_after(0)
-        wait_for(lambda: around(torus, 'left', left) == {'node 0, link 4:+1'}, 30)
-        torus.cable.mend()
-        programs.all[2].process.terminate()
-        for rank in left:
-            status, out = programs.all[rank].end()
-            assert (status, out) == (0, ''), f'node {rank}: {out}'
-    torus.wait_whole(60)
-    still_works(torus)
-
-
 def test_ten_thousand_opens(shared):
     """Programs above the limit cost the daemon no more than accepted ones, and end with an error."""
     torus = shared('1x1')

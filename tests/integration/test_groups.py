@@ -224,33 +224,6 @@ def test_two_groups_of_different_programs(torus, members):
 
 # ---- Members that disagree ----------------------------------------------------------------------
 
-@pytest.mark.parametrize('one,others,named', [
-    ('barrier', 'alltoall 100', 'alltoall'),
-    ('alltoall 100', 'alltoall 101', 'different sizes'),
-    ('alltoall 100000', 'alltoall 100001', 'different sizes'),
-    ('alltoall 100', 'alltoall 1000000', 'different sizes'),
-    ('allgather 100', 'allreduce 100', 'allreduce'),
-    ('broadcast 1000 0', 'broadcast 1000 1', 'root'),
-    ('broadcast 1000 1', 'broadcast 999 1', 'different sizes'),
-    ('alltoallv 1000', 'alltoallv 999', 'node'),
-])
-@pytest.mark.full
-@pytest.mark.parametrize('rank', [0, 4])
-def test_members_that_call_differently(members, rank, one, others, named):
-    members.do('open g')
-    members.do('barrier')
-    members[rank].tell(one)
-    for member in members.but(rank):
-        member.tell(others)
-    answers = [member.answer() for member in members]
-    # A broadcast may have ended before at members that wait for no other member.
-    if 'broadcast' in one:
-        answers = [member.do('barrier') if answer == 'ok' else answer
-                   for member, answer in zip(members, answers)]
-    assert len(set(answers)) == 1 and 'member' in answers[0] and named in answers[0], answers
-    members.do('close')
-    is_well(members)
-
 
 # ---- Timeouts -----------------------------------------------------------------------------------
 
@@ -398,29 +371,3 @@ def test_a_link_goes_down_before_the_root_of_reduces_has_called(cabled):
         members.do('barrier')
         members.do('reduce 100000 5')
         members.do('close')
-
-
-@pytest.mark.full
-@pytest.mark.mininet
-@pytest.mark.parametrize('cut', ['down', 'mute'])
-def test_a_link_that_fails(mininet, cut):
-    """The group avoids the link, and uses it again later."""
-    torus = mininet('3x3', bw=50)
-    geometry = torus.geometry
-    link = geometry.link(4, geometry.port(4, '+1'))
-    down, up = {'down': (torus.link_down, torus.link_up),
-                'mute': (torus.link_mute, torus.link_unmute)}[cut]
-    with Members(torus) as members:
-        members.do('open g')
-        members.tell(f'alltoall {BLOCK} 0')
-        wait_calls(torus, 0, 'g')
-        down(4, '+1')
-        wait_for(lambda: around(torus, 'g') == {f'link {link.plus}:+{link.dim}'}, 30)
-        wait_calls(torus, 0, 'g')
-        up(4, '+1')
-        torus.wait_whole(40)
-        wait_for(lambda: around(torus, 'g') == {''}, 60)
-        wait_calls(torus, 8, 'g')
-        assert [member.has_answered() for member in members] == [False] * 9
-    with Members(torus) as members:
-        is_well(members, 'h')

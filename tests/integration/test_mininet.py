@@ -186,19 +186,3 @@ def test_a_node_is_killed(torus_of, tmp_path):
     torus.wait_whole(40)
     wait_tidy(torus, tmp_path)
     check_result(torus.exchange('at2', 20000, rank=10), '4x4', 'at2', 20000, bw=50)
-
-
-@pytest.mark.full
-def test_a_node_loses_all_its_cables(torus_of):
-    torus = torus_of('4x4')
-    with LongExchange(torus, '--json') as client:
-        for port in '+0', '-0', '+1', '-1':
-            torus.link_down(6, port)
-        try:
-            assert_blames(client.end(30), 6)
-            wait_state(torus, client.id, ['failed'], range(16), 30)
-        finally:
-            for port in '+0', '-0', '+1', '-1':
-                torus.link_up(6, port)
-    torus.wait_whole(40)
-    check_result(torus.exchange('direct', 20000, rank=6), '4x4', 'direct', 20000, bw=50)

@@ -83,15 +83,3 @@ def test_files_without_a_node(loopback, tmp_path):
     result = torus.exchange('auto', source=source, target=f'{tmp_path}/again-%r', options=SHRINK)
     assert 'missing' not in result
     check_target(f'{tmp_path}/again-%r', sizes)
-
-
-@pytest.mark.full
-def test_what_is_left_is_in_parts(shared):
-    torus = shared('5m')
-    torus.node(3).kill()
-    for rank in 0, 4:
-        wait_for(lambda rank=rank: torus.status(rank)['whole'] is False, 10)
-        assert_refused(torus.ctl(rank, '--json', 'exchange', '--block-size', 1, *SHRINK), 'link')
-    torus.node(3).start()
-    torus.wait_whole(30)
-    assert 'missing' not in torus.exchange('auto', 1, options=SHRINK)

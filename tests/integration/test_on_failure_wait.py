@@ -31,24 +31,6 @@ def done(client):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize('algorithm', ['auto', 'at2'])
-def test_a_rolling_restart_through_a_session(shared, algorithm):
-    """Nodes are restarted one after the other; complete repetitions count."""
-    torus = shared('3x3')
-    with Client(torus, '--json', 'exchange', '--algorithm', algorithm, '--block-size', '1MiB', '--repeat', 60, *WAIT,
-                rank=4) as client:
-        for rank, signum in (0, signal.SIGTERM), (5, signal.SIGKILL), (8, signal.SIGTERM):
-            wait_for_state(torus, 4, 'running')
-            torus.node(rank).kill(signum)
-            wait_for_state(torus, 4, 'waiting')
-            torus.node(rank).start()
-        result = done(client)
-    assert result['repeat'] == 60 and result['verified'] == 'every byte' and 'missing' not in result, result
-    assert len(result['seconds_each']) == 60 and result['reroutes'] >= 3, result
-    torus.wait_whole(30)
-
-
-@pytest.mark.full
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGKILL])
 def test_the_daemon_that_was_asked_is_restarted(shared, signum):
     torus = shared('3x3')
@@ -175,11 +157,3 @@ def test_a_node_that_does_not_come_back(shared):
     assert 'node 5 (1,2)' in failed.stderr
     torus.node(5).start()
     torus.wait_whole(30)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize('command', [['allgather'], ['broadcast', '--root', '0']])
-def test_nobody_else_leaves_nodes_out(shared, command):
-    refused = shared('3x3').ctl(0, '--json', *command, '--block-size', 1, '--on-failure', 'shrink')
-    assert_refused(refused, 'usage', 2)
-    assert 'shrink' in refused.stderr

@@ -11,13 +11,12 @@ import pytest
 from support.attacks import connects
 from support.background import LongExchange, stopped
 from support.memory import MemoryWatch
-from support.trees import check_target, listing, make_sources, wait_tidy
+from support.trees import check_target, make_sources, wait_tidy
 from support.waiting import wait_for
 from support.wire import connect, fields_of, frame, frames, pass_probe, peer, peer_frame, read_key, shake_hands
 from torus_net.patience import Patience
 
 REFUSED = 2              # enum error_code
-BARRIER = 3              # enum operation
 ERROR, EXCHANGED = 1, 6  # kinds of replies
 FLOOD_SECONDS = 3
 
@@ -141,45 +140,6 @@ def test_what_does_not_fit_waits(loopback):
         assert codes(answers) == {0: len(requests)}, answers
     assert connects(torus) == before
     wait_for(lambda: nothing_is_reserved(torus), 10)
-
-
-@pytest.mark.full
-def test_barriers_do_not_block(loopback):
-    """128 barriers that only one client has entered."""
-    torus = loopback('4x4')
-    waiting = []
-    try:
-        for number in range(128):
-            s = connect(torus.node(number % 2 * 5).socket)
-            waiting.append(s)
-            s.sendall(frame({3: {1: {1: 'auto', 3: BARRIER, 5: f'name {number}', 11: 600000}}}))
-        wait_for(lambda: all(len(torus.status(rank)['exchanges']) >= 16 for rank in (0, 5)), 10)
-        answers = crowd(torus, [(rank, spec('at2')) for rank in range(16) for _ in range(8)], 60)
-        assert codes(answers) == {0: 128}, answers
-    finally:
-        for s in waiting:
-            s.close()
-
-
-@pytest.mark.full
-def test_a_failed_exchange_leaves_nothing_in_the_way(loopback, tmp_path):
-    """Repeated at once, from the same node and from others, the exchange fails in the same way, and then succeeds."""
-    torus = loopback('4x4', data_roots=(str(tmp_path),))
-    sizes = dict.fromkeys(((s, d) for s in range(16) for d in range(16)), 3000)
-    source, target = make_sources(tmp_path, sizes), f'{tmp_path}/deep/er/in-%r'
-    missing = tmp_path / 'out-6' / '9'
-    content = missing.read_bytes()
-    for rank in [3] * 25 + [r % 16 for r in range(25)]:
-        missing.unlink(missing_ok=True)
-        answer, = crowd(torus, [(rank, spec(source=source, target=target))], 30)
-        assert answer.code == REFUSED and 'is missing; with --missing-ok' in answer.text, answer
-        if rank == 3:
-            assert not [path for path in listing(tmp_path) if f'in-{rank}.torusd' in path]
-    missing.write_bytes(content)
-    answer, = crowd(torus, [(12, spec(source=source, target=target))], 30)
-    assert answer.code == 0, answer
-    check_target(target, sizes)
-    wait_tidy(torus, tmp_path)
 
 
 

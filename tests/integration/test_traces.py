@@ -165,15 +165,6 @@ def test_perf(torus, tmp_path):
 
 # --- planted faults: the report's first sentence names the place ---
 
-@pytest.mark.full
-def test_a_late_program(torus, tmp_path):
-    pytest.importorskip('numpy')
-    path = tmp_path / 'trace.json'
-    run_each(torus, 'export TORUS_TRACE=1; ' + python(f'{PROGRAM} 7 0.05'))
-    torus.ctl(0, 'trace', path, check=True)
-    kind, node, text = traces.first_finding(torus, path)
-    assert (kind, node) == ('program', 7) and 'node 7' in text, text
-
 
 def slow_disk(control, word, milliseconds, *more):
     """A prefix for daemons: the first call of each kind on a path with this word takes so long."""
@@ -296,17 +287,6 @@ def test_healthy_links(mininet, tmp_path, run):
     found = traces.findings(torus, path)
     assert not [text for kind, _, text in found if kind in ('link', 'resending', 'down', 'disk', 'program')]
     assert ('algorithm' in [kind for kind, *_ in found]) == (run == 'pair'), found
-
-
-@pytest.mark.full
-def test_a_slow_algorithm(mininet, tmp_path):
-    """The links do what they can; "tree" reaches a few per cent of the bound."""
-    torus = mininet('4x4', bw=20)
-    path = tmp_path / 'trace.json'
-    torus.json(0, 'exchange', '--algorithm', 'tree', '--block-size', '32KiB', '--trace', path)
-    kind, node, text = traces.first_finding(torus, path)
-    assert (kind, node) == ('algorithm', -1) and '--algorithm stream' in text, text
-    assert not [text for kind, _, text in traces.findings(torus, path) if kind in ('link', 'disk', 'program')]
 
 
 def test_nothing_stands_out(mininet, tmp_path):
