@@ -9,6 +9,8 @@
 #include <jansson.h>
 
 #include "tests/support/cmocka.h"
+#include "tests/unit/json_expect.h"
+#include "tests/unit/test_client_fake.h"
 
 char cli_output[CLI_MOST], cli_problem[CLI_MOST];
 
@@ -64,6 +66,23 @@ int cli_run(const char *const *words)
     return cli_finish(pid, o, e);
 }
 
+int cli_served(void (*serve)(int fd), const char *const *words)
+{
+    const char *all[32] = {"torusctl", "--socket"};
+    size_t count = 3;
+    struct fake f;
+
+    while (words[count - 3] != NULL && count < 31) {
+        all[count] = words[count - 3];
+        count++;
+    }
+    fake_start(&f, serve);
+    all[2] = f.path;
+    int code = cli_run(all);
+    fake_stop(&f);
+    return code;
+}
+
 json_t *cli_object(void)
 {
     json_t *value = json_loads(cli_output, 0, NULL);
@@ -71,6 +90,14 @@ json_t *cli_object(void)
     assert_non_null(strchr(cli_output, '\n'));
     assert_ptr_equal(strchr(cli_output, '\n'), cli_output + strlen(cli_output) - 1);
     return value;
+}
+
+void cli_expect(const char *wanted)
+{
+    json_t *value = cli_object();
+
+    json_expect(value, wanted);
+    json_decref(value);
 }
 
 void cli_check_error(const char *code, const char *id)

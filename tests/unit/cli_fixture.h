@@ -23,8 +23,15 @@ int cli_finish(pid_t pid, int o, int e);
 int cli_run(const char *const *words);
 #define CLI_RUN(...) cli_run((const char *const[]){"torusctl", __VA_ARGS__, NULL})
 
+/* The same with a fake daemon, which serves it. The words do not name its socket. */
+int cli_served(void (*serve)(int fd), const char *const *words);
+#define CLI_SERVED(serve, ...) cli_served(serve, (const char *const[]){__VA_ARGS__, NULL})
+
 /* The output, which must be one JSON object. The caller releases it. */
 json_t *cli_object(void);
+
+/* Fails the test unless the output is an object that has this: see json_expect(). */
+void cli_expect(const char *wanted);
 
 /* Fails the test unless the output is an error with this code, and with the id of an exchange (NULL: without). */
 void cli_check_error(const char *code, const char *id);

@@ -1,52 +1,38 @@
 /* torusctl bounds: its figures, its text and its refusals. */
 #include "tests/support/cmocka.h"
+#include "tests/unit/json_expect.h"
 #include "tests/unit/run_cli.h"
 
-static double number(const json_t *value, const char *section, const char *key)
+/* Runs torusctl, whose answer must have this: see json_expect(). */
+static void answers(const char *command, const char *wanted)
 {
-    const json_t *o = section != NULL ? json_object_get(value, section) : value;
-    const json_t *n = json_object_get(o, key);
-    assert_true(json_is_number(n));
-    return json_number_value(n);
+    json_t *value = run_cli_json(command);
+
+    json_expect(value, wanted);
+    json_decref(value);
+}
+
+static double number(const json_t *value, const char *path)
+{
+    assert_true(json_is_number(json_at(value, path)));
+    return json_number_value(json_at(value, path));
 }
 
 TEST(torus)
 {
-    json_t *value = run_cli_json("bounds --dims 8x8");
-
-    assert_string_equal(json_string_value(json_object_get(value, "network")), "ring:8^2");
-    assert_true(number(value, NULL, "node_count") == 64);
-    assert_true(number(value, NULL, "diameter") == 8);
-    double excess = 63 * number(value, NULL, "average_distance") - 256;
-    assert_true(excess < 1e-9 && excess > -1e-9);
-    assert_true(number(value, "status", "average") == 256);
-    assert_true(number(value, "bounds", "all_port") == 64);
-    assert_true(number(value, "bounds", "one_port") == 64);
-    assert_true(number(value, "bounds", "one_port_single_hops") == 256);
-    assert_true(number(value, "broadcasts", "one_to_all") == 8);
-    assert_true(number(value, "broadcasts", "all_to_all") == 16);
-    assert_true(number(value, "a2", "startups") == 14);
-    assert_true(number(value, "a2", "transmission") == 256);
-    assert_null(json_object_get(value, "node"));
-    json_decref(value);
+    answers("bounds --dims 8x8",
+            "network=ring:8^2 node_count=64 diameter=8 average_distance=4.06349206 "
+            "status.average=256 bounds.all_port=64 bounds.one_port=64 "
+            "bounds.one_port_single_hops=256 broadcasts.one_to_all=8 broadcasts.all_to_all=16 "
+            "a2.startups=14 a2.transmission=256 node=none");
 }
 
 TEST(product)
 {
-    json_t *value = run_cli_json("bounds --network 'ring:8 x array:4 x complete:3' --node 5");
-    const json_t *dimensions = json_object_get(value, "dimensions");
-    const json_t *array = json_array_get(dimensions, 1);
-
-    assert_int_equal(json_array_size(dimensions), 3);
-    assert_string_equal(json_string_value(json_object_get(array, "graph")), "array");
-    assert_true(number(array, NULL, "average_status") == 5);
-    assert_true(number(array, NULL, "cut") == 4);
-    assert_true(number(value, "status", "least") == 352);
-    assert_true(number(value, "status", "most") == 400);
-    assert_true(number(value, "node", "rank") == 5);
-    assert_true(number(value, "node", "status") == 352);
-    assert_true(number(value, "bounds", "one_port_single_hops") == 376);
-    json_decref(value);
+    answers("bounds --network 'ring:8 x array:4 x complete:3' --node 5",
+            "dimensions=#3 dimensions.1.graph=array dimensions.1.average_status=5 "
+            "dimensions.1.cut=4 status.least=352 status.most=400 node.rank=5 node.status=352 "
+            "bounds.one_port_single_hops=376");
 }
 
 TEST(mesh)
@@ -76,11 +62,11 @@ TEST(arrays)
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         char arguments[64] = "bounds --dims ";
         json_t *value = run_cli_json(strcat(arguments, known[i].dims));
-        double excess = number(value, "bounds", "one_port_single_hops") - known[i].bound;
+        double excess = number(value, "bounds.one_port_single_hops") - known[i].bound;
         if (excess > 1e-9 || excess < -1e-9)
             fail_msg("%s: %f more than %f", known[i].dims, excess, known[i].bound);
-        assert_true(number(value, "a2", "transmission") == known[i].a2);
-        assert_true(number(value, "a1", "transmission") == known[i].a1);
+        assert_true(number(value, "a2.transmission") == known[i].a2);
+        assert_true(number(value, "a1.transmission") == known[i].a1);
         json_decref(value);
     }
 }
@@ -114,8 +100,8 @@ TEST(reductions)
         char arguments[64] = "bounds ";
         json_t *value = run_cli_json(strcat(arguments, known[i].network));
         const double got[] = {
-            number(value, "reductions", "reduce_scatter"), number(value, "reductions", "allreduce"),
-            number(value, "reductions", "two_phases"), number(value, "reductions", "reduce")};
+            number(value, "reductions.reduce_scatter"), number(value, "reductions.allreduce"),
+            number(value, "reductions.two_phases"), number(value, "reductions.reduce")};
         const double expected[] = {known[i].reduce_scatter, known[i].allreduce,
                                    2 * known[i].reduce_scatter,
                                    known[i].fewest > 0 ? 1.0 / known[i].fewest : 0};
@@ -154,138 +140,66 @@ TEST(refusals)
 
 /* torusctl simulate: its figures, its text and its refusals. */
 
-static double simulated_number(const json_t *o, const char *key)
-{
-    assert_true(json_is_number(json_object_get(o, key)));
-    return json_number_value(json_object_get(o, key));
-}
-
-static const char *text_of(const json_t *o, const char *key)
-{
-    return json_string_value(json_object_get(o, key));
-}
-
 TEST(products)
 {
-    json_t *value = run_cli_json("simulate --network 'complete:4 x complete:3'");
-
-    assert_string_equal(text_of(value, "simulated"), "product");
-    assert_string_equal(text_of(value, "algorithm"), "a2");
-    assert_true(simulated_number(value, "delivered") == 132);
-    assert_true(simulated_number(value, "startups") == 5);
-    assert_true(simulated_number(value, "transmission") == 17);
-    assert_true(simulated_number(value, "formula_transmission") == 17);
-    assert_true(simulated_number(value, "bound") == 17);
-    assert_true(simulated_number(value, "efficiency") == 1);
-    json_decref(value);
-    value = run_cli_json("simulate --network complete:4xcomplete:3 --algorithm a1");
-    assert_true(simulated_number(value, "startups") == 6 + 3 * 3);
-    assert_true(simulated_number(value, "transmission") == 6 * 4 + 3 * 3);
-    json_decref(value);
-    value = run_cli_json("simulate --network 'star:5 x 4'");
-    assert_true(simulated_number(value, "delivered") == 20 * 19);
-    assert_true(simulated_number(value, "startups") == 16 + 3);
-    assert_true(simulated_number(value, "transmission") ==
-                simulated_number(value, "formula_transmission"));
-    json_decref(value);
-    value = run_cli_json("simulate --network 'complete:3 x star:5' --algorithm a1");
-    assert_true(simulated_number(value, "delivered") == 15 * 14);
-    assert_true(simulated_number(value, "transmission") ==
-                simulated_number(value, "formula_transmission"));
-    json_decref(value);
-    value = run_cli_json("simulate --network ring:1");
-    assert_true(simulated_number(value, "delivered") == 0);
-    assert_true(json_is_null(json_object_get(value, "efficiency")));
-    json_decref(value);
+    answers("simulate --network 'complete:4 x complete:3'",
+            "simulated=product algorithm=a2 delivered=132 startups=5 transmission=17 "
+            "formula_transmission=17 bound=17 efficiency=1");
+    answers("simulate --network complete:4xcomplete:3 --algorithm a1",
+            "startups=15 transmission=33"); /* 6 + 3 * 3, 6 * 4 + 3 * 3 */
+    answers("simulate --network 'star:5 x 4'",
+            "delivered=380 startups=19 transmission=84 formula_transmission=84");
+    answers("simulate --network 'complete:3 x star:5' --algorithm a1",
+            "delivered=210 transmission=106 formula_transmission=106");
+    answers("simulate --network ring:1", "delivered=0 efficiency=null");
 }
 
 TEST(banyan)
 {
-    json_t *value = run_cli_json("simulate --banyan 8 --rows");
-    const json_t *row = json_array_get(json_object_get(value, "rows"), 5);
-
-    assert_string_equal(text_of(value, "simulated"), "banyan");
-    assert_true(simulated_number(value, "stages") == 3);
-    assert_true(simulated_number(value, "steps") == 10);
-    assert_true(simulated_number(value, "delivered") == 64);
-    assert_true(simulated_number(value, "conflicts") == 0);
-    assert_true(json_is_true(json_object_get(value, "whole_stages")));
-    assert_string_equal(text_of(row, "settings"), "xxx");
-    assert_int_equal(json_array_size(json_object_get(row, "outputs")), 8);
-    json_decref(value);
-    value = run_cli_json("simulate --banyan 1 --square products");
-    assert_true(simulated_number(value, "steps") == 1);
-    assert_null(json_object_get(value, "rows"));
-    json_decref(value);
+    answers("simulate --banyan 8 --rows", "simulated=banyan stages=3 steps=10 delivered=64 "
+                                          "conflicts=0 whole_stages=true rows.5.settings=xxx "
+                                          "rows.5.outputs=#8");
+    answers("simulate --banyan 1 --square products", "steps=1 rows=none");
     assert_int_equal(run_cli("simulate --banyan 8 --square shift"), 1);
-    value = run_cli_json("simulate --omega 8 --rows --square shift");
-    assert_string_equal(text_of(value, "simulated"), "omega");
-    assert_true(simulated_number(value, "steps") == 10);
-    assert_true(json_is_false(json_object_get(value, "whole_stages")));
-    json_decref(value);
-    value = run_cli_json("simulate --baseline 16");
-    assert_string_equal(text_of(value, "simulated"), "baseline");
-    assert_true(simulated_number(value, "delivered") == 256);
-    assert_true(simulated_number(value, "steps") == 19);
-    assert_true(json_is_true(json_object_get(value, "whole_stages")));
-    json_decref(value);
+    answers("simulate --omega 8 --rows --square shift",
+            "simulated=omega steps=10 whole_stages=false");
+    answers("simulate --baseline 16",
+            "simulated=baseline delivered=256 steps=19 whole_stages=true");
     assert_int_equal(run_cli("simulate --baseline 8 --square shift"), 1);
     assert_contains(run_cli_output, "conflict in row 0, stage 0");
 }
 
 TEST(streaming)
 {
-    static const struct {
-        const char *arguments;
-        double segments, ticks, bound;
-    } known[] = {{"--dims 5x7", 4, 120, 120},
-                 {"--dims 8x8 --algorithm stream", 4, 256, 256},
-                 {"--dims 8x8 --algorithm direct", 1, 72, 64},
-                 {"--dims 4x4 --algorithm cccube-q5", 1, 8, 8},
-                 {"--dims 1", 4, 0, 0}};
-
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char arguments[96] = "simulate ";
-        json_t *value = run_cli_json(strcat(arguments, known[i].arguments));
-        assert_string_equal(text_of(value, "simulated"), "stream");
-        assert_true(simulated_number(value, "segments") == known[i].segments);
-        assert_true(simulated_number(value, "ticks") == known[i].ticks);
-        assert_true(simulated_number(value, "bound_ticks") == known[i].bound);
-        assert_true(simulated_number(value, "block_times") == known[i].ticks / known[i].segments);
-        json_decref(value);
-    }
+    answers("simulate --dims 5x7",
+            "simulated=stream segments=4 ticks=120 bound_ticks=120 block_times=30");
+    answers("simulate --dims 8x8 --algorithm stream",
+            "simulated=stream segments=4 ticks=256 bound_ticks=256 block_times=64");
+    answers("simulate --dims 8x8 --algorithm direct",
+            "simulated=stream segments=1 ticks=72 bound_ticks=64 block_times=72");
+    answers("simulate --dims 4x4 --algorithm cccube-q5",
+            "simulated=stream segments=1 ticks=8 bound_ticks=8 block_times=8");
+    answers("simulate --dims 1", "simulated=stream segments=4 ticks=0 bound_ticks=0 block_times=0");
 }
 
 /* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. Theorem 1: 75 + 1 + 6 * 4. */
 TEST(broadcasts)
 {
-    static const struct {
-        const char *arguments;
-        double delay, excess, bound;
-    } known[] = {{"", 102, 1, 100},
-                 {" --queue longest", 101, 0, 100},
-                 {" --switch output", 102, 1, 100},
-                 {" --queue longest --switch output", 101, 0, 100},
-                 {" --queue fifo --ts 0", 27, 1, 25},
-                 {" --tp 0", 75 + 6 * 4, 0, 75 + 6 * 4}};
+    static const char *const known[][2] = {
+        {"", "delay_us=102 bound_us=100 excess_us=1 formula_us=101"},
+        {" --queue longest", "delay_us=101 bound_us=100 excess_us=0 formula_us=101"},
+        {" --switch output", "delay_us=102 bound_us=100 excess_us=1 formula_us=101"},
+        {" --queue longest --switch output",
+         "delay_us=101 bound_us=100 excess_us=0 formula_us=101"},
+        {" --queue fifo --ts 0", "delay_us=27 bound_us=25 excess_us=1 formula_us=26"},
+        {" --tp 0", "delay_us=99 bound_us=99 excess_us=0 formula_us=99"}};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char arguments[128] =
-            "simulate --dims 5x5 --algorithm yangwang --tw 0.004 --block-size 1000";
-        json_t *value = run_cli_json(strcat(arguments, known[i].arguments));
-        assert_string_equal(text_of(value, "simulated"), "broadcast");
-        assert_true(simulated_number(value, "arrivals") == 25 * 24);
-        assert_true(simulated_number(value, "busiest") == 6);
-        assert_true(simulated_number(value, "delay_us") == known[i].delay);
-        assert_true(simulated_number(value, "bound_us") == known[i].bound);
-        assert_true(simulated_number(value, "excess_us") == known[i].excess);
-        assert_true(simulated_number(value, "formula_us") == known[i].delay - known[i].excess);
-        json_decref(value);
+        char command[128] = "simulate --dims 5x5 --algorithm yangwang --tw 0.004 --block-size 1000";
+        char wanted[128] = "simulated=broadcast arrivals=600 busiest=6 ";
+        answers(strcat(command, known[i][0]), strcat(wanted, known[i][1]));
     }
-    json_t *value = run_cli_json("simulate --dims 4x6m --algorithm balanced");
-    assert_true(simulated_number(value, "arrivals") == 24 * 23);
-    assert_true(json_is_null(json_object_get(value, "formula_us")));
-    json_decref(value);
+    answers("simulate --dims 4x6m --algorithm balanced", "arrivals=552 formula_us=null");
 }
 
 TEST(simulated_text)

@@ -62,22 +62,12 @@ static void serve(int fd)
     }
 }
 
-/* Runs the command, which gets the socket first. Returns its exit code. */
-#define RUN(f, changes, ...)                                                                       \
-    (change = (changes), fake_start(&(f), serve),                                                  \
-     finish(&(f), CLI_RUN("--socket", (f).path, __VA_ARGS__)))
-
-static int finish(struct fake *f, int code)
-{
-    fake_stop(f);
-    return code;
-}
+/* Runs the command. Returns its exit code. */
+#define RUN(changes, ...) (change = (changes), CLI_SERVED(serve, __VA_ARGS__))
 
 TEST(a_copy_is_reported_in_three_lines)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, NULL, "copy", "/data/a", "--to", "/data/a"), 0);
+    assert_int_equal(RUN(NULL, "copy", "/data/a", "--to", "/data/a"), 0);
     assert_string_equal(cli_problem, "");
     assert_string_equal(
         cli_output, "copied to 3 nodes: 10 files, 2 folders, 1 symbolic link (4 MiB)\n"
@@ -108,14 +98,12 @@ static void change_remarks(struct copy_reply *r)
 
 TEST(what_is_unusual_has_a_line)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, change_nothing_moved, "copy", "/a", "--to", "/a"), 0);
+    assert_int_equal(RUN(change_nothing_moved, "copy", "/a", "--to", "/a"), 0);
     assert_string_equal(cli_output,
                         "copied to 1 node: 10 files, 2 folders, 1 symbolic link (4 MiB)\n"
                         "added 0, changed 0, removed 0, unchanged 10\n"
                         "moved no data of 4 MiB in 2 s\n");
-    assert_int_equal(RUN(f, change_remarks, "copy", "/a", "--to", "/a"), 0);
+    assert_int_equal(RUN(change_remarks, "copy", "/a", "--to", "/a"), 0);
     assert_contains(cli_output, "\nadded 2 to 7, changed 1, removed 0, unchanged 10 "
                                 "(--per-node shows each node)\n");
     assert_non_null(strstr(
@@ -135,9 +123,7 @@ static void change_failure(struct copy_reply *r)
 
 TEST(nodes_that_fail_are_named)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, change_failure, "copy", "/a", "--to", "/a", "--per-node"), 1);
+    assert_int_equal(RUN(change_failure, "copy", "/a", "--to", "/a", "--per-node"), 1);
     assert_contains(cli_output, "copied to 2 of 3 nodes: 10 files");
     assert_contains(cli_output, "\n   3  al?pha");
     assert_string_equal(cli_problem, "torusctl: node 3 (al?pha): /data/a/b: no room\n");
@@ -159,12 +145,10 @@ static void change_two_fail(struct copy_reply *r)
 
 TEST(equal_errors_have_one_line)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, change_all_fail, "copy", "/a", "--to", "/a"), 1);
+    assert_int_equal(RUN(change_all_fail, "copy", "/a", "--to", "/a"), 1);
     assert_string_equal(cli_output, "copied to 0 of 3 nodes\n");
     assert_string_equal(cli_problem, "torusctl: node 6: /a is not there\n");
-    assert_int_equal(RUN(f, change_two_fail, "copy", "/a", "--to", "/a"), 1);
+    assert_int_equal(RUN(change_two_fail, "copy", "/a", "--to", "/a"), 1);
     assert_string_equal(cli_problem, "torusctl: node 3 (al?pha); node 5: no room\n");
 }
 
@@ -186,18 +170,16 @@ static void change_to_equal(struct copy_reply *r)
 
 TEST(a_dry_run_says_what_it_would_do)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/a", "--dry-run"), 0);
+    assert_int_equal(RUN(NULL, "copy", "/a", "--to", "/a", "--dry-run"), 0);
     assert_string_equal(cli_output,
                         "would add 2 entries at 3 nodes, change 1 entry at 3 nodes, and remove "
                         "nothing; 3 MiB would move to each of these nodes; nothing was changed\n");
-    assert_int_equal(RUN(f, change_nodes_differently, "copy", "/a", "--to", "/a", "--dry-run"), 0);
+    assert_int_equal(RUN(change_nodes_differently, "copy", "/a", "--to", "/a", "--dry-run"), 0);
     assert_string_equal(
         cli_output, "would add 2 to 9 entries at 3 nodes, change 1 entry at 1 node, and remove 4 "
                     "entries at 1 node; up to 3 MiB would move to each of these nodes; nothing was "
                     "changed\n");
-    assert_int_equal(RUN(f, change_to_equal, "copy", "/a", "--to", "/a", "--dry-run"), 0);
+    assert_int_equal(RUN(change_to_equal, "copy", "/a", "--to", "/a", "--dry-run"), 0);
     assert_string_equal(cli_output, "nothing to do at 3 nodes: everything is there already\n");
 }
 
@@ -211,12 +193,10 @@ static void change_one(struct copy_reply *r)
 
 TEST(verify_says_what_differs)
 {
-    struct fake f;
-
-    assert_int_equal(RUN(f, change_to_equal, "copy", "/a", "--to", "/a", "--verify"), 0);
+    assert_int_equal(RUN(change_to_equal, "copy", "/a", "--to", "/a", "--verify"), 0);
     assert_string_equal(cli_output,
                         "equal at all 3 nodes: 10 files, 2 folders, 1 symbolic link (4 MiB)\n");
-    assert_int_equal(RUN(f, change_one, "copy", "/a", "--to", "/a", "--verify"), 1);
+    assert_int_equal(RUN(change_one, "copy", "/a", "--to", "/a", "--verify"), 1);
     assert_string_equal(cli_output,
                         "node 1: equal\n"
                         "node 3 (al?pha): differs: 1 missing, 2 different; first: x/\\x0ay\n"
@@ -226,36 +206,13 @@ TEST(verify_says_what_differs)
 
 TEST(machines_get_everything)
 {
-    struct fake f;
-    json_t *value, *node;
-
-    assert_int_equal(RUN(f, change_one, "copy", "/d/a\n", "--to", "/x", "--verify", "--json"), 1);
-    value = cli_object();
-    assert_string_equal(json_string_value(json_object_get(value, "operation")), "copy");
-    assert_string_equal(json_string_value(json_array_get(json_object_get(value, "sources"), 0)),
-                        "/d/a\\x0a");
-    assert_true(json_is_false(json_object_get(value, "equal")));
-    assert_true(json_is_true(json_object_get(value, "verify")));
-    assert_int_equal(json_integer_value(json_object_get(value, "failures")), 0);
-    assert_int_equal(json_integer_value(json_object_get(value, "bytes_sent")), 3 << 20);
-    assert_int_equal(json_array_size(json_object_get(value, "per_node")), 3);
-    node = json_array_get(json_object_get(value, "per_node"), 1);
-    assert_int_equal(json_integer_value(json_object_get(node, "rank")), 3);
-    assert_string_equal(json_string_value(json_object_get(node, "host")), "al?pha");
-    assert_true(json_is_null(json_object_get(node, "error")));
-    assert_true(json_is_false(json_object_get(node, "equal")));
-    assert_int_equal(json_integer_value(json_object_get(node, "changed")), 2);
-    assert_null(json_object_get(node, "from"));
-    json_decref(value);
-
-    assert_int_equal(RUN(f, change_failure, "gather", "/a", "--to", "/x/%r", "--json"), 1);
-    value = cli_object();
-    assert_int_equal(json_integer_value(json_object_get(value, "failures")), 1);
-    node = json_array_get(json_object_get(value, "per_node"), 1);
-    assert_int_equal(json_integer_value(json_object_get(node, "from")), 6);
-    assert_string_equal(json_string_value(json_object_get(json_object_get(node, "error"), "code")),
-                        "io");
-    json_decref(value);
+    assert_int_equal(RUN(change_one, "copy", "/d/a\n", "--to", "/x", "--verify", "--json"), 1);
+    cli_expect("operation=copy sources.0=/d/a\\x0a equal=false verify=true failures=0 "
+               "bytes_sent=3145728 per_node=#3 per_node.1.rank=3 per_node.1.host=al?pha "
+               "per_node.1.error=null per_node.1.equal=false per_node.1.changed=2 "
+               "per_node.1.from=none");
+    assert_int_equal(RUN(change_failure, "gather", "/a", "--to", "/x/%r", "--json"), 1);
+    cli_expect("failures=1 per_node.1.from=6 per_node.1.error.code=io");
 }
 
 /* ---- Requests -------------------------------------------------------------------------------- */
@@ -289,15 +246,11 @@ static void serve_checked(int fd)
 
 TEST(options_become_a_request)
 {
-    struct fake f;
-
-    fake_start(&f, serve_checked);
-    assert_int_equal(CLI_RUN("copy", "--socket", f.path, "/data/50%", "--to", "/x/%r", "/b/",
-                             "--nodes", "5-7", "--include", "a", "--exclude=*", "--delete",
-                             "--checksum", "--as-it-comes", "--on-failure", "shrink", "--timeout",
-                             "2.5"),
+    assert_int_equal(CLI_SERVED(serve_checked, "copy", "/data/50%", "--to", "/x/%r", "/b/",
+                                "--nodes", "5-7", "--include", "a", "--exclude=*", "--delete",
+                                "--checksum", "--as-it-comes", "--on-failure", "shrink",
+                                "--timeout", "2.5"),
                      0);
-    fake_stop(&f);
 }
 
 static void serve_exchange(int fd)
@@ -319,13 +272,9 @@ static void serve_exchange(int fd)
 
 TEST(an_exchange_of_trees_is_a_copy)
 {
-    struct fake f;
-
-    fake_start(&f, serve_exchange);
-    assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--from", "/o/%r", "--to", "/i/",
-                             "--trees", "--replace"),
+    assert_int_equal(CLI_SERVED(serve_exchange, "exchange", "--from", "/o/%r", "--to", "/i/",
+                                "--trees", "--replace"),
                      0);
-    fake_stop(&f);
     assert_contains(cli_output, "exchanged among 3 nodes: 30 files");
     assert_int_equal(
         CLI_RUN("exchange", "--from", "/o", "--to", "/i", "--trees", "--mode", "stepped"), 2);
@@ -378,28 +327,22 @@ TEST(what_stays_is_said)
     fake_stop(&f);
     assert_contains(cli_problem, "torusctl: copy 6.7.1: cancelled; what has arrived stays");
 
-    fake_start(&f, serve_broken);
-    assert_int_equal(CLI_RUN("--socket", f.path, "copy", "/a", "--to", "/b", "--json"), 1);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_broken, "copy", "/a", "--to", "/b", "--json"), 1);
     cli_check_error("link", "6.7.1");
     assert_contains(cli_problem, "stays at the nodes");
 
-    fake_start(&f, serve_refusal);
-    assert_int_equal(CLI_RUN("--socket", f.path, "copy", "/a", "--to", "/b"), 1);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_refusal, "copy", "/a", "--to", "/b"), 1);
     assert_string_equal(cli_problem, "torusctl: /a is missing\n");
 }
 
 TEST(invalid_command_lines_are_refused)
 {
-    struct fake f;
-
     assert_int_equal(CLI_RUN("copy"), 2);
     assert_int_equal(CLI_RUN("copy", "/a"), 2);
     assert_int_equal(CLI_RUN("gather", "/a", "--to", "/b"), 2);
     assert_int_equal(CLI_RUN("scatter", "/a", "--to", "/b"), 2);
     assert_int_equal(CLI_RUN("copy", "/a", "--to", "/b", "--exclude-from", "/"), 1);
     assert_int_equal(CLI_RUN("--socket", "/nowhere", "copy", "/a", "--to", "/b"), 3);
-    assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/b", "--nodes", "16"), 2);
-    assert_int_equal(RUN(f, NULL, "copy", "/a", "--to", "/b", "--nodes", "6"), 2);
+    assert_int_equal(RUN(NULL, "copy", "/a", "--to", "/b", "--nodes", "16"), 2);
+    assert_int_equal(RUN(NULL, "copy", "/a", "--to", "/b", "--nodes", "6"), 2);
 }

@@ -7,6 +7,7 @@
 #include "proto/error.h"
 #include "tests/support/cmocka.h"
 #include "tests/unit/cli_fixture.h"
+#include "tests/unit/json_expect.h"
 #include "tests/unit/test_client_fake.h"
 
 static void serve_status(int fd)
@@ -17,12 +18,7 @@ static void serve_status(int fd)
 
 TEST(test_status)
 {
-    struct fake f;
-    json_t *value, *groups;
-
-    fake_start(&f, serve_status);
-    assert_int_equal(CLI_RUN("--socket", f.path, "status"), 0);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_status, "status"), 0);
     assert_contains(cli_output, "torus        4x4m\n");
     assert_contains(cli_output, "faults       link +0 of ?[31mnode 3?is down ?\n");
     assert_contains(cli_output, "committed");
@@ -35,17 +31,8 @@ TEST(test_status)
     assert_contains(cli_output, "copy    asked  phase   files  moved     of  target\n"
                                 "c0ffee      2  moving      0  1 KiB  4 KiB  /data/?x\n");
 
-    fake_start(&f, serve_status);
-    assert_int_equal(CLI_RUN("status", "--json", "--socket", f.path), 0);
-    fake_stop(&f);
-    value = cli_object();
-    assert_true(json_is_false(json_object_get(value, "whole")));
-    assert_int_equal(json_array_size(json_object_get(value, "faults")), 1);
-    groups = json_object_get(value, "groups");
-    assert_int_equal(json_array_size(groups), 2);
-    assert_int_equal(json_integer_value(json_object_get(json_array_get(groups, 0), "early_bytes")),
-                     100);
-    json_decref(value);
+    assert_int_equal(CLI_SERVED(serve_status, "status", "--json"), 0);
+    cli_expect("whole=false faults=#1 groups=#2 groups.0.early_bytes=100");
 }
 
 static void serve_links(int fd)
@@ -56,11 +43,7 @@ static void serve_links(int fd)
 
 TEST(test_links)
 {
-    struct fake f;
-
-    fake_start(&f, serve_links);
-    assert_int_equal(CLI_RUN("--socket", f.path, "links"), 0);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_links, "links"), 0);
     assert_contains(cli_output, "the neighbour has not dialled");
     assert_contains(cli_output, "940 Mbit/s");
 }
@@ -123,34 +106,20 @@ static void serve_senseless_candidates(int fd)
 
 TEST(test_explain)
 {
-    struct fake f;
-    json_t *value;
-
-    fake_start(&f, serve_explained);
     assert_int_equal(
-        CLI_RUN("exchange", "--json", "--socket", f.path, "--block-size", "4K", "--explain"), 0);
-    fake_stop(&f);
-    value = cli_object();
-    assert_int_equal(json_array_size(json_object_get(value, "candidates")), 1);
-    assert_true(json_number_value(json_object_get(value, "predicted_seconds")) == 0.25);
-    assert_string_equal(json_string_value(json_object_get(value, "verified")), "every byte");
-    json_decref(value);
+        CLI_SERVED(serve_explained, "exchange", "--json", "--block-size", "4K", "--explain"), 0);
+    cli_expect("candidates=#1 predicted_seconds=0.25 verified=every_byte");
 
-    fake_start(&f, serve_explained);
-    assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--block-size", "4K", "--explain"), 0);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_explained, "exchange", "--block-size", "4K", "--explain"), 0);
     assert_contains(cli_output, "1970-01-02 00:00:00Z");
     assert_contains(cli_output, "at2 (auto)");
     assert_contains(cli_output, "predicted     ");
 
-    fake_start(&f, serve_dry_run);
-    assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--block-size", "4K", "--dry-run"), 0);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_dry_run, "exchange", "--block-size", "4K", "--dry-run"), 0);
     assert_contains(cli_output, "250 ms");
 
-    fake_start(&f, serve_senseless_candidates);
-    assert_int_equal(CLI_RUN("exchange", "--socket", f.path, "--block-size", "4K", "--explain"), 1);
-    fake_stop(&f);
+    assert_int_equal(
+        CLI_SERVED(serve_senseless_candidates, "exchange", "--block-size", "4K", "--explain"), 1);
     assert_contains(cli_problem, "is invalid");
 }
 
@@ -168,22 +137,14 @@ static void serve_exchange(int fd)
 
 TEST(test_exchange)
 {
-    struct fake f;
-    json_t *value, *node;
-
-    fake_start(&f, serve_exchange);
-    assert_int_equal(CLI_RUN("--json", "--socket", f.path, "exchange", "--block-size", "64KiB",
-                             "--timeout", "2.5"),
+    assert_int_equal(CLI_SERVED(serve_exchange, "--json", "exchange", "--block-size", "64KiB",
+                                "--timeout", "2.5"),
                      0);
-    fake_stop(&f);
     assert_string_equal(cli_problem, "");
-    value = cli_object();
-    assert_string_equal(json_string_value(json_object_get(value, "verified")), "every byte");
-    assert_string_equal(json_string_value(json_object_get(value, "requested")), "auto");
-    assert_string_equal(json_string_value(json_object_get(value, "algorithm")), "at2");
+    cli_expect("verified=every_byte requested=auto algorithm=at2");
+    json_t *value = cli_object();
     assert_true(json_real_value(json_object_get(value, "call_seconds")) > 0);
-    node = json_array_get(json_object_get(value, "per_node"), 0);
-    assert_non_null(json_object_get(json_object_get(node, "ports"), "+0"));
+    assert_non_null(json_at(value, "per_node.0.ports.+0"));
     json_decref(value);
 }
 
@@ -247,7 +208,6 @@ static const struct {
 /* --q is another spelling of the algorithm's name, in all commands. */
 TEST(test_packets)
 {
-    struct fake f;
     char *plan;
 
     assert_int_equal(CLI_RUN("plan", "--dims", "4x4", "--algorithm", "cccube-q5", "--json"), 0);
@@ -266,18 +226,15 @@ TEST(test_packets)
         assert_contains(cli_problem, wrong_packets[i].says);
     }
     for (int i = 0; i < 2; i++) {
-        fake_start(&f, i == 0 ? serve_five_packets : serve_best_packets);
-        assert_int_equal(CLI_RUN("--socket", f.path, "exchange", "--algorithm", "cccube", "--q",
-                                 i == 0 ? "5" : "best", "--block-size", "1"),
+        assert_int_equal(CLI_SERVED(i == 0 ? serve_five_packets : serve_best_packets, "exchange",
+                                    "--algorithm", "cccube", "--q", i == 0 ? "5" : "best",
+                                    "--block-size", "1"),
                          1);
-        fake_stop(&f);
         assert_contains(cli_problem, "node 3 is down");
     }
-    fake_start(&f, serve_bench_in_packets);
-    assert_int_equal(CLI_RUN("--socket", f.path, "bench", "--algorithms", "cccube", "--q", "5",
-                             "--sizes", "1", "--repeat", "1", "--csv"),
+    assert_int_equal(CLI_SERVED(serve_bench_in_packets, "bench", "--algorithms", "cccube", "--q",
+                                "5", "--sizes", "1", "--repeat", "1", "--csv"),
                      1);
-    fake_stop(&f);
     assert_contains(cli_output, "cccube-q5");
 }
 
@@ -317,11 +274,8 @@ TEST(test_calibrate_measures_what_looks_good)
     static const char *const usual[] = {"tree",   "pair",     "pair-s2", "pair-s4", "dim",
                                         "dim-s2", "dim-tree", "stream",  "at2",     "direct"};
     unsigned others = 0;
-    struct fake f;
 
-    fake_start(&f, serve_calibration);
-    assert_int_equal(CLI_RUN("--socket", f.path, "calibrate"), 1);
-    fake_stop(&f);
+    assert_int_equal(CLI_SERVED(serve_calibration, "calibrate"), 1);
     assert_contains(cli_problem, "enough");
     for (unsigned i = 0; i < sixteen.count; i++) {
         bool is_usual = false;
@@ -359,41 +313,24 @@ static void serve_bench(int fd)
     }
 }
 
-#define BENCH(f, ...)                                                                              \
-    CLI_RUN("--socket", (f).path, "bench", "--algorithms", "at2,direct", "--sizes", "64K",         \
-            "--repeat", "3", "--mode", "stepped", __VA_ARGS__)
+#define BENCH(...)                                                                                 \
+    CLI_SERVED(serve_bench, "bench", "--algorithms", "at2,direct", "--sizes", "64K", "--repeat",   \
+               "3", "--mode", "stepped", __VA_ARGS__)
 
 TEST(test_bench)
 {
-    struct fake f;
-    json_t *value, *results;
-
-    fake_start(&f, serve_bench);
-    assert_int_equal(BENCH(f, "--json"), 1);
-    fake_stop(&f);
+    assert_int_equal(BENCH("--json"), 1);
     assert_string_equal(cli_problem, "torusctl: 1 of 2 measurements failed\n");
-    value = cli_object();
-    results = json_object_get(value, "results");
-    assert_int_equal(json_array_size(results), 2);
-    assert_string_equal(json_string_value(json_object_get(
-                            json_object_get(json_array_get(results, 0), "error"), "code")),
-                        "link");
-    assert_true(json_real_value(json_object_get(json_array_get(results, 1), "seconds")) == 0.2);
-    assert_true(json_is_true(json_object_get(json_array_get(results, 1), "best")));
-    json_decref(value);
+    cli_expect("results=#2 results.0.error.code=link results.1.seconds=0.2 results.1.best=true");
 
-    fake_start(&f, serve_bench);
-    assert_int_equal(BENCH(f, "--csv"), 1);
-    fake_stop(&f);
+    assert_int_equal(BENCH("--csv"), 1);
     assert_string_equal(cli_output,
                         "block_bytes,algorithm,mode,seconds,seconds_min,seconds_max,seconds_spread,"
                         "sustained_seconds,bound_seconds,efficiency,repeat,error\n"
                         "65536,at2,,,,,,,,,3,\"node 3 is \"\"down\"\"\"\n"
                         "65536,direct,stepped,0.2,0.1,0.6,0.25,0.4,0.08388608,0.4194304,3,\n");
 
-    fake_start(&f, serve_bench);
-    assert_int_equal(BENCH(f, "--timeout", "9"), 1);
-    fake_stop(&f);
+    assert_int_equal(BENCH("--timeout", "9"), 1);
     assert_non_null(
         strstr(cli_output, " block  at2     direct     bound\n64 KiB  failed  200 ms *  168 ms\n"));
     assert_non_null(
@@ -416,13 +353,9 @@ static void serve_files(int fd)
 
 TEST(test_exchange_in_doubt)
 {
-    struct fake f;
-
-    fake_start(&f, serve_files);
-    assert_int_equal(CLI_RUN("--json", "--socket", f.path, "exchange", "--algorithm", "at2",
-                             "--from", "out/%r", "--to", "/data/in", "--missing-ok", "--replace"),
+    assert_int_equal(CLI_SERVED(serve_files, "--json", "exchange", "--algorithm", "at2", "--from",
+                                "out/%r", "--to", "/data/in", "--missing-ok", "--replace"),
                      4);
-    fake_stop(&f);
     cli_check_error("in doubt", "0.7.1");
     assert_contains(cli_problem, "0.7.1");
 }

@@ -1,5 +1,6 @@
 /* torusctl predict: its figures, their origins, and its refusals. */
 #include "tests/support/cmocka.h"
+#include "tests/unit/json_expect.h"
 #include "tests/unit/run_cli.h"
 
 static char *const out = run_cli_output;
@@ -51,17 +52,13 @@ static const char *text(const json_t *o, const char *key)
 TEST(enumerated)
 {
     json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB");
-    const json_t *counts = about(value, "algorithms", "at2", 0);
     const json_t *time = about(value, "times", "at2", 1024);
 
-    assert_int_equal(json_array_size(json_object_get(value, "algorithms")), 1);
-    assert_true(json_is_true(json_object_get(counts, "runs_here")));
-    assert_string_equal(text(counts, "from"), "enumeration");
-    assert_true(number(counts, "transmission") == 152);
-    assert_true(number(counts, "formula_transmission") == 144);
-    assert_true(number(counts, "critical_path") == 144);
-    assert_string_equal(text(time, "from"), "enumeration");
-    assert_true(number(time, "startup_us") == 600);
+    json_expect(value, "algorithms=#1 algorithms.0.algorithm=at2");
+    json_expect(about(value, "algorithms", "at2", 0),
+                "runs_here=true from=enumeration transmission=152 formula_transmission=144 "
+                "critical_path=144");
+    json_expect(time, "from=enumeration startup_us=600");
     assert_true(number(time, "formula_time_us") < number(time, "time_us"));
     json_decref(value);
 }
@@ -69,15 +66,11 @@ TEST(enumerated)
 TEST(by_formula)
 {
     json_t *value = value_of("--dims 16x16 --algorithm suh-yalamanchili --block-size 1");
-    const json_t *counts = about(value, "algorithms", "suh-yalamanchili", 0);
 
-    assert_true(json_is_false(json_object_get(counts, "runs_here")));
-    assert_string_equal(text(counts, "from"), "formula");
-    assert_string_equal(text(counts, "port_model"), "one-port");
-    assert_true(number(counts, "startups") == 9);
-    assert_true(number(counts, "rearranged") == 2176);
-    assert_null(json_object_get(counts, "critical_path"));
-    assert_string_equal(text(about(value, "times", "suh-yalamanchili", 1), "from"), "formula");
+    json_expect(about(value, "algorithms", "suh-yalamanchili", 0),
+                "runs_here=false from=formula port_model=one-port startups=9 rearranged=2176 "
+                "critical_path=none");
+    json_expect(about(value, "times", "suh-yalamanchili", 1), "from=formula");
     json_decref(value);
 }
 
@@ -110,14 +103,10 @@ TEST(parameters)
 {
     json_t *value = value_of("--dims 8 --algorithm=ar --block-size 10 --ts 1000 --tw 0.5 "
                              "--rho 3 --tp 2");
-    const json_t *time = about(value, "times", "ar", 10);
 
-    assert_true(number(json_object_get(value, "parameters"), "tw") == 0.5);
-    assert_true(number(time, "startup_us") == 4000);
-    assert_true(number(time, "transmission_us") == 40);
-    assert_true(number(time, "rearrangement_us") == 0);
-    assert_true(number(time, "hop_us") == 14);
-    assert_true(number(time, "time_us") == 4054);
+    json_expect(value, "parameters.tw=0.5");
+    json_expect(about(value, "times", "ar", 10),
+                "startup_us=4000 transmission_us=40 rearrangement_us=0 hop_us=14 time_us=4054");
     json_decref(value);
 }
 
