@@ -6,15 +6,30 @@
 
 #include "tests/support/cmocka.h"
 
-/* The value at a path, such as "per_node.3.ports.+0": members and places, or NULL. */
+/* The item of a list at a place, "3", or with a member of this text, "check:mtu"; NULL if there is none. */
+static inline const json_t *json_item(const json_t *list, char *name)
+{
+    char *text = strchr(name, ':');
+
+    if (text == NULL)
+        return json_array_get(list, strtoul(name, NULL, 10));
+    *text++ = '\0';
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *here = json_string_value(json_object_get(json_array_get(list, i), name));
+        if (here != NULL && strcmp(here, text) == 0)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
+/* The value at a path, such as "per_node.3.ports.+0" or "checks.check:mtu.fine", or NULL. */
 static inline const json_t *json_at(const json_t *value, const char *path)
 {
     char text[100], *rest = text, *name;
 
     (void)snprintf(text, sizeof text, "%s", path);
     while (value != NULL && (name = strsep(&rest, ".")) != NULL)
-        value = json_is_array(value) ? json_array_get(value, strtoul(name, NULL, 10))
-                                     : json_object_get(value, name);
+        value = json_is_array(value) ? json_item(value, name) : json_object_get(value, name);
     return value;
 }
 
