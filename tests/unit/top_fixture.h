@@ -30,5 +30,18 @@ void fake_down(struct all_nodes *c, uint32_t rank, unsigned port, const char *re
 /* The node is down, and so are its links, as its neighbours say. */
 void fake_dead(struct all_nodes *c, uint32_t rank);
 
-/* A model that has taken two such surveys, the second one of 2000 ms, with so many bytes a second on each direction. */
+/* A model that has taken two such surveys, the second one of 2000 ms, with so many bytes a second on each direction; NULL:
+ * one that has taken none. */
 struct top_model fake_model(const char *dims, uint64_t bytes);
+/* TOP_TEST(DIMS, BYTES, NAME) { ... }: a test with such a model, `m`. */
+#define TOP_TEST(dims, bytes, name)                                                                \
+    static void name##_with(struct top_model *m);                                                  \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        struct top_model model = fake_model(dims, bytes);                                          \
+        name##_with(&model);                                                                       \
+        top_model_free(&model);                                                                    \
+    }                                                                                              \
+    static void name##_with(struct top_model *m)
+/* The model takes the survey, so many seconds after the first one. */
+void take(struct top_model *m, struct all_nodes *c, double seconds);
