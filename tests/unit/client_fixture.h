@@ -14,6 +14,17 @@ extern const struct torus_request client_pattern, client_files;
 /* Starts the daemon and connects a client; ends both. */
 struct torus_client *client_begin(struct fake *f, void (*serve)(int fd));
 void client_end(struct fake *f, struct torus_client *client);
+/* CLIENT_TEST(SERVE, NAME) { ... }: a test with `client`, whose daemon does this. */
+#define CLIENT_TEST(serve, name)                                                                   \
+    static void name##_with(struct torus_client *client);                                          \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        struct fake f;                                                                             \
+        struct torus_client *client = client_begin(&f, serve);                                     \
+        name##_with(client);                                                                       \
+        client_end(&f, client);                                                                    \
+    }                                                                                              \
+    static void name##_with(struct torus_client *client)
 
 /* For serve functions: takes a request, which must be there; takes all requests without a reply; carries out an
  * exchange. */

@@ -200,17 +200,14 @@ TEST(test_schedules)
     client_end(&f, client);
 }
 
-TEST(test_timeout)
+CLIENT_TEST(client_serve_silence, test_timeout)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, client_serve_silence);
     struct torus_status *status;
     struct torus_error e;
 
     torus_client_set_timeout(client, 20);
     assert_fails(torus_client_status(client, &status, &e), e, TORUS_ERROR_TIMEOUT, "");
     assert_fails(torus_client_status(client, &status, &e), e, TORUS_ERROR_LOST, "");
-    client_end(&f, client);
 }
 
 /* However long an exchange may take, a daemon that does not even accept the request counts as hanging. */
@@ -276,7 +273,7 @@ TEST(test_accepted_takes_its_time)
 /* ---- Requests of other versions -------------------------------------------------------------- */
 
 /* A program that was built with a later header, whose struct is larger. */
-TEST(test_larger_request)
+CLIENT_TEST(client_serve_pattern, test_larger_request)
 {
     struct {
         struct torus_request request;
@@ -284,8 +281,6 @@ TEST(test_larger_request)
     } later = {.request = client_pattern};
     struct torus_result *result;
     struct torus_error e;
-    struct fake f;
-    struct torus_client *client = client_begin(&f, client_serve_pattern);
 
     later.request.struct_size = sizeof later;
     later.added = 1;
@@ -294,7 +289,6 @@ TEST(test_larger_request)
     later.added = 0;
     assert_int_equal(torus_client_exchange(client, &later.request, NULL, NULL, &result, &e), 0);
     torus_result_free(result);
-    client_end(&f, client);
 }
 
 TEST(test_init)
@@ -399,14 +393,12 @@ static void serve_survey(int fd)
         free(node[i].answer.data);
 }
 
-TEST(answers_of_all_kinds)
+CLIENT_TEST(serve_survey, answers_of_all_kinds)
 {
     static const enum torus_survey_outcome expected[NODES] = {
         TORUS_SURVEY_ANSWERED,   TORUS_SURVEY_UNREACHABLE, TORUS_SURVEY_UNREADABLE,
         TORUS_SURVEY_UNREADABLE, TORUS_SURVEY_UNREADABLE,  TORUS_SURVEY_ANSWERED,
         TORUS_SURVEY_UNREADABLE};
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_survey);
     struct torus_survey *survey;
     struct torus_error e;
 
@@ -426,7 +418,6 @@ TEST(answers_of_all_kinds)
     assert_string_equal(survey->nodes[6]->facts, "");
     torus_survey_free(survey);
     torus_survey_free(NULL);
-    client_end(&f, client);
 }
 
 static void serve_old_daemon(int fd)
@@ -435,17 +426,14 @@ static void serve_old_daemon(int fd)
     fake_reply_error(fd, TORUS_ERROR_PROTOCOL, "unknown request", "");
 }
 
-TEST(a_daemon_without_surveys)
+CLIENT_TEST(serve_old_daemon, a_daemon_without_surveys)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_old_daemon);
     struct torus_survey *survey;
     struct torus_error e;
 
     assert_fails(torus_client_survey(client, TORUS_SURVEY_HOST, 100, &survey, &e), e,
                  TORUS_ERROR_PROTOCOL, "");
     assert_null(survey);
-    client_end(&f, client);
 }
 
 TEST(outcomes_have_names)
@@ -536,10 +524,8 @@ static void note_code(void *data, const struct torus_error *error)
     *(enum torus_error_code *)data = error != NULL ? error->code : TORUS_ERROR_NONE;
 }
 
-TEST(test_deadline_in_event_loop)
+CLIENT_TEST(client_serve_silence, test_deadline_in_event_loop)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, client_serve_silence);
     enum torus_error_code code = TORUS_ERROR_NONE;
     struct torus_status *status;
 
@@ -548,7 +534,6 @@ TEST(test_deadline_in_event_loop)
     loop(client);
     assert_int_equal(code, TORUS_ERROR_TIMEOUT);
     assert_null(status);
-    client_end(&f, client);
 }
 
 /* ---- Cancelling and abandoning --------------------------------------------------------------- */
@@ -577,10 +562,8 @@ static int cancel_accepted(void *data, const struct torus_progress *progress)
 }
 
 /* The client can be used afterwards for another exchange and other requests. */
-TEST(test_cancel_from_callback)
+CLIENT_TEST(serve_cancelled_twice, test_cancel_from_callback)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_cancelled_twice);
     struct torus_result *result;
     struct torus_status *status;
     struct torus_error e;
@@ -594,7 +577,6 @@ TEST(test_cancel_from_callback)
     assert_true(torus_client_is_open(client));
     assert_int_equal(torus_client_status(client, &status, &e), 0);
     torus_status_free(status);
-    client_end(&f, client);
 }
 
 static struct torus_client *volatile to_cancel;
@@ -628,10 +610,8 @@ static void serve_result_when_cancelled(int fd)
     fake_reply_result(fd);
 }
 
-TEST(test_done_in_spite_of_cancel)
+CLIENT_TEST(serve_result_when_cancelled, test_done_in_spite_of_cancel)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_result_when_cancelled);
     struct torus_result *result;
     struct torus_error e;
 
@@ -639,35 +619,28 @@ TEST(test_done_in_spite_of_cancel)
         torus_client_exchange(client, &client_files, cancel_accepted, NULL, &result, &e), 0);
     assert_string_equal(result->id, "0.7.1");
     torus_result_free(result);
-    client_end(&f, client);
 }
 
 /* A daemon that is asked to cancel, and goes away without reporting the outcome. */
-TEST(test_cancelled_without_an_outcome)
+CLIENT_TEST(accept_and_expect_cancel, test_cancelled_without_an_outcome)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, accept_and_expect_cancel);
     struct torus_result *result;
     struct torus_error e;
 
     assert_fails(torus_client_exchange(client, &client_files, cancel_accepted, NULL, &result, &e),
                  e, TORUS_ERROR_IN_DOUBT, "");
     assert_string_equal(e.exchange, "0.7.1");
-    client_end(&f, client);
 }
 
 /* Only a running operation is cancelled. */
-TEST(test_cancel_without_an_operation)
+CLIENT_TEST(client_serve_pattern, test_cancel_without_an_operation)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, client_serve_pattern);
     struct torus_result *result;
     struct torus_error e;
 
     torus_client_cancel(client);
     assert_int_equal(torus_client_exchange(client, &client_pattern, NULL, NULL, &result, &e), 0);
     torus_result_free(result);
-    client_end(&f, client);
 }
 
 /* An operation that the daemon answers at once ends as usual: the reply and the request to cancel cross.
@@ -681,10 +654,8 @@ static void serve_cancelled_status(int fd)
     fake_reply_links(fd);
 }
 
-TEST(test_cancel_a_status)
+CLIENT_TEST(serve_cancelled_status, test_cancel_a_status)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_cancelled_status);
     enum torus_error_code code = TORUS_ERROR_LOST;
     struct torus_status *status;
     struct torus_links *links;
@@ -697,7 +668,6 @@ TEST(test_cancel_a_status)
     torus_status_free(status);
     assert_int_equal(torus_client_links(client, &links, &e), 0);
     torus_links_free(links);
-    client_end(&f, client);
 }
 
 static void serve_abandoned(int fd)
@@ -718,10 +688,8 @@ static void never_done(void *data, const struct torus_error *error)
     fail();
 }
 
-TEST(test_abandon)
+CLIENT_TEST(serve_abandoned, test_abandon)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_abandoned);
     struct pollfd ready = {.fd = torus_client_fd(client), .events = POLLIN};
     struct torus_result *result;
     struct torus_error e;
@@ -734,5 +702,4 @@ TEST(test_abandon)
         assert_int_equal(poll(&ready, 1, 60000), 1);
         (void)torus_client_dispatch(client);
     }
-    client_end(&f, client);
 }

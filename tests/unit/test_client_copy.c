@@ -50,10 +50,8 @@ static void serve_everything(int fd)
     copy_reply_send(fd, &reply);
 }
 
-TEST(the_request_arrives)
+CLIENT_TEST(serve_everything, the_request_arrives)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_everything);
     struct torus_copy c = usual();
     struct torus_copy_result *result;
     struct torus_error e;
@@ -68,7 +66,6 @@ TEST(the_request_arrives)
     assert_int_equal(torus_client_copy(client, &c, NULL, NULL, &result, &e), 0);
     torus_copy_result_free(result);
     torus_copy_result_free(NULL);
-    client_end(&f, client);
 }
 
 /* Checks that a request is refused before it is sent. */

@@ -162,16 +162,13 @@ static void serve_files_in_pieces(int fd)
     fake_reply_result(fd);
 }
 
-TEST(test_files_in_pieces)
+CLIENT_TEST(serve_files_in_pieces, test_files_in_pieces)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_files_in_pieces);
     struct torus_result *result;
     struct torus_error e;
 
     assert_int_equal(torus_client_exchange(client, &client_files, NULL, NULL, &result, &e), 0);
     torus_result_free(result);
-    client_end(&f, client);
 }
 
 /* ---- Barriers -------------------------------------------------------------------------------- */
@@ -219,10 +216,8 @@ static int note_step(void *data, const struct torus_progress *progress)
     return 0;
 }
 
-TEST(test_barrier)
+CLIENT_TEST(serve_barrier, test_barrier)
 {
-    struct fake f;
-    struct torus_client *client = client_begin(&f, serve_barrier);
     struct torus_error e;
     struct steps steps = {0};
     struct torus_result *result;
@@ -246,7 +241,6 @@ TEST(test_barrier)
     assert_int_equal(steps.state[1], TORUS_STATE_ENTERED);
     assert_string_equal(steps.id[2], "0.7.1");
     assert_int_equal(steps.state[3], TORUS_STATE_WAITING);
-    client_end(&f, client);
 }
 
 TEST(test_false_arrivals)
@@ -388,42 +382,16 @@ TEST(test_turned_away)
 
 /* ---- Nonsense -------------------------------------------------------------------------------- */
 
-static void serve_oversize(int fd)
-{
-    uint8_t prefix[FRAME_PREFIX_SIZE];
-    client_expect_request(fd);
-    frame_prefix_write(prefix, FRAME_MAX_REPLY + 1, 0);
-    fake_write(fd, prefix, sizeof prefix);
-    client_serve_silence(fd); /* it is refused by its length alone */
-}
+/* Bytes after the request, which the client refuses. */
+static const struct nonsense {
+    const char *bytes;
+    size_t length;
+} * nonsense;
 
-static void serve_body(int fd)
-{
-    uint8_t prefix[FRAME_PREFIX_SIZE];
-    client_expect_request(fd);
-    frame_prefix_write(prefix, 4, 4);
-    fake_write(fd, prefix, sizeof prefix);
-    client_serve_silence(fd);
-}
-
-static void serve_http(int fd)
+static void serve_nonsense(int fd)
 {
     client_expect_request(fd);
-    fake_write(fd, "HTTP/1.1 400 Bad Request\r\n", 26);
-    client_serve_silence(fd);
-}
-
-static void serve_garbage(int fd)
-{
-    client_expect_request(fd);
-    fake_write(fd, "\0\0\0\x4\0\0\0\0\xff\xff\xff\xff", 12);
-    client_serve_silence(fd);
-}
-
-static void serve_nothing_known(int fd)
-{
-    client_expect_request(fd);
-    fake_write(fd, "\0\0\0\x3\0\0\0\0\xf2\x7f\0", 11); /* a field of the future */
+    fake_write(fd, nonsense->bytes, nonsense->length);
     client_serve_silence(fd);
 }
 
@@ -459,13 +427,22 @@ static void serve_other_kind(int fd)
 
 TEST(test_nonsense)
 {
-    static void (*const serve[])(int fd) = {serve_oversize, serve_body,          serve_http,
-                                            serve_garbage,  serve_nothing_known, serve_other_kind,
-                                            serve_bomb};
+    static uint8_t oversize[FRAME_PREFIX_SIZE], with_body[FRAME_PREFIX_SIZE];
+    static const struct nonsense rows[] = {
+        {(const char *)oversize, sizeof oversize}, /* its length alone */
+        {(const char *)with_body, sizeof with_body},
+        {"HTTP/1.1 400 Bad Request\r\n", 26},
+        {"\0\0\0\x4\0\0\0\0\xff\xff\xff\xff", 12},
+        {"\0\0\0\x3\0\0\0\0\xf2\x7f\0", 11}, /* a field of the future */
+    };
     struct torus_error e;
 
-    for (size_t i = 0; i < sizeof serve / sizeof serve[0]; i++)
-        assert_int_equal(failure(serve[i], &client_pattern, &e), TORUS_ERROR_PROTOCOL);
+    frame_prefix_write(oversize, FRAME_MAX_REPLY + 1, 0);
+    frame_prefix_write(with_body, 4, 4);
+    for (nonsense = rows; nonsense < rows + sizeof rows / sizeof *rows; nonsense++)
+        assert_int_equal(failure(serve_nonsense, &client_pattern, &e), TORUS_ERROR_PROTOCOL);
+    assert_int_equal(failure(serve_other_kind, &client_pattern, &e), TORUS_ERROR_PROTOCOL);
+    assert_int_equal(failure(serve_bomb, &client_pattern, &e), TORUS_ERROR_PROTOCOL);
 }
 
 /* A result with one error, which the test chooses. */
