@@ -107,6 +107,39 @@ static void begin_line(struct world *w, unsigned hosts, unsigned key)
     assert_true(world_run_until(w, world_is_known, 30 * SECONDS));
 }
 
+/* LINE_TEST(HOSTS, KEY, NAME) { ... }: a test in such a line. */
+#define LINE_TEST(hosts, key, name)                                                                \
+    TEST_BETWEEN(struct world, w, begin_line(&fixture, hosts, key), world_end(&fixture), name)
+
+/* The setup that was sent ends with this code. */
+static void ends(struct world *w, enum error_code code)
+{
+    assert_true(world_run_until(w, has_ended, 60 * SECONDS));
+    assert_int_equal(answer.e.code, code);
+}
+
+/* A setup is sent; its command runs. */
+static void starts(struct world *w, unsigned from, unsigned to, const char *text)
+{
+    assert_non_null(send_setup(w, from, to, true, text, strlen(text)));
+    assert_true(wait_for_command(w, to));
+    assert_memory_equal(w->host[to].setup, text, strlen(text));
+}
+
+/* Its command ends well, and so does the setup. */
+static void finishes(struct world *w, unsigned host)
+{
+    world_command_ends(w, host, 0, "");
+    ends(w, ERROR_NONE);
+}
+
+/* A setup is sent, and ends with this code. */
+static void fails(struct world *w, unsigned from, unsigned to, enum error_code code)
+{
+    assert_non_null(send_setup(w, from, to, true, "bad", 3));
+    ends(w, code);
+}
+
 static uint8_t *pattern(size_t size)
 {
     uint8_t *bytes = malloc(size);
@@ -117,82 +150,68 @@ static uint8_t *pattern(size_t size)
     return bytes;
 }
 
-TEST(test_large_setup_in_spite_of_loss)
+LINE_TEST(7, 0, test_large_setup_in_spite_of_loss)
 {
-    static struct world w;
     uint8_t *bytes = pattern(DISCOVERY_SETUP_MOST);
 
-    begin_line(&w, 7, 0);
-    w.loss = 0.1; /* on each of six cables */
-    assert_non_null(send_setup(&w, 0, 6, true, bytes, DISCOVERY_SETUP_MOST));
-    assert_true(wait_for_command(&w, 6));
-    assert_true(w.host[6].applied);
-    assert_int_equal(w.host[6].setup_size, DISCOVERY_SETUP_MOST);
-    assert_memory_equal(w.host[6].setup, bytes, DISCOVERY_SETUP_MOST);
-    world_run(&w, 60 * SECONDS); /* the command takes its time */
+    w->loss = 0.1; /* on each of six cables */
+    assert_non_null(send_setup(w, 0, 6, true, bytes, DISCOVERY_SETUP_MOST));
+    assert_true(wait_for_command(w, 6));
+    assert_true(w->host[6].applied);
+    assert_int_equal(w->host[6].setup_size, DISCOVERY_SETUP_MOST);
+    assert_memory_equal(w->host[6].setup, bytes, DISCOVERY_SETUP_MOST);
+    world_run(w, 60 * SECONDS); /* the command takes its time */
     assert_false(answer.ended);
-    world_command_ends(&w, 6, 3, "three things are wrong");
-    assert_true(world_run_until(&w, has_ended, 60 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_NONE);
+    world_command_ends(w, 6, 3, "three things are wrong");
+    ends(w, ERROR_NONE);
     assert_int_equal(answer.status, 3);
     assert_string_equal(answer.output, "three things are wrong");
     for (unsigned h = 0; h < 7; h++)
-        assert_int_equal(w.host[h].runs_count, h == 6);
+        assert_int_equal(w->host[h].runs_count, h == 6);
     free(bytes);
-    world_end(&w);
 }
 
-TEST(test_show_and_long_output)
+LINE_TEST(3, 0, test_show_and_long_output)
 {
-    static struct world w;
     char *output = calloc(1, DISCOVERY_OUTPUT_MOST + 1001);
 
     memset(output, 'x', DISCOVERY_OUTPUT_MOST + 1000);
-    begin_line(&w, 3, 0);
-    assert_non_null(send_setup(&w, 2, 0, false, "", 0));
-    assert_true(wait_for_command(&w, 0));
-    assert_false(w.host[0].applied);
-    assert_int_equal(w.host[0].setup_size, 0);
-    world_command_ends(&w, 0, 0, output);
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    assert_non_null(send_setup(w, 2, 0, false, "", 0));
+    assert_true(wait_for_command(w, 0));
+    assert_false(w->host[0].applied);
+    assert_int_equal(w->host[0].setup_size, 0);
+    world_command_ends(w, 0, 0, output);
+    assert_true(world_run_until(w, has_ended, 20 * SECONDS));
     assert_int_equal(answer.size, DISCOVERY_OUTPUT_MOST);
     free(output);
-    world_end(&w);
 }
 
 /* Setups of the own host do not travel. */
-TEST(test_own_host)
+LINE_TEST(2, 0, test_own_host)
 {
-    static struct world w;
-
-    begin_line(&w, 2, 0);
-    assert_null(send_setup(&w, 0, 0, true, "own", 3));
+    assert_null(send_setup(w, 0, 0, true, "own", 3));
     assert_int_equal(answer.e.code, ERROR_USAGE);
-    world_end(&w);
 }
 
 /* Whoever sends a setup goes away while its command runs: no other setup starts before it ends, and none gets its
  * answer. */
-TEST(test_a_setup_outlives_its_sender)
+LINE_TEST(3, 0, test_a_setup_outlives_its_sender)
 {
-    static struct world w;
     struct outgoing_setup *s;
 
-    begin_line(&w, 3, 0);
-    s = send_setup(&w, 2, 1, true, "first", 5);
-    assert_true(wait_for_command(&w, 1));
-    discovery_cancel_setup(w.host[2].discovery, s);
-    assert_non_null(send_setup(&w, 0, 1, true, "next", 4));
-    world_run(&w, 10 * SECONDS);
-    assert_int_equal(w.host[1].runs_count, 1);
-    world_command_ends(&w, 1, 7, "of the first");
-    assert_true(wait_for_command(&w, 1));
-    assert_int_equal(w.host[1].runs_count, 2);
+    s = send_setup(w, 2, 1, true, "first", 5);
+    assert_true(wait_for_command(w, 1));
+    discovery_cancel_setup(w->host[2].discovery, s);
+    assert_non_null(send_setup(w, 0, 1, true, "next", 4));
+    world_run(w, 10 * SECONDS);
+    assert_int_equal(w->host[1].runs_count, 1);
+    world_command_ends(w, 1, 7, "of the first");
+    assert_true(wait_for_command(w, 1));
+    assert_int_equal(w->host[1].runs_count, 2);
     assert_false(answer.ended);
-    world_command_ends(&w, 1, 0, "of the second");
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    world_command_ends(w, 1, 0, "of the second");
+    assert_true(world_run_until(w, has_ended, 20 * SECONDS));
     assert_string_equal(answer.output, "of the second");
-    world_end(&w);
 }
 
 /* The sealed setup is for one host: another one cannot open it, and none that has a changed byte can be opened. */
@@ -262,24 +281,17 @@ TEST(test_the_derived_key_opens_nothing)
     free(sealed);
 }
 
-TEST(test_one_command_at_a_time)
+LINE_TEST(3, 0, test_one_command_at_a_time)
 {
-    static struct world w;
-
-    begin_line(&w, 3, 0);
-    assert_non_null(send_setup(&w, 0, 1, true, "first", 5));
-    assert_true(wait_for_command(&w, 1));
-    assert_non_null(send_setup(&w, 2, 1, true, "second", 6));
-    world_run(&w, 10 * SECONDS);
-    assert_int_equal(w.host[1].runs_count, 1);
-    world_command_ends(&w, 1, 0, "");
-    assert_true(world_run_until(&w, has_ended, 10 * SECONDS));
+    starts(w, 0, 1, "first");
+    assert_non_null(send_setup(w, 2, 1, true, "second", 6));
+    world_run(w, 10 * SECONDS);
+    assert_int_equal(w->host[1].runs_count, 1);
+    finishes(w, 1);
     answer.ended = false;
-    assert_true(wait_for_command(&w, 1));
-    assert_memory_equal(w.host[1].setup, "second", 6);
-    world_command_ends(&w, 1, 0, "");
-    assert_true(world_run_until(&w, has_ended, 10 * SECONDS));
-    world_end(&w);
+    assert_true(wait_for_command(w, 1));
+    assert_memory_equal(w->host[1].setup, "second", 6);
+    finishes(w, 1);
 }
 
 static void ignore_challenge(void *context, const struct setup_challenge *c)
@@ -315,156 +327,113 @@ TEST(test_strangers_do_not_take_all_places)
             for (unsigned i = 0; i < SETUPS_OUT_MOST; i++)
                 assert_non_null(discovery_send_setup(w.host[h].discovery, &victim, &nobody, &e));
         world_run(&w, 2 * SECONDS);
-        assert_non_null(send_setup(&w, 0, 1, true, "owner", 5));
-        assert_true(wait_for_command(&w, 1));
-        assert_memory_equal(w.host[1].setup, "owner", 5);
-        world_command_ends(&w, 1, 0, "");
-        assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-        assert_int_equal(answer.e.code, ERROR_NONE);
+        starts(&w, 0, 1, "owner");
+        finishes(&w, 1);
         world_end(&w);
     }
 }
 
 /* A host with a key refuses a setup from a host without it, and one with another key. */
-TEST(test_key_is_needed)
+LINE_TEST(3, 5, test_key_is_needed)
 {
-    static struct world w;
-
-    begin_line(&w, 3, 5);
-    world_set_key(&w, 0, 0);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 2, true, "bad", 3));
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_REFUSED);
-    assert_int_equal(w.host[2].runs_count, 0);
-    world_set_key(&w, 0, 6);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 2, true, "bad", 3));
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_REFUSED);
-    assert_int_equal(w.host[2].runs_count, 0);
+    world_set_key(w, 0, 0);
+    world_run(w, 5 * SECONDS);
+    fails(w, 0, 2, ERROR_REFUSED);
+    assert_int_equal(w->host[2].runs_count, 0);
+    world_set_key(w, 0, 6);
+    world_run(w, 5 * SECONDS);
+    fails(w, 0, 2, ERROR_REFUSED);
+    assert_int_equal(w->host[2].runs_count, 0);
     /* The receiver's key is changed while a setup is under way. */
-    world_set_key(&w, 0, 5);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 2, true, "bad", 3));
-    world_set_key(&w, 2, 6);
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_REFUSED);
-    assert_int_equal(w.host[2].runs_count, 0);
-    world_set_key(&w, 2, 5);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 2, true, "good", 4));
-    assert_true(wait_for_command(&w, 2));
-    world_command_ends(&w, 2, 0, "");
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_NONE);
-    world_end(&w);
+    world_set_key(w, 0, 5);
+    world_run(w, 5 * SECONDS);
+    assert_non_null(send_setup(w, 0, 2, true, "bad", 3));
+    world_set_key(w, 2, 6);
+    ends(w, ERROR_REFUSED);
+    assert_int_equal(w->host[2].runs_count, 0);
+    world_set_key(w, 2, 5);
+    world_run(w, 5 * SECONDS);
+    starts(w, 0, 2, "good");
+    finishes(w, 2);
 }
 
 /* A host without a key accepts a setup, which brings the key; then it needs the key. */
-TEST(test_first_setup_brings_the_key)
+LINE_TEST(2, 0, test_first_setup_brings_the_key)
 {
-    static struct world w;
-
-    begin_line(&w, 2, 0);
-    world_set_key(&w, 0, 9);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 1, true, "key", 3));
-    assert_true(wait_for_command(&w, 1));
-    world_command_ends(&w, 1, 0, "");
-    world_set_key(&w, 1, 9);
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_NONE);
-    world_run(&w, 5 * SECONDS);
-    assert_int_equal(world_entry(&w, 0, 1)->trust, TRUST_PROVED);
-    world_set_key(&w, 0, 0);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 1, true, "no key", 6));
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_REFUSED);
-    assert_int_equal(w.host[1].runs_count, 1);
-    world_end(&w);
+    world_set_key(w, 0, 9);
+    world_run(w, 5 * SECONDS);
+    starts(w, 0, 1, "key");
+    world_command_ends(w, 1, 0, "");
+    world_set_key(w, 1, 9);
+    ends(w, ERROR_NONE);
+    world_run(w, 5 * SECONDS);
+    assert_int_equal(world_entry(w, 0, 1)->trust, TRUST_PROVED);
+    world_set_key(w, 0, 0);
+    world_run(w, 5 * SECONDS);
+    fails(w, 0, 1, ERROR_REFUSED);
+    assert_int_equal(w->host[1].runs_count, 1);
 }
 
 /* A host that was set up before, and has no key now, takes setups from nobody. */
-TEST(test_a_host_without_its_key_is_closed)
+LINE_TEST(2, 0, test_a_host_without_its_key_is_closed)
 {
-    static struct world w;
-
-    begin_line(&w, 2, 0);
-    assert_true(world_entry(&w, 0, 1)->report->accepts_setups);
-    w.host[1].closed = true;
-    world_set_key(&w, 1, 0);
+    assert_true(world_entry(w, 0, 1)->report->accepts_setups);
+    w->host[1].closed = true;
+    world_set_key(w, 1, 0);
     /* The sender does not know it yet. */
-    assert_non_null(send_setup(&w, 0, 1, true, "first", 5));
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
+    fails(w, 0, 1, ERROR_REFUSED);
+    world_run(w, 5 * SECONDS);
+    assert_false(world_entry(w, 0, 1)->report->accepts_setups);
+    assert_null(send_setup(w, 0, 1, true, "second", 6));
     assert_int_equal(answer.e.code, ERROR_REFUSED);
-    world_run(&w, 5 * SECONDS);
-    assert_false(world_entry(&w, 0, 1)->report->accepts_setups);
-    assert_null(send_setup(&w, 0, 1, true, "second", 6));
-    assert_int_equal(answer.e.code, ERROR_REFUSED);
-    assert_int_equal(w.host[1].runs_count, 0);
-    world_set_key(&w, 1, 3);
-    world_set_key(&w, 0, 3);
-    world_run(&w, 5 * SECONDS);
-    assert_non_null(send_setup(&w, 0, 1, true, "third", 5));
-    assert_true(wait_for_command(&w, 1));
-    world_command_ends(&w, 1, 0, "");
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    world_end(&w);
+    assert_int_equal(w->host[1].runs_count, 0);
+    world_set_key(w, 1, 3);
+    world_set_key(w, 0, 3);
+    world_run(w, 5 * SECONDS);
+    starts(w, 0, 1, "third");
+    finishes(w, 1);
 }
 
 /* Packets of a setup that are sent again run nothing: neither at once, nor when they answer a new challenge. */
-TEST(test_replays_are_refused)
+LINE_TEST(2, 3, test_replays_are_refused)
 {
-    static struct world w;
-
-    begin_line(&w, 2, 3);
-    w.record = true;
-    assert_non_null(send_setup(&w, 0, 1, true, "once", 4));
-    assert_true(wait_for_command(&w, 1));
-    world_replay(&w, 1);
-    world_command_ends(&w, 1, 0, "");
-    assert_true(world_run_until(&w, has_ended, 20 * SECONDS));
-    world_run(&w, 5 * SECONDS);
-    w.record = false;
+    w->record = true;
+    starts(w, 0, 1, "once");
+    world_replay(w, 1);
+    finishes(w, 1);
+    world_run(w, 5 * SECONDS);
+    w->record = false;
     for (int i = 0; i < 3; i++) {
-        world_replay(&w, 1);
-        world_run(&w, SECONDS);
+        world_replay(w, 1);
+        world_run(w, SECONDS);
     }
-    world_run(&w, 40 * SECONDS);
-    assert_int_equal(w.host[1].runs_count, 1);
-    world_end(&w);
+    world_run(w, 40 * SECONDS);
+    assert_int_equal(w->host[1].runs_count, 1);
 }
 
-TEST(test_refusals_and_silence)
+LINE_TEST(3, 0, test_refusals_and_silence)
 {
-    static struct world w;
     uint8_t *bytes = pattern(2 * DISCOVERY_SETUP_MOST);
 
-    begin_line(&w, 3, 0);
-    assert_non_null(send_setup(&w, 0, 1, true, bytes, 2 * DISCOVERY_SETUP_MOST));
-    assert_true(world_run_until(&w, has_ended, 60 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_USAGE);
-    assert_null(send_setup(&w, 0, 50, true, "x", 1));
+    assert_non_null(send_setup(w, 0, 1, true, bytes, 2 * DISCOVERY_SETUP_MOST));
+    ends(w, ERROR_USAGE);
+    assert_null(send_setup(w, 0, 50, true, "x", 1));
     assert_int_equal(answer.e.code, ERROR_LINK);
     /* The host dies while the setup is under way. */
-    assert_non_null(send_setup(&w, 0, 2, true, bytes, 100000));
-    world_stop(&w, 2, false);
-    assert_true(world_run_until(&w, has_ended, 60 * SECONDS));
-    assert_int_equal(answer.e.code, ERROR_TIMEOUT);
+    assert_non_null(send_setup(w, 0, 2, true, bytes, 100000));
+    world_stop(w, 2, false);
+    ends(w, ERROR_TIMEOUT);
     /* A client that goes away gets no answer. */
-    struct outgoing_setup *s = send_setup(&w, 0, 1, true, "x", 1);
-    discovery_cancel_setup(w.host[0].discovery, s);
-    world_run(&w, 60 * SECONDS);
+    struct outgoing_setup *s = send_setup(w, 0, 1, true, "x", 1);
+    discovery_cancel_setup(w->host[0].discovery, s);
+    world_run(w, 60 * SECONDS);
     assert_false(answer.ended);
-    w.host[2].accepts = false;
-    world_start(&w, 2);
-    world_run(&w, 10 * SECONDS);
-    assert_null(send_setup(&w, 0, 2, true, "x", 1));
+    w->host[2].accepts = false;
+    world_start(w, 2);
+    world_run(w, 10 * SECONDS);
+    assert_null(send_setup(w, 0, 2, true, "x", 1));
     assert_int_equal(answer.e.code, ERROR_REFUSED);
     free(bytes);
-    world_end(&w);
 }
 
 /* What strangers and hostile neighbours can do to discovery: they cost neither memory, nor hosts, nor cables. */
@@ -485,6 +454,10 @@ static void begin(struct world *w, unsigned key)
     world_start_all(w);
     world_run(w, 3 * SECONDS);
 }
+
+/* STRANGER_TEST(KEY, NAME) { ... }: a test with a stranger. */
+#define STRANGER_TEST(key, name)                                                                   \
+    TEST_BETWEEN(struct world, w, begin(&fixture, key), world_end(&fixture), name)
 
 static bool is_whole(struct world *w)
 {
@@ -549,155 +522,133 @@ static void receive(struct world *w, const uint8_t *bytes, size_t size)
     discovery_receive(w->host[2].discovery, 1, &stranger, bytes, size);
 }
 
-TEST(test_invented_hosts_are_bounded_and_forgotten)
+STRANGER_TEST(0, test_invented_hosts_are_bounded_and_forgotten)
 {
-    static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
 
-    begin(&w, 0);
     for (unsigned i = 0; i < 3000; i++) {
-        receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
-        assert_true(discovery_database(w.host[2].discovery)->hosts <= DATABASE_HOSTS_MOST);
+        receive(w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
+        assert_true(discovery_database(w->host[2].discovery)->hosts <= DATABASE_HOSTS_MOST);
         if (i % 100 == 0)
-            world_run(&w, 10 * MILLISECONDS);
+            world_run(w, 10 * MILLISECONDS);
     }
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, DATABASE_HOSTS_MOST);
-    assert_true(is_whole(&w));
-    assert_int_equal(discovery_database(w.host[0].discovery)->hosts,
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, DATABASE_HOSTS_MOST);
+    assert_true(is_whole(w));
+    assert_int_equal(discovery_database(w->host[0].discovery)->hosts,
                      3); /* they are not passed on */
-    world_run(&w, DISCOVERY_LOST_LIFE + SECONDS);
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
-    world_end(&w);
+    world_run(w, DISCOVERY_LOST_LIFE + SECONDS);
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, 3);
 }
 
 /* Signatures are checked at a limited rate, so that a flood does not take the processor. */
-TEST(test_floods_are_limited)
+STRANGER_TEST(0, test_floods_are_limited)
 {
-    static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
     uint32_t hosts;
 
-    begin(&w, 0);
     for (unsigned i = 0; i < 2 * DISCOVERY_BURST; i++) {
-        receive(&w, bytes, report_packet(bytes, NULL, "a b", 1, i, &none)); /* no valid name */
+        receive(w, bytes, report_packet(bytes, NULL, "a b", 1, i, &none)); /* no valid name */
     }
     for (unsigned i = 0; i < 10; i++) {
-        receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
+        receive(w, bytes, report_packet(bytes, NULL, "phantom", 1, i, &none));
     }
-    hosts = discovery_database(w.host[2].discovery)->hosts;
+    hosts = discovery_database(w->host[2].discovery)->hosts;
     assert_int_equal(hosts, 3);
-    world_run(&w, SECONDS);
-    receive(&w, bytes, report_packet(bytes, NULL, "phantom", 1, 5, &none));
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
-    assert_true(is_whole(&w));
-    world_end(&w);
+    world_run(w, SECONDS);
+    receive(w, bytes, report_packet(bytes, NULL, "phantom", 1, 5, &none));
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, 4);
+    assert_true(is_whole(w));
 }
 
 /* Reports of one host that follow each other at once are not taken, and so not passed on to all. */
-TEST(test_reports_of_one_host_are_spaced)
+STRANGER_TEST(0, test_reports_of_one_host_are_spaced)
 {
-    static struct world w;
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
     const struct host_id id = stranger_identity(1).id;
 
-    begin(&w, 0);
     for (uint64_t i = 1; i <= 100; i++)
-        receive(&w, bytes, report_packet(bytes, NULL, "busy", i, 1, &none));
-    assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
+        receive(w, bytes, report_packet(bytes, NULL, "busy", i, 1, &none));
+    assert_int_equal(database_find(discovery_database(w->host[2].discovery), &id)->report->sequence,
                      1);
-    world_run(&w, DISCOVERY_REPORT_SPACING);
-    receive(&w, bytes, report_packet(bytes, NULL, "busy", 101, 1, &none));
-    assert_int_equal(database_find(discovery_database(w.host[2].discovery), &id)->report->sequence,
+    world_run(w, DISCOVERY_REPORT_SPACING);
+    receive(w, bytes, report_packet(bytes, NULL, "busy", 101, 1, &none));
+    assert_int_equal(database_find(discovery_database(w->host[2].discovery), &id)->report->sequence,
                      101);
-    world_end(&w);
 }
 
 /* Only a host itself signs with the key from which its id follows: nobody else can report in its name, whether the host
  * is reachable or not, with the cluster key or without. */
-TEST(test_reports_in_the_name_of_others)
+STRANGER_TEST(4, test_reports_in_the_name_of_others)
 {
-    static struct world w;
     struct secrets secrets = {.count = 0};
     uint8_t bytes[PACKET_MOST], key_bytes[KEY_SIZE] = {4};
     struct key key;
     const struct host_id id = world_id(0);
 
-    begin(&w, 4);
     key_set(&key, key_bytes);
     discovery_key_make(&secrets.key[0], &key);
     for (secrets.count = 0; secrets.count < 2; secrets.count++) {
-        receive(&w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
-        assert_string_equal(world_entry(&w, 2, 0)->report->name, "host0");
-        assert_true(is_whole(&w));
+        receive(w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
+        assert_string_equal(world_entry(w, 2, 0)->report->name, "host0");
+        assert_true(is_whole(w));
     }
-    world_plug(&w, 0, 0, WORLD_NO_SEGMENT);
-    world_plug(&w, 1, 1, WORLD_NO_SEGMENT);
-    world_run(&w, DISCOVERY_LOST_LIFE + 3 * SECONDS);
-    assert_null(world_entry(&w, 2, 0));
-    receive(&w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
-    assert_null(world_entry(&w, 2, 0));
-    world_end(&w);
+    world_plug(w, 0, 0, WORLD_NO_SEGMENT);
+    world_plug(w, 1, 1, WORLD_NO_SEGMENT);
+    world_run(w, DISCOVERY_LOST_LIFE + 3 * SECONDS);
+    assert_null(world_entry(w, 2, 0));
+    receive(w, bytes, report_packet(bytes, &id, "liar", REPORT_SEQUENCE_MOST, 1, &secrets));
+    assert_null(world_entry(w, 2, 0));
 }
 
 /* A process whose clock has gone back numbers its reports lower than those of the process before. */
-TEST(test_a_host_overtakes_its_former_reports)
+STRANGER_TEST(0, test_a_host_overtakes_its_former_reports)
 {
-    static struct world w;
     uint64_t now;
 
-    begin(&w, 0);
-    now = w.now;
-    world_stop(&w, 0, false);
-    w.now = 0; /* while it starts */
-    world_start(&w, 0);
-    w.now = now;
-    assert_true(world_entry(&w, 2, 0)->report->sequence > 100);
-    world_run(&w, 5 * SECONDS);
-    assert_true(is_whole(&w));
-    world_set_key(&w, 0, 1);
-    world_run(&w, 5 * SECONDS);
-    assert_int_equal(world_entry(&w, 2, 0)->trust, TRUST_OTHER_KEY); /* its new reports are taken */
-    world_end(&w);
+    now = w->now;
+    world_stop(w, 0, false);
+    w->now = 0; /* while it starts */
+    world_start(w, 0);
+    w->now = now;
+    assert_true(world_entry(w, 2, 0)->report->sequence > 100);
+    world_run(w, 5 * SECONDS);
+    assert_true(is_whole(w));
+    world_set_key(w, 0, 1);
+    world_run(w, 5 * SECONDS);
+    assert_int_equal(world_entry(w, 2, 0)->trust, TRUST_OTHER_KEY); /* its new reports are taken */
 }
 
 /* A host with another release: it is not understood, and that is said. */
-TEST(test_another_version)
+STRANGER_TEST(0, test_another_version)
 {
-    static struct world w;
     const uint8_t other[] = {8, DISCOVERY_VERSION + 1};
 
-    begin(&w, 0);
     for (unsigned i = 0; i < 8; i++) {
-        receive(&w, other, sizeof other);
-        world_run(&w, SECONDS);
+        receive(w, other, sizeof other);
+        world_run(w, SECONDS);
     }
-    assert_true(world_entry(&w, 2, 2)->report->interface[0].unanswered);
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
-    assert_true(is_whole(&w));
-    world_run(&w, 60 * SECONDS);
-    assert_false(world_entry(&w, 2, 2)->report->interface[0].unanswered);
-    world_end(&w);
+    assert_true(world_entry(w, 2, 2)->report->interface[0].unanswered);
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, 3);
+    assert_true(is_whole(w));
+    world_run(w, 60 * SECONDS);
+    assert_false(world_entry(w, 2, 2)->report->interface[0].unanswered);
 }
 
-TEST(test_keys_are_shown)
+STRANGER_TEST(4, test_keys_are_shown)
 {
-    static struct world w;
-
-    begin(&w, 4);
-    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_PROVED);
-    world_set_key(&w, 2, 0);
-    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
-    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_OPEN);
-    world_set_key(&w, 2, 8);
-    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
-    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_OTHER_KEY);
-    world_set_key(&w, 2, 4);
-    world_run(&w, 3 * DISCOVERY_LOST_LIFE);
-    assert_int_equal(world_entry(&w, 0, 2)->trust, TRUST_PROVED);
-    world_end(&w);
+    assert_int_equal(world_entry(w, 0, 2)->trust, TRUST_PROVED);
+    world_set_key(w, 2, 0);
+    world_run(w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(w, 0, 2)->trust, TRUST_OPEN);
+    world_set_key(w, 2, 8);
+    world_run(w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(w, 0, 2)->trust, TRUST_OTHER_KEY);
+    world_set_key(w, 2, 4);
+    world_run(w, 3 * DISCOVERY_LOST_LIFE);
+    assert_int_equal(world_entry(w, 0, 2)->trust, TRUST_PROVED);
 }
 
 /* A signature of one kind, of another content, or a changed bit is worth nothing. */
@@ -729,17 +680,15 @@ TEST(test_signatures)
 }
 
 /* Recorded packets with changed bytes, and cut ones: nothing crashes, and all hosts stay known. */
-TEST(test_damaged_packets)
+STRANGER_TEST(0, test_damaged_packets)
 {
-    static struct world w;
     uint8_t bytes[PACKET_MOST];
     uint64_t random = 12345;
 
-    begin(&w, 0);
-    w.record = true;
-    world_run(&w, 3 * SECONDS);
-    w.record = false;
-    for (const struct world_packet *p = w.recorded; p != NULL; p = p->next)
+    w->record = true;
+    world_run(w, 3 * SECONDS);
+    w->record = false;
+    for (const struct world_packet *p = w->recorded; p != NULL; p = p->next)
         for (int i = 0; i < 40 && p->size <= sizeof bytes; i++) {
             size_t size = p->size;
             memcpy(bytes, p->bytes, size);
@@ -749,27 +698,23 @@ TEST(test_damaged_packets)
             }
             if (i % 4 == 0)
                 size = (random >> 40) % size;
-            discovery_receive(w.host[p->host].discovery, p->interface + 1, &p->from, bytes, size);
+            discovery_receive(w->host[p->host].discovery, p->interface + 1, &p->from, bytes, size);
         }
-    world_run(&w, 3 * SECONDS);
-    assert_true(is_whole(&w));
-    world_end(&w);
+    world_run(w, 3 * SECONDS);
+    assert_true(is_whole(w));
 }
 
-TEST(test_invalid_reports)
+STRANGER_TEST(0, test_invalid_reports)
 {
-    static struct world w;
     static const char *const names[] = {"", "a b", "a/b", "-x", ".x", "\xff", "x\n"};
     const struct secrets none = {.count = 0};
     uint8_t bytes[PACKET_MOST];
 
-    begin(&w, 0);
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        receive(&w, bytes, report_packet(bytes, NULL, names[i], 1, i, &none));
+        receive(w, bytes, report_packet(bytes, NULL, names[i], 1, i, &none));
     }
-    receive(&w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST + 1, 1, &none));
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 3);
-    receive(&w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
-    assert_int_equal(discovery_database(w.host[2].discovery)->hosts, 4);
-    world_end(&w);
+    receive(w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST + 1, 1, &none));
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, 3);
+    receive(w, bytes, report_packet(bytes, NULL, "phantom", REPORT_SEQUENCE_MOST, 1, &none));
+    assert_int_equal(discovery_database(w->host[2].discovery)->hosts, 4);
 }

@@ -35,13 +35,7 @@ void fake_dead(struct all_nodes *c, uint32_t rank);
 struct top_model fake_model(const char *dims, uint64_t bytes);
 /* TOP_TEST(DIMS, BYTES, NAME) { ... }: a test with such a model, `m`. */
 #define TOP_TEST(dims, bytes, name)                                                                \
-    static void name##_with(struct top_model *m);                                                  \
-    TEST(name)                                                                                     \
-    {                                                                                              \
-        struct top_model model = fake_model(dims, bytes);                                          \
-        name##_with(&model);                                                                       \
-        top_model_free(&model);                                                                    \
-    }                                                                                              \
-    static void name##_with(struct top_model *m)
+    TEST_BETWEEN(struct top_model, m, fixture = fake_model(dims, bytes), top_model_free(&fixture), \
+                 name)
 /* The model takes the survey, so many seconds after the first one. */
 void take(struct top_model *m, struct all_nodes *c, double seconds);
