@@ -50,10 +50,10 @@ int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost
     if (schedule_verify(t, a, &report, e) != 0)
         return -1;
     c->from = COST_ENUMERATED;
-    c->critical_path = (double)report.critical_path / a->segments;
+    c->critical_path = report.critical_path / a->segments;
     c->counts = (struct cost_counts){
         .startups = report.startups,
-        .transmission = (double)report.transmission / a->segments,
+        .transmission = report.transmission / a->segments,
         .hops = (double)report.hops,
     };
     return 0;

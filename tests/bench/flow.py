@@ -32,8 +32,9 @@ SECONDS = 60  # seconds for the integer program with one number of segments
 
 
 class Torus:
-    def __init__(self, dims, without=''):
-        """`without`: links and nodes that are down, such as '3:+0,7'."""
+    def __init__(self, dims, without='', rates=''):
+        """`without`: links and nodes that are down, such as '3:+0,7'; `rates`: directions of links that are slower
+        than the others, such as '6:-1=0.4,*:+0=0.5' (the latter: of all nodes)."""
         self.dims = dims
         self.sizes, self.wraps = [], []
         for part in dims.split('x'):
@@ -53,6 +54,13 @@ class Torus:
                     end = place[:dim] + (there % size,) + place[dim + 1:]
                     self.channels.append((node, rank[end], dim, direction))
         self._take_out(without.split(',') if without else [])
+        self.rates = [1.0] * len(self.channels)
+        for part in rates.split(',') if rates else []:
+            name, rate = part.split('=')
+            for i, (node, _, dim, direction) in enumerate(self.channels):
+                port = f'{"+" if direction > 0 else "-"}{dim}'
+                if name in (f'{node}:{port}', f'*:{port}'):
+                    self.rates[i] = float(rate)
 
     def _take_out(self, names):
         self.gone = {int(name) for name in names if ':' not in name}
@@ -85,7 +93,7 @@ class Flow:
                        for node in range(n)]
         self.stays, self.needed = self._matrix(entries, n * n), numpy.array(needed)
         entries = [(channel, source * m + channel, 1) for source in range(n) for channel in range(m)]
-        entries += [(channel, n * m, -1) for channel in range(m)]
+        entries += [(channel, n * m, -rate) for channel, rate in enumerate(torus.rates)]
         self.loads = self._matrix(entries, m)
         self.hops = numpy.append(numpy.ones(n * m), 0)
         self.largest = numpy.append(numpy.zeros(n * m), 1)
@@ -95,7 +103,7 @@ class Flow:
         return coo_matrix((value, (row, column)), shape=(rows, self.variables)).tocsr()
 
     def least_load(self):
-        """The least number of blocks on the busiest channel; None if the torus is in parts."""
+        """The least number of blocks on the busiest channel, divided by its rate; None if the torus is in parts."""
         solved = linprog(self.largest, A_ub=self.loads, b_ub=numpy.zeros(self.loads.shape[0]),
                          A_eq=self.stays, b_eq=self.needed, method='highs')
         if solved.status == 2:

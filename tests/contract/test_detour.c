@@ -9,25 +9,36 @@
 #include "daemon/lib/schedule/tree.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/damaged_loads.h"
+#include "tests/contract/rated_loads.h"
 #include "tests/support/cmocka.h"
 
 enum { LOADS = sizeof damaged_loads / sizeof damaged_loads[0] };
 
-/* NULL: the torus is in parts. */
-static struct detour *find(const char *dims, const char *without)
+/* `without` and `rates` may be empty. NULL: the torus is in parts. */
+static struct detour *find_rated(const char *dims, const char *without, const char *rates)
 {
     struct torus t = contract_torus(dims);
     struct error e = {.code = ERROR_NONE};
     struct detour *detour = NULL;
     struct damage damage;
 
-    assert_success(damage_parse(&damage, &t, without, &e), e);
+    if (without[0] != '\0')
+        assert_success(damage_parse(&damage, &t, without, &e), e);
+    else
+        assert_success(damage_init(&damage, &t, &e), e);
+    if (rates[0] != '\0')
+        assert_success(damage_parse_rates(&damage, rates, false, &e), e);
     if (detour_new(&detour, &damage, &e) != 0)
         assert_int_equal(e.code, ERROR_LINK);
     damage_free(&damage);
     if (detour != NULL)
         detour_find_bound(detour);
     return detour;
+}
+
+static struct detour *find(const char *dims, const char *without)
+{
+    return find_rated(dims, without, "");
 }
 
 /* Follows one route, and counts the load of its channels. */
@@ -61,7 +72,8 @@ static double check(const struct detour *detour)
 {
     const struct damage *d = detour_damage(detour);
     const struct algorithm *a = detour_algorithm(detour);
-    uint32_t nodes = d->torus.nodes, largest = 0;
+    uint32_t nodes = d->torus.nodes;
+    double largest = 0;
     size_t channels = (size_t)nodes * torus_ports(&d->torus);
     uint32_t *load = calloc(channels, sizeof *load);
 
@@ -72,12 +84,15 @@ static double check(const struct detour *detour)
                     follow(d, a, source, to, i, load);
                 else
                     assert_int_equal(algorithm_route(a, &d->torus, source, to, i, NULL), 0);
-    for (size_t i = 0; i < channels; i++)
-        if (load[i] > largest)
-            largest = load[i];
+    for (size_t i = 0; i < channels; i++) {
+        const unsigned ports = torus_ports(&d->torus);
+        const double its = (double)load[i] * DAMAGE_FULL_RATE /
+                           damage_rate(d, (uint32_t)(i / ports), (unsigned)(i % ports));
+        largest = its > largest ? its : largest;
+    }
     free(load);
-    assert_int_equal(largest, detour_busiest(detour));
-    return (double)largest / a->segments;
+    assert_true(largest == detour_busiest(detour));
+    return largest / a->segments;
 }
 
 TEST(loads_are_close_to_the_least)
@@ -96,6 +111,98 @@ TEST(loads_are_close_to_the_least)
             fail_msg("%s without %s: bound %.3f, the least is %.3f", dims, without, bound, least);
         detour_free(detour);
     }
+}
+
+/* Links of different rates: the load is the time that a channel takes for it. The bound, which judges large networks, is
+ * close to the least load. */
+TEST(rated_loads_are_close_to_the_least)
+{
+    double worst = 0, lowest = 1;
+
+    for (size_t i = 0; i < sizeof rated_loads / sizeof rated_loads[0]; i++) {
+        const char *dims = rated_loads[i].dims, *without = rated_loads[i].without;
+        const char *rates = rated_loads[i].rates;
+        double least = rated_loads[i].least;
+        struct detour *detour = find_rated(dims, without, rates);
+        assert_non_null(detour);
+        double load = check(detour), bound = detour_bound(detour);
+        if (load > 1.05 * least || load < least - 1e-3)
+            fail_msg("%s %s %s: %.3f, the least is %.3f", dims, without, rates, load, least);
+        if (bound > least + 1e-3 || bound < 0.95 * least)
+            fail_msg("%s %s %s: bound %.3f, the least is %.3f", dims, without, rates, bound, least);
+        worst = load / least > worst ? load / least : worst;
+        lowest = bound / least < lowest ? bound / least : lowest;
+        detour_free(detour);
+    }
+    print_message("loads at most %.3f of the least, bounds at least %.3f\n", worst, lowest);
+}
+
+/* The table of the documents: the load of the busiest channel beside that with equal links, and beside that of the
+ * routes for equal links. */
+TEST(one_slow_link)
+{
+    static const struct {
+        const char *dims, *rates;
+        double optimum; /* over the bound with equal links */
+    } cases[] = {{"4x4", "6:-1=0.5", 1.067},        {"4x4", "6:-1=0.4", 1.081},
+                 {"4x4", "6:-1=0.1", 1.127},        {"3x3", "0:+0=0.1,3:-0=0.1", 1.176},
+                 {"4", "0:+0=0.1,1:-0=0.1", 1.818}, {"4x4", "*:+0=0.5,*:-0=0.5", 2.0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find_rated(cases[i].dims, "", cases[i].rates);
+        double uniform = torus_bound_all_port(&detour_damage(detour)->torus);
+        double load = check(detour) / uniform, bound = detour_bound(detour) / uniform;
+        assert_in_range((uint32_t)(1000 * bound + 0.5), (uint32_t)(995 * cases[i].optimum),
+                        (uint32_t)(1000 * cases[i].optimum + 0.5));
+        assert_true(load <= 1.03 * cases[i].optimum);
+        detour_free(detour);
+    }
+}
+
+/* Rates of all links of a network that is too large for the linear program, and links that are down beside them. */
+TEST(large_rated)
+{
+    static const char *const cases[][3] = {{"8x8", "", "9:+1=0.1,27:-0=0.02"},
+                                           {"8x8", "0:+0", "*:+1=0.3"},
+                                           {"8x8", "", "*:+0=0.5,*:-0=0.5"},
+                                           {"8mx8m", "27:+0", "28:+1=0.1,5:-1=0.6"},
+                                           {"4x4x4", "", "0:+0=0.1,16:-0=0.1,21:+2=0.37"},
+                                           {"4x4x4", "7:+2", "*:+2=0.25"},
+                                           {"12x12", "5,40", "17:+0=0.001"},
+                                           {"16x16", "", "3:+0=0.1,200:-1=0.4"},
+                                           {"40", "", "5:+0=0.5"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find_rated(cases[i][0], cases[i][1], cases[i][2]);
+        assert_non_null(detour);
+        double load = check(detour), bound = detour_bound(detour);
+        if (load > 1.05 * bound || load < bound)
+            fail_msg("%s %s %s: %.3f, bound %.3f", cases[i][0], cases[i][1], cases[i][2], load,
+                     bound);
+        detour_free(detour);
+    }
+}
+
+/* Full rates that are written down change nothing. */
+TEST(full_rates)
+{
+    struct detour *plain = find_rated("4x5", "3:+0", "");
+    struct detour *full = find_rated("4x5", "3:+0", "3:+0=0.2,*:+0=1");
+    struct leg one[64], other[64];
+
+    assert_true(damage_equal(detour_damage(plain), detour_damage(full)));
+    for (uint32_t source = 0; source < 20; source++)
+        for (uint32_t to = 0; to < 20; to++)
+            for (uint32_t i = 0; i < detour_algorithm(plain)->segments; i++) {
+                const struct torus *t = &detour_damage(plain)->torus;
+                uint32_t legs = algorithm_route(detour_algorithm(plain), t, source, to, i, one);
+                assert_int_equal(algorithm_route(detour_algorithm(full), t, source, to, i, other),
+                                 legs);
+                assert_memory_equal(one, other, legs * sizeof *one);
+            }
+    assert_true(detour_bound(plain) == detour_bound(full));
+    detour_free(plain);
+    detour_free(full);
 }
 
 /* Allgather: a tree of each node, of fewest hops, along which reductions go in reverse. */
@@ -173,9 +280,9 @@ TEST(streamed)
         struct detour *detour = find(cases[i][0], cases[i][1]);
         const struct algorithm *a = detour_algorithm(detour);
         assert_int_equal(simulate_stream(&detour_damage(detour)->torus, a, &ticks, &e), 0);
-        assert_true(ticks >= detour_busiest(detour));
+        assert_true((double)ticks >= detour_busiest(detour));
         if ((double)ticks > 1.05 * detour_busiest(detour))
-            fail_msg("%s without %s: %ju ticks, load %u", cases[i][0], cases[i][1],
+            fail_msg("%s without %s: %ju ticks, load %.0f", cases[i][0], cases[i][1],
                      (uintmax_t)ticks, detour_busiest(detour));
         detour_free(detour);
     }

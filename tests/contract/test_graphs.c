@@ -141,6 +141,40 @@ TEST(found_routes)
     }
 }
 
+/* One, two and eight slow channels, and all channels of one port of all nodes: the bound is close to the optimum, and
+ * nothing in the search needs a torus. */
+TEST(found_routes_of_different_rates)
+{
+    unsigned seed = 5;
+
+    for (size_t i = 0; i < NETWORKS; i++)
+        for (unsigned slow = 0; slow < 4; slow++) {
+            struct torus t = network(networks[i]);
+            struct damage d;
+            struct detour *routes;
+            struct error e;
+            assert_int_equal(damage_init(&d, &t, &e), 0);
+            for (unsigned k = 0; k < (slow < 3 ? 1u << (slow + (slow == 2)) : t.nodes); k++) {
+                uint32_t node = slow < 3 ? (uint32_t)rand_r(&seed) % t.nodes : k;
+                unsigned port = slow < 3 ? (unsigned)rand_r(&seed) % torus_ports(&t) : 0;
+                if (torus_neighbour(&t, node, port) != TORUS_NO_NODE)
+                    assert_int_equal(
+                        damage_set_rate(&d, node, port,
+                                        slow < 3 ? (uint16_t)(20 + rand_r(&seed) % 900) : 300, &e),
+                        0);
+            }
+            assert_success(detour_new(&routes, &d, &e), e);
+            detour_find_bound(routes);
+            double load = detour_busiest(routes) / detour_algorithm(routes)->segments;
+            if (load > 1.05 * detour_bound(routes) || load < detour_bound(routes))
+                fail_msg("%s, case %u: load %.3f, bound %.3f", networks[i], slow, load,
+                         detour_bound(routes));
+            contract_check(&t, detour_algorithm(routes));
+            detour_free(routes);
+            damage_free(&d);
+        }
+}
+
 /* On complete graphs the exchange of one block a step has as many steps as other nodes (004, section
  * 4), and so has each dimension of their products. */
 TEST(complete_graphs_meet_the_bound)

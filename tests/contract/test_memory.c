@@ -151,6 +151,19 @@ TEST(detours)
     detour_find_bound(detour);
     assert_true(detour_bound(detour) > 0);
     detour_free(detour);
+    assert_int_equal(damage_parse_rates(&damage, "6:-1=0.4", true, &e), 0);
+    for (failures = 0; (allowed = failures, detour_new(&detour, &damage, &e)) != 0; failures++)
+        assert_int_equal(e.code, ERROR_MEMORY);
+    assert_in_range(failures, 10, 100);
+    for (unsigned room = 3; room < 12;
+         room++) { /* not enough for the ways or the lengths: no bound, or a lower one */
+        allowed = room;
+        detour_find_bound(detour);
+    }
+    allowed = UINT32_MAX;
+    detour_find_bound(detour);
+    assert_true(detour_bound(detour) > 0);
+    detour_free(detour);
     damage_free(&damage);
 }
 

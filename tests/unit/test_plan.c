@@ -422,6 +422,80 @@ TEST(in_parts)
     }
 }
 
+TEST(rates_read_and_written)
+{
+    static const struct {
+        const char *dims, *rates;
+        bool both;
+        const char *written;
+    } cases[] = {
+        {"4x4", "6:-1=0.4", false, "6:-1=0.4"},
+        {"4x4", "6:-1=0.4", true, "5:+1=0.4,6:-1=0.4"},
+        {"4x4", "7:+0=.125,6:-1=0.05", false, "6:-1=0.05,7:+0=0.125"},
+        {"4x4", "7:+0=0.33349,6:-1=0.0005", false, "6:-1=0.001,7:+0=0.333"},
+        {"4x4", "7:+0=0.5,7:+0=1.0", false, ""},
+        {"4x4", "7:+0=1,7:-0=1.", false, ""},
+        {"2", "0:+0=0.5", true, "0:+0=0.5,1:-0=0.5"}, /* two links between the same nodes */
+        {"3m", "*:+0=0.5", false, "0:+0=0.5,1:+0=0.5"},
+        {"3", "*:+0=0.5", true, "0:+0=0.5,0:-0=0.5,1:+0=0.5,1:-0=0.5,2:+0=0.5,2:-0=0.5"},
+    };
+    char text[100];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct torus t = torus_of(cases[i].dims);
+        struct damage d, again;
+        struct error e;
+        assert_int_equal(damage_init(&d, &t, &e), 0);
+        assert_success(damage_parse_rates(&d, cases[i].rates, cases[i].both, &e), e);
+        assert_string_equal(damage_format_rates(&d, text, sizeof text), cases[i].written);
+        assert_int_equal(damage_is_none(&d), text[0] == '\0');
+        assert_string_equal(damage_describe(&d, text, sizeof text), "");
+        assert_int_equal(damage_copy(&again, &d, &e), 0);
+        assert_true(damage_equal(&d, &again) && damage_equal(&again, &d));
+        assert_int_equal(damage_set_rate(&again, 0, 0, 77, &e), 0);
+        assert_false(damage_equal(&d, &again) || damage_equal(&again, &d));
+        damage_add_link(&d, 0, 0); /* has no rate then */
+        damage_add_link(&again, 0, 0);
+        assert_true(damage_equal(&d, &again) && damage_equal(&again, &d));
+        damage_free(&again);
+        damage_free(&d);
+    }
+}
+
+TEST(rates_refused)
+{
+    static const char *const cases[][3] = {
+        {"4x4", "", "'' is not the rate of a link, such as 6:-1=0.4"},
+        {"4x4", "6", "'6' is not the rate"},
+        {"4x4", "6:-1", "'6:-1' is not the rate"},
+        {"4x4", "6=0.4", "'6=0.4' is not the rate"},
+        {"4x4", "6:-1=0.4,7:+0", "'7:+0' is not the rate"},
+        {"4x4", "6:-1=0", "'6:-1=0': a rate is a part of that of the fastest links, 0.001 to 1"},
+        {"4x4", "6:-1=0.0004", "0.001 to 1"},
+        {"4x4", "6:-1=1.001", "0.001 to 1"},
+        {"4x4", "6:-1=4294967297", "0.001 to 1"},
+        {"4x4", "6:-1=-0.5", "0.001 to 1"},
+        {"4x4", "6:-1=0,4", "'6:-1=0': a rate"},
+        {"4x4", "6:-1=", "0.001 to 1"},
+        {"4x4", "6:-1=.", "0.001 to 1"},
+        {"4x4", "6:-1=0.5 ", "0.001 to 1"},
+        {"4x4", "6:-1=half", "0.001 to 1"},
+        {"4x4", "16:-1=0.5", "'16:-1=0.5': a torus of 4x4 has the nodes 0 to 15"},
+        {"4x4", "6:-2=0.5", "'6:-2=0.5': node 6 of a torus of 4x4 has no link at that port"},
+        {"4x4", "*:+2=0.5", "'*:+2=0.5': no node of a torus of 4x4 has a link at that port"},
+        {"4x4", "*=0.5", "'*=0.5' is not the rate"},
+        {"3m", "2:+0=0.5", "node 2 of a torus of 3m has no link"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct torus t = torus_of(cases[i][0]);
+        struct damage d;
+        struct error e;
+        assert_int_equal(damage_init(&d, &t, &e), 0);
+        assert_fails(damage_parse_rates(&d, cases[i][1], false, &e), e, ERROR_USAGE, cases[i][2]);
+        damage_free(&d);
+    }
+}
+
 TEST(described_for_people)
 {
     struct damage d = read_damage("4x4", "11:+1,2:+0,7");

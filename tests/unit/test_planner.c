@@ -273,7 +273,7 @@ static int get_found(struct asking *a, uint32_t *busiest)
     int result = planner_get_detour(a->planner, &none, &found, &e);
     damage_free(&none);
     if (result > 0) {
-        *busiest = detour_busiest(found);
+        *busiest = (uint32_t)detour_busiest(found);
         planner_put_detour(a->planner, found);
     }
     return result;

@@ -68,7 +68,7 @@ static struct predict_counts count_found(const char *dims)
     assert_true(predict_is_quick(&t, a));
     assert_int_equal(predict_count(&t, a, true, &counts, &e), 0);
     assert_int_equal(counts.segments, a->segments);
-    assert_true(near(counts.busiest, (double)detour_busiest(found) / a->segments));
+    assert_true(near(counts.busiest, detour_busiest(found) / a->segments));
     assert_int_equal(torus_parse(&t, "4x4", &e), 0);
     assert_int_equal(predict_count(&t, a, true, &counts, &e), -1); /* of another network */
     assert_int_equal(e.code, ERROR_REFUSED);

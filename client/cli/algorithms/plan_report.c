@@ -5,9 +5,9 @@
 #include "daemon/lib/schedule/detour/detour.h"
 
 /* Converts a number of segments to blocks. */
-static json_t *blocks(uint64_t segments, const struct algorithm *a)
+static json_t *blocks(double segments, const struct algorithm *a)
 {
-    return json_number((double)segments / a->segments);
+    return json_number(segments / a->segments);
 }
 
 int plan_set_report(json_t *object, const struct algorithm *a, const struct schedule_report *r)
@@ -27,7 +27,7 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
                    const struct schedule_report *report, struct error *e)
 {
     const struct damage *damage = detour_damage(a->detour);
-    double load = (double)report->busiest / a->segments;
+    double load = report->busiest / a->segments;
     char without[1024];
     uint64_t ticks;
     int r = 0;
@@ -56,9 +56,8 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
 
 int plan_set_efficiency(json_t *object, const struct algorithm *a, const struct schedule_report *r)
 {
-    json_t *efficiency = r->transmission > 0
-                             ? json_real(r->bound * a->segments / (double)r->transmission)
-                             : json_null();
+    json_t *efficiency =
+        r->transmission > 0 ? json_real(r->bound * a->segments / r->transmission) : json_null();
     return json_object_set_new(object, "efficiency", efficiency);
 }
 

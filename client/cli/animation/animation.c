@@ -240,7 +240,7 @@ static json_t *describe(const struct torus *t, const struct animated *a, json_t 
         g->source != NULL ? g->source : "", "operation", operation_name(g->operation), "ports",
         algorithm_ports_name(g), "segments", (int)g->segments, "streaming", (int)g->streaming,
         "gather", (int)(g->operation != OPERATION_EXCHANGE), "startups", (int)a->report->startups,
-        "transmission", (double)a->report->transmission / segments, "bound", algorithm_bound(g, t),
+        "transmission", a->report->transmission / segments, "bound", algorithm_bound(g, t),
         "contended", (int)a->report->contended_steps, "steps", steps);
 
     if (o != NULL && a->measured != NULL) {

@@ -285,8 +285,7 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
     r |= json_object_set_new(o, "port_model", json_string(algorithm_ports_name(algorithm)));
     if (algorithm->imported != NULL)
         r |= set_imported(o, t, algorithm) |
-             json_object_set_new(o, "busiest",
-                                 json_number((double)report.busiest / algorithm->segments));
+             json_object_set_new(o, "busiest", json_number(report.busiest / algorithm->segments));
     if (algorithm->detour != NULL)
         r |= plan_set_found(o, t, algorithm, &report, &e);
     else

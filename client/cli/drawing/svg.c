@@ -320,7 +320,7 @@ static void put_heading(const struct svg_page *p)
     put_text(p, "b", SVG_BORDER, y += 22,
              "%s, %s: %" PRIu32 " startup%s, %s, transmission %.10g, lower bound %.10g",
              operation_name(a->operation), algorithm_ports_name(a), r->startups,
-             r->startups == 1 ? "" : "s", contended, blocks_of(p, r->transmission), r->bound);
+             r->startups == 1 ? "" : "s", contended, r->transmission / a->segments, r->bound);
     for (unsigned i = 0; i < p->notes; i++)
         put_text(p, "b", SVG_BORDER, y += SVG_LINE, "%s", p->note[i]);
     put_ports(p, y += 24);

@@ -170,8 +170,7 @@ static int find_counts(const struct torus *t, const char *name, const struct sch
         *f = (struct fitted){
             .name = name,
             .startups = file->report.startups,
-            .blocks =
-                (double)file->report.critical_path / imported_algorithm(file->imported)->segments,
+            .blocks = file->report.critical_path / imported_algorithm(file->imported)->segments,
             .hops = (double)file->report.hops,
         };
         return 0;

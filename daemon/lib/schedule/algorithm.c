@@ -43,6 +43,11 @@ uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint3
     return a->route(t, source, destination, segment, legs);
 }
 
+const struct damage *algorithm_damage(const struct algorithm *a)
+{
+    return a->methods != NULL && a->methods->damage != NULL ? a->methods->damage(a) : NULL;
+}
+
 const char *port_model_name(enum port_model model)
 {
     switch (model) {

@@ -11,6 +11,7 @@
 #include "daemon/lib/schedule/torus.h"
 
 struct plan;     /* plan.h */
+struct damage;   /* damage.h */
 struct family;   /* algorithms/family.h */
 struct imported; /* imported.h */
 struct detour;   /* detour.h */
@@ -54,6 +55,8 @@ struct algorithm_methods {
     /* NULL, or sets the hops of the longest route, and the blocks on the busiest channel when streamed. */
     void (*streamed)(const struct algorithm *a, uint32_t *longest, double *blocks);
     const char *(*bound_name)(const struct algorithm *a); /* NULL: by operation, ports and hops */
+    const struct damage *(*damage)(
+        const struct algorithm *a); /* NULL: the routes are for all links alike */
 };
 
 struct algorithm {
@@ -128,6 +131,9 @@ uint32_t algorithm_max_legs(const struct algorithm *a, const struct torus *t);
 void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t *period);
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
+
+/* What the links can carry for which the routes were found; NULL for the algorithms of the registry and of files. */
+const struct damage *algorithm_damage(const struct algorithm *a);
 
 /* Sets *e (ERROR_REFUSED), naming the tori that the algorithm takes, and this one.
  * Returns -1. */

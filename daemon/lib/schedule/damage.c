@@ -22,7 +22,36 @@ void damage_free(struct damage *d)
 {
     free(d->dead);
     free(d->gone);
+    free(d->rate);
     *d = (struct damage){0};
+}
+
+static size_t channels_of(const struct torus *t)
+{
+    return (size_t)t->nodes * torus_ports(t);
+}
+
+static int make_rates(struct damage *d, struct error *e)
+{
+    const size_t channels = channels_of(&d->torus);
+
+    d->rate = calloc(channels, sizeof *d->rate);
+    if (d->rate == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for the links of %u %s", d->torus.nodes,
+                         text_plural(d->torus.nodes, "node", "nodes"));
+    for (size_t i = 0; i < channels; i++)
+        d->rate[i] = DAMAGE_FULL_RATE;
+    return 0;
+}
+
+/* Whether some link that is in order has a lower rate. */
+static bool has_rates(const struct damage *d)
+{
+    for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            if (damage_has_link(d, rank, port) && damage_rate(d, rank, port) != DAMAGE_FULL_RATE)
+                return true;
+    return false;
 }
 
 int damage_copy(struct damage *d, const struct damage *from, struct error *e)
@@ -31,14 +60,32 @@ int damage_copy(struct damage *d, const struct damage *from, struct error *e)
         return -1;
     memcpy(d->dead, from->dead, from->torus.nodes * sizeof *d->dead);
     memcpy(d->gone, from->gone, from->torus.nodes * sizeof *d->gone);
+    if (!has_rates(from))
+        return 0;
+    if (make_rates(d, e) != 0) {
+        damage_free(d);
+        return -1;
+    }
+    memcpy(d->rate, from->rate, channels_of(&d->torus) * sizeof *d->rate);
     return 0;
+}
+
+/* Whether the links that are in order, the same in both, have the same rates. */
+static bool rates_equal(const struct damage *a, const struct damage *b)
+{
+    for (uint32_t rank = 0; (a->rate != NULL || b->rate != NULL) && rank < a->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&a->torus); port++)
+            if (damage_has_link(a, rank, port) &&
+                damage_rate(a, rank, port) != damage_rate(b, rank, port))
+                return false;
+    return true;
 }
 
 bool damage_equal(const struct damage *a, const struct damage *b)
 {
     return torus_equal(&a->torus, &b->torus) &&
            memcmp(a->dead, b->dead, a->torus.nodes * sizeof *a->dead) == 0 &&
-           memcmp(a->gone, b->gone, a->torus.nodes * sizeof *a->gone) == 0;
+           memcmp(a->gone, b->gone, a->torus.nodes * sizeof *a->gone) == 0 && rates_equal(a, b);
 }
 
 void damage_add_link(struct damage *d, uint32_t rank, unsigned port)
@@ -55,50 +102,184 @@ void damage_add_node(struct damage *d, uint32_t rank)
             damage_add_link(d, rank, port);
 }
 
+int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e)
+{
+    if (d->rate == NULL && make_rates(d, e) != 0)
+        return -1;
+    d->rate[(size_t)rank * torus_ports(&d->torus) + port] = rate;
+    return 0;
+}
+
 bool damage_is_none(const struct damage *d)
 {
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++)
         if (d->dead[rank] != 0 || d->gone[rank])
             return false;
-    return true;
+    return !has_rates(d);
 }
 
 /* --- as text --- */
 
-/* Reads one link or node, up to the comma or the end. */
-static int parse_one(struct damage *d, const char *text, struct error *e)
+/* Reads the rank at the beginning of a part of `length` bytes, up to `*end`. Returns 0, or -1 with *e. */
+static int parse_rank(const struct torus *t, const char *text, size_t length, uint32_t *rank,
+                      char **end, const char *wanted, struct error *e)
 {
-    const struct torus *t = &d->torus;
-    char *end, dims[TORUS_TEXT_SIZE];
-    size_t length = strcspn(text, ",");
-    unsigned long rank = 0;
+    char dims[TORUS_TEXT_SIZE];
+    unsigned long number = 0;
 
-    end = (char *)(uintptr_t)text;
+    *end = (char *)(uintptr_t)text;
     if (*text >= '0' && *text <= '9')
-        rank = strtoul(text, &end, 10);
-    if (end == text || (*end != ':' && *end != ',' && *end != '\0'))
-        return error_set(e, ERROR_USAGE,
-                         "'%.*s' is neither a link, such as 3:+0, nor a node, such as 7",
-                         (int)(length < 40 ? length : 40), text);
-    if (rank >= t->nodes)
+        number = strtoul(text, end, 10);
+    if (*end == text || (**end != ':' && **end != ',' && **end != '\0'))
+        return error_set(e, ERROR_USAGE, "'%.*s' is %s", (int)(length < 40 ? length : 40), text,
+                         wanted);
+    if (number >= t->nodes)
         return error_set(e, ERROR_USAGE, "'%.*s': a torus of %s has the nodes 0 to %u",
                          (int)(length < 40 ? length : 40), text, torus_format(t, dims),
                          t->nodes - 1);
+    *rank = (uint32_t)number;
+    return 0;
+}
+
+/* The port of that name of a node, if it has a link; otherwise -1. */
+static int find_port(const struct torus *t, uint32_t rank, const char *text, size_t length)
+{
+    char name[TORUS_PORT_NAME_SIZE] = "";
+
+    if (length < sizeof name)
+        memcpy(name, text, length);
+    const int port = torus_port_parse(t, rank, name);
+    return port >= 0 && torus_neighbour(t, rank, (unsigned)port) != TORUS_NO_NODE ? port : -1;
+}
+
+/* As find_port(), with *e. */
+static int parse_port(const struct torus *t, const char *text, size_t length, uint32_t rank,
+                      const char *port_text, size_t port_length, struct error *e)
+{
+    const int port = find_port(t, rank, port_text, port_length);
+    char dims[TORUS_TEXT_SIZE];
+
+    return port >= 0
+               ? port
+               : error_set(e, ERROR_USAGE,
+                           "'%.*s': node %u of a torus of %s has no link at that port",
+                           (int)(length < 40 ? length : 40), text, rank, torus_format(t, dims));
+}
+
+/* Reads one link or node, up to the comma or the end. */
+static int parse_one(struct damage *d, const char *text, struct error *e)
+{
+    const size_t length = strcspn(text, ",");
+    uint32_t rank;
+    char *end;
+
+    if (parse_rank(&d->torus, text, length, &rank, &end,
+                   "neither a link, such as 3:+0, nor a node, such as 7", e) != 0)
+        return -1;
     if (*end != ':') {
-        damage_add_node(d, (uint32_t)rank);
+        damage_add_node(d, rank);
         return 0;
     }
-    char name[TORUS_PORT_NAME_SIZE] = "";
-    size_t of_name = length - (size_t)(end + 1 - text);
-    if (of_name < sizeof name)
-        memcpy(name, end + 1, of_name);
-    int port = torus_port_parse(t, (uint32_t)rank, name);
-    if (port < 0 || torus_neighbour(t, (uint32_t)rank, (unsigned)port) == TORUS_NO_NODE)
-        return error_set(e, ERROR_USAGE,
-                         "'%.*s': node %lu of a torus of %s has no link at that port",
-                         (int)(length < 40 ? length : 40), text, rank, torus_format(t, dims));
-    damage_add_link(d, (uint32_t)rank, (unsigned)port);
+    int port =
+        parse_port(&d->torus, text, length, rank, end + 1, length - (size_t)(end + 1 - text), e);
+    if (port < 0)
+        return -1;
+    damage_add_link(d, rank, (unsigned)port);
     return 0;
+}
+
+/* Reads "0.4", "1" or ".125", rounded to thousandths. Returns 0 if the text is something else, or if the rate is not in
+ * the range. */
+static uint16_t parse_rate(const char *text, size_t length)
+{
+    const size_t whole = strspn(text, "0123456789") < length ? strspn(text, "0123456789") : length;
+    uint32_t rate = 0, digits = 0;
+
+    for (size_t i = 0; i < whole; i++)
+        rate = rate < 10 ? 10 * rate + (uint32_t)(text[i] - '0') : rate;
+    if (whole < length && text[whole] != '.')
+        return 0;
+    for (size_t i = whole + 1; i < length; i++, digits++) {
+        if (text[i] < '0' || text[i] > '9')
+            return 0;
+        if (digits < 4)
+            rate = 10 * rate + (uint32_t)(text[i] - '0');
+    }
+    if (whole + digits == 0)
+        return 0;
+    for (; digits < 4; digits++)
+        rate *= 10;
+    _Static_assert(DAMAGE_FULL_RATE == 1000, "three decimal places, and one to round");
+    rate = (rate + 5) / 10;
+    return rate <= DAMAGE_FULL_RATE ? (uint16_t)rate : 0;
+}
+
+static int set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, bool both,
+                    struct error *e)
+{
+    if (damage_set_rate(d, rank, port, rate, e) != 0)
+        return -1;
+    return !both ? 0
+                 : damage_set_rate(d, torus_neighbour(&d->torus, rank, port),
+                                   torus_port_opposite(&d->torus, port), rate, e);
+}
+
+/* Sets the rate of a port of all nodes that have it. */
+static int set_all(struct damage *d, const char *text, size_t length, size_t port_length,
+                   uint16_t rate, bool both, struct error *e)
+{
+    char dims[TORUS_TEXT_SIZE];
+    bool found = false;
+
+    for (uint32_t rank = 0; rank < d->torus.nodes; rank++) {
+        const int port = find_port(&d->torus, rank, text + 2, port_length);
+        if (port >= 0 && set_rate(d, rank, (unsigned)port, rate, both, e) != 0)
+            return -1;
+        found = found || port >= 0;
+    }
+    return found ? 0
+                 : error_set(e, ERROR_USAGE,
+                             "'%.*s': no node of a torus of %s has a link at that port",
+                             (int)(length < 40 ? length : 40), text, torus_format(&d->torus, dims));
+}
+
+/* Reads "6:-1=0.4", up to the comma or the end. */
+static int parse_one_rate(struct damage *d, const char *text, bool both, struct error *e)
+{
+    static const char wanted[] = "not the rate of a link, such as 6:-1=0.4";
+    const size_t length = strcspn(text, ","), before = strcspn(text, "=,");
+    const bool all = strncmp(text, "*:", 2) == 0;
+    char *end = (char *)(uintptr_t)text + 1;
+    uint32_t rank;
+
+    if (!all && parse_rank(&d->torus, text, length, &rank, &end, wanted, e) != 0)
+        return -1;
+    if (*end != ':' || before == length)
+        return error_set(e, ERROR_USAGE, "'%.*s' is %s", (int)(length < 40 ? length : 40), text,
+                         wanted);
+    const uint16_t rate = parse_rate(text + before + 1, length - before - 1);
+    if (rate == 0)
+        return error_set(e, ERROR_USAGE,
+                         "'%.*s': a rate is a part of that of the fastest links, 0.001 to 1; links "
+                         "that are down "
+                         "are for --without",
+                         (int)(length < 40 ? length : 40), text);
+    const size_t port_length = before - (size_t)(end + 1 - text);
+    if (all)
+        return set_all(d, text, length, port_length, rate, both, e);
+    const int port = parse_port(&d->torus, text, length, rank, end + 1, port_length, e);
+    return port < 0 ? -1 : set_rate(d, rank, (unsigned)port, rate, both, e);
+}
+
+int damage_parse_rates(struct damage *d, const char *text, bool both, struct error *e)
+{
+    for (;;) {
+        if (parse_one_rate(d, text, both, e) != 0)
+            return -1;
+        text += strcspn(text, ",");
+        if (*text++ == '\0')
+            return 0;
+    }
 }
 
 int damage_parse(struct damage *d, const struct torus *t, const char *text, struct error *e)
@@ -170,6 +351,26 @@ static char *write_all(const struct damage *d, struct writer w, const char *sepa
 char *damage_format(const struct damage *d, char *text, size_t size)
 {
     return write_all(d, (struct writer){.text = text, .size = size}, ",", "", "");
+}
+
+char *damage_format_rates(const struct damage *d, char *text, size_t size)
+{
+    struct writer w = {.text = text, .size = size};
+    char part[48], name[TORUS_PORT_NAME_SIZE];
+
+    if (size > 0)
+        text[0] = '\0';
+    for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++) {
+            const uint16_t rate = damage_rate(d, rank, port);
+            if (rate == DAMAGE_FULL_RATE)
+                continue;
+            (void)snprintf(part, sizeof part, "%u:%s=%g", rank,
+                           torus_port_name(&d->torus, rank, port, name),
+                           rate / (double)DAMAGE_FULL_RATE);
+            append(&w, ",", part);
+        }
+    return text;
 }
 
 char *damage_describe_links(const struct damage *d, char *text, size_t size)

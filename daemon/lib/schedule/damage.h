@@ -1,13 +1,18 @@
-/* The links and nodes of a torus that are out of order. If a node is out of order, all of its links
+/* What the links of a torus can carry: which links and nodes are out of order, and which channels (a
+ * link in one direction) are slower than the fastest ones. If a node is out of order, all of its links
  * are, too. */
 #pragma once
 
 #include "daemon/lib/schedule/torus.h"
 
+/* The rate of the fastest channels. All rates are relative to it. */
+#define DAMAGE_FULL_RATE 1000u
+
 struct damage {
     struct torus torus;
     uint32_t *dead; /* by node: bits of the ports whose links are out of order */
     bool *gone;     /* by node: the node is out of order */
+    uint16_t *rate; /* by node * ports + port: 1 to DAMAGE_FULL_RATE; NULL: all have that */
 };
 
 /* Sets *d to no damage. Returns 0 with *d, which the caller frees with damage_free(), or -1 with *e
@@ -25,6 +30,25 @@ void damage_add_link(struct damage *d, uint32_t rank, unsigned port);
 /* Adds a node and all of its links to the damage. */
 void damage_add_node(struct damage *d, uint32_t rank);
 
+/* Sets the rate, 1 to DAMAGE_FULL_RATE, of the channel that leaves a node by a port, which must have a
+ * link. Returns 0, or -1 with *e: no memory. */
+int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e);
+/* The rate of a channel, whether or not its link is in order. */
+static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsigned port)
+{
+    return d->rate == NULL ? DAMAGE_FULL_RATE
+                           : d->rate[(size_t)rank * torus_ports(&d->torus) + port];
+}
+
+/* Reads "6:-1=0.4,7:+0=0.125": the rates of the channels that leave node 6 by port -1, and node 7 by port
+ * +0, as parts of the full rate, rounded to three decimal places; "*:+0=0.5" is port +0 of all nodes. With `both`, sets
+ * the other direction of each link, too. Returns 0, or -1 with *e: the text is wrong (ERROR_USAGE), no memory; then some rates may
+ * be set. */
+int damage_parse_rates(struct damage *d, const char *text, bool both, struct error *e);
+/* Writes the text that damage_parse_rates() reads without `both`; "" if all channels have the full rate.
+ * Otherwise as damage_format(). */
+char *damage_format_rates(const struct damage *d, char *text, size_t size);
+
 /* Reads "3:+0,7": the link at port +0 of node 3, and node 7. Returns 0 with *d, which the caller
  * frees with damage_free(), or -1 with *e and nothing to free: the text is wrong (ERROR_USAGE), no
  * memory. */
@@ -40,7 +64,7 @@ char *damage_describe_links(const struct damage *d, char *text, size_t size);
 /* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
 char *damage_describe(const struct damage *d, char *text, size_t size);
 
-/* Whether nothing is out of order. */
+/* Whether nothing is out of order, and all channels have the full rate. */
 bool damage_is_none(const struct damage *d);
 /* Whether the port has a link, and it is in order. */
 static inline bool damage_has_link(const struct damage *d, uint32_t rank, unsigned port)

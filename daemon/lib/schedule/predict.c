@@ -176,8 +176,8 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
         return -1;
     counts->steps = report.startups;
     counts->hops = (double)(report.hops - report.startups);
-    counts->blocks = (double)report.critical_path / a->segments;
-    counts->busiest = (double)report.busiest / a->segments;
+    counts->blocks = report.critical_path / a->segments;
+    counts->busiest = report.busiest / a->segments;
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/lib/schedule/damage.h"
 #include "daemon/lib/schedule/routes.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
@@ -12,12 +13,12 @@
 
 /* A channel of a place (struct run). */
 struct channel {
-    uint64_t free;     /* time when it has carried all messages of steps before `step` */
-    uint64_t start;    /* time when it begins to carry the messages of `step` */
-    uint64_t load;     /* blocks that it carries in `step` */
+    double free;       /* time when it has carried all messages of steps before `step` */
+    double start;      /* time when it begins to carry the messages of `step` */
+    double load;       /* time that it takes for the blocks of `step` */
     uint32_t messages; /* messages that it carries in `step` */
     uint32_t step;
-    uint64_t total; /* blocks, in all steps so far */
+    double total; /* time for the blocks of all steps so far */
 };
 
 /* The last step in which a message started, and in which one ended, at a place. Steps count from 1;
@@ -34,12 +35,15 @@ struct message {
 };
 
 /* The schedule as it runs. Translations move channels, so one place stands for all nodes of a
- * class. XORs do not move the channels, so each node is a place. */
+ * class. XORs do not move the channels, and channels of different rates cannot stand for others: then each
+ * node is a place. */
 struct run {
     const struct routes *routes;
+    const struct damage *rates; /* NULL: all channels have the full rate */
     uint32_t places;
+    bool is_each_a_place;
     struct channel *channel;  /* place * ports + port */
-    uint64_t *ready;          /* by place: time when it has received all messages so far */
+    double *ready;            /* by place: time when it has received all messages so far */
     struct turn *turn;        /* by place */
     struct message *messages; /* of the current step */
     size_t count, room;
@@ -49,7 +53,7 @@ struct run {
 
 static uint32_t place(const struct run *run, uint32_t node)
 {
-    return run->routes->by_xor ? node : run->routes->class_of[node];
+    return run->is_each_a_place ? node : run->routes->class_of[node];
 }
 
 static int no_memory(const struct routes *r, struct error *e)
@@ -149,7 +153,7 @@ static struct channel *cross(const struct run *run, const struct leg *leg, uint3
     return c;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
+static double later(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -159,25 +163,36 @@ static uint32_t count_channels(const struct run *run, const struct leg *leg)
 {
     const struct routes *r = run->routes;
 
-    return r->by_xor || leg->hops < r->period[leg->dim] ? leg->hops : r->period[leg->dim];
+    return run->is_each_a_place || leg->hops < r->period[leg->dim] ? leg->hops
+                                                                   : r->period[leg->dim];
+}
+
+/* The time that the channel by which a message leaves a node takes for a block. */
+static double slowness_of(const struct run *run, const struct leg *leg, uint32_t node)
+{
+    if (run->rates == NULL)
+        return 1;
+    const unsigned port = torus_port(run->routes->torus, leg->dim, leg->direction);
+    return (double)DAMAGE_FULL_RATE / damage_rate(run->rates, node, port);
 }
 
 /* A message starts when its first node is ready and all its channels are free. A channel starts
  * when all messages that share it in this step can start. */
 static void start_message(const struct run *run, const struct message *m)
 {
-    uint64_t start = run->ready[place(run, m->start)];
+    double start = run->ready[place(run, m->start)];
     uint32_t node = m->start, channels = count_channels(run, &m->leg);
 
     for (uint32_t i = 0; i < channels; i++)
         start = later(start, cross(run, &m->leg, &node)->free);
     node = m->start;
     for (uint32_t i = 0; i < channels; i++) {
+        const double slowness = slowness_of(run, &m->leg, node);
         struct channel *c = cross(run, &m->leg, &node);
         uint32_t times = m->leg.hops / channels + (i < m->leg.hops % channels);
         c->start = later(c->start, start);
-        c->load += times * m->blocks;
-        c->total += times * m->blocks;
+        c->load += (double)(times * m->blocks) * slowness;
+        c->total += (double)(times * m->blocks) * slowness;
         c->messages += times;
     }
 }
@@ -197,20 +212,20 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
 
 /* The message arrives when the last of its channels has carried the step's load. Raises *load and
  * *messages to those of its channels. Returns what take_turn() returns. */
-static uint32_t finish_message(const struct run *run, const struct message *m, uint64_t *load,
-                               uint64_t *messages)
+static uint32_t finish_message(const struct run *run, const struct message *m, double *load,
+                               uint32_t *messages)
 {
     uint32_t node = m->start, last = routes_leg_end(run->routes, m->start, &m->leg);
     uint32_t channels = count_channels(run, &m->leg);
-    uint64_t end = 0;
+    double end = 0;
 
     for (uint32_t i = 0; i < channels; i++) {
         const struct channel *c = cross(run, &m->leg, &node);
         end = later(end, c->start + c->load);
         *load = later(*load, c->load);
-        *messages = later(*messages, c->messages);
+        *messages = c->messages > *messages ? c->messages : *messages;
     }
-    uint64_t *ready = &run->ready[place(run, last)];
+    double *ready = &run->ready[place(run, last)];
     *ready = later(*ready, end);
     return take_turn(run, m, last);
 }
@@ -229,7 +244,7 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
     const struct routes *r = run->routes;
     uint32_t class = message_key_class(entry->key), first = r->representative[class];
     struct leg leg = message_key_leg(r->torus, entry->key);
-    uint32_t last = r->by_xor ? r->torus->nodes - 1 : first;
+    uint32_t last = run->is_each_a_place ? r->torus->nodes - 1 : first;
 
     for (uint32_t start = first; start <= last; start++)
         if (r->class_of[start] == class &&
@@ -243,12 +258,13 @@ static int add_messages(struct run *run, const struct tally_entry *entry)
 /* Starts and ends the messages of a step, and adds the step's costs to the report. */
 static void run_step(struct run *run, struct schedule_report *r)
 {
-    uint64_t load = 0, crowd = 0, hops = 0;
+    uint32_t crowd = 0, hops = 0;
+    double load = 0;
 
     for (size_t i = 0; i < run->count; i++) {
         watch_count(&run->started, 0);
         start_message(run, &run->messages[i]);
-        hops = later(hops, run->messages[i].leg.hops);
+        hops = run->messages[i].leg.hops > hops ? run->messages[i].leg.hops : hops;
         run->block_hops += run->messages[i].blocks * run->messages[i].leg.hops;
     }
     for (size_t i = 0; i < run->count; i++) {
@@ -302,12 +318,15 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
 
 /* Runs the schedule whose messages these are. Returns 0 with its costs in *r, or -1 with *e (no
  * memory). */
-static int price(const struct routes *routes, struct tally *messages, struct schedule_report *r,
-                 struct error *e)
+static int price(const struct routes *routes, const struct damage *rates, struct tally *messages,
+                 struct schedule_report *r, struct error *e)
 {
-    uint32_t places = routes->by_xor ? routes->torus->nodes : routes->classes;
+    const bool each = routes->by_xor || rates != NULL;
+    uint32_t places = each ? routes->torus->nodes : routes->classes;
     struct run run = {
         .routes = routes,
+        .rates = rates,
+        .is_each_a_place = each,
         .places = places,
         .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
         .ready = calloc(places, sizeof *run.ready),
@@ -328,6 +347,13 @@ static int price(const struct routes *routes, struct tally *messages, struct sch
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e)
 {
+    return schedule_verify_rated(t, a, algorithm_damage(a), r, e);
+}
+
+int schedule_verify_rated(const struct torus *t, const struct algorithm *a,
+                          const struct damage *damage, struct schedule_report *r, struct error *e)
+{
+    const struct damage *rates = damage != NULL && damage->rate != NULL ? damage : NULL;
     struct routes routes;
     struct tally messages = {0};
     uint64_t followed = 0;
@@ -351,7 +377,7 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
         watch_count(&followed, all);
     }
     if (rc == 0)
-        rc = price(&routes, &messages, r, e);
+        rc = price(&routes, rates, &messages, r, e);
     tally_free(&messages);
     free(other);
     routes_close(&routes);

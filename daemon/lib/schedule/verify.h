@@ -4,8 +4,8 @@
 
 #include "daemon/lib/schedule/algorithm.h"
 
-/* Costs of a schedule. Times are in blocks, or in segments if blocks are split, and are counted in
- * two ways:
+/* Costs of a schedule. Times are in blocks, or in segments if blocks are split, on channels of the full
+ * rate, and are counted in two ways:
  * - transmission: lockstep. All nodes wait for the busiest channel after each step.
  * - critical_path: a node begins a step as soon as it has received the messages of earlier steps
  *   that end at it. A message starts when its first node has begun the step, and every channel on
@@ -17,10 +17,10 @@
  * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */
 struct schedule_report {
     uint32_t startups;        /* distinct steps */
-    uint64_t transmission;    /* sum over steps of the most blocks on any channel */
-    uint64_t critical_path;   /* when the last node has received its last message */
+    double transmission;      /* sum over steps of the most blocks on any channel */
+    double critical_path;     /* when the last node has received its last message */
     uint64_t hops;            /* sum over steps of the longest leg */
-    uint64_t busiest;         /* most blocks on any channel, all steps together */
+    double busiest;           /* most blocks on any channel, all steps together */
     double bound;             /* algorithm_bound() */
     uint32_t contended_steps; /* steps in which two messages use one channel */
     bool minimal;             /* every route is a shortest path */
@@ -35,6 +35,11 @@ struct schedule_report {
  * (ERROR_REFUSED, work.h), no memory. */
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e);
+/* The same on channels whose rates are those of `rates`: a block on a channel counts as much more as the channel is
+ * slower than the full rate. NULL: all have that. schedule_verify() uses the rates for which routes were found
+ * (algorithm_damage()). The bound stays that of algorithm_bound(). */
+int schedule_verify_rated(const struct torus *t, const struct algorithm *a,
+                          const struct damage *rates, struct schedule_report *r, struct error *e);
 
 /* Whether a schedule with this report keeps to the algorithm's port model. All-port: no channel
  * carries two messages in a step. One-port: also, no node starts, or ends, two messages in a step.

@@ -297,7 +297,7 @@ uint64_t prepare_default_timeout(const struct attempt *x)
     if (kind_of(x)->is_entered)
         return SPEC_LONGEST_TIMEOUT;
     if (x->avoided != NULL && x->avoided->detour != NULL)
-        blocks = (double)detour_busiest(x->avoided->detour) / x->algorithm->segments;
+        blocks = detour_busiest(x->avoided->detour) / x->algorithm->segments;
     if (x->exchanges->set.link_mbit > 0)
         bound = blocks * (double)x->local.largest_block * 8 / (x->exchanges->set.link_mbit * 1e6);
     bound *= x->spec.repeat;

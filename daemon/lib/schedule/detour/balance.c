@@ -10,11 +10,24 @@
  * that is larger, than the diameter of the damaged torus. */
 #define SPARE_HOPS 8u
 
-/* A channel with the largest load, top, costs 2^TOP_BITS; with each segment less, the cost is
- * multiplied by top / (top + steep). Every channel costs BASE in addition, so that ways do not grow
- * long where loads do not matter. */
+/* Loads are times: a segment loads a channel of the full rate with LOAD_ONE, a slower one with more. */
+#define LOAD_ONE 1024u
+
+/* A channel with the largest load, top, costs 2^TOP_BITS; with each unit less, the cost is multiplied by
+ * top / (top + steep). A unit is a segment at the full rate or, if slow channels would have very many of them
+ * before the search relieves these, 1/UNITS_MOST of the largest load. Every channel costs BASE in addition, so
+ * that ways do not grow long where loads do not matter. A slower channel costs as much more as a segment takes
+ * longer there. */
 #define TOP_BITS 44
 #define BASE (UINT64_C(1) << 30)
+#define UNITS_MOST 16384u
+
+/* With different rates, small networks may need more segments: each number that has at least 1/FINER_GAIN less load than
+ * the fewer ones is taken. */
+#define FINER_NODES 16u
+#define FINER_SEGMENTS 48u
+#define FINER_GAIN 100u
+#define BLOCK_TIME (UINT64_C(1) << 20)
 
 #define PASSES_MOST 40u
 #define PATIENCE 4u         /* passes after which the search checks its progress */
@@ -30,8 +43,10 @@ struct search {
     struct ways ways;
     const struct damage *damage;
     struct balance *b;
-    uint32_t *load;  /* by channel: segments */
-    uint64_t *price; /* by load: what one more segment costs on a channel */
+    uint32_t *load;   /* by channel: segments */
+    uint32_t *weight; /* by channel: the load of a segment; NULL: all have LOAD_ONE */
+    uint64_t unit;
+    uint64_t *price; /* by load in units: what one more segment costs at the full rate */
     uint32_t prices;
     uint8_t *way; /* ports */
 };
@@ -44,25 +59,64 @@ static uint32_t choose_segments(uint32_t nodes)
 
 /* --- loads and costs --- */
 
-static uint64_t price_of(const struct search *s, uint32_t load)
+static uint16_t rate_of(const struct search *s, size_t channel)
 {
-    return s->price[load < s->prices ? load : s->prices - 1];
+    return s->damage->rate != NULL ? s->damage->rate[channel] : DAMAGE_FULL_RATE;
 }
 
-static uint32_t largest_load(const struct search *s)
+/* The load of a channel as a time: that of a block at the full rate is BLOCK_TIME. */
+static uint64_t time_of(const struct search *s, size_t channel)
 {
-    uint32_t largest = 0;
+    return s->load[channel] * DAMAGE_FULL_RATE * BLOCK_TIME / rate_of(s, channel) / s->b->segments;
+}
 
-    for (size_t i = 0; i < s->ways.channels; i++)
-        if (s->load[i] > largest)
-            largest = s->load[i];
+/* What one more segment costs on a channel. The load with that segment counts: on a slow channel one
+ * segment may be too many, even if the load is small without it. */
+static uint64_t price_of(const struct search *s, size_t channel)
+{
+    if (s->weight == NULL)
+        return s->price[s->load[channel] < s->prices ? s->load[channel] : s->prices - 1];
+    const uint64_t weight = s->weight[channel];
+    const uint64_t load = ((s->load[channel] + 1) * weight + s->unit - 1) / s->unit - 1;
+    const uint64_t price = s->price[load < s->prices ? load : s->prices - 1];
+
+    return weight == LOAD_ONE                           ? price
+           : price / LOAD_ONE > WAYS_MOST_COST / weight ? WAYS_MOST_COST
+                                                        : price / LOAD_ONE * weight;
+}
+
+static uint64_t largest_load(const struct search *s)
+{
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < s->ways.channels; i++) {
+        const uint64_t load = (uint64_t)s->load[i] * (s->weight != NULL ? s->weight[i] : LOAD_ONE);
+        largest = load > largest ? load : largest;
+    }
     return largest;
+}
+
+/* In segments at the full rate, rounded up. */
+static uint64_t largest_segments(const struct search *s)
+{
+    return (largest_load(s) + LOAD_ONE - 1) / LOAD_ONE;
+}
+
+/* Sets the unit for the current loads. Returns the largest load in units, rounded up. */
+static uint32_t set_unit(struct search *s)
+{
+    const uint64_t largest = largest_load(s);
+
+    s->unit = LOAD_ONE;
+    if (s->weight != NULL && largest / UNITS_MOST >= LOAD_ONE)
+        s->unit = largest / UNITS_MOST + 1;
+    return (uint32_t)((largest + s->unit - 1) / s->unit);
 }
 
 /* Sets prices and costs for the current loads. Returns 0, or -1 without memory. */
 static int set_prices(struct search *s, uint32_t steep)
 {
-    uint32_t top = largest_load(s) + 1, count = 2 * top + 64;
+    uint32_t top = set_unit(s) + 1, count = 2 * top + 64;
     uint64_t p = UINT64_C(1) << TOP_BITS;
 
     if (count > s->prices) {
@@ -84,7 +138,7 @@ static int set_prices(struct search *s, uint32_t steep)
         s->price[load] = p + BASE;
     }
     for (size_t i = 0; i < s->ways.channels; i++)
-        s->ways.cost[i] = price_of(s, s->load[i]);
+        s->ways.cost[i] = price_of(s, i);
     return 0;
 }
 
@@ -97,7 +151,7 @@ static void change_loads(struct search *s, uint32_t source, const uint8_t *way, 
     for (uint32_t i = 0; i < hops; i++) {
         size_t channel = ways_channel(&s->ways, here, way[i]);
         s->load[channel] += (uint32_t)change;
-        s->ways.cost[channel] = price_of(s, s->load[channel]);
+        s->ways.cost[channel] = price_of(s, channel);
         here = s->ways.neighbour[channel];
     }
 }
@@ -162,7 +216,7 @@ static void find_ways(struct search *s, uint32_t source, bool short_ones)
         s->ways.cost[i] = 1;
     ways_find(&s->ways, source, 0);
     for (size_t i = 0; short_ones && i < s->ways.channels; i++)
-        s->ways.cost[i] = price_of(s, s->load[i]);
+        s->ways.cost[i] = price_of(s, i);
 }
 
 /* Finds a way for this segment of every block of the source that has none. Returns how many are
@@ -240,10 +294,11 @@ static uint32_t improve_source(struct search *s, uint32_t source, unsigned turn)
  * memory. */
 static int improve_all(struct search *s, uint32_t steep, unsigned turn)
 {
-    uint32_t before = UINT32_MAX; /* the largest load PATIENCE passes ago */
+    uint64_t before = UINT64_MAX; /* the largest load PATIENCE passes ago */
 
     for (unsigned pass = 0; pass < PASSES_MOST; pass++) {
-        uint32_t moved = 0, largest = largest_load(s);
+        const uint64_t largest = largest_segments(s);
+        uint32_t moved = 0;
         if (pass % PATIENCE == 0) {
             if (largest > before - before / LEAST_PROGRESS)
                 break;
@@ -279,7 +334,10 @@ static int find_routes(struct search *s)
     for (unsigned i = first; i <= last; i++)
         if (improve_all(s, steepness[i], i) != 0)
             return -1;
-    b->busiest = largest_load(s);
+    for (size_t i = 0; i < s->ways.channels; i++) {
+        const double load = (double)s->load[i] * DAMAGE_FULL_RATE / rate_of(s, i);
+        b->busiest = load > b->busiest ? load : b->busiest;
+    }
     for (size_t i = 0; i < (size_t)b->nodes * b->nodes * b->segments; i++)
         if (b->hops[i] > b->longest)
             b->longest = b->hops[i];
@@ -329,33 +387,69 @@ static int make_room(struct search *s, struct error *e)
     b->hops = calloc(routes, sizeof *b->hops);
     b->port = malloc(routes * b->stride);
     s->load = calloc(s->ways.channels, sizeof *s->load);
+    if (s->damage->rate != NULL)
+        s->weight = calloc(s->ways.channels, sizeof *s->weight);
+    for (size_t i = 0; s->weight != NULL && i < s->ways.channels; i++)
+        s->weight[i] = LOAD_ONE * DAMAGE_FULL_RATE / rate_of(s, i);
     s->way = calloc(t->nodes, sizeof *s->way);
-    if (b->hops != NULL && b->port != NULL && s->load != NULL && s->way != NULL)
+    if (b->hops != NULL && b->port != NULL && s->load != NULL && s->way != NULL &&
+        (s->weight != NULL || s->damage->rate == NULL))
         return 0;
     return error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", t->nodes,
                      text_plural(t->nodes, "node", "nodes"));
 }
 
-int balance_find(struct balance *b, const struct damage *d, struct error *e)
+/* As balance_find(), with so many segments. Sets *time to the load of the busiest channel. */
+static int find_in_segments(struct balance *b, const struct damage *d, uint32_t segments,
+                            uint64_t *time, struct error *e)
 {
     uint32_t nodes = d->torus.nodes;
     struct search s = {.damage = d, .b = b};
     int rc;
 
-    *b = (struct balance){.nodes = nodes, .segments = choose_segments(nodes)};
-    if (damage_is_connected(d, e) != 0 || ways_init(&s.ways, d, e) != 0)
+    *b = (struct balance){.nodes = nodes, .segments = segments};
+    *time = 0;
+    if (ways_init(&s.ways, d, e) != 0)
         return -1;
     rc = make_room(&s, e);
     if (rc == 0 && find_routes(&s) != 0)
         rc = error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", nodes,
                        text_plural(nodes, "node", "nodes"));
+    for (size_t i = 0; rc == 0 && i < s.ways.channels; i++)
+        if (time_of(&s, i) > *time)
+            *time = time_of(&s, i);
     ways_free(&s.ways);
     free(s.load);
+    free(s.weight);
     free(s.price);
     free(s.way);
     if (rc != 0)
         balance_free(b);
     return rc;
+}
+
+int balance_find(struct balance *b, const struct damage *d, struct error *e)
+{
+    uint32_t segments = choose_segments(d->torus.nodes);
+    uint64_t best, time;
+
+    if (damage_is_connected(d, e) != 0 || find_in_segments(b, d, segments, &best, e) != 0)
+        return -1;
+    while (d->rate != NULL && d->torus.nodes <= FINER_NODES && 2 * segments <= FINER_SEGMENTS) {
+        struct balance finer;
+        if (find_in_segments(&finer, d, segments *= 2, &time, e) != 0) {
+            balance_free(b);
+            return -1;
+        }
+        if (time + time / FINER_GAIN < best) {
+            balance_free(b);
+            *b = finer;
+            best = time;
+        } else {
+            balance_free(&finer);
+        }
+    }
+    return 0;
 }
 
 void balance_free(struct balance *b)

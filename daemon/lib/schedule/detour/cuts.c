@@ -1,6 +1,7 @@
 /* Lower bounds, from cuts and from distances. */
 #include "daemon/lib/schedule/detour/internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,54 +10,76 @@
 #define SEARCHED 64u                   /* best boxes, from which further parts are searched */
 #define BOXES_MOST (UINT64_C(1) << 26) /* nodes looked at in all boxes; if more, only slabs */
 
+/* The search for lengths: the longest one; by how much a length grows in the first round, as a logarithm;
+ * rounds, and routes in all of them; a part that covers what the sums of lengths lose by rounding. */
+#define LENGTH_MOST 0x1p40
+#define PACE 2.0
+#define ROUNDS_MOST 1024u
+#define ROUTES_MOST (UINT64_C(1) << 22)
+#define ROUNDED 1e-9
+
 struct cut {
     const struct damage *damage;
     const struct ways *ways;
     uint32_t nodes; /* nodes that are in order */
     bool *inside;
     uint32_t inner;   /* nodes inside */
-    uint32_t outward; /* channels from inside to outside */
+    uint64_t outward; /* rates of the channels from inside to outside, together */
+    uint64_t inward;  /* the same in the other direction */
     double best;
 };
 
-static double value(const struct cut *c, uint32_t inner, uint32_t outward)
+/* The bound of a cut: what crosses it in each direction takes longest in the slower one. */
+static double value(const struct cut *c, uint32_t inner, uint64_t outward, uint64_t inward)
 {
-    return outward > 0 ? (double)inner * (c->nodes - inner) / outward : 0;
+    const uint64_t least = outward < inward ? outward : inward;
+
+    return least > 0 ? (double)inner * (c->nodes - inner) * DAMAGE_FULL_RATE / (double)least : 0;
 }
 
-/* Channels from the node to nodes that are inside or, if not `inside`, outside. */
-static uint32_t count_channels(const struct cut *c, uint32_t node, bool inside)
+/* Sets *from to the rates of the channels from the node to nodes that are inside or, if not `inside`, outside;
+ * *to to those of the channels from these nodes to the node. */
+static void sum_rates(const struct cut *c, uint32_t node, bool inside, uint64_t *from, uint64_t *to)
 {
-    uint32_t count = 0;
+    const struct torus *t = &c->damage->torus;
 
+    *from = *to = 0;
     for (unsigned port = 0; port < c->ways->ports; port++) {
         uint32_t there = c->ways->neighbour[ways_channel(c->ways, node, port)];
-        count += there != TORUS_NO_NODE && c->inside[there] == inside;
+        if (there == TORUS_NO_NODE || c->inside[there] != inside)
+            continue;
+        *from += damage_rate(c->damage, node, port);
+        *to += damage_rate(c->damage, there, torus_port_opposite(t, port));
     }
-    return count;
 }
 
 /* Moves nodes to the other part, one at a time, as long as the bound rises. Returns the bound. */
 static double climb(struct cut *c)
 {
-    double now = value(c, c->inner, c->outward);
+    double now = value(c, c->inner, c->outward, c->inward);
     bool better = true;
 
     while (better) {
         better = false;
         for (uint32_t node = 0; node < c->damage->torus.nodes; node++) {
+            uint64_t to_inside, from_inside, to_outside, from_outside;
             if (c->damage->gone[node])
                 continue;
-            bool was = c->inside[node];
-            uint32_t inner = was ? c->inner - 1 : c->inner + 1;
-            uint32_t outward =
-                c->outward + count_channels(c, node, was) - count_channels(c, node, !was);
-            if (value(c, inner, outward) <= now)
+            const bool was = c->inside[node];
+            const uint32_t inner = was ? c->inner - 1 : c->inner + 1;
+            sum_rates(c, node, true, &to_inside, &from_inside);
+            sum_rates(c, node, false, &to_outside, &from_outside);
+            const uint64_t outward =
+                was ? c->outward + from_inside - to_outside : c->outward + to_outside - from_inside;
+            const uint64_t inward =
+                was ? c->inward + to_inside - from_outside : c->inward + from_outside - to_inside;
+            if (value(c, inner, outward, inward) <= now)
                 continue;
             c->inside[node] = !was;
             c->inner = inner;
             c->outward = outward;
-            now = value(c, inner, outward);
+            c->inward = inward;
+            now = value(c, inner, outward, inward);
             better = true;
         }
     }
@@ -74,7 +97,8 @@ static void enter_box(struct cut *c, const struct box *box)
     uint32_t at[TORUS_MAX_DIMS];
 
     watch_tell(-1);
-    c->inner = c->outward = 0;
+    c->inner = 0;
+    c->outward = c->inward = 0;
     for (uint32_t node = 0; node < t->nodes; node++) {
         bool inside = !c->damage->gone[node];
         torus_coordinates(t, node, at);
@@ -84,8 +108,12 @@ static void enter_box(struct cut *c, const struct box *box)
         c->inner += inside;
     }
     for (uint32_t node = 0; node < t->nodes; node++)
-        if (c->inside[node])
-            c->outward += count_channels(c, node, false);
+        if (c->inside[node]) {
+            uint64_t from, to;
+            sum_rates(c, node, false, &from, &to);
+            c->outward += from;
+            c->inward += to;
+        }
 }
 
 /* Moves on to the next box. Returns false after the last one. With `slabs`, a box has the whole
@@ -122,7 +150,7 @@ static void try_boxes(struct cut *c, struct box box, bool slabs, struct box *lis
 {
     do {
         enter_box(c, &box);
-        box.value = value(c, c->inner, c->outward);
+        box.value = value(c, c->inner, c->outward, c->inward);
         if (box.value > 0)
             remember(list, count, &box);
     } while (next_box(&c->damage->torus, &box, slabs));
@@ -156,6 +184,92 @@ static void try_all(struct cut *c)
     }
 }
 
+/* --- distances --- */
+
+static double rate_of(const struct ways *w, const struct damage *d, size_t channel)
+{
+    const uint32_t node = (uint32_t)(channel / w->ports);
+
+    return damage_rate(d, node, (unsigned)(channel % w->ports)) / (double)DAMAGE_FULL_RATE;
+}
+
+/* The bound that the costs of the channels prove, as lengths. Adds to load[], by channel, the blocks that
+ * travel on it if all take shortest ways; `turn` chooses between ways of the same length. */
+static double bound_of_lengths(struct ways *w, const struct damage *d, unsigned turn,
+                               uint32_t *behind, double *load)
+{
+    double distances = 0, offered = 0;
+
+    for (size_t i = 0; i < w->channels; i++)
+        if (w->neighbour[i] != TORUS_NO_NODE)
+            offered += (double)w->cost[i] * rate_of(w, d, i);
+    for (uint32_t source = 0; source < w->nodes; source++) {
+        if (d->gone[source])
+            continue;
+        ways_find(w, source, turn + source);
+        for (uint32_t i = 0; i < w->reached; i++) {
+            distances += (double)w->distance[w->order[i]];
+            behind[w->order[i]] = 1;
+        }
+        for (uint32_t i = w->reached;
+             i-- > 1;) { /* the farthest first: from the leaves of the tree */
+            const uint32_t node = w->order[i], before = w->before[node];
+            load[ways_channel(w, before, w->via[node])] += behind[node];
+            behind[before] += behind[node];
+        }
+    }
+    return offered > 0 ? distances / offered : 0;
+}
+
+/* Makes the channels longer that carry the most for their rates: exponent[] is the logarithm of the
+ * lengths. */
+static void lengthen(const struct ways *w, const struct damage *d, double pace, const double *load,
+                     double *exponent)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < w->channels; i++)
+        if (load[i] > largest * rate_of(w, d, i))
+            largest = load[i] / rate_of(w, d, i);
+    for (size_t i = 0; i < w->channels && largest > 0; i++)
+        exponent[i] += pace * load[i] / (rate_of(w, d, i) * largest);
+}
+
+static void set_lengths(struct ways *w, const double *exponent)
+{
+    double largest = 0;
+
+    for (size_t i = 0; i < w->channels; i++)
+        largest = exponent[i] > largest ? exponent[i] : largest;
+    for (size_t i = 0; i < w->channels; i++)
+        w->cost[i] = 1 + (uint64_t)(exp(exponent[i] - largest) * LENGTH_MOST);
+}
+
+/* The best bound of lengths that are found by multiplicative weights: all blocks take the shortest ways,
+ * the busiest channels grow, and so on. */
+static double search_lengths(struct ways *w, const struct damage *d)
+{
+    const uint64_t work = (uint64_t)w->nodes * w->nodes;
+    const unsigned rounds =
+        work * ROUNDS_MOST <= ROUTES_MOST ? ROUNDS_MOST : (unsigned)(ROUTES_MOST / work) + 1;
+    double *exponent = calloc(w->channels, sizeof *exponent);
+    double *load = calloc(w->channels, sizeof *load);
+    uint32_t *behind = calloc(w->nodes, sizeof *behind);
+    double best = 0;
+
+    for (unsigned i = 0; exponent != NULL && load != NULL && behind != NULL && i < rounds; i++) {
+        memset(load, 0, w->channels * sizeof *load);
+        set_lengths(w, exponent);
+        const double bound = bound_of_lengths(w, d, i, behind, load);
+        best = bound > best ? bound : best;
+        lengthen(w, d, PACE / sqrt(i + 1.0), load, exponent);
+    }
+    free(exponent);
+    free(load);
+    free(behind);
+    return best * (1 - ROUNDED);
+}
+
 /* The average load if all blocks take shortest ways: the busiest channel carries at least that. */
 static double average(struct ways *w, const struct damage *d)
 {
@@ -187,7 +301,7 @@ double cuts_bound(const struct damage *d)
     for (uint32_t node = 0; node < d->torus.nodes; node++)
         c.nodes += !d->gone[node];
     c.ways = &w;
-    c.best = average(&w, d);
+    c.best = d->rate == NULL ? average(&w, d) : search_lengths(&w, d);
     if (c.nodes > 1)
         try_all(&c);
     ways_free(&w);

@@ -105,7 +105,12 @@ static uint32_t detour_longest(const struct detour *d)
 static void detour_streamed(const struct algorithm *a, uint32_t *longest, double *blocks)
 {
     *longest = detour_longest(a->detour);
-    *blocks = (double)detour_busiest(a->detour) / a->segments;
+    *blocks = detour_busiest(a->detour) / a->segments;
+}
+
+static const struct damage *detour_algorithm_damage(const struct algorithm *a)
+{
+    return &a->detour->damage;
 }
 
 static const struct algorithm_methods detour_methods = {
@@ -116,6 +121,7 @@ static const struct algorithm_methods detour_methods = {
     .route = detour_route,
     .bound = detour_algorithm_bound,
     .bound_name = detour_bound_name,
+    .damage = detour_algorithm_damage,
 };
 
 /* Vectors go up and down the trees of all nodes, a part of a vector on each tree of the same size. */
@@ -162,9 +168,9 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
     if (d == NULL)
         return error_set(e, ERROR_MEMORY,
                          "out of memory for routes that avoid links that are down");
-    if (damage_copy(&d->damage, damage, e) != 0 || balance_find(&d->balance, damage, e) != 0 ||
-        spread_find(&d->spread, damage, e) != 0 || disjoint_trees_find(&d->trees, damage, e) != 0 ||
-        choose_reductions(d, e) != 0) {
+    if (damage_copy(&d->damage, damage, e) != 0 || balance_find(&d->balance, &d->damage, e) != 0 ||
+        spread_find(&d->spread, &d->damage, e) != 0 ||
+        disjoint_trees_find(&d->trees, &d->damage, e) != 0 || choose_reductions(d, e) != 0) {
         balance_free(&d->balance);
         spread_free(&d->spread);
         disjoint_trees_free(&d->trees);
@@ -277,7 +283,7 @@ const struct damage *detour_damage(const struct detour *d)
     return &d->damage;
 }
 
-uint32_t detour_busiest(const struct detour *d)
+double detour_busiest(const struct detour *d)
 {
     return d->balance.busiest;
 }

@@ -41,9 +41,9 @@ const struct algorithm *detour_disjoint(const struct detour *d);
 const struct algorithm *detour_reductions(const struct detour *d);
 const struct damage *detour_damage(const struct detour *d);
 
-/* Segments on the busiest channel in an exchange. */
-uint32_t detour_busiest(const struct detour *d);
-/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.c), which
+/* Load of the busiest channel in an exchange: its segments, divided by its rate. */
+double detour_busiest(const struct detour *d);
+/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.c, balance.c), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);

@@ -53,8 +53,8 @@ uint32_t ways_diameter(struct ways *w);
 /* --- routes of exchanges --- */
 
 /* Routes for all segments of all blocks on a damaged torus. The search keeps the load of the
- * busiest channel as low as it can. It begins with the routes of `stream`, which are the best on a
- * whole torus; a segment whose route is broken takes the cheapest way. Then each source in turn
+ * busiest channel as low as it can: the time that its segments take at its rate. It begins with the
+ * routes of `stream`, which are the best on a whole torus; a segment whose route is broken takes the cheapest way. Then each source in turn
  * finds its cheapest ways, where a channel costs more the closer its load is to the largest one,
  * and moves the segments for which that saves something, until nothing is saved any more.
  *
@@ -65,7 +65,7 @@ struct balance {
     uint32_t nodes;
     uint32_t segments; /* segments of a block */
     uint32_t longest;  /* hops of the longest route */
-    uint32_t busiest;  /* segments on the busiest channel */
+    double busiest;    /* load of the busiest channel: its segments, divided by its rate */
     uint32_t stride;
     uint16_t *hops; /* by segment of a block: hops of its route; 0 if there is no such block */
     uint8_t *port;  /* ports of the routes; that of segment i begins at i * stride */
@@ -91,11 +91,14 @@ static inline const uint8_t *balance_ports(const struct balance *b, size_t index
 }
 
 /* A lower bound on the load of the busiest channel in a complete exchange on a damaged torus: all
- * blocks from one part of the nodes to the rest cross the channels between them. */
+ * blocks from one part of the nodes to the rest cross the channels between them, at their rates. */
 
 /* Returns the best bound that the search finds, in blocks. It tries boxes (a range of coordinates
  * in each dimension) as one part, and then moves single nodes to the other part as long as that
- * raises the bound. It also tries the hops of all shortest ways, divided by the number of channels.
+ * raises the bound. It also tries the hops of all shortest ways, divided by the rates of all channels.
+ * If channels have different rates, it also looks for other lengths than one hop: whatever the lengths of
+ * the channels are, the sum of all distances, divided by the sum of all lengths times rates, is a bound (by
+ * the duality of linear programs), and the best lengths give the optimum.
  * The result is nearly always the optimum. It is 0 without memory, and with fewer than two nodes.
  * The torus must not be in parts. */
 double cuts_bound(const struct damage *d);
