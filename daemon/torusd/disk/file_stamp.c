@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include "daemon/lib/base/log.h"
 #include "daemon/torusd/engine/digest.h"
 #include "proto/text.h"
 
@@ -34,4 +35,13 @@ int file_stamp_refuse(const char *path, mode_t kind, const char *again, struct e
                      : S_ISREG(kind) ? "a file"
                                      : "no file and no folder",
                      again);
+}
+
+void file_stamp_warn_of_none(const char *path)
+{
+    char shown[240];
+
+    log_warning("%s is from an earlier release of torusd, which did not record what tells whether "
+                "somebody has changed it",
+                text_printable(shown, sizeof shown, path));
 }

@@ -24,3 +24,6 @@ int file_stamp_changed(const char *path, const char *again, struct error *e);
 /* Fills *e: something of this kind (S_IFMT of a mode; 0: not known) is where torusd keeps its new files, and has to be
  * removed. Returns -1. */
 int file_stamp_refuse(const char *path, mode_t kind, const char *again, struct error *e);
+
+/* Warns that files with this path are from a release that recorded no stamps. */
+void file_stamp_warn_of_none(const char *path);

@@ -411,11 +411,12 @@ static int is_swapped(const struct target *t, struct error *e)
 /* Returns 0, or -1 with *e: the files are not those that were complete. */
 static int check_contents(const struct target *t, struct error *e)
 {
+    char path[PATH_MAX + NAME_MAX + 2];
+
     if (t->entry.contents != 0)
         return target_check_contents(t, t->entry.contents, e);
-    log_warning("%s/%s is from an earlier release of torusd, which did not record what tells "
-                "whether somebody has changed it",
-                t->entry.folder, t->entry.temporary);
+    (void)snprintf(path, sizeof path, "%s/%s", t->entry.folder, t->entry.temporary);
+    file_stamp_warn_of_none(path);
     return 0;
 }
 

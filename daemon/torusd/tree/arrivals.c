@@ -25,12 +25,26 @@ uint64_t arrivals_stamp_of(uint64_t index, const struct stat *st)
 
 /* --- whole files --- */
 
+static int open_stamps(struct arrivals *a, const struct staging *s, int flags)
+{
+    a->stamps = openat(s->folder, ARRIVALS_STAMPS, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return a->stamps >= 0 ? 0 : -errno;
+}
+
+int arrivals_find_stamps(struct arrivals *a, const struct staging *s, struct error *e)
+{
+    const int result = open_stamps(a, s, O_RDONLY);
+
+    if (result == 0 || result == -ENOENT)
+        return result == 0;
+    return staging_failed(s, "read", -result, e);
+}
+
 int arrivals_open_stamps(struct arrivals *a, const struct staging *s, struct error *e)
 {
-    if (a->stamps >= 0)
-        return 0;
-    a->stamps = openat(s->folder, ARRIVALS_STAMPS, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return a->stamps >= 0 ? 0 : staging_failed(s, "recorded", errno, e);
+    const int result = a->stamps >= 0 ? 0 : open_stamps(a, s, O_RDWR | O_CREAT);
+
+    return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }
 
 /* If the disk is full, the file has no stamp, and is sent again if the copy does not end well. */
@@ -59,7 +73,8 @@ int arrivals_check_staged(const struct arrivals *a, const struct staging *s,
 
     if (fstatat(s->folder, staging_file(entry->index, name), &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : staging_failed(s, "examined", errno, e);
-    if (arrivals_whole_is_same(a, entry->index, &st))
+    if (a->stamps >= 0 ? arrivals_whole_is_same(a, entry->index, &st)
+                       : S_ISREG(st.st_mode) && (uint64_t)st.st_size == entry->size)
         return 0;
     (void)snprintf(path, sizeof path, "%s/%s", s->shown, name);
     return file_stamp_changed(path, "copy again", e);

@@ -79,13 +79,16 @@ void arrivals_close_some(struct arrivals *a);
  * piece is not noted, and counts only as long as the stamp is right. */
 void arrivals_note_piece(struct partial *p, struct arrived_piece piece, uint64_t bytes);
 
-/* Opens `stamps`. Returns 0, or -1 with *e. */
+/* Opens the stamps that a staging has. Returns 1; 0 if it has none, because it is from an earlier release; or -1 with *e. */
+int arrivals_find_stamps(struct arrivals *a, const struct staging *s, struct error *e);
+/* Opens `stamps`, and makes them if there are none. Returns 0, or -1 with *e. */
 int arrivals_open_stamps(struct arrivals *a, const struct staging *s, struct error *e);
 /* Notes that a file is whole, and how it is now. Only where several threads cannot meet. */
 void arrivals_stamp_whole(const struct arrivals *a, uint64_t index, const struct stat *st);
 /* Whether a whole file is still as it was noted. */
 bool arrivals_whole_is_same(const struct arrivals *a, uint64_t index, const struct stat *st);
-/* Checks that the whole file of an entry, if it is in the staging, is as it was noted. Returns 0, or -1 with *e. */
+/* Checks that the whole file of an entry, if it is in the staging, is as it was noted; without stamps, that it has its size.
+ * Returns 0, or -1 with *e. */
 int arrivals_check_staged(const struct arrivals *a, const struct staging *s,
                           const struct entry *entry, struct error *e);
 /* The stamp of the file of which a part has arrived. */

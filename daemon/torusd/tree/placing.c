@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/metadata.h"
@@ -569,9 +570,11 @@ static int check_staged(void *context, const struct entry *entry, struct error *
 static int check_files(const struct staging *s, const struct manifest *manifest, struct error *e)
 {
     struct staged staged = {.staging = s, .stamps = {.stamps = -1}};
-    int result = arrivals_open_stamps(&staged.stamps, s, e);
+    int result = arrivals_find_stamps(&staged.stamps, s, e);
 
     if (result == 0)
+        file_stamp_warn_of_none(s->shown);
+    if (result >= 0)
         result = manifest_each(manifest, check_staged, &staged, e);
     if (staged.stamps.stamps >= 0)
         (void)close(staged.stamps.stamps);
