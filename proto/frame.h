@@ -30,6 +30,7 @@
 #define ARRIVALS_MINOR 4u     /* lists of arrivals at barriers (report.h) */
 #define COPY_FAST_MINOR 4u    /* digests of chunks that are fast (daemon/torusd/tree/digests.h) */
 #define FORWARD_MINOR 4u      /* `forwards` and `quiet` in floods */
+#define COPY_BY_MINOR 5u      /* algorithms in requests for copies */
 
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */

@@ -252,8 +252,8 @@ _Static_assert(sizeof(struct torus_request) ==
                    offsetof(struct torus_request, schedule) + sizeof(const char *),
                "the struct has grown, or ends in padding");
 
-_Static_assert(sizeof(struct torus_copy) ==
-                   offsetof(struct torus_copy, remove_most) + sizeof(uint64_t),
+_Static_assert(sizeof(struct torus_copy) == offsetof(struct torus_copy, reserved_too) +
+                                                sizeof(((struct torus_copy *)0)->reserved_too),
                "the struct has grown, or ends in padding");
 
 _Static_assert(sizeof(struct torus_costs) == COSTS_SIZE_1,
@@ -306,11 +306,12 @@ int group_options_read(const struct torus_group_options *in, struct torus_group_
 
 int copy_read(const struct torus_copy *in, struct torus_copy *out, struct torus_error *e)
 {
-    static const char none[sizeof out->reserved];
+    static const char none[sizeof out->reserved_too];
 
     if (read_struct(in, out, COPY_SIZE_1, sizeof *out, "torus_copy_init", e) != 0)
         return -1;
-    if (memcmp(out->reserved, none, sizeof none) != 0)
+    if (memcmp(out->reserved, none, sizeof out->reserved) != 0 ||
+        memcmp(out->reserved_too, none, sizeof none) != 0)
         return fail(e, TORUS_ERROR_USAGE, "the reserved bytes of the request are not 0");
     return 0;
 }
@@ -318,6 +319,13 @@ int copy_read(const struct torus_copy *in, struct torus_copy *out, struct torus_
 int costs_read(const struct torus_costs *in, struct torus_costs *out, struct torus_error *e)
 {
     return read_struct(in, out, COSTS_SIZE_1, sizeof *out, "torus_costs_init", e);
+}
+
+int mode_check(enum torus_mode mode, struct torus_error *e)
+{
+    if (mode == TORUS_MODE_ANY || mode == TORUS_MODE_STEPPED || mode == TORUS_MODE_STREAMING)
+        return 0;
+    return fail(e, TORUS_ERROR_USAGE, "there is no mode %u", (unsigned)mode);
 }
 
 char *wire_mode(enum torus_mode mode)

@@ -41,6 +41,8 @@ int copy_read(const struct torus_copy *in, struct torus_copy *out, struct torus_
 int costs_read(const struct torus_costs *in, struct torus_costs *out, struct torus_error *e);
 int group_options_read(const struct torus_group_options *in, struct torus_group_options *out,
                        struct torus_error *e);
+/* Checks that a program has given a mode that exists. Returns 0, or -1 with *e. */
+int mode_check(enum torus_mode mode, struct torus_error *e);
 /* Returns the name of a mode in a request. Static; not const, because protobuf-c has no const. */
 char *wire_mode(enum torus_mode mode);
 

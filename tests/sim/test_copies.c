@@ -1,6 +1,7 @@
 /* Copies of trees without faults: on all kinds of networks, of all kinds, with all options. */
 #include <malloc.h>
 
+#include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/frame.h"
 #include "tests/sim/copy_fixture.h"
 #include "tests/support/cmocka.h"
@@ -353,6 +354,85 @@ TEST(older_releases)
     restart_older(sim, 4, PROTOCOL_MINOR - COPY_MORE_MINOR);
     sim_pass(sim, 1 * SECONDS);
     (void)must_succeed(sim, &r);
+    copy_end(sim);
+}
+
+/* An exchange in which each node has a tree for each. */
+static struct copy_request exchange_of_trees(struct sim *sim)
+{
+    struct copy_request r = copy_default(sim_any(sim, sim_torus(sim)->nodes));
+    const uint32_t nodes = sim_torus(sim)->nodes;
+    char path[32];
+
+    r.kind = COPY_EXCHANGE;
+    for (uint32_t from = 0; from < nodes; from++)
+        for (uint32_t to = 0; to < nodes; to++) {
+            (void)snprintf(path, sizeof path, "/from/%u", to);
+            sim_tree_draw(&sim->node[from].trees.tree, path, 3, 5000, sim_chance(sim));
+        }
+    return r;
+}
+
+/* Every algorithm that exchanges blocks carries trees, in every mode that it has, and the result names it. */
+TEST(exchanges_by_named_algorithms)
+{
+    static const char *const networks[] = {"4x4", "5x3", "4", "2x2x2", "3mx3m"};
+    unsigned runs = 0;
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
+        struct sim *sim = copy_begin_on(networks[i], first_seed + i);
+        struct copy_request r = exchange_of_trees(sim);
+        for (size_t k = 0; k < algorithm_count(); k++) {
+            const struct algorithm *a = algorithm_at(k);
+            char to[48];
+            struct error e;
+            (void)snprintf(to, sizeof to, "/by-%s", a->name);
+            r.target = to;
+            r.algorithm = (char *)(uintptr_t)a->name;
+            r.mode = sim_any(sim, 2) == 0 ? MODE_STREAMING : MODE_OF_ALGORITHM;
+            if (copy_request_check(&r, sim_torus(sim), &e) != 0)
+                continue;
+            struct sim_copy *c = must_succeed(sim, &r);
+            assert_int_equal(c->result.bytes_sent, c->result.bytes_all);
+            assert_string_equal(c->result.by.algorithm, a->name);
+            assert_int_equal(c->result.by.mode, r.mode == MODE_STREAMING || a->streaming
+                                                    ? MODE_STREAMING
+                                                    : MODE_STEPPED);
+            runs++;
+        }
+        copy_end(sim);
+    }
+    assert_true(runs > 40);
+}
+
+/* A named algorithm needs every link: without one the copy is refused or fails, or waits for the link. */
+SEED_TEST(seeds / 4 + 1, a_named_algorithm_needs_every_link)
+{
+    struct sim *sim = copy_begin_on("3x3", seed);
+    struct copy_request r = exchange_of_trees(sim);
+    uint32_t rank;
+    unsigned port;
+
+    r.algorithm = (char *)(uintptr_t) "direct";
+    copy_any_link(sim, &rank, &port);
+    struct sim_copy *c = sim_copy_start(sim, r.node, &r);
+    if (copy_reaches(c, COPY_COMPARING, 0)) {
+        sim_set_wire(sim, rank, port, SIM_WIRE_CUT);
+        sim_copy_run(c, 60 * SECONDS);
+        if (c->error.code != ERROR_NONE)
+            sim_copy_must_fail(c, ERROR_LINK);
+    }
+    sim_pass(sim, 2 * SECONDS);
+    struct sim_copy *refused = sim_copy_start(sim, r.node, &r);
+    sim_copy_must_fail(refused, ERROR_LINK);
+    assert_contains(refused->error.text, "direct");
+    r.wait = true;
+    struct sim_copy *waits = sim_copy_start(sim, r.node, &r);
+    sim_pass(sim, 5 * SECONDS);
+    assert_false(waits->ended);
+    sim_set_wire(sim, rank, port, SIM_WIRE_UP);
+    sim_copy_run(waits, 60 * SECONDS);
+    sim_copy_must_succeed(waits);
     copy_end(sim);
 }
 

@@ -222,16 +222,20 @@ TEST(copies_wait_for_the_last_node)
     static char *source[] = {(char *)(uintptr_t) "/from"};
     const struct copy_request plain = {
         .kind = COPY_TO_ALL, .source = source, .sources = 1, .target = (char *)(uintptr_t) "/to"};
-    struct copy_request skips = plain, limits = plain, follows = plain;
+    struct copy_request skips = plain, limits = plain, follows = plain, named = plain;
 
     skips.skip_changing = true;
     limits.delete_most = 8;
     follows.copy_links = true;
+    named.kind = COPY_EXCHANGE;
+    named.missing_ok = true;
+    named.algorithm = (char *)(uintptr_t) "direct";
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {
         copy_while_one_is_older(seed, COPY_MINOR, &plain, NULL);
         copy_while_one_is_older(seed, COPY_MORE_MINOR, &skips, &plain);
         copy_while_one_is_older(seed, COPY_MORE_MINOR, &limits, &plain);
         copy_while_one_is_older(seed, COPY_MORE_MINOR, &follows, &plain);
+        copy_while_one_is_older(seed, COPY_BY_MINOR, &named, &plain);
     }
 }
 

@@ -39,6 +39,18 @@ static struct copy_request full(void)
                                  .user = 1000};
 }
 
+static char *tree_of_each[] = {"/a"};
+
+static struct copy_request exchange_by(char *algorithm, enum mode mode)
+{
+    return (struct copy_request){.kind = COPY_EXCHANGE,
+                                 .source = tree_of_each,
+                                 .sources = 1,
+                                 .target = "/b",
+                                 .algorithm = algorithm,
+                                 .mode = mode};
+}
+
 TEST(requests_survive_the_wire)
 {
     const struct copy_request from = full();
@@ -66,8 +78,29 @@ TEST(requests_survive_the_wire)
     assert_true(to.delete_most == UINT64_MAX);
     assert_int_equal(to.timeout_ns, from.timeout_ns);
     assert_int_equal(to.user, 1000);
+    assert_null(to.algorithm);
     copy_request_free(&to);
     free(bytes);
+}
+
+TEST(algorithms_survive_the_wire)
+{
+    static char *const names[] = {"at2", "auto", ""};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const bool named = i == 0;
+        const struct copy_request from =
+            exchange_by(names[i], named ? MODE_STREAMING : MODE_OF_ALGORITHM);
+        struct copy_request to;
+        struct error e;
+        assert_success(copy_request_copy(&to, &from, &e), e);
+        assert_int_equal(to.mode, from.mode);
+        if (named)
+            assert_string_equal(to.algorithm, "at2");
+        else
+            assert_null(to.algorithm);
+        copy_request_free(&to);
+    }
 }
 
 static void refused(struct copy_request r, enum error_code code)
@@ -109,7 +142,22 @@ TEST(rules_are_checked)
     REFUSED(r.nodes = own, r.nodes_count = 2);
     REFUSED(r.pattern = bad_pattern, r.patterns = 1);
     REFUSED(r.shrink = true);
+    REFUSED(r.algorithm = "at2");
+    REFUSED(r.mode = MODE_STEPPED);
+    REFUSED(r = exchange_by("at2", MODE_OF_ALGORITHM), r.shrink = true);
+    REFUSED(r = exchange_by(NULL, MODE_STREAMING));
 #undef REFUSED
+}
+
+/* Checks a request on a ring of this many nodes. */
+static int check_on_ring(const struct copy_request *r, uint32_t nodes_of_ring, struct error *e)
+{
+    char dims[16];
+    struct torus t;
+
+    (void)snprintf(dims, sizeof dims, "%u", nodes_of_ring);
+    assert_success(torus_parse(&t, dims, e), *e);
+    return copy_request_check(r, &t, e);
 }
 
 TEST(ranks_are_checked)
@@ -117,15 +165,55 @@ TEST(ranks_are_checked)
     struct copy_request r = full();
     struct error e;
 
-    assert_int_equal(copy_request_check(&r, 8, &e), 0);
-    assert_fails(copy_request_check(&r, 7, &e), e, ERROR_USAGE, "");
+    assert_int_equal(check_on_ring(&r, 8, &e), 0);
+    assert_fails(check_on_ring(&r, 7, &e), e, ERROR_USAGE, "");
     r.nodes_count = 0;
-    assert_int_equal(copy_request_check(&r, 3, &e), 0);
-    assert_int_equal(copy_request_check(&r, 2, &e), -1);
+    assert_int_equal(check_on_ring(&r, 3, &e), 0);
+    assert_int_equal(check_on_ring(&r, 2, &e), -1);
     assert_true(copy_request_takes_part(&r, 1));
     r = full();
     assert_true(copy_request_takes_part(&r, 2) && copy_request_takes_part(&r, 7));
     assert_false(copy_request_takes_part(&r, 1));
+}
+
+/* What names an algorithm on which torus, in which mode; and what does not. */
+TEST(algorithms_are_checked)
+{
+    static const struct {
+        const char *dims, *algorithm;
+        enum mode mode, runs;
+        bool refused;
+    } cases[] = {
+        {"4x4", "at2", MODE_OF_ALGORITHM, MODE_STEPPED, false},
+        {"4x4", "at2", MODE_STREAMING, MODE_STREAMING, false},
+        {"4x4", "stream", MODE_OF_ALGORITHM, MODE_STREAMING, false},
+        {"4x4", "cccube-q3", MODE_OF_ALGORITHM, MODE_STEPPED, false},
+        {"8x8", "at2-1port", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, true},
+        {"4x4", "cccube-best", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, true},
+        {"2x2x2", "at2", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, true},
+        {"4x4", "balanced", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, true}, /* of allgathers */
+        {"4x4", "nonsense", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, true},
+        {"complete:4", "stream", MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, false}, /* found */
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct copy_request r =
+            exchange_by((char *)(uintptr_t)cases[i].algorithm, cases[i].mode);
+        const struct algorithm *a;
+        enum mode mode = MODE_OF_ALGORITHM;
+        struct torus t;
+        struct error e = {0};
+        assert_success(torus_parse(&t, cases[i].dims, &e), e);
+        if ((copy_request_check(&r, &t, &e) != 0) != cases[i].refused)
+            fail_msg("%s on %s: %s", cases[i].algorithm, cases[i].dims, e.text);
+        a = copy_request_algorithm(&r, &t, &mode);
+        if (cases[i].runs == MODE_OF_ALGORITHM) {
+            assert_null(a);
+            continue;
+        }
+        assert_string_equal(a->name, cases[i].algorithm);
+        assert_int_equal(mode, cases[i].runs);
+    }
 }
 
 TEST(exchanges_do_not_replace_what_they_read)
@@ -165,13 +253,13 @@ TEST(exchanges_do_not_replace_what_they_read)
                                  .target = to,
                                  .nodes = others,
                                  .nodes_count = 2};
-        const int result = copy_request_check(&r, 4, &e);
+        const int result = check_on_ring(&r, 4, &e);
         if ((result != 0) != cases[i].refused)
             fail_msg("%s to %s: %d", from, to, result);
         if (result != 0)
             assert_int_equal(e.code, ERROR_USAGE);
         r.kind = COPY_SCATTER;
-        assert_int_equal(copy_request_check(&r, 4, &e), 0);
+        assert_int_equal(check_on_ring(&r, 4, &e), 0);
     }
 }
 

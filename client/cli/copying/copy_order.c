@@ -413,6 +413,8 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
     o->copy.as_it_comes = a->as_it_comes;
     o->copy.missing_ok = a->missing_ok;
     o->copy.trace = a->trace != NULL;
+    o->copy.algorithm = a->algorithm;
+    o->copy.mode = a->mode;
     return 0;
 }
 

@@ -15,6 +15,9 @@ struct copy_arguments {
     const char *to, *nodes, *on_failure, *timeout, *trace, *changing, *max_delete;
     bool delete, delete_root, copy_links, checksum, dry_run, verify, as_it_comes, per_node;
     bool missing_ok; /* not copy, which has one node that reads */
+    /* Only of exchange --trees: */
+    const char *algorithm; /* as requested_algorithm() returns it; NULL: the nodes choose */
+    enum torus_mode mode;
 };
 
 /* The rows of these options, except the first two. */

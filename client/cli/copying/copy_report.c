@@ -267,6 +267,8 @@ static void moved_line(FILE *out, const struct torus_copy_result *r)
     if (r->bytes_sent >= RATE_LEAST)
         (void)fprintf(out, " (%s/s afterwards)", rate);
     (void)fputc('\n', out);
+    if (r->algorithm[0] != '\0')
+        (void)fprintf(out, "carried by %s, %s\n", r->algorithm, torus_mode_name(r->mode));
 }
 
 void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
@@ -654,6 +656,9 @@ json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_re
             json_boolean(copy_report_failures(x) == 0 && copy_report_differences(x) == 0));
     r |= json_object_set_new(v, "bytes_all", json_count(x->bytes_all));
     r |= json_object_set_new(v, "bytes_sent", json_count(x->bytes_sent));
+    r |= json_object_set_new(v, "algorithm", json_text(x->algorithm));
+    r |= json_object_set_new(v, "mode",
+                             json_text(x->algorithm[0] != '\0' ? torus_mode_name(x->mode) : ""));
     r |= json_object_set_new(v, "seconds", json_real((double)x->nanoseconds / 1e9));
     r |= json_object_set_new(v, "compare_seconds", json_real((double)x->compare_nanoseconds / 1e9));
     r |= json_object_set_new(v, "left_out", json_count(x->left_out));

@@ -25,6 +25,77 @@ static bool on_failure_is(const struct exchange_arguments *a, const char *action
     return a->on_failure != NULL && strcmp(a->on_failure, action) == 0;
 }
 
+/* What moves. */
+enum moves { MOVES_PATTERN = 1, MOVES_FILES = 2, MOVES_TREES = 4 };
+
+#define MOVES_BLOCKS (MOVES_PATTERN | MOVES_FILES)
+
+/* Options that do not go with everything, and why not. */
+static const struct {
+    size_t offset; /* in struct exchange_arguments */
+    bool is_flag;
+    unsigned with; /* enum moves */
+    const char *why;
+} limited[] = {
+#define TEXT(name) offsetof(struct exchange_arguments, name), false
+#define FLAG(name) offsetof(struct exchange_arguments, name), true
+    {TEXT(block_size), MOVES_PATTERN,
+     "--block-size is for generated patterns; files have their own sizes: omit it with --from and "
+     "--to"},
+    {TEXT(repeat), MOVES_PATTERN,
+     "--repeat is for generated patterns; files are exchanged once: omit it with --from and --to"},
+    {FLAG(missing_ok), MOVES_FILES | MOVES_TREES,
+     "--missing-ok is for files: it requires --from and --to"},
+    {FLAG(replace), MOVES_FILES | MOVES_TREES,
+     "--replace is for files: it requires --from and --to"},
+    {TEXT(schedule), MOVES_BLOCKS,
+     "--schedule does not go with --trees: trees move in many exchanges, and the nodes keep the "
+     "schedule of a file for one: give --algorithm"},
+    {FLAG(explain), MOVES_BLOCKS,
+     "--explain does not go with --trees: what moves is known only when the trees have been "
+     "compared, and then the nodes choose; the report names what they have chosen"},
+#undef TEXT
+#undef FLAG
+};
+
+/* Checks that all options go with what moves. Returns EXIT_DONE, or another exit code after printing why not. */
+static int check_limited(const struct cli *cli, const struct exchange_arguments *a)
+{
+    const unsigned moves = a->trees ? MOVES_TREES : a->from != NULL ? MOVES_FILES : MOVES_PATTERN;
+
+    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
+        const void *at = (const char *)a + limited[i].offset;
+        const bool given =
+            limited[i].is_flag ? *(const bool *)at : *(const char *const *)at != NULL;
+        if (given && (limited[i].with & moves) == 0)
+            return cli_fail_usage(cli, "%s", limited[i].why);
+    }
+    return EXIT_DONE;
+}
+
+/* Whether an algorithm is named, instead of left to the daemon. */
+static bool names_algorithm(const struct exchange_arguments *a)
+{
+    return a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0;
+}
+
+/* Checks what is to be exchanged. Returns as check(). */
+static int check_input(const struct cli *cli, enum torus_operation operation,
+                       const struct exchange_arguments *a)
+{
+    if (operation == TORUS_BROADCAST && a->sender == NULL)
+        return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
+    if (!a->trees && a->block_size == NULL && a->from == NULL && a->to == NULL)
+        return cli_fail_usage(cli,
+                              "nothing to %s: give --block-size SIZE for a generated pattern, or "
+                              "--from %s --to FOLDER for files",
+                              cli->command, operation == TORUS_EXCHANGE ? "FOLDER" : "FILE");
+    if ((a->from == NULL) != (a->to == NULL) || (a->trees && a->from == NULL))
+        return cli_fail_usage(cli, "--from and --to go together: %s is missing",
+                              a->from == NULL ? "--from" : "--to");
+    return check_limited(cli, a);
+}
+
 /* Checks that the options go together. Returns EXIT_DONE, or another exit code after printing the reason. */
 static int check(const struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
@@ -36,22 +107,9 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (operation != TORUS_EXCHANGE && on_failure_is(a, "shrink"))
         return cli_fail_usage(cli, "--on-failure shrink is for exchanges: give fail or wait to %s",
                               cli->command);
-    if (operation == TORUS_BROADCAST && a->sender == NULL)
-        return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
-    if (a->block_size == NULL && a->from == NULL && a->to == NULL)
-        return cli_fail_usage(cli,
-                              "nothing to %s: give --block-size SIZE for a generated pattern, or "
-                              "--from %s --to FOLDER for files",
-                              cli->command, operation == TORUS_EXCHANGE ? "FOLDER" : "FILE");
-    if ((a->from == NULL) != (a->to == NULL))
-        return cli_fail_usage(cli, "--from and --to go together: %s is missing",
-                              a->from == NULL ? "--from" : "--to");
-    if (a->block_size != NULL && a->from != NULL)
-        return cli_fail_usage(cli, "--block-size is for generated patterns; files have their own "
-                                   "sizes: omit it with --from and --to");
-    if (a->repeat != NULL && a->from != NULL)
-        return cli_fail_usage(cli, "--repeat is for generated patterns; files are exchanged once: "
-                                   "omit it with --from and --to");
+    const int code = check_input(cli, operation, a);
+    if (code != EXIT_DONE)
+        return code;
     if (a->schedule != NULL && a->algorithm != NULL)
         return cli_fail_usage(cli, "--schedule and --algorithm: give one or the other");
     if (a->schedule != NULL && a->q != NULL)
@@ -59,30 +117,34 @@ static int check(const struct cli *cli, enum torus_operation operation,
     if (a->schedule != NULL && (a->explain || a->dry_run))
         return cli_fail_usage(cli, "%s lists the algorithms for auto: omit it with --schedule",
                               a->explain ? "--explain" : "--dry-run");
-    if (on_failure_is(a, "shrink") &&
-        (a->schedule != NULL || (a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0)))
+    if (on_failure_is(a, "shrink") && (a->schedule != NULL || names_algorithm(a)))
         return cli_fail_usage(cli,
                               "--on-failure shrink needs algorithm auto, the only one that can "
                               "leave out nodes: omit %s",
                               a->schedule != NULL ? "--schedule" : "--algorithm");
-    if (a->missing_ok && a->from == NULL)
-        return cli_fail_usage(cli, "--missing-ok is for files: it requires --from and --to");
-    if (a->replace && a->from == NULL)
-        return cli_fail_usage(cli, "--replace is for files: it requires --from and --to");
+    if (a->trees && a->mode != NULL && !names_algorithm(a))
+        return cli_fail_usage(cli,
+                              "--mode with --trees needs --algorithm NAME: without one, the nodes "
+                              "choose algorithm and mode together");
     return EXIT_DONE;
+}
+
+/* Returns the algorithm that --algorithm and --q name, for the daemon, or NULL with *e. */
+static const char *algorithm_of(const struct exchange_arguments *a, enum torus_operation operation,
+                                struct error *e)
+{
+    const char *name = spelled_algorithm(a->algorithm, a->q, e);
+
+    if (name == NULL)
+        return a->q != NULL ? NULL : TORUS_AUTO;
+    return requested_algorithm(name, (enum operation)operation, e);
 }
 
 /* Fills the request from the options. Returns 0, or -1 with *e. In either case the caller frees *from and *to. */
 static int fill(struct torus_request *request, const struct exchange_arguments *a, char **from,
                 char **to, struct error *e)
 {
-    const enum operation operation = (enum operation)request->operation;
-
-    const char *name = spelled_algorithm(a->algorithm, a->q, e);
-
-    if (name == NULL && a->q != NULL)
-        return -1;
-    request->algorithm = name != NULL ? requested_algorithm(name, operation, e) : TORUS_AUTO;
+    request->algorithm = algorithm_of(a, request->operation, e);
     if (request->algorithm == NULL)
         return -1;
     if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
@@ -275,19 +337,6 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
 /* The one source of such a copy is an option here. */
 static const struct option from = {"--from", "FOLDER", 0, ""};
 
-/* Returns the name of an option that only exchanges of blocks have and that is given, or NULL. */
-static const char *misplaced(const struct exchange_arguments *a)
-{
-    return a->algorithm != NULL    ? "--algorithm"
-           : a->q != NULL          ? "--q"
-           : a->schedule != NULL   ? "--schedule"
-           : a->block_size != NULL ? "--block-size"
-           : a->repeat != NULL     ? "--repeat"
-           : a->mode != NULL       ? "--mode"
-           : a->explain            ? "--explain"
-                                   : NULL;
-}
-
 int exchange_trees(struct cli *cli, const struct exchange_arguments *a)
 {
     struct copy_arguments copy = {
@@ -301,11 +350,17 @@ int exchange_trees(struct cli *cli, const struct exchange_arguments *a)
         .missing_ok = a->missing_ok,
         .trace = a->trace,
     };
+    const int code = check(cli, TORUS_EXCHANGE, a);
+    struct error e;
 
-    if (misplaced(a) != NULL)
-        return cli_fail_usage(cli, "%s does not go with --trees: omit one of them", misplaced(a));
-    if (a->from == NULL || a->to == NULL)
-        return cli_fail_usage(cli, "--trees needs --from FOLDER and --to FOLDER: %s is missing",
-                              a->from == NULL ? "--from" : "--to");
+    if (code != EXIT_DONE)
+        return code;
+    copy.algorithm = algorithm_of(a, TORUS_EXCHANGE, &e);
+    if (copy.algorithm == NULL)
+        return cli_fail(cli, &e);
+    if (a->mode != NULL && parse_mode(a->mode, &copy.mode, &e) != 0) {
+        (void)error_wrap(&e, "--mode");
+        return cli_fail(cli, &e);
+    }
     return copy_run(cli, TORUS_COPY_EXCHANGE, &copy);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 #include <torus/client.h>
+#include <torus/exchange.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -70,6 +71,12 @@ struct torus_copy {
     char reserved[2];  /* 0 */
     uint64_t
         remove_most; /* if a node would have to remove more entries, it copies nothing, and has an error */
+    /* TORUS_COPY_EXCHANGE: the algorithm that carries the trees, such as "at2", and its mode. It needs all links, so it goes
+     * neither with `shrink` nor around links that are down. NULL, "" and TORUS_AUTO let the nodes choose one, and its mode,
+     * for each part of the copy. */
+    const char *algorithm;
+    enum torus_mode mode;
+    char reserved_too[4]; /* 0 */
 };
 
 /* Sets all fields to their defaults. */
@@ -149,6 +156,9 @@ struct torus_copy_result {
     uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
     const char *first_link_out;
     const char *first_skipped; /* the path of one of them, printable like first_left_out; or "" */
+    const char *
+        algorithm; /* that has carried the files; most of them, if several have. "": nothing was moved */
+    enum torus_mode mode; /* of that algorithm; TORUS_MODE_ANY with "" */
 };
 
 /* Copies trees of files. Waits until all nodes that take part have put everything in place, or have failed.

@@ -149,6 +149,8 @@ static int fill_result(struct torus_copy_result *to, const Control__CopyResult *
     to->absent = in->absent;
     to->links_out = in->links_out;
     to->skipped = in->skipped;
+    to->algorithm = clean_text(in->algorithm);
+    to->mode = mode_named(in->mode);
     for (size_t i = 0; i < in->n_node; i++)
         if (fill_node(to, &node[i], in->node[i], e) != 0)
             return -1;
@@ -220,7 +222,7 @@ static int check(const struct torus_copy *c, struct torus_error *e)
             e, TORUS_ERROR_USAGE,
             "skip_changing and as_it_comes exclude each other: only the end of a copy tells "
             "which files have changed");
-    return 0;
+    return mode_check(c->mode, e);
 }
 
 /* ---- The request ----------------------------------------------------------------------------- */
@@ -264,6 +266,9 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
                         : c->remove_most < UINT64_MAX ? c->remove_most + 1
                                                       : UINT64_MAX;
     body->timeout_ms = c->timeout_ms;
+    if (c->algorithm != NULL && strcmp(c->algorithm, TORUS_AUTO) != 0)
+        body->algorithm = (char *)(uintptr_t)c->algorithm;
+    body->mode = wire_mode(c->mode);
 }
 
 static int start(struct torus_client *client, const struct torus_copy *copy,

@@ -190,9 +190,8 @@ static int check(const struct torus_request *r, struct torus_error *e)
         r->operation != TORUS_BROADCAST)
         return fail(e, TORUS_ERROR_USAGE, "operation %u is not an exchange, allgather or broadcast",
                     (unsigned)r->operation);
-    if (r->mode != TORUS_MODE_ANY && r->mode != TORUS_MODE_STEPPED &&
-        r->mode != TORUS_MODE_STREAMING)
-        return fail(e, TORUS_ERROR_USAGE, "there is no mode %u", (unsigned)r->mode);
+    if (mode_check(r->mode, e) != 0)
+        return -1;
     if ((r->from == NULL) != (r->to == NULL))
         return fail(e, TORUS_ERROR_USAGE, "an exchange of files needs both paths: from and to");
     if (r->from != NULL && (r->from[0] != '/' || r->to[0] != '/'))

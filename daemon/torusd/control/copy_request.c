@@ -80,6 +80,10 @@ static void reply_result(struct control_client *client, const struct copy_result
     message.attempts = result->attempts;
     message.n_absent = result->absents;
     message.absent = (uint32_t *)(uintptr_t)result->absent;
+    if (result->by.algorithm[0] != '\0') {
+        message.algorithm = (char *)(uintptr_t)result->by.algorithm;
+        message.mode = (char *)(uintptr_t)mode_name(result->by.mode);
+    }
     reply.kind_case = CONTROL__REPLY__KIND_COPY_RESULT;
     reply.copy_result = &message;
     if (node != NULL && list != NULL)

@@ -190,6 +190,7 @@ struct agent *agent_new(const struct agent_setup *setup, struct error *e)
     a->id = setup->id;
     a->rank = groups_rank(a->set.groups);
     a->heard_at = router_now(a->set.router);
+    a->algorithm = copy_request_algorithm(setup->request, router_torus(a->set.router), &a->mode);
     copy_id_text(a->id, a->id_text);
     (void)snprintf(a->name, sizeof a->name, GROUP_COPY_PREFIX "%s.%u", a->id_text, a->attempt);
     if (copy_request_copy(&a->request, setup->request, e) != 0 || take_memory(a, e) != 0) {
@@ -401,8 +402,10 @@ static int move(struct agent *a)
     if (!a->moving.active && moving_begin(a, what) != 0)
         return -1;
     const int result = moving_advance(a);
-    if (result > 0 && what == MOVED_STREAMS)
+    if (result > 0 && what == MOVED_STREAMS) {
         a->moved = a->moving.bytes;
+        a->carried = *group_carried(a->group);
+    }
     if (result > 0)
         moving_end(a);
     return result;

@@ -119,7 +119,9 @@ struct agent {
     uint64_t id;
     char id_text[COPY_ID_SIZE], name[GROUP_NAME_SIZE];
     struct copy_request request;
-    bool fast_digests;   /* all nodes know them (tree_read_options) */
+    bool fast_digests;                 /* all nodes know them (tree_read_options) */
+    const struct algorithm *algorithm; /* of the request; NULL: the group chooses */
+    enum mode mode;
     uint64_t heard_at;   /* the last call, as router_now() */
     uint32_t call_bytes; /* of this node; reserved COPY_SLOTS times */
 
@@ -129,13 +131,14 @@ struct agent {
     uint32_t members, own;   /* own: this node's number */
     uint32_t *node, *member; /* node of a member, member of a node */
     struct copy_plan plan;
-    struct error error;   /* why it ends early */
-    bool is_late;         /* members may put their trees in place, whatever happens here */
-    bool is_final;        /* it would end in the same way if the copy were retried */
-    bool refuses;         /* its asker is to be told why, because the group was not open */
-    uint64_t compared_at; /* when it was known what is missing */
-    uint64_t moved;       /* bytes of streams, in all rounds */
-    uint64_t counted;     /* of them, those that are in copies_counts.bytes */
+    struct error error;           /* why it ends early */
+    bool is_late;                 /* members may put their trees in place, whatever happens here */
+    bool is_final;                /* it would end in the same way if the copy were retried */
+    bool refuses;                 /* its asker is to be told why, because the group was not open */
+    uint64_t compared_at;         /* when it was known what is missing */
+    uint64_t moved;               /* bytes of streams, in all rounds */
+    struct group_carrier carried; /* by what, when all have been moved */
+    uint64_t counted;             /* of them, those that are in copies_counts.bytes */
 
     struct tree_progress progress;
     struct work job;

@@ -62,7 +62,7 @@ static int begin_agent(struct copies *c, const struct peer_copy_call *call, stru
     if (copy_request_unpack(&request, call->request.data, call->request.len, e) != 0)
         return -1;
     setup.request = &request;
-    if (copy_request_check(&request, router_torus(c->set.router)->nodes, e) == 0 &&
+    if (copy_request_check(&request, router_torus(c->set.router), e) == 0 &&
         copies_add_agent(c, &setup, e) != NULL)
         result = 0;
     copy_request_free(&request);

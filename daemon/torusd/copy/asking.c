@@ -93,6 +93,8 @@ static struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t b
     o->result.links_out = p->links_out;
     o->result.first_link_out = o->first_link_out;
     o->result.first_changed = o->first_changed;
+    if (a->moved > 0)
+        o->result.by = a->carried;
     for (uint32_t i = 0; i < p->trees; i++) {
         o->result.bytes_all += p->tree[i].stream;
         if (o->result.changed == 0)
@@ -189,17 +191,19 @@ static int check_releases(const struct copies *c, const struct copy_request *r, 
 {
     const struct {
         bool asked;
+        uint32_t minor;
         const char *name;
     } more[] = {
-        {r->skip_changing, "copies that leave out files which change (--changing skip)"},
-        {r->delete_most > 0, "limits of what copies remove (--max-delete)"},
-        {r->copy_links, "copies of what links lead to (--copy-links)"},
+        {true, COPY_MINOR, "copies"},
+        {r->skip_changing, COPY_MORE_MINOR,
+         "copies that leave out files which change (--changing skip)"},
+        {r->delete_most > 0, COPY_MORE_MINOR, "limits of what copies remove (--max-delete)"},
+        {r->copy_links, COPY_MORE_MINOR, "copies of what links lead to (--copy-links)"},
+        {r->algorithm != NULL, COPY_BY_MINOR, "copies by a named algorithm (--algorithm)"},
     };
 
-    if (check_release(c, COPY_MINOR, "copies", e) != 0)
-        return -1;
     for (unsigned i = 0; i < sizeof more / sizeof *more; i++)
-        if (more[i].asked && check_release(c, COPY_MORE_MINOR, more[i].name, e) != 0)
+        if (more[i].asked && check_release(c, more[i].minor, more[i].name, e) != 0)
             return -1;
     return 0;
 }
@@ -273,10 +277,23 @@ static unsigned count_asked(const struct copies *c)
     return n;
 }
 
+/* An algorithm cannot avoid links as the routes do that the group finds. */
+static int check_links(const struct copies *c, const struct copy_request *r, struct error *e)
+{
+    const struct topology *topology = router_topology(c->set.router);
+
+    if (r->algorithm == NULL || r->wait || !topology_new_fault(topology, NULL, e))
+        return 0;
+    return error_wrap(e,
+                      "algorithm %s needs every link; without --algorithm the copy avoids those "
+                      "that are down",
+                      r->algorithm);
+}
+
 static int check_start(const struct copies *c, const struct copy_request *request, struct error *e)
 {
-    if (copy_request_check(request, router_torus(c->set.router)->nodes, e) != 0 ||
-        check_releases(c, request, e) != 0)
+    if (copy_request_check(request, router_torus(c->set.router), e) != 0 ||
+        check_releases(c, request, e) != 0 || check_links(c, request, e) != 0)
         return -1;
     if (count_asked(c) >= COPY_ASKED_MOST || copies_count_agents(c) >= COPY_AGENTS_MOST)
         return error_set(e, ERROR_BUSY,

@@ -25,9 +25,9 @@
 #include "daemon/lib/base/work.h"
 #include "daemon/torusd/copy/request.h"
 #include "daemon/torusd/copy/tree_store.h"
+#include "daemon/torusd/group/group.h"
 #include "proto/peer/peer_message.h"
 
-struct groups;
 struct router;
 struct copies; /* of one node */
 struct copy;   /* one that was asked for at this node */
@@ -63,6 +63,7 @@ struct copy_result {
     uint32_t attempts;
     const uint32_t *absent;
     uint32_t absents;
+    struct group_carrier by; /* what has carried most of it; nothing if nothing was moved */
 };
 
 struct copy_progress {

@@ -465,6 +465,8 @@ static int make_call(struct agent *a, struct slot *s)
     } else {
         set_counts(a, s);
         call.operation = GROUP_ALLTOALLV;
+        call.algorithm = a->algorithm;
+        call.mode = a->mode;
         call.send_size = a->moving.count[0];
         call.send_offset = a->moving.count[1];
         call.receive_size = a->moving.count[2];

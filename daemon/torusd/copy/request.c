@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/planning/spec.h"
+#include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
 #include "proto/copy.pb-c.h"
 #include "proto/text.h"
 #include "proto/unpack.h"
@@ -193,9 +194,72 @@ static int check_rules(const struct copy_request *r, struct error *e)
         return error_set(e, ERROR_USAGE,
                          "a copy that leaves out files which change knows only at its end which "
                          "these are, so it cannot put each file in place as it comes");
-    if (check_sources(r, e) != 0 || check_target(r, e) != 0 || check_nodes(r, e) != 0)
+    if (check_sources(r, e) != 0 || check_target(r, e) != 0 || check_nodes(r, e) != 0 ||
+        check_patterns(r, e) != 0)
         return -1;
-    return check_patterns(r, e);
+    if (r->algorithm == NULL)
+        return r->mode == MODE_OF_ALGORITHM
+                   ? 0
+                   : error_set(e, ERROR_USAGE,
+                               "a mode is for a named algorithm: without one, the nodes choose "
+                               "algorithm and mode together");
+    if (r->kind != COPY_EXCHANGE)
+        return error_set(e, ERROR_USAGE,
+                         "only an exchange of folders can name an algorithm: the other copies do "
+                         "not have a tree for every pair of nodes");
+    if (r->shrink)
+        return error_set(e, ERROR_USAGE,
+                         "a copy that names an algorithm cannot leave out nodes that are down: the "
+                         "algorithm needs all of them");
+    return 0;
+}
+
+/* Whether the routes of the algorithm are found on this network, as those of copies without an algorithm are. */
+static bool is_found(const struct copy_request *r, const struct torus *t)
+{
+    return !torus_is_plain(t) && strcmp(r->algorithm, FOUND_NAME) == 0;
+}
+
+/* Sets *mode to that in which the algorithm runs on this torus. Returns 0, or -1 with *e. */
+static int check_algorithm(const struct copy_request *r, const struct torus *t, enum mode *mode,
+                           struct error *e)
+{
+    const struct spec spec = {.schedule = "",
+                              .algorithm = r->algorithm,
+                              .operation = OPERATION_EXCHANGE,
+                              .barrier = "",
+                              .from = "",
+                              .to = ""};
+
+    if (is_found(r, t))
+        return 0;
+    if (spec_check(&spec, t, e) != 0)
+        return -1;
+    if (spec_leaves_choice(&spec))
+        return error_set(e, ERROR_USAGE,
+                         "%s is chosen by the size of the blocks, and a copy knows that only when "
+                         "its trees have been compared: name an algorithm, or none",
+                         r->algorithm);
+    const struct algorithm *a = algorithm_find(r->algorithm);
+    if (spec_check_algorithm(&spec, t, a, mode, e) != 0)
+        return -1;
+    return a->port_model == PORT_MODEL_ALL
+               ? 0
+               : error_set(e, ERROR_USAGE,
+                           "%s is one-port, which only exchanges of blocks can be: trees need an "
+                           "all-port algorithm",
+                           a->name);
+}
+
+const struct algorithm *copy_request_algorithm(const struct copy_request *r, const struct torus *t,
+                                               enum mode *mode)
+{
+    struct error e;
+
+    *mode = r->mode;
+    if (r->algorithm == NULL || is_found(r, t) || check_algorithm(r, t, mode, &e) != 0)
+        return NULL;
+    return algorithm_find(r->algorithm);
 }
 
 /* At each node, an exchange reads trees below its source, and replaces trees below its target. Links are not followed
@@ -218,15 +282,18 @@ static int check_exchange(const struct copy_request *r, uint32_t node, struct er
     return clash == 0 ? 0 : -1;
 }
 
-int copy_request_check(const struct copy_request *r, uint32_t nodes, struct error *e)
+int copy_request_check(const struct copy_request *r, const struct torus *t, struct error *e)
 {
+    const uint32_t nodes = t->nodes;
+    enum mode mode = r->mode;
+
     if (r->node >= nodes || (r->nodes_count > 0 && r->nodes[r->nodes_count - 1] >= nodes))
         return error_set(e, ERROR_USAGE, "there is no node %u: the nodes are 0 to %u",
                          r->node >= nodes ? r->node : r->nodes[r->nodes_count - 1], nodes - 1);
     for (uint32_t node = 0; r->kind == COPY_EXCHANGE && node < nodes; node++)
         if (copy_request_takes_part(r, node) && check_exchange(r, node, e) != 0)
             return -1;
-    return 0;
+    return r->algorithm == NULL ? 0 : check_algorithm(r, t, &mode, e);
 }
 
 bool copy_request_takes_part(const struct copy_request *r, uint32_t node)
@@ -253,6 +320,7 @@ void copy_request_free(struct copy_request *r)
     free_list(r->source, r->sources);
     free_list(r->pattern, r->patterns);
     free(r->target);
+    free(r->algorithm);
     free(r->nodes);
     *r = (struct copy_request){0};
 }
@@ -306,6 +374,21 @@ static int take_nodes(struct copy_request *r, const Torus__CopyRequest *from, st
     return 0;
 }
 
+/* "" and "auto" leave the choice to the group. */
+static int take_algorithm(struct copy_request *r, const Torus__CopyRequest *from, struct error *e)
+{
+    if (mode_parse(from->mode, &r->mode) != 0)
+        return error_set(e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
+                         from->mode);
+    if (from->algorithm[0] == '\0' || strcmp(from->algorithm, SPEC_AUTO) == 0)
+        return 0;
+    r->algorithm = strdup(from->algorithm);
+    if (r->algorithm == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a copy");
+    text_clean(r->algorithm);
+    return 0;
+}
+
 int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, struct error *e)
 {
     *r = (struct copy_request){
@@ -338,7 +421,7 @@ int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, st
     if (r->target != NULL &&
         take_list(&r->source, &r->sources, from->source, from->n_source, e) == 0 &&
         take_list(&r->pattern, &r->patterns, from->pattern, from->n_pattern, e) == 0 &&
-        take_nodes(r, from, e) == 0 && check_rules(r, e) == 0)
+        take_nodes(r, from, e) == 0 && take_algorithm(r, from, e) == 0 && check_rules(r, e) == 0)
         return 0;
     copy_request_free(r);
     return -1;
@@ -402,6 +485,9 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
     m->wait = r->wait;
     m->timeout_ms = r->timeout_ns / MILLISECOND;
     m->user = r->user;
+    if (r->algorithm != NULL)
+        m->algorithm = r->algorithm;
+    m->mode = (char *)(uintptr_t)mode_name(r->mode);
 }
 
 int copy_request_pack(const struct copy_request *r, uint8_t **bytes, size_t *length,

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/torusd/planning/spec.h"
 #include "proto/error.h"
 
 #define COPY_SOURCES_MOST 256u
@@ -49,6 +50,9 @@ struct copy_request {
     uint64_t
         delete_most; /* 0: no limit; otherwise one more than the entries that may be removed at a node */
     bool told;       /* records have what COPY_MORE_MINOR has added; set by the asked node */
+    /* All nodes must have COPY_BY_MINOR for these, which are only for COPY_EXCHANGE: */
+    char *algorithm; /* that carries the trees; NULL: the group chooses one for each call */
+    enum mode mode;
     uint64_t timeout_ns; /* for the whole copy; 0: none */
     uint32_t user;
 };
@@ -69,8 +73,12 @@ int copy_request_take(struct copy_request *r, const struct Torus__CopyRequest *m
 /* Copies a request. Returns 0 with *to, which the caller gives to copy_request_free(), or -1 with *e. */
 int copy_request_copy(struct copy_request *to, const struct copy_request *from, struct error *e);
 
-/* Checks the rules that depend on the torus: ranks, and what they make of paths. Returns 0, or -1 with *e. */
-int copy_request_check(const struct copy_request *r, uint32_t nodes, struct error *e);
+/* Checks the rules that depend on the torus: ranks, what they make of paths, and the algorithm. Returns 0, or -1 with
+ * *e. */
+int copy_request_check(const struct copy_request *r, const struct torus *t, struct error *e);
+/* Returns the algorithm of a checked request, and sets *mode; NULL: the group chooses. */
+const struct algorithm *copy_request_algorithm(const struct copy_request *r, const struct torus *t,
+                                               enum mode *mode);
 
 /* Whether a node reads or writes trees; other nodes only pass data on. */
 bool copy_request_takes_part(const struct copy_request *r, uint32_t node);

@@ -1,5 +1,6 @@
 #include "daemon/torusd/group/calls.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/torusd/engine/stepped.h"
@@ -214,10 +215,29 @@ static const struct algorithm *found_algorithm(const struct call *c)
     return detour_gather(p->detour);
 }
 
+/* Takes the algorithm that the call names. Returns 1 with *out, or -1 with *e. */
+static int take_named(const struct call *c, struct choice *out, struct error *e)
+{
+    const struct part *p = c->part;
+    char down[100];
+
+    if (!damage_is_none(&p->damage))
+        return error_set(e, ERROR_LINK,
+                         "algorithm %s cannot avoid %s, which is down; the routes that the nodes "
+                         "choose without --algorithm can",
+                         c->what.call.algorithm->name,
+                         damage_describe(&p->damage, down, sizeof down));
+    *out = (struct choice){.algorithm = c->what.call.algorithm, .mode = c->what.call.mode};
+    return 1;
+}
+
 /* Chooses the algorithm. Returns 1 with *out; 0 while routes are being found; or -1. */
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
     struct part *p = c->part;
+
+    if (c->what.call.algorithm != NULL)
+        return take_named(c, out, e);
     int found = p->finds_routes ? part_detour(p, e) : 1;
 
     if (found <= 0)
@@ -305,6 +325,19 @@ static int open_reduction(struct call *c, struct error *e)
     return take_over(c, STAGE_DATA, engine, e) == 0 ? 1 : -1;
 }
 
+/* Notes what carries the call, for whoever reports on the group. */
+static void note_carrier(const struct call *c, const struct choice *choice)
+{
+    struct group *g = c->part->session->group;
+
+    if (g == NULL || c->internal || c->attempt.block_bytes < g->carried.block_bytes)
+        return;
+    g->carried =
+        (struct group_carrier){.mode = choice->mode, .block_bytes = c->attempt.block_bytes};
+    (void)snprintf(g->carried.algorithm, sizeof g->carried.algorithm, "%s",
+                   choice->algorithm->name);
+}
+
 /* Opens the engine of an exchange, allgather or broadcast. Returns 1; 0 while the schedule is computed; or -1. */
 static int open_moving(struct call *c, struct error *e)
 {
@@ -334,6 +367,7 @@ static int open_moving(struct call *c, struct error *e)
     }
     blocks = c->attempt.planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
     choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
+    note_carrier(c, &choice);
     setup.gather = !is_exchange(c);
     setup.idle = broadcast && call->root != p->members.own;
     setup.segments = a->segments;

@@ -83,6 +83,17 @@ uint32_t group_missing(const struct group *group, char *list, size_t size);
  * root or part is invalid; the call then does not count, and the group continues. */
 int group_call(struct group *group, const struct group_call *call, uint64_t name, struct error *e);
 
+/* What has carried the blocks of an exchange, allgather or broadcast. */
+struct group_carrier {
+    char algorithm[40]; /* "": nothing has been moved */
+    enum mode mode;
+    uint64_t block_bytes; /* of the largest block, with its digest */
+};
+
+/* Returns what has carried the largest blocks of the calls of an open group so far; the same at all members. Valid until
+ * the next call. */
+const struct group_carrier *group_carried(const struct group *group);
+
 /* Leaves the group. If the program has a call under way, the group fails; otherwise other members are not
  * disturbed. No function of the client is called any more. */
 void group_close(struct group *group);

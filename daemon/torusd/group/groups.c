@@ -119,6 +119,11 @@ int group_call(struct group *g, const struct group_call *call, uint64_t name, st
     return 0;
 }
 
+const struct group_carrier *group_carried(const struct group *g)
+{
+    return &g->carried;
+}
+
 void group_close(struct group *g)
 {
     struct session *s = g->session;

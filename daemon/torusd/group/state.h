@@ -43,6 +43,7 @@ struct group {
     uint64_t *completed; /* names of complete calls that its program must be told of */
     size_t completions, room;
     uint64_t calls, calls_done, bytes_sent, bytes_received;
+    struct group_carrier carried;
 };
 
 struct groups {

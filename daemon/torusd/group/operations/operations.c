@@ -151,5 +151,8 @@ uint32_t checked_signature(const struct checked_call *c, uint32_t members, bool 
         sum = mix_signature(mix_signature(sum, call->type), call->operator);
     for (uint32_t i = 0; (compares & COMPARES_SIZES) != 0 && i < members; i++)
         sum = mix_signature(sum, call->receive_size[i]);
+    for (const char *name = call->algorithm != NULL ? call->algorithm->name : ""; *name != '\0';
+         name++)
+        sum = mix_signature(sum, (uint64_t)(unsigned char)*name << 8 | (uint64_t)call->mode);
     return ((uint32_t)(sum >> 32) & ~UINT32_C(15)) | (uint32_t)call->operation;
 }

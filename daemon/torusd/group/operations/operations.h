@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "daemon/lib/schedule/torus.h"
+#include "daemon/torusd/planning/spec.h"
 #include "proto/error.h"
 #include "proto/group_call.h"
 
@@ -57,6 +58,10 @@ struct group_call {
     /* Nanoseconds after which the program is told which members the call waits for; 0: never. */
     uint64_t late_ns;
     struct data_kind data; /* as far as the program has told it */
+    /* Carries out an exchange, the same at all members, in this mode (not MODE_OF_ALGORITHM); it must be
+     * all-port, and work on the torus. NULL: what the table of the part says. Such a call does not avoid links that are down, and fails. */
+    const struct algorithm *algorithm;
+    enum mode mode;
 };
 
 /* The members of a group or part, numbered in the order of their nodes. */
