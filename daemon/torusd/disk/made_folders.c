@@ -1,9 +1,12 @@
 #include "daemon/torusd/disk/made_folders.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
+
+#include "daemon/torusd/disk/attributes.h"
 
 struct made_use {
     struct made_use *next;
@@ -72,7 +75,8 @@ struct made_use *made_folders_enter(struct made_folders *m, const struct roots *
     return use;
 }
 
-void made_folders_add(struct made_folders *m, const struct made_use *use, const char *path)
+/* Notes that the folder with this path below the user's root has been made. */
+static void add(struct made_folders *m, const struct made_use *use, const char *path)
 {
     const size_t length = use->root + 1 + strlen(path);
     struct made_folder *folder = malloc(sizeof *folder + length + 1);
@@ -89,7 +93,8 @@ void made_folders_add(struct made_folders *m, const struct made_use *use, const 
     free(folder);
 }
 
-bool made_folders_unused(struct made_folders *m, const struct made_use *use, const char *path)
+/* Whether the folder with this path below the user's root was made, and has no other user. */
+static bool is_unused(struct made_folders *m, const struct made_use *use, const char *path)
 {
     char whole[sizeof use->path];
 
@@ -116,4 +121,113 @@ void made_folders_leave(struct made_folders *m, struct made_use *use, bool keep)
     }
     (void)pthread_mutex_unlock(&m->lock);
     free(use);
+}
+
+/* --- on the disk --- */
+
+/* Divides a path of a place, in place, into that of the folder above and the name in it, which it returns. */
+static const char *split(char *path, const char **above)
+{
+    char *slash = strrchr(path, '/');
+
+    *above = slash != NULL ? path : ".";
+    if (slash == NULL)
+        return path;
+    *slash = '\0';
+    return slash + 1;
+}
+
+int made_folders_open(const struct roots *roots, const struct place *place, unsigned *missing)
+{
+    char path[PATH_MAX];
+    const char *at = path;
+    int folder;
+
+    (void)strcpy(path, place->path);
+    *missing = 0;
+    while ((folder = roots_open_folder(roots, place, at)) == -ENOENT && strcmp(at, ".") != 0) {
+        (void)split(path, &at);
+        ++*missing;
+    }
+    return folder;
+}
+
+/* Makes one folder, which is noted by its path below the root, and moves *folder down to it. Returns 0 or -errno. */
+static int make_one(struct made_folders *m, const struct made_use *use,
+                    const struct file_system *files, int *folder, const char *path, mode_t mode)
+{
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const int made = files->make_folder(files->context, *folder, name, ATTRIBUTES_PRIVATE);
+    struct attributes a;
+
+    if (made == 0)
+        add(m, use, path);
+    else if (made != -EEXIST)
+        return made;
+    int inner = files->open_folder(files->context, *folder, name);
+    if (inner < 0)
+        return inner;
+    int result = made == 0 ? attributes_of_new(files, inner, mode, &a) : 0;
+    if (result == 0 && made == 0)
+        result = attributes_set(files, inner, &a);
+    if (result >= 0)
+        result = files->sync(files->context, *folder);
+    files->close(files->context, result < 0 ? inner : *folder);
+    if (result < 0)
+        return result;
+    *folder = inner;
+    return 0;
+}
+
+/* Returns the length of a path without its last `count` names. */
+static size_t without_last(const char *path, unsigned count)
+{
+    size_t length = strlen(path);
+
+    for (; count > 0 && length > 0; count--)
+        while (length > 0 && path[--length] != '/')
+            ;
+    return length;
+}
+
+int made_folders_make(struct made_folders *m, const struct made_use *use, const struct roots *roots,
+                      const struct place *place, int *folder, unsigned missing, mode_t mode)
+{
+    char path[PATH_MAX];
+    int result = 0;
+
+    for (; missing > 0 && result == 0; missing--) {
+        (void)strcpy(path, place->path);
+        path[without_last(path, missing - 1)] = '\0';
+        result = make_one(m, use, roots->files, folder, path, mode);
+    }
+    return result;
+}
+
+void made_folders_remove(struct made_folders *m, const struct made_use *use,
+                         const struct roots *roots, const struct place *place, unsigned made,
+                         int *folder)
+{
+    const struct file_system *files = roots->files;
+    char path[PATH_MAX];
+    const char *at = path, *name;
+
+    (void)strcpy(path, place->path);
+    for (unsigned i = 0; strcmp(at, ".") != 0; i++) {
+        const bool own = use != NULL ? is_unused(m, use, path) : i < made;
+        name = split(path, &at);
+        if (!own)
+            continue;
+        int above = roots_open_folder(roots, place, at);
+        int result = above < 0 ? above : files->remove_folder(files->context, above, name);
+        if (above >= 0 && (result == 0 || result == -ENOENT)) {
+            if (*folder >= 0)
+                files->close(files->context, *folder);
+            *folder = above;
+        } else if (above >= 0) {
+            files->close(files->context, above);
+        }
+        if (result < 0 && result != -ENOENT)
+            return;
+    }
 }

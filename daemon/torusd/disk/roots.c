@@ -57,6 +57,11 @@ int roots_folder(const struct roots *roots, const struct place *place)
     return roots->root[place->root].folder;
 }
 
+int roots_open_folder(const struct roots *roots, const struct place *place, const char *path)
+{
+    return roots->files->open_folder(roots->files->context, roots_folder(roots, place), path);
+}
+
 /* Writes the path of a place. */
 static void write_path(const struct roots *roots, const struct place *place, char out[2 * PATH_MAX])
 {

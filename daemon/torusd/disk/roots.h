@@ -33,6 +33,9 @@ const char *roots_name(const struct roots *roots, size_t root);
 /* Returns the descriptor of a place's root; borrowed. */
 int roots_folder(const struct roots *roots, const struct place *place);
 
+/* Opens the folder with this path below the root of a place. Returns its descriptor or -errno. */
+int roots_open_folder(const struct roots *roots, const struct place *place, const char *path);
+
 /* Whether two places, below roots that may differ, have the same path; false if a place has no path. */
 bool roots_same_place(const struct roots *a, const struct place *at_a, const struct roots *b,
                       const struct place *at_b);

@@ -288,7 +288,7 @@ int target_discard(struct target *t, struct error *e)
         result = target_remove_temporary(t);
     target_close_one(t, &t->folder);
     if (result == 0)
-        target_remove_made(t);
+        made_folders_remove(t->made, t->use, t->roots, &t->above, t->entry.made, &t->parent);
     if (result == 0 && t->has_entry && t->parent >= 0)
         result = target_sync_one(t, t->parent);
     if (result == -ESTALE)
@@ -312,7 +312,7 @@ int target_reopen(struct target *t, struct error *e)
     t->has_entry = true;
     if (roots_find(t->roots, t->entry.folder, &t->above, e) != 0)
         return error_wrap(e, "output of exchange %s", t->id);
-    t->parent = target_open_above(t, t->above.path);
+    t->parent = roots_open_folder(t->roots, &t->above, t->above.path);
     if (t->parent >= 0)
         t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
     int result = t->parent < 0 ? t->parent : t->folder;

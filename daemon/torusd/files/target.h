@@ -15,8 +15,8 @@
  * The functions block: they are called in jobs, one at a time for a target, or at the start of the daemon. */
 #pragma once
 
+#include "daemon/torusd/disk/attributes.h"
 #include "daemon/torusd/disk/made_folders.h"
-#include "daemon/torusd/files/attributes.h"
 #include "daemon/torusd/files/journal.h"
 
 struct target {
@@ -131,13 +131,6 @@ bool old_result_is_name(const char *name);
 /* Fills in the temporary name, which contains the exchange and the node. Returns 0, or -1 with *e: it is
  * too long. */
 int target_set_temporary(struct target *t, const char *name, uint32_t rank, struct error *e);
-
-/* Opens a folder of the target's root. Returns its descriptor or -errno. */
-int target_open_above(const struct target *t, const char *path);
-
-/* Removes the folders that were made for the target, or for one that is gone already, if nobody else uses them and they
- * are empty. t->parent moves up to the deepest one that remains. */
-void target_remove_made(struct target *t);
 
 /* What exists under the final name. */
 enum target_occupant { TARGET_NOTHING, TARGET_EMPTY, TARGET_OLD_RESULT };

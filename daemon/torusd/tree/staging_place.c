@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
@@ -49,72 +48,31 @@ bool staging_is_path(const char *path)
     return false;
 }
 
-/* Makes a folder above a target with the mode that such folders have. Returns 1, 0 if it is there already, or -errno. */
-static int make_above(const struct staging *s, int folder, const char *name)
-{
-    struct stat st;
-
-    if (mkdirat(folder, name, s->output_mode) != 0)
-        return errno == EEXIST ? 0 : -errno;
-    int made = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (made < 0)
-        return -errno;
-    /* unless a list of permissions is inherited, the mode counts, not the umask */
-    if (fgetxattr(made, "system.posix_acl_access", NULL, 0) < 0 && fstat(made, &st) == 0)
-        (void)fchmod(made, s->output_mode | (st.st_mode & S_ISGID));
-    (void)close(made);
-    int above = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (above >= 0) {
-        (void)fsync(above);
-        (void)close(above);
-    }
-    return 1;
-}
-
-/* Opens the folder with this path below `at`; makes what is missing. Returns its descriptor or -errno. */
+/* Opens the folder with this path below `at`; makes what is missing. Returns its descriptor, of `at`, or -errno. */
 static int open_above(const struct staging *s, struct tree_at *at, const char *path)
 {
-    int folder = tree_at_folder(at, path, strlen(path));
+    int folder = tree_at_folder(at, path, strlen(path)), above, result;
+    unsigned missing;
 
-    for (size_t end = 0; folder == -ENOENT && s->made != NULL; end++) {
-        char name[PATH_MAX];
-        const char *last;
-        end += strcspn(path + end, "/");
-        (void)snprintf(name, sizeof name, "%.*s", (int)end, path);
-        folder = tree_at_folder(at, path, end);
-        if (folder == -ENOENT) {
-            int above = tree_at_parent(at, name, &last);
-            int result = above < 0 ? above : make_above(s, above, last);
-            if (result < 0)
-                return result;
-            if (result == 1)
-                made_folders_add(s->made, s->use, name);
-        }
-        folder = tree_at_folder(at, path, strlen(path));
-        if (path[end] == '\0')
-            break;
-    }
-    return folder;
+    if (folder != -ENOENT || s->made == NULL)
+        return folder;
+    above = made_folders_open(s->roots, &s->place, &missing);
+    if (above < 0)
+        return above;
+    result =
+        made_folders_make(s->made, s->use, s->roots, &s->place, &above, missing, s->output_mode);
+    (void)close(above);
+    return result < 0 ? result : tree_at_folder(at, path, strlen(path));
 }
 
 void staging_remove_made(struct staging *s)
 {
-    struct tree_at at;
-    char *path = s->place.path, *slash = path;
-    const char *name;
+    int folder = -1;
 
-    tree_at_init(&at, roots_folder(s->roots, &s->place), ".", s->path);
-    while (s->use != NULL && slash != NULL && strcmp(path, ".") != 0) {
-        if (made_folders_unused(s->made, s->use, path)) {
-            int folder = tree_at_parent(&at, path, &name);
-            if (folder < 0 || (unlinkat(folder, name, AT_REMOVEDIR) != 0 && errno != ENOENT))
-                break;
-        }
-        slash = strrchr(path, '/');
-        if (slash != NULL)
-            *slash = '\0';
-    }
-    tree_at_close(&at);
+    if (s->use != NULL)
+        made_folders_remove(s->made, s->use, s->roots, &s->place, 0, &folder);
+    if (folder >= 0)
+        (void)close(folder);
 }
 
 void staging_keep_made(struct staging *s)

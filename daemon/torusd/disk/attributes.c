@@ -1,4 +1,4 @@
-#include "daemon/torusd/files/attributes.h"
+#include "daemon/torusd/disk/attributes.h"
 
 #include <endian.h>
 #include <errno.h>
