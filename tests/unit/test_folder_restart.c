@@ -2,7 +2,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/files/journal.h"
+#include "daemon/torusd/disk/journal.h"
 #include "folders_fixture.h"
 #include "tests/support/cmocka.h"
 

@@ -1,7 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/torusd/files/journal.h"
+#include "daemon/torusd/disk/journal.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 

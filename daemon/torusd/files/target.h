@@ -16,8 +16,8 @@
 #pragma once
 
 #include "daemon/torusd/disk/attributes.h"
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/made_folders.h"
-#include "daemon/torusd/files/journal.h"
 
 struct target {
     const struct roots *roots;

@@ -312,9 +312,11 @@ int arrivals_save(const struct arrivals *a, const struct staging *s, const char 
     if (bytes == NULL)
         return staging_failed(s, "recorded", ENOMEM, e);
     fill(a, digest, bytes, size);
-    int result = file_replace(s->folder, RECORD_NEXT, name, bytes, size, false);
+    int result =
+        file_replace(file_system_posix(), s->folder, RECORD_NEXT, name, bytes, size, false);
     if ((result == -ENOSPC || result == -EDQUOT) && unlinkat(s->folder, RESERVE, 0) == 0)
-        result = file_replace(s->folder, RECORD_NEXT, name, bytes, size, false);
+        result =
+            file_replace(file_system_posix(), s->folder, RECORD_NEXT, name, bytes, size, false);
     free(bytes);
     return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }

@@ -104,7 +104,7 @@ static bool is_shared(const struct staging *s)
     if (s->id == NULL)
         return false;
     (void)snprintf(path, sizeof path, "%s/" STAGING_HOLDER, s->name);
-    const ssize_t length = file_fetch(s->above, path, text, sizeof text - 1);
+    const ssize_t length = file_fetch(file_system_posix(), s->above, path, text, sizeof text - 1);
     (void)describe_holder(s, own);
     const size_t id = strcspn(own, "\n") + 1;
     return length > (ssize_t)id && strncmp(text, own, id) == 0 && strcmp(text, own) != 0;
@@ -367,7 +367,8 @@ int complete_write(const struct staging *s, const struct complete *c, struct err
     for (uint32_t i = 0; i < c->patterns; i++)
         at = stpcpy(at, c->pattern[i]) + 1;
     *at++ = '.';
-    int result = file_replace(s->folder, NEXT, COMPLETE_NAME, bytes, (size_t)(at - bytes), true);
+    int result = file_replace(file_system_posix(), s->folder, NEXT, COMPLETE_NAME, bytes,
+                              (size_t)(at - bytes), true);
     free(bytes);
     return result == 0 ? 0 : staging_failed(s, "recorded", -result, e);
 }
@@ -411,8 +412,9 @@ static int take(struct complete *c, const char *bytes, size_t length)
 int complete_read(const struct staging *s, struct complete *c, struct error *e)
 {
     char *bytes = malloc(COMPLETE_MOST + 1);
-    ssize_t length =
-        bytes != NULL ? file_fetch(s->folder, COMPLETE_NAME, bytes, COMPLETE_MOST) : -ENOMEM;
+    ssize_t length = bytes != NULL ? file_fetch(file_system_posix(), s->folder, COMPLETE_NAME,
+                                                bytes, COMPLETE_MOST)
+                                   : -ENOMEM;
     int result = length < 0 && length != -ENOENT ? (int)length : 0;
 
     *c = (struct complete){0};

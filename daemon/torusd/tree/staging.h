@@ -74,6 +74,9 @@ void staging_keep_made(struct staging *s);
 
 /* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
 int staging_remove(struct staging *s, struct error *e);
+/* Removes the target, which has been found, from the list of the state folder (disk/journal.h), unless another copy has made
+ * a new staging meanwhile. */
+void staging_forget(const struct staging *s, const char *state_folder);
 /* Removes the folders that were made above the target, by this copy or another one, if nobody else uses them and they are
  * empty. */
 void staging_remove_made(struct staging *s);
@@ -120,18 +123,3 @@ int complete_read(const struct staging *s, struct complete *c, struct error *e);
 /* Removes the marker: the staging becomes that of an interrupted copy. */
 int complete_withdraw(const struct staging *s, struct error *e);
 void complete_free(struct complete *c);
-
-/* --- the list of stagings in the state folder: copies/DIGEST, a file for each, which contains the path of the target --- */
-
-/* Lists a target. Returns 0, or -1 with *e. A copy lists its target before it makes the staging, in case it crashes, and
- * again when it has the staging: another copy may have removed its own staging, and the entry, meanwhile. The entry is
- * durable after listing_sync(), which is called before a copy becomes complete: for interrupted copies, two syncs at the
- * begin of each copy would cost more than they are worth. */
-int listing_add(const char *state_folder, const char *path, struct error *e);
-int listing_sync(const char *state_folder, const char *path, struct error *e);
-/* Removes a target, which has been found, from the list, unless another copy has made a new staging meanwhile. A failure is
- * logged; the next start finds the entry, and no staging. */
-void listing_remove(const char *state_folder, const struct staging *s);
-/* Calls each() with every target in the list. Returns 0, or -1 with *e: the list could not be read. */
-int listing_each(const char *state_folder, void (*each)(void *context, const char *path),
-                 void *context, struct error *e);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/writer.h"
 #include "proto/text.h"
@@ -89,11 +90,11 @@ static void recover_one(void *context, const char *path)
     else if (result == 0 && staging_open(&s, false, 0, &e) != 0) {
         result = e.code == ERROR_NONE || e.code == ERROR_BUSY ? 0 : -1;
         if (e.code == ERROR_NONE) /* there is none */
-            listing_remove(state, &s);
+            staging_forget(&s, state);
     } else if (result == 0) {
         result = recover_staging(&s, &e);
         if (result == 1)
-            listing_remove(state, &s);
+            staging_forget(&s, state);
     }
     if (result < 0)
         log_warning("an interrupted copy to %s cannot be completed or removed: %s; torusd tries "
@@ -107,7 +108,7 @@ void tree_files_recover(struct tree_files *files)
     struct recovering r = {files, tree_files_enter(files)};
     struct error e;
 
-    if (listing_each(files->state_folder, recover_one, &r, &e) != 0)
+    if (journal_each_copy(files->state_folder, recover_one, &r, &e) != 0)
         log_warning("%s", e.text);
     tree_files_leave(files);
 }

@@ -11,6 +11,7 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/file_bytes.h"
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/text.h"
@@ -189,7 +190,7 @@ static void clean_up(struct tree_writer *w)
 
     w->placed = true;
     if (staging_remove(&w->staging, &e) == 0)
-        listing_remove(w->files->state_folder, &w->staging);
+        staging_forget(&w->staging, w->files->state_folder);
     else
         log_warning("copy %s: %s", w->id, e.text);
     if (strcmp(w->staging.target, ".") == 0)
@@ -208,7 +209,7 @@ int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct 
         return -1;
     if (r->added > 0 || r->changed > 0 || r->removed > 0) {
         if (writer_save(w, true, e) != 0 || sync_all(&w->staging, e) != 0 ||
-            listing_sync(w->files->state_folder, w->staging.path, e) != 0 ||
+            journal_add_copy(w->files->state_folder, w->staging.path, true, e) != 0 ||
             tree_stopped(progress, e) || /* syncing may have taken long */
             complete_write(&w->staging, &w->rules, e) != 0 || place_all(w, e) != 0 ||
             sync_all(&w->staging, e) != 0)
@@ -255,9 +256,9 @@ static int open_staging(struct tree_writer *w, struct error *e)
     struct staging *s = &w->staging;
 
     s->id = w->id;
-    if (listing_add(w->files->state_folder, s->path, e) != 0 ||
+    if (journal_add_copy(w->files->state_folder, s->path, false, e) != 0 ||
         staging_open(s, true, w->files->patience_ms, e) != 0 ||
-        listing_add(w->files->state_folder, s->path, e) != 0)
+        journal_add_copy(w->files->state_folder, s->path, false, e) != 0)
         return -1;
     if (s->resumed && (staging_check(s, e) != 0 || finish_earlier(w, e) != 0))
         return -1;
@@ -439,7 +440,7 @@ static void close_staging(struct tree_writer *w)
         else if (!w->placed && w->has_arrivals && !w->skip_changing)
             result = writer_save(w, true, &e);
         else if ((result = staging_remove(s, &e)) == 0)
-            listing_remove(w->files->state_folder, s);
+            staging_forget(s, w->files->state_folder);
         if (result != 0)
             log_warning("copy %s: %s", w->id, e.text);
     }

@@ -1,13 +1,16 @@
-#include "daemon/torusd/files/journal.h"
+#include "daemon/torusd/disk/journal.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
 
 #define OUTPUT "exchange-"
@@ -174,72 +177,27 @@ void journal_close(struct journal *j)
 
 /* --- files --- */
 
-static int write_bytes(const struct file_system *files, int file, const void *bytes, size_t length)
-{
-    size_t done = 0;
-
-    while (done < length) {
-        const struct iovec rest = {(char *)(uintptr_t)bytes + done, length - done};
-        ssize_t result = files->write(files->context, file, &rest, 1, done);
-        if (result <= 0)
-            return result < 0 ? (int)result : -EIO;
-        done += (size_t)result;
-    }
-    return 0;
-}
-
 int journal_replace(const struct journal *j, const char *name, const void *bytes, size_t length,
                     bool sync, struct error *e)
 {
-    const struct file_system *files = j->files;
     char next[NAME_SIZE];
-    int file, result;
 
     (void)snprintf(next, sizeof next, NEXT "%s", name);
-    file = files->create_file(files->context, j->folder, next, 0600);
-    if (file == -EEXIST) { /* left behind by a call that failed */
-        (void)files->remove_file(files->context, j->folder, next);
-        file = files->create_file(files->context, j->folder, next, 0600);
-    }
-    if (file < 0)
-        return state_file_failed(j, next, "created", file, e);
-    result = write_bytes(files, file, bytes, length);
-    if (result == 0 && sync)
-        result = files->sync(files->context, file);
-    files->close(files->context, file);
-    if (result == 0)
-        result = files->rename(files->context, j->folder, next, name);
-    if (result < 0) {
-        (void)files->remove_file(files->context, j->folder, next);
-        return state_file_failed(j, name, "written", result, e);
-    }
-    if (sync && (result = files->sync(files->context, j->folder)) < 0)
-        return state_file_failed(j, name, "synced", result, e);
-    return 0;
+    int result = file_replace(j->files, j->folder, next, name, bytes, length, sync);
+    return result == 0 ? 0 : state_file_failed(j, name, "written", result, e);
 }
 
 ssize_t journal_fetch(const struct journal *j, const char *name, void *bytes, size_t most,
                       struct error *e)
 {
-    const struct file_system *files = j->files;
-    int file = files->open_file(files->context, j->folder, name);
-    size_t done = 0;
-    ssize_t result = 1;
+    const ssize_t result = file_fetch(j->files, j->folder, name, bytes, most);
 
-    if (file < 0) {
-        (void)state_file_failed(j, name, "opened", file, e);
-        if (file == -ENOENT)
-            e->code = ERROR_NONE;
-        return -1;
-    }
-    while (done < most && result > 0) {
-        const struct iovec piece = {(char *)bytes + done, most - done};
-        result = files->read(files->context, file, &piece, 1, done);
-        if (result > 0)
-            done += (size_t)result;
-    }
-    files->close(files->context, file);
-    return result < 0 ? state_file_failed(j, name, "read", (int)result, e) : (ssize_t)done;
+    if (result >= 0)
+        return result;
+    (void)state_file_failed(j, name, "read", (int)result, e);
+    if (result == -ENOENT)
+        e->code = ERROR_NONE;
+    return -1;
 }
 
 /* --- outputs --- */
@@ -392,4 +350,108 @@ int journal_each_committed(const struct journal *j, void (*each)(void *context, 
                            void *context, struct error *e)
 {
     return each_name(j, DECISION, each, context, e);
+}
+
+/* --- copies --- */
+
+#define COPIES "copies"
+#define COPY_DIGEST 16u
+#define COPY_NAME_SIZE (2 * COPY_DIGEST + 1)
+
+/* A copy is removed only while no staging of its target exists, and listed when there is one. */
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER;
+
+static void name_copy(const char *path, char name[COPY_NAME_SIZE])
+{
+    uint8_t digest[COPY_DIGEST];
+
+    (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)path, strlen(path), NULL, 0);
+    (void)sodium_bin2hex(name, COPY_NAME_SIZE, digest, sizeof digest);
+}
+
+/* Opens the folder of the list, whose path `path` has room for. Returns 0 with *list, which journal_close() closes; -1 with *e;
+ * or -1 with e->code == ERROR_NONE: there is none. */
+static int open_list(struct journal *list, char path[PATH_MAX], const char *state_folder, bool make,
+                     struct error *e)
+{
+    *list = (struct journal){file_system_posix(), path, -1};
+    (void)snprintf(path, PATH_MAX, "%s/" COPIES, state_folder);
+    if (make)
+        return open_folder(list, e);
+    list->folder = list->files->open_folder(list->files->context, FILE_SYSTEM_TOP, path);
+    if (list->folder >= 0)
+        return 0;
+    return error_set(e, list->folder == -ENOENT ? ERROR_NONE : ERROR_IO, "%s cannot be opened: %s",
+                     path, strerror(-list->folder));
+}
+
+int journal_add_copy(const char *state_folder, const char *path, bool sync, struct error *e)
+{
+    char name[COPY_NAME_SIZE], folder[PATH_MAX];
+    struct journal list;
+    int result = open_list(&list, folder, state_folder, true, e);
+
+    name_copy(path, name);
+    (void)pthread_mutex_lock(&listing);
+    if (result == 0)
+        result = journal_replace(&list, name, path, strlen(path), sync, e);
+    (void)pthread_mutex_unlock(&listing);
+    journal_close(&list);
+    return result == 0 ? 0 : error_wrap(e, "the copy to %s cannot be recorded", path);
+}
+
+void journal_remove_copy(const char *state_folder, const char *path,
+                         bool (*is_there)(const void *context), const void *context)
+{
+    char name[COPY_NAME_SIZE], folder[PATH_MAX];
+    struct journal list;
+    struct error e;
+
+    if (open_list(&list, folder, state_folder, false, &e) != 0) {
+        if (e.code != ERROR_NONE)
+            log_warning("%s", e.text);
+        return;
+    }
+    name_copy(path, name);
+    (void)pthread_mutex_lock(&listing);
+    if (!is_there(context))
+        remove_named(&list, name);
+    (void)pthread_mutex_unlock(&listing);
+    journal_close(&list);
+}
+
+struct copies {
+    const struct journal *list;
+    void (*each)(void *context, const char *path);
+    void *context;
+};
+
+static void tell_copy(void *context, const char *name)
+{
+    const struct copies *c = context;
+    char path[PATH_MAX], expected[COPY_NAME_SIZE];
+    const ssize_t length = file_fetch(c->list->files, c->list->folder, name, path, sizeof path - 1);
+
+    path[length > 0 ? length : 0] = '\0';
+    name_copy(path, expected);
+    if (strcmp(name, expected) == 0) {
+        c->each(c->context, path);
+    } else { /* a crash cut it off before the staging was made */
+        log_warning("the entry %s of a copy in the state folder is damaged, and is removed", name);
+        remove_named(c->list, name);
+    }
+}
+
+int journal_each_copy(const char *state_folder, void (*each)(void *context, const char *path),
+                      void *context, struct error *e)
+{
+    char folder[PATH_MAX];
+    struct journal list;
+    struct copies c = {&list, each, context};
+
+    if (open_list(&list, folder, state_folder, false, e) != 0)
+        return e->code == ERROR_NONE ? 0 : -1;
+    const int result = each_name(&list, "", tell_copy, &c, e);
+    journal_close(&list);
+    return result;
 }
