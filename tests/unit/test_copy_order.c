@@ -6,6 +6,7 @@
 #include "client/cli/copying/copy_order.h"
 #include "client/cli/copying/copy_run.h"
 #include "client/cli/terminal/progress.h"
+#include "daemon/lib/base/ranked_path.h"
 #include "tests/support/cmocka.h"
 
 static struct error e;
@@ -62,11 +63,11 @@ TEST(relative_paths_begin_at_the_working_directory)
 
 TEST(ranks_in_paths_are_found)
 {
-    assert_true(copy_path_has_rank("/a/%r"));
-    assert_true(copy_path_has_rank("/%%%r"));
-    assert_false(copy_path_has_rank("/a%%r"));
-    assert_false(copy_path_has_rank("/%"));
-    assert_false(copy_path_has_rank("/a"));
+    assert_true(ranked_path_has_rank("/a/%r"));
+    assert_true(ranked_path_has_rank("/%%%r"));
+    assert_false(ranked_path_has_rank("/a%%r"));
+    assert_false(ranked_path_has_rank("/%"));
+    assert_false(ranked_path_has_rank("/a"));
 }
 
 /* ---- Orders ---------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "client/cli/terminal/arguments.h"
+#include "daemon/lib/base/ranked_path.h"
 #include "daemon/lib/schedule/torus.h"
 #include "proto/text.h"
 #include "proto/text_file.h"
@@ -100,14 +101,6 @@ int copy_path_absolute(const char *text, bool literal, char **path, struct error
     else
         free(p.text);
     return r;
-}
-
-bool copy_path_has_rank(const char *path)
-{
-    for (; (path = strchr(path, '%')) != NULL; path += path[1] != '\0' ? 2 : 1)
-        if (path[1] == 'r')
-            return true;
-    return false;
 }
 
 /* Returns the last name of an absolute path. */
@@ -260,14 +253,14 @@ static int check_names(const struct copy_order *o, const struct copy_arguments *
 
 static int check_ranks(const struct copy_order *o, const struct copy_arguments *a, struct error *e)
 {
-    if (o->copy.kind == TORUS_COPY_GATHER && !copy_path_has_rank(o->target))
+    if (o->copy.kind == TORUS_COPY_GATHER && !ranked_path_has_rank(o->target))
         return error_set(e, ERROR_USAGE,
                          "--to: the target must contain %%r, which stands for the rank of the node "
                          "that the files come from, so that each node has a place of its own: "
                          "%.120s/%%r",
                          a->to);
     for (size_t i = 0; o->copy.kind == TORUS_COPY_SCATTER && i < o->copy.source_count; i++)
-        if (!copy_path_has_rank(o->source[i]))
+        if (!ranked_path_has_rank(o->source[i]))
             return error_set(e, ERROR_USAGE,
                              "%.120s must contain %%r, which stands for the rank of the node that "
                              "the files go to; to send the same files to all nodes, use 'torusctl "

@@ -103,6 +103,3 @@ void copy_order_free(struct copy_order *o);
  * symbolic links, so that a link stays what is copied. `literal`: every per cent sign in `text` stands for itself;
  * otherwise the daemon replaces %r in it. Returns 0 with *path, which the caller frees, or -1 with *e. */
 int copy_path_absolute(const char *text, bool literal, char **path, struct error *e);
-
-/* Returns whether a path has a %r, which stands for a rank. */
-bool copy_path_has_rank(const char *path);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/ranked_path.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "proto/copy.pb-c.h"
@@ -12,52 +13,33 @@
 
 /* --- paths --- */
 
-#define DIGITS_MOST 11u /* of a rank, with '/' */
-
 /* Checks a path: absolute, not too long, no '%' except %r and %%. `what` is "source" or "target". Sets *ranks to whether
  * it contains %r. Returns 0, or -1 with *e. */
 static int copy_path_check(const char *path, const char *what, bool *ranks, struct error *e)
 {
     char shown[120];
 
-    *ranks = false;
-    (void)text_printable(shown, sizeof shown, path);
-    if (path[0] != '/')
-        return error_set(e, ERROR_USAGE, "the %s \"%s\" is not an absolute path", what, shown);
-    if (strlen(path) > COPY_PATH_MOST)
-        return error_set(e, ERROR_USAGE, "the %s \"%s\" is longer than %u bytes", what, shown,
-                         COPY_PATH_MOST);
-    for (const char *at = strchr(path, '%'); at != NULL; at = strchr(at + 2, '%')) {
-        if (at[1] != 'r' && at[1] != '%')
-            return error_set(e, ERROR_USAGE,
-                             "the %s \"%s\" has a %% without r: write %%r for a rank, and %%%% for "
-                             "a per cent sign",
-                             what, shown);
-        *ranks |= at[1] == 'r';
-    }
-    return 0;
+    *ranks = ranked_path_has_rank(path);
+    if (ranked_path_check(path, e) != 0)
+        return error_wrap(e, "%s", what);
+    if (strlen(path) <= COPY_PATH_MOST)
+        return 0;
+    return error_set(e, ERROR_USAGE, "the %s \"%s\" is longer than %u bytes", what,
+                     text_printable(shown, sizeof shown, path), COPY_PATH_MOST);
 }
 
 char *copy_path_expand(const char *path, uint32_t rank, const uint32_t *below)
 {
-    size_t room = strlen(path) + DIGITS_MOST + 1;
-    char *out, *end;
+    char none[1];
+    const size_t length = ranked_path_expand(path, rank, none, sizeof none);
+    const size_t room = length + RANK_DIGITS + 2;
+    char *out = malloc(room);
 
-    for (const char *at = strchr(path, '%'); at != NULL; at = strchr(at + 2, '%'))
-        room += DIGITS_MOST;
-    out = end = malloc(room);
     if (out == NULL)
         return NULL;
-    for (; *path != '\0'; path++)
-        if (*path != '%')
-            *end++ = *path;
-        else if (*++path == 'r')
-            end += snprintf(end, DIGITS_MOST, "%u", rank);
-        else
-            *end++ = '%';
-    *end = '\0';
+    (void)ranked_path_expand(path, rank, out, room);
     if (below != NULL)
-        (void)snprintf(end, DIGITS_MOST + 1, "/%u", *below);
+        (void)snprintf(out + length, room - length, "/%u", *below);
     return out;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/base/ranked_path.h"
+
 struct root {
     char *name; /* path as configured */
     int folder;
@@ -106,30 +108,10 @@ static int path_too_long(const char *path, struct error *e)
 
 int path_expand(const char *path, uint32_t rank, char *out, struct error *e)
 {
-    size_t used = 0;
-
-    if (path[0] != '/')
-        return error_set(e, ERROR_USAGE, "%s is not an absolute path", path);
-    for (const char *c = path; *c != '\0'; c++) {
-        int n = 1;
-        if (*c != '%') {
-            out[used] = *c;
-        } else if (c[1] == '%') {
-            out[used] = *c++;
-        } else if (c[1] == 'r') {
-            n = snprintf(out + used, PATH_MAX - used, "%u", rank);
-            c++;
-        } else {
-            return error_set(e, ERROR_USAGE,
-                             "path %s has a %% that is not followed by r (the node's rank) or %%",
-                             path);
-        }
-        used += (size_t)n;
-        if (used >= PATH_MAX - 1)
-            return path_too_long(path, e);
-    }
-    out[used] = '\0';
-    return 0;
+    if (ranked_path_check(path, e) != 0)
+        return -1;
+    return ranked_path_expand(path, rank, out, PATH_MAX) < PATH_MAX - 1 ? 0
+                                                                        : path_too_long(path, e);
 }
 
 static int refuse_outside(const struct roots *roots, const char *path, struct error *e)
