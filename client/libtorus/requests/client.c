@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "client/libtorus/common.h"
+#include "client/libtorus/requests/results.h"
 #include "proto/unpack.h"
 
 /* ---- Events ---------------------------------------------------------------------------------- */
@@ -243,33 +244,25 @@ static void client_report(struct torus_client *c)
         client_end_early(c);
 }
 
-static void store_copy_progress(struct torus_client *c, const Control__CopyProgress *progress)
+/* Texts are copied, because the reply is freed before the progress is reported again. */
+static void store_copy_progress(struct torus_client *c, const Control__CopyProgress *from)
 {
-    copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
-    c->copy = (struct torus_copy_progress){
-        .phase = copy_phase_of(progress->phase),
-        .files = progress->files,
-        .bytes = progress->bytes,
-        .bytes_of = progress->bytes_of,
-        .waits_for = c->waits_for,
-    };
+    struct torus_copy_progress *to = &c->copy;
+
+    CONTROL_COPY_PROGRESS(CONTROL_READ)
+    copy_text(c->waits_for, sizeof c->waits_for, from->waits_for);
+    to->waits_for = c->waits_for;
 }
 
-static void store_progress(struct torus_client *c, const Control__Progress *progress)
+static void store_progress(struct torus_client *c, const Control__Progress *from)
 {
-    copy_text(c->missing, sizeof c->missing, progress->missing);
-    copy_text(c->waits_for, sizeof c->waits_for, progress->waits_for);
-    c->progress = (struct torus_progress){
-        .state = state_named(progress->state),
-        .round = progress->round,
-        .rounds = progress->rounds,
-        .done_bytes = progress->done_bytes,
-        .total_bytes = progress->total_bytes,
-        .repetition = progress->repetition,
-        .repeat = progress->repeat,
-        .missing_count = progress->missing_count,
-        .waits_for = c->waits_for,
-    };
+    struct torus_progress *to = &c->progress;
+
+    CONTROL_PROGRESS(CONTROL_READ)
+    copy_text(c->missing, sizeof c->missing, from->missing);
+    copy_text(c->waits_for, sizeof c->waits_for, from->waits_for);
+    to->missing = c->missing;
+    to->waits_for = c->waits_for;
 }
 
 /* Converts an Error of the daemon to *e. */

@@ -79,39 +79,17 @@ static char **add_going(void *result, const ProtobufCBinaryData *bytes, size_t *
     return path;
 }
 
-static int fill_node(void *result, struct torus_copy_node *to, const Control__CopyResult__Node *in,
-                     struct torus_error *e)
+static int fill_node(void *result, struct torus_copy_node *to,
+                     const Control__CopyResult__Node *from, struct torus_error *e)
 {
-    const char *first = add_text(result, &in->first);
-    size_t count;
-    char **going = add_going(result, &in->going, &count);
-
-    if (first == NULL || going == NULL)
+    CONTROL_COPY_NODE(CONTROL_READ)
+    to->first = add_text(result, &from->first);
+    to->going = (const char *const *)add_going(result, &from->going, &to->going_count);
+    if (to->first == NULL || to->going == NULL)
         return fail_memory(e);
-    *to = (struct torus_copy_node){
-        .rank = in->rank,
-        .from = in->from,
-        .code = code_of(in->code),
-        .error = clean_text(in->error),
-        .files = in->files,
-        .folders = in->folders,
-        .links = in->links,
-        .added = in->added,
-        .changed = in->changed,
-        .removed = in->removed,
-        .unchanged = in->unchanged,
-        .bytes = in->bytes,
-        .bytes_missing = in->bytes_missing,
-        .not_owned = in->not_owned,
-        .not_attributed = in->not_attributed,
-        .first = first,
-        .grown = in->grown,
-        .going_count = count,
-        .going = (const char *const *)going,
-    };
-    if (in->code == 0)
+    if (from->code == 0)
         to->error = "";
-    else if (in->error[0] == '\0')
+    else if (from->error[0] == '\0')
         to->error = "the node gave no reason";
     return 0;
 }
@@ -121,38 +99,30 @@ static const char *add_escaped(void *result, const ProtobufCBinaryData *bytes)
     return result_keep(result, text_escaped(bytes->data, bytes->len));
 }
 
-static int fill_result(struct torus_copy_result *to, const Control__CopyResult *in,
+static int fill_result(struct torus_copy_result *to, const Control__CopyResult *from,
                        struct torus_error *e)
 {
-    struct torus_copy_node *node = result_array(to, in->n_node, sizeof *node);
+    struct torus_copy_node *node = result_array(to, from->n_node, sizeof *node);
 
-    if (in->n_node > 1)
-        qsort(in->node, in->n_node, sizeof *in->node, by_rank);
-    if (check_result(in, e) != 0)
+    if (from->n_node > 1)
+        qsort(from->node, from->n_node, sizeof *from->node, by_rank);
+    if (check_result(from, e) != 0)
         return -1;
-    to->node_count = in->n_node;
-    to->node = result_list(to, node, in->n_node, sizeof *node);
-    to->first_left_out = add_escaped(to, &in->first_left_out);
-    to->first_link_out = add_escaped(to, &in->first_link_out);
-    to->first_skipped = add_escaped(to, &in->first_skipped);
+    CONTROL_COPY_RESULT(CONTROL_READ)
+    if (to->attempts == 0)
+        to->attempts = 1;
+    to->absent_count = from->n_absent;
+    to->absent = from->absent;
+    to->node_count = from->n_node;
+    to->node = result_list(to, node, from->n_node, sizeof *node);
+    to->first_left_out = add_escaped(to, &from->first_left_out);
+    to->first_link_out = add_escaped(to, &from->first_link_out);
+    to->first_skipped = add_escaped(to, &from->first_skipped);
     if (to->node == NULL || to->first_left_out == NULL || to->first_link_out == NULL ||
         to->first_skipped == NULL)
         return fail_memory(e);
-    to->id = clean_text(in->id);
-    to->bytes_sent = in->bytes_sent;
-    to->bytes_all = in->bytes_all;
-    to->nanoseconds = in->nanoseconds;
-    to->compare_nanoseconds = in->compare_nanoseconds;
-    to->left_out = in->left_out;
-    to->attempts = in->attempts > 0 ? in->attempts : 1;
-    to->absent_count = in->n_absent;
-    to->absent = in->absent;
-    to->links_out = in->links_out;
-    to->skipped = in->skipped;
-    to->algorithm = clean_text(in->algorithm);
-    to->mode = mode_named(in->mode);
-    for (size_t i = 0; i < in->n_node; i++)
-        if (fill_node(to, &node[i], in->node[i], e) != 0)
+    for (size_t i = 0; i < from->n_node; i++)
+        if (fill_node(to, &node[i], from->node[i], e) != 0)
             return -1;
     return 0;
 }
@@ -240,28 +210,17 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
         sources[i] = bytes_of(c->source[i]);
     for (size_t i = 0; i < c->pattern_count; i++)
         patterns[i] = bytes_of(c->pattern[i]);
+#define WRITE(field, ours, public) body->field = c->public;
+    COPY_REQUEST_NUMBERS(WRITE)
+#undef WRITE
     body->kind = (uint32_t)c->kind;
-    body->node = c->node;
     body->n_source = c->source_count;
     body->source = sources;
     body->target = bytes_of(c->target);
-    body->into = c->into;
     body->n_nodes = c->node_count;
     body->nodes = (uint32_t *)(uintptr_t)c->nodes;
     body->n_pattern = c->pattern_count;
     body->pattern = patterns;
-    body->delete_ = c->remove;
-    body->checksum = c->checksum;
-    body->dry_run = c->dry_run;
-    body->verify = c->verify;
-    body->as_it_comes = c->as_it_comes;
-    body->shrink = c->shrink;
-    body->wait = c->wait;
-    body->missing_ok = c->missing_ok;
-    body->trace = c->trace;
-    body->skip_changing = c->skip_changing;
-    body->delete_root = c->remove_root;
-    body->copy_links = c->copy_links;
     body->delete_most = !c->limit_remove              ? 0
                         : c->remove_most < UINT64_MAX ? c->remove_most + 1
                                                       : UINT64_MAX;

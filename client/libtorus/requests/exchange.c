@@ -63,17 +63,15 @@ static int sort_nodes(const Control__ExchangeResult *in, size_t *ports, struct t
     return 0;
 }
 
-static void fill_port(struct torus_port *port, const Control__ExchangeResult__Port *in)
+static void fill_port(struct torus_port *to, const Control__ExchangeResult__Port *from)
 {
-    *port = (struct torus_port){
-        .name = clean_text(in->name),
-        .tx_bytes = in->tx_bytes,
-        .rx_bytes = in->rx_bytes,
-        .tx_blocks = in->tx_blocks,
-        .combined_messages = in->combined_messages,
-        .min_rtt_us = in->min_rtt_us,
-        .rate_bps = in->rate_bps,
-    };
+    CONTROL_RESULT_PORT(CONTROL_READ)
+}
+
+static void fill_node(struct torus_node *to, const Control__ExchangeResult__Node *from)
+{
+    CONTROL_RESULT_NODE(CONTROL_READ)
+    to->port_count = from->n_port;
 }
 
 static int fill_nodes(struct torus_result *to, const Control__ExchangeResult *in,
@@ -92,73 +90,34 @@ static int fill_nodes(struct torus_result *to, const Control__ExchangeResult *in
     to->node = result_list(to, node, in->n_node, sizeof *node);
     if (list == NULL || to->node == NULL)
         return fail_memory(e);
-    for (size_t i = 0; i < in->n_node; i++) {
-        const Control__ExchangeResult__Node *from = in->node[i];
-        node[i] = (struct torus_node){
-            .rank = from->rank,
-            .nanoseconds = from->nanoseconds,
-            .most_starts = from->most_starts,
-            .most_ends = from->most_ends,
-            .port_count = from->n_port,
-            .port = list + used,
-            .missing_files = from->missing_files,
-            .unused_files = from->unused_files,
-        };
-        for (size_t j = 0; j < from->n_port; j++, used++)
-            fill_port(&port[used], from->port[j]);
+    for (size_t i = 0; i < in->n_node; i++, node++) {
+        fill_node(node, in->node[i]);
+        node->port = list + used;
+        for (size_t j = 0; j < node->port_count; j++, used++)
+            fill_port(&port[used], in->node[i]->port[j]);
     }
     return 0;
 }
 
-static int fill_arrivals(struct torus_result *to, const Control__ExchangeResult *in,
-                         struct torus_error *e)
-{
-    struct torus_arrival *each = result_array(to, in->n_arrival, sizeof *each);
+RESULT_LIST(arrival, Control__ExchangeResult, torus_result, torus_arrival, arrival_count, arrival,
+            CONTROL_RESULT_ARRIVAL)
 
-    to->arrival_count = in->n_arrival;
-    to->arrival = result_list(to, each, in->n_arrival, sizeof *each);
-    if (to->arrival == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_arrival; i++)
-        each[i] = (struct torus_arrival){in->arrival[i]->rank, in->arrival[i]->after_nanoseconds};
-    return 0;
-}
-
-static int fill_result(struct torus_result *to, const Control__ExchangeResult *in,
+static int fill_result(struct torus_result *to, const Control__ExchangeResult *from,
                        struct torus_error *e)
 {
-    if (operation_named(in->operation, &to->operation) != 0)
+    if (operation_named(from->operation, &to->operation) != 0)
         return invalid_reply(e, "its operation is unknown");
-    if (check_result(in, e) != 0 || fill_nodes(to, in, e) != 0 || fill_arrivals(to, in, e) != 0)
+    if (check_result(from, e) != 0 || fill_nodes(to, from, e) != 0 ||
+        fill_arrival(to, from, e) != 0)
         return -1;
-    to->id = clean_text(in->id);
-    to->dims = clean_text(in->dims);
-    to->algorithm = clean_text(in->algorithm);
-    to->mode = mode_named(in->mode);
-    to->check = (enum torus_check)in->check;
-    to->nodes = in->nodes;
-    to->block_bytes = in->block_bytes;
-    to->nanoseconds = in->nanoseconds;
-    to->bound = in->bound;
-    to->link_mbit = in->link_mbit;
-    to->startups = in->startups;
-    to->transmission = in->transmission;
-    to->rounds = in->rounds;
-    to->blocks_delivered = in->blocks_delivered;
-    to->bytes_delivered = in->bytes_delivered;
-    to->repeat = in->repeat > 0 ? in->repeat : 1;
-    to->each_count = in->n_each_nanoseconds;
-    to->each = in->each_nanoseconds;
-    to->all_nanoseconds = in->all_nanoseconds;
-    to->without = clean_text(in->without);
-    to->reroutes = in->reroutes;
-    to->damages = in->damages;
-    to->kept_bytes = in->kept_bytes;
-    to->missing_count = in->n_missing;
-    to->missing = in->missing;
-    to->missing_files = in->missing_files;
-    to->unused_files = in->unused_files;
-    to->waited_nanoseconds = in->waited_nanoseconds;
+    CONTROL_RESULT(CONTROL_READ)
+    to->check = (enum torus_check)from->check;
+    if (to->repeat == 0)
+        to->repeat = 1;
+    to->each_count = from->n_each_nanoseconds;
+    to->each = from->each_nanoseconds;
+    to->missing_count = from->n_missing;
+    to->missing = from->missing;
     return 0;
 }
 
@@ -265,21 +224,15 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         spec.algorithm = (char *)(uintptr_t) "";
         spec.schedule = (char *)(uintptr_t)r.schedule;
     }
-    spec.block_bytes = r.block_bytes;
+#define WRITE(field) spec.field = r.field;
+    SPEC_NUMBERS(WRITE)
+#undef WRITE
     if (r.from != NULL) {
         spec.from = (char *)(uintptr_t)r.from;
         spec.to = (char *)(uintptr_t)r.to;
     }
-    spec.missing_ok = r.missing_ok;
-    spec.replace = r.replace;
-    spec.trace = r.trace;
-    spec.shrink = r.shrink;
-    spec.wait = r.wait;
-    spec.repeat = r.repeat;
     spec.mode = wire_mode(r.mode);
     spec.timeout_ms = r.timeout_ms;
-    spec.operation = r.operation;
-    spec.sender = r.sender;
     return start(client, &spec, &operation, error);
 }
 

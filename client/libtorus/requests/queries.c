@@ -123,9 +123,9 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
     if (costs != NULL) {
         if (costs_read(costs, &known, error) != 0)
             return -1;
-        measured.step_seconds = known.step_seconds;
-        measured.message_seconds = known.message_seconds;
-        measured.bytes_per_second = known.bytes_per_second;
+#define COST(field, value, result) measured.field = known.result;
+        CONTROL_COSTS(COST)
+#undef COST
         body.measured = &measured;
     }
     request.kind_case = CONTROL__REQUEST__KIND_CALIBRATION;

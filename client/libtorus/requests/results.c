@@ -132,9 +132,9 @@ static int fill_calibration(struct known_calibration *to, const Control__Calibra
         !is_measurement(costs->message_seconds) || !is_measurement(costs->bytes_per_second))
         return invalid_reply(e, "its costs are not valid numbers");
     torus_costs_init(&to->costs);
-    to->costs.step_seconds = costs->step_seconds;
-    to->costs.message_seconds = costs->message_seconds;
-    to->costs.bytes_per_second = costs->bytes_per_second;
+#define COST(field, value, result) to->costs.result = costs->field;
+    CONTROL_COSTS(COST)
+#undef COST
     to->calibration.costs = &to->costs;
     to->calibration.measured_at = in->measured_at;
     return 0;
@@ -173,36 +173,21 @@ void torus_candidates_free(struct torus_candidates *candidates)
     result_free(candidates);
 }
 
+RESULT_LIST(candidate, Control__Candidates, torus_candidates, torus_candidate, count, candidate,
+            CONTROL_CANDIDATE)
+
 static int fill_candidates(struct torus_candidates *to, const Control__Candidates *in,
                            struct torus_error *e)
 {
-    struct torus_candidate *each = result_array(to, in->n_candidate, sizeof *each);
-
-    to->calibration = add_calibration(to, in->calibration, e);
-    if (to->calibration == NULL)
-        return -1;
-    to->block_bytes = in->block_bytes;
-    to->count = in->n_candidate;
-    to->candidate = result_list(to, each, to->count, sizeof *each);
-    if (to->candidate == NULL)
-        return fail_memory(e);
     for (size_t i = 0; i < in->n_candidate; i++) {
         const Control__Candidates__Candidate *from = in->candidate[i];
         if (!is_measurement(from->steps) || !is_measurement(from->messages) ||
             !is_measurement(from->blocks) || !is_measurement(from->seconds))
             return invalid_reply(e, "a prediction is not a valid number");
-        each[i] = (struct torus_candidate){
-            .algorithm = clean_text(from->algorithm),
-            .mode = mode_named(from->mode),
-            .segments = from->segments,
-            .piece_bytes = from->piece_bytes,
-            .steps = from->steps,
-            .messages = from->messages,
-            .blocks = from->blocks,
-            .seconds = from->seconds,
-        };
     }
-    return 0;
+    to->block_bytes = in->block_bytes;
+    to->calibration = add_calibration(to, in->calibration, e);
+    return to->calibration != NULL ? fill_candidate(to, in, e) : -1;
 }
 
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e)
@@ -221,200 +206,45 @@ void torus_status_free(struct torus_status *status)
     result_free(status);
 }
 
-static int fill_exchanges(struct torus_status *to, const Control__Status *in, struct torus_error *e)
+/* Defines a function that converts a list of a status. */
+#define STATUS_LIST(field, type, counted, listed, FIELDS)                                          \
+    RESULT_LIST(field, Control__Status, torus_status, type, counted, listed, FIELDS)
+
+#define UNCONFIRMED(F)                                                                             \
+    CONTROL_STATUS_UNCONFIRMED(F) to->node_count = from->n_node, to->nodes = from->node;
+#define LINK_FAULT(F)                                                                              \
+    CONTROL_STATUS_LINK_FAULT(F) to->found_node = from->found ? from->found_node : TORUS_RANK_NONE;
+#define GRAPH(F) to->number_count = from->n_edge, to->edges = from->edge;
+
+STATUS_LIST(exchange, torus_activity, exchange_count, exchanges, CONTROL_STATUS_EXCHANGE)
+STATUS_LIST(group, torus_group_info, group_count, groups, CONTROL_STATUS_GROUP)
+STATUS_LIST(copy, torus_copy_activity, copy_count, copies, CONTROL_STATUS_COPY)
+STATUS_LIST(unconfirmed, torus_unconfirmed, unconfirmed_count, unconfirmed, UNCONFIRMED)
+STATUS_LIST(link_fault, torus_link_fault, link_fault_count, link_faults, LINK_FAULT)
+STATUS_LIST(share, torus_share, share_count, shares, CONTROL_STATUS_SHARE)
+STATUS_LIST(graph, torus_graph, graph_count, graphs, GRAPH)
+
+static int fill_status(struct torus_status *to, const Control__Status *from, struct torus_error *e)
 {
-    struct torus_activity *each = result_array(to, in->n_exchange, sizeof *each);
-
-    to->exchange_count = in->n_exchange;
-    to->exchanges = result_list(to, each, in->n_exchange, sizeof *each);
-    if (to->exchanges == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_exchange; i++) {
-        const Control__Status__Exchange *from = in->exchange[i];
-        each[i] = (struct torus_activity){
-            .id = clean_text(from->id),
-            .algorithm = clean_text(from->algorithm),
-            .state = state_named(from->state),
-            .reason = clean_text(from->reason),
-            .coordinator = from->root,
-            .age_ms = from->age_ms,
-            .round = from->round,
-            .rounds = from->rounds,
-            .done_bytes = from->done_bytes,
-            .total_bytes = from->total_bytes,
-        };
-    }
-    return 0;
-}
-
-static int fill_groups(struct torus_status *to, const Control__Status *in, struct torus_error *e)
-{
-    struct torus_group_info *each = result_array(to, in->n_group, sizeof *each);
-
-    to->group_count = in->n_group;
-    to->groups = result_list(to, each, in->n_group, sizeof *each);
-    if (to->groups == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_group; i++) {
-        const Control__Status__Group *from = in->group[i];
-        each[i] = (struct torus_group_info){
-            .name = clean_text(from->name),
-            .id = clean_text(from->id),
-            .open = from->open != 0,
-            .missing = clean_text(from->missing),
-            .calls = from->calls,
-            .calls_done = from->calls_done,
-            .bytes_sent = from->bytes_sent,
-            .bytes_received = from->bytes_received,
-            .early_bytes = from->early,
-            .reserved_bytes = from->reserved,
-            .pid = from->process,
-            .avoids = clean_text(from->avoids),
-        };
-    }
-    return 0;
-}
-
-static int fill_unconfirmed(struct torus_status *to, const Control__Status *in,
-                            struct torus_error *e)
-{
-    struct torus_unconfirmed *each = result_array(to, in->n_unconfirmed, sizeof *each);
-
-    to->unconfirmed_count = in->n_unconfirmed;
-    to->unconfirmed = result_list(to, each, in->n_unconfirmed, sizeof *each);
-    if (to->unconfirmed == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_unconfirmed; i++) {
-        const Control__Status__Unconfirmed *from = in->unconfirmed[i];
-        each[i] = (struct torus_unconfirmed){
-            .id = clean_text(from->id),
-            .count = from->count,
-            .node_count = from->n_node,
-            .nodes = from->node,
-            .reason = clean_text(from->reason),
-        };
-    }
-    return 0;
-}
-
-static int fill_link_faults(struct torus_status *to, const Control__Status *in,
-                            struct torus_error *e)
-{
-    struct torus_link_fault *each = result_array(to, in->n_link_fault, sizeof *each);
-
-    to->link_fault_count = in->n_link_fault;
-    to->link_faults = result_list(to, each, in->n_link_fault, sizeof *each);
-    if (to->link_faults == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_link_fault; i++) {
-        const Control__Status__LinkFault *from = in->link_fault[i];
-        each[i] = (struct torus_link_fault){
-            .node = from->node,
-            .port = from->port,
-            .code = clean_text(from->code),
-            .text = clean_text(from->text),
-            .found_node = from->found ? from->found_node : TORUS_RANK_NONE,
-            .found_port = from->found_port,
-        };
-    }
-    return 0;
-}
-
-static int fill_shares(struct torus_status *to, const Control__Status *in, struct torus_error *e)
-{
-    struct torus_share *each = result_array(to, in->n_share, sizeof *each);
-
-    to->share_count = in->n_share;
-    to->shares = result_list(to, each, in->n_share, sizeof *each);
-    if (to->shares == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_share; i++) {
-        const Control__Status__Share *from = in->share[i];
-        each[i] = (struct torus_share){
-            .resource = clean_text(from->resource),
-            .user = from->user,
-            .held = from->held,
-            .most = from->most,
-            .capacity = from->capacity,
-        };
-    }
-    return 0;
-}
-
-static int fill_graphs(struct torus_status *to, const Control__Status *in, struct torus_error *e)
-{
-    struct torus_graph *each = result_array(to, in->n_graph, sizeof *each);
-
-    to->graph_count = in->n_graph;
-    to->graphs = result_list(to, each, in->n_graph, sizeof *each);
-    if (to->graphs == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_graph; i++) {
-        each[i] = (struct torus_graph){in->graph[i]->n_edge, in->graph[i]->edge};
-    }
-    return 0;
-}
-
-static int fill_copies(struct torus_status *to, const Control__Status *in, struct torus_error *e)
-{
-    struct torus_copy_activity *each = result_array(to, in->n_copy, sizeof *each);
-
-    to->copy_count = in->n_copy;
-    to->copies = result_list(to, each, in->n_copy, sizeof *each);
-    if (to->copies == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_copy; i++) {
-        const Control__Status__Copy *from = in->copy[i];
-        each[i] = (struct torus_copy_activity){
-            .id = clean_text(from->id),
-            .asker = from->asker,
-            .target = clean_text(from->target),
-            .phase = copy_phase_of(from->phase),
-            .files = from->files,
-            .bytes = from->bytes,
-            .bytes_of = from->bytes_of,
-            .waits_for = clean_text(from->waits_for),
-        };
-    }
-    return 0;
-}
-
-static int fill_status(struct torus_status *to, const Control__Status *in, struct torus_error *e)
-{
-    if (in->dims[0] == '\0')
+    if (from->dims[0] == '\0')
         return invalid_reply(e, "it has no dimensions");
-    if (!is_measurement(in->link_mbit))
+    if (!is_measurement(from->link_mbit))
         return invalid_reply(e, "its link rate is not a valid number");
-    to->calibration = add_calibration(to, in->calibration, e);
-    if (to->calibration == NULL || fill_exchanges(to, in, e) != 0 || fill_groups(to, in, e) != 0 ||
-        fill_unconfirmed(to, in, e) != 0 || fill_link_faults(to, in, e) != 0 ||
-        fill_shares(to, in, e) != 0 || fill_graphs(to, in, e) != 0 || fill_copies(to, in, e) != 0)
+    to->calibration = add_calibration(to, from->calibration, e);
+    if (to->calibration == NULL || fill_exchange(to, from, e) != 0 ||
+        fill_group(to, from, e) != 0 || fill_unconfirmed(to, from, e) != 0 ||
+        fill_link_fault(to, from, e) != 0 || fill_share(to, from, e) != 0 ||
+        fill_graph(to, from, e) != 0 || fill_copy(to, from, e) != 0)
         return -1;
-    to->version = clean_text(in->version);
-    to->pid = in->pid;
-    to->dims = clean_text(in->dims);
-    to->rank = in->rank;
-    to->coordinate_count = in->n_coordinates;
-    to->coordinates = in->coordinates;
-    to->uptime_ms = in->uptime_ms;
-    to->whole = in->whole != 0;
-    to->fault_count = in->n_fault;
-    to->faults = clean_texts(in->fault, in->n_fault);
-    to->data_root_count = in->n_data_root;
-    to->data_roots = clean_texts(in->data_root, in->n_data_root);
-    to->link_mbit = in->link_mbit;
-    to->memory_budget = in->memory_budget;
-    to->memory_reserved = in->memory_reserved;
-    to->memory_used = in->memory_used;
-    to->peer_protocol = in->peer_protocol;
-    to->peer_minor = in->peer_minor;
-    to->least_peer_minor = in->least_peer_minor;
-    to->control_protocol = in->control_protocol;
-    to->program_protocol = in->program_protocol;
-    to->host = clean_text(in->host);
-    to->key_count = in->n_key;
-    to->keys = clean_texts(in->key, in->n_key);
-    to->metrics = clean_text(in->metrics);
+    CONTROL_STATUS(CONTROL_READ)
+    to->coordinate_count = from->n_coordinates;
+    to->coordinates = from->coordinates;
+    to->fault_count = from->n_fault;
+    to->faults = clean_texts(from->fault, from->n_fault);
+    to->data_root_count = from->n_data_root;
+    to->data_roots = clean_texts(from->data_root, from->n_data_root);
+    to->key_count = from->n_key;
+    to->keys = clean_texts(from->key, from->n_key);
     return 0;
 }
 
@@ -432,48 +262,16 @@ void torus_links_free(struct torus_links *links)
     result_free(links);
 }
 
+RESULT_LIST(link, Control__Links, torus_links, torus_link, count, link, CONTROL_LINK)
+
 static int fill_links(struct torus_links *to, const Control__Links *in, struct torus_error *e)
 {
-    struct torus_link *each = result_array(to, in->n_link, sizeof *each);
-
-    to->count = in->n_link;
-    to->link = result_list(to, each, in->n_link, sizeof *each);
+    for (size_t i = 0; i < in->n_link; i++)
+        if (in->link[i]->name[0] == '\0')
+            return invalid_reply(e, "a link has no name");
     to->heartbeat_ms = in->heartbeat_ms;
     to->silence_ms = in->silence_ms;
-    if (to->link == NULL)
-        return fail_memory(e);
-    for (size_t i = 0; i < in->n_link; i++) {
-        const Control__Links__Link *from = in->link[i];
-        if (from->name[0] == '\0')
-            return invalid_reply(e, "a link has no name");
-        each[i] = (struct torus_link){
-            .port = from->port,
-            .name = clean_text(from->name),
-            .neighbour = from->neighbour,
-            .address = clean_text(from->address),
-            .state = link_state_named(from->state),
-            .reason = clean_text(from->reason),
-            .tx_bytes = from->tx_bytes,
-            .rx_bytes = from->rx_bytes,
-            .rtt_us = from->rtt_us,
-            .rate_bps = from->rate_bps,
-            .up_ms = from->up_ms,
-            .connects = from->connects,
-            .key = clean_text(from->key),
-            .encrypted = from->encrypted != 0,
-            .held_ms = from->held_ms,
-            .interface = clean_text(from->interface),
-            .queue_bytes = from->queue_bytes,
-            .unacked_bytes = from->unacked_bytes,
-            .retransmits = from->retransmits,
-            .mtu = from->mtu,
-            .hour_ms = from->hour_ms,
-            .hour_tx_bytes = from->hour_tx_bytes,
-            .hour_retransmits = from->hour_retransmits,
-            .hour_connects = from->hour_connects,
-        };
-    }
-    return 0;
+    return fill_link(to, in, e);
 }
 
 int links_from(Control__Reply *reply, void *result, struct torus_error *e)

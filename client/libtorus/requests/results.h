@@ -5,7 +5,9 @@
 #include <torus/survey.h>
 #include <torus/torus.h>
 
+#include "client/libtorus/common.h"
 #include "proto/control.pb-c.h"
+#include "proto/control_fields.h"
 
 /* --- results --- */
 
@@ -33,6 +35,35 @@ int invalid_reply(struct torus_error *e, const char *what);
 bool is_measurement(double value);
 
 /* --- conversions --- */
+
+/* Fills *to from the message *from, by a list of fields: CONTROL_LINK(CONTROL_READ). Texts stay in the message. */
+#define CONTROL_READ(KIND, ...) CONTROL_READ_##KIND(__VA_ARGS__)
+#define CONTROL_READ_SAME(field) to->field = from->field;
+#define CONTROL_READ_SAME_TEXT(field) to->field = clean_text(from->field);
+#define CONTROL_READ_OF(part, field) to->field = from->field;
+#define CONTROL_READ_NUMBER(field, value, result) to->result = from->field;
+#define CONTROL_READ_FLAG(field, value, result) to->result = from->field != 0;
+#define CONTROL_READ_TEXT(field, value, result) to->result = clean_text(from->field);
+#define CONTROL_READ_NAMED(field, value, result, read) to->result = read(from->field);
+#define CONTROL_READ_CODE(field, value, result, read) to->result = read(from->field);
+
+/* Defines a function that converts the list `field` of a message to the list of struct `type` that has these names in a
+ * struct of libtorus. */
+#define RESULT_LIST(field, Message, whole, type, counted, listed, FIELDS)                          \
+    static int fill_##field(struct whole *result, const Message *in, struct torus_error *e)        \
+    {                                                                                              \
+        struct type *to = result_array(result, in->n_##field, sizeof *to);                         \
+                                                                                                   \
+        result->counted = in->n_##field;                                                           \
+        result->listed = result_list(result, to, in->n_##field, sizeof *to);                       \
+        if (result->listed == NULL)                                                                \
+            return fail_memory(e);                                                                 \
+        for (size_t i = 0; i < in->n_##field; i++, to++) {                                         \
+            const __typeof__(**in->field) *from = in->field[i];                                    \
+            FIELDS(CONTROL_READ)                                                                   \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }
 
 /* Each function is a convert_fn for the kind of reply in its name. It stores the result at `result` (a struct
  * torus_status ** and so on); the user of the library frees it. It takes ownership of `reply`, also on failure.

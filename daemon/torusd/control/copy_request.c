@@ -9,81 +9,51 @@ static void on_progress(uv_timer_t *timer)
 {
     struct control_client *client = timer->data;
     struct copy_progress now;
-    Control__CopyProgress progress = CONTROL__COPY_PROGRESS__INIT;
+    const struct copy_progress *from = &now;
+    Control__CopyProgress progress = CONTROL__COPY_PROGRESS__INIT, *to = &progress;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
     copy_progress(client->copy, &now);
-    progress.phase = now.phase;
-    progress.files = now.files;
-    progress.bytes = now.bytes;
-    progress.bytes_of = now.bytes_of;
-    progress.waits_for = now.waits_for;
+    CONTROL_COPY_PROGRESS(CONTROL_FILL)
     reply.kind_case = CONTROL__REPLY__KIND_COPY_PROGRESS;
     reply.copy_progress = &progress;
     control_reply(client, &reply);
 }
 
+/* A path, as bytes of any kind. */
+static ProtobufCBinaryData path_bytes(const char *path)
+{
+    return (ProtobufCBinaryData){strlen(path), (uint8_t *)(uintptr_t)path};
+}
+
 static void set_node(Control__CopyResult__Node *to, const struct copy_outcome *from)
 {
     control__copy_result__node__init(to);
-    to->rank = from->node;
-    to->from = from->from;
-    to->code = (uint32_t)from->error.code;
-    if (from->error.code != ERROR_NONE)
-        to->error = (char *)(uintptr_t)from->error.text;
-    to->files = from->report.files;
-    to->folders = from->report.folders;
-    to->links = from->report.links;
-    to->added = from->report.added;
-    to->changed = from->report.changed;
-    to->removed = from->report.removed;
-    to->unchanged = from->report.unchanged;
-    to->bytes = from->report.bytes;
-    to->bytes_missing = from->report.bytes_missing;
-    to->not_owned = from->report.not_owned;
-    to->not_attributed = from->report.not_attributed;
-    to->first.data = (uint8_t *)(uintptr_t)from->report.first;
-    to->first.len = strlen(from->report.first);
-    to->grown = from->report.grown;
-    to->going.data = (uint8_t *)(uintptr_t)from->going;
-    to->going.len = from->going_length;
+    CONTROL_COPY_NODE(CONTROL_FILL)
+    to->first = path_bytes(from->report.first);
+    to->going = (ProtobufCBinaryData){from->going_length, (uint8_t *)(uintptr_t)from->going};
 }
 
-static void reply_result(struct control_client *client, const struct copy_result *result)
+static void reply_result(struct control_client *client, const struct copy_result *from)
 {
-    const size_t count = result->outcomes;
+    const size_t count = from->outcomes;
     Control__CopyResult__Node *node = calloc(count, sizeof *node),
                               **list = calloc(count, sizeof *list);
-    Control__CopyResult message = CONTROL__COPY_RESULT__INIT;
+    Control__CopyResult message = CONTROL__COPY_RESULT__INIT, *to = &message;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
     for (size_t i = 0; node != NULL && list != NULL && i < count; i++) {
         list[i] = &node[i];
-        set_node(&node[i], &result->outcome[i]);
+        set_node(&node[i], &from->outcome[i]);
     }
-    message.n_node = count;
-    message.node = list;
-    message.bytes_sent = result->bytes_sent;
-    message.bytes_all = result->bytes_all;
-    message.nanoseconds = result->nanoseconds;
-    message.compare_nanoseconds = result->compare_nanoseconds;
-    message.left_out = result->left_out;
-    message.first_left_out.data = (uint8_t *)(uintptr_t)result->first_left_out;
-    message.first_left_out.len = strlen(result->first_left_out);
-    message.links_out = result->links_out;
-    message.first_link_out.data = (uint8_t *)(uintptr_t)result->first_link_out;
-    message.first_link_out.len = strlen(result->first_link_out);
-    message.skipped = result->changed;
-    message.first_skipped.data = (uint8_t *)(uintptr_t)result->first_changed;
-    message.first_skipped.len = strlen(result->first_changed);
-    message.id = (char *)(uintptr_t)result->id;
-    message.attempts = result->attempts;
-    message.n_absent = result->absents;
-    message.absent = (uint32_t *)(uintptr_t)result->absent;
-    if (result->by.algorithm[0] != '\0') {
-        message.algorithm = (char *)(uintptr_t)result->by.algorithm;
-        message.mode = (char *)(uintptr_t)mode_name(result->by.mode);
-    }
+    CONTROL_COPY_RESULT(CONTROL_FILL)
+    to->n_node = count;
+    to->node = list;
+    to->first_left_out = path_bytes(from->first_left_out);
+    to->first_link_out = path_bytes(from->first_link_out);
+    to->first_skipped = path_bytes(from->first_changed);
+    to->n_absent = from->absents;
+    to->absent = (uint32_t *)(uintptr_t)from->absent;
     reply.kind_case = CONTROL__REPLY__KIND_COPY_RESULT;
     reply.copy_result = &message;
     if (node != NULL && list != NULL)

@@ -26,22 +26,14 @@ static void on_progress(uv_timer_t *timer)
 {
     struct control_client *client = timer->data;
     struct exchange_progress now;
+    const struct exchange_progress *from = &now;
     char missing[100];
-    Control__Progress progress = CONTROL__PROGRESS__INIT;
+    Control__Progress progress = CONTROL__PROGRESS__INIT, *to = &progress;
     Control__Reply reply = CONTROL__REPLY__INIT;
 
     say_accepted(client);
     exchange_progress(client->exchange, &now);
-    progress.repetition = now.repetition;
-    progress.repeat = now.repeat;
-    progress.round = now.round;
-    progress.rounds = now.rounds;
-    progress.done_bytes = now.done_bytes;
-    progress.total_bytes = now.total_bytes;
-    progress.waits_for = now.waits_for;
-    progress.missing_count = exchange_missing(client->exchange, missing, sizeof missing);
-    progress.missing = missing;
-    progress.state = (char *)(uintptr_t)exchange_state_name(now.state);
+    CONTROL_PROGRESS(CONTROL_FILL)
     reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
     reply.progress = &progress;
     control_reply(client, &reply);

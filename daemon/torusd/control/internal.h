@@ -7,9 +7,21 @@
 #include "daemon/torusd/control/setup.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/control.pb-c.h"
+#include "proto/control_fields.h"
 #include "proto/frame.h"
 
 #define PROGRESS_MS 200
+
+/* Fills the message *to from *from, by a list of fields: CONTROL_LINK(CONTROL_FILL). The message borrows its texts. */
+#define CONTROL_FILL(KIND, ...) CONTROL_FILL_##KIND(__VA_ARGS__)
+#define CONTROL_FILL_SAME(field) to->field = from->field;
+#define CONTROL_FILL_SAME_TEXT(field) to->field = (char *)(uintptr_t)from->field;
+#define CONTROL_FILL_OF(part, field) to->field = from->part.field;
+#define CONTROL_FILL_NUMBER(field, value, result) to->field = (value);
+#define CONTROL_FILL_FLAG(field, value, result) to->field = (value);
+#define CONTROL_FILL_TEXT(field, value, result) to->field = (char *)(uintptr_t)(value);
+#define CONTROL_FILL_NAMED(field, value, result, read) to->field = (char *)(uintptr_t)(value);
+#define CONTROL_FILL_CODE(field, value, result, read) to->field = (uint32_t)(value);
 
 struct control_client;
 

@@ -7,43 +7,21 @@ struct link_texts {
     char name[TORUS_PORT_NAME_SIZE], address[ENDPOINT_TEXT_SIZE];
 };
 
-/* Fills *l, which borrows *texts. Returns false if the port has no link. */
-static bool fill_link(const struct control_setup *set, unsigned port, Control__Links__Link *l,
+/* Fills *to, which borrows *texts. Returns false if the port has no link. */
+static bool fill_link(const struct control_setup *set, unsigned port, Control__Links__Link *to,
                       struct link_texts *texts)
 {
     const struct torus *t = router_torus(set->router);
-    const struct port_info *info = &texts->info;
+    const struct port_info *from = &texts->info;
 
     router_port_info(set->router, port, &texts->info);
-    if (info->state == PORT_UNUSED)
+    if (from->state == PORT_UNUSED)
         return false;
-    control__links__link__init(l);
+    control__links__link__init(to);
     endpoint_format(&set->endpoint[port], texts->address, sizeof texts->address);
-    l->port = port;
-    l->name = torus_port_name(t, router_rank(set->router), port, texts->name);
-    l->neighbour = info->neighbour;
-    l->address = texts->address;
-    l->interface = (char *)(uintptr_t)tcp_interface(set->tcp, port);
-    l->up = info->state == PORT_UP;
-    l->state = (char *)(uintptr_t)port_state_name(info->state);
-    l->reason = texts->info.reason;
-    l->tx_bytes = info->tx_bytes;
-    l->rx_bytes = info->rx_bytes;
-    l->rtt_us = info->stat.rtt_us;
-    l->rate_bps = info->stat.rate_bps;
-    l->up_ms = info->up_ns / MILLISECONDS;
-    l->connects = info->connects;
-    l->key = texts->info.key;
-    l->encrypted = info->encrypted;
-    l->held_ms = info->held_ns / MILLISECONDS;
-    l->queue_bytes = info->queue_bytes;
-    l->unacked_bytes = info->stat.unacked;
-    l->retransmits = info->stat.retransmits;
-    l->mtu = info->stat.mtu;
-    l->hour_ms = info->hour_ns / MILLISECONDS;
-    l->hour_tx_bytes = info->hour_tx_bytes;
-    l->hour_retransmits = info->hour_retransmits;
-    l->hour_connects = info->hour_connects;
+    (void)torus_port_name(t, router_rank(set->router), port, texts->name);
+    CONTROL_LINK(CONTROL_FILL)
+    to->up = from->state == PORT_UP;
     return true;
 }
 

@@ -12,9 +12,9 @@ void control_calibration_fill(const struct exchanges *exchanges, struct calibrat
 
     control__calibration__init(&out->message);
     control__costs__init(&out->costs);
-    out->costs.step_seconds = costs.step;
-    out->costs.message_seconds = costs.message;
-    out->costs.bytes_per_second = costs.bytes_per_second;
+#define COST(field, cost, result) out->costs.field = costs.cost;
+    CONTROL_COSTS(COST)
+#undef COST
     out->message.costs = &out->costs;
     out->message.measured_at = exchanges_calibration(exchanges)->measured_at;
 }
@@ -34,11 +34,9 @@ void control_calibration(struct control_client *client, const Control__Request *
         result = error_set(&e, ERROR_USAGE,
                            "the request has new costs and a reset: ask for one or the other");
     } else if (wanted->measured != NULL) {
-        const struct predict_costs costs = {
-            .step = wanted->measured->step_seconds,
-            .message = wanted->measured->message_seconds,
-            .bytes_per_second = wanted->measured->bytes_per_second,
-        };
+#define COST(field, cost, result) .cost = wanted->measured->field,
+        const struct predict_costs costs = {CONTROL_COSTS(COST)};
+#undef COST
         result = exchanges_calibrate(exchanges, &costs, (uint64_t)time(NULL), &e);
     } else if (wanted->reset) {
         result = exchanges_calibrate(exchanges, NULL, 0, &e);
@@ -88,14 +86,7 @@ static bool answer_candidates(struct control_client *client,
         const struct candidate *from = &list[i];
         Control__Candidates__Candidate *to = candidates[i] = &candidate[i];
         control__candidates__candidate__init(to);
-        to->algorithm = (char *)(uintptr_t)from->algorithm->name;
-        to->mode = (char *)(uintptr_t)mode_name(from->mode);
-        to->segments = from->counts.segments;
-        to->piece_bytes = from->piece_bytes;
-        to->steps = from->counts.steps;
-        to->messages = from->counts.messages;
-        to->blocks = from->counts.blocks;
-        to->seconds = from->seconds;
+        CONTROL_CANDIDATE(CONTROL_FILL)
     }
     control_calibration_fill(exchanges, &calibration);
     message.n_candidate = count;

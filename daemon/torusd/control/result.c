@@ -49,89 +49,62 @@ static int figures_alloc(struct figures *f, const struct torus *t)
     return -1;
 }
 
+/* Fills in the port p of a node, at this place of f->port. */
+static Control__ExchangeResult__Port *fill_port(struct figures *f, const struct torus *t, size_t at,
+                                                unsigned p, const struct exchange_node_report *from)
+{
+    Control__ExchangeResult__Port *to = &f->port[at];
+
+    control__exchange_result__port__init(to);
+    CONTROL_RESULT_PORT(CONTROL_FILL)
+    return to;
+}
+
 /* Fills in node i, and its ports that have a neighbour. */
 static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
                       const struct exchange_node_report *from)
 {
     const unsigned ports = torus_ports(t);
-    Control__ExchangeResult__Node *node = f->nodes[i] = &f->node[i];
+    Control__ExchangeResult__Node *node = f->nodes[i] = &f->node[i], *to = node;
 
     control__exchange_result__node__init(node);
-    node->rank = from->rank;
-    node->nanoseconds = from->nanoseconds;
-    node->most_starts = from->most_starts;
-    node->most_ends = from->most_ends;
-    node->missing_files = from->unmoved.missing;
-    node->unused_files = from->unmoved.unused;
+    CONTROL_RESULT_NODE(CONTROL_FILL)
     node->port = &f->ports[(size_t)i * ports];
-    for (unsigned p = 0; p < ports; p++) {
-        Control__ExchangeResult__Port *to = &f->port[(size_t)i * ports + p];
-        if (torus_neighbour(t, from->rank, p) == TORUS_NO_NODE)
-            continue;
-        control__exchange_result__port__init(to);
-        to->name = torus_port_name(t, from->rank, p, f->name[(size_t)i * ports + p]);
-        to->tx_bytes = from->port[p].tx_bytes;
-        to->rx_bytes = from->port[p].rx_bytes;
-        to->tx_blocks = from->port[p].tx_blocks;
-        to->combined_messages = from->port[p].combined_messages;
-        to->min_rtt_us = from->link[p].min_rtt_us;
-        to->rate_bps = from->link[p].rate_bps;
-        node->port[node->n_port++] = to;
-    }
+    for (unsigned p = 0; p < ports; p++)
+        if (torus_neighbour(t, from->rank, p) != TORUS_NO_NODE)
+            node->port[node->n_port++] = fill_port(f, t, (size_t)i * ports + p, p, from);
 }
 
 static void fill_arrivals(Control__ExchangeResult *message, struct figures *f,
                           const struct exchange_result *result)
 {
-    message->waited_nanoseconds = result->waited_ns;
     message->n_arrival = result->arrivals;
     message->arrival = f->arrivals;
     for (uint32_t i = 0; i < result->arrivals; i++) {
-        f->arrivals[i] = &f->arrival[i];
-        control__exchange_result__arrival__init(&f->arrival[i]);
-        f->arrival[i].rank = result->arrival[i].rank;
-        f->arrival[i].after_nanoseconds = result->arrival[i].after_ns;
+        const struct exchange_arrival *from = &result->arrival[i];
+        Control__ExchangeResult__Arrival *to = f->arrivals[i] = &f->arrival[i];
+        control__exchange_result__arrival__init(to);
+        CONTROL_RESULT_ARRIVAL(CONTROL_FILL)
     }
 }
 
-static void fill_result(Control__ExchangeResult *message, struct figures *f, const struct torus *t,
-                        double link_mbit, const struct exchange_result *result)
+static void fill_result(Control__ExchangeResult *to, struct figures *f, const struct torus *t,
+                        double link_mbit, const struct exchange_result *from)
 {
-    message->id = (char *)(uintptr_t)result->id; /* packing only reads the texts and times */
-    message->dims = torus_format(t, f->dims);
-    message->algorithm = (char *)(uintptr_t)result->algorithm;
-    message->operation = (char *)(uintptr_t)operation_name(result->operation);
-    message->mode = (char *)(uintptr_t)mode_name(result->mode);
-    message->nodes = t->nodes;
-    message->block_bytes = result->block_bytes;
-    message->nanoseconds = result->nanoseconds;
-    message->bound = result->bound;
-    message->reroutes = result->reroutes;
-    message->damages = result->damages;
-    message->kept_bytes = result->kept_bytes;
-    message->missing_files = result->unmoved.missing;
-    message->unused_files = result->unmoved.unused;
-    message->without = (char *)(uintptr_t)result->without;
-    message->link_mbit = link_mbit;
-    message->startups = result->startups;
-    message->transmission = result->transmission;
-    message->rounds = result->rounds;
-    message->blocks_delivered = result->blocks_delivered;
-    message->bytes_delivered = result->bytes_delivered;
-    message->repeat = result->repeat;
-    message->n_each_nanoseconds = result->each != NULL ? result->repeat : 0;
-    message->each_nanoseconds = (uint64_t *)(uintptr_t)result->each;
-    message->all_nanoseconds = result->all_ns;
-    message->check = (Control__Check)result->check;
-    message->missing = f->missing;
+    CONTROL_RESULT(CONTROL_FILL)
+    to->operation = (char *)(uintptr_t)operation_name(from->operation);
+    to->check = (Control__Check)from->check;
+    to->n_each_nanoseconds = from->each != NULL ? from->repeat : 0;
+    to->each_nanoseconds = (uint64_t *)(uintptr_t)from->each;
+    to->missing = f->missing;
     for (uint32_t rank = 0; rank < t->nodes; rank++)
-        if (result->gone != NULL && result->gone[rank])
-            f->missing[message->n_missing++] = rank;
-    message->n_node = result->node != NULL ? result->nodes : 0;
-    message->node = f->nodes;
-    for (uint32_t i = 0; i < message->n_node; i++)
-        fill_node(f, t, i, &result->node[i]);
-    fill_arrivals(message, f, result);
+        if (from->gone != NULL && from->gone[rank])
+            f->missing[to->n_missing++] = rank;
+    to->n_node = from->node != NULL ? from->nodes : 0;
+    to->node = f->nodes;
+    for (uint32_t i = 0; i < to->n_node; i++)
+        fill_node(f, t, i, &from->node[i]);
+    fill_arrivals(to, f, from);
 }
 
 void control_reply_result(struct control_client *client, const struct exchange_result *result)

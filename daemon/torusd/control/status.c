@@ -17,55 +17,38 @@
 #define UNCONFIRMED_SHOWN 16u
 #define HOLDERS_SHOWN 16u /* of each resource */
 
-struct groups_message {
-    struct group_info info[GROUPS_SHOWN];
-    Control__Status__Group group[GROUPS_SHOWN], *list[GROUPS_SHOWN];
-};
-
-static void set_groups(Control__Status *status, const struct groups *all, struct groups_message *m)
-{
-    status->n_group = groups_list(all, m->info, GROUPS_SHOWN);
-    for (size_t i = 0; i < status->n_group; i++) {
-        Control__Status__Group *g = m->list[i] = &m->group[i];
-        control__status__group__init(g);
-        g->name = m->info[i].name;
-        g->id = m->info[i].id;
-        g->open = m->info[i].open;
-        g->missing = m->info[i].missing;
-        g->avoids = m->info[i].avoids;
-        g->process = m->info[i].process;
-        g->calls = m->info[i].calls;
-        g->calls_done = m->info[i].calls_done;
-        g->bytes_sent = m->info[i].bytes_sent;
-        g->bytes_received = m->info[i].bytes_received;
-        g->early = m->info[i].early;
-        g->reserved = m->info[i].reserved;
+/* Defines the room for a list of the status, and the function that fills it. */
+#define STATUS_LIST(field, Message, all, thing, list_function, most, FIELDS)                       \
+    struct field##_message {                                                                       \
+        struct thing info[most];                                                                   \
+        Control__Status__##Message one[most], *list[most];                                         \
+    };                                                                                             \
+                                                                                                   \
+    static void set_##field(Control__Status *status, const struct all *of,                         \
+                            struct field##_message *m)                                             \
+    {                                                                                              \
+        status->n_##field = list_function(of, m->info, most);                                      \
+        for (size_t i = 0; i < status->n_##field; i++) {                                           \
+            struct thing *from = &m->info[i];                                                      \
+            Control__Status__##Message *to = m->list[i] = &m->one[i];                              \
+            control__status__##field##__init(to);                                                  \
+            FIELDS(CONTROL_FILL)                                                                   \
+        }                                                                                          \
+        status->field = m->list;                                                                   \
     }
-    status->group = m->list;
-}
 
-struct copies_message {
-    struct copy_info info[COPIES_SHOWN];
-    Control__Status__Copy copy[COPIES_SHOWN], *list[COPIES_SHOWN];
-};
+#define UNCONFIRMED(F)                                                                             \
+    CONTROL_STATUS_UNCONFIRMED(F)                                                                  \
+    to->n_node =                                                                                   \
+        from->count < EXCHANGE_UNCONFIRMED_NAMED ? from->count : EXCHANGE_UNCONFIRMED_NAMED;       \
+    to->node = from->node;
 
-static void set_copies(Control__Status *status, const struct copies *all, struct copies_message *m)
-{
-    status->n_copy = copies_list(all, m->info, COPIES_SHOWN);
-    for (size_t i = 0; i < status->n_copy; i++) {
-        Control__Status__Copy *c = m->list[i] = &m->copy[i];
-        control__status__copy__init(c);
-        c->id = m->info[i].id;
-        c->asker = m->info[i].asker;
-        c->phase = m->info[i].progress.phase;
-        c->files = m->info[i].progress.files;
-        c->bytes = m->info[i].progress.bytes;
-        c->bytes_of = m->info[i].progress.bytes_of;
-        c->waits_for = m->info[i].progress.waits_for;
-        c->target = m->info[i].target;
-    }
-    status->copy = m->list;
-}
+STATUS_LIST(exchange, Exchange, exchanges, exchange_info, exchanges_list, EXCHANGES_SHOWN,
+            CONTROL_STATUS_EXCHANGE)
+STATUS_LIST(group, Group, groups, group_info, groups_list, GROUPS_SHOWN, CONTROL_STATUS_GROUP)
+STATUS_LIST(copy, Copy, copies, copy_info, copies_list, COPIES_SHOWN, CONTROL_STATUS_COPY)
+STATUS_LIST(unconfirmed, Unconfirmed, exchanges, exchange_unconfirmed, exchanges_unconfirmed,
+            UNCONFIRMED_SHOWN, UNCONFIRMED)
 
 struct link_faults_message {
     char text[LINK_FAULTS_SHOWN][LINK_FAULT_TEXT_SIZE];
@@ -76,42 +59,18 @@ static void set_link_faults(Control__Status *status, const struct router *router
                             struct link_faults_message *m)
 {
     struct fault_report report;
+    const struct fault_report *from = &report;
 
     for (unsigned i = 0; i < LINK_FAULTS_SHOWN && router_fault(router, i, &report); i++) {
-        Control__Status__LinkFault *f = m->list[i] = &m->one[i];
-        control__status__link_fault__init(f);
+        Control__Status__LinkFault *to = m->list[i] = &m->one[i];
+        const bool found = report.fault.code > LINK_FAULT_MTU;
+        control__status__link_fault__init(to);
         link_fault_text(router_torus(router), &report, m->text[i], sizeof m->text[i]);
-        f->node = report.rank;
-        f->port = report.port;
-        f->code = (char *)(uintptr_t)link_fault_name(report.fault.code);
-        f->text = m->text[i];
-        f->found = report.fault.code > LINK_FAULT_MTU;
-        f->found_node = f->found ? report.fault.found_rank : 0;
-        f->found_port = f->found ? report.fault.found_port : 0;
+        CONTROL_STATUS_LINK_FAULT(CONTROL_FILL)
+        to->found = found;
         status->n_link_fault++;
     }
     status->link_fault = m->list;
-}
-
-struct unconfirmed_message {
-    struct exchange_unconfirmed info[UNCONFIRMED_SHOWN];
-    Control__Status__Unconfirmed one[UNCONFIRMED_SHOWN], *list[UNCONFIRMED_SHOWN];
-};
-
-static void set_unconfirmed(Control__Status *status, const struct exchanges *all,
-                            struct unconfirmed_message *m)
-{
-    status->n_unconfirmed = exchanges_unconfirmed(all, m->info, UNCONFIRMED_SHOWN);
-    for (size_t i = 0; i < status->n_unconfirmed; i++) {
-        Control__Status__Unconfirmed *u = m->list[i] = &m->one[i];
-        control__status__unconfirmed__init(u);
-        u->id = m->info[i].id;
-        u->count = m->info[i].count;
-        u->n_node = u->count < EXCHANGE_UNCONFIRMED_NAMED ? u->count : EXCHANGE_UNCONFIRMED_NAMED;
-        u->node = m->info[i].node;
-        u->reason = m->info[i].reason;
-    }
-    status->unconfirmed = m->list;
 }
 
 struct shares_message {
@@ -125,13 +84,10 @@ static void set_shares(Control__Status *status, const struct shares *all, struct
     for (enum share share = 0; share < SHARES; share++) {
         size_t count = shares_holders(all, share, holder, HOLDERS_SHOWN);
         for (size_t i = 0; i < count; i++) {
-            Control__Status__Share *s = m->list[status->n_share] = &m->share[status->n_share];
-            control__status__share__init(s);
-            s->resource = (char *)(uintptr_t)shares_name(share);
-            s->user = holder[i].user;
-            s->held = holder[i].held;
-            s->most = shares_limit(all, share, holder[i].user);
-            s->capacity = shares_capacity(all, share);
+            const struct share_holder *from = &holder[i];
+            Control__Status__Share *to = m->list[status->n_share] = &m->share[status->n_share];
+            control__status__share__init(to);
+            CONTROL_STATUS_SHARE(CONTROL_FILL)
             status->n_share++;
         }
     }
@@ -173,7 +129,6 @@ static void set_faults(Control__Status *status, const struct control_setup *set,
 {
     const struct topology *topology = router_topology(set->router);
 
-    status->whole = topology_whole(topology);
     for (unsigned i = 0; i < FAULTS_SHOWN && !status->whole; i++) {
         struct error fault;
         if (!topology_fault(topology, i, &fault))
@@ -191,76 +146,12 @@ static void set_faults(Control__Status *status, const struct control_setup *set,
     status->fault = m->list;
 }
 
-struct exchanges_message {
-    struct exchange_info info[EXCHANGES_SHOWN];
-    Control__Status__Exchange one[EXCHANGES_SHOWN], *list[EXCHANGES_SHOWN];
-};
-
-static void set_exchanges(Control__Status *status, const struct exchanges *all,
-                          struct exchanges_message *m)
-{
-    status->n_exchange = exchanges_list(all, m->info, EXCHANGES_SHOWN);
-    for (size_t i = 0; i < status->n_exchange; i++) {
-        Control__Status__Exchange *x = m->list[i] = &m->one[i];
-        control__status__exchange__init(x);
-        x->id = m->info[i].id;
-        x->algorithm = m->info[i].algorithm;
-        x->state = (char *)(uintptr_t)exchange_state_name(m->info[i].state);
-        x->reason = m->info[i].reason;
-        x->root = m->info[i].root;
-        x->age_ms = m->info[i].age_ns / MILLISECONDS;
-        x->round = m->info[i].round;
-        x->rounds = m->info[i].rounds;
-        x->done_bytes = m->info[i].done_bytes;
-        x->total_bytes = m->info[i].total_bytes;
-    }
-    status->exchange = m->list;
-}
-
 struct node_message {
     char dims[TORUS_TEXT_SIZE];
     uint32_t coordinates[TORUS_MAX_DIMS];
     struct utsname host;
     char key[SECRETS_MOST][KEY_ID_TEXT_SIZE], *keys[SECRETS_MOST];
 };
-
-/* Sets the torus, this node's place in it, and the version of torusd. */
-static void set_node(Control__Status *status, const struct control_server *server,
-                     struct node_message *m)
-{
-    const struct router *router = server->set.router;
-    const struct torus *t = router_torus(router);
-
-    status->version = (char *)(uintptr_t)TORUSD_VERSION;
-    status->peer_protocol = PROTOCOL_VERSION;
-    status->peer_minor = router_minor(router);
-    status->least_peer_minor = router_least_minor(router);
-    status->control_protocol = CONTROL_VERSION;
-    status->program_protocol = PROGRAM_VERSION;
-    status->dims = torus_format(t, m->dims);
-    status->rank = router_rank(router);
-    torus_coordinates(t, status->rank, m->coordinates);
-    status->n_coordinates = t->dims;
-    status->coordinates = m->coordinates;
-    status->uptime_ms = elapsed(server->started, uv_hrtime()) / MILLISECONDS;
-    status->pid = (uint64_t)getpid();
-    if (uname(&m->host) == 0)
-        status->host = m->host.nodename;
-    for (unsigned i = 0; i < SECRETS_MOST && router_key_id(router, i) != NULL; i++)
-        m->keys[status->n_key++] = key_id_text(router_key_id(router, i), m->key[i]);
-    status->key = m->keys;
-}
-
-static void set_resources(Control__Status *status, const struct control_setup *set)
-{
-    status->n_data_root = set->roots->count;
-    status->data_root = set->roots->path;
-    status->link_mbit = set->link_mbit;
-    status->metrics = (char *)(uintptr_t)set->metrics;
-    status->memory_budget = set->memory_budget;
-    status->memory_reserved = exchanges_reserved(set->exchanges);
-    status->memory_used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
-}
 
 void control_graphs_free(struct graphs_message *m, size_t count)
 {
@@ -290,15 +181,37 @@ int control_graphs_fill(Control__Status *status, const struct torus *t, struct g
 struct status_message {
     struct node_message node;
     struct faults_message faults;
-    struct exchanges_message exchanges;
+    struct exchange_message exchange;
     struct calibration_message calibration;
-    struct groups_message groups;
-    struct copies_message copies;
+    struct group_message group;
+    struct copy_message copy;
     struct unconfirmed_message unconfirmed;
     struct link_faults_message link_faults;
     struct shares_message shares;
     struct graphs_message graphs;
 };
+
+/* Sets the torus, this node's place in it, and what else has one value. */
+static void set_node(Control__Status *to, const struct control_server *from,
+                     struct status_message *m)
+{
+    const struct control_setup *set = &from->set;
+    const struct router *router = set->router;
+    const struct torus *t = router_torus(router);
+    const uint64_t used = (uint64_t)router_pool(set->router)->in_use * SLAB_SIZE;
+
+    if (uname(&m->node.host) != 0)
+        m->node.host.nodename[0] = '\0';
+    CONTROL_STATUS(CONTROL_FILL)
+    torus_coordinates(t, to->rank, m->node.coordinates);
+    to->n_coordinates = t->dims;
+    to->coordinates = m->node.coordinates;
+    for (unsigned i = 0; i < SECRETS_MOST && router_key_id(router, i) != NULL; i++)
+        m->node.keys[to->n_key++] = key_id_text(router_key_id(router, i), m->node.key[i]);
+    to->key = m->node.keys;
+    to->n_data_root = set->roots->count;
+    to->data_root = set->roots->path;
+}
 
 /* Sets everything except graphs. */
 static void set_status(Control__Status *status, const struct control_server *server,
@@ -306,15 +219,14 @@ static void set_status(Control__Status *status, const struct control_server *ser
 {
     const struct control_setup *set = &server->set;
 
-    set_node(status, server, &m->node);
+    set_node(status, server, m);
     set_faults(status, set, &m->faults);
-    set_exchanges(status, set->exchanges, &m->exchanges);
+    set_exchange(status, set->exchanges, &m->exchange);
     set_link_faults(status, set->router, &m->link_faults);
-    set_groups(status, set->groups, &m->groups);
-    set_copies(status, set->copies, &m->copies);
+    set_group(status, set->groups, &m->group);
+    set_copy(status, set->copies, &m->copy);
     set_unconfirmed(status, set->exchanges, &m->unconfirmed);
     set_shares(status, set->shares, &m->shares);
-    set_resources(status, set);
     control_calibration_fill(set->exchanges, &m->calibration);
     status->calibration = &m->calibration.message;
 }
@@ -348,7 +260,7 @@ static void leave_out_others(Control__Status *status, struct status_message *m)
             m->link_faults.list[own++] = status->link_fault[i];
     status->n_link_fault = own;
     for (size_t i = 0; i < status->n_exchange; i++)
-        if (!exchange_has_ended(m->exchanges.info[i].state) || running < ENDED_SHOWN)
+        if (!exchange_has_ended(m->exchange.info[i].state) || running < ENDED_SHOWN)
             running++;
         else
             break; /* those that have ended come last */

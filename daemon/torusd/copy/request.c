@@ -7,6 +7,8 @@
 #include "daemon/lib/base/ranked_path.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/torusd/planning/spec.h"
+#include "proto/control_fields.h"
 #include "proto/copy.pb-c.h"
 #include "proto/text.h"
 #include "proto/unpack.h"
@@ -373,29 +375,17 @@ static int take_algorithm(struct copy_request *r, const Torus__CopyRequest *from
 
 int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, struct error *e)
 {
+#define READ(field, ours, result) .ours = from->field,
     *r = (struct copy_request){
         .kind = (enum copy_kind)(from->kind < COPY_KINDS ? from->kind : COPY_KINDS),
-        .node = from->node,
-        .into = from->into,
-        .delete = from->delete_,
-        .checksum = from->checksum,
-        .dry_run = from->dry_run,
-        .verify = from->verify,
-        .as_it_comes = from->as_it_comes,
-        .missing_ok = from->missing_ok,
-        .trace = from->trace,
-        .skip_changing = from->skip_changing,
-        .delete_root = from->delete_root,
-        .copy_links = from->copy_links,
         .delete_most = from->delete_most,
         .told = from->told,
-        .shrink = from->shrink,
-        .wait = from->wait,
         .timeout_ns = from->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
                           ? SPEC_LONGEST_TIMEOUT
                           : from->timeout_ms * MILLISECOND,
         .user = from->user,
-    };
+        COPY_REQUEST_NUMBERS(READ)};
+#undef READ
     if (from->n_source > COPY_SOURCES_MOST || from->n_pattern > COPY_PATTERNS_MOST)
         return error_set(e, ERROR_USAGE, "a copy has at most %u sources and %u patterns",
                          COPY_SOURCES_MOST, COPY_PATTERNS_MOST);
@@ -439,8 +429,10 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
                          ProtobufCBinaryData *texts)
 {
     torus__copy_request__init(m);
+#define WRITE(field, ours, result) m->field = r->ours;
+    COPY_REQUEST_NUMBERS(WRITE)
+#undef WRITE
     m->kind = r->kind;
-    m->node = r->node;
     m->n_source = r->sources;
     m->source = texts;
     lend_list(texts, r->source, r->sources);
@@ -448,23 +440,10 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
     m->pattern = texts + r->sources;
     lend_list(m->pattern, r->pattern, r->patterns);
     m->target = (ProtobufCBinaryData){strlen(r->target), (uint8_t *)r->target};
-    m->into = r->into;
     m->n_nodes = r->nodes_count;
     m->nodes = r->nodes;
-    m->delete_ = r->delete;
-    m->checksum = r->checksum;
-    m->dry_run = r->dry_run;
-    m->verify = r->verify;
-    m->as_it_comes = r->as_it_comes;
-    m->missing_ok = r->missing_ok;
-    m->trace = r->trace;
-    m->skip_changing = r->skip_changing;
-    m->delete_root = r->delete_root;
-    m->copy_links = r->copy_links;
     m->delete_most = r->delete_most;
     m->told = r->told;
-    m->shrink = r->shrink;
-    m->wait = r->wait;
     m->timeout_ms = r->timeout_ns / MILLISECOND;
     m->user = r->user;
     if (r->algorithm != NULL)

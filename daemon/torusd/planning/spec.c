@@ -6,6 +6,7 @@
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/torusd/planning/schedule_store.h"
+#include "proto/control_fields.h"
 #include "proto/text.h"
 
 #define MILLISECOND UINT64_C(1000000)
@@ -31,11 +32,9 @@ const char *mode_name(enum mode mode)
 
 void spec_free(struct spec *s)
 {
-    free((char *)(uintptr_t)s->schedule);
-    free((char *)(uintptr_t)s->algorithm);
-    free((char *)(uintptr_t)s->barrier);
-    free((char *)(uintptr_t)s->from);
-    free((char *)(uintptr_t)s->to);
+#define FREE(text) free((char *)(uintptr_t)s->text);
+    SPEC_TEXTS(FREE)
+#undef FREE
     *s = (struct spec){0};
 }
 
@@ -52,11 +51,9 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
     bool good = true;
 
     *to = *from;
-    to->schedule = copy_text(from->schedule, &good);
-    to->algorithm = copy_text(from->algorithm, &good);
-    to->barrier = copy_text(from->barrier, &good);
-    to->from = copy_text(from->from, &good);
-    to->to = copy_text(from->to, &good);
+#define COPY(text) to->text = copy_text(from->text, &good);
+    SPEC_TEXTS(COPY)
+#undef COPY
     if (to->repeat == 0)
         to->repeat = 1;
     if (good)
@@ -67,26 +64,13 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
 
 int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 {
-    struct spec borrowed = {
-        .schedule = message->schedule,
-        .algorithm = message->algorithm,
-        .operation = message->operation,
-        .sender = message->sender,
-        .barrier = message->barrier,
-        .block_bytes = message->block_bytes,
-        .from = message->from,
-        .to = message->to,
-        .missing_ok = message->missing_ok,
-        .replace = message->replace,
-        .shrink = message->shrink,
-        .wait = message->wait,
-        .unchecked = message->unchecked,
-        .trace = message->trace,
-        .repeat = message->repeat,
-        .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
-                          ? SPEC_LONGEST_TIMEOUT
-                          : message->timeout_ms * MILLISECOND,
-    };
+#define READ(field) .field = message->field,
+    struct spec borrowed = {.unchecked = message->unchecked,
+                            .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
+                                              ? SPEC_LONGEST_TIMEOUT
+                                              : message->timeout_ms * MILLISECOND,
+                            SPEC_TEXTS(READ) SPEC_NUMBERS(READ)};
+#undef READ
 
     if (mode_parse(message->mode, &borrowed.mode) != 0)
         return error_set(e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
@@ -102,22 +86,14 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 void spec_pack(const struct spec *s, Torus__Spec *message)
 {
     torus__spec__init(message);
-    message->schedule = (char *)(uintptr_t)s->schedule;
-    message->algorithm = (char *)(uintptr_t)s->algorithm;
+#define WRITE_TEXT(field) message->field = (char *)(uintptr_t)s->field;
+#define WRITE_NUMBER(field) message->field = s->field;
+    SPEC_TEXTS(WRITE_TEXT)
+    SPEC_NUMBERS(WRITE_NUMBER)
+#undef WRITE_TEXT
+#undef WRITE_NUMBER
     message->mode = (char *)(uintptr_t)mode_name(s->mode);
-    message->operation = s->operation;
-    message->sender = s->sender;
-    message->barrier = (char *)(uintptr_t)s->barrier;
-    message->block_bytes = s->block_bytes;
-    message->from = (char *)(uintptr_t)s->from;
-    message->to = (char *)(uintptr_t)s->to;
-    message->missing_ok = s->missing_ok;
-    message->replace = s->replace;
-    message->shrink = s->shrink;
-    message->wait = s->wait;
     message->unchecked = s->unchecked;
-    message->trace = s->trace;
-    message->repeat = s->repeat;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
 }
 
