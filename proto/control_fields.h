@@ -158,7 +158,14 @@
     F(NUMBER, hour_ms, from->hour_ns / MILLISECONDS, hour_ms)                                      \
     F(SAME, hour_tx_bytes)                                                                         \
     F(SAME, hour_retransmits)                                                                      \
-    F(SAME, hour_connects)
+    F(SAME, hour_connects)                                                                         \
+    F(NUMBER, nominal_send_bps, (uint64_t)(from->rates.nominal.send * MBIT), nominal_send_bps)     \
+    F(NUMBER, nominal_receive_bps, (uint64_t)(from->rates.nominal.receive * MBIT),                 \
+      nominal_receive_bps)                                                                         \
+    F(NUMBER, negotiated_bps, from->rates.negotiated *KBIT, negotiated_bps)                        \
+    F(NUMBER, observed_bps, from->rates.observed *KBIT, observed_bps)                              \
+    F(NUMBER, planned_bps, from->rates.planned *KBIT, planned_bps)                                 \
+    F(TEXT, planned_from, rate_source_name(from->rates.source), planned_from)
 
 /* --- Candidates.Candidate: struct candidate, struct torus_candidate --- */
 

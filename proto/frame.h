@@ -17,7 +17,7 @@
 /* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
  * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/router.h). */
 #define PROTOCOL_VERSION 14u
-#define PROTOCOL_MINOR 5u
+#define PROTOCOL_MINOR 6u
 
 /* What each minor version has added. Those of operations of groups are in proto/group_call.h. */
 #define SURVEY_MINOR 1u       /* surveys */
@@ -30,7 +30,8 @@
 #define ARRIVALS_MINOR 4u     /* lists of arrivals at barriers (report.h) */
 #define COPY_FAST_MINOR 4u    /* digests of chunks that are fast (daemon/torusd/tree/digests.h) */
 #define FORWARD_MINOR 4u      /* `forwards` and `quiet` in floods */
-#define COPY_BY_MINOR 5u      /* algorithms in requests for copies */
+#define COPY_BY_MINOR 6u      /* algorithms in requests for copies */
+#define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats */
 
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */

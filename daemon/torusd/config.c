@@ -67,6 +67,7 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
         return error_set(e, ERROR_USAGE,
                          "setting \"%.40s\" stands in section [%.40s]: move it to section [%s]",
                          line->name, line->section, is_port ? "ports" : "node");
+    ((struct config *)context)->line = line->number;
     return config_set(context, line->name, line->value, e);
 }
 
@@ -75,7 +76,10 @@ int config_read(struct config *c, const char *path, struct error *e)
     static const struct text_kind configuration = {.name = "a configuration",
                                                    .most = CONFIG_BYTES_MOST};
 
-    return ini_read(path, &configuration, on_line, c, e);
+    (void)snprintf(c->file, sizeof c->file, "%s", path);
+    int result = ini_read(path, &configuration, on_line, c, e);
+    c->line = 0;
+    return result;
 }
 
 static int rank_of_coordinates(struct config *c, struct error *e)
@@ -104,24 +108,37 @@ static int rank_of_coordinates(struct config *c, struct error *e)
     return 0;
 }
 
-/* Finds the numbers of the ports that have an address; each port with a link must have one. */
-static int set_endpoints(struct config *c, struct error *e)
+/* Returns the number of a port that is set, or -1 with *e: there is no such link. */
+static int find_named(const struct config *c, const struct named_port *named, struct error *e)
 {
-    char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
+    const int port = torus_port_parse(&c->torus, c->rank, named->name);
+    char dims[TORUS_TEXT_SIZE];
+
+    if (port >= 0 && torus_neighbour(&c->torus, c->rank, (unsigned)port) != TORUS_NO_NODE)
+        return port;
+    (void)error_set(e, ERROR_USAGE,
+                    "port %s has %s, but node %u of torus %s has no link at this port: remove it",
+                    named->name, named->endpoint.port != 0 ? "an address" : "a rate", c->rank,
+                    torus_format(&c->torus, dims));
+    return named->line > 0 ? error_wrap(e, "%.200s:%u", c->file, named->line) : -1;
+}
+
+/* Finds the numbers of the ports that are set; each port with a link must have an address. */
+static int set_ports(struct config *c, struct error *e)
+{
+    char name[TORUS_PORT_NAME_SIZE];
 
     free(c->endpoint);
+    memset(c->rate, 0, sizeof c->rate);
     c->endpoint = calloc(torus_ports(&c->torus), sizeof *c->endpoint);
     if (c->endpoint == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for the addresses of the ports");
     for (unsigned i = 0; i < c->nameds; i++) {
-        int port = torus_port_parse(&c->torus, c->rank, c->named[i].name);
-        if (port < 0 || torus_neighbour(&c->torus, c->rank, (unsigned)port) == TORUS_NO_NODE)
-            return error_set(
-                e, ERROR_USAGE,
-                "port %s has an address, but node %u of torus %s has no link at this port: "
-                "remove the address",
-                c->named[i].name, c->rank, torus_format(&c->torus, dims));
+        const int port = find_named(c, &c->named[i], e);
+        if (port < 0)
+            return -1;
         c->endpoint[port] = c->named[i].endpoint;
+        c->rate[port] = c->named[i].rate;
     }
     for (unsigned port = 0; port < torus_ports(&c->torus); port++)
         if (torus_neighbour(&c->torus, c->rank, port) != TORUS_NO_NODE &&
@@ -132,6 +149,12 @@ static int set_endpoints(struct config *c, struct error *e)
                                  ? "dial (the neighbour's)"
                                  : "listen on (this node's)");
     return 0;
+}
+
+struct nominal_rate config_port_rate(const struct config *c, unsigned port)
+{
+    return c->rate[port].send > 0 ? c->rate[port]
+                                  : (struct nominal_rate){c->link_mbit, c->link_mbit};
 }
 
 int config_finish(struct config *c, struct error *e)
@@ -151,7 +174,7 @@ int config_finish(struct config *c, struct error *e)
     if (c->rank >= c->torus.nodes)
         return error_set(e, ERROR_USAGE, "rank %u does not exist: torus %s has ranks 0 to %u",
                          c->rank, torus_format(&c->torus, dims), c->torus.nodes - 1);
-    if (set_endpoints(c, e) != 0)
+    if (set_ports(c, e) != 0)
         return -1;
     if (c->key_file[0] == '\0' && (c->encrypt || c->second_key_file[0] != '\0'))
         return error_set(e, ERROR_USAGE, "%s is set, but key_file is not: set key_file, too",
@@ -228,7 +251,7 @@ static const struct row {
     ROW("key_file", NOW, TEXT, key_file),
     ROW("second_key_file", NOW, TEXT, second_key_file),
     ROW("encrypt", AT_START, VALUE, encrypt),
-    ROW("link_mbit", AT_START, VALUE, link_mbit),
+    ROW("link_mbit", NOW, VALUE, link_mbit),
     ROW("link_burst", AT_START, VALUE, link_burst),
     ROW("daemons_per_processor", AT_START, VALUE, daemons_per_processor),
     ROW("memory", NOW, MEMORY, memory),
@@ -284,7 +307,7 @@ static void list_name(char list[CONFIG_CHANGES_SIZE], const char *name)
     (void)snprintf(list + used, CONFIG_CHANGES_SIZE - used, "%s%s", used > 0 ? ", " : "", name);
 }
 
-static const struct named_endpoint *find_port(const struct config *c, const char *name)
+static const struct named_port *find_port(const struct config *c, const char *name)
 {
     for (unsigned i = 0; i < c->nameds; i++)
         if (strcmp(c->named[i].name, name) == 0)
@@ -299,13 +322,34 @@ static void list_ports(const struct config *a, const struct config *b, bool miss
     char text[2][ENDPOINT_TEXT_SIZE];
 
     for (unsigned i = 0; i < a->nameds; i++) {
-        const struct named_endpoint *other = find_port(b, a->named[i].name);
+        const struct named_port *other = find_port(b, a->named[i].name);
         if (other != NULL) {
             endpoint_format(&a->named[i].endpoint, text[0], sizeof text[0]);
             endpoint_format(&other->endpoint, text[1], sizeof text[1]);
         }
         if (other == NULL || (!missing_only && strcmp(text[0], text[1]) != 0))
             list_name(list, a->named[i].name);
+    }
+}
+
+/* Whether both are of the same node, so that the numbers of their ports mean the same. */
+static bool is_same_node(const struct config *a, const struct config *b)
+{
+    return a->rank == b->rank && torus_equal(&a->torus, &b->torus);
+}
+
+/* Lists the ports whose own rates differ. */
+static void list_rates(const struct config *now, const struct config *fresh,
+                       char list[CONFIG_CHANGES_SIZE])
+{
+    char port_name[TORUS_PORT_NAME_SIZE], name[TORUS_PORT_NAME_SIZE + sizeof PORT_RATE_SUFFIX];
+
+    for (unsigned port = 0; is_same_node(now, fresh) && port < torus_ports(&now->torus); port++) {
+        if (memcmp(&now->rate[port], &fresh->rate[port], sizeof now->rate[port]) == 0)
+            continue;
+        (void)snprintf(name, sizeof name, "%s%s",
+                       torus_port_name(&now->torus, now->rank, port, port_name), PORT_RATE_SUFFIX);
+        list_name(list, name);
     }
 }
 
@@ -316,6 +360,7 @@ void config_changes(const struct config *now, const struct roots *roots, const s
     for (size_t i = 0; i < ROWS; i++)
         if (differs(&rows[i], now, roots, fresh))
             list_name(is_for_now(&rows[i], now, fresh) ? changed : others, rows[i].name);
+    list_rates(now, fresh, changed);
     list_ports(fresh, now, false, others);
     list_ports(now, fresh, true, others);
 }
@@ -326,4 +371,6 @@ void config_take_changes(struct config *now, const struct config *fresh)
         if (rows[i].kind != ROOTS && is_for_now(&rows[i], now, fresh))
             memcpy((char *)now + rows[i].offset, (const char *)fresh + rows[i].offset,
                    rows[i].size);
+    if (is_same_node(now, fresh))
+        memcpy(now->rate, fresh->rate, sizeof now->rate);
 }

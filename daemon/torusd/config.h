@@ -3,16 +3,19 @@
 
 #include <limits.h>
 
+#include "daemon/lib/base/nominal_rate.h"
 #include "daemon/lib/net/access.h"
 #include "daemon/lib/net/address.h"
 #include "daemon/lib/schedule/torus.h"
 #include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/router/handshake.h"
 
-/* An address, and the name of the port that has it. */
-struct named_endpoint {
+/* What is set of a port, which is known by its name. */
+struct named_port {
     char name[TORUS_PORT_NAME_SIZE];
-    struct endpoint endpoint;
+    struct endpoint endpoint; /* TCP port 0: not given */
+    struct nominal_rate rate; /* 0: not given */
+    uint32_t line; /* of the configuration that mentions the port first; 0: an option does */
 };
 
 /* The options of torusd --from-env, and what it has found out. */
@@ -41,7 +44,7 @@ struct config {
     bool encrypt;
     struct roots roots;
     mode_t output_mode;           /* mode of folders that are made for results */
-    double link_mbit;             /* 0: unknown */
+    double link_mbit;             /* of the ports that have no rate of their own; 0: unknown */
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1 */
     uint64_t memory;
@@ -51,12 +54,14 @@ struct config {
     unsigned hop_limit; /* limit for the hops of links, see daemon/lib/net/sockets.h */
     int log_level;
     uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */
-    /* The addresses that are given, by the names of ports, whose numbers depend on the rank. */
-    struct named_endpoint *named;
+    /* What is set of ports, by their names: their numbers depend on the rank. */
+    struct named_port *named;
     unsigned nameds;
-    struct endpoint
-        *endpoint; /* the addresses by port; TCP port 0 where there is no link. NULL before
-                                * config_finish() */
+    char file[PATH_MAX]; /* that was read last, */
+    uint32_t line;       /* and the line that is being read; 0: none */
+    /* By port, after config_finish(): */
+    struct endpoint *endpoint;                 /* TCP port 0 where there is no link. NULL before */
+    struct nominal_rate rate[TORUS_MAX_PORTS]; /* of its own; 0: it has none */
 };
 
 /* Fills *c with the defaults. The caller gives it to config_free(). */
@@ -69,6 +74,9 @@ int config_read(struct config *c, const char *path, struct error *e);
 /* Checks that the settings are complete and consistent, and computes values that follow from them. Returns 0,
  * or -1 with *e. */
 int config_finish(struct config *c, struct error *e);
+
+/* Returns the nominal rate of a port: its own, or link_mbit. To be called after config_finish(). */
+struct nominal_rate config_port_rate(const struct config *c, unsigned port);
 
 /* Reads the cluster keys from their files. Returns 0, or -1 with *e and *secrets unchanged. */
 int config_read_keys(const struct config *c, struct secrets *secrets, struct error *e);

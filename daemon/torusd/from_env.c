@@ -119,13 +119,20 @@ static int set_shared(struct config *c, char *lines, struct error *e)
 static int set_ports(struct config *c, const struct facts *f, struct error *e)
 {
     const struct torus *t = &f->cluster.routes.torus;
-    char name[TORUS_PORT_NAME_SIZE], address[CLUSTER_PORT_TEXT_SIZE];
+    char name[TORUS_PORT_NAME_SIZE + sizeof PORT_RATE_SUFFIX], text[CLUSTER_PORT_TEXT_SIZE];
 
-    for (unsigned port = 0; port < torus_ports(t); port++)
-        if (cluster_has_cable(&f->cluster, c->rank, port) &&
-            config_set(c, torus_port_name(t, c->rank, port, name),
-                       cluster_port_address(&f->cluster, c->rank, port, true, address), e) != 0)
+    _Static_assert(sizeof text >= NOMINAL_RATE_TEXT_SIZE, "room for both");
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        if (!cluster_has_cable(&f->cluster, c->rank, port))
+            continue;
+        const struct nominal_rate rate = cluster_port_rate(&f->cluster, c->rank, port);
+        if (config_set(c, torus_port_name(t, c->rank, port, name),
+                       cluster_port_address(&f->cluster, c->rank, port, true, text), e) != 0)
             return -1;
+        (void)strcat(name, PORT_RATE_SUFFIX);
+        if (rate.send > 0 && config_set(c, name, nominal_rate_format(rate, text), e) != 0)
+            return -1;
+    }
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/program/server.h"
 #include "daemon/torusd/reload.h"
+#include "daemon/torusd/setting_facts.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/elapsed.h"
 #include "proto/error.h"
@@ -129,66 +130,6 @@ static int workers_on_loop(uv_loop_t *loop, struct workers *workers, struct erro
     return error_set(e, ERROR_MEMORY,
                      "cannot start threads for file operations: %s (see ulimit -u, ulimit -v)",
                      uv_strerror(result));
-}
-
-/* The settings of a daemon as facts (daemon/lib/host/facts.h). They contain no secrets. */
-
-static void add_ports(struct facts *f, const struct config *c)
-{
-    for (unsigned port = 0; port < torus_ports(&c->torus); port++) {
-        char text[ENDPOINT_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE], key[TORUS_PORT_NAME_SIZE + 8];
-        if (torus_neighbour(&c->torus, c->rank, port) == TORUS_NO_NODE)
-            continue;
-        endpoint_format(&c->endpoint[port], text, sizeof text);
-        (void)snprintf(key, sizeof key, "port.%s", torus_port_name(&c->torus, c->rank, port, name));
-        facts_add(f, key, "%s", text);
-    }
-}
-
-static void add_texts(struct facts *f, const struct config *c)
-{
-    const struct {
-        const char *name, *value;
-    } texts[] = {{"setting.control", c->control},
-                 {"setting.state_dir", c->state_folder},
-                 {"setting.key_file", c->key_file},
-                 {"setting.second_key_file", c->second_key_file},
-                 {"setting.congestion", c->congestion},
-                 {"setting.metrics", c->metrics},
-                 {"setting.read_group", c->group[ACCESS_READ]},
-                 {"setting.exchange_group", c->group[ACCESS_EXCHANGE]},
-                 {"setting.admin_group", c->group[ACCESS_ADMIN]}};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (texts[i].value[0] != '\0')
-            facts_add(f, texts[i].name, "%s", texts[i].value);
-}
-
-/* Returns lines "setting.NAME value", and "port.NAME address"; malloc'ed. NULL if there is no memory. */
-static char *setting_facts(const struct config *c, const struct roots *roots)
-{
-    struct facts *f = malloc(sizeof *f);
-    char dims[TORUS_TEXT_SIZE], *text;
-
-    if (f == NULL)
-        return NULL;
-    facts_begin(f);
-    facts_add(f, "setting.dims", "%s", torus_format(&c->torus, dims));
-    facts_add(f, "setting.rank", "%u", c->rank);
-    add_texts(f, c);
-    for (size_t i = 0; i < roots->count; i++)
-        facts_add(f, "setting.data_root", "%s", roots->path[i]);
-    facts_add(f, "setting.encrypt", "%s", c->encrypt ? "yes" : "no");
-    facts_add(f, "setting.output_mode", "%o", (unsigned)c->output_mode);
-    facts_add(f, "setting.link_mbit", "%g", c->link_mbit);
-    facts_add(f, "setting.memory", "%" PRIu64, c->memory);
-    facts_add(f, "setting.heartbeat_ms", "%" PRIu64, c->heartbeat_ms);
-    facts_add(f, "setting.silence_ms", "%" PRIu64, c->silence_ms);
-    facts_add(f, "setting.hop_limit", "%u", c->hop_limit);
-    add_ports(f, c);
-    text = strdup(f->text);
-    free(f);
-    return text;
 }
 
 /* Sets the folders that the daemon uses; borrowed. */
@@ -344,6 +285,19 @@ static void change_roots(struct node *node, struct roots *fresh)
     atomic_store(&node->trees.roots, roots);
 }
 
+/* Sets the nominal rates of the links. */
+static void set_rates(struct node *node)
+{
+    const struct config *config = node->config;
+    struct nominal_rate rate[TORUS_MAX_PORTS] = {0};
+
+    for (unsigned port = 0; port < torus_ports(&config->torus); port++) {
+        rate[port] = config_port_rate(config, port);
+        tcp_set_rate(node->tcp, port, rate[port].send);
+    }
+    core_set_rates(node->core, rate, config->link_mbit);
+}
+
 /* Changes the settings that can change while the daemon runs. */
 static void on_read_again(void *context, struct reload *reload)
 {
@@ -360,7 +314,8 @@ static void on_read_again(void *context, struct reload *reload)
     atomic_store(&node->trees.output_mode, config->output_mode);
     node->access = reload->access;
     exchanges_raise_memory(core_exchanges(node->core), config->memory);
-    control_settings_changed(node->control, node->roots, config->memory);
+    set_rates(node);
+    control_settings_changed(node->control, node->roots, config->memory, config->link_mbit);
     metrics_roots_changed(node->metrics, node->roots);
     programs_rules_changed(node->programs);
     node_log_keys(&reload->secrets);
@@ -404,13 +359,13 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
                       struct error *e)
 {
     const struct config *config = node->config;
-    const struct tcp_setup tcp_setup = {loop,
-                                        &config->torus,
-                                        config->endpoint,
-                                        config->congestion,
-                                        config->link_mbit,
-                                        config->hop_limit};
+    double send_mbit[TORUS_MAX_PORTS] = {0};
+    const struct tcp_setup tcp_setup = {
+        loop, &config->torus, config->endpoint, config->congestion, send_mbit, config->hop_limit};
     struct router_io io;
+
+    for (unsigned port = 0; port < torus_ports(&config->torus); port++)
+        send_mbit[port] = config_port_rate(config, port).send;
 
     node->tcp = tcp_new(&tcp_setup, config->rank, &io, e);
     if (node->tcp == NULL)
@@ -443,7 +398,10 @@ static int start_core(struct node *node, uv_loop_t *loop, const struct secrets *
                  "(protocol_minor)",
                  PROTOCOL_VERSION, config->protocol_minor, PROTOCOL_VERSION, PROTOCOL_MINOR);
     node->core = core_new(&core_setup, e);
-    return node->core != NULL ? 0 : -1;
+    if (node->core == NULL)
+        return -1;
+    set_rates(node);
+    return 0;
 }
 
 static int open_metrics(struct node *node, uv_loop_t *loop, struct error *e)

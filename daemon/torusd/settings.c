@@ -275,31 +275,73 @@ static bool is_port(const char *name)
            strspn(neighbour, "0123456789") == strlen(neighbour);
 }
 
-static int set_endpoint(struct config *c, const char *name, const char *value, struct error *e)
+/* Returns the port of this name, which is added if it is not there; NULL with *e: this is no port, there are too many,
+ * or there is no memory. */
+static struct named_port *name_port(struct config *c, const char *name, struct error *e)
 {
-    struct named_endpoint *named;
-    struct endpoint endpoint;
+    struct named_port *named;
     unsigned at = 0;
 
-    if (!is_port(name) || strlen(name) >= sizeof named->name)
-        return error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0, -1 or 0:3", name);
+    if (!is_port(name) || strlen(name) >= sizeof named->name) {
+        (void)error_set(e, ERROR_USAGE, "\"%.20s\" is not a port such as +0, -1 or 0:3", name);
+        return NULL;
+    }
     while (at < c->nameds && strcmp(c->named[at].name, name) != 0)
         at++;
-    if (at == TORUS_MAX_PORTS)
-        return error_set(e, ERROR_USAGE, "port %s: a node has at most %d ports", name,
-                         TORUS_MAX_PORTS);
+    if (at == TORUS_MAX_PORTS) {
+        (void)error_set(e, ERROR_USAGE, "port %s: a node has at most %d ports", name,
+                        TORUS_MAX_PORTS);
+        return NULL;
+    }
+    if (at < c->nameds)
+        return &c->named[at];
+    named = realloc(c->named, (c->nameds + 1) * sizeof *named);
+    if (named == NULL) {
+        (void)error_set(e, ERROR_MEMORY, "out of memory for port %s", name);
+        return NULL;
+    }
+    c->named = named;
+    named[c->nameds] = (struct named_port){.line = c->line};
+    (void)strcpy(named[c->nameds].name, name);
+    return &named[c->nameds++];
+}
+
+static int set_endpoint(struct config *c, const char *name, const char *value, struct error *e)
+{
+    struct named_port *named = name_port(c, name, e);
+    struct endpoint endpoint;
+
+    if (named == NULL)
+        return -1;
     if (endpoint_parse(value, &endpoint, e) != 0)
         return error_wrap(e, "port %s", name);
-    if (at == c->nameds) {
-        named = realloc(c->named, (c->nameds + 1) * sizeof *named);
-        if (named == NULL)
-            return error_set(e, ERROR_MEMORY, "out of memory for the address of port %s", name);
-        c->named = named;
-        c->nameds++;
-    }
-    (void)strcpy(c->named[at].name, name);
-    c->named[at].endpoint = endpoint;
+    named->endpoint = endpoint;
     return 0;
+}
+
+static int set_rate(struct config *c, const char *name, const char *value, struct error *e)
+{
+    struct named_port *named = name_port(c, name, e);
+
+    if (named == NULL)
+        return -1;
+    if (!nominal_rate_parse(value, &named->rate))
+        return error_set(e, ERROR_USAGE,
+                         "link_mbit \"%.40s\" of port %s is not a rate in Mbit/s such as 1000, or "
+                         "2/20 for a link that sends at 2 and receives at 20",
+                         value, name);
+    return 0;
+}
+
+/* Whether this is "+0.link_mbit"; then writes "+0" to `port`. */
+static bool is_rate_of_port(const char *name, char port[PORT_WORD_SIZE])
+{
+    const size_t length = strlen(name), suffix = sizeof PORT_RATE_SUFFIX - 1;
+
+    if (length < suffix || strcmp(name + length - suffix, PORT_RATE_SUFFIX) != 0)
+        return false;
+    (void)snprintf(port, PORT_WORD_SIZE, "%.*s", (int)(length - suffix), name);
+    return true;
 }
 
 bool config_names_port(const char *name)
@@ -307,6 +349,18 @@ bool config_names_port(const char *name)
     size_t digits = strspn(name, "0123456789");
 
     return name[0] == '+' || name[0] == '-' || (digits > 0 && name[digits] == ':');
+}
+
+/* The value of the option --link-mbit, "1000" or "+0=1000". */
+static int set_link_mbit_option(struct config *c, const char *value, struct error *e)
+{
+    char name[PORT_WORD_SIZE];
+    const char *equals = strchr(value, '=');
+
+    if (equals == NULL)
+        return set_link_mbit(c, value, e);
+    (void)snprintf(name, sizeof name, "%.*s", (int)(equals - value), value);
+    return set_rate(c, name, equals + 1, e);
 }
 
 /* The value of the option --port, "+0=10.0.0.2:7411". */
@@ -397,9 +451,11 @@ const struct setting config_settings[] = {
      "missing"},
     {"encrypt", "encrypt", "yes|no", set_encrypt, NULL,
      "encrypt all links (default: no); every node needs the same value"},
-    {"link-mbit", "link_mbit", "RATE", set_link_mbit, NULL,
+    {"link-mbit", "link_mbit", "[PORT=]RATE", set_link_mbit, set_link_mbit_option,
      "nominal rate of a link in Mbit/s, for the lower bound in reports. A rate up\n"
-     "to 500 Mbit/s also paces TCP"},
+     "to 500 Mbit/s also paces TCP. With a port, the rate of its link, if it is\n"
+     "another one: --link-mbit 1000 --link-mbit +0=100. In \"+0=2/20\" the port sends\n"
+     "at 2 Mbit/s and receives at 20. In torusd.ini: \"+0.link_mbit = 100\""},
     {"link-burst", "link_burst", "SIZE", set_link_burst, NULL,
      "bytes that a link passes at once before it limits its rate, as token\n"
      "buckets do (default: 0, as a cable does)"},
@@ -451,8 +507,11 @@ const struct setting config_settings[] = {
 
 int config_set(struct config *c, const char *name, const char *value, struct error *e)
 {
+    char port[PORT_WORD_SIZE];
+
     if (config_names_port(name))
-        return set_endpoint(c, name, value, e);
+        return is_rate_of_port(name, port) ? set_rate(c, port, value, e)
+                                           : set_endpoint(c, name, value, e);
     for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, name) == 0)
             return s->set(c, value, e);

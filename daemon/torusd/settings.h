@@ -22,9 +22,11 @@ struct setting {
 
 extern const struct setting config_settings[];
 
+#define PORT_RATE_SUFFIX ".link_mbit" /* of a setting in section [ports]: "+0.link_mbit" */
+
 /* Whether a name is meant as that of a port: it begins like "+0", "-1" or "0:3". */
 bool config_names_port(const char *name);
 
-/* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" for a port). Returns
+/* Sets one value by its name in the INI file ("dims", "data_roots", ...; "+0" and "+0.link_mbit" for a port). Returns
  * 0, or -1 with *e. */
 int config_set(struct config *c, const char *name, const char *value, struct error *e);

@@ -14,7 +14,7 @@ PEER_CODEC(probe_answered, ProbeAnswered, PROBE_ANSWERED)
 PEER_CODEC(refusal, Refusal, REFUSAL)
 
 #define HEARTBEAT(NUMBER, TEXT, BYTES, LIST)                                                       \
-    NUMBER(interval_ms) NUMBER(at) NUMBER(echo) NUMBER(held)
+    NUMBER(interval_ms) NUMBER(at) NUMBER(echo) NUMBER(held) BYTES(filler)
 PEER_CODEC(heartbeat, Heartbeat, HEARTBEAT)
 
 #define LINK_FAULT(NUMBER, TEXT, BYTES, LIST)                                                      \
@@ -31,7 +31,8 @@ PEER_CODEC(link_fault, LinkFault, LINK_FAULT)
     NUMBER(rank)                                                                                   \
     NUMBER(hops)                                                                                   \
     NUMBER(up)                                                                                     \
-    NUMBER(boot) NUMBER(version) NUMBER(minor) NUMBER(confirmed) NUMBER(forwards) NUMBER(quiet)
+    NUMBER(boot)                                                                                   \
+    NUMBER(version) NUMBER(minor) NUMBER(confirmed) NUMBER(forwards) NUMBER(quiet) LIST(rates)
 
 static void write_entry(const struct peer_link_state_entry *m, Peer__LinkState__Entry *to)
 {

@@ -44,6 +44,7 @@ struct peer_refusal {
 struct peer_heartbeat {
     uint32_t interval_ms;
     uint64_t at, echo, held;
+    struct peer_bytes filler;
 };
 
 struct peer_link_state_entry {
@@ -56,6 +57,8 @@ struct peer_link_state_entry {
     uint64_t confirmed;
     uint32_t forwards;
     uint32_t quiet;
+    size_t n_rates;
+    const uint32_t *rates;
 };
 
 struct peer_link_state {

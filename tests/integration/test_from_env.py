@@ -33,6 +33,7 @@ exchange_group = of-the-service
 [alpha]
 [beta]
 -0 = torus-none2 10.9.0.5/30
+-0.link_mbit = 2/20
 [gamma]
 -0 = torus-none3
 '''

@@ -41,6 +41,21 @@ def test_the_files_of_a_host(bench):
     assert again.returncode == 0 and 'up to date' in again.stdout
 
 
+def test_rates_of_cables(bench):
+    """A rate that is given at one end holds at both; an own one comes before those of all hosts."""
+    bench.file.write_text(bench.file.read_text().replace('[gamma]\n', '[gamma]\n+0.link_mbit = 2.5/20\n')
+                          .replace('-0 = eth2\n', '-0 = eth2\n+0.link_mbit = 500\n'))
+    rates = {}
+    for host in 'alpha', 'beta', 'gamma':
+        assert bench.here(host, '--yes').returncode == 0
+        config = settings(bench.read(host, 'torusd/torusd.ini'))
+        rates[host] = config['+0.link_mbit'], config['-0.link_mbit']
+        checked = subprocess.run([find_program('torusd'), '--check', '--config', bench.folder / host / 'etc/torusd/torusd.ini'],
+                                 capture_output=True, text=True)
+        assert 'link_mbit' not in checked.stderr
+    assert rates == {'alpha': ('500', '20/2.5'), 'beta': ('500', '500'), 'gamma': ('2.5/20', '500')}
+
+
 def install_routed(bench, host):
     program = bench.folder / host / 'usr/sbin/torus-routed'
     program.parent.mkdir(parents=True)
@@ -505,6 +520,9 @@ def test_setups_that_arrive_at_the_same_time_are_applied_one_by_one(bench):
     (('[gamma]', '[beta]'), 13, 'same host'),
     (('[gamma]\n', '[gamma]\n+0 = eth3\n'), 15, 'two ports'),
     (('ssh = admin@10.0.0.3', 'ssh = -oProxyCommand=x'), 12, 'not a host'),
+    (('[gamma]\n', '[gamma]\n+0.link_mbit = fast\n'), 14, 'not a rate'),
+    (('[gamma]\n', '[gamma]\n+0.link_mbit = 1\n+0.link_mbit = 2\n'), 15, 'the first is in line 14'),
+    (('[gamma]\n', '[gamma]\n+1.link_mbit = 1\n'), 14, 'no port "+1"'),
 ])
 def test_errors_name_the_line(bench, change, line, text):
     bench.file.write_text(bench.file.read_text().replace(*change, 1))

@@ -95,6 +95,29 @@ def test_what_changes_while_an_exchange_runs(loopback, settings, tmp_path):
                              tmp_path / 'data' / 'again%r'), 'refused')
 
 
+def planned(torus, rank):
+    return {link['port']: (link['planned_bps'], link['planned_from']) for link in torus.links(rank)['links']}
+
+
+def test_rates_of_links_change_while_they_are_up(loopback, settings):
+    torus = loopback('2m', extra=settings.options, memory=None)
+    before = connects(torus)
+    assert planned(torus, 0) == {'+0': (None, None)} and planned(torus, 1) == {'-0': (None, None)}
+    settings.write(0, link_mbit=50)
+    assert 'changed: link_mbit\n' in log_after(torus, 0)
+    wait_for(lambda: planned(torus, 1) == {'-0': (50e6, 'neighbour')}, 20)
+    assert planned(torus, 0) == {'+0': (50e6, 'nominal')} and torus.status(0)['link_mbit'] == 50
+    settings.path(0).write_text('[node]\nlink_mbit = 50\n[ports]\n+0.link_mbit = 20/40\n')
+    assert 'changed: +0.link_mbit\n' in log_after(torus, 0)
+    wait_for(lambda: planned(torus, 1) == {'-0': (40e6, 'neighbour')}, 20)
+    assert planned(torus, 0) == {'+0': (20e6, 'nominal')}
+    torus.ctl(0, 'exchange', '--block-size', '256KiB', check=True)
+    settings.write(0)
+    assert 'changed: link_mbit, +0.link_mbit\n' in log_after(torus, 0)
+    wait_for(lambda: planned(torus, 1) == {'-0': (None, None)}, 20)
+    assert connects(torus) == before
+
+
 def test_an_exchange_keeps_the_data_roots_that_it_began_with(loopback, settings, tmp_path):
     data = tmp_path / 'data'
     data.mkdir()
@@ -136,6 +159,8 @@ def open_folders(pid):
     ('[node]\nlog_level = debug\nsecond_key_file = /etc/passwd\n', '/etc/passwd'),
     ('[node]\nlog_level = debug\ndata_roots = /no/such/folder\n', '/no/such/folder'),
     ('[ports]\n+5 = 127.0.0.1:1\n', 'port +5 has an address'),
+    ('[ports]\n+0.link_mbit = 0\n', '0.ini:2: link_mbit "0" of port +0 is not a rate'),
+    ('[node]\n[ports]\n+1.link_mbit = 9\n', '0.ini:3: port +1 has a rate, but node 0'),
     (None, '0.ini: No such file'),
 ])
 def test_a_broken_file_changes_nothing(shared, tmp_path_factory, broken, says):

@@ -239,6 +239,16 @@ TEST(copies_wait_for_the_last_node)
     }
 }
 
+/* Returns the first port of a node that has a link. */
+static unsigned first_port(const struct sim *sim, uint32_t node)
+{
+    unsigned port = 0;
+
+    while (torus_neighbour(sim_torus(sim), node, port) == TORUS_NO_NODE)
+        port++;
+    return port;
+}
+
 struct confirmation {
     uint32_t node;
     uint64_t digest;
@@ -305,6 +315,56 @@ static bool all_say(struct sim *sim, void *context)
         }
     }
     return true;
+}
+
+struct rate {
+    uint32_t node; /* that states the rate of its first port, in kbit/s */
+    uint32_t kbit; /* 0: nobody knows it */
+};
+
+/* Whether all nodes know what a node states. */
+static bool all_know_rate(struct sim *sim, void *context)
+{
+    const struct rate *rate = context;
+    const unsigned port = first_port(sim, rate->node);
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (router_channel_rate(sim_router(sim, rank), rate->node, port) != rate->kbit)
+            return false;
+    return true;
+}
+
+static void set_rate(struct sim *sim, uint32_t node, double mbit)
+{
+    router_set_nominal(sim_router(sim, node), first_port(sim, node),
+                       (struct nominal_rate){mbit, mbit});
+    sim_settle(&sim->node[node]);
+}
+
+/* Rates are known everywhere at once, and nowhere while a node does not know them. */
+SEED_TEST(seeds / 4, rates_wait_for_the_last_node)
+{
+    struct sim *sim = start(seed);
+    const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
+    struct rate rate = {(old + 1) % nodes, 5000};
+    set_rate(sim, rate.node, 5);
+    assert_true(sim_run(sim, 1 * SECONDS, all_know_rate, &rate));
+    set_rate(sim, rate.node, 4);
+    rate.kbit = 4000;
+    assert_true(sim_run(sim, 1 * SECONDS, all_know_rate, &rate));
+    go_back(sim, PROTOCOL_MINOR - RATES_MINOR);
+    restart(sim, old, PROTOCOL_MINOR - RATES_MINOR + 1);
+    await(sim, RATES_MINOR - 1);
+    set_rate(sim, rate.node, 3);
+    rate.kbit = 0;
+    assert_true(sim_run(sim, 1 * SECONDS, all_know_rate, &rate));
+    exchange(sim);
+    restart(sim, old, PROTOCOL_MINOR - RATES_MINOR);
+    await(sim, RATES_MINOR);
+    rate.kbit = 3000;
+    assert_true(sim_run(sim, 1 * SECONDS, all_know_rate, &rate));
+    exchange(sim);
+    sim_free(sim);
 }
 
 static void forward(struct sim *sim, uint32_t node)

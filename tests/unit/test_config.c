@@ -42,7 +42,15 @@ static const char every_setting[] = "; a node\n"
                                     "+0 = 10.0.0.2:7411\n"
                                     "-0 = 10.0.0.1:7411\n"
                                     "+1 = [::1]:80\n"
-                                    "-1 = 127.0.0.1:1\n";
+                                    "-1 = 127.0.0.1:1\n"
+                                    "+1.link_mbit = 100\n"
+                                    "-1.link_mbit = 2/20.5\n";
+
+static void assert_rate(struct nominal_rate rate, double send, double receive)
+{
+    assert_true(rate.send > send - 1e-9 && rate.send < send + 1e-9);
+    assert_true(rate.receive > receive - 1e-9 && rate.receive < receive + 1e-9);
+}
 
 FOLDER_TEST(every_setting_is_read)
 {
@@ -85,6 +93,9 @@ FOLDER_TEST(every_setting_is_read)
     assert_string_equal(address, "10.0.0.2:7411");
     endpoint_format(&c.endpoint[2], address, sizeof address);
     assert_string_equal(address, "[::1]:80");
+    assert_rate(config_port_rate(&c, 0), 2500.5, 2500.5); /* that of all links */
+    assert_rate(config_port_rate(&c, 2), 100, 100);
+    assert_rate(config_port_rate(&c, 3), 2, 20.5);
     config_free(&c);
 }
 
@@ -175,6 +186,15 @@ static const struct {
     {"[ports]\nrank = 1\n", 2, "move it to section [node]"},
     {"[ports]\n+8 = 1.2.3.4:5\n", 2, "\"+8\" is not a port"},
     {"[ports]\n+ = 1.2.3.4:5\n", 2, "is not a port"},
+    {"[ports]\n+0.link_mbit = fast\n", 2, "link_mbit \"fast\" of port +0 is not a rate"},
+    {"[ports]\n+0.link_mbit = 0\n", 2, "is not a rate"},
+    {"[ports]\n+0.link_mbit = -5\n", 2, "is not a rate"},
+    {"[ports]\n+0.link_mbit = 5/\n", 2, "is not a rate"},
+    {"[ports]\n+0.link_mbit = 5/6/7\n", 2, "is not a rate"},
+    {"[ports]\n+0.link_mbit = 1e999\n", 2, "is not a rate"},
+    {"[ports]\n+8.link_mbit = 5\n", 2, "\"+8\" is not a port"},
+    {"[ports]\n+0.link_bytes = 5\n", 2, "is not a port"},
+    {"[node]\n+0.link_mbit = 5\n", 2, "move it to section [ports]"},
     {"rank = 1\n", 1, "move it to section [node]"},
     {"[node]\nnonsense\n", 2, "neither \"name = value\""},
     {"[node]\n[cluster]\n", 2, "unknown section [cluster]"},
@@ -289,6 +309,9 @@ static const struct {
      {"dims=3m", "rank=0", "+0=1.2.3.4:5", "-0=1.2.3.4:5"}},
     {"has no link at this port",
      {"dims=3", "rank=0", "+0=1.2.3.4:5", "-0=1.2.3.4:5", "+1=1.2.3.4:5"}},
+    {"port +1 has a rate, but node 0 of torus 3 has no link at this port",
+     {"dims=3", "rank=0", "+0=1.2.3.4:5", "-0=1.2.3.4:5", "+1.link_mbit=5"}},
+    {"port +0 needs an address to dial", {"dims=3", "rank=0", "+0.link_mbit=5"}},
     {"mean rank 5, but rank is 4", {"dims=4x4", "rank=4", "coordinates=1,1"}},
     {"2 numbers with commas", {"dims=4x4", "coordinates=1"}},
     {"2 numbers with commas", {"dims=4x4", "coordinates=1,4"}},
@@ -474,4 +497,41 @@ FOLDER_TEST(changes_are_listed_and_taken)
     assert_false(now.encrypt);
     check_changes(state, &now, other, "", "dims, encrypt, memory, +1");
     config_free(&now);
+}
+
+FOLDER_TEST(rates_of_links_change_while_the_daemon_runs)
+{
+#define TWO_PORTS "[ports]\n+0 = 10.0.0.2:7411\n+1 = 10.0.1.2:7411\n"
+    static const char text[] =
+        "[node]\ndims = 2mx2m\nrank = 0\nlink_mbit = 10\n" TWO_PORTS "+1.link_mbit = 5\n";
+    static const char other[] =
+        "[node]\ndims = 2mx2m\nrank = 0\nlink_mbit = 20\n" TWO_PORTS "+0.link_mbit = 2/3\n";
+    struct config now, fresh;
+
+    read_settings(state, &now, text);
+    check_changes(state, &now, text, "", "");
+    check_changes(state, &now, other, "link_mbit, +0.link_mbit, +1.link_mbit", "");
+    read_settings(state, &fresh, other);
+    config_take_changes(&now, &fresh);
+    config_free(&fresh);
+    check_changes(state, &now, other, "", "");
+    assert_rate(config_port_rate(&now, 0), 2, 3);
+    assert_rate(config_port_rate(&now, 2), 20, 20);
+    config_free(&now);
+#undef TWO_PORTS
+}
+
+FOLDER_TEST(a_rate_of_a_port_that_is_not_there_names_its_line)
+{
+    struct config c;
+    struct error e = {0};
+    char where[FIXTURE_PATH + 20];
+    const char *path = write_config(state, "[node]\ndims = 3\nrank = 0\n[ports]\n+0 = 1.2.3.4:5\n"
+                                           "-0 = 1.2.3.4:6\n+1.link_mbit = 5\n");
+
+    config_init(&c);
+    assert_int_equal(config_read(&c, path, &e), 0);
+    (void)snprintf(where, sizeof where, "%s:7: port +1 has a rate", path);
+    assert_fails(config_finish(&c, &e), e, ERROR_USAGE, where);
+    config_free(&c);
 }

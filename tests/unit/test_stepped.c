@@ -122,7 +122,8 @@ static void expect_lengths(uint32_t frame, const uint32_t *one_hop, const uint32
     struct node *node = node_open("5", 1, BLOCK_MOST);
     struct error e;
 
-    node->setup.relayed = frame;
+    const uint32_t frames[2] = {frame, frame};
+    node->setup.relayed = frame > 0 ? frames : NULL;
     node->engine = stepped_new(&node->setup, &one_way, &e);
     assert_non_null(node->engine);
     node_connect(node);

@@ -104,8 +104,9 @@ TEST(sockets_are_set_up_before_they_connect_or_listen)
     endpoint[0].port = 0; /* any */
     endpoint[1] = endpoint[0];
     assert_int_equal(uv_loop_init(&loop), 0);
+    const double unknown[2] = {0};
     const struct tcp_setup setup = {
-        &loop, &torus, endpoint, another_congestion(congestion, sizeof congestion), 0, 7};
+        &loop, &torus, endpoint, another_congestion(congestion, sizeof congestion), unknown, 7};
     struct tcp *tcp = tcp_new(&setup, 0, &io, &e);
     assert_non_null(tcp);
     check(&listening, congestion);
@@ -285,7 +286,7 @@ static void check_payload(int family, unsigned headers)
 
     assert_int_equal(getsockopt(p.dialled, IPPROTO_TCP, TCP_MAXSEG, &segment, &length), 0);
     assert_in_range(segment, SEGMENT - 12, SEGMENT);
-    pacing_start(&pacing, p.dialled, MBIT);
+    pacing_set_rate(&pacing, p.dialled, MBIT);
     pacing_before_write(&pacing, p.dialled, 1000, 1);
     assert_int_equal(rate(p.dialled), UINT32_MAX);
     pacing_before_write(&pacing, p.dialled, 64u << 10, 1);
@@ -309,15 +310,38 @@ TEST(headers_of_ipv6_are_longer)
 TEST(pacing_ends_when_the_link_has_carried_all)
 {
     struct pair p = connected(AF_INET, SEGMENT);
-    struct pacing pacing;
+    struct pacing pacing = {.paced = false};
     const uint64_t second = 1000;
 
-    pacing_start(&pacing, p.dialled, 8.0); /* up to 1000 bytes a millisecond */
+    pacing_set_rate(&pacing, p.dialled, 8.0); /* up to 1000 bytes a millisecond */
     pacing_before_write(&pacing, p.dialled, 100000, second);
     assert_true(rate(p.dialled) < UINT32_MAX);
     pacing_before_write(&pacing, p.dialled, 1, second + 90);
     assert_true(rate(p.dialled) < UINT32_MAX);
     pacing_before_write(&pacing, p.dialled, 1, second + 120);
     assert_int_equal(rate(p.dialled), UINT32_MAX);
+    disconnect(p);
+}
+
+/* A rate that changes while the connection is there counts at once, and so does its end. */
+TEST(pacing_follows_the_rate_of_the_link)
+{
+    struct pair p = connected(AF_INET, SEGMENT);
+    struct pacing pacing = {.paced = false};
+    int unsent = 0;
+    socklen_t length = sizeof unsent;
+
+    pacing_set_rate(&pacing, p.dialled, 8.0);
+    pacing_before_write(&pacing, p.dialled, 100000, 1);
+    const uint32_t before = rate(p.dialled);
+    pacing_set_rate(&pacing, p.dialled, 80.0);
+    pacing_before_write(&pacing, p.dialled, 100000, 1);
+    assert_in_range(rate(p.dialled), before * 10 - 10, before * 10 + 10);
+    assert_int_equal(getsockopt(p.dialled, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &length), 0);
+    const int slow = unsent;
+    pacing_set_rate(&pacing, p.dialled, 0);
+    assert_int_equal(rate(p.dialled), UINT32_MAX);
+    assert_int_equal(getsockopt(p.dialled, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, &length), 0);
+    assert_true(unsent > slow);
     disconnect(p);
 }

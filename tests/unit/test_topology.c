@@ -129,6 +129,7 @@ static uint32_t below(uint32_t limit)
 }
 
 #define GOSSIP_NODES 24u
+#define GOSSIP_RATES (2 * 6u) /* of a torus of three dimensions */
 
 struct gossip {
     struct topology node[GOSSIP_NODES];
@@ -140,10 +141,19 @@ struct gossip {
 static bool gossip_round(struct gossip *g)
 {
     static struct topology_entry told[GOSSIP_NODES][GOSSIP_NODES];
+    static uint32_t rates[GOSSIP_NODES][GOSSIP_NODES][GOSSIP_RATES];
     bool changed = false;
 
     for (uint32_t rank = 0; rank < torus.nodes; rank++)
-        memcpy(told[rank], g->node[rank].entry, torus.nodes * sizeof told[rank][0]);
+        for (uint32_t about = 0; about < torus.nodes; about++) {
+            struct topology_entry *one = &told[rank][about];
+            *one = g->node[rank].entry[about];
+            if (one->rates == NULL)
+                continue;
+            memcpy(rates[rank][about], one->rates,
+                   topology_rates_count(&g->node[rank]) * sizeof one->rates[0]);
+            one->rates = rates[rank][about];
+        }
     for (uint32_t rank = 0; rank < torus.nodes; rank++)
         for (unsigned port = 0; port < torus_ports(&torus); port++) {
             uint32_t peer = torus_neighbour(&torus, rank, port);
@@ -169,13 +179,27 @@ static void gossip_link(struct gossip *g, uint32_t rank, unsigned port, bool up)
     topology_set_self(&g->node[peer], opposite, up);
 }
 
+/* A node states other rates, or none. */
+static void gossip_rates(struct gossip *g)
+{
+    uint32_t rates[GOSSIP_RATES];
+
+    for (unsigned i = 0; i < GOSSIP_RATES; i++)
+        rates[i] = below(3);
+    (void)topology_set_rates(&g->node[below(torus.nodes)], below(3) > 0 ? rates : NULL);
+}
+
 static void gossip_lie(struct gossip *g)
 {
     static const uint32_t extreme[] = {0, 1, 0xf, 0x7fffffff, 0xfffffffe, 0xffffffff};
-    uint32_t rank = below(torus.nodes), about = below(torus.nodes);
+    uint32_t rank = below(torus.nodes), about = below(torus.nodes), rates[GOSSIP_RATES];
     unsigned port = below(torus_ports(&torus));
     struct topology_entry lie = {
         .version = extreme[below(6)], .up = extreme[below(6)], .boot = extreme[below(6)]};
+
+    for (unsigned i = 0; i < GOSSIP_RATES; i++)
+        rates[i] = extreme[below(6)];
+    lie.rates = below(2) > 0 ? rates : NULL;
     uint32_t peer = torus_neighbour(&torus, rank, port);
 
     if (peer == TORUS_NO_NODE || g->cut[rank][port])
@@ -210,6 +234,10 @@ static void check_truth(const struct gossip *g)
             if (reached[about]) {
                 assert_int_equal(said->up, own->up);
                 assert_int_equal(said->boot, own->boot);
+                assert_true((said->rates != NULL) == (own->rates != NULL));
+                if (own->rates != NULL)
+                    assert_memory_equal(said->rates, own->rates,
+                                        topology_rates_count(&g->node[rank]) * sizeof *own->rates);
             }
         }
     }
@@ -233,7 +261,9 @@ TEST(lies_do_not_last)
             for (unsigned dim = 0; dim < torus.dims; dim++)
                 gossip_link(&g, rank, torus_port(&torus, dim, 1), true);
         for (unsigned event = below(60); event > 0; event--) {
-            if (below(3) == 0)
+            if (below(8) == 0)
+                gossip_rates(&g);
+            else if (below(3) == 0)
                 gossip_link(&g, below(torus.nodes), below(torus_ports(&torus)), below(3) > 0);
             else if (below(4) == 0)
                 (void)gossip_round(&g);
@@ -289,6 +319,46 @@ static void lose(struct topology *p, uint32_t rank)
         else
             (void)hear(p, peer, p->entry[peer].up & ~(1u << opposite));
     }
+}
+
+static enum topology_news claim_rates(struct topology *p, uint32_t rank, uint32_t version,
+                                      const uint32_t *rates)
+{
+    const struct topology_entry claim = {.version = version, .boot = 7, .rates = rates};
+
+    return topology_take_claim(p, 0, rank, &claim);
+}
+
+/* A link carries the smaller of what its two ends state, in each direction. */
+TEST(rates_need_both_ends)
+{
+    uint32_t here[8] = {[0] = 100, [1] = 200}, there[8] = {[2] = 150, [3] = 80};
+    struct topology p;
+
+    open_topology(&p, "4x4", 0);
+    const uint32_t peer = torus_neighbour(&torus, 0, 0);
+    assert_int_equal(topology_rates_count(&p), 8);
+    assert_int_equal(topology_channel_rate(&p, 0, 0), 0);
+    assert_true(topology_set_rates(&p, here));
+    assert_false(topology_set_rates(&p, here));
+    assert_int_equal(topology_channel_rate(&p, 0, 0), 100); /* the other end says nothing */
+    assert_int_equal(topology_channel_rate(&p, peer, 1), 200);
+    assert_int_equal(claim_rates(&p, peer, 1, NULL), TOPOLOGY_NEW);
+    const uint64_t changes = p.rate_changes;
+    assert_int_equal(claim_rates(&p, peer, 2, there), TOPOLOGY_REPEAT);
+    assert_int_equal(p.rate_changes, changes + 1);
+    assert_int_equal(topology_channel_rate(&p, 0, 0), 80);
+    assert_int_equal(topology_channel_rate(&p, peer, 1), 150);
+    assert_int_equal(claim_rates(&p, peer, 2, there), TOPOLOGY_SAME);
+    there[3] = UINT32_MAX;
+    assert_int_equal(topology_channel_rate(&p, 0, 0), 80); /* the claim was copied */
+    assert_int_equal(claim_rates(&p, peer, 3, there), TOPOLOGY_REPEAT);
+    assert_int_equal(topology_channel_rate(&p, 0, 0), 100); /* a lie about one end draws no more */
+    assert_int_equal(claim_rates(&p, peer, 4, NULL), TOPOLOGY_REPEAT);
+    assert_int_equal(topology_channel_rate(&p, peer, 1), 200);
+    assert_true(topology_set_rates(&p, NULL));
+    assert_int_equal(topology_channel_rate(&p, peer, 1), 0);
+    topology_free(&p);
 }
 
 TEST(a_node_is_down_when_all_its_neighbours_say_so)

@@ -57,7 +57,8 @@ static void make_links(struct fake_node *n, const struct torus *t, uint32_t rank
                                  .reason = "",
                                  .connects = 1,
                                  .key = "",
-                                 .interface = "eth0"};
+                                 .interface = "eth0",
+                                 .planned_from = ""};
         n->link_list[n->links.count++] = l;
     }
     n->links.link = n->link_list;

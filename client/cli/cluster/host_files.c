@@ -30,6 +30,7 @@ static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
 {
     const struct torus *t = &c->routes.torus;
     char dims[TORUS_TEXT_SIZE], name[TORUS_PORT_NAME_SIZE], address[CLUSTER_PORT_TEXT_SIZE];
+    char rate[NOMINAL_RATE_TEXT_SIZE];
 
     (void)fprintf(out,
                   "; Written by 'torusctl init' for %s from " CLUSTER_FOLDER "/cluster.ini.\n"
@@ -44,10 +45,16 @@ static void print_config(FILE *out, const struct cluster *c, uint32_t rank)
     if (c->data_roots[0] == '\0')
         (void)fputs("data_roots = " CLUSTER_DATA_ROOT "\n", out);
     (void)fprintf(out, "%s\n[ports]\n", c->settings);
-    for (unsigned port = 0; port < torus_ports(t); port++)
-        if (cluster_has_cable(c, rank, port))
-            (void)fprintf(out, "%s = %s\n", torus_port_name(t, rank, port, name),
-                          cluster_port_address(c, rank, port, false, address));
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        if (!cluster_has_cable(c, rank, port))
+            continue;
+        const struct nominal_rate mbit = cluster_port_rate(c, rank, port);
+        (void)fprintf(out, "%s = %s\n", torus_port_name(t, rank, port, name),
+                      cluster_port_address(c, rank, port, false, address));
+        if (mbit.send > 0)
+            (void)fprintf(out, "%s" CABLE_RATE_SUFFIX " = %s\n", name,
+                          nominal_rate_format(mbit, rate));
+    }
 }
 
 /* A data root below /home is visible only without ProtectHome. */

@@ -76,6 +76,12 @@ json_t *link_value(const struct torus_link *l)
     r |= json_object_set_new(link, "retransmits", json_integer(l->retransmits));
     r |= json_object_set_new(link, "mtu", json_known(l->mtu));
     r |= json_object_set_new(link, "last_hour", hour_value(l));
+    r |= json_object_set_new(link, "nominal_bps", json_known(l->nominal_send_bps));
+    r |= json_object_set_new(link, "nominal_receive_bps", json_known(l->nominal_receive_bps));
+    r |= json_object_set_new(link, "negotiated_bps", json_known(l->negotiated_bps));
+    r |= json_object_set_new(link, "observed_bps", json_known(l->observed_bps));
+    r |= json_object_set_new(link, "planned_bps", json_known(l->planned_bps));
+    r |= json_object_set_new(link, "planned_from", json_text(l->planned_from));
     return json_checked(link, r);
 }
 
@@ -87,6 +93,7 @@ static const struct section link_sections[] = {
           FIELD("sent", "tx_bytes", FORMAT_BYTES), FIELD("received", "rx_bytes", FORMAT_BYTES),
           FIELD("waiting", "queue_bytes", FORMAT_BYTES), FIELD("sent again", "retransmits"),
           FIELD("rtt", "rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE),
+          FIELD("planned", "planned_bps", FORMAT_RATE), FIELD("from", "planned_from"),
           FIELD("interface"), FIELD("reason")),
 };
 

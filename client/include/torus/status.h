@@ -199,6 +199,15 @@ struct torus_link {
     uint64_t hour_ms; /* how far back that reaches; 0: unknown, also from an older daemon */
     uint64_t hour_tx_bytes, hour_retransmits;
     uint32_t hour_connects; /* how many times the link has come up */
+    /* What the link can carry, in bits per second; 0: unknown, also from an older daemon. */
+    uint64_t nominal_send_bps; /* away from this node, as configured (link_mbit) */
+    uint64_t nominal_receive_bps;
+    uint64_t negotiated_bps; /* by the network card */
+    uint64_t
+        observed_bps; /* what the link carried lately while data always waited for it, with headers */
+    uint64_t
+        planned_bps; /* what plans use, away from this node: the smaller of what both ends state */
+    const char *planned_from; /* "nominal", "negotiated", "observed", "neighbour"; "": unknown */
 };
 
 struct torus_links {

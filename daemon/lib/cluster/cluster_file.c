@@ -33,6 +33,17 @@ const char *cluster_port_address(const struct cluster *c, uint32_t rank, unsigne
     return text;
 }
 
+struct nominal_rate cluster_port_rate(const struct cluster *c, uint32_t rank, unsigned port)
+{
+    const struct torus *t = &c->routes.torus;
+    const struct cable_end *own = &c->hosts[rank].port[port];
+
+    if (own->rate_line != 0 || !cluster_has_cable(c, rank, port))
+        return own->rate;
+    return nominal_rate_reversed(
+        c->hosts[torus_neighbour(t, rank, port)].port[torus_port_opposite(t, port)].rate);
+}
+
 #define DEFAULT_FIRST_ADDRESS "10.128.0.1"
 #define DEFAULT_PORT 7411u
 #define DEFAULTS "*"

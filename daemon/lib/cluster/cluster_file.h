@@ -53,6 +53,10 @@ int64_t cluster_find(const struct cluster *c, const char *name);
 
 #define CLUSTER_PORT_TEXT_SIZE 64u
 
+/* Returns the nominal rate of the link at a port, as that end sees it. A rate that is given at one end of a cable holds at
+ * both. 0: the file gives none. `c` has ports. */
+struct nominal_rate cluster_port_rate(const struct cluster *c, uint32_t rank, unsigned port);
+
 /* Whether a cable leads from this port. `c` has ports. */
 bool cluster_has_cable(const struct cluster *c, uint32_t rank, unsigned port);
 

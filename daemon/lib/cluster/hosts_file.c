@@ -203,26 +203,37 @@ static int parse_cable_end(const char *text, struct cable_end *end, struct error
     return *text == '\0' ? 0 : host_address_parse(text, &end->address, e);
 }
 
-static int set_port(struct reading *r, const struct ini_line *line, struct error *e)
+/* Returns the end of a cable that a line with this name of a port is about; NULL with *e: there is no such port. */
+static struct cable_end *find_end(struct reading *r, const char *name, struct error *e)
 {
     bool is_default = r->current == &r->defaults;
     uint32_t index = (uint32_t)(r->current - r->sections);
     uint32_t rank = is_default ? 0 : r->current->rank_line != 0 ? r->current->rank : index;
-    int port = torus_port_parse(r->torus, rank, line->name);
-    struct cable_end *end;
+    int port = torus_port_parse(r->torus, rank, name);
 
-    if (is_default && strchr(line->name, ':') != NULL)
-        return error_set(e, ERROR_USAGE,
-                         "[" DEFAULTS
-                         "] cannot have port %.20s: which neighbour it leads to depends "
-                         "on the host",
-                         line->name);
-    if (port < 0 && strchr(line->name, ':') != NULL)
-        return error_set(e, ERROR_USAGE, "node %u has no port \"%.20s\"", rank, line->name);
-    if (port < 0)
-        return error_set(e, ERROR_USAGE, "the torus has no port \"%.20s\"", line->name);
-    r->current->named |= strchr(line->name, ':') != NULL;
-    end = &r->current->host.port[port];
+    if (is_default && strchr(name, ':') != NULL)
+        (void)error_set(e, ERROR_USAGE,
+                        "[" DEFAULTS
+                        "] cannot have port %.20s: which neighbour it leads to depends "
+                        "on the host",
+                        name);
+    else if (port < 0 && strchr(name, ':') != NULL)
+        (void)error_set(e, ERROR_USAGE, "node %u has no port \"%.20s\"", rank, name);
+    else if (port < 0)
+        (void)error_set(e, ERROR_USAGE, "the torus has no port \"%.20s\"", name);
+    if (port < 0 || (is_default && strchr(name, ':') != NULL))
+        return NULL;
+    r->current->named |= strchr(name, ':') != NULL;
+    return &r->current->host.port[port];
+}
+
+static int set_interface(struct reading *r, const struct ini_line *line, struct error *e)
+{
+    const bool is_default = r->current == &r->defaults;
+    struct cable_end *end = find_end(r, line->name, e);
+
+    if (end == NULL)
+        return -1;
     if (end->line != 0)
         return error_set(e, ERROR_USAGE, "port %s of [%.80s] is given twice", line->name,
                          line->section);
@@ -232,6 +243,37 @@ static int set_port(struct reading *r, const struct ini_line *line, struct error
     if (is_default && end->address.s_addr != 0)
         return error_set(e, ERROR_USAGE, "[" DEFAULTS "] cannot have addresses");
     return 0;
+}
+
+/* Reads "+0.link_mbit = 1000". */
+static int set_rate(struct reading *r, const struct ini_line *line, size_t length, struct error *e)
+{
+    char name[32] = "";
+    struct cable_end *end;
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, line->name);
+    end = find_end(r, name, e);
+    if (end == NULL)
+        return -1;
+    if (end->rate_line != 0)
+        return error_set(e, ERROR_USAGE, "%s of [%.80s] is given twice; the first is in line %u",
+                         line->name, line->section, end->rate_line);
+    end->rate_line = line->number;
+    if (nominal_rate_parse(line->value, &end->rate))
+        return 0;
+    return error_set(e, ERROR_USAGE,
+                     "%s \"%.40s\" is not a rate in Mbit/s such as 1000, or 2/20 for a link that "
+                     "sends at 2 and receives at 20",
+                     line->name, line->value);
+}
+
+static int set_port(struct reading *r, const struct ini_line *line, struct error *e)
+{
+    const size_t length = strlen(line->name), suffix = sizeof CABLE_RATE_SUFFIX - 1;
+
+    if (length > suffix && strcmp(line->name + length - suffix, CABLE_RATE_SUFFIX) == 0)
+        return set_rate(r, line, length - suffix, e);
+    return set_interface(r, line, e);
 }
 
 /* Checks that a setting occurs once in its section. *first is the line of its first occurrence, or 0. */
@@ -294,7 +336,8 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     if (line->name[0] == '+' || line->name[0] == '-' || isdigit((unsigned char)line->name[0]))
         return set_port(r, line, e);
     if (s == &r->defaults)
-        return error_set(e, ERROR_USAGE, "[" DEFAULTS "] has ports such as +0 only");
+        return error_set(e, ERROR_USAGE,
+                         "[" DEFAULTS "] has ports such as +0, and their link_mbit, only");
     if (strcmp(line->name, "address") == 0)
         return check_once(&s->host.address_line, line, e) == 0
                    ? host_address_parse(line->value, &s->host.address, e)
@@ -312,7 +355,8 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
         return set_id(r, line, e);
     return error_set(
         e, ERROR_USAGE,
-        "unknown setting \"%.40s\": there are rank, address, ssh, id, and ports such as +0",
+        "unknown setting \"%.40s\": there are rank, address, ssh, id, ports such as +0, and "
+        "+0.link_mbit",
         line->name);
 }
 
@@ -356,6 +400,16 @@ static int sort_hosts(const struct reading *r, struct host *hosts, const char *p
     return 0;
 }
 
+static void fill_in_end(struct cable_end *end, const struct cable_end *by_default)
+{
+    const struct cable_end own = *end;
+
+    if (own.line == 0)
+        *end = *by_default;
+    end->rate = own.rate_line != 0 ? own.rate : by_default->rate;
+    end->rate_line = own.rate_line != 0 ? own.rate_line : by_default->rate_line;
+}
+
 /* Completes the hosts with the default addresses and ports. */
 static void fill_in(struct host *hosts, const struct reading *r, struct in_addr first)
 {
@@ -364,8 +418,8 @@ static void fill_in(struct host *hosts, const struct reading *r, struct in_addr 
         if (h->address_line == 0)
             h->address.s_addr = htonl(ntohl(first.s_addr) + rank);
         for (unsigned port = 0; port < torus_ports(r->torus); port++)
-            if (h->port[port].line == 0 && torus_neighbour(r->torus, rank, port) != TORUS_NO_NODE)
-                h->port[port] = r->defaults.host.port[port];
+            if (torus_neighbour(r->torus, rank, port) != TORUS_NO_NODE)
+                fill_in_end(&h->port[port], &r->defaults.host.port[port]);
     }
 }
 
@@ -378,8 +432,9 @@ static int check_port(const struct host *h, const struct ip_routes *r, uint32_t 
     char name[TORUS_PORT_NAME_SIZE], dims[TORUS_TEXT_SIZE];
 
     (void)torus_port_name(&r->torus, rank, port, name);
-    *line = end->line != 0 ? end->line : h->line;
-    if (torus_neighbour(&r->torus, rank, port) == TORUS_NO_NODE && end->line != 0)
+    *line = end->line != 0 ? end->line : end->rate_line != 0 ? end->rate_line : h->line;
+    if (torus_neighbour(&r->torus, rank, port) == TORUS_NO_NODE &&
+        (end->line != 0 || end->rate_line != 0))
         return error_set(e, ERROR_USAGE, "[%.80s]: node %u of %s has no cable at port %s", h->name,
                          rank, torus_format(&r->torus, dims), name);
     if (!unfinished && damage_has_link(&r->damage, rank, port) && end->line == 0)

@@ -4,6 +4,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include "daemon/lib/base/nominal_rate.h"
 #include "daemon/lib/cluster/ip_routes.h"
 #include "proto/error.h"
 #include "proto/text_file.h"
@@ -19,7 +20,11 @@ struct cable_end {
     char interface[IFNAMSIZ]; /* "": not given */
     struct in_addr address;   /* of the interface on this cable; 0: not given */
     uint32_t line;
+    struct nominal_rate rate; /* of the link; 0: not given */
+    uint32_t rate_line;
 };
+
+#define CABLE_RATE_SUFFIX ".link_mbit" /* of a setting of a host: "+0.link_mbit" */
 
 struct host {
     char name[HOST_NAME_SIZE];

@@ -176,7 +176,7 @@ static void pacing_limit_unsent(int fd, bool slow)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
 }
 
-void pacing_start(struct pacing *p, int fd, double link_mbit)
+static void start_pacing(struct pacing *p, int fd, double link_mbit)
 {
     struct sockaddr_storage own;
     socklen_t own_length = sizeof own, length = sizeof(int);
@@ -200,6 +200,15 @@ static void set_pacing_rate(struct pacing *p, int fd, bool paced)
     p->paced = paced;
     (void)setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
                      sizeof bytes_per_second);
+}
+
+void pacing_set_rate(struct pacing *p, int fd, double link_mbit)
+{
+    pacing_limit_unsent(fd, pacing_is_slow(link_mbit));
+    set_pacing_rate(p, fd, false); /* the rate of before may be in force */
+    *p = (struct pacing){0};
+    if (pacing_is_slow(link_mbit))
+        start_pacing(p, fd, link_mbit);
 }
 
 void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms)

@@ -59,12 +59,12 @@ struct pacing {
  * must end a packet. */
 bool pacing_is_slow(double link_mbit);
 
-/* Starts the pacing of a connected socket: computes which part of the link's nominal rate (above 0 Mbit/s) is
- * payload. */
-void pacing_start(struct pacing *p, int fd, double link_mbit);
+/* Sets the nominal rate at which a connected socket sends, in Mbit/s (0: unknown), and computes which part of it is
+ * payload. The rate may change later. */
+void pacing_set_rate(struct pacing *p, int fd, double link_mbit);
 
 /* Turns pacing on or off before `bytes` bytes are written to this socket. `now_ms` is in milliseconds, on
- * any clock that does not jump. Only for slow links, after pacing_start(). */
+ * any clock that does not jump. Only for slow links, after pacing_set_rate(). */
 void pacing_before_write(struct pacing *p, int fd, size_t bytes, uint64_t now_ms);
 
 /* Most bytes in one write to a slow link: frames that are written cannot be overtaken by more urgent ones. */

@@ -7,6 +7,9 @@ struct link_texts {
     char name[TORUS_PORT_NAME_SIZE], address[ENDPOINT_TEXT_SIZE];
 };
 
+#define KBIT UINT64_C(1000)
+#define MBIT 1e6
+
 /* Fills *to, which borrows *texts. Returns false if the port has no link. */
 static bool fill_link(const struct control_setup *set, unsigned port, Control__Links__Link *to,
                       struct link_texts *texts)

@@ -181,9 +181,10 @@ void control_interfaces_changed(struct control_server *s)
 }
 
 void control_settings_changed(struct control_server *s, const struct roots *roots,
-                              uint64_t memory_budget)
+                              uint64_t memory_budget, double link_mbit)
 {
     s->set.roots = roots;
+    s->set.link_mbit = link_mbit;
     s->set.memory_budget = memory_budget;
     local_permit(&s->name, s->set.access);
 }

@@ -19,10 +19,10 @@ void control_interfaces_changed(struct control_server *server);
 /* A link of the torus has come up or gone down: tells the clients that watch the links. */
 void control_links_changed(struct control_server *server);
 
-/* Settings have changed: the access rules, which new clients are checked by; the data roots and the memory budget,
- * which `status` shows. */
+/* Settings have changed: the access rules, which new clients are checked by; the data roots, the memory budget and the
+ * nominal rate of links, which `status` shows. */
 void control_settings_changed(struct control_server *server, const struct roots *roots,
-                              uint64_t memory_budget);
+                              uint64_t memory_budget, double link_mbit);
 
 /* Answer surveys for this node (survey_tell()): with its state now, its last trace, or facts about the host. */
 void control_tell_state(struct control_server *server);

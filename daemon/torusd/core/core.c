@@ -69,6 +69,22 @@ static void free_parts(struct core *core)
     free(core);
 }
 
+void core_set_rates(struct core *core, const struct nominal_rate *rate, double link_mbit)
+{
+    for (unsigned port = 0; port < torus_ports(router_torus(core->router)); port++)
+        router_set_nominal(core->router, port, rate[port]);
+    exchanges_rates_changed(core->exchanges, link_mbit);
+}
+
+static void set_rates_of_all(struct core *core, double link_mbit)
+{
+    struct nominal_rate rate[TORUS_MAX_PORTS];
+
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        rate[port] = (struct nominal_rate){link_mbit, link_mbit};
+    core_set_rates(core, rate, link_mbit);
+}
+
 struct core *core_new(const struct core_setup *setup, struct error *e)
 {
     struct core *core = calloc(1, sizeof *core);
@@ -114,6 +130,7 @@ struct core *core_new(const struct core_setup *setup, struct error *e)
         free_parts(core);
         return NULL;
     }
+    set_rates_of_all(core, setup->link_mbit);
     groups_attach(core->groups, core->exchanges);
     router_set_minor(core->router, PROTOCOL_MINOR - setup->minors_back);
     if (setup->heartbeat > 0)

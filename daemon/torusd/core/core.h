@@ -24,7 +24,7 @@ struct core_setup {
     const struct tree_store *trees; /* for copies; must outlive their threads. NULL: none */
     struct workers workers;
     uint64_t memory_budget;       /* bytes for blocks on their way, of all exchanges together */
-    double link_mbit;             /* nominal rate; 0: unknown */
+    double link_mbit;             /* nominal rate of all ports (core_set_rates()); 0: unknown */
     uint64_t link_burst;          /* bytes that a link passes at once after a pause */
     double daemons_per_processor; /* at least 1; 0 means 1 */
     uint64_t heartbeat, silence;  /* router_set_heartbeats(), in nanoseconds; 0: the defaults */
@@ -50,6 +50,9 @@ void core_start(struct core *core);
 /* Ends all exchanges on this node without telling other nodes, closes all connections, and frees
  * the core. */
 void core_free(struct core *core);
+
+/* Sets the nominal rates of the links, in Mbit/s: by port, and of ports that have none of their own. */
+void core_set_rates(struct core *core, const struct nominal_rate *rate, double link_mbit);
 
 /* Returns when core_tick() must be called next (as io.now()), or ROUTER_NEVER. */
 uint64_t core_deadline(const struct core *core);

@@ -45,9 +45,10 @@ struct engine_setup {
     uint64_t block_bytes;
     uint32_t round_bytes;
     uint32_t segments; /* into which the algorithm splits round_bytes, at least 1 */
-    uint32_t relayed;  /* stepped: bytes of blocks in a frame of a long message that relays pass
-                           * on (relay_frame()); 0: as in other frames */
-    uint32_t window;   /* rounds under way at the same time, at least 1 */
+    /* Stepped: bytes of blocks in a frame of a long message that leaves by a port, and that relays pass on
+     * (relay_frame()), by port. NULL: as in other frames. */
+    const uint32_t *relayed;
+    uint32_t window; /* rounds under way at the same time, at least 1 */
     /* Streaming, or NULL: the length of the block that arrives, by origin; ENGINE_NOT_TOLD if the origin has
      * not told it. Both ends then know the length of each block, and cut it evenly, whatever the lengths of
      * other blocks. A block whose origin has not told its length is cut as without this table. The entry of

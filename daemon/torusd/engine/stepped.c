@@ -303,9 +303,9 @@ static void end_leaving_block(struct stepped *s, struct stepped_sender *sender,
  * them on. */
 static uint32_t leaving_frame_size(const struct stepped *s, const struct plan_message *m)
 {
-    if (m->hops == 1 || s->base.set.relayed == 0)
+    if (m->hops == 1 || s->base.set.relayed == NULL)
         return RELAY_FRAME_MOST;
-    return relay_frame_of(s->base.set.relayed, (uint64_t)m->blocks * s->leaving.stride);
+    return relay_frame_of(s->base.set.relayed[m->port], (uint64_t)m->blocks * s->leaving.stride);
 }
 
 /* The contents of a frame's head. */

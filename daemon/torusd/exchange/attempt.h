@@ -53,12 +53,13 @@ struct exchanges {
     /* For the blocks of all attempts; the context is the attempt. */
     struct block_events block_events;
     struct calibration calibration;
-    uint32_t links_up;         /* ports (bits) whose links were up at the last change */
-    uint64_t changes;          /* number of changes of the topology */
-    uint64_t changed_at;       /* when the last change was noticed */
-    struct absence *absent;    /* an entry for each rank */
-    bool may_be_cut_off;       /* nodes that are unreachable may be alive */
-    uint32_t calibration_told; /* ports (bits) whose neighbours know the calibration */
+    uint32_t relayed[TORUS_MAX_PORTS]; /* exchanges_relayed_frames() */
+    uint32_t links_up;                 /* ports (bits) whose links were up at the last change */
+    uint64_t changes;                  /* number of changes of the topology */
+    uint64_t changed_at;               /* when the last change was noticed */
+    struct absence *absent;            /* an entry for each rank */
+    bool may_be_cut_off;               /* nodes that are unreachable may be alive */
+    uint32_t calibration_told;         /* ports (bits) whose neighbours know the calibration */
     struct planner *planner;
     struct schedules *schedules;
     /* By port: handle of the attempt that may send next. */

@@ -112,6 +112,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     set_memory(exchanges, setup->memory_budget);
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     start_queue_set_capacities(setup->shares);
+    exchanges_rates_changed(exchanges, setup->link_mbit);
     exchanges->ask_at = ROUTER_NEVER;
     exchanges->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                      &setup->workers, on_planned, exchanges);

@@ -23,10 +23,22 @@ struct predict_costs exchanges_costs(const struct exchanges *exchanges)
     return costs;
 }
 
-uint32_t exchanges_relayed_frame(const struct exchanges *exchanges)
+const uint32_t *exchanges_relayed_frames(const struct exchanges *exchanges)
 {
-    return relay_frame(exchanges->set.link_mbit, exchanges->set.daemons_per_processor,
-                       exchanges->set.link_burst);
+    return exchanges->relayed;
+}
+
+void exchanges_rates_changed(struct exchanges *exchanges, double link_mbit)
+{
+    const struct exchanges_setup *set = &exchanges->set;
+    struct port_rates rates;
+
+    exchanges->set.link_mbit = link_mbit;
+    for (unsigned port = 0; port < torus_ports(router_torus(set->router)); port++) {
+        router_port_rates(set->router, port, &rates);
+        exchanges->relayed[port] =
+            relay_frame(rates.nominal.send, set->daemons_per_processor, set->link_burst);
+    }
 }
 
 static struct peer_message message_of(const struct calibration *c)

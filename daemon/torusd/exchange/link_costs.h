@@ -11,8 +11,8 @@ struct exchanges;
 const struct calibration *exchanges_calibration(const struct exchanges *exchanges);
 /* Returns the costs for predictions: the measured costs, or the default costs. */
 struct predict_costs exchanges_costs(const struct exchanges *exchanges);
-/* Returns engine_setup.relayed for the links of this node. */
-uint32_t exchanges_relayed_frame(const struct exchanges *exchanges);
+/* Returns engine_setup.relayed for the links of this node; valid while the exchanges exist. */
+const uint32_t *exchanges_relayed_frames(const struct exchanges *exchanges);
 /* Sets new costs for all nodes, measured at this time; NULL restores the default costs. Returns 0, or -1 with
  * *e if the costs are out of range. */
 int exchanges_calibrate(struct exchanges *exchanges, const struct predict_costs *costs,

@@ -298,7 +298,7 @@ static int new_engine(struct attempt *x, struct error *e)
         .repairs = spec_has_folders(&x->spec),
         .block_bytes = x->spec.block_bytes,
         .round_bytes = (uint32_t)local->round_bytes,
-        .relayed = exchanges_relayed_frame(x->exchanges),
+        .relayed = exchanges_relayed_frames(x->exchanges),
         .window = local->window,
         .incoming = local->resumed != NULL ? local->resumed->incoming : NULL,
         .trace = x->trace,

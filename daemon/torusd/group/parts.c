@@ -105,7 +105,7 @@ struct engine_setup part_engine_setup(const struct part *p, const struct peer_gr
         .handle = s->base.set.handle,
         .source = source,
         .sink = sink,
-        .relayed = exchanges_relayed_frame(s->groups->exchanges),
+        .relayed = exchanges_relayed_frames(s->groups->exchanges),
         .segments = 1,
         .window = 1,
     };

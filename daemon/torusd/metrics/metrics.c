@@ -60,6 +60,8 @@ const struct torus_view *view_torus(struct metrics_view *v)
 /* Metrics of this node's ports. */
 
 #define NANOSECOND 1e-9
+#define KBIT 125 /* bytes */
+#define MBIT 125000
 
 /* The metrics of a port, and their values; NAN: not known, then there is no sample. */
 #define PORT_ROWS(GAUGE, COUNTER)                                                                  \
@@ -85,6 +87,18 @@ const struct torus_view *view_torus(struct metrics_view *v)
           p->stat.rtt_us > 0 ? p->stat.rtt_us * 1e-6 : NAN)                                        \
     GAUGE("torus_link_mtu_bytes", "bytes", "The MTU of the route over the link",                   \
           p->stat.mtu > 0 ? (double)p->stat.mtu : NAN)                                             \
+    GAUGE("torus_link_nominal_bytes_per_second", "",                                               \
+          "The rate at which a port sends, as configured",                                         \
+          p->rates.nominal.send > 0 ? p->rates.nominal.send * MBIT : NAN)                          \
+    GAUGE("torus_link_negotiated_bytes_per_second", "",                                            \
+          "The rate that the network card of a port has negotiated",                               \
+          p->rates.negotiated > 0 ? p->rates.negotiated * KBIT : NAN)                              \
+    GAUGE("torus_link_observed_bytes_per_second", "",                                              \
+          "What the link of a port carried lately while data always waited for it",                \
+          p->rates.observed > 0 ? p->rates.observed * KBIT : NAN)                                  \
+    GAUGE("torus_link_planned_bytes_per_second", "",                                               \
+          "What the link of a port carries away from this node in the plans of exchanges",         \
+          p->rates.planned > 0 ? p->rates.planned * KBIT : NAN)                                    \
     GAUGE("torus_link_clock_ahead_seconds", "seconds",                                             \
           "By how much the monotonic clock of the neighbour is ahead of the clock of this node",   \
           p->clock_known ? (double)p->clock_ahead *NANOSECOND : NAN)                               \

@@ -291,7 +291,7 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
     for (uint32_t i = 0; i < frame->body.count && result == 0; i++)
         result = cipher_seal(c->cipher, frame->body.item[i].data, frame->body.item[i].length);
     outgoing_free(tcp_frames(c->tcp), frame);
-    if (result == 0 && c->tcp->slow) /* so that a relay need not wait for later bytes */
+    if (result == 0 && connection_is_slow(c)) /* so that a relay need not wait for later bytes */
         result = cipher_end_record(c->cipher);
     return result;
 }
@@ -299,7 +299,7 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
 /* Collects the frames of one write. Returns 0, or -1 if there is no memory to encrypt them. */
 static int take_batch(struct batch *b, struct connection *c)
 {
-    const size_t most = c->tcp->slow ? PACING_WRITE_MOST : BATCH_BYTES;
+    const size_t most = connection_is_slow(c) ? PACING_WRITE_MOST : BATCH_BYTES;
     bool last = false;
 
     while (c->link != NULL && !last && b->bytes < most &&
@@ -309,7 +309,7 @@ static int take_batch(struct batch *b, struct connection *c)
             break;
         b->bytes += frame->head_length + frame->body_length;
         /* If a probe is lost, the handshake before it must not be lost with it. */
-        b->packet = frame->plain || (frame->immediate && c->tcp->slow);
+        b->packet = frame->plain || (frame->immediate && connection_is_slow(c));
         last = b->packet;
         if (c->cipher == NULL || frame->plain) {
             take_plain(b, c, frame);
@@ -328,6 +328,22 @@ static int take_batch(struct batch *b, struct connection *c)
     return 0;
 }
 
+/* To be called before so many bytes are written. */
+static void pace_write(struct connection *c, size_t bytes)
+{
+    const struct port_rate *rate = &c->tcp->rate[c->port];
+    uv_os_fd_t fd;
+
+    if (!c->proved || (!connection_is_slow(c) && c->rate_changes == rate->changes) ||
+        uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return;
+    if (c->rate_changes != rate->changes)
+        pacing_set_rate(&c->pacing, fd, rate->mbit);
+    c->rate_changes = rate->changes;
+    if (connection_is_slow(c))
+        pacing_before_write(&c->pacing, fd, bytes, uv_now(c->tcp->set.loop));
+}
+
 /* Writes one batch. Returns true if the next one may be tried at once. */
 static bool write_batch(struct connection *c)
 {
@@ -342,9 +358,7 @@ static bool write_batch(struct connection *c)
     }
     if (b.count == 0 || c->link == NULL)
         return false;
-    uv_os_fd_t fd;
-    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        pacing_before_write(&c->pacing, fd, b.bytes, uv_now(c->tcp->set.loop));
+    pace_write(c, b.bytes);
     int written = b.packet ? try_write_packet(c, b.buffers, b.count)
                            : uv_try_write((uv_stream_t *)&c->socket, b.buffers, b.count);
     if (written < 0 && written != UV_EAGAIN) {

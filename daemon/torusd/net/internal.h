@@ -26,7 +26,9 @@ struct connection {
     unsigned port;
     unsigned handles; /* open */
     bool dirty, writing, closing, lingers;
-    bool held; /* reading is stopped for now */
+    bool held;             /* reading is stopped for now */
+    bool proved;           /* it belongs to the neighbour: it is paced */
+    unsigned rate_changes; /* of its port, which the pacing knows */
     struct pacing pacing;
     struct tcp_rate rate;
     struct cipher *cipher;       /* NULL: not encrypted, or not yet */
@@ -38,7 +40,11 @@ struct connection {
 struct tcp {
     struct tcp_setup set;
     struct router *router;
-    struct socket_options options;
+    struct port_rate {
+        double mbit;                   /* nominal rate at which it sends; 0: unknown */
+        unsigned changes;              /* how often that has changed */
+        struct socket_options options; /* of the sockets of the port */
+    } rate[TORUS_MAX_PORTS];
     struct connector_user user;
     uv_timer_t recheck; /* when to recheck all connectors */
     struct reserve reserve;
@@ -47,7 +53,6 @@ struct tcp {
     unsigned handles; /* not closed yet: parts of connectors, connections, the rest */
     unsigned lingering;
     bool closing;
-    bool slow;
     struct outgoing_pool
         frames;     /* pool for the frames of last messages, after the router has been freed */
     unsigned ports; /* torus_ports() */
@@ -68,6 +73,12 @@ struct connection *connection_new(struct tcp *tcp, unsigned port, int fd);
 
 /* Tells the link of a connection that the connection has failed for this reason. */
 void connection_broken(struct connection *c, const char *reason);
+
+/* Whether the link of a connection is slow: see pacing_is_slow(). */
+static inline bool connection_is_slow(const struct connection *c)
+{
+    return c->tcp->rate[c->port].options.slow;
+}
 
 /* Marks a connection that has something to send, for the next tcp_flush(). */
 void connection_mark_dirty(struct connection *c);

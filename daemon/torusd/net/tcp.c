@@ -186,7 +186,7 @@ static int port_sockets_open(struct tcp *tcp, uint32_t rank, struct error *e)
             continue;
         *connector = (struct connector){.loop = tcp->set.loop,
                                         .endpoint = &tcp->set.endpoint[port],
-                                        .options = &tcp->options,
+                                        .options = &tcp->rate[port].options,
                                         .user = &tcp->user,
                                         .reserve = &tcp->reserve,
                                         .port = port,
@@ -288,8 +288,10 @@ static void io_proved(void *context, void *connection)
 
     (void)context;
     port_sockets_watch_carrier(c);
-    if (c->tcp->slow && uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
-        pacing_start(&c->pacing, fd, c->tcp->set.link_mbit);
+    c->proved = true;
+    c->rate_changes = c->tcp->rate[c->port].changes;
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
+        pacing_set_rate(&c->pacing, fd, c->tcp->rate[c->port].mbit);
 }
 
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
@@ -306,9 +308,12 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
     const struct carrier_user user = host_changes_user(tcp, port_sockets_closed);
     tcp->set = *setup;
     tcp->ports = ports;
-    tcp->slow = pacing_is_slow(setup->link_mbit);
-    tcp->options = (struct socket_options){setup->congestion, tcp->slow,
-                                           setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT};
+    tcp->set.send_mbit = NULL; /* copied next */
+    for (unsigned port = 0; port < ports; port++) {
+        tcp->rate[port].options.congestion = setup->congestion;
+        tcp->rate[port].options.hop_limit = setup->hop_limit != 0 ? setup->hop_limit : HOPS_DEFAULT;
+        tcp_set_rate(tcp, port, setup->send_mbit[port]);
+    }
     (void)uv_timer_init(setup->loop, &tcp->recheck);
     tcp->recheck.data = tcp;
     tcp->handles = 2; /* this object itself, and the timer */
@@ -331,6 +336,15 @@ struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_
         .proved = io_proved,
     };
     return tcp;
+}
+
+void tcp_set_rate(struct tcp *tcp, unsigned port, double send_mbit)
+{
+    struct port_rate *rate = &tcp->rate[port];
+
+    rate->mbit = send_mbit;
+    rate->changes++;
+    rate->options.slow = pacing_is_slow(send_mbit);
 }
 
 const char *tcp_interface(const struct tcp *tcp, unsigned port)

@@ -14,7 +14,7 @@ struct tcp_setup {
     const struct torus *torus;
     const struct endpoint *endpoint; /* by port: dialled (+) or listened on (-); borrowed */
     const char *congestion;          /* TCP congestion control; "" = the system's */
-    double link_mbit;                /* nominal rate in Mbit/s; 0 = unknown */
+    const double *send_mbit;         /* by port: as tcp_set_rate(); copied */
     unsigned hop_limit;              /* see sockets.h; 0: HOPS_DEFAULT */
 };
 
@@ -30,6 +30,10 @@ struct tcp;
  * may listen there. tcp_close() frees it. */
 struct tcp *tcp_new(const struct tcp_setup *setup, uint32_t rank, struct router_io *io,
                     struct error *e);
+
+/* Sets the nominal rate at which a port sends, in Mbit/s; 0: unknown. TCP is paced at it on slow links. A connection
+ * that is there follows with its next write. */
+void tcp_set_rate(struct tcp *tcp, unsigned port, double send_mbit);
 
 /* Returns the interface that the link of a port uses, or would use; "" if it is not known. Borrowed. */
 const char *tcp_interface(const struct tcp *tcp, unsigned port);

@@ -46,8 +46,10 @@ static void measure_rate(struct tcp_rate *rate, const struct tcp_info *info, uin
 
     if (rate->at != 0 && time < SHORTEST)
         return;
-    if (rate->queued && waiting >= time / 100 * BUSY && acked >= LEAST)
+    if (rate->queued && waiting >= time / 100 * BUSY && acked >= LEAST) {
         rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
+        rate->measured++;
+    }
     rate->at = now;
     rate->acked = info->tcpi_bytes_acked;
     rate->waited = waited;
@@ -80,4 +82,5 @@ void tcp_stat(int fd, struct tcp_rate *rate, uint64_t now, struct connection_sta
     if (rate != NULL)
         measure_rate(rate, &info, now);
     stat->rate_bps = rate != NULL ? rate->bps : 0;
+    stat->measured = rate != NULL ? rate->measured : 0;
 }

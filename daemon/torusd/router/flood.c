@@ -97,6 +97,19 @@ void flood_set_quiet(struct router *r, uint32_t quiet)
     mark_routes_unsent(r);
 }
 
+void flood_set_rates(struct router *r, const uint32_t *rates)
+{
+    static const uint32_t nothing[2 * TORUS_MAX_PORTS];
+    const uint32_t *now = rates != NULL ? rates : nothing;
+    const size_t size = topology_rates_count(&r->topology) * sizeof *now;
+
+    if (memcmp(r->rates, now, size) == 0)
+        return;
+    memcpy(r->rates, now, size);
+    r->knows_rates = rates != NULL;
+    mark_routes_unsent(r);
+}
+
 void flood_mark_all_unsent(struct router *r, unsigned port)
 {
     for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
@@ -137,13 +150,13 @@ static void tell_routes(struct router *r)
         r->handler.confirmed(r->handler.context);
 }
 
-/* What the last node that did not know of forwarding has kept everybody from saying. */
-static void mark_forwarding_unsent(struct router *r, bool knows)
+/* What the last node of an older minor version has kept everybody from saying is said when it is gone. */
+static void mark_kept_back_unsent(struct router *r, uint32_t minor)
 {
-    if (r->told_forwarding != knows)
+    if (r->told_minor != minor)
         for (uint32_t rank = 0; rank < r->torus->nodes; rank++)
             mark_unsent(r, rank);
-    r->told_forwarding = knows;
+    r->told_minor = minor;
 }
 
 static void send_entries(struct router *r, unsigned port, const struct peer_link_state_entry *entry,
@@ -158,12 +171,14 @@ static void send_entries(struct router *r, unsigned port, const struct peer_link
 void flood_flush(struct router *r)
 {
     struct peer_link_state_entry entry[ENTRIES_A_FRAME];
-    const bool confirms = router_least_minor(r) >= CONFIRM_MINOR;
-    const bool forwards = router_knows_forwarding(r);
+    const uint32_t minor = router_least_minor(r);
+    const bool confirms = minor >= CONFIRM_MINOR, forwards = minor >= FORWARD_MINOR;
+    const size_t rates = minor >= RATES_MINOR ? topology_rates_count(&r->topology) : 0;
     /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
     const bool changed = topology_set_routes(&r->topology, r->confirmed, r->forwards, r->quiet);
 
-    mark_forwarding_unsent(r, forwards);
+    (void)topology_set_rates(&r->topology, r->knows_rates ? r->rates : NULL);
+    mark_kept_back_unsent(r, minor);
     r->flood_at = ROUTER_NEVER;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
         struct port *port = &r->port[i];
@@ -182,7 +197,9 @@ void flood_flush(struct router *r)
                                                       .minor = known->minor,
                                                       .confirmed = confirms ? known->confirmed : 0,
                                                       .forwards = forwards ? known->forwards : 0,
-                                                      .quiet = forwards ? known->quiet : 0};
+                                                      .quiet = forwards ? known->quiet : 0,
+                                                      .n_rates = known->rates != NULL ? rates : 0,
+                                                      .rates = known->rates};
             if (++n == ENTRIES_A_FRAME) {
                 send_entries(r, i, entry, n);
                 n = 0;
@@ -210,6 +227,9 @@ static int check_link_state(const struct router *r, unsigned port,
                          "link state of node %u over %u %s, but node %u is %u %s away from it",
                          entry->rank, entry->hops, text_plural(entry->hops, "hop", "hops"),
                          neighbour, least, text_plural(least, "hop", "hops"));
+    if (entry->n_rates != 0 && entry->n_rates != topology_rates_count(&r->topology))
+        return error_set(e, ERROR_PROTOCOL, "link state of node %u with %zu rates, not %zu",
+                         entry->rank, entry->n_rates, topology_rates_count(&r->topology));
     return 0;
 }
 
@@ -267,8 +287,10 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
 
     for (size_t i = 0; i < state->n_entry && result == 0; i++) {
         const struct peer_link_state_entry *in = &state->entry[i];
-        const struct topology_entry claim = {in->hops,  in->version,   in->up,       in->boot,
-                                             in->minor, in->confirmed, in->forwards, in->quiet};
+        const struct topology_entry claim = {
+            in->hops,     in->version, in->up,
+            in->boot,     in->minor,   in->confirmed,
+            in->forwards, in->quiet,   in->n_rates > 0 ? in->rates : NULL};
         result = check_link_state(r, port, in, e);
         if (result != 0)
             break;

@@ -32,6 +32,9 @@ bool router_knows_forwarding(const struct router *r);
 /* States which ports are quiet. */
 void flood_set_quiet(struct router *r, uint32_t quiet);
 
+/* States what the ports can carry (topology_entry.rates; copied). NULL: nothing is known. */
+void flood_set_rates(struct router *r, const uint32_t *rates);
+
 /* Marks all link states as unsent at a port whose link has come up. */
 void flood_mark_all_unsent(struct router *r, unsigned port);
 

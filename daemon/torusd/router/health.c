@@ -170,6 +170,7 @@ int silence_beat(struct link *link, struct error *why)
     link->acked = stat.acked;
     link->retransmits = stat.retransmits;
     port_hour_note(r, link->port);
+    rates_beat(link, &stat);
     link->blocked = taken ? 0 : link->blocked + 1;
     link->heard = false;
     link->unheard = heard ? 0 : link->unheard + 1;

@@ -4,16 +4,18 @@
  *     link.c       one connection: its admission, its frames, the carrier, its end
  *     health.c     whether a link carries: the probe, silence, quiet links
  *     port.c       dialling, the link that is up, refused connections, links that flap
+ *     rates.c      what links can carry, which is a part of the link states
  *     flood.c      link states, told to all nodes; faults.c: faults of cables, also told to all
  *     send.c       the queues of ports; view.c: read access
- *     topology.c   which links are up. Like handshake.c, decoder.c, outgoing.c and link_clock.c, it does not
- *                  use a router */
+ *     topology.c   which links are up. Like handshake.c, decoder.c, outgoing.c, link_clock.c and observed.c, it
+ *                  does not use a router */
 #pragma once
 
 #include "daemon/lib/base/last_hour.h"
 #include "daemon/torusd/router/decoder.h"
 #include "daemon/torusd/router/handshake.h"
 #include "daemon/torusd/router/link_clock.h"
+#include "daemon/torusd/router/observed.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/key.h"
 
@@ -60,6 +62,14 @@ struct port {
     struct turned_away turned_away;
     struct flapping flapping;
     struct port_fault fault;
+    struct port_rate {
+        struct nominal_rate nominal; /* in Mbit/s; 0: not known */
+        uint32_t negotiated;         /* by the card, in kbit/s; 0: not known */
+        struct observed observed;
+        uint32_t measured; /* connection_stat.measured at the last beat */
+        bool probing;      /* filler is sent where nothing else is */
+        uint64_t probe_at; /* when the next probe begins, or this one ends, if the link is slow */
+    } rate;
     struct outgoing_queue control, relay;
     bool holds;     /* some link does not read because this port's queue is full */
     uint8_t *dirty; /* bit per rank: link state to be sent here */
@@ -175,7 +185,10 @@ struct router {
     enum topology_forwards forwards;
     uint64_t forwards_until; /* when TOPOLOGY_FORWARDS is withdrawn; else ROUTER_NEVER */
     uint32_t quiet;          /* bits of the ports that are quiet (health.h) */
-    bool told_forwarding;    /* the last flood has told who forwards */
+    uint32_t told_minor;     /* the least minor version at the last flood */
+    /* What this node states of its links with the next flood; `knows_rates`: it states something. */
+    uint32_t rates[2 * TORUS_MAX_PORTS];
+    bool knows_rates;
     /* When links are looked at next, if this node forwards and has any. Set when that begins: a time long over would look
      * as if this node had not run since then. */
     uint64_t quick_at;

@@ -14,7 +14,8 @@ struct connection_stat {
     uint32_t min_rtt_us; /* the shortest of the last minutes; 0 = unknown */
     uint64_t
         rate_bps; /* bits per second that were delivered while data always waited for the link; 0 = unknown */
-    uint64_t acked;   /* bytes that the peer's system has acknowledged; 0 = unknown */
+    uint32_t measured; /* how often that has been measured */
+    uint64_t acked;    /* bytes that the peer's system has acknowledged; 0 = unknown */
     bool in_flight;   /* the peer has room, and has not acknowledged everything; false if unknown */
     uint64_t unacked; /* bytes that have been sent and not acknowledged; 0 if unknown */
     bool tells_room;  /* the system tells: */

@@ -371,6 +371,16 @@ bool link_held(const struct link *link)
     return link->held_by != 0;
 }
 
+static struct outgoing *next_of_exchanges(struct link *link)
+{
+    struct router *r = link->router;
+    struct outgoing *frame = r->handler.next(r->handler.context, link->port);
+
+    if (frame != NULL)
+        rates_give_way(r, link->port);
+    return frame;
+}
+
 struct outgoing *link_next(struct link *link)
 {
     struct router *r = link->router;
@@ -384,7 +394,9 @@ struct outgoing *link_next(struct link *link)
         if (frame == NULL)
             frame = outgoing_pop(&port->relay);
         if (frame == NULL)
-            frame = r->handler.next(r->handler.context, link->port);
+            frame = next_of_exchanges(link);
+        if (frame == NULL)
+            frame = rates_filler(link);
     }
     if (frame != NULL) {
         link->taken_at = r->now;

@@ -219,6 +219,7 @@ void port_link_up(struct link *link)
     port->up_since = router_now(r);
     log_info("port %s: link to node %u is up (%s)",
              torus_port_name(r->torus, r->rank, link->port, name), port->neighbour, link->address);
+    rates_link_up(r, link->port);
     topology_set_self(&r->topology, link->port, true);
     faults_clear(r, link->port);
     flood_mark_all_unsent(r, link->port);
@@ -411,4 +412,5 @@ void router_port_info(struct router *r, unsigned i, struct port_info *info)
         info->state = port->dialling ? PORT_DIALLING : PORT_WAITING;
     }
     port_hour_fill(r, i, info);
+    router_port_rates(r, i, &info->rates);
 }

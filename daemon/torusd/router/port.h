@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "daemon/torusd/router/io.h"
+#include "daemon/torusd/router/rates.h"
 #include "proto/key.h"
 
 struct link;
@@ -101,6 +102,7 @@ struct port_info {
     bool clock_known;     /* of the neighbour: */
     int64_t clock_ahead;  /* nanoseconds by which it is ahead of this node's (router_now()), */
     uint64_t clock_error; /* and how wrong that may be */
+    struct port_rates rates;
 };
 
 /* What a port's link carries; all 0 without a link. */

@@ -34,6 +34,7 @@
 #include "daemon/torusd/router/link.h"
 #include "daemon/torusd/router/outgoing.h"
 #include "daemon/torusd/router/port.h"
+#include "daemon/torusd/router/rates.h"
 #include "daemon/torusd/router/topology.h"
 
 struct router;

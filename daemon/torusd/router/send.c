@@ -42,6 +42,8 @@ void router_send(struct router *r, unsigned port, const struct peer_message *mes
     /* This frame starts the peer; on a slow link it must not wait for the data behind it. */
     frame->immediate = message->kind == PEER_GO;
     outgoing_push(&r->port[port].control, frame);
+    if (message->kind != PEER_HEARTBEAT && message->kind != PEER_LINK_STATE)
+        rates_give_way(r, port);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
         hold_reader(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
@@ -66,6 +68,7 @@ void router_relay(struct router *r, unsigned port, struct outgoing *frame)
         return;
     }
     outgoing_push(&r->port[port].relay, frame);
+    rates_give_way(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int topology_init(struct topology *p, const struct torus *torus, uint32_t self, uint64_t boot)
 {
@@ -31,8 +32,11 @@ fail:
 
 void topology_free(struct topology *p)
 {
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
         free(p->claimed[port]);
+        free(p->claimed_rates[port]);
+    }
+    free(p->rates);
     free(p->via);
     free(p->entry);
     *p = (struct topology){0};
@@ -68,6 +72,69 @@ bool topology_set_routes(struct topology *p, uint64_t confirmed, enum topology_f
     return true;
 }
 
+/* --- rates --- */
+
+size_t topology_rates_count(const struct topology *p)
+{
+    return (size_t)2 * torus_ports(p->torus);
+}
+
+static bool are_same_rates(const struct topology *p, const uint32_t *a, const uint32_t *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return memcmp(a, b, topology_rates_count(p) * sizeof *a) == 0;
+}
+
+/* Copies the rates of the entry of `rank` to *store, which is made when the first rates are stated: most clusters have
+ * none, and then they take no memory. Without memory the rates are not known. */
+static void store_rates(const struct topology *p, uint32_t **store, uint32_t rank,
+                        struct topology_entry *entry)
+{
+    const size_t count = topology_rates_count(p);
+
+    if (entry->rates == NULL)
+        return;
+    if (*store == NULL)
+        *store = calloc(p->torus->nodes * count, sizeof **store);
+    if (*store != NULL)
+        memcpy(*store + rank * count, entry->rates, count * sizeof **store);
+    entry->rates = *store != NULL ? *store + rank * count : NULL;
+}
+
+bool topology_set_rates(struct topology *p, const uint32_t *rates)
+{
+    struct topology_entry *me = &p->entry[p->self];
+
+    if (are_same_rates(p, me->rates, rates))
+        return false;
+    me->rates = rates;
+    store_rates(p, &p->rates, p->self, me);
+    if (me->version < UINT32_MAX)
+        me->version++;
+    p->rate_changes++;
+    return true;
+}
+
+/* Returns what a node states of one of its ports; 0: nothing. */
+static uint32_t stated_rate(const struct topology *p, uint32_t rank, unsigned port, bool receives)
+{
+    const uint32_t *rates = p->entry[rank].rates;
+
+    return rates != NULL ? rates[2 * port + receives] : 0;
+}
+
+uint32_t topology_channel_rate(const struct topology *p, uint32_t rank, unsigned port)
+{
+    const uint32_t peer = torus_neighbour(p->torus, rank, port);
+
+    if (peer == TORUS_NO_NODE)
+        return 0;
+    const uint32_t sends = stated_rate(p, rank, port, false);
+    const uint32_t takes = stated_rate(p, peer, torus_port_opposite(p->torus, port), true);
+    return takes == 0 || (sends > 0 && sends < takes) ? sends : takes;
+}
+
 void topology_set_self(struct topology *p, unsigned port, bool up)
 {
     struct topology_entry *me = &p->entry[p->self];
@@ -101,15 +168,20 @@ static enum topology_news choose_claim(struct topology *p, uint32_t rank)
             p->via[rank] = (uint8_t)port;
         }
     }
-    if (best != NULL)
+    bool same_rates = true;
+    if (best != NULL) {
+        same_rates = are_same_rates(p, before.rates, best->rates);
         *now = *best;
+        store_rates(p, &p->rates, rank, now);
+    }
     now->hops = best != NULL ? best->hops + 1 : p->torus->nodes;
     p->changes += now->up != before.up;
+    p->rate_changes += !same_rates;
     if (now->up != before.up || now->boot != before.boot || now->minor != before.minor)
         return TOPOLOGY_NEW;
     return now->hops != before.hops || now->version != before.version ||
                    now->confirmed != before.confirmed || now->forwards != before.forwards ||
-                   now->quiet != before.quiet
+                   now->quiet != before.quiet || !same_rates
                ? TOPOLOGY_REPEAT
                : TOPOLOGY_SAME;
 }
@@ -132,6 +204,7 @@ enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32
     if (rank == p->self)
         return overrule_claim(&p->entry[rank], claim);
     p->claimed[port][rank] = *claim;
+    store_rates(p, &p->claimed_rates[port], rank, &p->claimed[port][rank]);
     return choose_claim(p, rank);
 }
 

@@ -31,6 +31,8 @@
  * The last belief about a node that cannot be reached is kept, but not repeated to neighbours. */
 #pragma once
 
+#include <stddef.h>
+
 #include "daemon/lib/schedule/torus.h"
 #include "proto/error.h"
 
@@ -44,6 +46,9 @@ struct topology_entry {
         confirmed; /* link states with which its IP routes agree (daemon/lib/cluster/route_planner.h); 0: not said */
     uint32_t forwards; /* enum topology_forwards; others count as UNSAID */
     uint32_t quiet;    /* bit p: port p is up, but has brought nothing for a moment */
+    /* For each port, the kbit/s that the node can send there, and those that it can receive; 0: not known. NULL:
+     * nothing is known. */
+    const uint32_t *rates;
 };
 
 /* Whether IP packets of other nodes may pass through a node. */
@@ -53,9 +58,12 @@ struct topology {
     const struct torus *torus;
     uint32_t self;
     uint64_t changes;             /* how often the believed set of ports that are up has changed */
+    uint64_t rate_changes;        /* how often the believed rates of a node have changed */
     struct topology_entry *entry; /* this node's beliefs, by rank */
     uint8_t *via;                 /* by rank: the port whose claim this node believes */
     struct topology_entry *claimed[TORUS_MAX_PORTS]; /* by port and rank; NULL: no link there */
+    /* The rates of all entries above, in the same order; NULL: none was ever stated. */
+    uint32_t *rates, *claimed_rates[TORUS_MAX_PORTS];
 };
 
 /* Returns 0, or -1 if there is no memory. `torus` must outlive the topology. */
@@ -74,17 +82,28 @@ uint32_t topology_least_minor(const struct topology *p);
 bool topology_set_routes(struct topology *p, uint64_t confirmed, enum topology_forwards forwards,
                          uint32_t quiet);
 
+/* States what the ports of this node can carry (topology_entry.rates; copied). Returns whether that has changed. If
+ * there is no memory, nothing is stated. */
+bool topology_set_rates(struct topology *p, const uint32_t *rates);
+
+/* Returns how many numbers topology_entry.rates has. */
+size_t topology_rates_count(const struct topology *p);
+
+/* Returns what the link at this port of `rank` can carry away from that node, in kbit/s: the smaller number of those
+ * that its two ends state. 0: neither states any. */
+uint32_t topology_channel_rate(const struct topology *p, uint32_t rank, unsigned port);
+
 /* To be called when a port of this node has come up or gone down. */
 void topology_set_self(struct topology *p, unsigned port, bool up);
 
 enum topology_news {
     TOPOLOGY_SAME,
-    TOPOLOGY_REPEAT, /* the hops, the version or what concerns IP routes have changed: tell neighbours */
+    TOPOLOGY_REPEAT, /* the hops, the version, rates or what concerns IP routes have changed: tell neighbours */
     TOPOLOGY_NEW, /* tell neighbours; a link or node has changed its state */
 };
 
-/* Records a claim of the neighbour at `port` about `rank`, which must be in the torus. Returns how this
- * node's belief about `rank` changes. */
+/* Records a claim of the neighbour at `port` about `rank`, which must be in the torus; its rates are copied. Returns
+ * how this node's belief about `rank` changes. */
 enum topology_news topology_take_claim(struct topology *p, unsigned port, uint32_t rank,
                                        const struct topology_entry *claim);
 

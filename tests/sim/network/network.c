@@ -445,6 +445,27 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 }
 
 /* Received bytes are acknowledged at once, if the wire carries anything to this end. */
+#define RATE_SHORTEST (200 * MILLISECONDS)
+
+/* As daemon/torusd/net/tcp_stat.c: a rate is that of a time in which bytes always waited for the wire. */
+static void measure_rate(struct connection_end *end)
+{
+    const uint64_t now = end->node->sim->now, no_room = end_without_room(end);
+
+    if (end->rate.at != 0 && now < end->rate.at + RATE_SHORTEST)
+        return;
+    if (end->rate.at != 0 && end->rate.queued && end->queued > 0 &&
+        end->rate.emptied == end->emptied && end->rate.no_room == no_room) {
+        end->rate.bps = (end->acked - end->rate.acked) * 8 * SECONDS / (now - end->rate.at);
+        end->rate.measured++;
+    }
+    end->rate.at = now;
+    end->rate.acked = end->acked;
+    end->rate.no_room = no_room;
+    end->rate.emptied = end->emptied;
+    end->rate.queued = end->queued > 0;
+}
+
 static void io_stat(void *context, void *connection, struct connection_stat *stat)
 {
     struct connection_end *end = connection, *to = end_other(end);
@@ -454,10 +475,13 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
 
     if (!end_is_cut_off(end))
         end->acked = to->taken;
+    measure_rate(end);
     *stat = (struct connection_stat){.rtt_us = 1,
                                      .min_rtt_us = (uint32_t)(wire->usual_latency / 1000),
                                      .tells_room = true,
                                      .no_room_us = end_without_room(end) / 1000,
+                                     .rate_bps = end->rate.bps,
+                                     .measured = end->rate.measured,
                                      .acked = end->acked,
                                      .in_flight = lost || end->sent > end->acked,
                                      .unacked = end->sent - end->acked + end->queued,

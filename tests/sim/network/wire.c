@@ -472,6 +472,7 @@ void transmit(struct connection_end *end)
         end_is_too_large(end) || !has_room(end))
         return;
     if (end->queued == 0) {
+        end->emptied++;
         if (end->closing && end->link == NULL)
             send_piece(end, sim_alloc(sizeof(struct piece)), c->wire->latency);
         end->closing = false;

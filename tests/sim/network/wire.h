@@ -49,6 +49,13 @@ struct connection_end {
     uint64_t no_room,
         no_room_since; /* time in which the other system had no room; when that began, 0: it has */
     bool reset_held;
+    /* For connection_stat.rate_bps: how often the socket buffer has been empty, and what was known at the last look. */
+    uint32_t emptied;
+    struct {
+        uint64_t at, acked, no_room, bps;
+        uint32_t emptied, measured;
+        bool queued;
+    } rate;
     bool sending;
     bool closing;  /* after the queued bytes */
     bool vanished; /* its machine is dead: it sends and receives nothing */

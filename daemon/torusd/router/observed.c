@@ -1,0 +1,90 @@
+#include "daemon/torusd/router/observed.h"
+
+#include <string.h>
+
+#include "proto/elapsed.h"
+
+/* In eighths. A link becomes slow below SLOW of its nominal rate, and stays so until it carries WELL. Another rate of a
+ * slow link counts if it differs by more than CHANGE. */
+#define SLOW 6u
+#define WELL 7u
+#define CHANGE 1u
+#define WELL_WINDOWS 2u /* the latest ones: a link that is well again is used soon */
+#define STEPS 32u       /* slow rates have five significant bits: they differ by 3 to 6 per cent */
+
+void observed_note(struct observed *o, uint32_t kbit, uint64_t now)
+{
+    if (o->count > 0 && elapsed(o->at, now) > OBSERVED_FORGET)
+        o->count = 0;
+    memmove(&o->recent[1], &o->recent[0], (OBSERVED_WINDOWS - 1) * sizeof o->recent[0]);
+    o->recent[0] = kbit;
+    o->count += o->count < OBSERVED_WINDOWS;
+    o->at = now;
+}
+
+/* The second largest: a burst makes one measurement too high, a busy processor some too low. */
+uint32_t observed_rate(const struct observed *o)
+{
+    uint32_t first = 0, second = 0;
+
+    for (unsigned i = 0; i < o->count; i++) {
+        if (o->recent[i] >= first) {
+            second = first;
+            first = o->recent[i];
+        } else if (o->recent[i] > second) {
+            second = o->recent[i];
+        }
+    }
+    return o->count > 1 ? second : first;
+}
+
+static bool is_below(uint64_t rate, uint64_t eighths, uint64_t nominal)
+{
+    return 8 * rate < eighths * nominal;
+}
+
+/* Whether the latest measurements say that the link is not slow any more. */
+static bool is_well(const struct observed *o, uint32_t nominal)
+{
+    for (unsigned i = 0; i < WELL_WINDOWS; i++)
+        if (i >= o->count || is_below(o->recent[i], WELL, nominal))
+            return false;
+    return true;
+}
+
+static uint32_t quantised(uint32_t kbit)
+{
+    uint32_t step = 1;
+
+    while (kbit / step >= STEPS)
+        step *= 2;
+    kbit = (uint32_t)(((uint64_t)kbit + step / 2) / step * step);
+    return kbit > 0 ? kbit : 1;
+}
+
+/* Returns what `slow` should be by what has been measured. */
+static uint32_t wanted(const struct observed *o, uint32_t nominal)
+{
+    const uint32_t rate = observed_rate(o);
+
+    if (nominal == 0 || (o->slow > 0 && is_well(o, nominal)))
+        return 0;
+    if (o->count < OBSERVED_WINDOWS)
+        return o->slow;
+    if (o->slow == 0)
+        return is_below(rate, SLOW, nominal) ? quantised(rate) : 0;
+    if (is_below(rate, 8 - CHANGE, o->slow) || is_below(o->slow, 8 - CHANGE, rate))
+        return is_below(rate, WELL, nominal) ? quantised(rate) : 0;
+    return o->slow;
+}
+
+bool observed_decide(struct observed *o, uint32_t nominal, uint64_t now)
+{
+    const uint32_t slow = wanted(o, nominal);
+
+    if (slow == o->slow || (o->changed_at > 0 && elapsed(o->changed_at, now) < OBSERVED_HOLD))
+        return false;
+    o->slow = slow;
+    o->changed_at = now;
+    return true;
+}

@@ -1,0 +1,254 @@
+/* What links carry: stated to neighbours, heard from them, observed, and probed. */
+#include "daemon/torusd/router/link.h"
+#include "daemon/torusd/router/rates.h"
+#include "proto/frame.h"
+#include "router_fixture.h"
+#include "tests/support/cmocka.h"
+
+/* Returns the rates that were sent of a node the last time, `*count` of them. */
+static const uint32_t *sent_rates(struct fixture_connection *c, uint32_t rank, size_t *count)
+{
+    static uint32_t rates[2 * TORUS_MAX_PORTS];
+    struct peer_message *head;
+
+    *count = 0;
+    while ((head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        for (size_t i = 0; head->kind == PEER_LINK_STATE && i < head->link_state.n_entry; i++) {
+            const struct peer_link_state_entry *entry = &head->link_state.entry[i];
+            if (entry->rank != rank)
+                continue;
+            *count = entry->n_rates;
+            if (entry->n_rates > 0)
+                memcpy(rates, entry->rates, entry->n_rates * sizeof *rates);
+        }
+        message_forget(head);
+    }
+    return rates;
+}
+
+TEST(a_node_states_what_its_links_carry)
+{
+    struct router_fixture f;
+    struct port_rates rates;
+    size_t count;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    (void)sent_rates(f.up[0], 5, &count);
+    assert_int_equal(count, 0); /* nothing is known */
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 10});
+    router_set_negotiated(f.router, 0, 15000);
+    router_set_negotiated(f.router, 3, 1000000);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    const uint32_t *sent = sent_rates(f.up[0], 5, &count);
+    assert_int_equal(count, 8);
+    assert_int_equal(sent[0], 15000); /* never above what is configured or negotiated */
+    assert_int_equal(sent[1], 10000);
+    assert_int_equal(sent[2], 0);
+    assert_int_equal(sent[6], 1000000);
+    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(rates.planned, 15000);
+    assert_string_equal(rate_source_name(rates.source), "negotiated");
+    router_port_rates(f.router, 2, &rates);
+    assert_int_equal(rates.planned, 0);
+    assert_string_equal(rate_source_name(rates.source), "");
+    router_set_nominal(f.router, 0, (struct nominal_rate){0, 0});
+    router_set_negotiated(f.router, 0, 0);
+    router_set_negotiated(f.router, 3, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    (void)sent_rates(f.up[0], 5, &count);
+    assert_int_equal(count, 0);
+    fixture_close(&f);
+}
+
+static void say_rates(struct fixture_connection *c, uint32_t rank, uint32_t version,
+                      const uint32_t *rates, size_t count)
+{
+    const struct peer_link_state_entry entry = {.rank = rank,
+                                                .hops = rank == 9 ? 0 : 4,
+                                                .version = version,
+                                                .up = 3,
+                                                .boot = 9,
+                                                .minor = PROTOCOL_MINOR,
+                                                .n_rates = count,
+                                                .rates = rates};
+
+    fixture_say(c, &(struct peer_message){.kind = PEER_LINK_STATE, .link_state = {1, &entry}}, NULL,
+                0);
+}
+
+/* The neighbour at port +0 is node 9. */
+TEST(what_the_other_end_states_counts)
+{
+    const uint32_t low[8] = {[2] = 7000, [3] = 6000},
+                   high[8] = {[2] = UINT32_MAX, [3] = UINT32_MAX};
+    struct router_fixture f;
+    struct port_rates rates;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
+    say_rates(f.up[0], 9, 1, low, 8);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(rates.planned, 6000);
+    assert_string_equal(rate_source_name(rates.source), "neighbour");
+    assert_int_equal(router_channel_rate(f.router, 9, 1), 7000);
+    say_rates(f.up[0], 9, 2, high, 8);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(rates.planned, 20000);
+    assert_string_equal(rate_source_name(rates.source), "nominal");
+    assert_int_equal(router_channel_rate(f.router, 9, 1), 20000);
+    fixture_close(&f);
+}
+
+TEST(rates_that_are_not_two_a_port_cost_the_connection)
+{
+    static const uint32_t rates[9];
+    struct router_fixture f;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    for (size_t count = 1; count <= 9; count++) {
+        fixture_link_up(&f, 0);
+        say_rates(f.up[0], 9, 1, rates, count);
+        assert_true((f.up[0]->link == NULL) == (count != 8));
+        if (count != 8)
+            assert_contains(f.up[0]->last, "rates, not 8");
+    }
+    fixture_close(&f);
+}
+
+/* Rates are passed on with the link states, and kept back from an older node. */
+TEST(rates_are_passed_on_once_all_know_them)
+{
+    const uint32_t said[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct router_fixture f;
+    size_t count;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    f.minor = RATES_MINOR - 1;
+    fixture_link_up(&f, 1);
+    say_rates(f.up[0], 12, 1, said, 8);
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
+    fixture_pass(&f, 50 * MILLISECONDS);
+    for (unsigned port = 0; port < 2; port++) {
+        (void)sent_rates(f.up[port], port == 0 ? 5 : 12, &count);
+        assert_int_equal(count, 0);
+    }
+    assert_false(router_knows_rates(f.router));
+    assert_int_equal(router_channel_rate(f.router, 5, 0), 0);
+    link_closed(f.up[1]->link, "reset");
+    f.up[1]->link = NULL;
+    f.minor = PROTOCOL_MINOR;
+    fixture_link_up(&f, 1);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    assert_memory_equal(sent_rates(f.up[1], 12, &count), said, sizeof said);
+    assert_int_equal(count, 8);
+    assert_true(router_knows_rates(f.router));
+    fixture_close(&f);
+}
+
+/* Lets beats pass in which the port's connection was measured at this rate; a measurement a beat. */
+static void measure(struct router_fixture *f, unsigned port, uint64_t bps, unsigned beats)
+{
+    for (unsigned i = 0; i < beats; i++) {
+        f->up[port]->stat.rate_bps = bps;
+        f->up[port]->stat.measured += bps > 0;
+        f->up[port]->stat.acked++;
+        for (unsigned up = 0; up < 4; up++)
+            if (f->up[up] != NULL && f->up[up]->link != NULL)
+                fixture_say_heartbeat(f->up[up]);
+        fixture_pass(f, ROUTER_HEARTBEAT);
+    }
+}
+
+/* Returns how many bytes of filler a connection sends until it has nothing more to send, at most `most`. */
+static size_t take_filler(struct fixture_connection *c, size_t most)
+{
+    struct peer_message *head;
+    size_t bytes = 0;
+
+    while (bytes < most && (head = fixture_next(c, NULL, 0, NULL)) != NULL) {
+        bytes += head->kind == PEER_HEARTBEAT ? head->heartbeat.filler.len : 0;
+        message_forget(head);
+    }
+    return bytes;
+}
+
+TEST(a_link_that_carries_less_than_it_should_is_stated)
+{
+    struct router_fixture f;
+    struct port_rates rates;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
+    measure(&f, 0, 1900000, 8);
+    router_port_rates(f.router, 0, &rates);
+    assert_true(rates.planned > 1940 && rates.planned < 2060); /* with headers */
+    assert_int_equal(rates.observed / 100, 19);
+    assert_string_equal(rate_source_name(rates.source), "observed");
+    assert_int_equal(router_channel_rate(f.router, 9, 1), 20000); /* the other direction is well */
+    assert_int_equal(take_filler(f.up[0], 100000), 0); /* it is in use, and needs no probe */
+    link_closed(f.up[0]->link, "reset");
+    f.up[0]->link = NULL;
+    fixture_link_up(&f, 0);
+    fixture_pass(&f, 50 * MILLISECONDS);
+    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(rates.planned, 20000); /* nothing is known of the new one */
+    fixture_close(&f);
+}
+
+/* A slow link that is not in use is filled now and then for a moment, where nothing else leaves by it. */
+TEST(a_slow_link_is_probed)
+{
+    const struct peer_message other = {.kind = PEER_GO};
+    struct router_fixture f;
+    struct port_rates rates;
+    unsigned filled = 0;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    fixture_link_up(&f, 0);
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
+    measure(&f, 0, 1900000, 8);
+    for (unsigned beat = 0; beat < 200; beat++) {
+        measure(&f, 0, 0, 1);
+        filled += take_filler(f.up[0], 100000) > 0;
+    }
+    assert_true(filled >= 20 && filled <= 60);
+    while (take_filler(f.up[0], 100000) == 0)
+        measure(&f, 0, 0, 1);
+    measure(&f, 0, 19100000,
+            1); /* it makes way for other frames, unless it has not been measured for long */
+    while (take_filler(f.up[0], 100000) == 0)
+        measure(&f, 0, 0, 1);
+    router_send(f.router, 0, &other);
+    assert_int_equal(take_filler(f.up[0], 100000), 0);
+    measure(&f, 0, 19100000, 2);
+    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(rates.planned, 20000);
+    for (unsigned beat = 0; beat < 100; beat++) {
+        measure(&f, 0, 0, 1);
+        assert_int_equal(take_filler(f.up[0], 100000), 0);
+    }
+    fixture_close(&f);
+}
+
+TEST(an_older_neighbour_is_not_probed)
+{
+    struct router_fixture f;
+
+    fixture_open(&f, "4x4", 5, NULL);
+    f.minor = RATES_MINOR - 1;
+    fixture_link_up(&f, 0);
+    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
+    measure(&f, 0, 1900000, 8);
+    for (unsigned beat = 0; beat < 100; beat++) {
+        measure(&f, 0, 0, 1);
+        assert_int_equal(take_filler(f.up[0], 100000), 0);
+    }
+    fixture_close(&f);
+}

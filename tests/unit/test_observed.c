@@ -1,0 +1,125 @@
+#include "daemon/torusd/router/observed.h"
+#include "tests/support/cmocka.h"
+
+#define NOMINAL 20000u
+#define WINDOW (250 * MILLISECONDS)
+
+/* One measurement after the other. Returns how often `slow` has changed. */
+static unsigned measure(struct observed *o, uint64_t *now, const uint32_t *kbit, unsigned count)
+{
+    unsigned changes = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        observed_note(o, kbit[i], *now);
+        changes += observed_decide(o, NOMINAL, *now);
+        *now += WINDOW;
+    }
+    return changes;
+}
+
+static unsigned measure_same(struct observed *o, uint64_t *now, uint32_t kbit, uint64_t time)
+{
+    unsigned changes = 0;
+
+    for (uint64_t end = *now + time; *now < end;)
+        changes += measure(o, now, &kbit, 1);
+    return changes;
+}
+
+TEST(a_link_is_slow_after_several_measurements)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(observed_rate(&o), 0);
+    assert_int_equal(measure_same(&o, &now, 2000, 3 * WINDOW), 0);
+    assert_int_equal(o.slow, 0);
+    assert_int_equal(observed_rate(&o), 2000);
+    assert_int_equal(measure_same(&o, &now, 2000, WINDOW), 1);
+    assert_true(o.slow > 1940 && o.slow < 2060);
+}
+
+/* What is nearly nominal, or cannot be compared, is not slow. */
+TEST(a_link_near_its_rate_is_not_slow)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(measure_same(&o, &now, NOMINAL * 3 / 4, 20 * SECONDS), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        observed_note(&o, 10, now);
+        assert_false(observed_decide(&o, 0, now));
+        now += WINDOW;
+    }
+    assert_int_equal(o.slow, 0);
+}
+
+/* A processor that is busy now and then makes some measurements too low, a burst makes one too high. */
+TEST(noise_changes_nothing)
+{
+    static const uint32_t busy[] = {19000, 3000, 18500, 19500, 2000, 1000, 19000, 20500};
+    static const uint32_t slow[] = {8000, 8400, 7700, 3000, 8100, 30000, 7900, 8200, 4000, 7800};
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    for (unsigned i = 0; i < 50; i++)
+        assert_int_equal(measure(&o, &now, busy, sizeof busy / sizeof *busy), 0);
+    assert_int_equal(o.slow, 0);
+    (void)measure_same(&o, &now, 8000, 2 * SECONDS);
+    const uint32_t before = o.slow;
+    assert_true(before > 7700 && before < 8300);
+    for (unsigned i = 0; i < 50; i++)
+        assert_int_equal(measure(&o, &now, slow, sizeof slow / sizeof *slow), 0);
+    assert_int_equal(o.slow, before);
+}
+
+TEST(changes_are_far_apart)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS, begun = now;
+    unsigned changes = 0;
+
+    while (now < begun + 120 * SECONDS) {
+        changes += measure_same(&o, &now, 2000, 2 * SECONDS);
+        changes += measure_same(&o, &now, NOMINAL, 2 * SECONDS);
+    }
+    assert_true(changes > 2 && changes <= 120 * SECONDS / OBSERVED_HOLD + 1);
+}
+
+TEST(a_link_that_is_well_again_is_used_soon)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    (void)measure_same(&o, &now, 2000, 10 * SECONDS);
+    assert_true(o.slow > 0);
+    now += 60 * SECONDS; /* nothing was measured */
+    assert_int_equal(measure_same(&o, &now, NOMINAL, WINDOW), 0);
+    assert_int_equal(measure_same(&o, &now, NOMINAL, WINDOW), 1);
+    assert_int_equal(o.slow, 0);
+}
+
+TEST(another_slow_rate_counts_if_it_is_clearly_another_one)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    (void)measure_same(&o, &now, 2000, 10 * SECONDS);
+    assert_int_equal(measure_same(&o, &now, 2150, 10 * SECONDS), 0);
+    assert_int_equal(measure_same(&o, &now, 4000, 10 * SECONDS), 1);
+    assert_true(o.slow > 3880 && o.slow < 4120);
+    assert_int_equal(measure_same(&o, &now, 1000, 10 * SECONDS), 1);
+    assert_true(o.slow > 970 && o.slow < 1030);
+}
+
+/* Every rate is kept to within some per cent, and is never none. */
+TEST(slow_rates_are_quantised)
+{
+    for (uint32_t kbit = 1; kbit < UINT32_MAX / 16; kbit += kbit / 50 + 1) {
+        struct observed o = {0};
+        for (unsigned i = 0; i < OBSERVED_WINDOWS; i++)
+            observed_note(&o, kbit, SECONDS);
+        assert_true(observed_decide(&o, 2 * kbit, SECONDS));
+        assert_true(o.slow > 0 && o.slow >= kbit - kbit / 32 && o.slow <= kbit + kbit / 32);
+    }
+}
