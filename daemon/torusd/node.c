@@ -1,6 +1,5 @@
 #include "daemon/torusd/node.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -42,6 +42,7 @@ static void fill_links(struct ring *r, uint32_t node)
                                 .hour_ms = 3500000,
                                 .hour_tx_bytes = 100000000,
                                 .hour_connects = 1,
+                                .planned_from = "",
                                 .key = r->keys[node][0],
                                 .interface = port == 0 ? "eth0" : "eth1"};
         r->list[node][port] = &r->link[node][port];

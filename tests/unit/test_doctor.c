@@ -198,6 +198,47 @@ TEST_WITH(begin, NULL, slow_interface)
     ring_expect(&r, SEVERITY_ERROR, "speed", "autoneg on", "half duplex", NULL);
 }
 
+/* A cable comes up at less than its two cards can, or at a tenth of what the others have. */
+TEST_WITH(begin, NULL, slow_cable)
+{
+    for (uint32_t node = 0; node < RING; node++)
+        r.status[node].link_mbit = 0;
+    ring_set(&r, 0, "interface.eth0.speed_mbit", "100");
+    ring_set(&r, 1, "interface.eth1.speed_mbit", "100");
+    ring_expect(&r, SEVERITY_WARNING, "speed", "another cable", "eth0", "100 Mbit/s",
+                "most other cables at 1000", NULL);
+    ring_set(&r, 0, "interface.eth0.speed_most_mbit", "10000");
+    ring_set(&r, 1, "interface.eth1.speed_most_mbit", "1000");
+    ring_expect(&r, SEVERITY_WARNING, "speed", "autoneg on", "the cards at both ends", "1000",
+                NULL);
+    ring_set(&r, 1, "interface.eth1.speed_most_mbit", "100"); /* one of its cards is slow */
+    ring_expect_fine(&r);
+    ring_begin(&r);
+    for (uint32_t node = 0; node < RING; node++)
+        r.status[node].link_mbit = 0;
+    ring_set(&r, 0, "interface.eth0.speed_mbit", "200"); /* cards may differ */
+    ring_set(&r, 1, "interface.eth1.speed_mbit", "200");
+    ring_expect_fine(&r);
+}
+
+/* A port may have a rate of its own. */
+TEST_WITH(begin, NULL, slow_cable_as_configured)
+{
+    ring_set(&r, 0, "interface.eth0.speed_mbit", "100");
+    ring_set(&r, 1, "interface.eth1.speed_mbit", "100");
+    ring_set(&r, 0, "interface.eth0.speed_most_mbit", "100");
+    ring_set(&r, 1, "interface.eth1.speed_most_mbit", "100");
+    r.link[0][0].nominal_send_bps = r.link[1][1].nominal_send_bps = 100000000;
+    ring_expect_fine(&r);
+}
+
+TEST_WITH(begin, NULL, link_that_carries_little)
+{
+    r.link[0][0].planned_bps = 400000000;
+    r.link[0][0].planned_from = "observed";
+    ring_expect(&r, SEVERITY_WARNING, "speed", "another slot", "400 Mbit/s", "+0", NULL);
+}
+
 TEST_WITH(begin, NULL, interface_errors)
 {
     ring_set(&r, 0, "interface.eth0.hour_rx_errors", "9");

@@ -6,6 +6,7 @@
 
 #define USUAL_MTU 1500u
 #define FAST_MBIT 1000u
+#define SLOW_TIMES 10u   /* a cable is slow that has a tenth of what most others have */
 #define ERRORS_LEAST 10u /* fewer are not judged */
 #define ERRORS_PART 1000000u
 #define DROPS_LEAST 1000u
@@ -89,9 +90,103 @@ static void unknown_speed(struct doctor *d, const char *check, uint32_t node, co
                           interface);
 }
 
-static void check_speed(struct doctor *d, uint32_t node, const char *interface)
+/* Returns what the cards at both ends of a cable can; 0: it is not known. */
+static uint64_t speed_of_cards(const struct doctor *d, uint32_t node, unsigned port,
+                               const char *here)
 {
-    const double nominal = d->node[node].status->link_mbit;
+    const uint32_t there = torus_neighbour(d->torus, node, port);
+    const char *other =
+        there < d->nodes ? interface_of(d, there, torus_port_opposite(d->torus, port)) : NULL;
+    uint64_t most, most_there;
+
+    if (other == NULL || !number(d, node, here, "speed_most_mbit", &most) ||
+        !number(d, there, other, "speed_most_mbit", &most_there))
+        return 0;
+    return most < most_there ? most : most_there;
+}
+
+#define SPEEDS_MOST 32u /* different ones that are counted */
+
+struct speeds {
+    unsigned count, all;
+    struct {
+        uint64_t mbit;
+        unsigned ends;
+    } speed[SPEEDS_MOST];
+};
+
+static void count_speed(struct speeds *s, uint64_t mbit)
+{
+    unsigned i = 0;
+
+    while (i < s->count && s->speed[i].mbit != mbit)
+        i++;
+    if (i == SPEEDS_MOST)
+        return;
+    s->count += i == s->count;
+    s->speed[i].mbit = mbit;
+    s->speed[i].ends++;
+    s->all++;
+}
+
+/* Returns the highest speed that most ends of cables have at least; 0: none is known. */
+static uint64_t usual_speed(struct doctor *d)
+{
+    struct speeds s = {0};
+    uint64_t mbit;
+
+    if (d->usual_known)
+        return d->usual_mbit;
+    for (uint32_t node = 0; node < d->nodes; node++)
+        for (unsigned port = 0; port < torus_ports(d->torus); port++) {
+            const char *interface = interface_of(d, node, port);
+            if (interface != NULL && number(d, node, interface, "speed_mbit", &mbit) && mbit > 0)
+                count_speed(&s, mbit);
+        }
+    for (unsigned i = 0; i < s.count; i++) {
+        unsigned as_fast = 0;
+        for (unsigned other = 0; other < s.count; other++)
+            as_fast += s.speed[other].mbit >= s.speed[i].mbit ? s.speed[other].ends : 0;
+        if (2 * as_fast > s.all && s.speed[i].mbit > d->usual_mbit)
+            d->usual_mbit = s.speed[i].mbit;
+    }
+    d->usual_known = true;
+    return d->usual_mbit;
+}
+
+/* A cable that came up at less than its two cards can have, or at a small part of what the others have. */
+static void check_slow_cable(struct doctor *d, uint32_t node, unsigned port, const char *interface,
+                             uint64_t speed)
+{
+    const uint64_t cards = speed_of_cards(d, node, port, interface);
+    const uint64_t usual = cards == 0 ? usual_speed(d) : 0;
+    const uint32_t there = torus_neighbour(d->torus, node, port);
+    struct finding *f;
+
+    if (speed >= cards && SLOW_TIMES * speed > usual)
+        return;
+    if (there < node || (there == node && torus_port_opposite(d->torus, port) < port))
+        return; /* the other end has said it */
+    if (cards > 0)
+        f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                        "%s runs at %llu Mbit/s, although the cards at both ends of the cable can "
+                        "%llu",
+                        interface, (unsigned long long)speed, (unsigned long long)cards);
+    else
+        f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                        "%s runs at %llu Mbit/s, and most other cables at %llu or more", interface,
+                        (unsigned long long)speed, (unsigned long long)usual);
+    f->peer = there;
+    f->why = "a damaged cable often makes both ends choose a lower speed; one slow link slows "
+             "every exchange";
+    finding_mend(f, "another cable; then ethtool -s %s autoneg on, at both ends", interface);
+}
+
+static void check_speed(struct doctor *d, uint32_t node, unsigned port, const char *interface)
+{
+    const struct torus_link *link = doctor_link(d, node, port);
+    const double nominal = link->nominal_send_bps > 0 ? (double)link->nominal_send_bps / 1e6
+                                                      : d->node[node].status->link_mbit;
     uint64_t speed;
     struct finding *f;
 
@@ -111,7 +206,26 @@ static void check_speed(struct doctor *d, uint32_t node, const char *interface)
         f->why = "a damaged cable often makes both ends choose a lower speed; one slow link slows "
                  "every exchange";
         finding_mend(f, "another cable; or correct link_mbit in torusd.ini");
+        return;
     }
+    check_slow_cable(d, node, port, interface, speed);
+}
+
+/* What the link itself carries, whatever its cards say. */
+static void check_observed(struct doctor *d, uint32_t node, const struct torus_link *link)
+{
+    struct finding *f;
+
+    if (strcmp(link->planned_from, "observed") != 0)
+        return;
+    f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                    "the link at port %.40s carries %.3g Mbit/s, and should carry more", link->name,
+                    (double)link->planned_bps / 1e6);
+    f->peer = link->neighbour < d->nodes ? link->neighbour : node;
+    f->why = "plans of exchanges give it less to carry; the cable loses packets, a card is in a "
+             "slow slot, or something else uses the link";
+    finding_mend(f,
+                 "torusctl links --json, on both hosts; another cable; another slot of the card");
 }
 
 /* One direction of an interface, in the last hour or since torusd has run: counters of the kernel begin when the machine
@@ -247,7 +361,8 @@ static void check_ports(struct doctor *d, uint32_t node)
             continue;
         }
         check_both_ends(d, node, port, interface);
-        check_speed(d, node, interface);
+        check_speed(d, node, port, interface);
+        check_observed(d, node, l);
         check_errors(d, node, interface);
         check_offloads(d, node, interface);
         check_large_frames(d, node, interface);

@@ -56,6 +56,9 @@ struct doctor {
     struct finding *finding;
     size_t findings, room;
     bool no_memory; /* findings were left out */
+    uint64_t
+        usual_mbit; /* speed that most cables have at least, once it is known; 0: none is told */
+    bool usual_known;
 };
 
 /* Frees the findings. */

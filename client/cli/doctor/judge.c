@@ -7,6 +7,8 @@ static const struct check *const checks[] = {
 
 void doctor_judge(struct doctor *d)
 {
+    d->usual_known = false;
+    d->usual_mbit = 0;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         const struct check *c = checks[i];
         const size_t before = d->findings;

@@ -238,6 +238,45 @@ static void add_speed(const struct list *l, const char *interface)
         add(l->facts, interface, "duplex", c.duplex == DUPLEX_FULL ? "full" : "half");
 }
 
+/* Link modes of ethtool and their speeds, those of a speed from the first bit to the last. */
+static const struct {
+    uint8_t first, last;
+    uint32_t mbit;
+} link_modes[] = {{0, 1, 10},       {2, 3, 100},      {4, 5, 1000},     {12, 12, 10000},
+                  {15, 15, 2500},   {17, 17, 1000},   {18, 20, 10000},  {21, 22, 20000},
+                  {23, 26, 40000},  {27, 30, 56000},  {31, 33, 25000},  {34, 35, 50000},
+                  {36, 39, 100000}, {40, 40, 50000},  {41, 41, 1000},   {42, 46, 10000},
+                  {47, 47, 2500},   {48, 48, 5000},   {52, 56, 50000},  {57, 61, 100000},
+                  {62, 66, 200000}, {67, 68, 100},    {69, 73, 400000}, {75, 79, 100000},
+                  {80, 84, 200000}, {85, 89, 400000}, {90, 91, 100}};
+
+#define MASK_WORDS 127u /* most that the kernel may tell */
+
+/* The fastest speed that both the card and what is plugged into it can have. */
+static void add_most_speed(const struct list *l, const char *interface)
+{
+    struct {
+        struct ethtool_link_settings settings;
+        uint32_t masks[3 * MASK_WORDS]; /* supported ones first */
+    } c = {.settings.cmd = ETHTOOL_GLINKSETTINGS};
+    uint32_t most = 0;
+
+    /* The first answer is the number of words, below 0. */
+    if (!ask_driver(l->fd, interface, &c) || c.settings.link_mode_masks_nwords >= 0)
+        return;
+    c.settings.link_mode_masks_nwords = (int8_t)-c.settings.link_mode_masks_nwords;
+    c.settings.cmd = ETHTOOL_GLINKSETTINGS;
+    const unsigned bits = 32u * (unsigned)c.settings.link_mode_masks_nwords;
+    if (!ask_driver(l->fd, interface, &c) || c.settings.link_mode_masks_nwords <= 0)
+        return;
+    for (size_t i = 0; i < sizeof link_modes / sizeof *link_modes; i++)
+        for (unsigned bit = link_modes[i].first; bit <= link_modes[i].last && bit < bits; bit++)
+            if ((c.masks[bit / 32] & 1u << bit % 32) != 0 && link_modes[i].mbit > most)
+                most = link_modes[i].mbit;
+    if (most > 0)
+        add_number(l->facts, interface, "speed_most_mbit", most);
+}
+
 static void add_driver(const struct list *l, const char *interface)
 {
     static const struct {
@@ -257,6 +296,7 @@ static void add_driver(const struct list *l, const char *interface)
             add(l->facts, interface, "driver", info.driver);
     }
     add_speed(l, interface);
+    add_most_speed(l, interface);
     for (size_t i = 0; i < sizeof offloads / sizeof *offloads; i++) {
         struct ethtool_value value = {.cmd = offloads[i].command};
         if (ask_driver(l->fd, interface, &value))

@@ -3,6 +3,8 @@
 
 #include <uv.h>
 
+#include <net/if.h>
+
 #include "daemon/lib/net/carrier.h"
 #include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/net/connector.h"
@@ -49,6 +51,12 @@ struct tcp {
     uv_timer_t recheck; /* when to recheck all connectors */
     struct reserve reserve;
     struct carrier *carrier; /* NULL: interfaces cannot be watched */
+    struct speeds {          /* what network cards have negotiated: read off the loop */
+        uv_work_t work;
+        bool due, running;
+        char interface[TORUS_MAX_PORTS][IFNAMSIZ];
+        uint32_t mbit[TORUS_MAX_PORTS];
+    } speeds;
     struct connection *dirty;
     unsigned handles; /* not closed yet: parts of connectors, connections, the rest */
     unsigned lingering;

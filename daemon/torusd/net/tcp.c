@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/lib/net/link_speed.h"
 #include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/net/cipher.h"
 #include "daemon/torusd/net/internal.h"
@@ -15,10 +16,48 @@
 
 #define RECHECK_SOON_MS 50 /* after reports of changes, because many arrive together */
 
+/* Reads the speeds of all interfaces in a thread. */
+static void on_read_speeds(uv_work_t *work)
+{
+    struct speeds *s = &((struct tcp *)work->data)->speeds;
+
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        s->mbit[port] = link_speed_mbit(LINK_SPEED_FOLDER, s->interface[port]);
+}
+
+static void on_speeds_read(uv_work_t *work, int status)
+{
+    struct tcp *tcp = work->data;
+    struct speeds *s = &tcp->speeds;
+
+    s->running = false;
+    for (unsigned port = 0; status == 0 && port < tcp->ports && tcp->router != NULL; port++)
+        router_set_negotiated(tcp->router, port, s->mbit[port] * 1000);
+    tcp_release(tcp);
+}
+
+/* Reads the speeds if that is due: when a link has come up, or interfaces have changed. A card negotiates again when its
+ * cable was pulled, so that its interface is reported. */
+static void read_speeds(struct tcp *tcp)
+{
+    struct speeds *s = &tcp->speeds;
+
+    if (!s->due || s->running || tcp->carrier == NULL)
+        return;
+    s->due = false;
+    for (unsigned port = 0; port < tcp->ports; port++)
+        (void)snprintf(s->interface[port], sizeof s->interface[port], "%s",
+                       carrier_interface(tcp->carrier, port));
+    s->work.data = tcp;
+    s->running = uv_queue_work(tcp->set.loop, &s->work, on_read_speeds, on_speeds_read) == 0;
+    tcp->handles += s->running;
+}
+
 static void on_recheck(uv_timer_t *timer)
 {
     struct tcp *tcp = timer->data;
 
+    tcp->speeds.due = true;
     for (unsigned port = 0; port < tcp->ports && tcp->router != NULL; port++)
         if (tcp->connector[port].endpoint != NULL && connector_recheck(&tcp->connector[port]))
             router_dial_again(tcp->router, port);
@@ -226,6 +265,8 @@ bool tcp_flush(struct tcp *tcp)
     struct connection *now, *c;
     bool more = tcp->carrier != NULL && carrier_report_changes(tcp->carrier);
 
+    if (!more)
+        read_speeds(tcp);
     port_sockets_report(tcp);
     now = tcp->dirty;
     tcp->dirty = NULL;
@@ -288,6 +329,7 @@ static void io_proved(void *context, void *connection)
 
     (void)context;
     port_sockets_watch_carrier(c);
+    c->tcp->speeds.due = true; /* its interface is known at the next flush */
     c->proved = true;
     c->rate_changes = c->tcp->rate[c->port].changes;
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
