@@ -160,7 +160,7 @@ TEST(found_routes_of_different_rates)
                 if (torus_neighbour(&t, node, port) != TORUS_NO_NODE)
                     assert_int_equal(
                         damage_set_rate(&d, node, port,
-                                        slow < 3 ? (uint16_t)(20 + rand_r(&seed) % 900) : 300, &e),
+                                        (uint16_t)(slow < 3 ? 20 + rand_r(&seed) % 900 : 300), &e),
                         0);
             }
             assert_success(detour_new(&routes, &d, &e), e);

@@ -92,13 +92,13 @@ const struct torus_view *view_torus(struct metrics_view *v)
           p->rates.nominal.send > 0 ? p->rates.nominal.send * MBIT : NAN)                          \
     GAUGE("torus_link_negotiated_bytes_per_second", "",                                            \
           "The rate that the network card of a port has negotiated",                               \
-          p->rates.negotiated > 0 ? p->rates.negotiated * KBIT : NAN)                              \
+          p->rates.negotiated > 0 ? (double)p->rates.negotiated * KBIT : NAN)                      \
     GAUGE("torus_link_observed_bytes_per_second", "",                                              \
           "What the link of a port carried lately while data always waited for it",                \
-          p->rates.observed > 0 ? p->rates.observed * KBIT : NAN)                                  \
+          p->rates.observed > 0 ? (double)p->rates.observed * KBIT : NAN)                          \
     GAUGE("torus_link_planned_bytes_per_second", "",                                               \
           "What the link of a port carries away from this node in the plans of exchanges",         \
-          p->rates.planned > 0 ? p->rates.planned * KBIT : NAN)                                    \
+          p->rates.planned > 0 ? (double)p->rates.planned * KBIT : NAN)                            \
     GAUGE("torus_link_clock_ahead_seconds", "seconds",                                             \
           "By how much the monotonic clock of the neighbour is ahead of the clock of this node",   \
           p->clock_known ? (double)p->clock_ahead *NANOSECOND : NAN)                               \

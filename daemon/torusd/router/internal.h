@@ -7,6 +7,7 @@
  *     rates.c      what links can carry, which is a part of the link states
  *     flood.c      link states, told to all nodes; faults.c: faults of cables, also told to all
  *     send.c       the queues of ports; view.c: read access
+ *     filler.c     probes of slow links, which give way to other frames
  *     topology.c   which links are up. Like handshake.c, decoder.c, outgoing.c, link_clock.c and observed.c, it
  *                  does not use a router */
 #pragma once

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/router/filler.h"
 #include "daemon/torusd/router/health.h"
 #include "daemon/torusd/router/internal.h"
 #include "proto/text.h"
@@ -377,7 +378,7 @@ static struct outgoing *next_of_exchanges(struct link *link)
     struct outgoing *frame = r->handler.next(r->handler.context, link->port);
 
     if (frame != NULL)
-        rates_give_way(r, link->port);
+        filler_give_way(r, link->port);
     return frame;
 }
 
@@ -396,7 +397,7 @@ struct outgoing *link_next(struct link *link)
         if (frame == NULL)
             frame = next_of_exchanges(link);
         if (frame == NULL)
-            frame = rates_filler(link);
+            frame = filler_next(link);
     }
     if (frame != NULL) {
         link->taken_at = r->now;

@@ -1,6 +1,7 @@
 #include "daemon/torusd/router/rates.h"
 
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/router/filler.h"
 #include "daemon/torusd/router/internal.h"
 #include "proto/elapsed.h"
 #include "proto/frame.h"
@@ -104,31 +105,6 @@ void rates_link_up(struct router *r, unsigned i)
         state_rates(r);
 }
 
-/* Probes last PROBE_BEATS: in the first, bytes begin to wait for the link; then two measurements are made. */
-#define PROBE_BEATS 3u
-#define PROBE_PAUSE (4 * SECONDS)   /* between two probes, and after other measurements */
-#define PROBE_AGAIN (1 * SECONDS)   /* after a probe that has given way */
-#define PROBE_OVERDUE (7 * SECONDS) /* without a measurement: then a probe does not give way */
-#define FILLER 8192u                /* bytes in a frame */
-
-/* Begins and ends probes of a slow link. */
-static void probe_if_due(struct link *link, uint64_t now)
-{
-    struct router *r = link->router;
-    struct port_rate *rate = &r->port[link->port].rate;
-
-    if (rate->observed.slow == 0 || link->minor < RATES_MINOR) {
-        rate->probing = false;
-    } else if (now >= rate->probe_at && rate->probing) {
-        rate->probing = false;
-        rate->probe_at = now + PROBE_PAUSE;
-    } else if (now >= rate->probe_at && elapsed(rate->observed.at, now) >= PROBE_PAUSE) {
-        rate->probing = true;
-        rate->probe_at = now + PROBE_BEATS * r->heartbeat;
-        r->io.wake(r->io.context, link->connection);
-    }
-}
-
 void rates_beat(struct link *link, const struct connection_stat *stat)
 {
     struct router *r = link->router;
@@ -142,31 +118,7 @@ void rates_beat(struct link *link, const struct connection_stat *stat)
         tell_observed(r, link->port);
         state_rates(r);
     }
-    probe_if_due(link, now);
-}
-
-void rates_give_way(struct router *r, unsigned i)
-{
-    struct port_rate *rate = &r->port[i].rate;
-    const uint64_t now = r->now;
-
-    if (!rate->probing || elapsed(rate->observed.at, now) >= PROBE_OVERDUE)
-        return;
-    rate->probing = false;
-    rate->probe_at = now + PROBE_AGAIN;
-}
-
-struct outgoing *rates_filler(struct link *link)
-{
-    static const uint8_t zeros[FILLER];
-    struct router *r = link->router;
-    const struct port_rate *rate = &r->port[link->port].rate;
-    const struct peer_message message = {
-        .kind = PEER_HEARTBEAT,
-        .heartbeat = {.interval_ms = (uint32_t)(r->heartbeat / MILLISECONDS),
-                      .filler = {zeros, sizeof zeros}}};
-
-    return rate->probing ? outgoing_make(&r->outgoing, &message) : NULL;
+    filler_check(link, now);
 }
 
 bool router_knows_rates(const struct router *r)

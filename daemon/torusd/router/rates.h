@@ -1,10 +1,6 @@
 /* What the links of this node can carry. In the order of trust: the nominal rate, which the user has given; what was
  * observed under load (observed.h); the rate that the card has negotiated. The smallest of those that are known is stated
- * with the link states, and a link carries the smaller of what its two ends state (topology_channel_rate()).
- *
- * Plans give a slow link little to carry, so that its rate would not be observed any more. From time to time such a link is
- * probed: for a few heartbeats, this node sends filler where it has nothing else to send. A probe gives way to other frames,
- * unless none has come to its end for long. */
+ * with the link states, and a link carries the smaller of what its two ends state (topology_channel_rate()). */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +10,6 @@
 
 struct connection_stat;
 struct link;
-struct outgoing;
 struct router;
 
 /* Where the rate comes from that plans use. */
@@ -53,14 +48,8 @@ void router_port_rates(const struct router *r, unsigned port, struct port_rates 
 /* To be called when a link has come up: what was observed of the one before does not count. */
 void rates_link_up(struct router *r, unsigned port);
 
-/* To be called after each heartbeat interval of a link that is up: observes it, and begins and ends probes. */
+/* To be called after each heartbeat interval of a link that is up: observes it, and begins and ends probes (filler.h). */
 void rates_beat(struct link *link, const struct connection_stat *stat);
-
-/* To be called when a frame other than a heartbeat leaves by a port, or waits for it: a probe ends early. */
-void rates_give_way(struct router *r, unsigned port);
-
-/* Returns a frame of filler if the link is being probed, which the caller owns; NULL: it is not, or there is no memory. */
-struct outgoing *rates_filler(struct link *link);
 
 /* Returns the name of a source: "nominal". Static; "" if it is unknown. */
 const char *rate_source_name(enum rate_source source);

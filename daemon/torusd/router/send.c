@@ -2,6 +2,7 @@
  * bounded: while the queue is full, the router does not read from that neighbour. */
 #include "daemon/torusd/router/router.h"
 
+#include "daemon/torusd/router/filler.h"
 #include "daemon/torusd/router/internal.h"
 
 static void hold_reader(struct router *r, unsigned port)
@@ -43,7 +44,7 @@ void router_send(struct router *r, unsigned port, const struct peer_message *mes
     frame->immediate = message->kind == PEER_GO;
     outgoing_push(&r->port[port].control, frame);
     if (message->kind != PEER_HEARTBEAT && message->kind != PEER_LINK_STATE)
-        rates_give_way(r, port);
+        filler_give_way(r, port);
     if (r->port[port].control.bytes > ROUTER_QUEUE_MOST && r->reading != NULL)
         hold_reader(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
@@ -68,7 +69,7 @@ void router_relay(struct router *r, unsigned port, struct outgoing *frame)
         return;
     }
     outgoing_push(&r->port[port].relay, frame);
-    rates_give_way(r, port);
+    filler_give_way(r, port);
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 
