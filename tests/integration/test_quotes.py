@@ -67,8 +67,10 @@ def test_the_drawing_of_top(shared):
 # --- messages ---
 
 def texts_of(path):
-    """What a source can print: the literals of C, without conversions; the other languages as they are."""
+    """What a source can print: the literals of C, without conversions; helps and other languages as they are."""
     text = path.read_text()
+    if path.suffix == '.txt':
+        return ' '.join(text.split())
     if path.suffix not in ('.c', '.h'):
         text = re.sub(r"""(["'])\s*\n\s*f?\1""", '', text)
         return re.sub(r'\{[^{}\n]*\}', '\0', text)
@@ -85,7 +87,8 @@ def texts():
     """All texts of all programs."""
     found = [path for folder in ('client', 'daemon', 'proto', 'topo', 'scripts')
              for path in sorted((CHECKOUT / folder).rglob('*'))
-             if path.suffix in ('.c', '.h', '.py', '.sh') or (path.parent.name == 'scripts' and path.is_file())]
+             if path.suffix in ('.c', '.h', '.py', '.sh') or (path.parent.name == 'scripts' and path.is_file())
+             or path.parent.name == 'help']
     assert len(found) > 500
     return '\n'.join(texts_of(path) for path in found)
 
