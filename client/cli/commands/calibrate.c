@@ -351,15 +351,10 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field link_fields[] = {
-    {"node", "node", FORMAT_PLAIN},
-    {"port", "port", FORMAT_PLAIN},
-    {"to node", "neighbour", FORMAT_PLAIN},
-    {"min rtt", "min_rtt_us", FORMAT_MICROS},
-    {"rate", "rate_bps", FORMAT_RATE},
-    {"slow", "slow", FORMAT_PLAIN},
-    {0},
-};
+#define LINK_FIELDS                                                                                \
+    FIELDS(FIELD("node"), FIELD("port"), FIELD("to node", "neighbour"),                            \
+           FIELD("min rtt", "min_rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE),  \
+           FIELD("slow"))
 static const struct section show_sections[] = {
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
 };
@@ -370,9 +365,9 @@ static const struct section sections[] = {
     RECORD("busy", FIELD("all links busy with blocks of", "block_bytes", FORMAT_BYTES),
            FIELD("for", "seconds", FORMAT_SECONDS),
            FIELD("median rate of a link, by TCP", "median_bps", FORMAT_RATE)),
-    {.layout = LAYOUT_TABLE, .key = "slow_links", .title = "slow links", .fields = link_fields},
+    {.layout = LAYOUT_TABLE, .key = "slow_links", .title = "slow links", LINK_FIELDS},
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
-    {.layout = LAYOUT_TABLE, .key = "links", .fields = link_fields},
+    {.layout = LAYOUT_TABLE, .key = "links", LINK_FIELDS},
 };
 
 static int set_small(json_t *o, const struct calibration_run *run)

@@ -14,37 +14,20 @@ static const struct option options[] = {
     {0},
 };
 
-static const struct field fields[] = {
-    {"port", "port", FORMAT_PLAIN},
-    {"node", "neighbour", FORMAT_PLAIN},
-    {"state", "state", FORMAT_PLAIN},
-    {"for", "up_seconds", FORMAT_SECONDS},
-    {"held for", "held_seconds", FORMAT_SECONDS},
-    {"sent", "tx_bytes", FORMAT_BYTES},
-    {"received", "rx_bytes", FORMAT_BYTES},
-    {"rtt", "rtt_us", FORMAT_MICROS},
-    {"rate", "rate_bps", FORMAT_RATE},
-    {"nominal", "nominal_bps", FORMAT_RATE},
-    {"negotiated", "negotiated_bps", FORMAT_RATE},
-    {"observed", "observed_bps", FORMAT_RATE},
-    {"planned", "planned_bps", FORMAT_RATE},
-    {"from", "planned_from", FORMAT_PLAIN},
-    {"connects", "connects", FORMAT_PLAIN},
-    {"security", "security", FORMAT_PLAIN},
-    {"key", "key", FORMAT_PLAIN},
-    {"address", "address", FORMAT_PLAIN},
-    {"interface", "interface", FORMAT_PLAIN},
-    {"reason", "reason", FORMAT_PLAIN},
-    {0},
-};
-static const struct field times[] = {
-    {"heartbeat every", "heartbeat_seconds", FORMAT_SECONDS},
-    {"down when silent for", "silence_seconds", FORMAT_SECONDS},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "links", .fields = fields},
-    {.layout = LAYOUT_RECORD, .fields = times},
+    TABLE("links", FIELD("port"), FIELD("node", "neighbour"), FIELD("state"),
+          FIELD("for", "up_seconds", FORMAT_SECONDS),
+          FIELD("held for", "held_seconds", FORMAT_SECONDS),
+          FIELD("sent", "tx_bytes", FORMAT_BYTES), FIELD("received", "rx_bytes", FORMAT_BYTES),
+          FIELD("rtt", "rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE),
+          FIELD("nominal", "nominal_bps", FORMAT_RATE),
+          FIELD("negotiated", "negotiated_bps", FORMAT_RATE),
+          FIELD("observed", "observed_bps", FORMAT_RATE),
+          FIELD("planned", "planned_bps", FORMAT_RATE), FIELD("from", "planned_from"),
+          FIELD("connects"), FIELD("security"), FIELD("key"), FIELD("address"), FIELD("interface"),
+          FIELD("reason")),
+    RECORD(NULL, FIELD("heartbeat every", "heartbeat_seconds", FORMAT_SECONDS),
+           FIELD("down when silent for", "silence_seconds", FORMAT_SECONDS)),
 };
 
 static json_t *value_of(const struct torus_links *links)

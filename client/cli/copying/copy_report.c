@@ -483,23 +483,11 @@ static const char *const kinds[] = {
     [TORUS_COPY_EXCHANGE] = "exchange",
 };
 
-static const struct field node_fields[] = {
-    {"node", "rank", FORMAT_PLAIN},
-    {"host", "host", FORMAT_PLAIN},
-    {"from", "from", FORMAT_PLAIN},
-    {"added", "added", FORMAT_PLAIN},
-    {"changed", "changed", FORMAT_PLAIN},
-    {"removed", "removed", FORMAT_PLAIN},
-    {"unchanged", "unchanged", FORMAT_PLAIN},
-    {"bytes", "bytes", FORMAT_BYTES},
-    {"missing", "bytes_missing", FORMAT_BYTES},
-    {"no owner", "not_owned", FORMAT_PLAIN},
-    {"no attributes", "not_attributed", FORMAT_PLAIN},
-    {"first", "first", FORMAT_PLAIN},
-    {0},
-};
 static const struct section table_section[] = {
-    {.layout = LAYOUT_TABLE, .key = "per_node", .fields = node_fields},
+    TABLE("per_node", FIELD("node", "rank"), FIELD("host"), FIELD("from"), FIELD("added"),
+          FIELD("changed"), FIELD("removed"), FIELD("unchanged"),
+          FIELD("bytes", "bytes", FORMAT_BYTES), FIELD("missing", "bytes_missing", FORMAT_BYTES),
+          FIELD("no owner", "not_owned"), FIELD("no attributes", "not_attributed"), FIELD("first")),
 };
 const struct view copy_report_table = {table_section, 1};
 

@@ -232,14 +232,8 @@ static json_t *row_value(const struct cabling_result *r, const struct cabling_in
 
 static void draw_table(FILE *out, const struct cabling_result *r, const struct cabling_input *in)
 {
-    static const struct field fields[] = {{"rank", "rank", FORMAT_PLAIN},
-                                          {"host", "host", FORMAT_PLAIN},
-                                          {"port", "port", FORMAT_PLAIN},
-                                          {"interface", "interface", FORMAT_PLAIN},
-                                          {"neighbour", "neighbour", FORMAT_PLAIN},
-                                          {"cable", "cable", FORMAT_PLAIN},
-                                          {0}};
-    static const struct section section = {.layout = LAYOUT_TABLE, .fields = fields};
+    const struct section section = TABLE(NULL, FIELD("rank"), FIELD("host"), FIELD("port"),
+                                         FIELD("interface"), FIELD("neighbour"), FIELD("cable"));
     json_t *rows = json_array();
 
     for (uint32_t rank = 0; rank < r->torus.nodes; rank++)

@@ -8,26 +8,13 @@
 #include "daemon/lib/schedule/torus.h"
 #include "proto/text.h"
 
-static const struct field summary_fields[] = {
-    {"barrier", "name", FORMAT_PLAIN},
-    {"id", "id", FORMAT_PLAIN},
-    {"torus", "dims", FORMAT_TORUS},
-    {"nodes", "node_count", FORMAT_PLAIN},
-    {"without", "without", FORMAT_PLAIN},
-    {"reroutes", "reroutes", FORMAT_PLAIN},
-    {"waited here", "waited_seconds", FORMAT_SECONDS},
-    {"came first", "first", FORMAT_PLAIN},
-    {"came last", "last", FORMAT_PLAIN},
-    {0},
-};
-static const struct field node_fields[] = {
-    {"node", "rank", FORMAT_PLAIN},
-    {"after the first", "after_seconds", FORMAT_SECONDS},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = summary_fields},
-    {.layout = LAYOUT_TABLE, .key = "nodes", .fields = node_fields},
+    RECORD(NULL, FIELD("barrier", "name"), FIELD("id"), FIELD("torus", "dims", FORMAT_TORUS),
+           FIELD("nodes", "node_count"), FIELD("without"), FIELD("reroutes"),
+           FIELD("waited here", "waited_seconds", FORMAT_SECONDS), FIELD("came first", "first"),
+           FIELD("came last", "last")),
+    TABLE("nodes", FIELD("node", "rank"),
+          FIELD("after the first", "after_seconds", FORMAT_SECONDS)),
 };
 const struct view barrier_report_view = {sections, 2};
 

@@ -13,19 +13,10 @@ const struct field calibration_fields[] = {
     {"a link, in blocks", "bits_per_second", FORMAT_RATE},
     {0},
 };
-static const struct field candidate_fields[] = {
-    {"algorithm", "algorithm", FORMAT_PLAIN},
-    {"mode", "mode", FORMAT_PLAIN},
-    {"segments", "segments", FORMAT_PLAIN},
-    {"piece", "piece_bytes", FORMAT_BYTES},
-    {"steps", "steps", FORMAT_PLAIN},
-    {"messages", "messages", FORMAT_PLAIN},
-    {"blocks", "blocks", FORMAT_PLAIN},
-    {"predicted", "seconds", FORMAT_SECONDS},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_TABLE, .key = "candidates", .fields = candidate_fields},
+    TABLE("candidates", FIELD("algorithm"), FIELD("mode"), FIELD("segments"),
+          FIELD("piece", "piece_bytes", FORMAT_BYTES), FIELD("steps"), FIELD("messages"),
+          FIELD("blocks"), FIELD("predicted", "seconds", FORMAT_SECONDS)),
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
 };
 const struct view candidates_view = {sections, sizeof sections / sizeof sections[0]};

@@ -11,80 +11,47 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
-/* The first fields of the summary, for one exchange or several repetitions. */
+/* The first fields of the summary, for one exchange or several repetitions; and the table of ports. */
 #define COMMON_FIELDS                                                                              \
-    {"exchange", "id", FORMAT_PLAIN}, {"operation", "operation", FORMAT_PLAIN},                    \
-        {"torus", "dims", FORMAT_TORUS}, {"nodes", "node_count", FORMAT_PLAIN},                    \
-        {"algorithm", "algorithm", FORMAT_PLAIN}, {"mode", "mode", FORMAT_PLAIN},                  \
-        {"missing nodes", "missing", FORMAT_PLAIN}, {"without", "without", FORMAT_PLAIN},          \
-        {"reroutes", "reroutes", FORMAT_PLAIN}, {"damages", "damages", FORMAT_PLAIN},              \
-    {                                                                                              \
-        "kept bytes", "kept_bytes", FORMAT_BYTES                                                   \
-    }
+    FIELD("exchange", "id"), FIELD("operation"), FIELD("torus", "dims", FORMAT_TORUS),             \
+        FIELD("nodes", "node_count"), FIELD("algorithm"), FIELD("mode"),                           \
+        FIELD("missing nodes", "missing"), FIELD("without"), FIELD("reroutes"), FIELD("damages"),  \
+        FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
+#define PORT_FIELDS                                                                                \
+    FIELDS(FIELD("node", "rank"), FIELD("time", "seconds", FORMAT_SECONDS), FIELD("port", "name"), \
+           FIELD("sent", "tx_bytes", FORMAT_BYTES), FIELD("received", "rx_bytes", FORMAT_BYTES),   \
+           FIELD("blocks sent", "tx_blocks"), FIELD("messages", "combined_messages"),              \
+           FIELD("min rtt", "min_rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE))
 
-static const struct field summary_fields[] = {
-    COMMON_FIELDS,
-    {"missing files", "missing_files", FORMAT_PLAIN},
-    {"unused files", "unused_files", FORMAT_PLAIN},
-    {"block", "block_bytes", FORMAT_BYTES},
-    {"time", "seconds", FORMAT_SECONDS},
-    {"predicted", "predicted_seconds", FORMAT_SECONDS},
-    {"lower bound", "bound_seconds", FORMAT_SECONDS},
-    {"bound of", "bound_of", FORMAT_PLAIN},
-    {"efficiency", "efficiency", FORMAT_PERCENT},
-    {"whole call", "call_seconds", FORMAT_SECONDS},
-    {"startups", "startups", FORMAT_PLAIN},
-    {"transmission", "transmission", FORMAT_PLAIN},
-    {"busiest channel", "channel_bytes", FORMAT_BYTES},
-    {"rounds", "rounds", FORMAT_PLAIN},
-    {"delivered blocks", "blocks_delivered", FORMAT_PLAIN},
-    {"delivered bytes", "bytes_delivered", FORMAT_BYTES},
-    {"verified", "verified", FORMAT_PLAIN},
-    {0},
-};
-static const struct field repeated_fields[] = {
-    COMMON_FIELDS,
-    {"block", "block_bytes", FORMAT_BYTES},
-    {"repetitions", "repeat", FORMAT_PLAIN},
-    {"median time", "seconds", FORMAT_SECONDS},
-    {"predicted", "predicted_seconds", FORMAT_SECONDS},
-    {"shortest", "seconds_min", FORMAT_SECONDS},
-    {"longest", "seconds_max", FORMAT_SECONDS},
-    {"interquartile range", "seconds_spread", FORMAT_SECONDS},
-    {"sustained, each", "sustained_seconds", FORMAT_SECONDS},
-    {"lower bound", "bound_seconds", FORMAT_SECONDS},
-    {"bound of", "bound_of", FORMAT_PLAIN},
-    {"efficiency", "efficiency", FORMAT_PERCENT},
-    {"whole call", "call_seconds", FORMAT_SECONDS},
-    {"startups", "startups", FORMAT_PLAIN},
-    {"transmission", "transmission", FORMAT_PLAIN},
-    {"busiest channel", "channel_bytes", FORMAT_BYTES},
-    {"rounds, each", "rounds", FORMAT_PLAIN},
-    {"delivered blocks, each", "blocks_delivered", FORMAT_PLAIN},
-    {"delivered bytes, each", "bytes_delivered", FORMAT_BYTES},
-    {"verified", "verified", FORMAT_PLAIN},
-    {0},
-};
-static const struct field port_fields[] = {
-    {"node", "rank", FORMAT_PLAIN},
-    {"time", "seconds", FORMAT_SECONDS},
-    {"port", "name", FORMAT_PLAIN},
-    {"sent", "tx_bytes", FORMAT_BYTES},
-    {"received", "rx_bytes", FORMAT_BYTES},
-    {"blocks sent", "tx_blocks", FORMAT_PLAIN},
-    {"messages", "combined_messages", FORMAT_PLAIN},
-    {"min rtt", "min_rtt_us", FORMAT_MICROS},
-    {"rate", "rate_bps", FORMAT_RATE},
-    {0},
-};
 static const struct section sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = summary_fields},
-    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", .fields = port_fields},
+    RECORD(NULL, COMMON_FIELDS, FIELD("missing files", "missing_files"),
+           FIELD("unused files", "unused_files"), FIELD("block", "block_bytes", FORMAT_BYTES),
+           FIELD("time", "seconds", FORMAT_SECONDS),
+           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS),
+           FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),
+           FIELD("efficiency", "efficiency", FORMAT_PERCENT),
+           FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),
+           FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES),
+           FIELD("rounds"), FIELD("delivered blocks", "blocks_delivered"),
+           FIELD("delivered bytes", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
+    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
 };
 
 static const struct section repeated_sections[] = {
-    {.layout = LAYOUT_RECORD, .fields = repeated_fields},
-    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", .fields = port_fields},
+    RECORD(NULL, COMMON_FIELDS, FIELD("block", "block_bytes", FORMAT_BYTES),
+           FIELD("repetitions", "repeat"), FIELD("median time", "seconds", FORMAT_SECONDS),
+           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS),
+           FIELD("shortest", "seconds_min", FORMAT_SECONDS),
+           FIELD("longest", "seconds_max", FORMAT_SECONDS),
+           FIELD("interquartile range", "seconds_spread", FORMAT_SECONDS),
+           FIELD("sustained, each", "sustained_seconds", FORMAT_SECONDS),
+           FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),
+           FIELD("efficiency", "efficiency", FORMAT_PERCENT),
+           FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),
+           FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES),
+           FIELD("rounds, each", "rounds"), FIELD("delivered blocks, each", "blocks_delivered"),
+           FIELD("delivered bytes, each", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
+    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
 };
 
 struct view exchange_report_view(bool repeated, bool per_node)
