@@ -42,7 +42,8 @@ def test_a_copy_and_a_second_one(torus, base):
     first = run(torus, *args)
     assert re.fullmatch(r'copied to 3 nodes: 2 files, 2 folders \(97\.7 KiB\)\n'
                         r'added 4, changed 0, removed 0, unchanged 0 at each node\n'
-                        r'moved 97\.7 KiB of 97\.7 KiB in .* to compare\n', first)
+                        r'moved 97\.7 KiB of 97\.7 KiB in .* to compare\n'
+                        r'carried by [a-z0-9-]+, (stepped|streaming)\n', first)
     assert sorted(os.listdir(base / 'at')) == ['1', '2', '3']
     for rank in '123':
         assert contents(base / 'at' / rank) == contents(source)
@@ -119,6 +120,37 @@ def test_exchange_of_trees(torus, base):
     for d in range(4):
         expected = {f'{s}' if (s + d) % 3 == 1 else f'{s}/x/y': f'{s} to {d}' for s in range(4) if (s + d) % 3}
         assert contents(base / 'in' / f'{d}') == expected
+
+
+def test_trees_are_carried_by_a_named_algorithm(torus, base):
+    for s in range(4):
+        for d in range(4):
+            make(base / 'out' / f'{s}' / f'{d}', x=f'{s} to {d}' * 5000)
+    for number, (algorithm, mode, *options) in enumerate([
+            ('direct', 'stepped'), ('pair', 'streaming', '--mode', 'streaming'), ('cccube', 'stepped', '--q', '2')]):
+        args = ('exchange', '--from', f'{base}/out/%r', '--to', f'{base}/in{number}/%r', '--trees',
+                '--algorithm', algorithm, *options)
+        said = torus.json(2, *args)
+        assert (said['algorithm'], said['mode']) == (algorithm + ('-q2' if '--q' in options else ''), mode)
+        assert said['bytes_sent'] == said['bytes_all'] > 0
+        for d in range(4):
+            expected = {f'{s}/x': f'{s} to {d}' * 5000 for s in range(4)}
+            assert contents(base / f'in{number}' / f'{d}') == expected
+        again = torus.json(2, *args)
+        assert again['bytes_sent'] == 0 and again['algorithm'] is None
+
+
+def test_options_that_do_not_go_with_trees(torus, base):
+    make(base / 'out', x='1')
+    for reason, *options in [
+            ('files have their own sizes', '--block-size', '1K'), ('files are exchanged once', '--repeat', '2'),
+            ('trees move in many exchanges', '--schedule', 'any'), ('known only when the trees', '--explain'),
+            ('needs --algorithm', '--mode', 'stepped'), ('requires --algorithm cccube', '--q', '2'),
+            ('all-port', '--algorithm', 'at2-1port'), ('chosen by the size', '--algorithm', 'cccube-best'),
+            ('needs algorithm auto', '--algorithm', 'direct', '--on-failure', 'shrink')]:
+        result = torus.ctl(0, '--json', 'exchange', '--from', f'{base}/out', '--to', f'{base}/in', '--trees', *options)
+        assert_refused(result, 'usage', 2)
+        assert reason in result.stderr, result.stderr
 
 
 def test_an_exchange_of_files_names_the_option_for_folders(torus, base):
