@@ -6,16 +6,8 @@
 
 struct sim *group_sim(const char *dims, uint64_t seed)
 {
-    const struct sim_setup setup = {.dims = dims,
-                                    .seed = seed,
-                                    .latency = 50 * MICROSECONDS,
-                                    .rate = 125000000,
-                                    .shared = seed % 2 == 1,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = dims, .seed = seed, .latency = 50 * MICROSECONDS, .rate = 125000000,
+                     .shared = seed % 2 == 1, .chop = true);
 }
 
 static const struct sim_call steady[] = {

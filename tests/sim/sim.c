@@ -54,20 +54,18 @@ void sim_run_until_whole(struct sim *sim)
         sim_fail(sim, "the torus does not become whole");
 }
 
-struct sim *sim_new_whole(const char *dims, uint64_t seed)
+struct sim *sim_whole(const struct sim_setup *setup)
 {
-    const struct sim_setup setup = {
-        .dims = dims,
-        .seed = seed,
-        .latency = 100 * MICROSECONDS,
-        .rate = 125000000,
-        .memory = seed % 3 == 0 ? 256 * 1024 : 0,
-        .chop = true,
-    };
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = sim_new(setup);
 
     sim_run_until_whole(sim);
     return sim;
+}
+
+struct sim *sim_new_whole(const char *dims, uint64_t seed)
+{
+    return SIM_WHOLE(.dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .rate = 125000000,
+                     .memory = seed % 3 == 0 ? 256 * 1024 : 0, .chop = true);
 }
 
 bool sim_info(struct sim *sim, uint32_t rank, const char *id, struct exchange_info *out)

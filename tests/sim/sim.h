@@ -56,6 +56,27 @@ struct sim *sim_new_whole(const char *dims, uint64_t seed);
 /* Stops all nodes; fails the test if a node has not given back all of its buffers. */
 void sim_free(struct sim *sim);
 
+/* SIM_TEST(BEGIN, NAME) { ... }: a test with a simulator, `sim`, that BEGIN returns and that is freed after it;
+ * SIM_SEED_TEST(COUNT, BEGIN, NAME): one that is played with so many seeds, each as `seed`. */
+#define SIM_TEST(begin, name)                                                                      \
+    static void name##_in(struct sim *sim);                                                        \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        struct sim *sim = begin;                                                                   \
+        name##_in(sim);                                                                            \
+        sim_free(sim);                                                                             \
+    }                                                                                              \
+    static void name##_in(struct sim *sim)
+#define SIM_SEED_TEST(count, begin, name)                                                          \
+    static void name##_in(struct sim *sim, uint64_t seed);                                         \
+    SEED_TEST(count, name)                                                                         \
+    {                                                                                              \
+        struct sim *sim = begin;                                                                   \
+        name##_in(sim, seed);                                                                      \
+        sim_free(sim);                                                                             \
+    }                                                                                              \
+    static void name##_in(struct sim *sim, uint64_t seed)
+
 void *sim_context(const struct sim *sim); /* of the setup */
 /* Call this if an invariant does not hold: fails the test, with the seed and the time. */
 void sim_violated(const struct sim *sim, const char *invariant, const char *format, ...)
@@ -81,6 +102,9 @@ bool sim_run(struct sim *sim, uint64_t most, bool (*until)(struct sim *sim, void
 void sim_pass(struct sim *sim, uint64_t time);
 /* Runs until every node knows that every link is up. Fails the test if that takes too long. */
 void sim_run_until_whole(struct sim *sim);
+/* A simulator with this setup (.dims = ..., .seed = ...), all of whose links are up. */
+#define SIM_WHOLE(...) sim_whole(&(const struct sim_setup){__VA_ARGS__})
+struct sim *sim_whole(const struct sim_setup *setup);
 /* Calls `call` at that time. */
 void sim_at(struct sim *sim, uint64_t at, void (*call)(struct sim *sim, void *context),
             void *context);

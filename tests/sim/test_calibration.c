@@ -12,12 +12,7 @@ static const struct predict_costs first = {20e-6, 8e-6, 6e6, 0, 0},
 
 static struct sim *start(const char *dims)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 7, .latency = 100 * MICROSECONDS, .rate = 125000000};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = dims, .seed = 7, .latency = 100 * MICROSECONDS, .rate = 125000000);
 }
 
 static void calibrate(struct sim *sim, uint32_t rank, const struct predict_costs *costs)
@@ -42,9 +37,8 @@ static void check_all_know(struct sim *sim, const struct predict_costs *costs)
         assert_true(knows(sim, rank, costs));
 }
 
-TEST(all_nodes_hear_of_it_and_the_newer_wins)
+SIM_TEST(start("4x4"), all_nodes_hear_of_it_and_the_newer_wins)
 {
-    struct sim *sim = start("4x4");
     uint64_t before = sim_frames(sim);
     calibrate(sim, 5, &first);
     check_all_know(sim, &first);
@@ -57,21 +51,17 @@ TEST(all_nodes_hear_of_it_and_the_newer_wins)
     sim_pass(sim, 1 * SECONDS);
     for (uint32_t rank = 0; rank < 16; rank++)
         assert_int_equal(exchanges_calibration(sim_exchanges(sim, rank))->measured_at, 0);
-    sim_free(sim);
 }
 
-TEST(two_at_once_become_one)
+SIM_TEST(start("3x3"), two_at_once_become_one)
 {
-    struct sim *sim = start("3x3");
     calibrate(sim, 0, &first);
     calibrate(sim, 8, &second);   /* has not heard of the other: the same version */
     check_all_know(sim, &second); /* measured later */
-    sim_free(sim);
 }
 
-TEST(a_late_node_is_told)
+SIM_TEST(start("3x3"), a_late_node_is_told)
 {
-    struct sim *sim = start("3x3");
     sim_kill(sim, 4, SIM_CRASH);
     sim_pass(sim, 1 * SECONDS);
     calibrate(sim, 0, &first);
@@ -83,10 +73,9 @@ TEST(a_late_node_is_told)
     /* And the older calibration that it sends has not replaced the newer one. */
     calibrate(sim, 4, &second);
     check_all_know(sim, &second);
-    sim_free(sim);
 }
 
-TEST(nonsense_is_refused)
+SIM_TEST(start("2x2"), nonsense_is_refused)
 {
     const struct predict_costs wrong[] = {
         {-1e-6, 1e-6, 1e6, 0, 0},       {1e-6, -1e-6, 1e6, 0, 0},           {1e-6, 1e-6, 0, 0, 0},
@@ -94,13 +83,11 @@ TEST(nonsense_is_refused)
         {1e-6, 1e-6, 1e30, 0, 0},       {1e-6, (double)INFINITY, 1e6, 0, 0}};
     struct error e;
 
-    struct sim *sim = start("2x2");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_fails(exchanges_calibrate(sim_exchanges(sim, 0), &wrong[i], 1, &e), e, ERROR_USAGE,
                      "");
     }
     assert_int_equal(exchanges_calibration(sim_exchanges(sim, 0))->version, 0);
-    sim_free(sim);
 }
 
 struct candidates {
@@ -137,9 +124,8 @@ static const char *chosen(struct sim *sim, uint64_t block_bytes)
     return c.list[0].algorithm->name;
 }
 
-TEST(auto_takes_the_one_for_the_size)
+SIM_TEST(start("4x4"), auto_takes_the_one_for_the_size)
 {
-    struct sim *sim = start("4x4");
     calibrate(sim, 0, &second); /* messages are expensive */
     assert_string_equal(chosen(sim, 1), "tree");
     assert_string_equal(chosen(sim, 1 << 20), "stream");
@@ -148,17 +134,15 @@ TEST(auto_takes_the_one_for_the_size)
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_string_equal(r->result.algorithm, "tree");
-    sim_free(sim);
 }
 
 /* Nodes report the sizes of their files before an algorithm is chosen. */
-TEST(auto_takes_files_by_their_sizes)
+SIM_TEST(start("4x4"), auto_takes_files_by_their_sizes)
 {
     static const struct {
         const char *from;
         uint64_t block_bytes;
     } sources[] = {{"/same/1", 1}, {"/same/1000", 1000}, {"/same/200000", 200000}};
-    struct sim *sim = start("4x4");
     calibrate(sim, 0, &second);
     assert_string_not_equal(chosen(sim, 1), chosen(sim, 200000));
     for (uint32_t i = 0; i < 3; i++) {
@@ -169,7 +153,6 @@ TEST(auto_takes_files_by_their_sizes)
         assert_int_equal(r->error.code, ERROR_NONE);
         assert_string_equal(r->result.algorithm, chosen(sim, sources[i].block_bytes));
     }
-    sim_free(sim);
 }
 
 static double candidate_seconds(struct sim *sim, const char *name, uint64_t block_bytes)
@@ -201,9 +184,8 @@ static void run_session(struct sim *sim, const char *algorithm, uint64_t block_b
 
 /* A session's median corrects the predictions for blocks of its size, and to a lesser degree for sizes between it and
  * the next measured size. One exchange alone corrects nothing. */
-TEST(auto_learns_from_sessions)
+SIM_TEST(start("4x4"), auto_learns_from_sessions)
 {
-    struct sim *sim = start("4x4");
     struct spec spec = {.algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
     double model = candidate_seconds(sim, "at2", 4096), far = candidate_seconds(sim, "at2", 1);
     double other = candidate_seconds(sim, "stream", 4096);
@@ -223,21 +205,18 @@ TEST(auto_learns_from_sessions)
     /* For another algorithm, it only shows that it is not faster than the model, either. */
     double factor = fmax(1, candidate_seconds(sim, "at2", 4096) / model);
     assert_true(fabs(candidate_seconds(sim, "stream", 4096) / other - factor) < 1e-6);
-    sim_free(sim);
 }
 
 /* An algorithm that was measured to be slower than predicted is not replaced by every algorithm that was only
  * predicted. */
 TEST(auto_does_not_prefer_what_it_has_not_measured)
 {
-    const struct sim_setup slow = {
-        .dims = "4x4", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
     static const uint64_t sizes[] = {64, 1024, 4096};
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        struct sim *sim = sim_new(&slow);
+        struct sim *sim =
+            SIM_WHOLE(.dims = "4x4", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000);
         double median, pause;
-        sim_run_until_whole(sim);
         const char *name = chosen(sim, sizes[i]);
         double predicted = candidate_seconds(sim, name, sizes[i]);
         run_session(sim, name, sizes[i], &median, &pause);
@@ -248,14 +227,11 @@ TEST(auto_does_not_prefer_what_it_has_not_measured)
 }
 
 /* On this torus, at2 and at2-printed are one schedule; cccube is nearer to pair. */
-TEST(auto_judges_by_what_is_most_alike)
+SIM_TEST(SIM_WHOLE(.dims = "8x8", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000),
+         auto_judges_by_what_is_most_alike)
 {
-    const struct sim_setup slow = {
-        .dims = "8x8", .seed = 7, .latency = 500 * MICROSECONDS, .rate = 2500000};
-    struct sim *sim = sim_new(&slow);
     double twin, cccube, median, pause;
 
-    sim_run_until_whole(sim);
     double at2 = candidate_seconds(sim, "at2", 1024), pair = candidate_seconds(sim, "pair", 1024);
     twin = candidate_seconds(sim, "at2-printed", 1024);
     cccube = candidate_seconds(sim, "cccube", 1024);
@@ -267,19 +243,16 @@ TEST(auto_judges_by_what_is_most_alike)
     assert_true(fabs(candidate_seconds(sim, "at2-printed", 1024) / twin / by_at2 - 1) < 1e-6);
     assert_true(fabs(candidate_seconds(sim, "cccube", 1024) / cccube / fmax(1, by_pair) - 1) <
                 1e-6);
-    sim_free(sim);
 }
 
 /* A limiter lets packets of an exchange through early, and then holds back the next exchange: early arrival is not all
  * that counts. */
-TEST(auto_counts_what_links_owe)
+SIM_TEST(SIM_WHOLE(.dims = "4x4", .seed = 7, .latency = 20 * MICROSECONDS, .rate = 2500000,
+                   .burst = 4000),
+         auto_counts_what_links_owe)
 {
-    const struct sim_setup setup = {
-        .dims = "4x4", .seed = 7, .latency = 20 * MICROSECONDS, .rate = 2500000, .burst = 4000};
-    struct sim *sim = sim_new(&setup);
     double median, pause, least;
 
-    sim_run_until_whole(sim);
     run_session(sim, "pair", 64, &median, &least);
     assert_true(fabs(candidate_seconds(sim, "pair", 64) / median - 1) < 0.01);
     run_session(sim, "tree", 64, &median, &pause);
@@ -287,7 +260,6 @@ TEST(auto_counts_what_links_owe)
     double counted = candidate_seconds(sim, "tree", 64);
     assert_true(counted > 1.04 * median);
     assert_true(fabs(counted / hypot(median, pause - least) - 1) < 0.01);
-    sim_free(sim);
 }
 
 /* Corrections from small blocks for larger ones: a part of the time that they took beyond the model grows with the

@@ -35,12 +35,10 @@ static bool kill_in_state(struct sim *sim, void *context)
 static void die_in_state(uint64_t seed, uint32_t victim, enum exchange_state state,
                          enum sim_death death)
 {
-    const struct sim_setup setup = {
-        .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
     const struct spec spec = spec_of(seed);
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS,
+                                .rate = 12500000, .chop = true);
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     struct stage stage = {victim, death, r->id, state};
     if (!kill_in_state(sim, &stage))
@@ -90,13 +88,11 @@ TEST(another_node_dies_at_every_stage)
  * at the same time; their questions must not multiply. */
 static void decided_and_dead(const char *dims, uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
     const struct spec spec = spec_of(seed);
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .chop = true);
     uint32_t nodes = sim_torus(sim)->nodes, root = (uint32_t)seed % nodes;
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, root, &spec);
     sim_crash_when_decided(sim, root);
     sim_pass(sim, 10 * SECONDS);
@@ -131,13 +127,12 @@ TEST(many_nodes_in_doubt_do_not_flood_the_torus)
 }
 
 /* A node that was down during the decision hears the outcome when it returns. */
-SEED_TEST(3 * seeds, a_node_that_was_cut_off_learns_the_outcome)
+SIM_SEED_TEST(3 * seeds,
+              SIM_WHOLE(.dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS,
+                        .rate = 12500000, .chop = true),
+              a_node_that_was_cut_off_learns_the_outcome)
 {
-    const struct sim_setup setup = {
-        .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
     const struct spec spec = spec_of(seed);
-    struct sim *sim = sim_new(&setup);
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     struct exchange_info info = {0};
     while (info.state != EXCHANGE_DONE) {
@@ -153,5 +148,4 @@ SEED_TEST(3 * seeds, a_node_that_was_cut_off_learns_the_outcome)
         sim_set_wire(sim, 5, port, SIM_WIRE_UP);
     check_doubts_end(sim, r->id);
     check_next_exchange(sim, 5);
-    sim_free(sim);
 }

@@ -9,11 +9,9 @@
 
 static struct sim *open_torus(const char *dims)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 1, .latency = LATENCY, .memory = UINT64_C(1) << 32};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = dims, .seed = 1, .latency = LATENCY, .memory = UINT64_C(1) << 32);
 
-    sim_run_until_whole(sim);
     sim_pass(sim, 1 * SECONDS); /* including the last message of it */
     return sim;
 }
@@ -103,12 +101,10 @@ TEST(small_blocks_take_the_plans_messages)
     }
 }
 
-TEST(outputs_take_one_wave_more)
+SIM_TEST(open_torus("4x4"), outputs_take_one_wave_more)
 {
     const struct spec spec = {.algorithm = "at2", .from = "/same/8", .to = "/a"};
-    struct sim *sim = open_torus("4x4");
 
     (void)run(sim, &spec);
     check_waves(sim, true);
-    sim_free(sim);
 }

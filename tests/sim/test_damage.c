@@ -83,17 +83,12 @@ static void damage_blocks(uint64_t seed)
          .from = "",
          .to = ""},
     };
-    const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "2x3",
-                                    .seed = seed,
-                                    .latency = 100 * MICROSECONDS,
-                                    .rate = 12500000,
-                                    .chop = true};
     struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = seed % 2 == 0 ? "3x4" : "2x3", .seed = seed,
+                                .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true);
 
     spec.timeout_ns = 20 * SECONDS; /* for bits of a length, see above */
 
-    sim_run_until_whole(sim);
     struct sim_request *r =
         sim_exchange(sim, (uint32_t)chance_below(sim_chance(sim), sim_torus(sim)->nodes), &spec);
     sim_pass(sim, 2 * MILLISECONDS + chance_below(sim_chance(sim), 8 * MILLISECONDS));
@@ -135,17 +130,15 @@ static bool is_taken_back(struct sim *sim, void *context)
 /* A node dies, and a block is damaged before the root knows of the death. Returns whether the damage came first. */
 static bool damage_and_death(uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = "3x3", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
     const struct spec spec = {.algorithm = "auto",
                               .block_bytes = 200000,
                               .from = "",
                               .to = "",
                               .timeout_ns = 20 * SECONDS};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "3x3", .seed = seed, .latency = 100 * MICROSECONDS,
+                                .rate = 12500000, .chop = true);
     char first[EXCHANGE_ID_SIZE];
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     sim_pass(sim, 10 * MILLISECONDS);
     (void)strcpy(first, exchange_id(r->exchange));

@@ -27,14 +27,9 @@ static void cut_victim_off(struct sim *sim, void *unused)
 /* At a moment when some clients have entered and others have not. */
 static struct sim *new_sim(uint64_t seed, void (*harm)(struct sim *, void *))
 {
-    const struct sim_setup setup = {.dims = "3mx3m",
-                                    .seed = seed,
-                                    .latency = 100 * MICROSECONDS,
-                                    .rate = 12500000,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "3mx3m", .seed = seed, .latency = 100 * MICROSECONDS,
+                                .rate = 12500000, .chop = true);
 
-    sim_run_until_whole(sim);
     sim_at(sim, sim_now(sim) + chance_below(sim_chance(sim), 3 * MILLISECONDS), harm, NULL);
     return sim;
 }
@@ -111,13 +106,11 @@ static bool all_have_heard(struct sim *sim, void *context)
     return true;
 }
 
-SEED_TEST(seeds, a_barrier_is_entered)
+SIM_SEED_TEST(seeds, new_sim(seed, kill_victim), a_barrier_is_entered)
 {
-    struct sim *sim = new_sim(seed, kill_victim);
     struct arrivals a = {.next = 0};
     for (uint32_t rank = 0; rank < NODES; rank++)
         sim_at(sim, sim_now(sim) + chance_below(sim_chance(sim), 1 * MILLISECONDS), enter, &a);
     if (!sim_run(sim, HEARD_TIME, all_have_heard, &a))
         sim_violated(sim, "entered", "a client waits for a node that is down");
-    sim_free(sim);
 }

@@ -44,14 +44,9 @@ static void on_every_torus(uint64_t memory, uint64_t least,
             const struct algorithm *a = algorithm_at(k);
             if (algorithm_accepts(a, &t, NULL) != 0 || !sim_has_turn(before[k]++))
                 continue;
-            const struct sim_setup setup = {.dims = tori[i],
-                                            .seed = 100 * i + k,
-                                            .latency = 50 * MICROSECONDS,
-                                            .rate = 125000000,
-                                            .memory = budget(&t, a, memory, least),
-                                            .chop = true};
-            struct sim *sim = sim_new(&setup);
-            sim_run_until_whole(sim);
+            struct sim *sim =
+                SIM_WHOLE(.dims = tori[i], .seed = 100 * i + k, .latency = 50 * MICROSECONDS,
+                          .rate = 125000000, .memory = budget(&t, a, memory, least), .chop = true);
             each(sim, a);
             sim_free(sim);
         }
@@ -119,19 +114,16 @@ TEST(a_small_budget_makes_rounds)
 }
 
 /* A data frame names its round modulo 128. */
-TEST(more_rounds_than_the_wire_can_count)
+SIM_TEST(SIM_WHOLE(.dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256,
+                   .chop = true),
+         more_rounds_than_the_wire_can_count)
 {
-    const struct sim_setup setup = {
-        .dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memory = 256, .chop = true};
     const struct spec spec = {.algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 4, &spec);
     (void)sim_run_until_ended(r, 600 * SECONDS);
     check_success(r, &spec);
     assert_true(r->result.rounds > 128);
-    sim_free(sim);
 }
 
 static void folders(struct sim *sim, const struct algorithm *a)
@@ -213,13 +205,11 @@ TEST(routes_from_files_are_run_as_those_of_algorithms)
     on_every_torus(0, 0, imported);
 }
 
-TEST(a_schedule_is_fetched_once)
+SIM_TEST(SIM_WHOLE(.dims = "3x3", .seed = 3, .latency = 50 * MICROSECONDS),
+         a_schedule_is_fetched_once)
 {
-    const struct sim_setup setup = {.dims = "3x3", .seed = 3, .latency = 50 * MICROSECONDS};
     const struct spec spec = {.algorithm = "stream", .block_bytes = 100, .from = "", .to = ""};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     for (unsigned i = 0; i < 3; i++) {
         struct sim_request *r = sim_exchange_imported(sim, 4, &spec);
         (void)sim_run_until_ended(r, 600 * SECONDS);
@@ -233,17 +223,11 @@ TEST(a_schedule_is_fetched_once)
             assert_int_equal(sent, 0);
         sim_forget_frames(sim);
     }
-    sim_free(sim);
 }
 
 TEST(several_exchanges_at_once_do_not_mind_each_other)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
-        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
-                                        .seed = seed,
-                                        .latency = 30 * MICROSECONDS,
-                                        .rate = 125000000,
-                                        .chop = true};
         static const struct spec spec[] = {
             {.algorithm = "at2", .block_bytes = 3000, .from = "", .to = ""},
             {.algorithm = "direct", .from = "/random/4000", .to = "/a"},
@@ -254,8 +238,8 @@ TEST(several_exchanges_at_once_do_not_mind_each_other)
         };
         enum { AT_ONCE = sizeof spec / sizeof spec[0] };
         struct sim_request *r[AT_ONCE];
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
+        struct sim *sim = SIM_WHOLE(.dims = seed % 2 == 0 ? "4x4" : "3x5", .seed = seed,
+                                    .latency = 30 * MICROSECONDS, .rate = 125000000, .chop = true);
         for (int i = 0; i < AT_ONCE; i++) {
             r[i] = sim_exchange(sim, any_node(sim), &spec[i]);
             sim_pass(sim, chance_below(sim_chance(sim), 2 * MILLISECONDS));
@@ -269,19 +253,15 @@ TEST(several_exchanges_at_once_do_not_mind_each_other)
 }
 
 /* The memory of ended exchanges at a node must not grow for ever. */
-TEST(a_node_remembers_a_bounded_number_of_exchanges)
+SIM_TEST(SIM_WHOLE(.dims = "1x2", .seed = 1), a_node_remembers_a_bounded_number_of_exchanges)
 {
-    const struct sim_setup setup = {.dims = "1x2", .seed = 1};
     const struct spec spec = {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
     struct exchange_info info[200];
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     for (int i = 0; i < 150; i++)
         run_one(sim, 0, &spec);
     for (uint32_t rank = 0; rank < 2; rank++)
         assert_in_range(exchanges_list(sim_exchanges(sim, rank), info, 200), 10, 100);
-    sim_free(sim);
 }
 
 /* Clients enter a barrier in any order at any time: none completes it before the last one has entered. */
@@ -299,12 +279,10 @@ static bool waits(const struct sim_request *r)
 
 static void begin_in_order(struct spec spec, bool damaged)
 {
-    const struct sim_setup setup = {
-        .dims = "2x3", .seed = 6, .latency = 100 * MICROSECONDS, .rate = 125000000};
     static struct sim_request *r[QUEUE];
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = "2x3", .seed = 6, .latency = 100 * MICROSECONDS, .rate = 125000000);
 
-    sim_run_until_whole(sim);
     if (damaged) { /* its routes must be found first */
         sim_set_wire(sim, 4, 0, SIM_WIRE_CUT);
         sim_pass(sim, 1 * SECONDS);
@@ -338,23 +316,18 @@ TEST(hundreds_begin_in_the_order_of_asking)
 TEST(all_meet_at_a_barrier)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
-        const struct sim_setup setup = {.dims = seed % 2 == 0 ? "3x4" : "2x3m",
-                                        .seed = seed,
-                                        .latency = 50 * MICROSECONDS,
-                                        .rate = 125000000,
-                                        .chop = true};
         const struct spec spec = {.algorithm = "saadschultz",
                                   .operation = OPERATION_BARRIER,
                                   .barrier = "here",
                                   .from = "",
                                   .to = ""};
-        struct sim *sim = sim_new(&setup);
+        struct sim *sim = SIM_WHOLE(.dims = seed % 2 == 0 ? "3x4" : "2x3m", .seed = seed,
+                                    .latency = 50 * MICROSECONDS, .rate = 125000000, .chop = true);
         struct sim_request *r[12];
         uint64_t came[12];
         uint32_t nodes = sim_torus(sim)->nodes;
         uint32_t first = any_node(sim), stride = seed % 4 < 2 ? 1 : nodes - 1;
 
-        sim_run_until_whole(sim);
         for (uint32_t i = 0; i < nodes; i++) {
             for (uint32_t k = 0; k < i; k++)
                 assert_false(r[k]->ended);
@@ -374,18 +347,16 @@ TEST(all_meet_at_a_barrier)
 }
 
 /* A client that leaves ends the barrier for all that have entered it, but not for later ones. */
-TEST(a_client_that_leaves_a_barrier_ends_it)
+SIM_TEST(SIM_WHOLE(.dims = "3x3", .latency = 50 * MICROSECONDS),
+         a_client_that_leaves_a_barrier_ends_it)
 {
-    const struct sim_setup setup = {.dims = "3x3", .latency = 50 * MICROSECONDS};
     struct spec spec = {.algorithm = "balanced",
                         .operation = OPERATION_BARRIER,
                         .barrier = "",
                         .from = "",
                         .to = ""};
-    struct sim *sim = sim_new(&setup);
     struct sim_request *r[9], *twice;
 
-    sim_run_until_whole(sim);
     for (uint32_t rank = 0; rank < 5; rank++)
         r[rank] = sim_exchange(sim, rank, &spec);
     twice = sim_exchange(sim, 3, &spec);
@@ -404,18 +375,15 @@ TEST(a_client_that_leaves_a_barrier_ends_it)
         (void)sim_run_until_ended(r[rank], 10 * SECONDS);
         assert_int_equal(r[rank]->error.code, ERROR_NONE);
     }
-    sim_free(sim);
 }
 
 static uint64_t trace_of(uint64_t seed, const char *algorithm)
 {
-    const struct sim_setup setup = {
-        .dims = "4x4", .seed = seed, .latency = 50 * MICROSECONDS, .chop = true};
     const struct spec spec = {.algorithm = algorithm, .from = "/random/3000", .to = "/a"};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 50 * MICROSECONDS, .chop = true);
     uint64_t trace;
 
-    sim_run_until_whole(sim);
     run_one(sim, 3, &spec);
     trace = sim_trace(sim);
     sim_free(sim);
@@ -423,21 +391,17 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
 }
 
 /* A node may relay all parts of a broadcast in parts at the same time. */
-TEST(a_broadcast_in_parts_in_a_small_budget)
+SIM_TEST(SIM_WHOLE(.dims = "3mx2", .seed = 1, .latency = 50 * MICROSECONDS, .memory = 256 << 10),
+         a_broadcast_in_parts_in_a_small_budget)
 {
-    const struct sim_setup setup = {
-        .dims = "3mx2", .seed = 1, .latency = 50 * MICROSECONDS, .memory = 256 << 10};
     const struct spec spec = {.algorithm = "disjoint",
                               .mode = MODE_STEPPED,
                               .operation = OPERATION_BROADCAST,
                               .block_bytes = 19105,
                               .from = "",
                               .to = ""};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     run_one(sim, 0, &spec);
-    sim_free(sim);
 }
 
 TEST(the_same_seed_gives_the_same_run)

@@ -103,10 +103,8 @@ TEST(a_dead_machine_is_named)
     const struct spec spec = {.algorithm = "at2", .block_bytes = 500000, .from = "", .to = ""};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
-        const struct sim_setup setup = {
-            .dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 500000};
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
+        struct sim *sim =
+            SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS, .rate = 500000);
         struct sim_request *request = sim_exchange(sim, any(sim, 5), &spec);
         uint32_t victim = 5 + any(sim, 11);
         sim_pass(sim, chance_below(sim_chance(sim), 2000 * MILLISECONDS));
@@ -300,10 +298,8 @@ TEST(a_machine_is_back_at_once)
         .algorithm = "direct", .block_bytes = 50000, .from = "", .to = ""};
 
     for (uint64_t seed = 0; seed < 20; seed++) {
-        const struct sim_setup setup = {
-            .dims = "3m", .seed = seed, .latency = 200 * MICROSECONDS, .rate = 12500000};
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
+        struct sim *sim =
+            SIM_WHOLE(.dims = "3m", .seed = seed, .latency = 200 * MICROSECONDS, .rate = 12500000);
         struct sim_request *r = sim_exchange(sim, 2, &spec);
         sim_pass(sim, 5 * MILLISECONDS);
         sim_kill(sim, 0, SIM_POWER);
@@ -317,16 +313,14 @@ TEST(a_machine_is_back_at_once)
     }
 }
 
-SEED_TEST(2 * seeds, a_disk_may_fail)
+SIM_SEED_TEST(2 * seeds,
+              SIM_WHOLE(.dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true),
+              a_disk_may_fail)
 {
     enum sim_disk_fault fault = (enum sim_disk_fault)(seed % SIM_DISK_FAULTS);
-    const struct sim_setup setup = {
-        .dims = "3x4", .seed = seed, .latency = 100 * MICROSECONDS, .chop = true};
     const struct spec spec = {.algorithm = seed / SIM_DISK_FAULTS % 2 == 0 ? "direct" : "stream",
                               .from = "/random/9000",
                               .to = "/a"};
-    struct sim *sim = sim_new(&setup);
-    sim_run_until_whole(sim);
     uint32_t root = any(sim, 12), victim = any(sim, 12);
     sim_disk_fail(sim, fault == SIM_DISK_RECORD ? root : victim, fault);
     struct sim_request *r = sim_exchange(sim, root, &spec);
@@ -346,7 +340,6 @@ SEED_TEST(2 * seeds, a_disk_may_fail)
         assert_false(sim_decided(sim, root, r->id));
     }
     check_next_exchange(sim, root);
-    sim_free(sim);
 }
 
 SEED_TEST(seeds, a_client_may_cancel)
@@ -357,16 +350,12 @@ SEED_TEST(seeds, a_client_may_cancel)
     end(&run);
 }
 
-SEED_TEST(seeds, a_timeout_ends_it_everywhere)
+SIM_SEED_TEST(seeds,
+              SIM_WHOLE(.dims = seed % 2 == 0 ? "4x4" : "3x5", .seed = seed,
+                        .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true),
+              a_timeout_ends_it_everywhere)
 {
-    const struct sim_setup setup = {.dims = seed % 2 == 0 ? "4x4" : "3x5",
-                                    .seed = seed,
-                                    .latency = 100 * MICROSECONDS,
-                                    .rate = 12500000,
-                                    .chop = true};
     struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
-    struct sim *sim = sim_new(&setup);
-    sim_run_until_whole(sim);
     spec.timeout_ns = 1 + chance_below(sim_chance(sim), 20 * MILLISECONDS);
     uint64_t began = sim_now(sim);
     struct sim_request *r = sim_exchange(sim, any(sim, 15), &spec);
@@ -380,7 +369,6 @@ SEED_TEST(seeds, a_timeout_ends_it_everywhere)
     if (spec.to[0] != '\0')
         check_doubts_end(sim, r->id);
     check_next_exchange(sim, 0);
-    sim_free(sim);
 }
 
 SEED_TEST(seeds, everything_may_happen_at_once)

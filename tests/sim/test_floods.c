@@ -17,11 +17,9 @@ static const struct spec generated = {
 
 static struct sim *open_ring_with(uint64_t memory, uint32_t liar)
 {
-    const struct sim_setup setup = {
-        .dims = "4", .seed = 1, .latency = 100 * MICROSECONDS, .rate = 125000000, .memory = memory};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS,
+                                .rate = 125000000, .memory = memory);
 
-    sim_run_until_whole(sim);
     sim_set_lying(sim, liar, true);
     return sim;
 }
@@ -147,9 +145,8 @@ TEST(and_memory)
 }
 
 /* Node 0 prepares any number of groups that no program has entered. */
-TEST(groups_that_are_not_opened_leave_memory)
+SIM_TEST(open_ring_with(0, 0), groups_that_are_not_opened_leave_memory)
 {
-    struct sim *sim = open_ring_with(0, 0);
     char name[] = "group 00";
     struct sim_request *r;
     Torus__Spec spec;
@@ -170,7 +167,6 @@ TEST(groups_that_are_not_opened_leave_memory)
         fail_msg("%s", r->error.text);
     replace(sim, 0);
     assert_true(is_quiet(sim));
-    sim_free(sim);
 }
 
 /* --- outcomes that are not passed on --- */
@@ -211,17 +207,11 @@ static struct sim_request *exchange_files(struct sim *sim, uint32_t root, unsign
 static void records_are_bounded(uint32_t root, struct silence *silence, unsigned most,
                                 const char *reason)
 {
-    const struct sim_setup setup = {.dims = "4",
-                                    .seed = 1,
-                                    .latency = 100 * MICROSECONDS,
-                                    .rate = 125000000,
-                                    .on_bytes = say_nothing,
-                                    .context = silence};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS,
+                                .rate = 125000000, .on_bytes = say_nothing, .context = silence);
     struct sim_request *r;
     unsigned committed = 0;
 
-    sim_run_until_whole(sim);
     sim_set_lying(sim, LIAR, true);
     while ((r = exchange_files(sim, root, committed, 100 * MILLISECONDS))->error.code ==
                ERROR_IN_DOUBT &&
@@ -261,9 +251,8 @@ TEST(outcomes_that_are_not_told)
 
 /* --- verdicts about exchanges that have not begun --- */
 
-TEST(verdicts_about_what_is_to_come)
+SIM_TEST(open_ring(0), verdicts_about_what_is_to_come)
 {
-    struct sim *sim = open_ring(0);
     struct sim_request *r = sim_exchange(sim, 0, &generated);
     uint32_t counter;
 
@@ -292,7 +281,6 @@ TEST(verdicts_about_what_is_to_come)
     if (r->error.code != ERROR_NONE)
         fail_msg("%s", r->error.text);
     assert_true(is_quiet(sim));
-    sim_free(sim);
 }
 
 /* --- a piece that is not repaired --- */

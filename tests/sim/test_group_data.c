@@ -217,16 +217,8 @@ static const char *const late_tori[] = {"8", "2x2", "3x5", "4x4", "3mx4", "3x2",
 /* `rate`: bytes per second. */
 static struct sim *begin_with(const char *dims, uint64_t seed, uint64_t rate)
 {
-    const struct sim_setup setup = {.dims = dims,
-                                    .seed = seed,
-                                    .latency = 50 * MICROSECONDS,
-                                    .rate = rate,
-                                    .shared = seed % 2 == 1,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = dims, .seed = seed, .latency = 50 * MICROSECONDS, .rate = rate,
+                     .shared = seed % 2 == 1, .chop = true);
 }
 
 static struct sim *begin_late(const char *dims, uint64_t seed)

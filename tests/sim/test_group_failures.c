@@ -9,9 +9,8 @@ SEEDS(SIM_SHARE > 1 ? 4 : 10);
 static const char *const tori[] = {"1",   "1x2", "2x2",   "3x5", "4x4", "3mx4",
                                    "3x2", "8",   "2x3x2", "5m",  "4x4m"};
 
-SEED_TEST(seeds, a_program_that_dies_fails_it_for_all)
+SIM_SEED_TEST(seeds, group_sim(tori[2 + seed % 7], seed), a_program_that_dies_fails_it_for_all)
 {
-    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
     uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 7 % nodes);
     struct sim_programs *programs = group_start_steady(sim, seed);
     char words[40];
@@ -21,7 +20,6 @@ SEED_TEST(seeds, a_program_that_dies_fails_it_for_all)
     group_check_failed(sim, programs, nodes - 1, 1 * SECONDS, ERROR_CANCELLED, words);
     sim_programs_free(programs);
     group_check_reopens(sim, seed);
-    sim_free(sim);
 }
 
 TEST(a_mistake_fails_it_for_all)
@@ -94,9 +92,8 @@ static void check_apart(struct sim *sim, struct sim_programs *programs)
 }
 
 /* A node goes down, or a link without which the torus is in parts. See test_group_holes for other links. */
-SEED_TEST(seeds, a_fault_fails_it_for_all)
+SIM_SEED_TEST(seeds, group_sim(tori[3 + seed % 8], seed), a_fault_fails_it_for_all)
 {
-    struct sim *sim = group_sim(tori[3 + seed % 8], seed);
     uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
     struct sim_programs *programs = group_start_steady(sim, seed);
     sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
@@ -116,7 +113,6 @@ SEED_TEST(seeds, a_fault_fails_it_for_all)
     sim_programs_free(programs);
     sim_run_until_whole(sim);
     group_check_reopens(sim, seed);
-    sim_free(sim);
 }
 
 /* Starts programs that all make these calls, except that one program makes another call first, and waits for the error

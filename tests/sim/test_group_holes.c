@@ -18,8 +18,7 @@ struct holes_going {
 static const char *const tori[] = {"4x4", "3x3", "2x3",   "5", "4mx3", "2x2x2", "3x5",
                                    "1x4", "2x2", "3mx3m", "2", "7",    "2x4m"};
 
-/* A simulator of one of several tori, with all links up, and an empty set of links that are down. The caller frees
- * both. */
+/* A simulator of one of several tori, with all links up, and an empty set of links that are down. */
 static struct sim *holes_begin(uint64_t seed, struct damage *d)
 {
     struct sim *sim = group_sim(tori[seed % (sizeof tori / sizeof tori[0])], seed);
@@ -28,6 +27,19 @@ static struct sim *holes_begin(uint64_t seed, struct damage *d)
     assert_int_equal(damage_init(d, sim_torus(sim), &e), 0);
     return sim;
 }
+
+/* HOLES_TEST(COUNT, NAME) { ... }: a SEED_TEST() with both, `sim` and `d`. */
+#define HOLES_TEST(count, name)                                                                    \
+    static void name##_with_holes(struct sim *sim, struct damage *d, uint64_t seed);               \
+    SEED_TEST(count, name)                                                                         \
+    {                                                                                              \
+        struct damage d;                                                                           \
+        struct sim *sim = holes_begin(seed, &d);                                                   \
+        name##_with_holes(sim, &d, seed);                                                          \
+        damage_free(&d);                                                                           \
+        sim_free(sim);                                                                             \
+    }                                                                                              \
+    static void name##_with_holes(struct sim *sim, struct damage *d, uint64_t seed)
 
 /* Cuts a link, or restores one that is cut; never so that the torus is in parts. */
 static void holes_change(struct sim *sim, struct damage *d, bool mend)
@@ -147,10 +159,8 @@ static bool holes_all_are_told(struct sim *sim, void *context)
 
 SEEDS(25 / SIM_SHARE);
 
-SEED_TEST(2 * seeds, links_that_are_down_are_avoided)
+HOLES_TEST(2 * seeds, links_that_are_down_are_avoided)
 {
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     struct sim_call call[CALLS_MOST];
     char around[100];
     struct sim_programs_setup setup = {.name = "g",
@@ -163,32 +173,28 @@ SEED_TEST(2 * seeds, links_that_are_down_are_avoided)
                                        .lazy = group_any(sim, 3) == 0};
 
     for (uint32_t left = 1 + group_any(sim, 4); left > 0; left--)
-        holes_change(sim, &d, false);
+        holes_change(sim, d, false);
     if (group_any(sim, 2) == 0) /* otherwise not all nodes know of it yet: it is retried */
         sim_pass(sim, 100 * MILLISECONDS);
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL));
-    assert_true(holes_are_said(sim, damage_describe_links(&d, around, sizeof around)));
+    assert_true(holes_are_said(sim, damage_describe_links(d, around, sizeof around)));
     if (group_any(sim, 2) == 0)
         sim_heal(sim); /* it does not use them nevertheless */
     holes_must_succeed(sim, programs);
     for (uint32_t mask = 1; mask < (1u << sim_torus(sim)->dims) - 1; mask++)
-        if (sim_programs_left_out(programs, mask) == holes_are_connected(&d, mask))
+        if (sim_programs_left_out(programs, mask) == holes_are_connected(d, mask))
             sim_violated(sim, "parts", "part %u without %s", mask, around);
     sim_programs_free(programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* Links change while some programs wait for the others to open the group. */
-SEED_TEST(seeds, links_change_before_it_is_open)
+HOLES_TEST(seeds, links_change_before_it_is_open)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
                                             {.operation = GROUP_ALLTOALL, .size = 30000},
                                             {.operation = GROUP_BARRIER}};
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     const struct sim_programs_setup setup = {.name = "g",
                                              .call = calls,
                                              .calls = 3,
@@ -200,7 +206,7 @@ SEED_TEST(seeds, links_change_before_it_is_open)
     struct error e = {.code = ERROR_NONE};
     for (uint32_t left = 1 + group_any(sim, 8); left > 0 && !holes_group_is_open(sim, NULL);
          left--) {
-        holes_change(sim, &d, true);
+        holes_change(sim, d, true);
         sim_pass(sim, group_any(sim, 150) * MILLISECONDS);
     }
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
@@ -212,27 +218,21 @@ SEED_TEST(seeds, links_change_before_it_is_open)
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL) ||
                 sim_programs_failed(programs) > 0);
     sim_programs_free(programs);
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* A link goes down just when the group opens: some programs have heard that all are there, others have not. */
-SEED_TEST(4 * seeds, a_link_goes_down_as_it_opens)
+HOLES_TEST(4 * seeds, a_link_goes_down_as_it_opens)
 {
     static const struct sim_call calls[] = {{.operation = GROUP_ALLTOALL, .size = 1000},
                                             {.operation = GROUP_BROADCAST, .size = 30000},
                                             {.operation = GROUP_BARRIER}};
     const struct sim_programs_setup setup = {
         .name = "g", .call = calls, .calls = 3, .seed = seed, .depth = 2};
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     sim_pass(sim, group_any(sim, 2000) * MICROSECONDS);
-    holes_change(sim, &d, false);
+    holes_change(sim, d, false);
     holes_must_succeed(sim, programs);
     sim_programs_free(programs);
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* Two halves that are connected by one link: the early frames that pass it fit into the memory of a late node, both for
@@ -243,7 +243,6 @@ TEST(a_late_member_is_not_swamped)
                                             {.operation = GROUP_ALLTOALL, .size = 7000},
                                             {.operation = GROUP_ALLTOALL, .size = 800},
                                             {.operation = GROUP_ALLTOALL, .size = 7000}};
-    const struct sim_setup setup = {.dims = "6x6", .seed = 1, .latency = 50 * MICROSECONDS};
 
     for (uint32_t first = 0; first < 3; first++) {
         const struct sim_programs_setup all = {.name = "g",
@@ -251,9 +250,8 @@ TEST(a_late_member_is_not_swamped)
                                                .calls = first < 2 ? 2 : 1,
                                                .depth = 2,
                                                .stay = true};
-        struct sim *sim = sim_new(&setup);
+        struct sim *sim = SIM_WHOLE(.dims = "6x6", .seed = 1, .latency = 50 * MICROSECONDS);
         struct group_info info[2];
-        sim_run_until_whole(sim);
         for (uint32_t column = 0; column < 6; column++) {
             sim_set_wire(sim, column, 1, SIM_WIRE_CUT); /* -0: to the last row */
             if (column != 2)
@@ -275,10 +273,8 @@ TEST(a_late_member_is_not_swamped)
 
 /* Links go down one after the other while the group is open, and come up again: all calls complete, unless a part is no
  * longer connected. */
-SEED_TEST(4 * seeds, links_change_while_it_is_open)
+HOLES_TEST(4 * seeds, links_change_while_it_is_open)
 {
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     struct sim_call call[CALLS_MOST];
     const struct sim_programs_setup setup = {.name = "g",
                                              .call = call,
@@ -292,15 +288,15 @@ SEED_TEST(4 * seeds, links_change_while_it_is_open)
     struct holes_going holes_going = {.nodes = nodes};
     bool apart = false;
 
-    holes_change(sim, &d, false);
+    holes_change(sim, d, false);
     sim_pass(sim, 100 * MILLISECONDS);
     holes_going.programs = sim_programs_new(sim, &setup);
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL));
     for (uint32_t left = 1 + group_any(sim, 4); left > 0; left--) {
         (void)sim_run(sim, group_any(sim, 40) * MILLISECONDS, holes_all_are_told, &holes_going);
-        holes_change(sim, &d, group_any(sim, 2) == 0);
+        holes_change(sim, d, group_any(sim, 2) == 0);
         for (uint32_t mask = 1; mask < (1u << sim_torus(sim)->dims) - 1; mask++)
-            apart = apart || !holes_are_connected(&d, mask);
+            apart = apart || !holes_are_connected(d, mask);
     }
     if (!sim_run(sim, 600 * SECONDS, holes_all_are_told, &holes_going))
         sim_violated(sim, "ends", "%u programs have made all calls, %u have failed",
@@ -313,18 +309,14 @@ SEED_TEST(4 * seeds, links_change_while_it_is_open)
     }
     sim_programs_free(holes_going.programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* Groups whose links go down: which calls are made again, and with which data; and a root that is cut off. */
 
 /* Calls in place: the results that some members have received have overwritten their data. */
-SEED_TEST(seeds, large_vectors_in_place)
+HOLES_TEST(seeds, large_vectors_in_place)
 {
     struct sim_call call[3];
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     for (unsigned i = 0; i < 3; i++)
         call[i] =
             (struct sim_call){.operation = group_any(sim, 2) == 0 ? GROUP_ALLREDUCE : GROUP_REDUCE,
@@ -339,12 +331,10 @@ SEED_TEST(seeds, large_vectors_in_place)
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL));
     for (unsigned left = 3; left > 0; left--) {
         sim_pass(sim, group_any(sim, 60) * MILLISECONDS);
-        holes_change(sim, &d, true);
+        holes_change(sim, d, true);
     }
     holes_must_succeed(sim, programs);
     sim_programs_free(programs);
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* A call that was complete at a member runs there again. */
@@ -361,11 +351,9 @@ static bool some_make_again(struct sim *sim, void *context)
 
 /* A member makes a complete call again from data that it has kept: its program may have freed or overwritten the
  * memory. */
-SEED_TEST(4 * seeds, small_vectors_in_place)
+HOLES_TEST(4 * seeds, small_vectors_in_place)
 {
     struct sim_call call[CALLS_MOST];
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     for (unsigned i = 0; i < CALLS_MOST; i++)
         call[i] = (struct sim_call){.operation = seed % 3 < group_any(sim, 3) ? GROUP_ALLREDUCE
                                                                               : GROUP_REDUCE,
@@ -379,23 +367,19 @@ SEED_TEST(4 * seeds, small_vectors_in_place)
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     assert_true(sim_run(sim, 60 * SECONDS, holes_group_is_open, NULL));
     sim_pass(sim, group_any(sim, 20000) * MICROSECONDS);
-    holes_change(sim, &d, false);
+    holes_change(sim, d, false);
     if (sim_run(sim, 100 * MILLISECONDS, some_make_again, NULL))
         for (unsigned tries = 0; tries < 3; tries++)
-            holes_change(sim, &d, false);
+            holes_change(sim, d, false);
     holes_must_succeed(sim, programs);
     sim_programs_free(programs);
-    damage_free(&d);
-    sim_free(sim);
 }
 
 /* All others have completed reduces, and have reused the memory, when links on the routes of their data go down. Only
  * then does the root make its calls. */
-SEED_TEST(4 * seeds, reduces_that_are_complete_but_at_their_root)
+HOLES_TEST(4 * seeds, reduces_that_are_complete_but_at_their_root)
 {
     struct sim_call call[GROUP_UNPROVEN_MOST];
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     const uint32_t root = group_any(sim, sim_torus(sim)->nodes);
     const struct sim_programs_setup setup = {.name = "g",
                                              .call = call,
@@ -417,14 +401,12 @@ SEED_TEST(4 * seeds, reduces_that_are_complete_but_at_their_root)
     for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
         assert_int_equal(sim_program_completed(programs, rank), rank == root ? 0 : setup.calls);
     for (unsigned left = 1 + group_any(sim, 4); left > 0; left--)
-        holes_change(sim, &d, false);
+        holes_change(sim, d, false);
     sim_pass(sim, group_any(sim, 2) * 500 * MILLISECONDS);
     sim_program_go_on(programs, root);
     if (!sim_run(sim, 60 * SECONDS, group_all_completed, programs))
         sim_violated(sim, "ends", "%u programs have made all calls", sim_programs_done(programs));
     sim_programs_free(programs);
-    damage_free(&d);
-    sim_free(sim);
 }
 
 static bool all_have_failed(struct sim *sim, void *context)
@@ -454,16 +436,9 @@ static void cut_off_root(struct sim *sim, enum sim_wire how)
 static struct sim *begin_few_links(uint64_t seed)
 {
     static const char *const few[] = {"3m", "2m", "4m", "2mx2m", "3", "2mx3m"};
-    const struct sim_setup setup = {.dims = few[seed % (sizeof few / sizeof few[0])],
-                                    .seed = seed,
-                                    .latency = (50 + seed % 2000) * MICROSECONDS,
-                                    .rate = 125000000,
-                                    .shared = seed % 2 == 1,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = few[seed % (sizeof few / sizeof few[0])], .seed = seed,
+                     .latency = (50 + seed % 2000) * MICROSECONDS, .rate = 125000000,
+                     .shared = seed % 2 == 1, .chop = true);
 }
 
 /* Starts programs on it that open a group and make some of their calls. */
@@ -485,9 +460,8 @@ static struct sim_programs *begin_calls(struct sim *sim, struct sim_call *call, 
 }
 
 /* For a moment, no link of the root is up: the group does not fail. */
-SEED_TEST(4 * seeds, links_of_the_root_are_replaced)
+SIM_SEED_TEST(4 * seeds, begin_few_links(seed), links_of_the_root_are_replaced)
 {
-    struct sim *sim = begin_few_links(seed);
     struct sim_call call[CALLS_MOST];
     struct sim_programs *programs =
         begin_calls(sim, call, seed, group_any(sim, 2) * 5 * MILLISECONDS, false);
@@ -495,14 +469,12 @@ SEED_TEST(4 * seeds, links_of_the_root_are_replaced)
     holes_must_succeed(sim, programs);
     sim_programs_free(programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    sim_free(sim);
 }
 
 /* The root is cut off for so long that others may take it for dead without its knowledge: the group fails everywhere,
  * or goes on everywhere. */
-SEED_TEST(8 * seeds, the_root_is_cut_off)
+SIM_SEED_TEST(8 * seeds, begin_few_links(seed), the_root_is_cut_off)
 {
-    struct sim *sim = begin_few_links(seed);
     struct sim_call call[CALLS_MOST];
     struct holes_going holes_going = {begin_calls(sim, call, seed, 50 * MILLISECONDS, true),
                                       sim_torus(sim)->nodes};
@@ -526,7 +498,6 @@ SEED_TEST(8 * seeds, the_root_is_cut_off)
                          sim_program_error(holes_going.programs, rank)->text);
     sim_programs_free(holes_going.programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    sim_free(sim);
 }
 
 static bool others_are_told(struct sim *sim, void *context)
@@ -537,16 +508,14 @@ static bool others_are_told(struct sim *sim, void *context)
 }
 
 /* Its node may just have told the root of the link, and wait for the root's answer. */
-SEED_TEST(8 * seeds, a_program_ends_as_a_link_goes_down)
+HOLES_TEST(8 * seeds, a_program_ends_as_a_link_goes_down)
 {
-    struct damage d;
-    struct sim *sim = holes_begin(seed, &d);
     struct sim_call call[CALLS_MOST];
     struct holes_going holes_going = {begin_calls(sim, call, seed, 20 * MILLISECONDS, false),
                                       sim_torus(sim)->nodes};
     const uint32_t victim = group_any(sim, holes_going.nodes);
 
-    holes_change(sim, &d, false);
+    holes_change(sim, d, false);
     sim_pass(sim, group_any(sim, 150) * MILLISECONDS);
     if (group_any(sim, 2) == 0)
         sim_program_die(holes_going.programs, victim);
@@ -558,8 +527,6 @@ SEED_TEST(8 * seeds, a_program_ends_as_a_link_goes_down)
                      sim_programs_failed(holes_going.programs));
     sim_programs_free(holes_going.programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    damage_free(&d);
-    sim_free(sim);
 }
 
 static bool survivors_are_told(struct sim *sim, void *context)
@@ -572,14 +539,12 @@ static bool survivors_are_told(struct sim *sim, void *context)
 
 /* A node has heard that its group is restarted, and is cut off when the root withdraws the restart; its neighbours
  * are restarted, and cannot tell it: it asks the root. */
-SEED_TEST(20 * seeds, the_last_word_goes_past_a_node)
+SIM_SEED_TEST(20 * seeds, SIM_WHOLE(.dims = "4", .seed = seed, .latency = 20 * MICROSECONDS),
+              the_last_word_goes_past_a_node)
 {
-    const struct sim_setup setup = {.dims = "4", .seed = seed, .latency = 20 * MICROSECONDS};
-    struct sim *sim = sim_new(&setup);
     struct sim_call call[CALLS_MOST];
     struct sim_programs *programs;
 
-    sim_run_until_whole(sim);
     programs = begin_calls(sim, call, seed, 20 * MILLISECONDS, true);
     sim_set_wire(sim, 2, 0, SIM_WIRE_CUT);
     sim_pass(sim, (55 + group_any(sim, 60)) * MILLISECONDS);
@@ -599,5 +564,4 @@ SEED_TEST(20 * seeds, the_last_word_goes_past_a_node)
                      sim_programs_done(programs), sim_programs_failed(programs));
     sim_programs_free(programs);
     assert_true(sim_run(sim, 10 * SECONDS, sim_is_quiet, NULL));
-    sim_free(sim);
 }

@@ -600,15 +600,12 @@ static void on_ended(void *context, const struct error *e)
 }
 
 /* Both happen in the same turn of the loop: the program is told of its members nevertheless. */
-TEST(it_fails_as_it_opens)
+SIM_TEST(SIM_WHOLE(.dims = "2", .seed = 1, .latency = 50 * MICROSECONDS), it_fails_as_it_opens)
 {
-    const struct sim_setup setup = {.dims = "2", .seed = 1, .latency = 50 * MICROSECONDS};
     const struct group_options options = {.name = "g", .shrink = true};
-    struct sim *sim = sim_new(&setup);
     struct node *node = &sim->node[0];
     struct error e, why = {.code = ERROR_IO, .text = "because"};
 
-    sim_run_until_whole(sim);
     sim_kill(sim, 1, SIM_CRASH);
     sim_pass(sim, 10 * SECONDS);
     for (unsigned turn = 0; turn < 2; turn++) { /* in the first one schedules are counted */
@@ -639,5 +636,4 @@ TEST(it_fails_as_it_opens)
             assert_true(told.ended);
         }
     }
-    sim_free(sim);
 }

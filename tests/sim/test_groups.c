@@ -108,9 +108,8 @@ TEST(parts_have_calls_of_their_own)
     }
 }
 
-SEED_TEST(seeds / 4, a_late_member_costs_time_only)
+SIM_SEED_TEST(seeds / 4, group_sim(tori[2 + seed % 7], seed), a_late_member_costs_time_only)
 {
-    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
     uint32_t nodes = sim_torus(sim)->nodes, who = (uint32_t)(seed * 3 % nodes);
     struct sim_programs *programs = group_start_steady(sim, seed);
     struct group_info info[2];
@@ -124,17 +123,13 @@ SEED_TEST(seeds / 4, a_late_member_costs_time_only)
     sim_program_go_on(programs, who);
     assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
     sim_programs_free(programs);
-    sim_free(sim);
 }
 
 /* Without memory for another group at node 0, the group waits, and opens when there is memory. */
-TEST(a_group_waits_for_room)
+SIM_TEST(SIM_WHOLE(.dims = "2x2", .seed = 1, .memory = UINT64_C(30) << 20), a_group_waits_for_room)
 {
     static const struct sim_call call = {.operation = GROUP_BARRIER};
-    struct sim_setup setup = {.dims = "2x2", .seed = 1, .memory = UINT64_C(30) << 20};
     struct sim_programs_setup group = {.call = &call, .calls = 1, .depth = 1, .stay = true};
-    struct sim *sim = sim_new(&setup);
-    sim_run_until_whole(sim);
     group.name = "first";
     struct sim_programs *first = sim_programs_new(sim, &group);
     assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, first));
@@ -145,7 +140,6 @@ TEST(a_group_waits_for_room)
     sim_programs_free(first);
     assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, second));
     sim_programs_free(second);
-    sim_free(sim);
 }
 
 struct peak {
@@ -165,9 +159,8 @@ static bool all_completed_with_peak(struct sim *sim, void *context)
 }
 
 /* A member gets its schedule late: the others wait until it can receive data. */
-SEED_TEST(seeds, large_data_does_not_come_early)
+SIM_SEED_TEST(seeds, group_sim(tori[2 + seed % 7], seed), large_data_does_not_come_early)
 {
-    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
     const struct sim_call calls[] = {
         {.operation = seed % 2 == 0 ? GROUP_ALLTOALL : GROUP_ALLTOALLV, .size = 300000},
         {.operation = GROUP_ALLGATHER, .size = 300000}};
@@ -178,7 +171,6 @@ SEED_TEST(seeds, large_data_does_not_come_early)
     assert_true(sim_run(sim, 60 * SECONDS, all_completed_with_peak, &peak));
     assert_true(peak.early < 16384);
     sim_programs_free(programs);
-    sim_free(sim);
 }
 
 /* The most complete calls of any program. */
@@ -201,9 +193,8 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
                        unsigned number)
 {
     /* Links so fast that bytes hardly count: a whole vector goes along one tree. */
-    const struct sim_setup world = {
-        .dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000)};
-    struct sim *sim = sim_new(&world);
+    struct sim *sim =
+        SIM_WHOLE(.dims = dims, .seed = number, .latency = 10000, .rate = UINT64_C(12500000000));
     const struct torus *t = sim_torus(sim);
     const struct limits limits = limits_of(t, t, false);
     const uint32_t late = t->nodes / 2;
@@ -218,7 +209,6 @@ static void check_late(enum group_operation operation, const char *dims, uint32_
                                     .operator= REDUCTION_XOR,
                                     .root = operation == GROUP_REDUCE ? late : 0,
                                     .size = (limits.eager - 8 * GROUP_UNPROVEN_MOST) / number};
-    sim_run_until_whole(sim);
     struct sim_programs *programs = sim_programs_new(sim, &setup);
     sim_program_stop(programs, late);
     sim_pass(sim, 10 * SECONDS);
@@ -254,19 +244,14 @@ TEST(groups_wait_for_memory)
         .algorithm = "direct", .block_bytes = 8000000, .from = "", .to = "", .barrier = ""};
 
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
-        const struct sim_setup world = {.dims = "2",
-                                        .seed = seed,
-                                        .latency = 1 * MILLISECONDS,
-                                        .rate = 125000000,
-                                        .memory = (20u << 20) + 65536};
-        struct sim *sim = sim_new(&world);
+        struct sim *sim = SIM_WHOLE(.dims = "2", .seed = seed, .latency = 1 * MILLISECONDS,
+                                    .rate = 125000000, .memory = (20u << 20) + 65536);
         const struct sim_programs_setup setup = {.name = "g",
                                                  .call = call,
                                                  .calls = 1,
                                                  .seed = seed,
                                                  .depth = 1,
                                                  .timeout = 30 * SECONDS};
-        sim_run_until_whole(sim);
         struct sim_request *request = sim_exchange(sim, 1, &spec);
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         assert_true(sim_run_until_ended(request, 60 * SECONDS));
@@ -295,13 +280,11 @@ TEST(exchanges_run_beside_groups)
     };
 
     for (unsigned i = 0; i < sizeof specs / sizeof *specs; i++) {
-        const struct sim_setup world = {
-            .dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(23) << 20};
         const struct sim_programs_setup setup = {
             .name = "g", .call = &call, .calls = 1, .seed = i, .depth = 1, .stay = true};
-        struct sim *sim = sim_new(&world);
+        struct sim *sim =
+            SIM_WHOLE(.dims = "2x2", .seed = i, .rate = 1250000000, .memory = UINT64_C(23) << 20);
         struct spec spec = specs[i];
-        sim_run_until_whole(sim);
         struct sim_programs *programs = sim_programs_new(sim, &setup);
         assert_true(sim_run(sim, 10 * SECONDS, group_all_completed, programs));
         spec.timeout_ns = 30 * SECONDS;
@@ -343,9 +326,8 @@ TEST(a_member_that_waits_for_one_call_is_not_left_behind)
 
 /* Whatever is damaged in transit, no wrong data are delivered (programs.c checks that): damaged data are sent again, on
  * the same links or avoiding a link that was closed because of a damaged head. */
-SEED_TEST(4 * seeds, damage_is_repaired)
+SIM_SEED_TEST(4 * seeds, group_sim(tori[2 + seed % 7], seed), damage_is_repaired)
 {
-    struct sim *sim = group_sim(tori[2 + seed % 7], seed);
     struct sim_programs *programs = group_start_steady(sim, seed);
     sim_pass(sim, (5 + seed % 20) * MILLISECONDS);
     sim_damage(sim, 1);
@@ -354,5 +336,4 @@ SEED_TEST(4 * seeds, damage_is_repaired)
                      sim_programs_done(programs), sim_torus(sim)->nodes,
                      sim_programs_failed(programs), sim_program_error(programs, 0)->text);
     sim_programs_free(programs);
-    sim_free(sim);
 }

@@ -21,9 +21,8 @@ static void complete(struct sim *sim, const struct damage *d, const struct spec 
     assert_true(check_agreement(r, spec));
 }
 
-SEED_TEST(seeds, links_that_are_down_are_avoided)
+SIM_SEED_TEST(seeds, down_begin(seed), links_that_are_down_are_avoided)
 {
-    struct sim *sim = down_begin(seed);
     struct damage d;
     struct error e;
 
@@ -52,7 +51,6 @@ SEED_TEST(seeds, links_that_are_down_are_avoided)
     damage_free(&d);
     sim_heal(sim);
     check_next_exchange(sim, sim_any(sim, sim_torus(sim)->nodes));
-    sim_free(sim);
 }
 
 static uint32_t reroutes, resumed; /* of all seeds */
@@ -109,16 +107,11 @@ TEST(a_verdict_is_lost)
     uint64_t lost = 0;
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        const struct sim_setup setup = {.dims = "3x3",
-                                        .seed = seed,
-                                        .latency = 100 * MICROSECONDS,
-                                        .rate = 12500000,
-                                        .memory = 1000000};
-        struct sim *sim = sim_new(&setup);
+        struct sim *sim = SIM_WHOLE(.dims = "3x3", .seed = seed, .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000, .memory = 1000000);
         struct sim_request *r[9];
         struct exchange_info info;
         char first[EXCHANGE_ID_SIZE];
-        sim_run_until_whole(sim);
         for (uint32_t root = 0; root < 9; root++)
             r[root] = sim_exchange(sim, root, &spec);
         (void)snprintf(first, sizeof first, "%s", exchange_id(r[0]->exchange));
@@ -174,16 +167,13 @@ static bool link_is_up(struct sim *sim, void *context)
 
 /* One of the two links of node 4 comes up, which the root hears over five nodes; then the other one goes down, which
  * its neighbour reports. */
-TEST(a_link_that_comes_up_may_be_heard_late)
+SIM_TEST(SIM_WHOLE(.dims = "8", .seed = 1, .latency = 1 * MILLISECONDS, .rate = 50000000),
+         a_link_that_comes_up_may_be_heard_late)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 4000000, .from = "", .to = ""};
-    static const struct sim_setup setup = {
-        .dims = "8", .seed = 1, .latency = 1 * MILLISECONDS, .rate = 50000000};
-    struct sim *sim = sim_new(&setup);
     uint32_t near = 3;
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 6, &spec);
     sim_pass(sim, 100 * MILLISECONDS);
     sim_set_wire(sim, near, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
@@ -195,7 +185,6 @@ TEST(a_link_that_comes_up_may_be_heard_late)
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_int_equal(r->result.reroutes, 2);
     down_must_complete(r, &spec);
-    sim_free(sim);
 }
 
 /* More exchanges than run at once, at a node whose link goes down and comes back while they wait for their start. */
@@ -223,7 +212,7 @@ TEST(while_they_wait)
 }
 
 /* A barrier needs no routes; other operations report which routes are missing. */
-TEST(barriers_and_others)
+SIM_TEST(down_begin(0), barriers_and_others)
 {
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
@@ -239,7 +228,6 @@ TEST(barriers_and_others)
          .block_bytes = 10,
          .from = "",
          .to = ""}};
-    struct sim *sim = down_begin(0);
     struct sim_request *entered[16];
     struct damage d;
     struct error e;
@@ -262,15 +250,13 @@ TEST(barriers_and_others)
     damage_free(&d);
     sim_heal(sim);
     check_next_exchange(sim, 5);
-    sim_free(sim);
 }
 
 /* Until the last one enters it. */
-SEED_TEST(seeds, before_a_barrier)
+SIM_SEED_TEST(seeds, down_begin(seed), before_a_barrier)
 {
     static const struct spec barrier = {
         .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
-    struct sim *sim = down_begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes, last = sim_any(sim, nodes);
     struct sim_request *entered[16];
     uint64_t came[16];
@@ -304,5 +290,4 @@ SEED_TEST(seeds, before_a_barrier)
     damage_free(&d);
     sim_heal(sim);
     check_next_exchange(sim, last);
-    sim_free(sim);
 }

@@ -59,21 +59,13 @@ static void go_back(struct sim *sim, uint32_t minors_back)
 static struct sim *start(uint64_t seed)
 {
     static const char *const dims[] = {"2", "3mx3m", "4x4", "2x2x2", "7"};
-    const struct sim_setup setup = {.dims = dims[seed % (sizeof dims / sizeof dims[0])],
-                                    .seed = seed,
-                                    .latency = 100 * MICROSECONDS,
-                                    .rate = 12500000,
-                                    .chop = true};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = dims[seed % (sizeof dims / sizeof dims[0])], .seed = seed,
+                     .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true);
 }
 
 /* One node after the other gets the older version, and then the newer one again: as in an upgrade. */
-SEED_TEST(seeds, a_torus_is_upgraded_node_by_node)
+SIM_SEED_TEST(seeds, start(seed), a_torus_is_upgraded_node_by_node)
 {
-    struct sim *sim = start(seed);
     uint32_t nodes = sim_torus(sim)->nodes;
     await(sim, PROTOCOL_MINOR);
     for (uint32_t rank = 0; rank < nodes; rank++) {
@@ -87,13 +79,11 @@ SEED_TEST(seeds, a_torus_is_upgraded_node_by_node)
         if (i < 3)
             exchange(sim);
     }
-    sim_free(sim);
 }
 
 /* What an old node that is away spoke does not matter, until it is back. */
-SEED_TEST(seeds, the_least_version_follows_the_nodes_that_are_there)
+SIM_SEED_TEST(seeds, start(seed), the_least_version_follows_the_nodes_that_are_there)
 {
-    struct sim *sim = start(seed);
     uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
     restart(sim, old, 1);
     await(sim, PROTOCOL_MINOR - 1);
@@ -102,7 +92,6 @@ SEED_TEST(seeds, the_least_version_follows_the_nodes_that_are_there)
     sim_restart(sim, old);
     sim_run_until_whole(sim);
     await(sim, PROTOCOL_MINOR - 1);
-    sim_free(sim);
 }
 
 static void on_survey(void *context, const struct survey_node *nodes, uint64_t took)
@@ -116,9 +105,8 @@ static bool is_set(struct sim *sim, void *flag)
 }
 
 /* A survey would cost nodes that do not know it their links. */
-SEED_TEST(seeds / 4, surveys_wait_for_the_last_node)
+SIM_SEED_TEST(seeds / 4, start(seed), surveys_wait_for_the_last_node)
 {
-    struct sim *sim = start(seed);
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
     const uint32_t asker = (old + 1) % nodes;
     bool done = false;
@@ -137,7 +125,6 @@ SEED_TEST(seeds / 4, surveys_wait_for_the_last_node)
     sim_settle(&sim->node[asker]);
     assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
     exchange(sim);
-    sim_free(sim);
 }
 
 /* All nodes enter a barrier, which succeeds. Returns of how many nodes each one hears when they came. */
@@ -159,9 +146,8 @@ static uint32_t arrivals_told(struct sim *sim)
 }
 
 /* With one node that does not know when the others came, barriers succeed, and nobody is told when they came. */
-SEED_TEST(seeds / 4, barriers_tell_arrivals_with_the_last_node)
+SIM_SEED_TEST(seeds / 4, start(seed), barriers_tell_arrivals_with_the_last_node)
 {
-    struct sim *sim = start(seed);
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
     go_back(sim, PROTOCOL_MINOR - ARRIVALS_MINOR);
     restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR + 1);
@@ -170,7 +156,6 @@ SEED_TEST(seeds / 4, barriers_tell_arrivals_with_the_last_node)
     restart(sim, old, PROTOCOL_MINOR - ARRIVALS_MINOR);
     await(sim, ARRIVALS_MINOR);
     assert_int_equal(arrivals_told(sim), nodes);
-    sim_free(sim);
 }
 
 static void on_copied(void *context, const struct copy_result *result, const struct error *e)
@@ -271,9 +256,8 @@ static void confirm(struct sim *sim, uint32_t node, uint64_t digest)
     sim_settle(&sim->node[node]);
 }
 
-SEED_TEST(seeds / 4, confirmations_wait_for_the_last_node)
+SIM_SEED_TEST(seeds / 4, start(seed), confirmations_wait_for_the_last_node)
 {
-    struct sim *sim = start(seed);
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
     struct confirmation c = {(old + 1) % nodes, UINT64_C(0xfedcba9876543210)};
     confirm(sim, c.node, c.digest);
@@ -290,7 +274,6 @@ SEED_TEST(seeds / 4, confirmations_wait_for_the_last_node)
         if (rank != c.node)
             assert_int_equal(router_topology(sim_router(sim, rank))->entry[c.node].confirmed, 0);
     exchange(sim);
-    sim_free(sim);
 }
 
 struct forwarding {
@@ -375,9 +358,8 @@ static void forward(struct sim *sim, uint32_t node)
 
 /* The last node is upgraded: all say at once what they have kept to themselves, long before they state everything
  * again. */
-SEED_TEST(seeds / 4, forwarding_waits_for_the_last_node)
+SIM_SEED_TEST(seeds / 4, start(seed), forwarding_waits_for_the_last_node)
 {
-    struct sim *sim = start(seed);
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
     struct forwarding f = {(old + 1) % nodes, true};
     forward(sim, f.node);
@@ -394,5 +376,4 @@ SEED_TEST(seeds / 4, forwarding_waits_for_the_last_node)
     f.known = true;
     assert_true(sim_run(sim, 1 * SECONDS, all_say, &f));
     exchange(sim);
-    sim_free(sim);
 }

@@ -14,12 +14,10 @@ static const char *const networks[] = {"complete:4", "5 x complete:3", "tree:2^2
 
 static struct sim *start(const char *dims, uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .rate = 125000000};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .rate = 125000000);
     struct error e;
 
-    sim_run_until_whole(sim);
     assert_int_equal(exchanges_calibrate(sim_exchanges(sim, 0), &dear_messages, 1000, &e), 0);
     sim_settle(&sim->node[0]);
     sim_pass(sim, 1 * SECONDS);
@@ -111,9 +109,8 @@ TEST(auto_takes_files_by_their_sizes)
 }
 
 /* A session of `stream` corrects its prediction, as on tori. */
-TEST(auto_learns_from_found_routes)
+SIM_TEST(start("5 x complete:3", 3), auto_learns_from_found_routes)
 {
-    struct sim *sim = start("5 x complete:3", 3);
     const struct spec spec = {
         .algorithm = "stream", .block_bytes = 4096, .from = "", .to = "", .repeat = 7};
     struct candidates c;
@@ -123,7 +120,6 @@ TEST(auto_learns_from_found_routes)
     double now = candidate_of(sim, &c, 2, 4096, "stream")->seconds;
     assert_true(now < 0.99 * model || now > 1.01 * model);
     assert_true(now > 0.99 * seen && now < 1.01 * seen);
-    sim_free(sim);
 }
 
 /* While a link is down, only routes that avoid it are possible; then "auto" chooses again. */

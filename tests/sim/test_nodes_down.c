@@ -19,14 +19,9 @@ TEST(a_node_dies_link_by_link)
     uint64_t retried = 0;
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
-        const struct sim_setup setup = {.dims = "4x4",
-                                        .seed = seed,
-                                        .latency = 100 * MICROSECONDS,
-                                        .rate = 12500000,
-                                        .chop = true};
-        struct sim *sim = sim_new(&setup);
+        struct sim *sim = SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000, .chop = true);
         char first[EXCHANGE_ID_SIZE];
-        sim_run_until_whole(sim);
         struct sim_request *r = sim_exchange(sim, sim_any(sim, 15), &spec);
         sim_pass(sim, 10 * MILLISECONDS);
         (void)snprintf(first, sizeof first, "%s", exchange_id(r->exchange));
@@ -132,9 +127,8 @@ static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
 
 /* No live node is left out, unless all of its links are cut or lead to dead nodes; and the exchange does not need dead
  * nodes, whether they were killed one after the other or together. */
-SEED_TEST(seeds, without_nodes_that_are_down)
+SIM_SEED_TEST(seeds, down_begin(seed), without_nodes_that_are_down)
 {
-    struct sim *sim = down_begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), kills = 1 + sim_any(sim, 3);
     const struct spec spec = any_to_shrink(sim);
     bool together = sim_any(sim, 2) == 0, cut_one = sim_any(sim, 3) == 0;
@@ -177,7 +171,6 @@ SEED_TEST(seeds, without_nodes_that_are_down)
         if ((dead & UINT64_C(1) << rank) != 0 && sim_leftover(sim, rank) != NULL)
             fail_msg("node %u has %s", rank, sim_leftover(sim, rank));
     check_next_exchange(sim, root);
-    sim_free(sim);
 }
 
 static uint32_t left_out; /* of all seeds */
@@ -247,14 +240,11 @@ TEST(while_nodes_die)
 }
 
 /* On a line, the nodes behind a dead node live. */
-TEST(those_left_are_in_parts)
+SIM_TEST(SIM_WHOLE(.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS), those_left_are_in_parts)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
-    const struct sim_setup setup = {.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     sim_kill(sim, 4, SIM_CRASH);
     sim_pass(sim, 100 * MILLISECONDS);
     for (uint32_t root = 0; root < 6; root++) {
@@ -272,18 +262,14 @@ TEST(those_left_are_in_parts)
     assert_true(sim_run_until_ended(r, 10 * SECONDS));
     check_success(r, &spec);
     assert_int_equal(sim_missing(r), 1 << 5);
-    sim_free(sim);
 }
 
 /* Neither half of a ring takes the other one for dead, although dead nodes would look the same. */
-TEST(halves_do_not_shrink)
+SIM_TEST(SIM_WHOLE(.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS), halves_do_not_shrink)
 {
     static const struct spec spec = {
         .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
-    const struct sim_setup setup = {.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     sim_set_wire(sim, 0, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_set_wire(sim, 2, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_pass(sim, 100 * MILLISECONDS);
@@ -294,10 +280,9 @@ TEST(halves_do_not_shrink)
     }
     sim_heal(sim);
     check_next_exchange(sim, 0);
-    sim_free(sim);
 }
 
-TEST(only_by_auto)
+SIM_TEST(down_begin(0), only_by_auto)
 {
     static const struct spec refused[] = {
         {.algorithm = "stream", .block_bytes = 10, .from = "", .to = "", .shrink = true},
@@ -307,7 +292,6 @@ TEST(only_by_auto)
          .from = "",
          .to = "",
          .shrink = true}};
-    struct sim *sim = down_begin(0);
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct sim_request *r = sim_exchange(sim, 3, &refused[i]);
@@ -320,5 +304,4 @@ TEST(only_by_auto)
         down_check_success(r, &spec);
     }
     check_next_exchange(sim, 3);
-    sim_free(sim);
 }

@@ -50,20 +50,15 @@ static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
             const struct algorithm *a = algorithm_at(k);
             if (algorithm_accepts(a, &t, NULL) != 0 || !sim_has_turn(before[k]++))
                 continue;
-            const struct sim_setup setup = {.dims = tori[i],
-                                            .seed = 100 * i + k,
-                                            .latency = 50 * MICROSECONDS,
-                                            .rate = 125000000,
-                                            .memory = memory,
-                                            .chop = true};
             struct spec spec = {.algorithm = a->name,
                                 .operation = a->operation,
                                 .block_bytes = block_bytes,
                                 .from = "",
                                 .to = "",
                                 .repeat = 5};
-            struct sim *sim = sim_new(&setup);
-            sim_run_until_whole(sim);
+            struct sim *sim =
+                SIM_WHOLE(.dims = tori[i], .seed = 100 * i + k, .latency = 50 * MICROSECONDS,
+                          .rate = 125000000, .memory = memory, .chop = true);
             struct sim_request *r = run(sim, &spec);
             if (memory > 0 && t.nodes > 4)
                 assert_true(r->result.rounds > 1);
@@ -89,16 +84,14 @@ TEST(more_repetitions_than_the_wire_can_count)
     static const char *const algorithms[] = {"at2", "stream", "balanced"};
 
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
-        const struct sim_setup setup = {
-            .dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true};
         const struct spec spec = {.algorithm = algorithms[i],
                                   .operation = algorithm_find(algorithms[i])->operation,
                                   .block_bytes = 50,
                                   .from = "",
                                   .to = "",
                                   .repeat = 300};
-        struct sim *sim = sim_new(&setup);
-        sim_run_until_whole(sim);
+        struct sim *sim =
+            SIM_WHOLE(.dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true);
         (void)run(sim, &spec);
         sim_free(sim);
     }
@@ -108,13 +101,11 @@ TEST(more_repetitions_than_the_wire_can_count)
  * each direction over each link of the tree. */
 static uint64_t frames(uint32_t repeat)
 {
-    const struct sim_setup setup = {.dims = "4x4", .latency = 50 * MICROSECONDS};
     const struct spec spec = {
         .algorithm = "at2", .block_bytes = 10, .from = "", .to = "", .repeat = repeat};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = "4x4", .latency = 50 * MICROSECONDS);
     uint64_t before, counted;
 
-    sim_run_until_whole(sim);
     sim_pass(sim, 50 * MILLISECONDS); /* the last link states are still on their way */
     before = sim_frames(sim);
     struct sim_request *r = sim_exchange(sim, 5, &spec);
@@ -133,7 +124,7 @@ TEST(a_repetition_costs_two_words_a_link)
     assert_int_equal(three - two, two - one);
 }
 
-TEST(specs_that_cannot_be_repeated_are_refused)
+SIM_TEST(SIM_WHOLE(.dims = "2x2"), specs_that_cannot_be_repeated_are_refused)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
@@ -149,16 +140,12 @@ TEST(specs_that_cannot_be_repeated_are_refused)
          .to = "",
          .repeat = SPEC_REPEAT_MOST + 1},
     };
-    const struct sim_setup setup = {.dims = "2x2"};
-    struct sim *sim = sim_new(&setup);
 
-    sim_run_until_whole(sim);
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
         struct sim_request *r = sim_exchange(sim, 0, &specs[i]);
         assert_true(r->ended);
         assert_int_equal(r->error.code, ERROR_USAGE);
     }
-    sim_free(sim);
 }
 
 /* --- faults --- */

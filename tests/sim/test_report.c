@@ -72,13 +72,8 @@ static bool can_have(enum scene scene, enum fault fault)
 
 static void begin(struct run *r)
 {
-    const struct sim_setup setup = {.dims = r->dims,
-                                    .seed = r->seed,
-                                    .latency = (r->seed % 3 == 2 ? 1000 : 50) * MICROSECONDS,
-                                    .rate = RATE};
-
-    r->sim = sim_new(&setup);
-    sim_run_until_whole(r->sim);
+    r->sim = SIM_WHOLE(.dims = r->dims, .seed = r->seed,
+                       .latency = (r->seed % 3 == 2 ? 1000 : 50) * MICROSECONDS, .rate = RATE);
     sim_pass(r->sim, SIM_CLOCKS_KNOWN);
 }
 

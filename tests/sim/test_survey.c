@@ -97,9 +97,8 @@ TEST(every_node_answers)
 
 /* On 256 nodes, a query crosses each link at most once in each direction, and an answer only the links between its
  * node and the asker. */
-TEST(costs_little)
+SIM_TEST(sim_new_whole("16x16", 1), costs_little)
 {
-    struct sim *sim = sim_new_whole("16x16", 1);
     struct asked a;
 
     sim_forget_frames(sim);
@@ -108,7 +107,6 @@ TEST(costs_little)
     assert_true(frames(sim, QUERY) >= 255);
     assert_true(frames(sim, QUERY) <= UINT64_C(2) * 2 * 256);
     assert_int_equal(frames(sim, ANSWER), 2 * 256 * 8); /* parts, nodes, hops on average */
-    sim_free(sim);
 }
 
 /* The expected outcome without faults meanwhile: that of the nodes that are connected. */
@@ -155,9 +153,8 @@ TEST(damaged_tori)
 }
 
 /* Cuts one row off, so that the torus has two parts. */
-TEST(divided_torus)
+SIM_TEST(sim_new_whole("8x8", 3), divided_torus)
 {
-    struct sim *sim = sim_new_whole("8x8", 3);
     struct asked a;
 
     for (uint32_t x = 0; x < 8; x++)
@@ -168,7 +165,6 @@ TEST(divided_torus)
     ask(sim, 20, SURVEY_STATE, &a);
     check_reached(sim, 20, &a);
     assert_int_equal(count(&a, SURVEY_UNREACHABLE), 8);
-    sim_free(sim);
 }
 
 /* Nodes lose power, and wires go, while the query or the answers are on their way. Nodes that still can be reached
@@ -194,9 +190,8 @@ TEST(faults_meanwhile)
 }
 
 /* A node that is stopped keeps its links for a while, and does not answer. The answers of others go around it. */
-TEST(silent_node)
+SIM_TEST(sim_new_whole("8x8", 5), silent_node)
 {
-    struct sim *sim = sim_new_whole("8x8", 5);
     struct asked a;
 
     sim_freeze(sim, 9, 4 * SECONDS);
@@ -204,13 +199,11 @@ TEST(silent_node)
     assert_int_equal(a.outcome[9], SURVEY_SILENT);
     assert_int_equal(count(&a, SURVEY_ANSWERED), 63);
     assert_true(a.took >= 2 * SECONDS && a.took < 2100 * MILLISECONDS);
-    sim_free(sim);
 }
 
 /* Clients that ask at the same time share a survey, and surveys of a kind begin at most twice in a second. */
-TEST(clients_share)
+SIM_TEST(sim_new_whole("4x4", 6), clients_share)
 {
-    struct sim *sim = sim_new_whole("4x4", 6);
     struct asked a[20], more[5], gone;
 
     sim_forget_frames(sim);
@@ -227,7 +220,6 @@ TEST(clients_share)
         ask(sim, 2, SURVEY_STATE, &more[i]);
     assert_true(sim_now(sim) - began >= 4 * 500 * MILLISECONDS);
     assert_int_equal(count(&more[4], SURVEY_ANSWERED), 16);
-    sim_free(sim);
 }
 
 /* --- bounds --- */

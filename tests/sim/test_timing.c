@@ -8,12 +8,10 @@
 /* Virtual time divided by the model's transmission time. */
 static double run(const char *dims, const char *algorithm, uint64_t block, uint64_t latency)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 1, .latency = latency, .rate = RATE, .memory = UINT64_C(1) << 32};
     const struct spec spec = {.algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = dims, .seed = 1, .latency = latency, .rate = RATE,
+                                .memory = UINT64_C(1) << 32);
 
-    sim_run_until_whole(sim);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
     (void)sim_run_until_ended(r, 600 * SECONDS);
     check_success(r, &spec);
@@ -32,12 +30,10 @@ static double run(const char *dims, const char *algorithm, uint64_t block, uint6
  * the others delays only blocks that cross it. */
 static double stream(const char *dims, uint64_t block, uint64_t memory, bool slow_link)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 1, .rate = RATE, .memory = memory > 0 ? memory : UINT64_C(1) << 32};
     const struct spec spec = {.algorithm = "stream", .block_bytes = block, .from = "", .to = ""};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim = SIM_WHOLE(.dims = dims, .seed = 1, .rate = RATE,
+                                .memory = memory > 0 ? memory : UINT64_C(1) << 32);
 
-    sim_run_until_whole(sim);
     if (slow_link)
         sim_set_rate(sim, 1, 0, RATE / 2);
     struct sim_request *r = sim_exchange(sim, 0, &spec);

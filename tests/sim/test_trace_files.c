@@ -9,11 +9,9 @@
 
 static struct sim *start(const char *dims)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 3, .latency = 50 * MICROSECONDS, .rate = RATE};
-    struct sim *sim = sim_new(&setup);
+    struct sim *sim =
+        SIM_WHOLE(.dims = dims, .seed = 3, .latency = 50 * MICROSECONDS, .rate = RATE);
 
-    sim_run_until_whole(sim);
     sim_pass(sim, SIM_CLOCKS_KNOWN);
     return sim;
 }
@@ -53,9 +51,8 @@ static unsigned count_events(const struct trace_node_data *n, enum torus_trace_e
     return count;
 }
 
-TEST(what_the_simulator_has_sent_is_in_the_file)
+SIM_TEST(start("4x4"), what_the_simulator_has_sent_is_in_the_file)
 {
-    struct sim *sim = start("4x4");
     struct trace_data d;
 
     struct sim_request *r = exchange(sim, "at2", 100000);
@@ -76,7 +73,6 @@ TEST(what_the_simulator_has_sent_is_in_the_file)
         assert_int_equal(count_events(n, TORUS_TRACE_STEP), 4); /* as many as at2 has on 4x4 */
     }
     trace_data_free(&d);
-    sim_free(sim);
 }
 
 TEST(a_slow_link_is_named)
@@ -102,9 +98,8 @@ TEST(a_slow_link_is_named)
     }
 }
 
-TEST(nodes_that_are_down_have_no_trace)
+SIM_TEST(start("3x3"), nodes_that_are_down_have_no_trace)
 {
-    struct sim *sim = start("3x3");
     struct trace_data d;
 
     (void)exchange(sim, "direct", 1000);
@@ -114,17 +109,14 @@ TEST(nodes_that_are_down_have_no_trace)
     for (uint32_t rank = 0; rank < 9; rank++)
         assert_int_equal(d.node[rank].traced, rank != 5);
     trace_data_free(&d);
-    sim_free(sim);
 }
 
-TEST(without_a_traced_run_there_is_no_file)
+SIM_TEST(start("2"), without_a_traced_run_there_is_no_file)
 {
     const char *path = file_of("", 0);
-    struct sim *sim = start("2");
     struct error e;
 
     (void)unlink(path);
     assert_fails(sim_trace_save(sim, path, NULL, &e), e, ERROR_REFUSED, "");
     assert_int_equal(access(path, F_OK), -1);
-    sim_free(sim);
 }

@@ -8,12 +8,8 @@
 
 static struct sim *start(const char *dims, uint64_t rate, bool chop)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = 3, .latency = 50 * MICROSECONDS, .rate = rate, .chop = chop};
-    struct sim *sim = sim_new(&setup);
-
-    sim_run_until_whole(sim);
-    return sim;
+    return SIM_WHOLE(.dims = dims, .seed = 3, .latency = 50 * MICROSECONDS, .rate = rate,
+                     .chop = chop);
 }
 
 static void run(struct sim_request *r, const struct spec *spec)
@@ -107,9 +103,8 @@ TEST(every_node_records)
 }
 
 /* In a stepped run each node notes each of its steps, in each repetition. */
-TEST(steps_are_recorded)
+SIM_TEST(start("8x8", 125000000, false), steps_are_recorded)
 {
-    struct sim *sim = start("8x8", 125000000, false);
     struct spec spec = {
         .algorithm = "at2", .block_bytes = 2000, .repeat = 4, .from = "", .to = "", .trace = true};
     struct sim_request *r = sim_exchange(sim, 5, &spec);
@@ -125,22 +120,16 @@ TEST(steps_are_recorded)
                 assert_int_equal(event->a, step++ % 6);
         }
     }
-    sim_free(sim);
 }
 
 /* A link goes down: the trace goes on in the next attempt, and both ends of the link say when. */
 TEST(a_trace_goes_through_attempts)
 {
     for (uint64_t seed = 1; seed <= 8; seed++) {
-        const struct sim_setup setup = {.dims = "4x4",
-                                        .seed = seed,
-                                        .latency = 100 * MICROSECONDS,
-                                        .rate = 12500000,
-                                        .chop = true};
-        struct sim *sim = sim_new(&setup);
+        struct sim *sim = SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS,
+                                    .rate = 12500000, .chop = true);
         struct spec spec = {
             .algorithm = "auto", .block_bytes = 400000, .from = "", .to = "", .trace = true};
-        sim_run_until_whole(sim);
         struct sim_request *r = sim_exchange(sim, 2, &spec);
         char first[EXCHANGE_ID_SIZE];
         sim_pass(sim, 100 * MILLISECONDS);
@@ -167,9 +156,8 @@ TEST(a_trace_goes_through_attempts)
 }
 
 /* The last two traced jobs are kept; others change nothing. A long one has as many intervals as a short one. */
-TEST(two_are_kept)
+SIM_TEST(start("2x2", 1250000, true), two_are_kept)
 {
-    struct sim *sim = start("2x2", 1250000, true);
     struct spec spec = {
         .algorithm = "auto", .block_bytes = 1000, .from = "", .to = "", .trace = true};
     char last[EXCHANGE_ID_SIZE] = "";
@@ -195,13 +183,11 @@ TEST(two_are_kept)
         assert_true(t->interval * t->intervals >= r->result.nanoseconds / 10 * 9);
     }
     check_traces(sim);
-    sim_free(sim);
 }
 
 /* More than two at once: those have a trace that found a place, and all succeed. */
-TEST(many_at_once)
+SIM_TEST(start("3x3", 1250000, true), many_at_once)
 {
-    struct sim *sim = start("3x3", 1250000, true);
     struct spec spec = {
         .algorithm = "auto", .block_bytes = 20000, .from = "", .to = "", .trace = true};
     struct sim_request *r[6];
@@ -215,7 +201,6 @@ TEST(many_at_once)
     check_traces(sim);
     for (uint32_t rank = 0; rank < 9; rank++)
         (void)check_last_trace(sim, rank);
-    sim_free(sim);
 }
 
 /* Calls of programs; the group makes others by itself. */
@@ -229,9 +214,8 @@ static uint32_t count_calls(const struct trace *t, enum trace_event_kind kind)
 }
 
 /* In a group each node notes when each call began and ended. */
-TEST(calls_are_recorded)
+SIM_TEST(group_sim("3x3", 7), calls_are_recorded)
 {
-    struct sim *sim = group_sim("3x3", 7);
     struct sim_programs *programs = group_start_steady_traced(sim, 7);
 
     assert_true(sim_run(sim, 60 * SECONDS, group_all_completed, programs));
@@ -244,5 +228,4 @@ TEST(calls_are_recorded)
     }
     check_traces(sim);
     sim_programs_free(programs);
-    sim_free(sim);
 }

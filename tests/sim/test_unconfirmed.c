@@ -36,17 +36,14 @@ struct world {
 
 static void open_world(struct world *w, const char *dims, uint64_t seed)
 {
-    const struct sim_setup setup = {
-        .dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true};
-
     if (w->moment != EXCHANGE_DECIDING)
         w->moment = EXCHANGE_COMMITTING;
     w->spec = (struct spec){.algorithm = seed % 2 == 0 ? "direct" : "stream",
                             .from = "/random/3000",
                             .to = "/a",
                             .timeout_ns = TIMEOUT};
-    w->sim = sim_new(&setup);
-    sim_run_until_whole(w->sim);
+    w->sim = SIM_WHOLE(.dims = dims, .seed = seed, .latency = 100 * MICROSECONDS, .rate = 12500000,
+                       .chop = true);
 }
 
 static bool is_victim(const struct world *w, uint32_t rank)

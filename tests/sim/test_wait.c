@@ -107,9 +107,8 @@ static void nodes_are_restarted(uint64_t seed)
 }
 
 /* Nodes that are down at the request, and links that also go down. */
-SEED_TEST(seeds, down_before)
+SIM_SEED_TEST(seeds, begin(seed), down_before)
 {
-    struct sim *sim = begin(seed);
     uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
     const struct spec spec = any_spec(sim);
     struct exchange_progress progress;
@@ -133,7 +132,6 @@ SEED_TEST(seeds, down_before)
     sim_pass(sim, sim_any(sim, 2) * SECONDS);
     sim_heal(sim);
     check_done(seed, r, &spec);
-    sim_free(sim);
 }
 
 TEST(a_rolling_restart)
@@ -145,9 +143,8 @@ TEST(a_rolling_restart)
 }
 
 /* The wait is not for ever, and nothing is left on any node. */
-SEED_TEST(20 / SIM_SHARE, one_does_not_come_back)
+SIM_SEED_TEST(20 / SIM_SHARE, begin(seed), one_does_not_come_back)
 {
-    struct sim *sim = begin(seed);
     uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
     struct spec spec = {.algorithm = "auto",
                         .from = "/same/300000",
@@ -168,7 +165,6 @@ SEED_TEST(20 / SIM_SHARE, one_does_not_come_back)
     if (!sim_run(sim, 4 * SECONDS, has_no_leftover, NULL))
         fail_msg("seed %llu: leftovers", (unsigned long long)seed);
     check_next_exchange(sim, root);
-    sim_free(sim);
 }
 
 /* Complete repetitions are not run again. */
@@ -222,9 +218,8 @@ static bool kill_when_decided(struct sim *sim, void *context)
     return true;
 }
 
-SEED_TEST(40 / SIM_SHARE, down_after_the_decision)
+SIM_SEED_TEST(40 / SIM_SHARE, begin(seed), down_after_the_decision)
 {
-    struct sim *sim = begin(seed);
     uint32_t root = sim_any(sim, sim_torus(sim)->nodes);
     struct spec spec = {.algorithm = "auto",
                         .from = "/random/3000",
@@ -238,13 +233,11 @@ SEED_TEST(40 / SIM_SHARE, down_after_the_decision)
     assert_false(d.r->ended);
     sim_restart(sim, d.victim);
     check_done(seed, d.r, &spec);
-    sim_free(sim);
 }
 
 /* The same for barriers, which all clients enter while one node is down. */
-SEED_TEST(40 / SIM_SHARE, barriers)
+SIM_SEED_TEST(40 / SIM_SHARE, begin(seed), barriers)
 {
-    struct sim *sim = begin(seed);
     uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
     const struct spec spec = {.algorithm = "auto",
                               .operation = OPERATION_BARRIER,
@@ -270,11 +263,10 @@ SEED_TEST(40 / SIM_SHARE, barriers)
         if (!sim_run_until_ended(r[rank], 20 * SECONDS) || r[rank]->error.code != ERROR_NONE)
             fail_msg("seed %llu, node %u: %s", (unsigned long long)seed, rank,
                      r[rank]->ended ? r[rank]->error.text : "it does not end");
-    sim_free(sim);
 }
 
 /* All clients must make the same request. */
-TEST(barriers_that_differ)
+SIM_TEST(begin(1), barriers_that_differ)
 {
     struct spec spec = {.algorithm = "auto",
                         .operation = OPERATION_BARRIER,
@@ -282,7 +274,6 @@ TEST(barriers_that_differ)
                         .to = "",
                         .barrier = "b",
                         .timeout_ns = TIMEOUT};
-    struct sim *sim = begin(1);
 
     struct sim_request *one = sim_exchange(sim, 0, &spec);
     spec.wait = true;
@@ -291,17 +282,14 @@ TEST(barriers_that_differ)
     assert_true(sim_run_until_ended(other, 20 * SECONDS));
     assert_int_equal(one->error.code, ERROR_USAGE);
     assert_contains(other->error.text, "node 4 waits");
-    sim_free(sim);
 }
 
-TEST(not_both)
+SIM_TEST(begin(1), not_both)
 {
     const struct spec spec = {
         .algorithm = "auto", .block_bytes = 1, .from = "", .to = "", .shrink = true, .wait = true};
-    struct sim *sim = begin(1);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
 
     assert_true(r->ended);
     assert_int_equal(r->error.code, ERROR_USAGE);
-    sim_free(sim);
 }
