@@ -28,8 +28,16 @@ struct node *open_engine(const struct how *how);
 /* The same, with the first round admitted. */
 struct node *begin_engine(const struct how *how);
 void close_engine(struct node *node);
-/* A test after which the engine is closed. */
-#define ENGINE_TEST(name) TEST_WITH(NULL, engine_teardown, name)
+#define OPEN_ENGINE(...) open_engine(&(const struct how){__VA_ARGS__})
+#define BEGIN_ENGINE(...) begin_engine(&(const struct how){__VA_ARGS__})
+/* ENGINE_TEST(BEGIN, NAME) { ... }: a test with the `node` that BEGIN returns; its engine is closed after it. */
+#define ENGINE_TEST(begin, name)                                                                   \
+    static void name##_at(struct node *node);                                                      \
+    TEST_WITH(NULL, engine_teardown, name)                                                         \
+    {                                                                                              \
+        name##_at(begin);                                                                          \
+    }                                                                                              \
+    static void name##_at(struct node *node)
 int engine_teardown(void **state);
 /* The outcome of a round in which an allocation has failed, or none. */
 void check_out_of_memory(const struct node *node, bool failed);

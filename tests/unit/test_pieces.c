@@ -45,10 +45,9 @@ static const struct how gathered = {.dims = "3m",
 static const struct how files_repaired = {
     .block = LONG, .sizes = true, .digests = true, .repairs = true, .round_bytes = 1000};
 
-ENGINE_TEST(relayed_pieces_keep_their_digest)
+ENGINE_TEST(open_engine(&files), relayed_pieces_keep_their_digest)
 {
     char in[2 * LONG + 1], own[LONG + 1];
-    struct node *node = open_engine(&files);
     struct frame from = pieces_from_0(in, LONG);
     const struct frame on = with_digest(PLUS, "0=300 -", FALSE_DIGEST, in + LONG);
     struct frame mine = on;
@@ -132,10 +131,9 @@ TEST(frames_may_be_cut_anywhere)
     }
 }
 
-ENGINE_TEST(small_pieces_have_none)
+ENGINE_TEST(open_engine(&files), small_pieces_have_none)
 {
     char in[2 * LONG + 1];
-    struct node *node = open_engine(&files);
     const struct frame from = pieces_from_0(in, PIECE_DIGEST_LEAST - 1);
     struct frame on = frame_of(PLUS, "0=255 -");
 
@@ -216,11 +214,10 @@ TEST(pieces_before_damage_count)
 }
 
 /* A damaged piece that may be repaired holds up only its round. */
-ENGINE_TEST(a_damaged_piece_is_waited_for)
+ENGINE_TEST(open_engine(&files_repaired), a_damaged_piece_is_waited_for)
 {
     const struct engine_damaged *damaged;
     char in[2 * LONG + 1], back[2 * LONG + 1];
-    struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG), other = from;
 
     node->sink.careless = true;
@@ -255,10 +252,9 @@ ENGINE_TEST(a_damaged_piece_is_waited_for)
 }
 
 /* So many damages are not random. */
-ENGINE_TEST(too_many_damaged_pieces_fail_the_engine)
+ENGINE_TEST(open_engine(&files_repaired), too_many_damaged_pieces_fail_the_engine)
 {
     char in[2 * LONG + 1];
-    struct node *node = open_engine(&files_repaired);
     struct frame from = pieces_from_0(in, LONG);
 
     node->sink.careless = true;
@@ -295,10 +291,9 @@ TEST(digests_that_cannot_be_are_refused)
 }
 
 /* In an allgather the block of node 0 stays here and goes on; our own leaves by both ports. */
-TEST(a_block_for_all_keeps_its_digest)
+ENGINE_TEST(open_engine(&gathered), a_block_for_all_keeps_its_digest)
 {
-    char in[LONG + 1], own[LONG + 1];
-    struct node *node = open_engine(&gathered);
+    char in[LONG + 1] = "", own[LONG + 1];
     struct frame from = with_digest(MINUS, "0=300 -", 0, in);
     struct frame mine = from;
     struct block_piece piece = {0, 0, 0, LONG};
@@ -330,7 +325,6 @@ TEST(a_block_for_all_keeps_its_digest)
     accepts(node, &from);
     check_damaged(node);
     expect(node, PLUS, NULL);
-    close_engine(node);
 }
 
 TEST(memory_may_be_over)

@@ -19,6 +19,17 @@ static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
     return node;
 }
 
+/* ENGINE_TEST(BEGIN, NAME) { ... }: a test with the `node` that BEGIN returns. */
+#define ENGINE_TEST(begin, name)                                                                   \
+    static void name##_at(struct node *node);                                                      \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        struct node *node = begin;                                                                 \
+        name##_at(node);                                                                           \
+        node_close(node);                                                                          \
+    }                                                                                              \
+    static void name##_at(struct node *node)
+
 #define FROM_0 "h1 bBbBcCcC" /* at MINUS */
 #define RELAYED "h2 l1 gGgG" /* at PLUS */
 #define RELAYED_ON "h2 gGgG"
@@ -26,10 +37,8 @@ static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
 #define TO_2 "h1 fFfF"
 #define TO_2_ON "s1 h1 cCcC"
 
-TEST(a_round_runs_step_by_step)
+ENGINE_TEST(open_engine(true, 4, 4), a_round_runs_step_by_step)
 {
-    struct node *node = open_engine(true, 4, 4);
-
     expect(node, PLUS, NULL); /* not started */
     engine_admit(node->engine, 0);
     expect(node, PLUS, TO_2);
@@ -60,13 +69,10 @@ TEST(a_round_runs_step_by_step)
     assert_int_equal(counts->port[MINUS].rx_bytes, 8);
     assert_int_equal(counts->step_blocks[0], 1);
     assert_int_equal(counts->step_blocks[1], 1);
-    node_close(node);
 }
 
-TEST(neighbours_may_be_ahead)
+ENGINE_TEST(open_engine(true, 4, 4), neighbours_may_be_ahead)
 {
-    struct node *node = open_engine(true, 4, 4);
-
     sends(node, PLUS, FROM_2); /* before we have heard `go` */
     sends(node, PLUS, RELAYED);
     sends(node, MINUS, FROM_0);
@@ -75,13 +81,11 @@ TEST(neighbours_may_be_ahead)
     expect(node, PLUS, TO_2);
     expect(node, PLUS, TO_2_ON);
     assert_int_equal(node->engine->rounds_finished, 1);
-    node_close(node);
 }
 
-TEST(rounds_follow_each_other)
+/* Rounds of 3 bytes and of 1. */
+ENGINE_TEST(open_engine(true, 4, 3), rounds_follow_each_other)
 {
-    struct node *node = open_engine(true, 4, 3); /* rounds of 3 bytes and of 1 */
-
     engine_admit(node->engine, 0);
     expect(node, PLUS, "h1 fFf");
     sends(node, MINUS, "h1 bBbcCc");
@@ -103,7 +107,6 @@ TEST(rounds_follow_each_other)
     assert_int_equal(node->sink.bytes[2], 4);
     assert_int_equal(node->engine->counts.bytes_delivered, 8);
     assert_int_equal(node->engine->counts.port[PLUS].tx_blocks, 4);
-    node_close(node);
 }
 
 /* Lengths of the frames in which a node of a ring of five sends its messages by one port, one block
@@ -182,10 +185,8 @@ TEST(a_message_may_come_in_any_frames)
         }
 }
 
-TEST(blocks_of_different_sizes_say_how_long_they_are)
+ENGINE_TEST(open_engine(false, 2, 100), blocks_of_different_sizes_say_how_long_they_are)
 {
-    struct node *node = open_engine(false, 2, 100);
-
     engine_admit(node->engine, 0);
     expect(node, PLUS, "h1 =2 fF");
     sends(node, MINUS, "h1 =0 =3 cCc");
@@ -198,7 +199,6 @@ TEST(blocks_of_different_sizes_say_how_long_they_are)
     assert_int_equal(node->sink.bytes[0], 0);
     assert_int_equal(node->sink.writes[2], 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
-    node_close(node);
 }
 
 struct refusal {
@@ -305,10 +305,8 @@ TEST(a_message_does_not_come_in_short_frames)
     }
 }
 
-TEST(a_source_that_is_not_ready_is_asked_again)
+ENGINE_TEST(open_engine(true, 4, 4), a_source_that_is_not_ready_is_asked_again)
 {
-    struct node *node = open_engine(true, 4, 4);
-
     node->source.asleep = true;
     engine_admit(node->engine, 0);
     expect(node, PLUS, NULL);
@@ -319,13 +317,10 @@ TEST(a_source_that_is_not_ready_is_asked_again)
     assert_true(node->f.up[PLUS]->wakes > wakes);
     expect(node, PLUS, TO_2);
     assert_int_equal(node->sink.bytes[1], 4);
-    node_close(node);
 }
 
-TEST(a_round_waits_for_the_sink)
+ENGINE_TEST(open_engine(true, 4, 4), a_round_waits_for_the_sink)
 {
-    struct node *node = open_engine(true, 4, 4);
-
     engine_admit(node->engine, 0);
     node->sink.pending = 4;
     sends(node, MINUS, FROM_0);
@@ -337,7 +332,6 @@ TEST(a_round_waits_for_the_sink)
     node->sink.pending = 0;
     engine_wake(node->engine);
     assert_int_equal(node->engine->rounds_finished, 1);
-    node_close(node);
 }
 
 TEST(our_own_failures_are_no_fault_of_the_peer)

@@ -4,9 +4,8 @@
 
 enum { PIECES = 700 };
 
-ENGINE_TEST(a_round_without_steps)
+ENGINE_TEST(open_engine(&whole), a_round_without_steps)
 {
-    struct node *node = open_engine(&whole);
     const struct engine_counts *counts = &node->engine->counts;
 
     expect(node, PLUS, NULL); /* not admitted */
@@ -37,10 +36,8 @@ ENGINE_TEST(a_round_without_steps)
     assert_int_equal(counts->steps, 0);
 }
 
-ENGINE_TEST(waiting_blocks_leave_together)
+ENGINE_TEST(open_engine(&whole), waiting_blocks_leave_together)
 {
-    struct node *node = open_engine(&whole);
-
     sends(node, MINUS, FROM_0);
     engine_admit(node->engine, 0);
     expect(node, PLUS, "0 1 cCcCfFfF");
@@ -48,10 +45,8 @@ ENGINE_TEST(waiting_blocks_leave_together)
 }
 
 /* A neighbour may hear of a round earlier: blocks for other nodes are passed on, our own wait. */
-ENGINE_TEST(neighbours_may_be_ahead)
+ENGINE_TEST(open_engine(&whole), neighbours_may_be_ahead)
 {
-    struct node *node = open_engine(&whole);
-
     sends(node, MINUS, FROM_0);
     sends(node, PLUS, FROM_2);
     expect(node, PLUS, ON_TO_2);
@@ -137,11 +132,9 @@ TEST(pieces_may_come_in_any_frames)
         }
 }
 
-ENGINE_TEST(several_rounds_are_under_way)
+/* Of 3 + 3 + 2 bytes. */
+ENGINE_TEST(BEGIN_ENGINE(.block = 8, .round_bytes = 3, .window = 2), several_rounds_are_under_way)
 {
-    const struct how how = {.block = 8, .round_bytes = 3, .window = 2}; /* 3 + 3 + 2 bytes */
-    struct node *node = begin_engine(&how);
-
     engine_admit(node->engine, 1);
     sends(node, PLUS, "r0 0 1 gGghHh"); /* one neighbour is ahead of the other */
     sends(node, PLUS, "r1 0 1 GgGHhH");
@@ -159,15 +152,13 @@ ENGINE_TEST(several_rounds_are_under_way)
     assert_int_equal(node->engine->rounds_finished, 2);
 }
 
-ENGINE_TEST(rounds_follow_each_other)
+ENGINE_TEST(BEGIN_ENGINE(.block = 8, .round_bytes = 3, .window = 2), rounds_follow_each_other)
 {
     static const char *const frames[][6] = {
         {"r0 0 dDd", "r0 1 fFf", "r0 0 1 bBbcCc", "r0 0 cCc", "r0 0 1 gGghHh", "r0 1 gGg"},
         {"r1 0 DdD", "r1 1 FfF", "r1 0 1 BbBCcC", "r1 0 CcC", "r1 0 1 GgGHhH", "r1 1 GgG"},
         {"r2 0 dD", "r2 1 fF", "r2 0 1 bBcC", "r2 0 cC", "r2 0 1 gGhH", "r2 1 gG"},
     };
-    const struct how how = {.block = 8, .round_bytes = 3, .window = 2};
-    struct node *node = begin_engine(&how);
 
     for (uint32_t round = 0; round < 3; round++) {
         const char *const *const frame = frames[round];
@@ -191,11 +182,9 @@ ENGINE_TEST(rounds_follow_each_other)
 }
 
 /* Rounds are counted on: rounds of the second repetition read and write the blocks again. */
-ENGINE_TEST(repetitions_count_their_rounds_on)
+ENGINE_TEST(OPEN_ENGINE(.block = 4, .round_bytes = 3, .window = 2),
+            repetitions_count_their_rounds_on)
 {
-    const struct how how = {.block = 4, .round_bytes = 3, .window = 2};
-    struct node *node = open_engine(&how);
-
     node->engine->rounds = 2;
     for (uint32_t round = 0; round < 4; round++) {
         if (round == 2) {
@@ -213,11 +202,8 @@ ENGINE_TEST(repetitions_count_their_rounds_on)
     }
 }
 
-ENGINE_TEST(sizes_travel_along)
+ENGINE_TEST(OPEN_ENGINE(.block = 2, .sizes = true, .round_bytes = 100), sizes_travel_along)
 {
-    const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
-    struct node *node = open_engine(&how);
-
     node->source.size[0] = 0;
     engine_admit(node->engine, 0);
     sends(node, MINUS, "0=0 1=3 cCc");
@@ -233,11 +219,10 @@ ENGINE_TEST(sizes_travel_along)
 }
 
 /* The size is sent once, with the first part. */
-ENGINE_TEST(a_part_goes_on_with_its_size)
+ENGINE_TEST(OPEN_ENGINE(.block = 2, .sizes = true, .round_bytes = 100),
+            a_part_goes_on_with_its_size)
 {
-    const struct how how = {.block = 2, .sizes = true, .round_bytes = 100};
     static const char *const in[] = {"1=4 c", "1 CcC"}, *const on[] = {"0=4 c", "0 CcC"};
-    struct node *node = open_engine(&how);
 
     for (int i = 0; i < 2; i++) {
         sends(node, MINUS, in[i]);
@@ -287,11 +272,8 @@ TEST(empty_blocks_are_not_sent)
     }
 }
 
-ENGINE_TEST(blocks_of_nothing_are_an_exchange)
+ENGINE_TEST(OPEN_ENGINE(.block = 0, .round_bytes = 1), blocks_of_nothing_are_an_exchange)
 {
-    const struct how how = {.block = 0, .round_bytes = 1};
-    struct node *node = open_engine(&how);
-
     assert_int_equal(node->engine->rounds_finished, 0);
     engine_admit(node->engine, 0);
     expect(node, PLUS, NULL);
@@ -461,9 +443,8 @@ TEST(a_piece_does_not_come_in_short_frames)
     }
 }
 
-ENGINE_TEST(clears_are_refused)
+ENGINE_TEST(open_engine(&whole), clears_are_refused)
 {
-    struct node *node = open_engine(&whole);
     const struct peer_clear clear = {0};
     struct error e;
 

@@ -18,9 +18,8 @@ static const struct how line = {.dims = "3m", .algorithm = "balanced", .rank = 1
 #define ON_PLUS "0 bBbB"
 #define ON_MINUS "1 hHhH"
 
-ENGINE_TEST(a_block_stays_and_goes_on)
+ENGINE_TEST(open_engine(&line), a_block_stays_and_goes_on)
 {
-    struct node *node = open_engine(&line);
     const struct engine_counts *counts = &node->engine->counts;
 
     expect(node, PLUS, NULL); /* not admitted */
@@ -50,10 +49,8 @@ ENGINE_TEST(a_block_stays_and_goes_on)
 }
 
 /* Blocks that neighbours send early are passed on; our own waits until it may leave. */
-ENGINE_TEST(neighbours_may_be_ahead)
+ENGINE_TEST(open_engine(&line), neighbours_may_be_ahead)
 {
-    struct node *node = open_engine(&line);
-
     sends(node, MINUS, ONE_FROM_0);
     expect(node, PLUS, ON_PLUS);
     expect(node, PLUS, NULL);
@@ -119,10 +116,8 @@ TEST(each_port_at_its_own_pace)
     }
 }
 
-ENGINE_TEST(a_part_goes_on_before_the_rest_has_come)
+ENGINE_TEST(open_engine(&line), a_part_goes_on_before_the_rest_has_come)
 {
-    struct node *node = open_engine(&line);
-
     for (int i = 0; i < 2; i++) {
         sends(node, MINUS, "0 bB");
         expect(node, PLUS, "0 bB");
@@ -131,16 +126,10 @@ ENGINE_TEST(a_part_goes_on_before_the_rest_has_come)
     assert_int_equal(node->sink.bytes[0], 4);
 }
 
-ENGINE_TEST(sizes_of_their_own)
+ENGINE_TEST(OPEN_ENGINE(.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 3, .sizes = true,
+                        .round_bytes = 100),
+            sizes_of_their_own)
 {
-    const struct how how = {.dims = "3m",
-                            .algorithm = "balanced",
-                            .rank = 1,
-                            .block = 3,
-                            .sizes = true,
-                            .round_bytes = 100};
-    struct node *node = open_engine(&how);
-
     node->source.size[0] = node->source.size[2] = 77; /* of an allgather only our own counts */
     engine_admit(node->engine, 0);
     sends(node, MINUS, "0=0 -");
@@ -152,27 +141,19 @@ ENGINE_TEST(sizes_of_their_own)
     assert_int_equal(node->sink.bytes[2], 6);
 }
 
-ENGINE_TEST(blocks_of_nothing)
+ENGINE_TEST(BEGIN_ENGINE(.dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0,
+                         .round_bytes = 1),
+            blocks_of_nothing)
 {
-    const struct how how = {
-        .dims = "3m", .algorithm = "disjoint", .rank = 1, .block = 0, .round_bytes = 1};
-    struct node *node = begin_engine(&how);
-
     expect(node, PLUS, NULL);
     assert_int_equal(node->engine->rounds_finished, 1);
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
 }
 
-ENGINE_TEST(rounds_follow_each_other)
+ENGINE_TEST(BEGIN_ENGINE(.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 6,
+                         .round_bytes = 3, .window = 2),
+            rounds_follow_each_other)
 {
-    const struct how how = {.dims = "3m",
-                            .algorithm = "balanced",
-                            .rank = 1,
-                            .block = 6,
-                            .round_bytes = 3,
-                            .window = 2};
-    struct node *node = begin_engine(&how);
-
     engine_admit(node->engine, 1);
     node->source.naps = 1; /* the next round's could be read: not before this one's */
     expect(node, PLUS, NULL);
@@ -226,16 +207,11 @@ TEST(only_the_sender_has_a_block)
 }
 
 /* A block of 4 KiB and its digest leave together, and are passed on together. */
-ENGINE_TEST(a_digest_has_no_frame_of_its_own)
+ENGINE_TEST(BEGIN_ENGINE(.dims = "3m", .algorithm = "balanced", .rank = 1, .block = 4096 + 8,
+                         .broadcast = true, .sender = 1),
+            a_digest_has_no_frame_of_its_own)
 {
     static uint8_t body[BODY_MOST];
-    struct how how = {.dims = "3m",
-                      .algorithm = "balanced",
-                      .rank = 1,
-                      .block = 4096 + 8,
-                      .broadcast = true,
-                      .sender = 1};
-    struct node *node = begin_engine(&how);
 
     for (unsigned port = PLUS; port <= MINUS; port++) {
         uint32_t length;
@@ -248,7 +224,7 @@ ENGINE_TEST(a_digest_has_no_frame_of_its_own)
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
-ENGINE_TEST(frames_that_break_the_protocol_are_refused)
+TEST_WITH(NULL, engine_teardown, frames_that_break_the_protocol_are_refused)
 {
     static const struct how other = {.dims = "3m",
                                      .algorithm = "balanced",
@@ -291,10 +267,8 @@ ENGINE_TEST(frames_that_break_the_protocol_are_refused)
     assert_int_equal(node->sink.bytes[0], 4);
 }
 
-ENGINE_TEST(a_lost_port_does_not_hold_up_the_others)
+ENGINE_TEST(open_engine(&line), a_lost_port_does_not_hold_up_the_others)
 {
-    struct node *node = open_engine(&line);
-
     engine_lose_port(node->engine, PLUS);
     engine_admit(node->engine, 0);
     expect(node, PLUS, NULL);
@@ -304,10 +278,8 @@ ENGINE_TEST(a_lost_port_does_not_hold_up_the_others)
     assert_int_equal(node->sink.bytes[1], 4);
 }
 
-TEST(our_own_failures)
+ENGINE_TEST(open_engine(&line), our_own_failures)
 {
-    struct node *node = open_engine(&line);
-
     engine_admit(node->engine, 0);
     node->source.failing = true;
     expect(node, PLUS, NULL);
@@ -321,12 +293,10 @@ TEST(our_own_failures)
     node->sink.failing = true;
     expect(node, PLUS, NULL); /* our own goes there first */
     assert_int_equal(engine_failed(node->engine)->code, SINK_FAILS);
-    close_engine(node);
 }
 
-ENGINE_TEST(where_it_stands)
+ENGINE_TEST(begin_engine(&line), where_it_stands)
 {
-    struct node *node = begin_engine(&line);
     expect_described(node, "waiting for 2 pieces, the first one from node 0 on port -0 to node 0");
     sends(node, MINUS, ONE_FROM_0);
     sends(node, PLUS, ONE_FROM_2);
@@ -372,10 +342,8 @@ TEST(memory_may_be_over_at_any_moment)
 
 /* The streaming engine without bytes of the source, room in the sink, memory, or a link. See streaming_fixture.h. */
 
-ENGINE_TEST(a_source_that_is_not_ready_is_asked_again)
+ENGINE_TEST(open_engine(&whole), a_source_that_is_not_ready_is_asked_again)
 {
-    struct node *node = open_engine(&whole);
-
     node->source.asleep = true;
     engine_admit(node->engine, 0);
     expect(node, PLUS, NULL);
@@ -389,10 +357,8 @@ ENGINE_TEST(a_source_that_is_not_ready_is_asked_again)
     assert_int_equal(node->sink.bytes[1], 4);
 }
 
-TEST(relayed_blocks_do_not_wait_for_the_source)
+ENGINE_TEST(open_engine(&whole), relayed_blocks_do_not_wait_for_the_source)
 {
-    struct node *node = open_engine(&whole);
-
     node->source.asleep_for = 2;
     engine_admit(node->engine, 0);
     sends(node, MINUS, FROM_0);
@@ -416,7 +382,6 @@ TEST(relayed_blocks_do_not_wait_for_the_source)
     engine_wake(node->engine);
     expect(node, PLUS, "1 F");
     expect(node, PLUS, NULL);
-    close_engine(node);
 }
 
 /* A block is read front to back: the next round is not read before the missing bytes of this one. */
@@ -448,9 +413,8 @@ TEST(a_round_does_not_overtake_the_one_before)
     close_engine(node);
 }
 
-ENGINE_TEST(our_own_block_may_come_late)
+ENGINE_TEST(open_engine(&whole), our_own_block_may_come_late)
 {
-    struct node *node = open_engine(&whole);
     node->source.asleep_for = 1;
     engine_admit(node->engine, 0);
     sends(node, MINUS, FROM_0);
@@ -469,9 +433,8 @@ ENGINE_TEST(our_own_block_may_come_late)
     assert_int_equal(node->engine->rounds_finished, 1);
 }
 
-ENGINE_TEST(a_round_waits_for_the_sink)
+ENGINE_TEST(open_engine(&whole), a_round_waits_for_the_sink)
 {
-    struct node *node = open_engine(&whole);
     node->sink.pending = 4;
     engine_admit(node->engine, 0);
     sends(node, MINUS, FROM_0);
@@ -499,10 +462,8 @@ static uint64_t arrived(const struct node *node)
     return bytes;
 }
 
-ENGINE_TEST(kept_bytes_are_reported_unless_the_sink_has_failed)
+ENGINE_TEST(begin_engine(&whole), kept_bytes_are_reported_unless_the_sink_has_failed)
 {
-    struct node *node = begin_engine(&whole);
-
     uint64_t own = arrived(node);
     sends(node, MINUS, FROM_0);
     uint64_t more = arrived(node);
@@ -513,10 +474,8 @@ ENGINE_TEST(kept_bytes_are_reported_unless_the_sink_has_failed)
     assert_int_equal(arrived(node), 0);
 }
 
-TEST(our_own_failures_are_no_fault_of_the_peer)
+ENGINE_TEST(open_engine(&whole), our_own_failures_are_no_fault_of_the_peer)
 {
-    struct node *node = open_engine(&whole);
-
     engine_admit(node->engine, 0);
     node->sink.failing = true;
     sends(node, MINUS, FROM_0);
@@ -545,7 +504,6 @@ TEST(our_own_failures_are_no_fault_of_the_peer)
     node->source.failing = true;
     expect(node, PLUS, NULL);
     assert_int_equal(engine_failed(node->engine)->code, SOURCE_FAILS);
-    close_engine(node);
 }
 
 /* Every allocation fails once: only the exchange may fail. */
@@ -591,10 +549,8 @@ TEST(memory_may_be_over_at_any_moment_while_waiting)
     }
 }
 
-ENGINE_TEST(nothing_is_sent_on_a_link_that_was_down)
+ENGINE_TEST(begin_engine(&whole), nothing_is_sent_on_a_link_that_was_down)
 {
-    struct node *node = begin_engine(&whole);
-
     engine_lose_port(node->engine, PLUS);
     sends(node, MINUS, FROM_0);
     expect(node, PLUS, NULL);
@@ -604,9 +560,8 @@ ENGINE_TEST(nothing_is_sent_on_a_link_that_was_down)
     assert_int_equal(node->engine->rounds_finished, 0);
 }
 
-ENGINE_TEST(where_it_stands_can_be_said)
+ENGINE_TEST(begin_engine(&whole), where_it_stands_can_be_said)
 {
-    struct node *node = begin_engine(&whole);
     sends(node, MINUS, FROM_0);
     expect_described(node, "waiting for 2 pieces, the first one from node 2 on port +0 to node 2");
     sends(node, PLUS, FROM_2);
