@@ -82,7 +82,7 @@ void discovery_set_interfaces(struct discovery *d, const struct interface_state 
         struct own_interface *at = find_interface(d, list[n].index);
         if (at == NULL && d->interfaces < DISCOVERY_INTERFACES_MOST) {
             at = &d->interface[d->interfaces++];
-            *at = (struct own_interface){.tokens = SYNC_TOKENS_MOST, .tokens_at = discovery_now(d)};
+            *at = (struct own_interface){.allowance = {SYNC_ALLOWANCE, discovery_now(d)}};
         }
         if (at == NULL || same_state(&at->state, &list[n]))
             continue;

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/lib/base/allowance.h"
 #include "daemon/lib/discovery/discovery.h"
 #include "proto/discovery.pb-c.h"
 
@@ -25,7 +26,7 @@ struct own_interface {
     /* Hellos arrive whose senders do not answer: since when, and until when without another one. */
     uint64_t strange_since, strange_until;
     bool unanswered;            /* for longer than answers take */
-    uint64_t tokens, tokens_at; /* see DISCOVERY_RATE */
+    struct allowance allowance; /* for packets; see DISCOVERY_RATE */
 };
 
 struct discovery {
@@ -130,9 +131,9 @@ void neighbours_note_stranger(const struct discovery *d, struct own_interface *a
 /* Makes the databases of neighbours equal: new reports are passed on at once; what got lost is found by
  * digests in hellos, and by summaries. */
 
-/* The allowance of an interface, in nanoseconds: a packet costs SYNC_TOKEN. */
-#define SYNC_TOKEN (SECONDS / DISCOVERY_RATE)
-#define SYNC_TOKENS_MOST (DISCOVERY_BURST * SYNC_TOKEN)
+/* The allowance of an interface: what a packet costs, and the most. */
+#define SYNC_PACKET (SECONDS / DISCOVERY_RATE)
+#define SYNC_ALLOWANCE (DISCOVERY_BURST * SYNC_PACKET)
 
 /* Sends the report of this host to all neighbours. */
 void sync_send_own(struct discovery *d);

@@ -69,27 +69,14 @@ static void report_batch_add(struct discovery *d, struct report_batch *b,
 #define ANSWERS_MOST 64u /* reports that one summary or Want brings */
 #define SIGNED_UNPACKED_MOST (2u * REPORT_BYTES_MOST)
 
-/* Takes tokens from the allowance of an interface. Returns whether it had enough. */
-static bool take_tokens(struct discovery *d, struct own_interface *at, uint64_t tokens)
-{
-    const uint64_t now = discovery_now(d), passed = elapsed(at->tokens_at, now);
-
-    at->tokens_at = now;
-    at->tokens = passed > SYNC_TOKENS_MOST - at->tokens ? SYNC_TOKENS_MOST : at->tokens + passed;
-    if (at->tokens < tokens)
-        return false;
-    at->tokens -= tokens;
-    return true;
-}
-
 bool sync_allowed(struct discovery *d, struct own_interface *at)
 {
-    return take_tokens(d, at, SYNC_TOKEN);
+    return allowance_take(&at->allowance, discovery_now(d), SYNC_PACKET, SYNC_ALLOWANCE);
 }
 
 bool sync_may_pass_on(struct discovery *d, struct own_interface *at)
 {
-    return take_tokens(d, at, 2 * SYNC_TOKEN);
+    return allowance_take(&at->allowance, discovery_now(d), 2 * SYNC_PACKET, SYNC_ALLOWANCE);
 }
 
 /* --- sending --- */

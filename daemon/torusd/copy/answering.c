@@ -41,7 +41,7 @@ int copies_refusal_heard(struct copies *c, const struct peer_copy_refusal *refus
         return 0;
     }
     onward.left--;
-    if (onward.left > 0 && copy_calls_pass(&c->calls, refusal, nodes))
+    if (onward.left > 0 && flood_limit_answer(&c->calls, refusal->asker, refusal->id) != NULL)
         send_refusal(c, &onward);
     return 0;
 }
@@ -92,13 +92,18 @@ int copies_call_heard(struct copies *c, unsigned port, const struct peer_copy_ca
                       struct error *e)
 {
     const struct torus *t = router_torus(c->set.router);
+    const struct flooded heard = {.id = call->id,
+                                  .asker = call->asker,
+                                  .number = call->number,
+                                  .cost = 1,
+                                  .answers_left = t->nodes};
     struct peer_message onward = {.kind = PEER_COPY_CALL, .copy_call = *call};
 
     if (call->asker >= t->nodes || call->left == 0 || call->left > t->nodes || call->attempt == 0 ||
         call->request.len > COPY_REQUEST_MOST)
         return error_set(e, ERROR_PROTOCOL, "a call of a copy that no node can have made");
     if (call->asker == router_rank(c->set.router) ||
-        !copy_calls_take(&c->calls, port, call, router_now(c->set.router)))
+        flood_limit_take(&c->calls, port, &heard, router_now(c->set.router)) == NULL)
         return 0;
     onward.copy_call.left--;
     for (unsigned to = 0; to < torus_ports(t) && onward.copy_call.left > 0; to++)

@@ -10,11 +10,14 @@
 #define CALL_SILENCE                                                                               \
     (30 * SECONDS) /* without a call, the asker of a group that is not open has given up */
 
+static const struct flood_rules call_rules = {.kept = 64, .rate = 32, .burst = 64, .asker = 16};
+
 struct copies *copies_new(const struct copies_setup *setup)
 {
     struct copies *c = calloc(1, sizeof *c);
 
-    if (c == NULL || copy_calls_init(&c->calls, torus_ports(router_torus(setup->router))) != 0) {
+    if (c == NULL ||
+        flood_limit_init(&c->calls, &call_rules, torus_ports(router_torus(setup->router))) != 0) {
         free(c);
         return NULL;
     }
@@ -36,7 +39,7 @@ void copies_free(struct copies *c)
         c->agents = a->next;
         agent_detach(a);
     }
-    copy_calls_free(&c->calls);
+    flood_limit_free(&c->calls);
     free(c);
 }
 

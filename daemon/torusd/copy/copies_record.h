@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/torusd/copy/agent.h"
-#include "daemon/torusd/copy/calls.h"
+#include "daemon/torusd/router/flood_limit.h"
 
 #define COPY_ASKED_MOST 4u   /* copies that were asked for here */
 #define COPY_AGENTS_MOST 16u /* copies that this node takes part in */
@@ -33,7 +33,7 @@ struct copies {
     struct copies_setup set;
     struct agent *agents;
     struct copy *asked;
-    struct copy_calls calls;
+    struct flood_limit calls;    /* that were heard */
     struct copies_counts counts; /* without under_way */
     bool due;
 };

@@ -9,7 +9,7 @@
  *     send.c       the queues of ports; view.c: read access
  *     filler.c     probes of slow links, which give way to other frames
  *     topology.c   which links are up. Like handshake.c, decoder.c, outgoing.c, link_clock.c and observed.c, it
- *                  does not use a router */
+ *                  does not use a router; flood_limit.c limits what surveys and copies flood */
 #pragma once
 
 #include "daemon/lib/base/last_hour.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "daemon/torusd/router/flood_limit.h"
 #include "daemon/torusd/router/router.h"
 #include "daemon/torusd/survey/bounds.h"
 #include "proto/elapsed.h"
@@ -12,6 +13,11 @@
 #define PAUSE                                                                                      \
     (500 * MILLISECONDS) /* from the begin of a survey to that of the next one of its kind */
 #define TRIES 3u         /* at the begin, after a quarter, and after three quarters of its time */
+
+/* What a query costs: the answers about hosts are larger, and take system calls. */
+static const unsigned cost[SURVEY_KINDS] = {
+    [SURVEY_STATE] = 1, [SURVEY_TRACE] = 3, [SURVEY_HOST] = 4};
+static const struct flood_rules rules = {.kept = 32, .rate = 16, .burst = 32, .asker = 8};
 
 /* How long an answer may be given again. A state is always of this moment: it has the clock of the machine. */
 static const uint64_t fresh[SURVEY_KINDS] = {[SURVEY_STATE] = 0, [SURVEY_HOST] = 2 * SECONDS};
@@ -39,7 +45,7 @@ struct run {
 struct survey {
     struct router *router;
     struct survey_source source;
-    struct heard heard;
+    struct flood_limit heard; /* queries */
     struct own_answer own[SURVEY_KINDS];
     struct run run[SURVEY_KINDS];
 };
@@ -56,7 +62,7 @@ struct survey *survey_new(struct router *router)
     if (s == NULL)
         return NULL;
     s->router = router;
-    if (heard_init(&s->heard, torus_ports(router_torus(router))) != 0) {
+    if (flood_limit_init(&s->heard, &rules, torus_ports(router_torus(router))) != 0) {
         free(s);
         return NULL;
     }
@@ -71,7 +77,7 @@ void survey_free(struct survey *s)
         free(s->own[kind].bytes);
         collected_end(&s->run[kind].collected);
     }
-    heard_free(&s->heard);
+    flood_limit_free(&s->heard);
     free(s);
 }
 
@@ -84,7 +90,7 @@ void survey_set_source(struct survey *s, const struct survey_source *source)
 
 /* Sends a part of an answer back the way that the query has come: that way has just been fast. If that link is
  * down, another one that leads to the asker is taken. Drops the part if there is none, or if too much waits there. */
-static void send_part(struct survey *s, const struct heard_query *query,
+static void send_part(struct survey *s, const struct flooded *query,
                       const struct peer_survey_answer *part)
 {
     const struct topology *p = router_topology(s->router);
@@ -149,8 +155,8 @@ static void give_answer(struct survey *s, enum survey_kind kind)
 {
     struct peer_survey_answer part;
 
-    for (unsigned i = 0; i < s->heard.ports * HEARD_KEPT; i++) {
-        struct heard_query *query = &s->heard.query[i];
+    for (unsigned i = 0; i < s->heard.ports * rules.kept; i++) {
+        struct flooded *query = &s->heard.message[i];
         if (!query->owes || query->kind != kind)
             continue;
         query->owes = false;
@@ -202,19 +208,21 @@ int survey_query_heard(struct survey *s, unsigned port, const struct peer_survey
 {
     const struct torus *t = torus_of(s);
     struct peer_message onward = {.kind = PEER_SURVEY_QUERY, .survey_query = *query};
-    struct heard_query *heard;
 
     if (query->asker >= t->nodes || query->left == 0 || query->left > t->nodes)
         return error_set(e, ERROR_PROTOCOL, "a survey that no node can have begun");
-    if (query->kind >= SURVEY_KINDS || query->asker == router_rank(s->router) ||
-        heard_find(&s->heard, query->asker, query->id) != NULL)
+    if (query->kind >= SURVEY_KINDS || query->asker == router_rank(s->router))
         return 0;
-    heard = heard_add(&s->heard, port, query, router_now(s->router));
-    if (heard == NULL)
+    const struct flooded message = {.id = query->id,
+                                    .asker = query->asker,
+                                    .kind = query->kind,
+                                    .cost = cost[query->kind],
+                                    .answers_left = (uint64_t)t->nodes * SURVEY_PARTS_MOST,
+                                    .owes = true};
+    if (flood_limit_take(&s->heard, port, &message, router_now(s->router)) == NULL)
         return 0;
-    heard->owes = true;
-    heard->parts_left = (uint64_t)t->nodes * SURVEY_PARTS_MOST;
-    answer(s, heard->kind); /* first, while its queues are as they are without the survey */
+    answer(s, (enum survey_kind)
+                  query->kind); /* first, while its queues are as they are without the survey */
     onward.survey_query.left--;
     for (unsigned to = 0; to < torus_ports(t) && onward.survey_query.left > 0; to++)
         if (to != port && !router_is_full(s->router, to))
@@ -226,7 +234,7 @@ int survey_answer_heard(struct survey *s, const struct peer_survey_answer *part,
 {
     const struct torus *t = torus_of(s);
     struct peer_survey_answer onward = *part;
-    struct heard_query *heard;
+    struct flooded *heard;
 
     if (part->asker >= t->nodes || part->node >= t->nodes || part->parts == 0 ||
         part->parts > SURVEY_PARTS_MOST || part->part >= part->parts ||
@@ -237,10 +245,9 @@ int survey_answer_heard(struct survey *s, const struct peer_survey_answer *part,
             keep_part(s, part);
         return 0;
     }
-    heard = heard_find(&s->heard, part->asker, part->id);
-    if (heard == NULL || heard->parts_left == 0)
+    heard = flood_limit_answer(&s->heard, part->asker, part->id);
+    if (heard == NULL)
         return 0;
-    heard->parts_left--;
     onward.left--;
     if (onward.left > 0)
         send_part(s, heard, &onward);
