@@ -46,6 +46,17 @@ struct test {
 #define FIXTURE_TEST(type, variable, begin, end, name)                                             \
     TEST_BETWEEN(type, variable, begin(&fixture), end(&fixture), name)
 
+/* OBJECT_TEST(TYPE, VARIABLE, BEGIN, END, NAME) { ... }: a test with the object that BEGIN returns, before END. */
+#define OBJECT_TEST(type, variable, begin, end, name)                                              \
+    static void name##_with(type variable);                                                        \
+    TEST(name)                                                                                     \
+    {                                                                                              \
+        type variable = begin;                                                                     \
+        name##_with(variable);                                                                     \
+        end;                                                                                       \
+    }                                                                                              \
+    static void name##_with(type variable)
+
 /* Fails the test, and prints the text, unless it contains `part`. Not inline: gcc would warn of texts that an assertion
  * before it has shown to be there. */
 #define assert_contains(text, part) check_contains(text, part, __FILE__, __LINE__)

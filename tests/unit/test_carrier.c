@@ -230,6 +230,8 @@ static void end(struct carrier *c)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+#define CARRIER_TEST(name) OBJECT_TEST(struct carrier *, c, begin(), end(c), name)
+
 /* A port that listens on this address. */
 static void watch(struct carrier *c, unsigned port, const char *address, uint32_t scope)
 {
@@ -269,10 +271,8 @@ static void check(struct carrier *c, const char *expected)
     assert_int_equal(asked, before);
 }
 
-TEST(a_carrier_goes_and_comes_back)
+CARRIER_TEST(a_carrier_goes_and_comes_back)
 {
-    struct carrier *c = begin();
-
     watch(c, 0, "10.0.0.1", 0);
     watch(c, 1, "10.0.1.1", 0);
     add("lo", LOOPBACK | WORKS, "127.0.0.1", 0);
@@ -289,13 +289,10 @@ TEST(a_carrier_goes_and_comes_back)
     entry[2].ifa_flags = 0;
     report();
     check(c, "0: back; 1: no carrier on eth1, which is set down; ");
-    end(c);
 }
 
-TEST(reports_may_be_lost)
+CARRIER_TEST(reports_may_be_lost)
 {
-    struct carrier *c = begin();
-
     watch(c, 3, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     check(c, "");
@@ -310,7 +307,6 @@ TEST(reports_may_be_lost)
     fails = false;
     report();
     check(c, "3: back; ");
-    end(c);
 }
 
 /* Fills the socket with answers of the kernel until it has lost some. */
@@ -357,10 +353,8 @@ static void report_route(unsigned char protocol)
 }
 
 /* torus-routed changes its routes after a loss, and must not wait for torusd to look at all of them. */
-TEST(routes_of_torus_routed_are_no_hurry)
+CARRIER_TEST(routes_of_torus_routed_are_no_hurry)
 {
-    struct carrier *c = begin();
-
     watch(c, 3, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     check(c, "");
@@ -372,13 +366,10 @@ TEST(routes_of_torus_routed_are_no_hurry)
     entry[0].ifa_flags = WORKS;
     report_route(RTPROT_STATIC);
     check(c, "3: back; ");
-    end(c);
 }
 
-TEST(an_address_or_its_interface_goes)
+CARRIER_TEST(an_address_or_its_interface_goes)
 {
-    struct carrier *c = begin();
-
     watch(c, 0, "10.0.0.1", 0);
     add("eth0", WORKS, "10.0.0.1", 0);
     add("eth0", WORKS, "10.9.9.9", 0);
@@ -396,13 +387,10 @@ TEST(an_address_or_its_interface_goes)
     add("eth7", WORKS, "10.0.0.1", 0);
     report();
     check(c, "0: back; ");
-    end(c);
 }
 
-TEST(names_of_no_interface_are_never_at_fault)
+CARRIER_TEST(names_of_no_interface_are_never_at_fault)
 {
-    struct carrier *c = begin();
-
     watch(c, 0, "0.0.0.0", 0);
     watch(c, 1, "127.0.0.1", 0);
     watch(c, 2, "192.0.2.1", 0);
@@ -413,13 +401,10 @@ TEST(names_of_no_interface_are_never_at_fault)
     check(c, "");
     report();
     check(c, "");
-    end(c);
 }
 
-TEST(addresses_of_two_families)
+CARRIER_TEST(addresses_of_two_families)
 {
-    struct carrier *c = begin();
-
     watch(c, 0, "fe80::1", 2);
     watch(c, 1, "fe80::1", 3);
     watch(c, 2, "::ffff:10.0.0.1", 0);
@@ -429,14 +414,11 @@ TEST(addresses_of_two_families)
     add("eth2", CUT, "10.0.0.1", 0);
     add("eth3", CUT, "fd00::7", 0);
     check(c, "1: no carrier on eth1; 2: no carrier on eth2; 3: no carrier on eth3; ");
-    end(c);
 }
 
 /* A link that was connected again from another address. */
-TEST(another_address)
+CARRIER_TEST(another_address)
 {
-    struct carrier *c = begin();
-
     watch(c, 0, "10.0.0.1", 0);
     add("eth0", CUT, "10.0.0.1", 0);
     add("eth1", WORKS, "10.0.1.1", 0);
@@ -445,16 +427,13 @@ TEST(another_address)
     check(c, "");
     watch(c, 0, "10.0.1.1", 0);
     check(c, "0: back; ");
-    end(c);
 }
 
 enum { ETH0 = 2, ETH1 = 3 };
 
 /* One address on two cables. */
-TEST(the_route_says_which_cable_it_is)
+CARRIER_TEST(the_route_says_which_cable_it_is)
 {
-    struct carrier *c = begin();
-
     watch(c, 1, "10.0.0.1", 0); /* listens, and has had no link: it may use either cable */
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     assert_true(carrier_has_peer(c, 0));
@@ -473,13 +452,10 @@ TEST(the_route_says_which_cable_it_is)
     entry[1].ifa_flags = CUT;
     report();
     check(c, "0: no carrier on eth1; ");
-    end(c);
 }
 
-TEST(routes_change)
+CARRIER_TEST(routes_change)
 {
-    struct carrier *c = begin();
-
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     add("lo", LOOPBACK | WORKS, "10.0.0.1", 0);
     add("eth0", WORKS, "10.1.0.1", 0);
@@ -501,13 +477,10 @@ TEST(routes_change)
     route = 0;
     report();
     check(c, "0: there is no route to 10.0.0.2:0 any more; ");
-    end(c);
 }
 
-TEST(an_interface_is_made_again)
+CARRIER_TEST(an_interface_is_made_again)
 {
-    struct carrier *c = begin();
-
     watch_link(c, "fe80::1", "fe80::2", ETH0, "eth0", false);
     add("eth0", WORKS, "fe80::1", ETH0);
     route = ETH0;
@@ -524,13 +497,10 @@ TEST(an_interface_is_made_again)
     report();
     assert_true(carrier_report_changes(c));
     check(c, "0: interface eth0 was removed and created again; 0: back; ");
-    end(c);
 }
 
-TEST(an_interface_is_renamed)
+CARRIER_TEST(an_interface_is_renamed)
 {
-    struct carrier *c = begin();
-
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "", false);
     add("eth0", WORKS, "10.0.0.1", 0);
     route = ETH0;
@@ -539,20 +509,16 @@ TEST(an_interface_is_renamed)
     entry[0].ifa_flags = CUT;
     report();
     check(c, "0: no carrier on lan0; ");
-    end(c);
 }
 
-TEST(a_link_is_bound_to_an_interface)
+CARRIER_TEST(a_link_is_bound_to_an_interface)
 {
-    struct carrier *c = begin();
-
     watch_link(c, "10.0.0.1", "10.0.0.2", 0, "eth1", true);
     add("eth0", WORKS, "10.0.0.1", 0);
     add("eth1", CUT, "10.0.0.1", 0);
     route = ETH1;
     check(c, "0: no carrier on eth1; ");
     assert_int_equal(route_bound, ETH1);
-    end(c);
 }
 
 TEST(without_netlink)

@@ -37,6 +37,10 @@ static void dock_close(struct dock *d)
     node_close(d->node); /* and nothing has leaked */
 }
 
+/* A test with a dock that does not copy, `d`. */
+#define DOCK_TEST(name)                                                                            \
+    TEST_BETWEEN(struct dock, d, dock_open(&fixture, false), dock_close(&fixture), name)
+
 static struct outgoing *dock_frame(struct dock *d)
 {
     struct outgoing *frame = frame_buffer_new_frame(&d->buffer);
@@ -260,51 +264,45 @@ TEST(our_block_for_ourselves_is_delivered)
     }
 }
 
-TEST(delivered_bytes_are_counted)
+DOCK_TEST(delivered_bytes_are_counted)
 {
     const struct block_piece from_2 = {2, 1, 0, 4};
-    struct dock d;
     struct extent piece;
 
-    dock_open(&d, false);
-    uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 2, &piece);
+    uint8_t *at = slab_writer_take(&d->in, &d->node->f.pool, 2, &piece);
     at[0] = letter(2, 1, 0);
     at[1] = letter(2, 1, 1);
-    assert_int_equal(frame_buffer_deliver(&d.buffer, &from_2, 0, NULL, &piece), 0);
-    frame_buffer_deliver_nothing(&d.buffer, 0, 0);
-    assert_int_equal(d.engine.counts.bytes_delivered, 2);
-    assert_int_equal(d.node->sink.bytes[2], 2);
-    assert_int_equal(d.node->sink.writes[0], 1);
-    d.node->sink.failing = true;
-    assert_int_equal(frame_buffer_deliver(&d.buffer, &from_2, 2, NULL, &piece), -1);
-    assert_int_equal(d.engine.counts.bytes_delivered, 2);
-    assert_int_equal(engine_failed(&d.engine)->code, SINK_FAILS);
-    d.node->sink.failing = false;
-    frame_buffer_deliver_nothing(&d.buffer, 0, 0); /* nothing more after a failure */
-    assert_int_equal(d.node->sink.writes[0], 1);
+    assert_int_equal(frame_buffer_deliver(&d->buffer, &from_2, 0, NULL, &piece), 0);
+    frame_buffer_deliver_nothing(&d->buffer, 0, 0);
+    assert_int_equal(d->engine.counts.bytes_delivered, 2);
+    assert_int_equal(d->node->sink.bytes[2], 2);
+    assert_int_equal(d->node->sink.writes[0], 1);
+    d->node->sink.failing = true;
+    assert_int_equal(frame_buffer_deliver(&d->buffer, &from_2, 2, NULL, &piece), -1);
+    assert_int_equal(d->engine.counts.bytes_delivered, 2);
+    assert_int_equal(engine_failed(&d->engine)->code, SINK_FAILS);
+    d->node->sink.failing = false;
+    frame_buffer_deliver_nothing(&d->buffer, 0, 0); /* nothing more after a failure */
+    assert_int_equal(d->node->sink.writes[0], 1);
     slab_unref(piece.slab);
-    dock_close(&d);
 }
 
-TEST(a_frame_leaves_loaded_or_not_at_all)
+DOCK_TEST(a_frame_leaves_loaded_or_not_at_all)
 {
     struct peer_stepped_data data = {0};
-    struct dock d;
     const struct error e = {.code = ERROR_IO, .text = "failed"};
     const struct peer_message head = {.kind = PEER_STEPPED_DATA, .stepped_data = data};
-    dock_open(&d, false);
-    put(&d, 0, 0, 9);
-    struct outgoing *frame = dock_frame(&d);
-    assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[0], 0, NULL, 9, frame), 9);
-    assert_ptr_equal(frame_buffer_ship(&d.buffer, MINUS, frame, &head, true), frame);
+    put(d, 0, 0, 9);
+    struct outgoing *frame = dock_frame(d);
+    assert_int_equal(frame_buffer_load(&d->buffer, &d->hold[0], 0, NULL, 9, frame), 9);
+    assert_ptr_equal(frame_buffer_ship(&d->buffer, MINUS, frame, &head, true), frame);
     assert_true(frame->head_length > FRAME_PREFIX_SIZE);
-    assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
-    dock_free_frame(&d, frame);
-    assert_null(frame_buffer_ship(&d.buffer, MINUS, dock_frame(&d), &head, false));
-    (void)engine_fail(&d.engine, &e);
-    assert_null(frame_buffer_ship(&d.buffer, MINUS, dock_frame(&d), &head, true));
-    assert_int_equal(d.engine.counts.port[MINUS].tx_bytes, 9);
-    dock_close(&d);
+    assert_int_equal(d->engine.counts.port[MINUS].tx_bytes, 9);
+    dock_free_frame(d, frame);
+    assert_null(frame_buffer_ship(&d->buffer, MINUS, dock_frame(d), &head, false));
+    (void)engine_fail(&d->engine, &e);
+    assert_null(frame_buffer_ship(&d->buffer, MINUS, dock_frame(d), &head, true));
+    assert_int_equal(d->engine.counts.port[MINUS].tx_bytes, 9);
 }
 
 /* Every allocation fails once: the engine fails, whatever happens then. */
@@ -354,24 +352,20 @@ TEST(memory_may_be_over_at_any_moment)
 }
 
 /* A neighbour that sends single bytes, with much other traffic in between. */
-TEST(bytes_that_wait_do_not_keep_slabs)
+DOCK_TEST(bytes_that_wait_do_not_keep_slabs)
 {
-    struct dock d;
-
-    dock_open(&d, false);
     for (uint32_t i = 0; i < 1000; i++) {
-        struct slab *slab = slab_get(&d.node->f.pool);
+        struct slab *slab = slab_get(&d->node->f.pool);
         const struct extent bytes = {slab, slab->data + 7, 1};
         slab->data[7] = byte_of(0, i);
-        frame_buffer_put(&d.buffer, &d.hold[0], i, &bytes);
+        frame_buffer_put(&d->buffer, &d->hold[0], i, &bytes);
         slab_unref(slab);
     }
-    assert_in_range(d.node->f.pool.in_use, 1, 3);
-    struct outgoing *frame = dock_frame(&d);
-    assert_int_equal(frame_buffer_load(&d.buffer, &d.hold[0], 0, NULL, 1000, frame), 1000);
+    assert_in_range(d->node->f.pool.in_use, 1, 3);
+    struct outgoing *frame = dock_frame(d);
+    assert_int_equal(frame_buffer_load(&d->buffer, &d->hold[0], 0, NULL, 1000, frame), 1000);
     check_body(frame, 0, 0, 0, 1000);
-    dock_free_frame(&d, frame);
-    dock_close(&d);
+    dock_free_frame(d, frame);
 }
 
 /* Digests of pieces that go through a frame buffer. */
@@ -431,65 +425,59 @@ TEST(digests_are_the_same_however_a_piece_is_cut)
 }
 
 /* Flips each bit of the piece and of its name. */
-TEST(damage_is_found_and_named)
+DOCK_TEST(damage_is_found_and_named)
 {
     const struct block_piece piece = {2, 1, 100, 256};
     struct piece_mark good = {0}, mark;
-    struct dock d;
 
-    dock_open(&d, false);
-    d.node->sink.careless = true;
-    d.engine.set.digests = true;
-    (void)deliver_piece(&d, &piece, 256, UINT32_MAX, 0, &good);
-    assert_int_equal(engine_failed(&d.engine)->code, ERROR_DAMAGED);
+    d->node->sink.careless = true;
+    d->engine.set.digests = true;
+    (void)deliver_piece(d, &piece, 256, UINT32_MAX, 0, &good);
+    assert_int_equal(engine_failed(&d->engine)->code, ERROR_DAMAGED);
     for (uint32_t bit = 0; bit <= 8 * piece.length; bit++) {
-        d.engine.failure = (struct error){0};
+        d->engine.failure = (struct error){0};
         mark = (struct piece_mark){0};
         bool whole = bit == 8 * piece.length;
         assert_int_equal(
-            deliver_piece(&d, &piece, 100, whole ? UINT32_MAX : bit, good.digest, &mark),
+            deliver_piece(d, &piece, 100, whole ? UINT32_MAX : bit, good.digest, &mark),
             whole ? 0 : -1);
         if (whole)
             continue;
-        assert_int_equal(engine_failed(&d.engine)->code, ERROR_DAMAGED);
-        assert_contains(engine_failed(&d.engine)->text, "from node 2 to node 1");
-        assert_contains(engine_failed(&d.engine)->text, "bytes 100 to 355");
+        assert_int_equal(engine_failed(&d->engine)->code, ERROR_DAMAGED);
+        assert_contains(engine_failed(&d->engine)->text, "from node 2 to node 1");
+        assert_contains(engine_failed(&d->engine)->text, "bytes 100 to 355");
     }
     const struct block_piece others[] = {{0, 1, 100, 256}, {2, 0, 100, 256}, {2, 1, 101, 256}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         struct extent bytes;
         struct piece_mark other = {0};
-        uint8_t *at = slab_writer_take(&d.in, &d.node->f.pool, 256, &bytes);
+        uint8_t *at = slab_writer_take(&d->in, &d->node->f.pool, 256, &bytes);
         for (uint32_t k = 0; k < 256; k++)
             at[k] = letter(2, 1, 100 + k);
-        assert_int_equal(frame_buffer_deliver(&d.buffer, &others[i], 0, &other, &bytes), 0);
+        assert_int_equal(frame_buffer_deliver(&d->buffer, &others[i], 0, &other, &bytes), 0);
         assert_true(other.digest != good.digest);
         slab_unref(bytes.slab);
     }
     /* A small piece has no digest of its own: only the digests over all nodes differ. */
     const struct block_piece small = {2, 1, 100, 255};
     mark = (struct piece_mark){0};
-    uint64_t before = d.engine.delivered_digest;
-    assert_int_equal(deliver_piece(&d, &small, 255, 3, 0, &mark), 0);
-    assert_int_equal(d.engine.delivered_digest, before + mark.digest);
-    dock_close(&d);
+    uint64_t before = d->engine.delivered_digest;
+    assert_int_equal(deliver_piece(d, &small, 255, 3, 0, &mark), 0);
+    assert_int_equal(d->engine.delivered_digest, before + mark.digest);
 }
 
-TEST(digests_under_way_are_freed)
+DOCK_TEST(digests_under_way_are_freed)
 {
     const struct block_piece piece = {2, 1, 0, 2000};
     struct piece_mark mark[3] = {{0}};
-    struct dock d;
     struct extent bytes;
 
-    dock_open(&d, false);
-    d.node->sink.careless = true;
-    (void)slab_writer_take(&d.in, &d.node->f.pool, 1000, &bytes);
+    d->node->sink.careless = true;
+    (void)slab_writer_take(&d->in, &d->node->f.pool, 1000, &bytes);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(frame_buffer_deliver(&d.buffer, &piece, 0, &mark[i], &bytes), 0);
-    assert_int_equal(frame_buffer_deliver(&d.buffer, &piece, 1000, &mark[1], &bytes), 0);
+        assert_int_equal(frame_buffer_deliver(&d->buffer, &piece, 0, &mark[i], &bytes), 0);
+    assert_int_equal(frame_buffer_deliver(&d->buffer, &piece, 1000, &mark[1], &bytes), 0);
     assert_null(mark[1].state);
     assert_non_null(mark[2].state);
     slab_unref(bytes.slab);
-    dock_close(&d);
 }

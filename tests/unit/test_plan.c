@@ -16,6 +16,10 @@ static void build(struct plan *p, const char *torus, const char *algorithm, uint
     assert_success(plan_build(p, &t, algorithm_find(algorithm), rank, &e), e);
 }
 
+/* PLAN_TEST(DIMS, ALGORITHM, RANK, NAME) { ... }: a test with a node's plan, `p`. */
+#define PLAN_TEST(dims, algorithm, rank, name)                                                     \
+    TEST_BETWEEN(struct plan, p, build(&fixture, dims, algorithm, rank), plan_free(&fixture), name)
+
 static void check_message(const struct plan_message *m, uint32_t step, uint8_t port, uint16_t hops,
                           uint16_t left, uint32_t blocks)
 {
@@ -37,97 +41,83 @@ static void check_block(const struct plan *p, uint32_t index, uint32_t source, u
 
 /* Step 0: a hop to each neighbour, and one back from each. Step 1: even nodes send their opposite's
  * block two hops +, odd nodes two hops -; so node 0 relays one of an odd node each way. */
-TEST(ring_of_4)
+PLAN_TEST("4", "ar", 0, ring_of_4)
 {
-    struct plan p;
+    assert_int_equal(p->rank, 0);
+    assert_int_equal(p->steps, 2);
+    assert_int_equal(p->slots, 0);
+    assert_int_equal(p->peak_transit, 0);
 
-    build(&p, "4", "ar", 0);
-    assert_int_equal(p.rank, 0);
-    assert_int_equal(p.steps, 2);
-    assert_int_equal(p.slots, 0);
-    assert_int_equal(p.peak_transit, 0);
+    assert_int_equal(p->sends, 3);
+    check_message(&p->send[0], 0, PLUS, 1, 0, 1);
+    check_block(p, p->send[0].first, 0, 1);
+    check_message(&p->send[1], 0, MINUS, 1, 0, 1);
+    check_block(p, p->send[1].first, 0, 3);
+    check_message(&p->send[2], 1, PLUS, 2, 0, 1);
+    check_block(p, p->send[2].first, 0, 2);
 
-    assert_int_equal(p.sends, 3);
-    check_message(&p.send[0], 0, PLUS, 1, 0, 1);
-    check_block(&p, p.send[0].first, 0, 1);
-    check_message(&p.send[1], 0, MINUS, 1, 0, 1);
-    check_block(&p, p.send[1].first, 0, 3);
-    check_message(&p.send[2], 1, PLUS, 2, 0, 1);
-    check_block(&p, p.send[2].first, 0, 2);
-
-    assert_int_equal(p.arrivals, 4);
-    check_message(&p.arrival[0], 0, PLUS, 1, 0, 1);
-    check_block(&p, p.arrival[0].first, 1, 0);
-    check_message(&p.arrival[1], 0, MINUS, 1, 0, 1);
-    check_block(&p, p.arrival[1].first, 3, 0);
-    check_message(&p.arrival[2], 1, PLUS, 2, 1, 1); /* 1 -> 3, relayed */
-    check_message(&p.arrival[3], 1, MINUS, 2, 0, 1);
-    check_block(&p, p.arrival[3].first, 2, 0);
-    plan_free(&p);
+    assert_int_equal(p->arrivals, 4);
+    check_message(&p->arrival[0], 0, PLUS, 1, 0, 1);
+    check_block(p, p->arrival[0].first, 1, 0);
+    check_message(&p->arrival[1], 0, MINUS, 1, 0, 1);
+    check_block(p, p->arrival[1].first, 3, 0);
+    check_message(&p->arrival[2], 1, PLUS, 2, 1, 1); /* 1 -> 3, relayed */
+    check_message(&p->arrival[3], 1, MINUS, 2, 0, 1);
+    check_block(p, p->arrival[3].first, 2, 0);
 }
 
 static const struct torus ring = {.dims = 1};
 
-TEST(port_totals)
+PLAN_TEST("4", "ar", 0, port_totals)
 {
-    struct plan p;
     uint64_t blocks, messages;
 
-    build(&p, "4", "ar", 0);
-    plan_port_totals(&p, &ring, PLUS, &blocks, &messages);
+    plan_port_totals(p, &ring, PLUS, &blocks, &messages);
     assert_int_equal(blocks, 2); /* 0 -> 1, 0 -> 2 */
     assert_int_equal(messages, 2);
-    plan_port_totals(&p, &ring, MINUS, &blocks, &messages);
+    plan_port_totals(p, &ring, MINUS, &blocks, &messages);
     assert_int_equal(blocks, 2); /* 0 -> 3, and 1 -> 3 on its way */
     assert_int_equal(messages, 1);
-    plan_free(&p);
 }
 
-TEST(arrivals_are_found)
+PLAN_TEST("4", "ar", 0, arrivals_are_found)
 {
-    struct plan p;
-
-    build(&p, "4", "ar", 0);
-    assert_ptr_equal(plan_arrival(&p, 1, PLUS, 2, 1), &p.arrival[2]);
-    assert_null(plan_arrival(&p, 1, PLUS, 2, 0));
-    assert_null(plan_arrival(&p, 1, PLUS, 1, 1));
-    assert_null(plan_arrival(&p, 0, PLUS, 2, 1));
-    assert_null(plan_arrival(&p, 2, PLUS, 2, 1));
+    assert_ptr_equal(plan_arrival(p, 1, PLUS, 2, 1), &p->arrival[2]);
+    assert_null(plan_arrival(p, 1, PLUS, 2, 0));
+    assert_null(plan_arrival(p, 1, PLUS, 1, 1));
+    assert_null(plan_arrival(p, 0, PLUS, 2, 1));
+    assert_null(plan_arrival(p, 2, PLUS, 2, 1));
     /* Numbers from a peer that would run into each other in a packed key. */
-    assert_null(plan_arrival(&p, 1u << 28, PLUS, 1, 0));
-    assert_null(plan_arrival(&p, 0, 16 + PLUS, 2, 1));
-    assert_null(plan_arrival(&p, UINT32_MAX, UINT8_MAX, UINT16_MAX, UINT16_MAX));
-    plan_free(&p);
+    assert_null(plan_arrival(p, 1u << 28, PLUS, 1, 0));
+    assert_null(plan_arrival(p, 0, 16 + PLUS, 2, 1));
+    assert_null(plan_arrival(p, UINT32_MAX, UINT8_MAX, UINT16_MAX, UINT16_MAX));
 }
 
 /* A block that waits has one slot, from the message that brings it to the message that takes it on. */
-TEST(transit_has_slots)
+PLAN_TEST("4x4", "at2", 5, transit_has_slots)
 {
-    struct plan p;
     unsigned brought[64] = {0}, taken[64] = {0};
 
-    build(&p, "4x4", "at2", 5);
-    assert_in_range(p.slots, 1, 64);
-    assert_in_range(p.peak_transit, 1, p.slots);
-    for (uint32_t i = 0; i < p.arrivals; i++)
-        for (uint32_t j = 0; p.arrival[i].left == 0 && j < p.arrival[i].blocks; j++) {
-            const struct plan_block *b = &p.block[p.arrival[i].first + j];
+    assert_in_range(p->slots, 1, 64);
+    assert_in_range(p->peak_transit, 1, p->slots);
+    for (uint32_t i = 0; i < p->arrivals; i++)
+        for (uint32_t j = 0; p->arrival[i].left == 0 && j < p->arrival[i].blocks; j++) {
+            const struct plan_block *b = &p->block[p->arrival[i].first + j];
             assert_int_equal(b->slot == PLAN_NO_SLOT, b->destination == 5);
             if (b->slot != PLAN_NO_SLOT)
                 brought[b->slot]++;
         }
-    for (uint32_t i = 0; i < p.sends; i++)
-        for (uint32_t j = 0; j < p.send[i].blocks; j++) {
-            const struct plan_block *b = &p.block[p.send[i].first + j];
+    for (uint32_t i = 0; i < p->sends; i++)
+        for (uint32_t j = 0; j < p->send[i].blocks; j++) {
+            const struct plan_block *b = &p->block[p->send[i].first + j];
             assert_int_equal(b->slot == PLAN_NO_SLOT, b->source == 5);
             if (b->slot != PLAN_NO_SLOT)
                 taken[b->slot]++;
         }
-    for (uint32_t slot = 0; slot < p.slots; slot++) {
+    for (uint32_t slot = 0; slot < p->slots; slot++) {
         assert_int_equal(brought[slot], 1);
         assert_int_equal(taken[slot], 1);
     }
-    plan_free(&p);
 }
 
 TEST(nobody_else)

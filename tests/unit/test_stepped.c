@@ -20,15 +20,7 @@ static struct node *open_engine(bool uniform, uint64_t block, uint32_t segment)
 }
 
 /* ENGINE_TEST(BEGIN, NAME) { ... }: a test with the `node` that BEGIN returns. */
-#define ENGINE_TEST(begin, name)                                                                   \
-    static void name##_at(struct node *node);                                                      \
-    TEST(name)                                                                                     \
-    {                                                                                              \
-        struct node *node = begin;                                                                 \
-        name##_at(node);                                                                           \
-        node_close(node);                                                                          \
-    }                                                                                              \
-    static void name##_at(struct node *node)
+#define ENGINE_TEST(begin, name) OBJECT_TEST(struct node *, node, begin, node_close(node), name)
 
 #define FROM_0 "h1 bBbBcCcC" /* at MINUS */
 #define RELAYED "h2 l1 gGgG" /* at PLUS */

@@ -9,6 +9,11 @@ static void open_topology(struct topology *p, const char *dims, uint32_t self)
     assert_int_equal(topology_init(p, &torus, self, 1000 + self), 0);
 }
 
+/* TOPOLOGY_TEST(DIMS, SELF, NAME) { ... }: a test with what node SELF knows, `p`. */
+#define TOPOLOGY_TEST(dims, self, name)                                                            \
+    TEST_BETWEEN(struct topology, p, open_topology(&fixture, dims, self), topology_free(&fixture), \
+                 name)
+
 static uint32_t all_ports(uint32_t rank)
 {
     uint32_t up = 0;
@@ -54,68 +59,60 @@ static enum topology_news claim(struct topology *p, unsigned port, uint32_t hops
     return topology_take_claim(p, port, 5, &claim);
 }
 
-TEST(the_newest_claim_is_believed_then_the_nearest)
+TOPOLOGY_TEST("4x4", 0, the_newest_claim_is_believed_then_the_nearest)
 {
-    struct topology p;
-
-    open_topology(&p, "4x4", 0);
-    assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_NEW);
-    assert_int_equal(p.entry[5].hops, 6);
-    assert_int_equal(claim(&p, 0, 5, 3, 0x0), TOPOLOGY_SAME); /* as near: no reason to change */
-    assert_int_equal(claim(&p, 1, 5, 3, 0xf), TOPOLOGY_SAME);
-    assert_int_equal(topology_drop_claim(&p, 0, 5), TOPOLOGY_SAME);
-    assert_int_equal(claim(&p, 0, 5, 3, 0xf), TOPOLOGY_SAME);
-    assert_int_equal(claim(&p, 1, 1, 2, 0x0), TOPOLOGY_SAME); /* older */
-    assert_int_equal(p.entry[5].up, 0xf);
-    assert_int_equal(claim(&p, 2, 1, 3, 0xf), TOPOLOGY_REPEAT); /* nearer */
-    assert_int_equal(p.entry[5].hops, 2);
-    assert_int_equal(claim(&p, 0, 7, 4, 0x7), TOPOLOGY_NEW); /* newer */
-    assert_int_equal(p.entry[5].hops, 8);
-    assert_int_equal(p.entry[5].up, 0x7);
-    assert_int_equal(claim(&p, 2, 1, 4, 0x7), TOPOLOGY_REPEAT);
+    assert_int_equal(claim(p, 1, 5, 3, 0xf), TOPOLOGY_NEW);
+    assert_int_equal(p->entry[5].hops, 6);
+    assert_int_equal(claim(p, 0, 5, 3, 0x0), TOPOLOGY_SAME); /* as near: no reason to change */
+    assert_int_equal(claim(p, 1, 5, 3, 0xf), TOPOLOGY_SAME);
+    assert_int_equal(topology_drop_claim(p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(claim(p, 0, 5, 3, 0xf), TOPOLOGY_SAME);
+    assert_int_equal(claim(p, 1, 1, 2, 0x0), TOPOLOGY_SAME); /* older */
+    assert_int_equal(p->entry[5].up, 0xf);
+    assert_int_equal(claim(p, 2, 1, 3, 0xf), TOPOLOGY_REPEAT); /* nearer */
+    assert_int_equal(p->entry[5].hops, 2);
+    assert_int_equal(claim(p, 0, 7, 4, 0x7), TOPOLOGY_NEW); /* newer */
+    assert_int_equal(p->entry[5].hops, 8);
+    assert_int_equal(p->entry[5].up, 0x7);
+    assert_int_equal(claim(p, 2, 1, 4, 0x7), TOPOLOGY_REPEAT);
     /* When links go down, the remaining claims count, even if they are old. */
-    assert_int_equal(topology_drop_claim(&p, 0, 5), TOPOLOGY_SAME);
-    assert_int_equal(topology_drop_claim(&p, 2, 5), TOPOLOGY_NEW);
-    assert_int_equal(p.entry[5].up, 0x0);
-    assert_int_equal(p.entry[5].version, 2);
-    assert_int_equal(topology_drop_claim(&p, 1, 5), TOPOLOGY_REPEAT);
-    assert_true(p.entry[5].hops >= torus.nodes); /* it cannot be reached: the known state stays */
-    assert_int_equal(p.entry[5].up, 0x0);
-    assert_int_equal(p.entry[5].boot, 7);
-    uint64_t changes = p.changes;
-    assert_int_equal(claim(&p, 0, torus.nodes - 1, 9, 0xf), TOPOLOGY_SAME); /* no path is so long */
-    assert_int_equal(p.changes, changes);
-    assert_int_equal(claim(&p, 0, 1, 9, 0xf), TOPOLOGY_NEW); /* its ports are up again */
-    assert_int_equal(p.changes, changes + 1);
-    topology_free(&p);
+    assert_int_equal(topology_drop_claim(p, 0, 5), TOPOLOGY_SAME);
+    assert_int_equal(topology_drop_claim(p, 2, 5), TOPOLOGY_NEW);
+    assert_int_equal(p->entry[5].up, 0x0);
+    assert_int_equal(p->entry[5].version, 2);
+    assert_int_equal(topology_drop_claim(p, 1, 5), TOPOLOGY_REPEAT);
+    assert_true(p->entry[5].hops >= torus.nodes); /* it cannot be reached: the known state stays */
+    assert_int_equal(p->entry[5].up, 0x0);
+    assert_int_equal(p->entry[5].boot, 7);
+    uint64_t changes = p->changes;
+    assert_int_equal(claim(p, 0, torus.nodes - 1, 9, 0xf), TOPOLOGY_SAME); /* no path is so long */
+    assert_int_equal(p->changes, changes);
+    assert_int_equal(claim(p, 0, 1, 9, 0xf), TOPOLOGY_NEW); /* its ports are up again */
+    assert_int_equal(p->changes, changes + 1);
 }
 
-TEST(reports_about_ourselves_are_ignored)
+TOPOLOGY_TEST("4x4", 5, reports_about_ourselves_are_ignored)
 {
-    struct topology p;
-
-    open_topology(&p, "4x4", 5);
-    topology_set_self(&p, 2, true);
-    assert_int_equal(p.entry[5].version, 2);
-    assert_int_equal(p.changes, 1);
-    topology_set_self(&p, 2, true);
-    assert_int_equal(p.entry[5].version, 2);
-    assert_int_equal(p.changes, 1);
+    topology_set_self(p, 2, true);
+    assert_int_equal(p->entry[5].version, 2);
+    assert_int_equal(p->changes, 1);
+    topology_set_self(p, 2, true);
+    assert_int_equal(p->entry[5].version, 2);
+    assert_int_equal(p->changes, 1);
     const struct topology_entry echo = {.hops = 3, .version = 2, .up = 1u << 2, .boot = 1005};
-    assert_int_equal(topology_take_claim(&p, 0, 5, &echo), TOPOLOGY_SAME);
-    assert_int_equal(claim(&p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
-    assert_int_equal(claim(&p, 0, 1, 2, 0xf), TOPOLOGY_REPEAT);
-    assert_int_equal(p.entry[5].version, 3);
-    assert_int_equal(claim(&p, 1, 1, UINT32_MAX - 1, 0xf), TOPOLOGY_REPEAT);
-    assert_int_equal(claim(&p, 1, 1, UINT32_MAX, 0xf), TOPOLOGY_SAME); /* fewer hops will tell */
-    assert_int_equal(p.entry[5].version, UINT32_MAX);
-    assert_int_equal(p.entry[5].up, 1u << 2);
-    assert_int_equal(p.entry[5].boot, 1005);
-    assert_int_equal(p.entry[5].hops, 0);
-    topology_set_self(&p, 2, false);
-    assert_int_equal(p.entry[5].version, UINT32_MAX);
-    assert_int_equal(p.entry[5].up, 0);
-    topology_free(&p);
+    assert_int_equal(topology_take_claim(p, 0, 5, &echo), TOPOLOGY_SAME);
+    assert_int_equal(claim(p, 0, 1, 1, 0xf), TOPOLOGY_SAME); /* an old one */
+    assert_int_equal(claim(p, 0, 1, 2, 0xf), TOPOLOGY_REPEAT);
+    assert_int_equal(p->entry[5].version, 3);
+    assert_int_equal(claim(p, 1, 1, UINT32_MAX - 1, 0xf), TOPOLOGY_REPEAT);
+    assert_int_equal(claim(p, 1, 1, UINT32_MAX, 0xf), TOPOLOGY_SAME); /* fewer hops will tell */
+    assert_int_equal(p->entry[5].version, UINT32_MAX);
+    assert_int_equal(p->entry[5].up, 1u << 2);
+    assert_int_equal(p->entry[5].boot, 1005);
+    assert_int_equal(p->entry[5].hops, 0);
+    topology_set_self(p, 2, false);
+    assert_int_equal(p->entry[5].version, UINT32_MAX);
+    assert_int_equal(p->entry[5].up, 0);
 }
 
 /* --- nodes that tell each other, and one that lies --- */
@@ -279,31 +276,28 @@ TEST(lies_do_not_last)
     }
 }
 
-TEST(a_link_needs_both_ends)
+TOPOLOGY_TEST("4x4", 0, a_link_needs_both_ends)
 {
-    struct topology p;
     struct error e;
 
-    open_topology(&p, "4x4", 0);
-    assert_false(topology_whole(&p));
-    all_up(&p);
-    assert_true(topology_whole(&p));
-    assert_false(topology_fault(&p, 0, &e));
-    assert_true(topology_link_up(&p, 1, torus_port(&torus, 1, 1)));
+    assert_false(topology_whole(p));
+    all_up(p);
+    assert_true(topology_whole(p));
+    assert_false(topology_fault(p, 0, &e));
+    assert_true(topology_link_up(p, 1, torus_port(&torus, 1, 1)));
     /* Node 2's port -1 is down: the link from node 1. */
-    assert_int_equal(hear(&p, 2, all_ports(2) & ~(1u << torus_port(&torus, 1, -1))), TOPOLOGY_NEW);
-    assert_false(topology_whole(&p));
-    assert_false(topology_link_up(&p, 1, torus_port(&torus, 1, 1)));
-    assert_false(topology_link_up(&p, 2, torus_port(&torus, 1, -1)));
-    assert_true(topology_link_up(&p, 2, torus_port(&torus, 1, 1)));
-    assert_true(topology_fault(&p, 0, &e));
+    assert_int_equal(hear(p, 2, all_ports(2) & ~(1u << torus_port(&torus, 1, -1))), TOPOLOGY_NEW);
+    assert_false(topology_whole(p));
+    assert_false(topology_link_up(p, 1, torus_port(&torus, 1, 1)));
+    assert_false(topology_link_up(p, 2, torus_port(&torus, 1, -1)));
+    assert_true(topology_link_up(p, 2, torus_port(&torus, 1, 1)));
+    assert_true(topology_fault(p, 0, &e));
     assert_int_equal(e.code, ERROR_LINK);
     assert_int_equal(e.culprit.kind, CULPRIT_LINK);
     assert_int_equal(e.culprit.node, 1);
     assert_int_equal(e.culprit.port, torus_port(&torus, 1, 1));
-    assert_false(topology_fault(&p, 1, &e));
-    assert_int_equal(topology_first_down(&p), TORUS_NO_NODE);
-    topology_free(&p);
+    assert_false(topology_fault(p, 1, &e));
+    assert_int_equal(topology_first_down(p), TORUS_NO_NODE);
 }
 
 /* All neighbours of `rank` report that their link to it is down; the node itself sends nothing any more. */
@@ -330,91 +324,73 @@ static enum topology_news claim_rates(struct topology *p, uint32_t rank, uint32_
 }
 
 /* A link carries the smaller of what its two ends state, in each direction. */
-TEST(rates_need_both_ends)
+TOPOLOGY_TEST("4x4", 0, rates_need_both_ends)
 {
     uint32_t here[8] = {[0] = 100, [1] = 200}, there[8] = {[2] = 150, [3] = 80};
-    struct topology p;
 
-    open_topology(&p, "4x4", 0);
     const uint32_t peer = torus_neighbour(&torus, 0, 0);
-    assert_int_equal(topology_rates_count(&p), 8);
-    assert_int_equal(topology_channel_rate(&p, 0, 0), 0);
-    assert_true(topology_set_rates(&p, here));
-    assert_false(topology_set_rates(&p, here));
-    assert_int_equal(topology_channel_rate(&p, 0, 0), 100); /* the other end says nothing */
-    assert_int_equal(topology_channel_rate(&p, peer, 1), 200);
-    assert_int_equal(claim_rates(&p, peer, 1, NULL), TOPOLOGY_NEW);
-    const uint64_t changes = p.rate_changes;
-    assert_int_equal(claim_rates(&p, peer, 2, there), TOPOLOGY_REPEAT);
-    assert_int_equal(p.rate_changes, changes + 1);
-    assert_int_equal(topology_channel_rate(&p, 0, 0), 80);
-    assert_int_equal(topology_channel_rate(&p, peer, 1), 150);
-    assert_int_equal(claim_rates(&p, peer, 2, there), TOPOLOGY_SAME);
+    assert_int_equal(topology_rates_count(p), 8);
+    assert_int_equal(topology_channel_rate(p, 0, 0), 0);
+    assert_true(topology_set_rates(p, here));
+    assert_false(topology_set_rates(p, here));
+    assert_int_equal(topology_channel_rate(p, 0, 0), 100); /* the other end says nothing */
+    assert_int_equal(topology_channel_rate(p, peer, 1), 200);
+    assert_int_equal(claim_rates(p, peer, 1, NULL), TOPOLOGY_NEW);
+    const uint64_t changes = p->rate_changes;
+    assert_int_equal(claim_rates(p, peer, 2, there), TOPOLOGY_REPEAT);
+    assert_int_equal(p->rate_changes, changes + 1);
+    assert_int_equal(topology_channel_rate(p, 0, 0), 80);
+    assert_int_equal(topology_channel_rate(p, peer, 1), 150);
+    assert_int_equal(claim_rates(p, peer, 2, there), TOPOLOGY_SAME);
     there[3] = UINT32_MAX;
-    assert_int_equal(topology_channel_rate(&p, 0, 0), 80); /* the claim was copied */
-    assert_int_equal(claim_rates(&p, peer, 3, there), TOPOLOGY_REPEAT);
-    assert_int_equal(topology_channel_rate(&p, 0, 0), 100); /* a lie about one end draws no more */
-    assert_int_equal(claim_rates(&p, peer, 4, NULL), TOPOLOGY_REPEAT);
-    assert_int_equal(topology_channel_rate(&p, peer, 1), 200);
-    assert_true(topology_set_rates(&p, NULL));
-    assert_int_equal(topology_channel_rate(&p, peer, 1), 0);
-    topology_free(&p);
+    assert_int_equal(topology_channel_rate(p, 0, 0), 80); /* the claim was copied */
+    assert_int_equal(claim_rates(p, peer, 3, there), TOPOLOGY_REPEAT);
+    assert_int_equal(topology_channel_rate(p, 0, 0), 100); /* a lie about one end draws no more */
+    assert_int_equal(claim_rates(p, peer, 4, NULL), TOPOLOGY_REPEAT);
+    assert_int_equal(topology_channel_rate(p, peer, 1), 200);
+    assert_true(topology_set_rates(p, NULL));
+    assert_int_equal(topology_channel_rate(p, peer, 1), 0);
 }
 
-TEST(a_node_is_down_when_all_its_neighbours_say_so)
+TOPOLOGY_TEST("4x4", 0, a_node_is_down_when_all_its_neighbours_say_so)
 {
-    struct topology p;
     struct error e;
 
-    open_topology(&p, "4x4", 0);
-    all_up(&p);
-    lose(&p, 5);
-    assert_true(topology_node_down(&p, 5));
-    assert_int_equal(topology_first_down(&p), 5);
-    assert_true(topology_fault(&p, 0, &e));
+    all_up(p);
+    lose(p, 5);
+    assert_true(topology_node_down(p, 5));
+    assert_int_equal(topology_first_down(p), 5);
+    assert_true(topology_fault(p, 0, &e));
     assert_int_equal(e.code, ERROR_LINK);
     assert_int_equal(e.culprit.kind, CULPRIT_NODE);
     assert_int_equal(e.culprit.node, 5);
-    assert_false(topology_fault(&p, 1, &e)); /* its links are not named as well */
-    lose(&p, 1);
-    assert_int_equal(topology_first_down(&p), 1);
-    assert_true(topology_fault(&p, 1, &e));
+    assert_false(topology_fault(p, 1, &e)); /* its links are not named as well */
+    lose(p, 1);
+    assert_int_equal(topology_first_down(p), 1);
+    assert_true(topology_fault(p, 1, &e));
     assert_int_equal(e.code, ERROR_LINK);
     assert_int_equal(e.culprit.kind, CULPRIT_NODE);
     assert_int_equal(e.culprit.node, 5);
-    topology_free(&p);
 }
 
-TEST(we_are_never_down_ourselves)
+TOPOLOGY_TEST("2x2", 3, we_are_never_down_ourselves)
 {
-    struct topology p;
-
-    open_topology(&p, "2x2", 3);
-    assert_false(topology_node_down(&p, 3)); /* although no node has reported it */
-    assert_true(topology_node_down(&p, 0));
-    topology_free(&p);
+    assert_false(topology_node_down(p, 3)); /* although no node has reported it */
+    assert_true(topology_node_down(p, 0));
 }
 
-TEST(a_mesh_has_no_link_beyond_its_end)
+TOPOLOGY_TEST("3m", 0, a_mesh_has_no_link_beyond_its_end)
 {
-    struct topology p;
-
-    open_topology(&p, "3m", 0);
-    assert_false(topology_link_up(&p, 0, torus_port(&torus, 0, -1)));
-    assert_int_equal(hear(&p, 1, 3), TOPOLOGY_NEW);
-    assert_int_equal(hear(&p, 2, 2), TOPOLOGY_NEW);
-    topology_set_self(&p, 0, true);
-    assert_true(topology_whole(&p));
-    topology_free(&p);
+    assert_false(topology_link_up(p, 0, torus_port(&torus, 0, -1)));
+    assert_int_equal(hear(p, 1, 3), TOPOLOGY_NEW);
+    assert_int_equal(hear(p, 2, 2), TOPOLOGY_NEW);
+    topology_set_self(p, 0, true);
+    assert_true(topology_whole(p));
 }
 
-TEST(a_single_node_is_whole)
+TOPOLOGY_TEST("1x1", 0, a_single_node_is_whole)
 {
-    struct topology p;
-
-    open_topology(&p, "1x1", 0);
-    assert_true(topology_whole(&p));
-    assert_false(topology_node_down(&p, 0));
-    assert_int_equal(topology_first_down(&p), TORUS_NO_NODE);
-    topology_free(&p);
+    assert_true(topology_whole(p));
+    assert_false(topology_node_down(p, 0));
+    assert_int_equal(topology_first_down(p), TORUS_NO_NODE);
 }

@@ -14,6 +14,8 @@ static uint64_t below(uint64_t most)
     return (uint64_t)(chance >> 33) % most;
 }
 
+#define TRACE_TEST(begin, name) OBJECT_TEST(struct trace *, t, begin, trace_unref(t), name)
+
 struct sums {
     uint64_t sent, received, resent, used, delayed, state[TRACE_STATES];
     uint32_t queue, unacked, writing;
@@ -49,9 +51,8 @@ static void assert_near(uint64_t a, uint64_t b, uint64_t by)
 }
 
 /* Counters rise at random, for so many samples that intervals are joined often. */
-TEST(joining_keeps_sums)
+TRACE_TEST(trace_new("1-2-3", 4, 7 * MS), joining_keeps_sums)
 {
-    struct trace *t = trace_new("1-2-3", 4, 7 * MS);
     struct trace_sample s = {.writing = 0};
     struct sums expected[4] = {{.sent = 0}}, found;
     uint64_t now = 7 * MS, samples = 20000;
@@ -103,13 +104,11 @@ TEST(joining_keeps_sums)
     }
     assert_near(found.used, (s.used - first_used) / UNIT, 2 * samples);
     assert_near(found.delayed, s.delayed / UNIT, 2 * samples);
-    trace_unref(t);
 }
 
 /* What was counted before the first sample does not belong to the run. A counter that falls has begun again at 0. */
-TEST(counters_begin_again)
+TRACE_TEST(trace_new("x", 1, 0), counters_begin_again)
 {
-    struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.used = 900000};
     struct sums found;
 
@@ -133,13 +132,11 @@ TEST(counters_begin_again)
     trace_take(t, &s, 2 * MS); /* a time in the past adds nothing */
     add_up(t, 0, &found);
     assert_int_equal(found.sent, 1300);
-    trace_unref(t);
 }
 
 /* The time of a state belongs to the intervals in which it was, not to that of the sample. */
-TEST(a_long_state_fills_its_intervals)
+TRACE_TEST(trace_new("x", 1, 0), a_long_state_fills_its_intervals)
 {
-    struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.writing = 0};
 
     s.port[0].state = TRACE_SINK;
@@ -157,13 +154,11 @@ TEST(a_long_state_fills_its_intervals)
     assert_int_equal(t->port[t->intervals - 1].state[TRACE_RESENDING], 0);
     for (uint32_t i = 1; i + 1 < t->intervals; i++)
         assert_true(t->port[i].state[TRACE_LINK] > UINT32_MAX / 2);
-    trace_unref(t);
 }
 
 /* A sample that comes much too late says that the main thread was delayed, also if the system does not say so. */
-TEST(late_samples_are_delays)
+TRACE_TEST(trace_new("x", 1, 0), late_samples_are_delays)
 {
-    struct trace *t = trace_new("x", 1, 0);
     struct trace_sample s = {.used = 0};
     struct sums found;
 
@@ -186,12 +181,10 @@ TEST(late_samples_are_delays)
     trace_take(t, &s, 2000 * MS);
     add_up(t, 0, &found);
     assert_near(found.delayed, 79 * MS / UNIT, 110);
-    trace_unref(t);
 }
 
-TEST(samples_are_due_by_the_interval)
+TRACE_TEST(trace_new("x", 2, 100 * MS), samples_are_due_by_the_interval)
 {
-    struct trace *t = trace_new("x", 2, 100 * MS);
     struct trace_sample s = {.writing = 0};
     uint64_t now = 100 * MS, taken = 0;
 
@@ -206,7 +199,6 @@ TEST(samples_are_due_by_the_interval)
     }
     /* In ten minutes: not more than a few for each of the 512 intervals, each time that these are joined. */
     assert_in_range(taken, 4 * TRACE_INTERVALS / 2, 4 * TRACE_INTERVALS * 12);
-    trace_unref(t);
 }
 
 TEST(first_and_last_events_are_kept)
