@@ -178,12 +178,14 @@ static void times(struct network *n, const struct network *factor)
     free(product);
 }
 
+/* The network is overwritten by the fourth that is made after it. */
 static struct network *new_network(uint32_t nodes)
 {
-    struct network *n = calloc(1, sizeof *n);
+    static struct network made[4];
+    static unsigned count;
+    struct network *n = &made[count++ % 4];
 
-    assert_non_null(n);
-    n->nodes = nodes;
+    *n = (struct network){.nodes = nodes};
     return n;
 }
 
@@ -257,35 +259,30 @@ static const char *write_edges(const struct network *n)
 TEST(named_graphs)
 {
     for (uint32_t nodes = 2; nodes <= 33; nodes++) {
-        struct network *k = complete(nodes), *s = star(nodes);
         char text[20];
         (void)snprintf(text, sizeof text, "complete:%u", nodes);
         struct torus t = parse(text);
         assert_int_equal(torus_ports(&t), nodes - 1);
-        check(&t, k);
+        check(&t, complete(nodes));
         (void)snprintf(text, sizeof text, "star:%u", nodes);
         t = parse(text);
         assert_int_equal(torus_ports(&t), nodes - 1);
-        check(&t, s);
-        free(k);
-        free(s);
+        check(&t, star(nodes));
     }
-    struct network *b = binary_tree(15);
     struct torus t = parse("tree:2^3");
     assert_int_equal(torus_ports(&t), 3);
-    check(&t, b);
-    free(b);
+    check(&t, binary_tree(15));
 }
 
 TEST(products)
 {
-    struct network *n = path(5, true), *k = complete(3), *line = path(2, false), *s = star(4);
+    struct network *n = path(5, true);
 
-    times(n, k);
+    times(n, complete(3));
     struct torus t = parse("5 x complete:3");
     check(&t, n);
-    times(n, line);
-    times(n, s);
+    times(n, path(2, false));
+    times(n, star(4));
     t = parse("5xcomplete:3x2mxstar:4");
     check(&t, n);
     assert_int_equal(torus_ports(&t), 2 + 2 + 2 + 3);
@@ -293,10 +290,6 @@ TEST(products)
     assert_string_equal(torus_format(&t, text), "5 x complete:3 x 2m x star:4");
     struct torus again = parse(text);
     assert_true(torus_equal(&t, &again));
-    free(n);
-    free(k);
-    free(line);
-    free(s);
 }
 
 TEST(hypercube_is_a_power)
@@ -329,32 +322,48 @@ TEST(names_of_ports)
 
 TEST(graph_from_a_file)
 {
-    struct network *n = petersen(), *ring = path(3, true);
-    const char *path = write_edges(n);
+    struct network *n = petersen();
+    const char *file = write_edges(n);
     char text[64], format[TORUS_TEXT_SIZE];
 
-    (void)snprintf(text, sizeof text, "graph:%s", path);
+    (void)snprintf(text, sizeof text, "graph:%s", file);
     struct torus t = parse(text);
     check(&t, n);
     assert_true(torus_ports(&t) <= 4); /* at most one more than the links of a node */
     assert_memory_equal(torus_format(&t, format), "graph:10:", 9);
     struct torus again = parse(format);
     assert_true(torus_equal(&t, &again));
-    (void)snprintf(text, sizeof text, "graph:%s x 3", path);
+    (void)snprintf(text, sizeof text, "graph:%s x 3", file);
     t = parse(text);
-    times(n, ring);
+    times(n, path(3, true));
     check(&t, n);
-    free(n);
-    free(ring);
+}
+
+static const struct graph *of_network(const struct network *n)
+{
+    uint32_t edge[2 * 64 * 64];
+    size_t count = 0;
+    struct error e;
+
+    for (uint32_t a = 0; a < n->nodes; a++)
+        for (uint32_t b = a + 1; b < n->nodes; b++)
+            if (n->link[a][b]) {
+                edge[2 * count] = b;
+                edge[2 * count++ + 1] = a;
+            }
+    const struct graph *g = graph_of_edges(edge, count, &e);
+    if (g == NULL)
+        fail_msg("%s", e.text);
+    assert_ptr_equal(graph_of_edges(edge, count, &e), g);
+    return g;
 }
 
 /* Random graphs of all densities are coloured with at most one colour more than a node has links. */
 TEST(random_graphs)
 {
     for (unsigned seed = 1; seed <= 200; seed++) {
-        uint32_t nodes = 2 + seed % 30, most = 0, edge[2 * 30 * 30];
+        uint32_t nodes = 2 + seed % 30, most = 0;
         struct network *n = path(nodes, false);
-        size_t count = 0;
         unsigned state_of_chance = seed;
         for (uint32_t a = 0; a < nodes; a++)
             for (uint32_t b = 0; b < a; b++)
@@ -362,25 +371,15 @@ TEST(random_graphs)
                     join(n, a, b);
         for (uint32_t a = 0; a < nodes; a++) {
             uint32_t links = 0;
-            for (uint32_t b = 0; b < nodes; b++) {
+            for (uint32_t b = 0; b < nodes; b++)
                 links += n->link[a][b];
-                if (!n->link[a][b] || b < a)
-                    continue;
-                edge[2 * count] = b;
-                edge[2 * count++ + 1] = a;
-            }
             most = links > most ? links : most;
         }
         struct torus t = {.nodes = 1};
-        struct error e;
-        const struct graph *g = graph_of_edges(edge, count, &e);
-        if (g == NULL)
-            fail_msg("seed %u: %s", seed, e.text);
+        const struct graph *g = of_network(n);
         assert_true(g->directions <= most + 1);
-        assert_ptr_equal(graph_of_edges(edge, count, &e), g);
         assert_int_equal(torus_append(&t, 0, false, g), 0);
         check(&t, n);
-        free(n);
     }
 }
 
@@ -433,73 +432,36 @@ TEST(bounds)
 /* The complete exchange within one graph: every block arrives on a shortest path, no node has two
  * sends or two receives in a step (no channel two blocks), and how many steps it takes. */
 
-static const struct graph *of_edges(const uint32_t *edge, size_t count)
-{
-    struct error e;
-    const struct graph *g = graph_of_edges(edge, count, &e);
-
-    if (g == NULL)
-        fail_msg("%s", e.text);
-    return g;
-}
-
 /* Node i is linked to i + a and i + b, modulo n. */
 static const struct graph *circulant(uint32_t n, uint32_t a, uint32_t b)
 {
-    uint32_t edge[4 * 64];
+    struct network *made = new_network(n);
 
     for (uint32_t i = 0; i < n; i++) {
-        edge[4 * i] = edge[4 * i + 2] = i;
-        edge[4 * i + 1] = (i + a) % n;
-        edge[4 * i + 3] = (i + b) % n;
+        join(made, i, (i + a) % n);
+        join(made, i, (i + b) % n);
     }
-    return of_edges(edge, 2 * (size_t)n);
+    return of_network(made);
 }
 
 static const struct graph *line(uint32_t n)
 {
-    uint32_t edge[2 * 64];
-
-    for (uint32_t i = 1; i < n; i++) {
-        edge[2 * i - 2] = i - 1;
-        edge[2 * i - 1] = i;
-    }
-    return of_edges(edge, n - 1);
-}
-
-static const struct graph *petersen_parsed(void)
-{
-    uint32_t edge[30], count = 0;
-
-    for (uint32_t i = 0; i < 5; i++) {
-        const uint32_t some[] = {i, (i + 1) % 5, i, i + 5, 5 + i, 5 + (i + 2) % 5};
-        memcpy(&edge[count], some, sizeof some);
-        count += 6;
-    }
-    return of_edges(edge, 15);
+    return of_network(path(n, false));
 }
 
 /* A cycle of all nodes, and `count` other edges. */
-static const struct graph *random_graph(uint32_t n, uint32_t count, unsigned seed)
+static const struct graph *random_graph(uint32_t nodes, uint32_t count, unsigned seed)
 {
-    uint32_t edge[4 * 64], links = n;
+    struct network *n = path(nodes, true);
 
-    for (uint32_t i = 0; i < n; i++) {
-        edge[2 * i] = i;
-        edge[2 * i + 1] = (i + 1) % n;
-    }
-    while (links < n + count) {
-        uint32_t a = (uint32_t)rand_r(&seed) % n, b = (uint32_t)rand_r(&seed) % n;
-        bool known = a == b;
-        for (uint32_t i = 0; i < links; i++)
-            known = known || (edge[2 * i] == a && edge[2 * i + 1] == b) ||
-                    (edge[2 * i] == b && edge[2 * i + 1] == a);
-        if (known)
+    while (count > 0) {
+        uint32_t a = (uint32_t)rand_r(&seed) % nodes, b = (uint32_t)rand_r(&seed) % nodes;
+        if (a == b || n->link[a][b])
             continue;
-        edge[2 * links] = a;
-        edge[2 * links++ + 1] = b;
+        join(n, a, b);
+        count--;
     }
-    return of_edges(edge, links);
+    return of_network(n);
 }
 
 /* What every node, or channel, does in each step of an exchange. */
@@ -626,8 +588,8 @@ TEST(moving_graphs_are_optimal)
         check_both(g);
         assert_int_equal(graph_exchange(g, GRAPH_ONE_PORT)->steps, graph_status(g, 0));
     }
-    check_both(petersen_parsed());
-    assert_int_equal(graph_exchange(petersen_parsed(), GRAPH_ONE_PORT)->steps, 15);
+    check_both(of_network(petersen()));
+    assert_int_equal(graph_exchange(of_network(petersen()), GRAPH_ONE_PORT)->steps, 15);
 }
 
 TEST(other_graphs)
