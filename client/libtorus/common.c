@@ -29,25 +29,15 @@ int64_t clock_ms(void)
 
 /* The daemon's codes come over the wire; the public ones are the same numbers. */
 _Static_assert((int)TORUS_ERROR_USAGE == (int)ERROR_USAGE, "error codes");
-
 _Static_assert((int)TORUS_ERROR_REFUSED == (int)ERROR_REFUSED, "error codes");
-
 _Static_assert((int)TORUS_ERROR_LINK == (int)ERROR_LINK, "error codes");
-
 _Static_assert((int)TORUS_ERROR_PROTOCOL == (int)ERROR_PROTOCOL, "error codes");
-
 _Static_assert((int)TORUS_ERROR_IO == (int)ERROR_IO, "error codes");
-
 _Static_assert((int)TORUS_ERROR_MEMORY == (int)ERROR_MEMORY, "error codes");
-
 _Static_assert((int)TORUS_ERROR_TIMEOUT == (int)ERROR_TIMEOUT, "error codes");
-
 _Static_assert((int)TORUS_ERROR_CANCELLED == (int)ERROR_CANCELLED, "error codes");
-
 _Static_assert((int)TORUS_ERROR_DAMAGED == (int)ERROR_DAMAGED, "error codes");
-
 _Static_assert((int)TORUS_ERROR_IN_DOUBT == (int)ERROR_IN_DOUBT, "error codes");
-
 _Static_assert((int)TORUS_ERROR_BUSY == (int)ERROR_BUSY, "error codes");
 
 const char *torus_error_name(enum torus_error_code code)

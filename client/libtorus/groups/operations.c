@@ -6,15 +6,10 @@
 /* The collective operations: what each of them sends and receives. */
 
 _Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
-
 _Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");
-
 _Static_assert((int)TORUS_FLOAT64 == (int)REDUCTION_FLOAT64, "types");
-
 _Static_assert((int)TORUS_BOOL == (int)REDUCTION_BOOL, "types");
-
 _Static_assert((int)TORUS_SUM == (int)REDUCTION_SUM, "operators");
-
 _Static_assert((int)TORUS_XOR == (int)REDUCTION_XOR, "operators");
 
 size_t torus_type_size(enum torus_type type)
@@ -299,91 +294,70 @@ int torus_start_reduce_scatter(struct torus_group *group, const void *send, void
 
 /* ---- Blocking calls -------------------------------------------------------------------------- */
 
-/* Waits for the end of a call. `started`: what the function has returned that should have started it. */
-static int ended(int started, struct torus_call *const *call, struct torus_error *e)
-{
-    return started == 0 ? torus_call_wait(*call, e) : -1;
-}
+/* Waits for the end of the call that the expression starts, and stores in `call`. */
+#define ENDED(started, error)                                                                      \
+    __extension__({                                                                                \
+        struct torus_call *call;                                                                   \
+        (started) == 0 ? torus_call_wait(call, (error)) : -1;                                      \
+    })
 
 int torus_alltoall(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
                    struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_alltoall(group, send, receive, block_bytes, &call, error), &call,
-                 error);
+    return ENDED(torus_start_alltoall(group, send, receive, block_bytes, &call, error), error);
 }
 
 int torus_alltoallv(struct torus_group *group, const void *send, const size_t *send_bytes,
                     const size_t *send_offset, void *receive, const size_t *receive_bytes,
                     const size_t *receive_offset, struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_alltoallv(group, send, send_bytes, send_offset, receive, receive_bytes,
+    return ENDED(torus_start_alltoallv(group, send, send_bytes, send_offset, receive, receive_bytes,
                                        receive_offset, &call, error),
-                 &call, error);
+                 error);
 }
 
 int torus_allgather(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
                     struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_allgather(group, send, receive, block_bytes, &call, error), &call,
-                 error);
+    return ENDED(torus_start_allgather(group, send, receive, block_bytes, &call, error), error);
 }
 
 int torus_allgatherv(struct torus_group *group, const void *send, void *receive,
                      const size_t *bytes, const size_t *offset, struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_allgatherv(group, send, receive, bytes, offset, &call, error), &call,
-                 error);
+    return ENDED(torus_start_allgatherv(group, send, receive, bytes, offset, &call, error), error);
 }
 
 int torus_gather(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
                  uint32_t root, struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_gather(group, send, receive, block_bytes, root, &call, error), &call,
-                 error);
+    return ENDED(torus_start_gather(group, send, receive, block_bytes, root, &call, error), error);
 }
 
 int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
                     struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_broadcast(group, buffer, bytes, root, &call, error), &call, error);
+    return ENDED(torus_start_broadcast(group, buffer, bytes, root, &call, error), error);
 }
 
 int torus_barrier(struct torus_group *group, struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_barrier(group, &call, error), &call, error);
+    return ENDED(torus_start_barrier(group, &call, error), error);
 }
 
 int torus_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,
                     enum torus_type type, enum torus_operator operation, struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(torus_start_allreduce(group, send, receive, count, type, operation, &call, error),
-                 &call, error);
+    return ENDED(torus_start_allreduce(group, send, receive, count, type, operation, &call, error),
+                 error);
 }
 
 int torus_reduce(struct torus_group *group, const void *send, void *receive, size_t count,
                  enum torus_type type, enum torus_operator operation, uint32_t root,
                  struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(
-        torus_start_reduce(group, send, receive, count, type, operation, root, &call, error), &call,
+    return ENDED(
+        torus_start_reduce(group, send, receive, count, type, operation, root, &call, error),
         error);
 }
 
@@ -391,9 +365,7 @@ int torus_reduce_scatter(struct torus_group *group, const void *send, void *rece
                          const size_t *counts, enum torus_type type, enum torus_operator operation,
                          struct torus_error *error)
 {
-    struct torus_call *call;
-
-    return ended(
+    return ENDED(
         torus_start_reduce_scatter(group, send, receive, counts, type, operation, &call, error),
-        &call, error);
+        error);
 }

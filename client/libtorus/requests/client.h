@@ -75,7 +75,7 @@ int client_start(struct torus_client *c, const struct operation *operation,
                  const Control__Request *request, struct torus_error *e);
 
 /* For blocking calls: start the operation with outcome_set() as `done` and a struct outcome as `data`, and wait for
- * it with client_wait(). */
+ * it with CLIENT_WAIT(). */
 struct outcome {
     bool ended, failed;
     struct torus_error *error; /* set on failure; may be NULL */
@@ -85,3 +85,9 @@ void outcome_set(void *outcome, const struct torus_error *error);
 /* Dispatches events until the operation has ended; `started` is what the function has returned that has started it.
  * Returns 0, or -1 if it has failed, with *outcome->error. */
 int client_wait(struct torus_client *c, int started, struct outcome *outcome);
+/* The same for an expression that starts an operation with `outcome_set` and `&outcome`. */
+#define CLIENT_WAIT(client, error_, started)                                                       \
+    __extension__({                                                                                \
+        struct outcome outcome = {.error = (error_)};                                              \
+        client_wait((client), (started), &outcome);                                                \
+    })

@@ -283,10 +283,7 @@ int torus_client_copy(struct torus_client *client, const struct torus_copy *copy
                       torus_copy_progress_fn *progress, void *data,
                       struct torus_copy_result **result, struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client,
-        start(client, copy, operation_of(progress, data, result, outcome_set, &outcome), error),
-        &outcome);
+    return CLIENT_WAIT(
+        client, error,
+        start(client, copy, operation_of(progress, data, result, outcome_set, &outcome), error));
 }

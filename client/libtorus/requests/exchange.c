@@ -282,13 +282,10 @@ int torus_client_exchange(struct torus_client *client, const struct torus_reques
                           torus_progress_fn *progress, void *data, struct torus_result **result,
                           struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(client,
+    return CLIENT_WAIT(client, error,
                        start_exchange(client, request,
                                       operation_of(progress, data, result, outcome_set, &outcome),
-                                      error),
-                       &outcome);
+                                      error));
 }
 
 int torus_client_start_barrier(struct torus_client *client, const char *name, uint64_t timeout_ms,
@@ -303,11 +300,8 @@ int torus_client_barrier(struct torus_client *client, const char *name, uint64_t
                          torus_progress_fn *progress, void *data, struct torus_result **result,
                          struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(client,
+    return CLIENT_WAIT(client, error,
                        start_barrier(client, name, timeout_ms,
                                      operation_of(progress, data, result, outcome_set, &outcome),
-                                     error),
-                       &outcome);
+                                     error));
 }

@@ -44,10 +44,8 @@ int torus_client_start_status(struct torus_client *client, struct torus_status *
 int torus_client_status(struct torus_client *client, struct torus_status **status,
                         struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client, torus_client_start_status(client, status, outcome_set, &outcome, error), &outcome);
+    return CLIENT_WAIT(client, error,
+                       torus_client_start_status(client, status, outcome_set, &outcome, error));
 }
 
 /* ---- Links ----------------------------------------------------------------------------------- */
@@ -67,10 +65,8 @@ int torus_client_start_links(struct torus_client *client, struct torus_links **l
 int torus_client_links(struct torus_client *client, struct torus_links **links,
                        struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client, torus_client_start_links(client, links, outcome_set, &outcome, error), &outcome);
+    return CLIENT_WAIT(client, error,
+                       torus_client_start_links(client, links, outcome_set, &outcome, error));
 }
 
 /* ---- Candidates ------------------------------------------------------------------------------ */
@@ -98,12 +94,9 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
 int torus_client_candidates(struct torus_client *client, const struct torus_request *request,
                             struct torus_candidates **candidates, struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client,
-        torus_client_start_candidates(client, request, candidates, outcome_set, &outcome, error),
-        &outcome);
+    return CLIENT_WAIT(
+        client, error,
+        torus_client_start_candidates(client, request, candidates, outcome_set, &outcome, error));
 }
 
 /* ---- Calibration ----------------------------------------------------------------------------- */
@@ -137,12 +130,9 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
 int torus_client_calibrate(struct torus_client *client, const struct torus_costs *costs,
                            struct torus_calibration **calibration, struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client,
-        torus_client_start_calibrate(client, costs, calibration, outcome_set, &outcome, error),
-        &outcome);
+    return CLIENT_WAIT(
+        client, error,
+        torus_client_start_calibrate(client, costs, calibration, outcome_set, &outcome, error));
 }
 
 /* ---- Schedules -------------------------------------------------------------------------------
@@ -234,10 +224,7 @@ int torus_client_start_schedule(struct torus_client *client, const char *text, s
 int torus_client_schedule(struct torus_client *client, const char *text, size_t length,
                           char digest[TORUS_DIGEST_SIZE], struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client,
-        torus_client_start_schedule(client, text, length, digest, outcome_set, &outcome, error),
-        &outcome);
+    return CLIENT_WAIT(
+        client, error,
+        torus_client_start_schedule(client, text, length, digest, outcome_set, &outcome, error));
 }

@@ -225,10 +225,7 @@ int torus_client_start_survey(struct torus_client *client, enum torus_survey_kin
 int torus_client_survey(struct torus_client *client, enum torus_survey_kind kind, uint32_t wait_ms,
                         struct torus_survey **survey, struct torus_error *error)
 {
-    struct outcome outcome = {.error = error};
-
-    return client_wait(
-        client,
-        torus_client_start_survey(client, kind, wait_ms, survey, outcome_set, &outcome, error),
-        &outcome);
+    return CLIENT_WAIT(
+        client, error,
+        torus_client_start_survey(client, kind, wait_ms, survey, outcome_set, &outcome, error));
 }
