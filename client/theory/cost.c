@@ -42,12 +42,12 @@ bool cost_can_enumerate(const struct torus *t, const struct algorithm *a)
     return work_of(t, a) <= WORK_QUICK;
 }
 
-int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
-                   struct error *e)
+int cost_enumerate(const struct torus *t, const struct algorithm *a, const struct damage *rates,
+                   struct cost *c, struct error *e)
 {
     struct schedule_report report;
 
-    if (schedule_verify(t, a, &report, e) != 0)
+    if (schedule_verify_rated(t, a, rates, &report, e) != 0)
         return -1;
     c->from = COST_ENUMERATED;
     c->critical_path = report.critical_path / a->segments;
@@ -76,7 +76,8 @@ static int too_large(const struct torus *t, const struct algorithm *a, const str
         text, f->covers_text);
 }
 
-int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e)
+int cost_find(const struct torus *t, const char *name, const struct damage *rates, struct cost *c,
+              struct error *e)
 {
     const struct algorithm *a = algorithm_find(name);
     const struct formula *f = formula_find(name);
@@ -86,13 +87,15 @@ int cost_find(const struct torus *t, const char *name, struct cost *c, struct er
         return error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'", name);
     if (a != NULL && algorithm_accepts(a, t, e) != 0)
         return -1;
-    c->has_formula = f != NULL && formula_counts(f, t, &c->formula, e) == 0;
-    if (f == NULL && a->family != NULL) {
+    if (rates != NULL && a == NULL)
+        return error_set(e, ERROR_REFUSED, "the formula for %s is for links of one rate", name);
+    c->has_formula = rates == NULL && f != NULL && formula_counts(f, t, &c->formula, e) == 0;
+    if (rates == NULL && f == NULL && a->family != NULL) {
         c->has_formula = true;
         c->formula = a->family->counts(a->family, t, a->degree);
     }
     if (a != NULL && cost_can_enumerate(t, a)) {
-        if (cost_enumerate(t, a, c, e) != 0)
+        if (cost_enumerate(t, a, rates, c, e) != 0)
             return -1;
         if (f != NULL)
             c->counts.rearranged = f->counts(t).rearranged;

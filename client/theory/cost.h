@@ -44,13 +44,15 @@ const char *cost_origin_name(enum cost_origin from); /* "enumeration", "formula"
 /* Whether all different routes of the algorithm can be followed within a few seconds. */
 bool cost_can_enumerate(const struct torus *t, const struct algorithm *a);
 
-/* Counts the costs of any algorithm, also of one from a file, by following all its routes. Returns
+/* Counts the costs of any algorithm, also of one from a file, by following all its routes, on channels of these rates
+ * (schedule_verify_rated(); NULL: all alike). Returns
  * 0 with *c, without formula; or -1 with *e: see schedule_verify(). */
-int cost_enumerate(const struct torus *t, const struct algorithm *a, struct cost *c,
-                   struct error *e);
+int cost_enumerate(const struct torus *t, const struct algorithm *a, const struct damage *rates,
+                   struct cost *c, struct error *e);
 
 /* Finds the costs of an algorithm by its name, which is in the registry, or that of an algorithm of
- * which only a formula exists (formula.h). Returns 0 with *c; or -1 with *e: unknown name
+ * which only a formula exists (formula.h). Formulas are for channels that are all alike, `rates` NULL. Returns 0 with *c; or -1 with *e: unknown name
  * (ERROR_USAGE); the algorithm refuses the torus, or the torus is too large to count and no formula
  * covers it (ERROR_REFUSED); no memory. */
-int cost_find(const struct torus *t, const char *name, struct cost *c, struct error *e);
+int cost_find(const struct torus *t, const char *name, const struct damage *rates, struct cost *c,
+              struct error *e);

@@ -31,9 +31,12 @@ struct simulation {
     size_t pieces;
     uint8_t *hop; /* ports of all routes, one after the other */
     size_t hops, room;
-    struct line *line; /* (class * ports + port) * (longest + 1) + hops left */
-    uint32_t *most;    /* class * ports + port -> most hops left of any piece there */
-    uint32_t *moving;  /* class * ports + port by which it came in -> piece, or NONE */
+    struct line *line;          /* (class * ports + port) * (longest + 1) + hops left */
+    uint32_t *most;             /* class * ports + port -> most hops left of any piece there */
+    uint32_t *moving;           /* class * ports + port by which it came in -> piece, or NONE */
+    const struct damage *rates; /* NULL: each channel carries a segment in a tick */
+    uint32_t *sending;          /* with rates, class * ports + port -> piece, or NONE */
+    uint32_t *sent; /* how much of it the channel has carried, DAMAGE_FULL_RATE in all */
     uint32_t longest;
     uint64_t moved; /* hops made so far */
 };
@@ -43,7 +46,10 @@ static void number_classes(struct simulation *s)
     const struct torus *t = s->torus;
     uint32_t period[TORUS_MAX_DIMS], at[TORUS_MAX_DIMS];
 
-    algorithm_period(s->algorithm, t, period);
+    if (s->rates != NULL)
+        torus_no_period(t, period);
+    else
+        algorithm_period(s->algorithm, t, period);
     for (uint32_t node = 0; node < t->nodes; node++) {
         torus_coordinates(t, node, at);
         for (unsigned i = 0; i < t->dims; i++)
@@ -100,6 +106,28 @@ static uint32_t dequeue(struct simulation *s, size_t channel)
     return index;
 }
 
+/* Carries the piece that a slow channel is sending on by what the channel carries in a tick. Returns the piece if it is
+ * through; otherwise NONE. */
+static uint32_t send_at_rate(struct simulation *s, size_t channel)
+{
+    const unsigned ports = torus_ports(s->torus);
+    const uint32_t node = s->representative[channel / ports];
+    uint32_t index = s->sending[channel];
+
+    if (index == NONE)
+        index = s->sending[channel] = dequeue(s, channel);
+    if (index == NONE) {
+        s->sent[channel] = 0;
+        return NONE;
+    }
+    s->sent[channel] += damage_rate(s->rates, node, (unsigned)(channel % ports));
+    if (s->sent[channel] < DAMAGE_FULL_RATE)
+        return NONE;
+    s->sent[channel] -= DAMAGE_FULL_RATE; /* of the next piece */
+    s->sending[channel] = NONE;
+    return index;
+}
+
 /* Adds the pieces of a class's node, in the order of (offset, segment). `legs` has room for a
  * route. Returns 0, or -1 without memory. */
 static int add_pieces(struct simulation *s, uint32_t class, struct leg *legs)
@@ -140,8 +168,15 @@ static int make_lines(struct simulation *s)
     s->line = calloc(lines, sizeof *s->line);
     s->most = calloc(channels, sizeof *s->most);
     s->moving = calloc(channels, sizeof *s->moving);
-    if (s->line == NULL || s->most == NULL || s->moving == NULL)
+    if (s->rates != NULL) {
+        s->sending = calloc(channels, sizeof *s->sending);
+        s->sent = calloc(channels, sizeof *s->sent);
+    }
+    if (s->line == NULL || s->most == NULL || s->moving == NULL ||
+        (s->rates != NULL && (s->sending == NULL || s->sent == NULL)))
         return -1;
+    for (size_t i = 0; s->rates != NULL && i < channels; i++)
+        s->sending[i] = NONE;
     for (size_t i = 0; i < lines; i++)
         s->line[i] = (struct line){NONE, NONE};
     for (size_t i = 0; i < s->pieces; i++)
@@ -159,7 +194,7 @@ static uint64_t run(struct simulation *s)
         for (size_t i = 0; i < channels; i++)
             s->moving[i] = NONE;
         for (size_t i = 0; i < channels; i++) {
-            uint32_t index = dequeue(s, i);
+            uint32_t index = s->rates != NULL ? send_at_rate(s, i) : dequeue(s, i);
             if (index == NONE)
                 continue;
             unsigned out = (unsigned)(i % ports);
@@ -204,7 +239,14 @@ static int make_pieces(struct simulation *s)
 int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
                     struct error *e)
 {
-    struct simulation s = {.torus = t, .algorithm = a};
+    return simulate_stream_rated(t, a, algorithm_damage(a), ticks, e);
+}
+
+int simulate_stream_rated(const struct torus *t, const struct algorithm *a,
+                          const struct damage *damage, uint64_t *ticks, struct error *e)
+{
+    const struct damage *rates = damage != NULL && damage->rate != NULL ? damage : NULL;
+    struct simulation s = {.torus = t, .algorithm = a, .rates = rates};
     int rc;
 
     if (a->operation != OPERATION_EXCHANGE)
@@ -227,6 +269,8 @@ int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *
     free(s.line);
     free(s.most);
     free(s.moving);
+    free(s.sending);
+    free(s.sent);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* Simulates a streaming execution tick by tick: the time of a schedule of single hops if no node
- * waits for a step. Every channel carries one segment in a tick. Of the segments that wait for a
+ * waits for a step. Every channel of the full rate carries one segment in a tick, a slower
+ * one takes as much longer. Of the segments that wait for a
  * port, the one with the most hops left is sent first; among equals the one that came first; among
  * those that came in the same tick the one from the lowest port. A segment that arrives in tick t
  * can leave in tick t + 1.
@@ -10,6 +11,7 @@
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/damage.h"
 
 #define SIMULATE_WORK_MOST (UINT64_C(1) << 28) /* legs and hops, as work.h estimates them */
 
@@ -20,6 +22,11 @@
  * takes more than SIMULATE_WORK_MOST (ERROR_REFUSED); no memory. */
 int simulate_stream(const struct torus *t, const struct algorithm *a, uint64_t *ticks,
                     struct error *e);
+
+/* The same on channels of these rates (NULL: all have the full rate). simulate_stream() uses the rates for which
+ * routes were found. */
+int simulate_stream_rated(const struct torus *t, const struct algorithm *a,
+                          const struct damage *rates, uint64_t *ticks, struct error *e);
 
 /* The least time that any execution can take: the larger of the all-port bound in segments and the
  * hops of the longest path. */

@@ -288,6 +288,31 @@ TEST(streamed)
     }
 }
 
+/* A slow channel takes as much longer for each segment. */
+TEST(streamed_at_rates)
+{
+    static const char *const cases[][3] = {{"4x4", "", "6:-1=0.4"},
+                                           {"4x4", "", "6:-1=0.1"},
+                                           {"3x3", "", "0:+0=0.1,3:-0=0.1,4:+1=0.1,5:-1=0.1"},
+                                           {"5x7", "", "*:+1=0.5,*:-1=0.5"},
+                                           {"4x4", "3:+0", "6:-1=0.37"},
+                                           {"4", "", "0:+0=0.1,1:-0=0.1"}};
+    struct error e = {.code = ERROR_NONE};
+    uint64_t ticks;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct detour *detour = find_rated(cases[i][0], cases[i][1], cases[i][2]);
+        const struct torus *t = &detour_damage(detour)->torus;
+        const struct algorithm *a = detour_algorithm(detour);
+        assert_success(simulate_stream(t, a, &ticks, &e), e);
+        if ((double)ticks + 1 < detour_busiest(detour) ||
+            (double)ticks > 1.05 * detour_busiest(detour) + 4)
+            fail_msg("%s %s %s: %ju ticks, load %.1f", cases[i][0], cases[i][1], cases[i][2],
+                     (uintmax_t)ticks, detour_busiest(detour));
+        detour_free(detour);
+    }
+}
+
 /* Checks that what a node sends by a port is what the node at the other end expects there. */
 static void check_passages(const struct detour *detour, const struct algorithm *a)
 {

@@ -14,11 +14,12 @@ SIZE = '--block-size', '1KiB'
 # The JSON of these commands is read without a daemon.
 ALONE = {
     'algorithms': [(), ('--dims', '4x4')],
-    'bounds': [('--dims', '4x4'), ('--network', 'complete:3xcomplete:4')],
+    'bounds': [('--dims', '4x4'), ('--dims', '4x4', '--rate', '6:-1=0.4'), ('--network', 'complete:3xcomplete:4')],
     'ip-routes': [('--dims', '2x3m', '--hosts', 'hosts.ini', '--without', '1:+1,4:+1')],
-    'plan': [('--dims', '4x4'), ('--dims', '4x4', '--algorithm', 'at2')],
-    'predict': [('--dims', '4x4', '--block-size', '1KiB')],
-    'simulate': [('--network', 'complete:3xcomplete:4'), ('--dims', '4x4', '--algorithm', 'stream'),
+    'plan': [('--dims', '4x4'), ('--dims', '4x4', '--algorithm', 'at2'), ('--dims', '4x4', '--rate', '6:-1=0.4'),
+             ('--dims', '4x4', '--rate', '6:-1=0.4', '--algorithm', 'stream')],
+    'predict': [('--dims', '4x4', '--block-size', '1KiB'), ('--dims', '4x4', '--rate', '6:-1=0.4')],
+    'simulate': [('--dims', '4x4', '--rate', '6:-1=0.4'), ('--network', 'complete:3xcomplete:4'), ('--dims', '4x4', '--algorithm', 'stream'),
                  ('--dims', '5x5', '--algorithm', 'yangwang')],
     'report': [('run.json',)],
 }

@@ -18,7 +18,7 @@ static struct cost find(const char *torus, const char *name)
     struct torus t = parse(torus);
     struct error e;
     struct cost c;
-    assert_success(cost_find(&t, name, &c, &e), e);
+    assert_success(cost_find(&t, name, NULL, &c, &e), e);
     return c;
 }
 
@@ -244,10 +244,10 @@ TEST(unknown_costs)
     struct error e;
 
     assert_false(cost_can_enumerate(&large, algorithm_find("at2")));
-    assert_fails(cost_find(&large, "at2", &c, &e), e, ERROR_REFUSED, "");
-    assert_fails(cost_find(&square, "tseng", &c, &e), e, ERROR_REFUSED, "");
-    assert_fails(cost_find(&square, "ar", &c, &e), e, ERROR_REFUSED, "");
-    assert_fails(cost_find(&square, "tsang", &c, &e), e, ERROR_USAGE, "");
+    assert_fails(cost_find(&large, "at2", NULL, &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "tseng", NULL, &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "ar", NULL, &c, &e), e, ERROR_REFUSED, "");
+    assert_fails(cost_find(&square, "tsang", NULL, &c, &e), e, ERROR_USAGE, "");
 }
 
 /* Too large to enumerate, but the formula holds. */

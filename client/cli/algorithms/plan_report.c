@@ -32,9 +32,10 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
     uint64_t ticks;
     int r = 0;
 
-    if (!damage_is_none(damage))
-        r |= json_object_set_new(object, "without",
-                                 json_string(damage_format(damage, without, sizeof without)));
+    if (damage_format(damage, without, sizeof without)[0] != '\0')
+        r |= json_object_set_new(object, "without", json_string(without));
+    if (damage_format_rates(damage, without, sizeof without)[0] != '\0')
+        r |= json_object_set_new(object, "rates", json_string(without));
     r |= json_object_set_new(object, "segments", json_integer(a->segments)) |
          json_object_set_new(object, "busiest", json_number(load)) |
          json_object_set_new(object, "bound", json_number(report->bound)) |

@@ -278,16 +278,40 @@ json_t *schedule_json(const struct torus *t, const struct animated *a, uint32_t 
 
 /* ---- The page -------------------------------------------------------------------------------- */
 
-/* Nodes that are down, and ports whose links are down, which one of the schedules avoids. */
-static json_t *down_json(const struct torus *t, const struct animated *schedules, unsigned count)
+/* The damage that one of the schedules is for; NULL: none. */
+static const struct damage *damage_of(const struct animated *schedules, unsigned count)
 {
     const struct damage *d = NULL;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct damage *own = algorithm_damage(schedules[i].algorithm);
+        d = schedules[i].rates != NULL ? schedules[i].rates : own != NULL ? own : d;
+    }
+    return d;
+}
+
+/* The channels that are slower than the others: node, port, rate. */
+static json_t *rates_json(const struct torus *t, const struct damage *d)
+{
+    json_t *list = json_array();
+    int r = 0;
+
+    for (uint32_t rank = 0; d != NULL && rank < t->nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (damage_rate(d, rank, port) != DAMAGE_FULL_RATE)
+                r |= json_array_append_new(
+                    list, json_pack("[i, i, f]", (int)rank, (int)port,
+                                    damage_rate(d, rank, port) / (double)DAMAGE_FULL_RATE));
+    return json_checked(list, r);
+}
+
+/* Nodes that are down, ports whose links are down, and slow channels, which one of the schedules is for. */
+static json_t *down_json(const struct torus *t, const struct animated *schedules, unsigned count)
+{
+    const struct damage *d = damage_of(schedules, count);
     json_t *nodes = json_array(), *ports = json_array();
     int r = 0;
 
-    for (unsigned i = 0; i < count; i++)
-        if (schedules[i].algorithm->detour != NULL)
-            d = detour_damage(schedules[i].algorithm->detour);
     for (uint32_t rank = 0; d != NULL && rank < t->nodes; rank++) {
         if (d->gone[rank])
             r |= json_array_append_new(nodes, json_integer(rank));
@@ -295,7 +319,8 @@ static json_t *down_json(const struct torus *t, const struct animated *schedules
             if (torus_neighbour(t, rank, port) != TORUS_NO_NODE && !damage_has_link(d, rank, port))
                 r |= json_array_append_new(ports, json_pack("[i, i]", (int)rank, (int)port));
     }
-    json_t *o = json_pack("{s:o, s:o}", "nodes", nodes, "ports", ports);
+    json_t *o =
+        json_pack("{s:o, s:o, s:o}", "nodes", nodes, "ports", ports, "rates", rates_json(t, d));
     return json_checked(o, r);
 }
 

@@ -14,6 +14,7 @@ struct measured_steps;
 /* A verified schedule, and what a user has called it. */
 struct animated {
     const struct algorithm *algorithm;
+    const struct damage *rates; /* of the channels; NULL: all have the full rate */
     const struct schedule_report *report;
     const struct measured_steps *measured; /* when its steps were over in a run; NULL: not known */
 };

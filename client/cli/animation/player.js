@@ -3,7 +3,8 @@
 
 const torus = prepareTorus(DATA.torus);
 const player = { at: 0, playing: false, last: 0, node: 0, only: -1 };
-const panels = DATA.schedules.map((data) => ({ data, schedule: new Schedule(torus, data) }));
+const rates = new Map(DATA.down.rates.map(([node, port, rate]) => [channelOf(torus, node, port), rate]));
+const panels = DATA.schedules.map((data) => ({ data, schedule: new Schedule(torus, data, rates) }));
 const downNodes = new Set(DATA.down.nodes);
 const downChannels = new Set(DATA.down.ports.map(([node, port]) => channelOf(torus, node, port)));
 const STEP_SECONDS = 1.6; // how long a step takes when played by steps
@@ -94,7 +95,8 @@ function drawMessage(g, panel, message, part) {
 
 function totalLoad(panel, steps) {
   const total = new Map();
-  for (let i = 0; i < steps; i++) panel.schedule.steps[i].load.forEach((n, c) => total.set(c, (total.get(c) || 0) + n));
+  const slowness = (c) => (panel.data.streaming ? 1 / panel.schedule.rate(c) : 1);
+  for (let i = 0; i < steps; i++) panel.schedule.steps[i].load.forEach((n, c) => total.set(c, (total.get(c) || 0) + n * slowness(c)));
   return total;
 }
 
@@ -106,8 +108,9 @@ function drawLoads(g, panel, step, load, most) {
       return;
     }
     const crowded = step && (step.crossing.get(i) || 0) > 1;
-    panel.view.channel(g, i, n === 0 ? { colour: themeColour('link'), width: 0.7 }
-      : { colour: crowded ? themeColour('bad') : themeColour('accent'), width: 1 + (5 * n) / most });
+    const dash = rates.has(i) ? [2, 3] : undefined;
+    panel.view.channel(g, i, n === 0 ? { colour: themeColour('link'), width: 0.7, dash }
+      : { colour: crowded ? themeColour('bad') : themeColour('accent'), width: 1 + (5 * n) / most, dash });
   });
 }
 
@@ -316,6 +319,7 @@ function leadText(gather) {
     : 'A square is a node; its cells are the destinations of the blocks that it holds.');
   if (!coloured) parts.push(`${torus.node_count} nodes are too many for a colour each.`);
   if (downChannels.size > 0) parts.push('What is dashed and red is down.');
+  if (rates.size > 0) parts.push('A dotted channel is slower than the others.');
   if (DATA.source >= 0) parts.push(`Only the blocks of node ${DATA.source} are shown.`);
   return parts.join(' ');
 }

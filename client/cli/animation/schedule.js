@@ -4,9 +4,11 @@
 const CHECKPOINT = 16; // steps between two stored states
 
 class Schedule {
-  constructor(torus, data) {
+  // `rates`: by channel, of those that are slower than the others, as parts of the full rate.
+  constructor(torus, data, rates) {
     this.torus = torus;
     this.data = data;
+    this.rates = rates;
     this.gather = data.gather;
     this.owners = torus.node_count * data.segments;
     this.steps = data.streaming ? this.stream() : data.steps.map((s) => ({ name: s.name, why: s.why, messages: s.messages.map(
@@ -32,8 +34,10 @@ class Schedule {
   // The node that gives a block its colour: where it goes; in an allgather, where it comes from.
   owner(block) { return block % this.torus.node_count; }
 
+  rate(channel) { return this.rates.get(channel) || 1; }
+
   // A schedule without steps, as if each channel carried one segment at a time, always the one with the longest way to
-  // go: one step for each such time.
+  // go: one step for each such time. A slow channel lets steps pass until a segment is through.
   stream() {
     const routes = new Map(), steps = [];
     this.data.steps.forEach((s) => s.messages.forEach(([node, port, hops, ...blocks]) => blocks.forEach((b) => {
@@ -42,6 +46,7 @@ class Schedule {
       routes.get(key).push([node, port, hops]);
     })));
     const waiting = new Map(); // by channel: [ahead, block, rest of its legs]
+    const sent = new Map(); // by channel: how much of the next segment it has sent
     const add = (block, leg, rest) => {
       const c = channelOf(this.torus, leg[0], leg[1]);
       if (!waiting.has(c)) waiting.set(c, []);
@@ -54,6 +59,9 @@ class Schedule {
     while (waiting.size > 0 && steps.length < 100000) {
       const messages = [], next = [];
       waiting.forEach((list, c) => {
+        sent.set(c, (sent.get(c) || 0) + this.rate(c));
+        if (sent.get(c) < 1 - 1e-9) return;
+        sent.set(c, list.length > 1 ? sent.get(c) - 1 : 0);
         let best = 0;
         for (let i = 1; i < list.length; i++) if (list[i][0] > list[best][0]) best = i;
         const [, block, legs] = list.splice(best, 1)[0];
@@ -80,7 +88,7 @@ class Schedule {
   }
 
   measure(step) {
-    step.load = new Map(); // by channel: segments
+    step.load = new Map(); // by channel: the time that it takes, in segments at the full rate
     step.crossing = new Map(); // by channel: messages
     step.hops = 0;
     step.blocks = 0;
@@ -88,11 +96,11 @@ class Schedule {
       step.hops = Math.max(step.hops, m.path.length);
       step.blocks += m.blocks.length;
       m.path.forEach((c) => {
-        step.load.set(c, (step.load.get(c) || 0) + m.blocks.length);
+        step.load.set(c, (step.load.get(c) || 0) + m.blocks.length / (this.data.streaming ? 1 : this.rate(c)));
         step.crossing.set(c, (step.crossing.get(c) || 0) + 1);
       });
     });
-    step.most = Math.max(0, ...step.load.values()) / this.data.segments;
+    step.most = (this.data.streaming ? 1 : Math.max(0, ...step.load.values())) / this.data.segments;
     step.crowd = Math.max(0, ...step.crossing.values());
     step.ports = [...new Set(step.messages.map((m) => this.torus.channels[m.path[0]][6]))].sort();
   }

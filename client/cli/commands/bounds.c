@@ -2,17 +2,20 @@
  * exchanges, broadcasts and reductions that follow from the distances and cuts. */
 #include <stddef.h>
 
+#include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
 #include "client/theory/broadcast_run.h"
 #include "client/theory/least_cut.h"
+#include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/product.h"
 
 struct bounds_arguments {
     const char *network;
     const char *dims;
     const char *node;
+    struct link_arguments links;
 };
 
 static const struct option options[] = {
@@ -23,6 +26,7 @@ static const struct option options[] = {
      "8 does not wrap; star:5 x 4 and other networks as in 'torusctl plan'"},
     {"--node", "RANK", offsetof(struct bounds_arguments, node),
      "also show this node's status and average distance"},
+    RATE_OPTIONS(bounds_arguments, links),
     {0},
 };
 
@@ -35,6 +39,8 @@ static const struct section sections[] = {
            FIELD("its average distance", "average_distance")),
     RECORD("bounds", FIELD("bound, all-port", "all_port"), FIELD("bound, one-port", "one_port"),
            FIELD("bound, one-port, single hops", "one_port_single_hops")),
+    RECORD("rated", FIELD("rates"), FIELD("bound, all-port, at these rates", "all_port"),
+           FIELD("bound, allgather, at these rates", "allgather")),
     RECORD("broadcasts", FIELD("bound, one-to-all broadcast", "one_to_all"),
            FIELD("bound, all-to-all broadcast", "all_to_all"),
            FIELD("disjoint trees", "disjoint_trees"),
@@ -134,6 +140,37 @@ static json_t *value_of(const struct product *p, const uint32_t *rank, uint32_t 
     return json_checked(o, r);
 }
 
+/* Adds the bounds for channels of different rates. Returns an exit code. */
+static int add_rated(const struct cli *cli, const struct bounds_arguments *a, json_t *o)
+{
+    struct damage damage;
+    struct detour *found;
+    struct torus t;
+    struct error e;
+    char rates[1024];
+
+    if (torus_parse(&t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    int code = link_arguments_read(cli, &a->links, &t, &damage);
+    if (code != EXIT_DONE)
+        return code;
+    if (detour_new(&found, &damage, &e) != 0) {
+        damage_free(&damage);
+        return cli_fail(cli, &e);
+    }
+    detour_find_bound(found);
+    json_t *rated =
+        json_pack("{s:s, s:o, s:o}", "rates", damage_format_rates(&damage, rates, sizeof rates),
+                  "all_port", json_number(detour_bound(found)), "allgather",
+                  json_number(algorithm_bound(detour_gather(found), &t)));
+    detour_free(found);
+    damage_free(&damage);
+    if (json_object_set_new(o, "rated", rated) == 0)
+        return EXIT_DONE;
+    (void)error_set(&e, ERROR_MEMORY, "out of memory for the bounds");
+    return cli_fail(cli, &e);
+}
+
 static int resolve(const struct cli *cli, const struct bounds_arguments *a, struct product *p)
 {
     struct torus t;
@@ -144,6 +181,8 @@ static int resolve(const struct cli *cli, const struct bounds_arguments *a, stru
     if (a->network == NULL && a->dims == NULL)
         return cli_fail_usage(cli, "give a network, such as --network 'ring:8 x complete:3', or a "
                                    "torus, such as --dims 8x8");
+    if (a->dims == NULL && link_arguments_given(&a->links))
+        return cli_fail_usage(cli, "%s needs --dims", link_arguments_option(&a->links));
     if (a->network != NULL && product_parse(p, a->network, &e) != 0)
         return cli_fail_usage(cli, "--network: %s", e.text);
     if (a->dims != NULL) {
@@ -168,13 +207,20 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "--node: %s", e.text);
     if (least_cut(&p, &trees, &e) != 0)
         return cli_fail(cli, &e);
-    return cli_print(cli, value_of(&p, a->node != NULL ? &rank : NULL, trees), VIEW(sections));
+    json_t *o = value_of(&p, a->node != NULL ? &rank : NULL, trees);
+    if (o != NULL && link_arguments_given(&a->links) &&
+        (code = add_rated(cli, a, o)) != EXIT_DONE) {
+        json_decref(o);
+        return code;
+    }
+    return cli_print(cli, o, VIEW(sections));
 }
 
 const struct command command_bounds = {
     .name = "bounds",
     .summary = "Show distances and lower bounds of a torus, mesh, hypercube or other product",
-    .usage = "--network NETWORK | --dims DIMS [--node RANK] [--json]",
+    .usage = "--network NETWORK | --dims DIMS [--node RANK]\n"
+             "       [--rate LIST] [--link-rate LIST] [--rates FILE] [--json]",
     .options = options,
     .arguments_size = sizeof(struct bounds_arguments),
     .run = run,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/animation/animation.h"
@@ -21,7 +22,7 @@ struct plan_arguments {
     const char *dims;
     const char *algorithm;
     const char *q;
-    const char *without;
+    struct link_arguments links;
     const char *import;
     const char *node;
     struct export_arguments export;
@@ -36,10 +37,11 @@ static const struct option options[] = {
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
      "one of 'torusctl algorithms' (default: one that accepts the torus)"},
     {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
-    {"--without", "LIST", offsetof(struct plan_arguments, without),
+    {"--without", "LIST", offsetof(struct plan_arguments, links.without),
      "routes of an exchange, or with --algorithm disjoint of an allgather, while\n"
      "these links and nodes are down: 3:+0,7 are the link at port +0 of node 3,\n"
      "and node 7"},
+    RATE_OPTIONS(plan_arguments, links),
     {"--import", "FILE", offsetof(struct plan_arguments, import),
      "verify the schedule in this file instead: output of --export torusd, or\n"
      "MSCCL's XML (with --dims)"},
@@ -78,6 +80,7 @@ static const struct field schedule_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
     {"algorithm", "algorithm", FORMAT_PLAIN},
     {"without", "without", FORMAT_PLAIN},
+    {"rates", "rates", FORMAT_PLAIN},
     {"digest", "digest", FORMAT_PLAIN},
     {"operation", "operation", FORMAT_PLAIN},
     {"mode", "mode", FORMAT_PLAIN},
@@ -165,37 +168,55 @@ static int resolve_found(const struct cli *cli, const struct plan_arguments *a, 
     return use_found(cli, found, name, algorithm);
 }
 
-/* Routes for the links that are in order. */
+/* Whether the arguments ask for the routes of a named algorithm, or of a file, on links of different rates, rather than
+ * for routes that are found for these links. */
+static bool is_named(const struct plan_arguments *a)
+{
+    return a->import != NULL || a->q != NULL ||
+           (a->algorithm != NULL && strcmp(a->algorithm, FOUND_DISJOINT_NAME) != 0);
+}
+
+/* Routes for what the links can carry. */
 static int resolve_damage(const struct cli *cli, const struct plan_arguments *a,
-                          const struct torus *t, const struct algorithm **algorithm)
+                          const struct damage *damage, const struct algorithm **algorithm)
 {
     struct detour *detour = NULL;
-    struct damage damage;
     struct error e;
 
-    long_work_next("the routes --without %.80s", a->without);
-    bool disjoint = a->algorithm != NULL && strcmp(a->algorithm, FOUND_DISJOINT_NAME) == 0;
-    if (a->algorithm != NULL && !disjoint && a->import == NULL)
-        return cli_fail_usage(cli,
-                              "--without and --algorithm: only --algorithm " FOUND_DISJOINT_NAME
-                              " can be given as well");
-    if (a->import != NULL || a->q != NULL)
-        return cli_fail_usage(cli, "--without and %s: give one or the other",
-                              a->import != NULL ? "--import" : "--q");
-    if (damage_parse(&damage, t, a->without, &e) != 0)
-        return e.code == ERROR_USAGE ? cli_fail_usage(cli, "--without: %s", e.text)
-                                     : cli_fail(cli, &e);
-    int found = detour_new(&detour, &damage, &e);
-    damage_free(&damage);
-    if (found != 0)
+    long_work_next("the routes for these links");
+    if (detour_new(&detour, damage, &e) != 0)
         return cli_fail(cli, &e);
     return use_found(cli, detour, a->algorithm, algorithm);
 }
 
+/* Reads what the links can carry: no damage if nothing was given. */
+static int read_links(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
+                      struct damage *damage)
+{
+    struct error e;
+
+    *damage = (struct damage){0};
+    if (!link_arguments_given(&a->links))
+        return EXIT_DONE;
+    if (a->dims == NULL)
+        return cli_fail_usage(cli, "%s needs --dims", link_arguments_option(&a->links));
+    if (torus_parse(t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (a->links.without != NULL && a->algorithm != NULL && a->import == NULL && is_named(a))
+        return cli_fail_usage(cli,
+                              "--without and --algorithm: only --algorithm " FOUND_DISJOINT_NAME
+                              " can be given as well");
+    if (a->links.without != NULL && (a->import != NULL || a->q != NULL))
+        return cli_fail_usage(cli, "--without and %s: give one or the other",
+                              a->import != NULL ? "--import" : "--q");
+    return link_arguments_read(cli, &a->links, t, damage);
+}
+
 /* Reads the torus and the algorithm from the arguments. Returns EXIT_DONE, or another exit code after printing the
  * reason. */
-static int resolve(const struct cli *cli, const struct plan_arguments *a, struct torus *t,
-                   struct schedule_file *file, const struct algorithm **algorithm)
+static int resolve(const struct cli *cli, const struct plan_arguments *a,
+                   const struct damage *damage, struct torus *t, struct schedule_file *file,
+                   const struct algorithm **algorithm)
 {
     struct error e;
 
@@ -203,10 +224,8 @@ static int resolve(const struct cli *cli, const struct plan_arguments *a, struct
         return cli_fail_usage(cli, "--dims is missing: give the torus, such as --dims 8x8");
     if (a->dims != NULL && torus_parse(t, a->dims, &e) != 0)
         return cli_fail_usage(cli, "--dims: %s", e.text);
-    if (a->without != NULL && a->dims == NULL)
-        return cli_fail_usage(cli, "--without needs --dims");
-    if (a->without != NULL)
-        return resolve_damage(cli, a, t, algorithm);
+    if (damage->dead != NULL && !is_named(a))
+        return resolve_damage(cli, a, damage, algorithm);
     if (a->import != NULL)
         return resolve_import(cli, a, t, file, algorithm);
     const char *name = spelled_algorithm(a->algorithm, a->q, &e);
@@ -252,30 +271,56 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
 
 /* Draws the picture and makes the page, if they were asked for. */
 static int draw(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
-                const struct algorithm *algorithm, const struct schedule_report *report,
-                const uint32_t *rank)
+                const struct algorithm *algorithm, const struct damage *rates,
+                const struct schedule_report *report, const uint32_t *rank)
 {
-    const struct animated animated = {.algorithm = algorithm, .report = report};
+    const struct animated animated = {.algorithm = algorithm, .rates = rates, .report = report};
     struct picture_arguments picture = a->picture;
 
     if (picture.file == NULL && a->animation.file != NULL)
         picture.source = NULL; /* it is for the page */
-    int code = plan_picture(cli, &picture, t, algorithm, report, rank);
+    int code = plan_picture(cli, &picture, t, algorithm, rates, report, rank);
     return code != EXIT_DONE ? code
                              : plan_animation(cli, &a->animation, a->picture.source, t, &animated);
 }
 
-static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
-                      const struct algorithm *algorithm, const uint32_t *rank)
+/* Runs the schedule on channels of these rates, and finds the bound for them. */
+static int verify_rated(const struct torus *t, const struct algorithm *a,
+                        const struct damage *rates, struct schedule_report *report,
+                        const char **bound_of, struct error *e)
 {
+    const bool exchange = a->operation == OPERATION_EXCHANGE;
+    struct detour *found;
+
+    if (schedule_verify_rated(t, a, rates, report, e) != 0 || detour_new(&found, rates, e) != 0)
+        return -1;
+    if (exchange)
+        detour_find_bound(found);
+    const struct algorithm *its = exchange ? detour_algorithm(found) : detour_gather(found);
+    if (algorithm_bound(its, t) > report->bound) {
+        report->bound = algorithm_bound(its, t);
+        *bound_of = algorithm_bound_name(its);
+    }
+    detour_free(found);
+    return 0;
+}
+
+/* `rates`: of the channels, on which a schedule for equal ones runs; NULL: none were given. */
+static int print_plan(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
+                      const struct algorithm *algorithm, const struct damage *rates,
+                      const uint32_t *rank)
+{
+    const char *bound_of = algorithm_bound_name(algorithm);
     struct schedule_report report;
+    char text[1024];
     struct error e;
     json_t *o;
     int r = 0;
 
-    if (schedule_verify(t, algorithm, &report, &e) != 0)
+    if (rates != NULL ? verify_rated(t, algorithm, rates, &report, &bound_of, &e) != 0
+                      : schedule_verify(t, algorithm, &report, &e) != 0)
         return cli_fail(cli, &e);
-    int code = draw(cli, a, t, algorithm, &report, rank);
+    int code = draw(cli, a, t, algorithm, rates, &report, rank);
     if (code != EXIT_DONE || plan_picture_is_output(&a->picture) ||
         plan_animation_is_output(&a->animation))
         return code;
@@ -290,6 +335,11 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
         r |= plan_set_found(o, t, algorithm, &report, &e);
     else
         r |= plan_set_report(o, algorithm, &report);
+    if (rates != NULL)
+        r |= json_object_set_new(o, "rates",
+                                 json_string(damage_format_rates(rates, text, sizeof text))) |
+             json_object_set_new(o, "busiest", json_number(report.busiest / algorithm->segments)) |
+             json_object_set_new(o, "bound_of", json_string(bound_of));
     if (!cli->json && algorithm->detour == NULL)
         r |= plan_set_efficiency(o, algorithm, &report);
     if (r == 0 && rank != NULL && add_node(o, t, algorithm, *rank, &e) != 0) {
@@ -301,7 +351,7 @@ static int print_plan(const struct cli *cli, const struct plan_arguments *a, con
 }
 
 static int show(const struct cli *cli, const struct plan_arguments *a, const struct torus *t,
-                const struct algorithm *algorithm)
+                const struct algorithm *algorithm, const struct damage *rates)
 {
     char dims[TORUS_TEXT_SIZE];
     struct error e;
@@ -329,7 +379,7 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
     if (a->export.format != NULL)
         return plan_export(cli, &a->export, t, algorithm);
     if (!a->routes)
-        return print_plan(cli, a, t, algorithm, a->node != NULL ? &rank : NULL);
+        return print_plan(cli, a, t, algorithm, rates, a->node != NULL ? &rank : NULL);
     if (plan_export_check(t, algorithm, false, &e) != 0 ||
         schedule_export_routes(stdout, t, algorithm, &e) != 0)
         return cli_fail(cli, &e);
@@ -341,13 +391,18 @@ static int run(struct cli *cli, const void *arguments)
     const struct plan_arguments *a = arguments;
     const struct algorithm *algorithm = NULL;
     struct schedule_file file = {0};
+    struct damage damage;
     struct torus torus;
-    int code = resolve(cli, a, &torus, &file, &algorithm);
+    int code = read_links(cli, a, &torus, &damage);
 
+    if (code != EXIT_DONE)
+        return code;
+    code = resolve(cli, a, &damage, &torus, &file, &algorithm);
     if (code == EXIT_DONE)
-        code = show(cli, a, &torus, algorithm);
+        code = show(cli, a, &torus, algorithm, damage.dead != NULL && is_named(a) ? &damage : NULL);
     if (algorithm != NULL)
         detour_free(algorithm->detour);
+    damage_free(&damage);
     schedule_file_free(&file); /* last, because the algorithm may be in the file */
     return code;
 }
@@ -356,6 +411,7 @@ const struct command command_plan = {
     .name = "plan",
     .summary = "Show what a schedule costs on a torus, and its routes",
     .usage = "--dims DIMS [--algorithm NAME [--q N]] [--without LIST] | --import FILE\n"
+             "       [--rate LIST] [--link-rate LIST] [--rates FILE]\n"
              "       [--node RANK | --routes | --export FORMAT] [--json]\n"
              "       [--svg FILE [--steps STEPS] [--source RANK] [--load]]\n"
              "       [--html FILE [--trace FILE] [--compare NAME] [--source RANK]]",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
@@ -24,6 +25,8 @@ struct prediction {
     struct torus torus;
     const char *algorithm;            /* NULL: all algorithms for the operation */
     const struct algorithm *schedule; /* also this schedule from a file; NULL: none */
+    const struct damage *rates;       /* of the channels; NULL: all alike */
+    struct detour *found;             /* the routes for these rates; NULL: none */
     enum operation operation;
     struct cost_parameters parameters;
     uint64_t size[MOST_SIZES]; /* block sizes, in bytes */
@@ -174,8 +177,9 @@ static double degree_time(const struct family *f, const struct torus *t, uint32_
 }
 
 /* Finds the costs of an algorithm by its name. Returns 0 with *c, or -1 with *e. */
-static int find_cost(const struct torus *t, const char *name, struct cost *c, struct error *e)
+static int find_cost(const struct prediction *p, const char *name, struct cost *c, struct error *e)
 {
+    const struct torus *t = &p->torus;
     const struct algorithm *named = algorithm_find(name), *a = named;
     struct detour *found = NULL;
     int rc = -1;
@@ -183,10 +187,10 @@ static int find_cost(const struct torus *t, const char *name, struct cost *c, st
     if (named != NULL)
         a = found_routes(named, t, &found, e);
     if (a == named)
-        return cost_find(t, name, c, e);
+        return cost_find(t, name, p->rates, c, e);
     if (a != NULL) {
         *c = (struct cost){0};
-        rc = cost_enumerate(t, a, c, e);
+        rc = cost_enumerate(t, a, p->rates, c, e);
     }
     detour_free(found);
     return rc;
@@ -203,7 +207,7 @@ static int add_algorithm(struct building *b, const char *name,
     struct cost c;
     int r = 0;
 
-    if (find_cost(&p->torus, name, &c, &why) == 0) {
+    if (find_cost(p, name, &c, &why) == 0) {
         r |= json_array_append_new(b->algorithms, algorithm_row(name, &c));
         for (size_t i = 0; i < p->sizes; i++)
             if (chosen == NULL || chosen[i] == a)
@@ -242,15 +246,28 @@ static int add_best(struct building *b, const struct family *f)
     return r;
 }
 
-/* Adds the schedule from a file. */
-static int add_schedule(struct building *b)
+/* The costs of routes that were found, which run without steps. */
+static struct cost cost_of_stream(const struct algorithm *a)
+{
+    struct cost c = {.from = COST_ENUMERATED};
+    uint32_t longest;
+
+    a->methods->streamed(a, &longest, &c.counts.transmission);
+    c.counts.startups = longest;
+    c.critical_path = c.counts.transmission;
+    return c;
+}
+
+/* Adds a schedule from a file, or the routes that were found. */
+static int add_schedule(struct building *b, const struct algorithm *a)
 {
     const struct prediction *p = b->p;
-    const struct algorithm *a = p->schedule;
     struct cost c = {0};
     int r;
 
-    if (cost_enumerate(&p->torus, a, &c, b->e) != 0)
+    if (a->detour != NULL)
+        c = cost_of_stream(a);
+    else if (cost_enumerate(&p->torus, a, p->rates, &c, b->e) != 0)
         return -1;
     r = json_array_append_new(b->algorithms,
                               counts_row(a->name, true, algorithm_ports_name(a), a->source, &c));
@@ -320,16 +337,22 @@ static json_t *prediction_value(const struct prediction *p, struct error *e)
         .p = p, .e = e, .algorithms = json_array(), .refused = json_array(), .times = json_array()};
     json_t *o = json_object();
     const struct family *f = p->algorithm != NULL ? family_of_best(p->algorithm) : NULL;
+    char rates[1024];
     int r = f != NULL              ? add_best(&b, f)
             : p->algorithm != NULL ? add_algorithm(&b, p->algorithm, NULL)
                                    : for_each_name(add_if_wanted, &b);
 
     if (r == 0 && p->schedule != NULL)
-        r = add_schedule(&b);
+        r = add_schedule(&b, p->schedule);
+    if (r == 0 && p->found != NULL && p->algorithm == NULL && p->operation == OPERATION_EXCHANGE)
+        r = add_schedule(&b, detour_algorithm(p->found));
     if (r == 0) {
         r |= json_set_torus(o, &p->torus);
         r |= json_object_set_new(o, "node_count", json_integer(p->torus.nodes));
         r |= json_object_set_new(o, "operation", json_string(operation_name(p->operation)));
+        if (p->rates != NULL)
+            r |= json_object_set_new(
+                o, "rates", json_string(damage_format_rates(p->rates, rates, sizeof rates)));
         r |= json_object_set_new(o, "parameters", parameters(&p->parameters));
         r |= json_object_set(o, "algorithms", b.algorithms);
         r |= json_object_set(o, "refused", b.refused);
@@ -351,6 +374,7 @@ struct predict_arguments {
     const char *operation;
     const char *block_size;
     const char *ts, *tw, *rho, *tp;
+    struct link_arguments links;
 };
 
 static const struct option options[] = {
@@ -373,6 +397,7 @@ static const struct option options[] = {
      "microseconds to rearrange a byte in memory (default: 0.014)"},
     {"--tp", "US", offsetof(struct predict_arguments, tp),
      "microseconds for each hop of the longest leg of a step (default: 0)"},
+    RATE_OPTIONS(predict_arguments, links),
     {0},
 };
 
@@ -380,6 +405,7 @@ static const struct field torus_fields[] = {
     {"torus", "dims", FORMAT_TORUS},
     {"nodes", "node_count", FORMAT_PLAIN},
     {"operation", "operation", FORMAT_PLAIN},
+    {"rates", "rates", FORMAT_PLAIN},
     {0},
 };
 static const struct field parameter_fields[] = {
@@ -509,17 +535,36 @@ static int predict(const struct cli *cli, const struct prediction *p)
     return cli_print(cli, value, VIEW(sections));
 }
 
+/* Reads the rates, and finds the routes for them. */
+static int resolve_rates(const struct cli *cli, const struct predict_arguments *a,
+                         struct prediction *p, struct damage *d)
+{
+    struct error e;
+    int code = link_arguments_given(&a->links) ? link_arguments_read(cli, &a->links, &p->torus, d)
+                                               : EXIT_DONE;
+
+    if (code != EXIT_DONE || d->rate == NULL)
+        return code;
+    p->rates = d;
+    return detour_new(&p->found, d, &e) == 0 ? EXIT_DONE : cli_fail(cli, &e);
+}
+
 static int run(struct cli *cli, const void *arguments)
 {
     struct prediction p = {.parameters = cost_paragon};
     struct schedule_file file = {0};
+    struct damage damage = {0};
     int code = resolve(cli, arguments, &p, &file);
 
+    if (code == EXIT_DONE)
+        code = resolve_rates(cli, arguments, &p, &damage);
     if (code == EXIT_DONE && p.schedule != NULL && p.operation != p.schedule->operation)
         code = cli_fail_usage(cli, "--schedule: %s is for operation %s, not %s", p.schedule->name,
                               operation_name(p.schedule->operation), operation_name(p.operation));
     if (code == EXIT_DONE)
         code = predict(cli, &p);
+    detour_free(p.found);
+    damage_free(&damage);
     schedule_file_free(&file);
     return code;
 }
@@ -530,7 +575,8 @@ const struct command command_predict = {
     .usage = "--dims DIMS [--algorithm NAME|all [--q N|best]] [--schedule FILE]\n"
              "       [--block-size SIZE[,SIZE...]] [--operation exchange|allgather]\n"
              "       [--ts US] [--tw US] [--rho US] [--tp US] "
-             "[--json]",
+             "[--rate LIST] [--link-rate LIST]\n"
+             "       [--rates FILE] [--json]",
     .options = options,
     .arguments_size = sizeof(struct predict_arguments),
     .run = run,

@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -168,6 +169,7 @@ struct simulate_arguments {
     const char *square;
     bool rows;
     struct broadcast_arguments broadcast;
+    struct link_arguments links;
 };
 
 static const struct option options[] = {
@@ -187,6 +189,7 @@ static const struct option options[] = {
      "algorithms' (default: stream)"},
     {"--q", "N", offsetof(struct simulate_arguments, q),
      "with --dims and --algorithm cccube: in N packets"},
+    RATE_OPTIONS(simulate_arguments, links),
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
      "with --banyan, --omega and --baseline: iterated, products or shift\n"
      "(default: iterated)"},
@@ -351,14 +354,18 @@ static int simulate_banyan(const struct cli *cli, const struct simulate_argument
 
 static const struct section stream_sections[] = {
     RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-           FIELD("algorithm"), FIELD("segments of a block", "segments"), FIELD("ticks"),
-           FIELD("lower bound, ticks", "bound_ticks"),
+           FIELD("algorithm"), FIELD("rates"), FIELD("segments of a block", "segments"),
+           FIELD("ticks"), FIELD("lower bound, ticks", "bound_ticks"),
            FIELD("efficiency", "efficiency", FORMAT_PERCENT), FIELD("block times", "block_times")),
 };
 
-static json_t *stream_value(const struct torus *t, const struct algorithm *a, uint64_t ticks)
+static json_t *stream_value(const struct torus *t, const struct algorithm *a,
+                            const struct damage *rates, double least, uint64_t ticks)
 {
-    uint64_t bound = simulate_bound(t, a);
+    uint64_t bound = simulate_bound(t, a), rated = (uint64_t)(least * a->segments);
+    char text[1024];
+
+    bound = rated > bound ? rated : bound;
     json_t *efficiency = ticks > 0 ? json_real((double)bound / (double)ticks) : json_null();
     json_t *o =
         json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "simulated", "stream", "node_count",
@@ -366,7 +373,11 @@ static json_t *stream_value(const struct torus *t, const struct algorithm *a, ui
                   json_count(ticks), "bound_ticks", json_count(bound), "efficiency", efficiency,
                   "block_times", json_number((double)ticks / a->segments));
 
-    return json_checked(o, o == NULL || json_set_torus(o, t) != 0);
+    int r = o == NULL || json_set_torus(o, t) != 0;
+    if (r == 0 && rates != NULL)
+        r = json_object_set_new(o, "rates",
+                                json_string(damage_format_rates(rates, text, sizeof text)));
+    return json_checked(o, r);
 }
 
 static int simulate_streaming(const struct cli *cli, const struct torus *t,
@@ -381,7 +392,29 @@ static int simulate_streaming(const struct cli *cli, const struct torus *t,
     if (a == NULL || simulate_stream(t, a, &ticks, &e) != 0)
         code = e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
     else
-        code = cli_print(cli, stream_value(t, a, ticks), VIEW(stream_sections));
+        code = cli_print(cli, stream_value(t, a, NULL, 0, ticks), VIEW(stream_sections));
+    detour_free(found);
+    return code;
+}
+
+/* On channels of different rates: the routes that are found for them or, if an algorithm is named, its routes. */
+static int simulate_rated(const struct cli *cli, const struct torus *t, const struct damage *rates,
+                          const struct algorithm *named)
+{
+    struct detour *found = NULL;
+    struct error e;
+    uint64_t ticks;
+    int code;
+
+    if (detour_new(&found, rates, &e) != 0)
+        return cli_fail(cli, &e);
+    detour_find_bound(found);
+    const struct algorithm *a = named != NULL ? named : detour_algorithm(found);
+    if (simulate_stream_rated(t, a, rates, &ticks, &e) != 0)
+        code = e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    else
+        code = cli_print(cli, stream_value(t, a, rates, detour_bound(found), ticks),
+                         VIEW(stream_sections));
     detour_free(found);
     return code;
 }
@@ -403,11 +436,22 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
     algorithm = named_algorithm(name != NULL ? name : "stream", NULL, &e);
     if (algorithm == NULL)
         return cli_fail_usage(cli, "--algorithm: %s", e.text);
+    if (algorithm->operation == OPERATION_ALLGATHER && link_arguments_given(&a->links))
+        return cli_fail_usage(cli, "%s: %s is no exchange", link_arguments_option(&a->links),
+                              algorithm->name);
     if (algorithm->operation == OPERATION_ALLGATHER)
         return simulated_broadcast(cli, &a->broadcast, &t, algorithm);
     if (broadcast_arguments_given(&a->broadcast))
         return cli_fail_usage(cli, "%s is an exchange: " BROADCAST_ONLY, algorithm->name);
-    return simulate_streaming(cli, &t, algorithm);
+    if (!link_arguments_given(&a->links))
+        return simulate_streaming(cli, &t, algorithm);
+    struct damage rates;
+    int code = link_arguments_read(cli, &a->links, &t, &rates);
+    if (code == EXIT_DONE) {
+        code = simulate_rated(cli, &t, &rates, name != NULL ? algorithm : NULL);
+        damage_free(&rates);
+    }
+    return code;
 }
 
 /* ---- The command ----------------------------------------------------------------------------- */
@@ -435,6 +479,8 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli, "--square and --rows are for --banyan, --omega and --baseline");
     if (a->dims == NULL && a->q != NULL)
         return cli_fail_usage(cli, "--q is for --dims");
+    if (a->dims == NULL && link_arguments_given(&a->links))
+        return cli_fail_usage(cli, "%s is for --dims", link_arguments_option(&a->links));
     if (a->dims == NULL && broadcast_arguments_given(&a->broadcast))
         return cli_fail_usage(cli, BROADCAST_ONLY);
     if (a->network != NULL)
@@ -448,7 +494,8 @@ const struct command command_simulate = {
     .usage =
         "--network NETWORK [--algorithm a1|a2] [--json]\n"
         "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]\n"
-        "       --dims DIMS [--algorithm NAME [--q N]] [--json]\n"
+        "       --dims DIMS [--algorithm NAME [--q N]] [--rate LIST] [--link-rate LIST]\n"
+        "                [--rates FILE] [--json]\n"
         "       --dims DIMS --algorithm NAME [--ts US] [--tp US] [--tw US] [--block-size SIZE]\n"
         "                [--queue NAME] [--switch PLACE] [--json]",
     .options = options,

@@ -4,6 +4,7 @@
 
 #include "client/cli/drawing/node_places.h"
 #include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/damage.h"
 
 /* Limits of a picture. Larger pictures cannot be read, and browsers fail on them. */
 #define DRAWING_MOST_NODES 1024u
@@ -13,9 +14,10 @@
 
 /* The part of a schedule that is shown. */
 struct drawing_choice {
-    bool load;         /* the load of every channel in all steps together */
-    const char *steps; /* "3" or "0-7"; NULL: all steps */
-    uint32_t source;   /* only the blocks of this node; TORUS_NO_NODE: all blocks */
+    bool load;                  /* the load of every channel in all steps together */
+    const struct damage *rates; /* of the channels; NULL: all have the full rate */
+    const char *steps;          /* "3" or "0-7"; NULL: all steps */
+    uint32_t source;            /* only the blocks of this node; TORUS_NO_NODE: all blocks */
     uint32_t node; /* only messages that this node sends, relays or receives, or TORUS_NO_NODE */
 };
 

@@ -460,6 +460,15 @@ static void mark_crowd(const struct svg_page *p, const struct drawn_message *m)
 }
 
 /* Writes the text that a viewer shows under the pointer. */
+/* The rate of the channel by which a message leaves its first node. */
+static double rate_of(const struct svg_page *p, const struct drawn_message *m)
+{
+    const struct damage *rates = p->drawing->choice.rates;
+    const unsigned port = torus_port(p->layout->torus, m->leg.dim, m->leg.direction);
+
+    return rates == NULL ? 1 : damage_rate(rates, m->start, port) / (double)DAMAGE_FULL_RATE;
+}
+
 static void put_tip(const struct svg_page *p, const struct drawn_message *m)
 {
     const struct torus *t = p->layout->torus;
@@ -471,7 +480,10 @@ static void put_tip(const struct svg_page *p, const struct drawn_message *m)
                   torus_port_name(t, m->start, port, name));
     if (m->leg.hops > 1)
         (void)fprintf(p->out, ", %u hops", (unsigned)m->leg.hops);
-    (void)fprintf(p->out, ": %s</title>", blocks_text(p, m->segments, text, sizeof text));
+    (void)fprintf(p->out, ": %s", blocks_text(p, m->segments, text, sizeof text));
+    if (rate_of(p, m) < 1)
+        (void)fprintf(p->out, " at %.3g of the rate of the others", rate_of(p, m));
+    (void)fputs("</title>", p->out);
 }
 
 static void put_messages(const struct svg_page *p, const struct drawn_step *s)
@@ -488,13 +500,19 @@ static void put_messages(const struct svg_page *p, const struct drawn_step *s)
             continue;
         (void)fputs("<g>", p->out);
         put_tip(p, m);
-        (void)snprintf(number, sizeof number, "%.4g", blocks_of(p, m->segments));
+        const bool slow = p->drawing->choice.load && rate_of(p, m) < 1;
+        const double width = arrow_width(p, m->segments) / (slow ? rate_of(p, m) : 1);
+        if (slow)
+            (void)snprintf(number, sizeof number, "%.4g at %.3g", blocks_of(p, m->segments),
+                           rate_of(p, m));
+        else
+            (void)snprintf(number, sizeof number, "%.4g", blocks_of(p, m->segments));
         const struct svg_arrow arrow = {.leg = m->leg,
                                         .start = m->start,
-                                        .width = arrow_width(p, m->segments),
+                                        .width = width < p->widest ? width : p->widest,
                                         .lane = m->lane,
                                         .lanes = s->lanes,
-                                        .text = numbered ? number : NULL};
+                                        .text = numbered || slow ? number : NULL};
         svg_arrow_draw(p->out, p->layout, &arrow);
         (void)fputs("</g>\n", p->out);
     }
@@ -571,14 +589,15 @@ static int write_picture(const char *file, struct drawing *d, const struct sched
 }
 
 int plan_picture(const struct cli *cli, const struct picture_arguments *a, const struct torus *t,
-                 const struct algorithm *algorithm, const struct schedule_report *report,
-                 const uint32_t *node)
+                 const struct algorithm *algorithm, const struct damage *rates,
+                 const struct schedule_report *report, const uint32_t *node)
 {
     struct drawing_choice choice = {
         .load = a->load || (algorithm->streaming && a->steps == NULL),
         .steps = a->steps,
         .source = TORUS_NO_NODE,
         .node = node != NULL ? *node : TORUS_NO_NODE,
+        .rates = rates != NULL ? rates : algorithm_damage(algorithm),
     };
     struct drawing drawing;
     struct error e;

@@ -28,8 +28,9 @@ bool plan_picture_is_output(const struct picture_arguments *a);
 /* Returns the name of one of these options that was given, or NULL if none was. */
 const char *plan_picture_option(const struct picture_arguments *a);
 
-/* Draws a verified schedule, if a file was given: only the messages of *node, unless `node` is NULL. Returns
+/* Draws a verified schedule, if a file was given: only the messages of *node, unless `node` is NULL. In a picture of the
+ * load, channels of lower rates (NULL: those for which the routes were found) are thicker and named. Returns
  * EXIT_DONE, or another exit code after printing the reason, without a new file. */
 int plan_picture(const struct cli *cli, const struct picture_arguments *a, const struct torus *t,
-                 const struct algorithm *algorithm, const struct schedule_report *report,
-                 const uint32_t *node);
+                 const struct algorithm *algorithm, const struct damage *rates,
+                 const struct schedule_report *report, const uint32_t *node);

@@ -175,7 +175,7 @@ static int find_counts(const struct torus *t, const char *name, const struct sch
         };
         return 0;
     }
-    if (cost_find(t, name, &c, e) != 0)
+    if (cost_find(t, name, NULL, &c, e) != 0)
         return -1;
     *f = (struct fitted){
         .name = name,

@@ -191,7 +191,7 @@ static double blocks_of(const struct torus *t, const struct algorithm *a)
     struct cost cost;
     struct error e;
 
-    if (cost_find(t, a->name, &cost, &e) != 0)
+    if (cost_find(t, a->name, NULL, &cost, &e) != 0)
         return 0;
     return cost.critical_path > 0 ? cost.critical_path : cost.counts.transmission;
 }

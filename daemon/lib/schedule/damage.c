@@ -110,12 +110,17 @@ int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rat
     return 0;
 }
 
-bool damage_is_none(const struct damage *d)
+bool damage_is_whole(const struct damage *d)
 {
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++)
         if (d->dead[rank] != 0 || d->gone[rank])
             return false;
-    return !has_rates(d);
+    return true;
+}
+
+bool damage_is_none(const struct damage *d)
+{
+    return damage_is_whole(d) && !has_rates(d);
 }
 
 /* --- as text --- */

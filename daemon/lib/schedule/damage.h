@@ -64,6 +64,8 @@ char *damage_describe_links(const struct damage *d, char *text, size_t size);
 /* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
 char *damage_describe(const struct damage *d, char *text, size_t size);
 
+/* Whether nothing is out of order, whatever the rates are. */
+bool damage_is_whole(const struct damage *d);
 /* Whether nothing is out of order, and all channels have the full rate. */
 bool damage_is_none(const struct damage *d);
 /* Whether the port has a link, and it is in order. */

@@ -80,12 +80,14 @@ static double detour_algorithm_bound(const struct algorithm *a)
 
 static const char *detour_bound_name(const struct algorithm *a)
 {
-    bool whole = damage_is_none(&a->detour->damage);
+    static const char *const names[][2] = {
+        {"all-port", "all-to-all broadcast, all-port"},
+        {"all-port, at these rates", "all-to-all broadcast, all-port, at these rates"},
+        {"all-port, what is in order", "all-to-all broadcast, all-port, what is in order"}};
+    const struct damage *d = &a->detour->damage;
+    const unsigned which = damage_is_none(d) ? 0 : damage_is_whole(d) ? 1 : 2;
 
-    if (a->operation == OPERATION_ALLGATHER)
-        return whole ? "all-to-all broadcast, all-port"
-                     : "all-to-all broadcast, all-port, what is in order";
-    return whole ? "all-port" : "all-port, what is in order";
+    return names[which][a->operation == OPERATION_ALLGATHER];
 }
 
 /* Hops of the longest way of a small block in an exchange, which travels in one piece. */
