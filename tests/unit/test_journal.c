@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/journal.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
@@ -253,4 +254,41 @@ FOLDER_TEST(a_decision_that_cannot_be_recorded_is_not_found_later)
     assert_int_equal(failures, 4); /* create, sync, rename, sync of the folder */
     journal_close(&j);
     assert_int_equal(f.open, 0);
+}
+
+static void note_path(void *context, const char *path)
+{
+    (void)strcat(strcat(context, path), " ");
+}
+
+static bool is_there(const void *context)
+{
+    return *(const bool *)context;
+}
+
+/* Targets of copies are listed; an entry that is cut off is removed, one that cannot be read now stays. */
+FOLDER_TEST(targets_of_copies_are_listed)
+{
+    static const bool no = false, yes = true;
+    char *state_folder = *state, list[100] = "";
+    struct error e;
+
+    assert_success(journal_each_copy(state_folder, note_path, list, &e), e); /* there is no list */
+    journal_remove_copy(state_folder, "/a", is_there, &no);
+    assert_success(journal_add_copy(state_folder, "/a", false, &e), e);
+    assert_success(journal_add_copy(state_folder, "/b", true, &e), e);
+    assert_success(journal_add_copy(state_folder, "/a", false, &e), e);
+    log_set_level(LOG_LEVEL_ERROR);
+    make_file(at(state, "copies/1234"), "/c", 2);
+    assert_int_equal(symlink("/nothing", at(state, "copies/5678")), 0);
+    assert_int_equal(entries(at(state, "copies")), 4);
+    assert_success(journal_each_copy(state_folder, note_path, list, &e), e);
+    assert_true(strcmp(list, "/a /b ") == 0 || strcmp(list, "/b /a ") == 0);
+    assert_int_equal(entries(at(state, "copies")), 3);
+    journal_remove_copy(state_folder, "/a", is_there, &yes);
+    assert_int_equal(entries(at(state, "copies")), 3);
+    journal_remove_copy(state_folder, "/a", is_there, &no);
+    list[0] = '\0';
+    assert_success(journal_each_copy(state_folder, note_path, list, &e), e);
+    assert_string_equal(list, "/b ");
 }

@@ -1,6 +1,7 @@
 /* Access rights of results, and how a result replaces what is there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -529,5 +530,26 @@ FOLDER_TEST(what_cannot_be_told_apart_is_left_alone)
     assert_contains(e.text, "cannot tell which of");
     check_file(at(state, "data/in/7"), "old", 3);
     target_close(&f.target);
+    close_fixture(&f);
+}
+
+/* A copy writes to the target: refused as long as it uses its folder. What an interrupted copy has left does not matter, nor
+ * a copy to another target. */
+FOLDER_TEST(the_target_of_a_copy_is_left_alone)
+{
+    struct fixture f;
+    struct error e;
+    open_fixture(&f, state);
+    make_folder(at(state, "data/.other.torus-copy"));
+    make_folder(at(state, "data/.in.torus-copy"));
+    int folder = open(at(state, "data/.in.torus-copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int other = open(at(state, "data/.other.torus-copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(flock(folder, LOCK_EX) | flock(other, LOCK_EX), 0);
+    assert_fails(fill(&f, false, &e), e, ERROR_BUSY, "a copy is writing to target");
+    assert_int_equal(target_discard(&f.target, &e), 0);
+    (void)close(folder);
+    fill_well(&f, false);
+    place_well(&f);
+    (void)close(other);
     close_fixture(&f);
 }

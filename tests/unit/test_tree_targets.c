@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -160,6 +161,27 @@ COPYING_TEST(only_one_copy_writes_to_a_target)
     copying.store->write_close(w);
     copy_well();
     check_equal(how.from, how.to);
+}
+
+/* Nor does a copy write where an exchange of files does; what an ended exchange has left does not matter, nor that of
+ * another target. */
+COPYING_TEST(a_copy_leaves_the_target_of_an_exchange_alone)
+{
+    const char *const names[] = {".to.torusd-0-0000beef-1-0", ".other.torusd-0-0000beef-1-0"};
+    int folder[2];
+
+    small_trees(state);
+    for (unsigned i = 0; i < 2; i++) {
+        make_folder(at(state, "data/%s", names[i]));
+        folder[i] = open(at(state, "data/%s", names[i]), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_int_equal(flock(folder[i], LOCK_EX | LOCK_NB), 0);
+    }
+    copy_refused(ERROR_BUSY, "an exchange is writing to ");
+    assert_false(exists(at(state, "data/.to.torus-copy")));
+    (void)close(folder[0]);
+    copy_well();
+    check_equal(how.from, how.to);
+    (void)close(folder[1]);
 }
 
 COPYING_TEST(looking_changes_nothing)

@@ -434,7 +434,10 @@ static void tell_copy(void *context, const char *name)
 
     path[length > 0 ? length : 0] = '\0';
     name_copy(path, expected);
-    if (strcmp(name, expected) == 0) {
+    if (length < 0) {
+        log_warning("the entry %s of a copy in the state folder cannot be read: %s", name,
+                    strerror((int)-length));
+    } else if (strcmp(name, expected) == 0) {
         c->each(c->context, path);
     } else { /* a crash cut it off before the staging was made */
         log_warning("the entry %s of a copy in the state folder is damaged, and is removed", name);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/torusd/disk/beside.h"
 #include "daemon/torusd/disk/file_system.h"
 #include "proto/error.h"
 
@@ -199,18 +200,9 @@ int target_check_free(const struct target *t, enum target_occupant *what, struct
 struct rivals {
     const struct target *t;
     char stem[NAME_MAX + 1]; /* beginning of all temporary names for this target */
+    char copy[NAME_MAX + 1]; /* the folder of copies to this target */
     struct error error;
 };
-
-static bool is_locked(const struct target *t, const char *name)
-{
-    const struct file_system *files = target_files(t);
-    int folder = files->open_folder(files->context, t->parent, name);
-    bool locked = folder >= 0 && files->lock(files->context, folder) == -EWOULDBLOCK;
-
-    target_close_one(t, &folder);
-    return locked;
-}
 
 /* Whether an output of this node is complete, and waits to be put in place or removed; `id` ends with the
  * node's rank. */
@@ -233,8 +225,12 @@ static void note_rival(void *argument, const char *name)
 {
     struct rivals *r = argument;
     const struct journal_entry *entry = &r->t->entry;
+    const struct file_system *files = target_files(r->t);
     size_t stem = strlen(r->stem), id = strlen(r->t->id);
 
+    if (strcmp(name, r->copy) == 0 && beside_is_used(files, r->t->parent, name))
+        (void)error_set(&r->error, ERROR_BUSY, "a copy is writing to target %s/%s", entry->folder,
+                        entry->final);
     if (r->error.code != ERROR_NONE || strncmp(name, r->stem, stem) != 0 ||
         strcmp(name, entry->temporary) == 0)
         return;
@@ -243,7 +239,7 @@ static void note_rival(void *argument, const char *name)
                         "target %s/%s is also the target of another node: put %%r (the node's "
                         "rank) into its path",
                         entry->folder, entry->final);
-    else if (is_locked(r->t, name))
+    else if (beside_is_used(files, r->t->parent, name))
         (void)error_set(&r->error, ERROR_BUSY, "another exchange is writing to target %s/%s",
                         entry->folder, entry->final);
     else if (is_in_doubt(r->t, name + stem, name))
@@ -252,7 +248,7 @@ static void note_rival(void *argument, const char *name)
                         entry->folder, entry->final, name);
 }
 
-/* Checks, after our own temporary folder has been made and locked, that no other daemon writes to the
+/* Checks, after our own temporary folder has been made and locked, that no other daemon and no copy writes to the
  * target, and that it is not kept for an exchange in doubt. If two daemons check at the same time, at least
  * one sees the other. Returns 0, or -1 with *e. */
 static int target_check_rivals(const struct target *t, struct error *e)
@@ -260,9 +256,10 @@ static int target_check_rivals(const struct target *t, struct error *e)
     const struct file_system *files = target_files(t);
     struct rivals r = {.t = t};
 
-    int n = snprintf(r.stem, sizeof r.stem, ".%s.torusd-", t->entry.final);
+    int n = beside_name_exchanges(t->entry.final, r.stem);
     if (n < 0 || (size_t)n >= sizeof r.stem)
         return target_name_too_long(t->entry.final, (size_t)n, sizeof r.stem, e);
+    beside_name_copy(t->entry.final, r.copy);
     int result = files->list(files->context, t->parent, note_rival, &r);
     if (result < 0)
         return error_set(e, ERROR_IO, "%s cannot be read: %s", t->entry.folder, strerror(-result));

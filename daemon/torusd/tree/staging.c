@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/beside.h"
 #include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/disk/names.h"
@@ -131,6 +132,19 @@ static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct
     return 0;
 }
 
+/* Checks that no exchange of files writes to the target: both would put a folder in place. */
+static int check_exchanges(const struct staging *s, struct error *e)
+{
+    const int found = strcmp(s->target, ".") == 0
+                          ? 0
+                          : beside_find_exchange(file_system_posix(), s->above, s->target);
+
+    if (found <= 0)
+        return found < 0 ? staging_failed(s, "opened", -found, e) : 0;
+    return error_set(e, ERROR_BUSY, "an exchange is writing to %s: wait for its end, or stop it",
+                     s->printable);
+}
+
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e)
 {
     struct stat st;
@@ -148,7 +162,7 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
         if (result == 0 && fchmod(s->folder, PRIVATE) != 0)
             return staging_failed(s, "opened", errno, e);
         if (result == 0)
-            return write_holder(s), 0;
+            return write_holder(s), check_exchanges(s, e);
         if (result == -1 || result == -EWOULDBLOCK)
             return -1;
         if (result == -EAGAIN)

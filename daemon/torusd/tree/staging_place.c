@@ -4,24 +4,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/beside.h"
 #include "daemon/torusd/disk/journal.h"
 #include "proto/text.h"
 
-#define SUFFIX ".torus-copy"
 #define TRIES 10u
-#define NAME_KEPT 200u /* bytes of the name of a target that its staging has, if it is longer */
 
 bool staging_is_name(const char *name)
 {
-    size_t length = strlen(name), suffix = strlen(SUFFIX);
+    size_t length = strlen(name), suffix = strlen(BESIDE_COPY);
 
-    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, SUFFIX) == 0;
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, BESIDE_COPY) == 0;
 }
 
 /* Whether there is a staging of the target now, whoever has made it. */
@@ -82,24 +80,6 @@ void staging_keep_made(struct staging *s)
 {
     made_folders_leave(s->made, s->use, true);
     s->use = NULL;
-}
-
-/* Names the staging after the target; names that become too long end with a digest. */
-static void set_name(struct staging *s)
-{
-    uint8_t digest[8];
-    char hex[2 * sizeof digest + 1];
-
-    if (strcmp(s->target, ".") == 0) {
-        (void)strcpy(s->name, SUFFIX);
-    } else if (strlen(s->target) <= NAME_KEPT) {
-        (void)snprintf(s->name, sizeof s->name, ".%.*s" SUFFIX, (int)NAME_KEPT, s->target);
-    } else {
-        (void)crypto_generichash(digest, sizeof digest, (const uint8_t *)s->target,
-                                 strlen(s->target), NULL, 0);
-        (void)sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-        (void)snprintf(s->name, sizeof s->name, ".%.*s-%s" SUFFIX, (int)NAME_KEPT, s->target, hex);
-    }
 }
 
 /* If the target is a mount point, everything is done inside it. */
@@ -172,7 +152,7 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     int result = find_above(s, name != NULL ? s->place.path : "");
     if (result == 0 && !is_root)
         result = enter_mount(s);
-    set_name(s);
+    beside_name_copy(s->target, s->name);
     int above =
         strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
     (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
