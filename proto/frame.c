@@ -1,7 +1,11 @@
 #include "proto/frame.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#define RECEIVED 65536u /* bytes at once */
 
 static void put32(uint8_t *out, uint32_t v)
 {
@@ -36,18 +40,6 @@ int frame_prefix_read(const uint8_t in[FRAME_PREFIX_SIZE], uint32_t max_head, ui
         return error_set(e, ERROR_PROTOCOL, "frame body of %u bytes, but at most %u are allowed",
                          out->body, max_body);
     return 0;
-}
-
-uint8_t *frame_pack(const ProtobufCMessage *message, size_t *length)
-{
-    size_t head = protobuf_c_message_get_packed_size(message);
-    uint8_t *frame = malloc(FRAME_PREFIX_SIZE + head);
-    if (frame == NULL)
-        return NULL;
-    frame_prefix_write(frame, (uint32_t)head, 0);
-    (void)protobuf_c_message_pack(message, frame + FRAME_PREFIX_SIZE);
-    *length = FRAME_PREFIX_SIZE + head;
-    return frame;
 }
 
 uint8_t *frame_stream_room(struct frame_stream *s, size_t want, size_t *room)
@@ -89,6 +81,63 @@ int frame_stream_next(struct frame_stream *s, uint32_t max_head, const uint8_t *
     *length = prefix.head;
     s->taken += FRAME_PREFIX_SIZE + prefix.head;
     return 1;
+}
+
+int frame_stream_put(struct frame_stream *s, const ProtobufCMessage *message)
+{
+    size_t head = protobuf_c_message_get_packed_size(message), room;
+    uint8_t *at = frame_stream_room(s, FRAME_PREFIX_SIZE + head, &room);
+
+    if (at == NULL)
+        return -1;
+    frame_prefix_write(at, (uint32_t)head, 0);
+    (void)protobuf_c_message_pack(message, at + FRAME_PREFIX_SIZE);
+    frame_stream_added(s, FRAME_PREFIX_SIZE + head);
+    return 0;
+}
+
+uint8_t *frame_pack(const ProtobufCMessage *message, size_t *length)
+{
+    struct frame_stream s = {0};
+
+    if (frame_stream_put(&s, message) != 0)
+        return NULL;
+    *length = s.length;
+    return s.data;
+}
+
+bool frame_stream_is_sending(const struct frame_stream *s)
+{
+    return s->taken < s->length;
+}
+
+int frame_stream_send(struct frame_stream *s, int fd, int flags)
+{
+    while (frame_stream_is_sending(s)) {
+        ssize_t n = send(fd, s->data + s->taken, s->length - s->taken, flags | MSG_NOSIGNAL);
+        if (n >= 0)
+            s->taken += (size_t)n;
+        else if (errno != EINTR)
+            return -errno;
+    }
+    return 0;
+}
+
+int frame_stream_receive(struct frame_stream *s, int fd, int flags)
+{
+    size_t room;
+    uint8_t *at = frame_stream_room(s, RECEIVED, &room);
+    ssize_t n;
+
+    if (at == NULL)
+        return -ENOMEM;
+    do
+        n = recv(fd, at, room, flags);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return -errno;
+    frame_stream_added(s, (size_t)n);
+    return n > 0;
 }
 
 void frame_stream_free(struct frame_stream *s)

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -80,5 +81,18 @@ void frame_stream_added(struct frame_stream *s, size_t count);
  * bodies whose heads are at most max_head long. */
 int frame_stream_next(struct frame_stream *s, uint32_t max_head, const uint8_t **head,
                       size_t *length, struct error *e);
+
+/* The same for a socket without a loop. */
+
+/* Packs a message behind the bytes that are to be sent. Returns 0, or -1 without memory. */
+int frame_stream_put(struct frame_stream *s, const ProtobufCMessage *message);
+/* Whether bytes are to be sent. */
+bool frame_stream_is_sending(const struct frame_stream *s);
+/* Sends until everything is sent or sending fails; with MSG_DONTWAIT in `flags` also until the socket is full. Returns 0
+ * if everything is sent, or the negative of an error number. */
+int frame_stream_send(struct frame_stream *s, int fd, int flags);
+/* Receives once. Returns 1 if there were bytes, 0 at the end of the stream, or the negative of an error number. */
+int frame_stream_receive(struct frame_stream *s, int fd, int flags);
+
 /* Frees what *s holds; it can then be used again. */
 void frame_stream_free(struct frame_stream *s);

@@ -59,54 +59,35 @@ static int message_connect(const char *program, const char *path, int seconds, s
     return no_process(program, path, error, e);
 }
 
-static int send_all(int fd, const uint8_t *bytes, size_t size, struct error *e)
-{
-    while (size > 0) {
-        ssize_t n = send(fd, bytes, size, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(e, ERROR_IO, "cannot send the request: %s", strerror(errno));
-        bytes += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 /* Sends a message. Returns 0, or -1 with *e. */
 static int message_send(int fd, const ProtobufCMessage *message, struct error *e)
 {
-    size_t size = 0;
-    uint8_t *frame = frame_pack(message, &size);
-    int result;
+    struct frame_stream stream = {0};
+    int error;
 
-    if (frame == NULL)
+    if (frame_stream_put(&stream, message) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the request");
-    result = send_all(fd, frame, size, e);
-    sodium_memzero(frame, size); /* a setup contains keys */
-    free(frame);
-    return result;
+    error = frame_stream_send(&stream, fd, 0);
+    sodium_memzero(stream.data, stream.length); /* a setup contains keys */
+    frame_stream_free(&stream);
+    if (error != 0)
+        return error_set(e, ERROR_IO, "cannot send the request: %s", strerror(-error));
+    return 0;
 }
 
 /* Reads once. Returns 0, or -1 with *e. */
 static int read_more(int fd, struct frame_stream *stream, struct error *e)
 {
-    size_t room;
-    uint8_t *at = frame_stream_room(stream, 65536, &room);
-    ssize_t n;
+    const int n = frame_stream_receive(stream, fd, 0);
 
-    if (at == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for the answer");
-    n = recv(fd, at, room, 0);
-    if (n < 0 && errno == EINTR)
+    if (n == 1)
         return 0;
-    if (n < 0 && errno == EAGAIN)
+    if (n == -ENOMEM)
+        return error_set(e, ERROR_MEMORY, "out of memory for the answer");
+    if (n == -EAGAIN)
         return error_set(e, ERROR_TIMEOUT, "there was no answer");
-    if (n <= 0)
-        return error_set(e, ERROR_IO, "the connection was closed%s%s", n < 0 ? ": " : "",
-                         n < 0 ? strerror(errno) : "");
-    frame_stream_added(stream, (size_t)n);
-    return 0;
+    return error_set(e, ERROR_IO, "the connection was closed%s%s", n < 0 ? ": " : "",
+                     n < 0 ? strerror(-n) : "");
 }
 
 /* Waits for a message of this kind. Returns it, to be given to unpack_free(); or NULL with *e. */

@@ -10,8 +10,6 @@
 #include "client/libtorus/common.h"
 #include "proto/unpack.h"
 
-#define READ_SIZE 65536
-
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
 int connection_open(struct connection *c, const char *path, struct torus_error *e)
@@ -49,38 +47,23 @@ void connection_free(struct connection *c)
 
 int connection_queue(struct connection *c, const Control__Request *request, struct torus_error *e)
 {
-    size_t length, room;
-    uint8_t *frame = frame_pack(&request->base, &length);
-    uint8_t *at = frame != NULL ? frame_stream_room(&c->out, length, &room) : NULL;
-
-    if (at != NULL) {
-        memcpy(at, frame, length);
-        frame_stream_added(&c->out, length);
-    }
-    free(frame);
-    return at != NULL ? 0 : fail_memory(e);
+    return frame_stream_put(&c->out, &request->base) == 0 ? 0 : fail_memory(e);
 }
 
 bool connection_is_sending(const struct connection *c)
 {
-    return c->out.taken < c->out.length;
+    return frame_stream_is_sending(&c->out);
 }
 
 int connection_flush(struct connection *c, struct torus_error *e)
 {
-    while (connection_is_sending(c)) {
-        ssize_t n = send(c->fd, c->out.data + c->out.taken, c->out.length - c->out.taken,
-                         MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n >= 0)
-            c->out.taken += (size_t)n;
-        else if (errno == EAGAIN)
-            return 0;
-        else if (errno == EPIPE || errno == ECONNRESET)
-            c->out.taken = c->out.length;
-        else if (errno != EINTR)
-            return fail(e, TORUS_ERROR_IO, "cannot send to the daemon at %s: %s", c->path,
-                        strerror(errno));
-    }
+    const int error = frame_stream_send(&c->out, c->fd, MSG_DONTWAIT);
+
+    if (error == -EPIPE || error == -ECONNRESET)
+        c->out.taken = c->out.length;
+    else if (error != 0 && error != -EAGAIN)
+        return fail(e, TORUS_ERROR_IO, "cannot send to the daemon at %s: %s", c->path,
+                    strerror(-error));
     return 0;
 }
 
@@ -88,26 +71,18 @@ int connection_flush(struct connection *c, struct torus_error *e)
 
 int connection_read(struct connection *c, struct torus_error *e)
 {
-    size_t room;
-    uint8_t *buffer = frame_stream_room(&c->in, READ_SIZE, &room);
-    ssize_t n;
+    const int n = frame_stream_receive(&c->in, c->fd, MSG_DONTWAIT);
 
-    if (buffer == NULL)
-        return fail_memory(e);
-    do
-        n = recv(c->fd, buffer, room, MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    if (n > 0) {
-        frame_stream_added(&c->in, (size_t)n);
+    if (n == 1)
         return 1;
-    }
-    if (n == 0 || errno == ECONNRESET)
+    if (n == -ENOMEM)
+        return fail_memory(e);
+    if (n == 0 || n == -ECONNRESET)
         return fail(e, TORUS_ERROR_LOST,
                     "the daemon at %s has closed the connection without a reply", c->path);
-    if (errno == EAGAIN)
+    if (n == -EAGAIN)
         return 0;
-    return fail(e, TORUS_ERROR_IO, "cannot read from the daemon at %s: %s", c->path,
-                strerror(errno));
+    return fail(e, TORUS_ERROR_IO, "cannot read from the daemon at %s: %s", c->path, strerror(-n));
 }
 
 int connection_next(struct connection *c, Control__Reply **reply, struct torus_error *e)

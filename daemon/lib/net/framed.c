@@ -24,12 +24,24 @@ static void on_closed(uv_handle_t *handle)
     f->closed(f);
 }
 
+bool framed_is_closing(const struct framed *f)
+{
+    return uv_is_closing((const uv_handle_t *)&f->pipe);
+}
+
+size_t framed_waiting(const struct framed *f)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&f->pipe);
+}
+
 void framed_end(struct framed *f, const char *why)
 {
-    if (uv_is_closing((uv_handle_t *)&f->pipe))
+    if (framed_is_closing(f))
         return;
     if (why != NULL)
         (void)snprintf(f->why, sizeof f->why, "%.*s", (int)sizeof f->why - 1, why);
+    if (f->ending != NULL)
+        f->ending(f);
     uv_close((uv_handle_t *)&f->pipe, on_closed);
 }
 
@@ -45,6 +57,8 @@ static void free_frame(uint8_t *frame, size_t size)
     free(frame);
 }
 
+static void take(struct framed *f);
+
 static void on_written(uv_write_t *request, int status)
 {
     struct framed_write *w = request->data;
@@ -54,6 +68,10 @@ static void on_written(uv_write_t *request, int status)
     free(w);
     if (status != 0)
         framed_end(f, uv_strerror(status));
+    else if (f->wrote != NULL)
+        f->wrote(f);
+    if (f->held && !framed_is_closing(f))
+        take(f);
 }
 
 void framed_write(struct framed *f, uint8_t *frame, size_t size)
@@ -61,8 +79,8 @@ void framed_write(struct framed *f, uint8_t *frame, size_t size)
     struct framed_write *w = calloc(1, sizeof *w);
     uv_buf_t buffer = uv_buf_init((char *)frame, (unsigned)size);
 
-    if (w != NULL && frame != NULL && !uv_is_closing((uv_handle_t *)&f->pipe) &&
-        uv_stream_get_write_queue_size((const uv_stream_t *)&f->pipe) <= WAITING_MOST) {
+    if (w != NULL && frame != NULL && !framed_is_closing(f) &&
+        (f->hold > 0 || framed_waiting(f) <= WAITING_MOST)) {
         *w = (struct framed_write){.request.data = w, .frame = frame, .size = size};
         if (uv_write(&w->request, (uv_stream_t *)&f->pipe, &buffer, 1, on_written) == 0)
             return;
@@ -93,24 +111,45 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
 {
     struct framed *f = stream->data;
+
+    (void)buffer;
+    if (length == UV_EOF && f->finished != NULL) {
+        (void)uv_read_stop(stream);
+        f->finished(f);
+    } else if (length < 0) {
+        framed_end(f, length == UV_EOF ? "it has closed the connection" : uv_strerror((int)length));
+    } else if (!f->ignores) {
+        frame_stream_added(&f->in, (size_t)length);
+        take(f);
+    }
+}
+
+/* Takes one message after the other, while the peer reads what is sent to it. */
+static void take(struct framed *f)
+{
     const uint8_t *head;
     size_t size;
     struct error e;
-    int more;
+    int more = 0;
 
-    (void)buffer;
-    if (length < 0) {
-        framed_end(f, length == UV_EOF ? "it has closed the connection" : uv_strerror((int)length));
-        return;
-    }
-    frame_stream_added(&f->in, (size_t)length);
-    while ((more = frame_stream_next(&f->in, f->most, &head, &size, &e)) > 0) {
+    while ((f->hold == 0 || framed_waiting(f) <= f->hold) &&
+           (more = frame_stream_next(&f->in, f->most, &head, &size, &e)) > 0) {
         f->took(f, head, size);
-        if (uv_is_closing((uv_handle_t *)&f->pipe))
+        if (framed_is_closing(f) || f->ignores)
             return;
     }
-    if (more < 0)
+    if (more < 0 && f->invalid != NULL) {
+        f->invalid(f, &e);
+    } else if (more < 0) {
         framed_end(f, e.text);
+    } else if (f->hold > 0 && framed_waiting(f) > f->hold) {
+        f->held = true;
+        (void)uv_read_stop((uv_stream_t *)&f->pipe);
+    } else if (f->held) {
+        f->held = false;
+        if (uv_read_start((uv_stream_t *)&f->pipe, on_room, on_read) != 0)
+            framed_end(f, "out of memory");
+    }
 }
 
 int framed_open(struct framed *f, uv_loop_t *loop, int fd)

@@ -10,10 +10,22 @@ struct framed {
     uv_pipe_t pipe;
     struct frame_stream in;
     uint32_t most; /* bytes of a message that arrives; a longer one ends the connection */
+    /* 0: a peer that does not read what is sent to it is closed. Otherwise, while more bytes than these wait for it, no
+     * message is taken from it. */
+    size_t hold;
+    bool held;    /* that is so now */
+    bool ignores; /* may be set: what arrives is dropped */
     /* A message has arrived (borrowed). */
     void (*took)(struct framed *f, const uint8_t *bytes, size_t size);
     /* The connection has ended, for whatever reason, and *f can be freed. */
     void (*closed)(struct framed *f);
+    /* These may be NULL. */
+    void (*invalid)(struct framed *f,
+                    const struct error *e); /* instead of the end: bytes that are no message */
+    void (*finished)(
+        struct framed *f);            /* instead of the end: the peer sends no more, but may read */
+    void (*wrote)(struct framed *f);  /* a message has been written */
+    void (*ending)(struct framed *f); /* the connection ends now; closed() follows */
     void *context;
     char why[200]; /* in closed(): why it has ended; "": by framed_close() */
 };
@@ -22,8 +34,14 @@ struct framed {
  * 0, or -1: closed() follows. */
 int framed_open(struct framed *f, uv_loop_t *loop, int fd);
 
+/* Whether the connection ends, or has ended. */
+bool framed_is_closing(const struct framed *f);
+
+/* How many bytes wait for the peer to read them. */
+size_t framed_waiting(const struct framed *f);
+
 /* Sends a packed message, whose frame it frees; NULL (there was no memory) closes the connection, and so does a peer
- * that does not read. */
+ * that does not read, unless framed.hold is set. */
 void framed_write(struct framed *f, uint8_t *frame, size_t size);
 
 /* Packs and sends a message. */

@@ -2,8 +2,6 @@
  * else gets an error, and is closed. While a client does not read its replies, its requests are not read. A
  * client that shuts down its sending side is closed after the last answer; a client that disconnects is
  * closed at once. */
-#include <stdlib.h>
-
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/control/internal.h"
 #include "proto/unpack.h"
@@ -13,74 +11,52 @@
 #define REPLIES_MOST (256u * 1024u) /* bytes that wait for a client to read them */
 #define REFUSAL_MS 1000
 
-struct reply_write {
-    uv_write_t request;
-    uint8_t *frame;
-};
-
-static void on_handle_closed(uv_handle_t *handle)
+static void count_down(struct control_client *client)
 {
-    struct control_client *client = handle->data;
+    if (--client->handles == 0)
+        client->hooks->closed(client);
+}
 
-    if (--client->handles > 0)
-        return;
-    frame_stream_free(&client->in);
-    client->hooks->closed(client);
+static void on_timer_closed(uv_handle_t *handle)
+{
+    count_down(handle->data);
+}
+
+static void on_closed(struct framed *framed)
+{
+    count_down(framed->context);
+}
+
+static void on_ending(struct framed *framed)
+{
+    struct control_client *client = framed->context;
+
+    client->hooks->gone(client);
+    uv_close((uv_handle_t *)&client->progress, on_timer_closed);
 }
 
 void control_client_close(struct control_client *client)
 {
-    if (uv_is_closing((uv_handle_t *)&client->pipe))
-        return;
-    client->hooks->gone(client);
-    uv_close((uv_handle_t *)&client->pipe, on_handle_closed);
-    uv_close((uv_handle_t *)&client->progress, on_handle_closed);
+    framed_close(&client->framed);
 }
 
-/* Whether too many replies wait for the client to read them. */
-static bool is_behind(const struct control_client *client)
+static void on_wrote(struct framed *framed)
 {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&client->pipe) > REPLIES_MOST;
-}
+    struct control_client *client = framed->context;
 
-static void answer_requests(struct control_client *client);
-
-static void on_reply_written(uv_write_t *request, int status)
-{
-    struct reply_write *w = request->data;
-    struct control_client *client = request->handle->data;
-
-    free(w->frame);
-    free(w);
-    if (status != 0 || (client->leaving && client->exchange == NULL))
+    if (client->leaving && client->exchange == NULL)
         control_client_close(client);
-    else if (client->held && !is_behind(client))
-        answer_requests(client);
 }
 
 void control_reply(struct control_client *client, const Control__Reply *reply)
 {
-    struct reply_write *w;
-    size_t length = 0;
-
-    if (uv_is_closing((uv_handle_t *)&client->pipe))
+    if (framed_is_closing(&client->framed))
         return;
     if ((reply->kind_case == CONTROL__REPLY__KIND_PROGRESS ||
          reply->kind_case == CONTROL__REPLY__KIND_COPY_PROGRESS) &&
-        is_behind(client))
-        return; /* the next progress message says more */
-    w = calloc(1, sizeof *w);
-    if (w != NULL)
-        w->frame = frame_pack(&reply->base, &length);
-    if (w != NULL && w->frame != NULL) {
-        uv_buf_t buffer = uv_buf_init((char *)w->frame, (unsigned)length);
-        w->request.data = w;
-        if (uv_write(&w->request, (uv_stream_t *)&client->pipe, &buffer, 1, on_reply_written) == 0)
-            return;
-        free(w->frame);
-    }
-    free(w);
-    control_client_close(client); /* no answer is better than half of one */
+        framed_waiting(&client->framed) > REPLIES_MOST)
+        return;                                 /* the next progress message says more */
+    framed_send(&client->framed, &reply->base); /* no answer is better than half of one */
 }
 
 void control_reply_error(struct control_client *client, const struct error *e, const char *id)
@@ -103,37 +79,17 @@ static void refuse_client(struct control_client *client, const struct error *e)
     control_client_close(client);
 }
 
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
+/* The client may still wait for the result of its exchange. If it has disconnected, writing the answer fails. */
+static void on_finished(struct framed *framed)
 {
-    struct control_client *client = handle->data;
-    size_t room = 0;
-    uint8_t *at = frame_stream_room(&client->in, 1024, &room);
+    struct control_client *client = framed->context;
 
-    (void)suggested;
-    *buffer = uv_buf_init((char *)at, (unsigned)(at != NULL ? room : 0));
-}
-
-static void on_read(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
-{
-    struct control_client *client = stream->data;
-
-    (void)buffer;
-    if (length == UV_EOF && client->exchange != NULL) {
-        /* The client may still wait for the result of its exchange. If it has disconnected, writing the
-         * answer fails. */
-        client->leaving = true;
-        (void)uv_read_stop(stream);
-        client->hooks->leaves(client);
-        return;
-    }
-    if (length < 0) {
+    if (client->exchange == NULL) {
         control_client_close(client);
         return;
     }
-    if (client->refused)
-        return;
-    frame_stream_added(&client->in, (size_t)length);
-    answer_requests(client);
+    client->leaving = true;
+    client->hooks->leaves(client);
 }
 
 static int check_request(const Control__Request *request, struct error *e)
@@ -157,64 +113,62 @@ static int check_request(const Control__Request *request, struct error *e)
     return 0;
 }
 
-/* Answers one request after the other, while the client reads its replies. */
-static void answer_requests(struct control_client *client)
+static void on_request(struct framed *framed, const uint8_t *head, size_t size)
 {
-    const uint8_t *head;
-    size_t size;
+    struct control_client *client = framed->context;
+    Control__Request *request =
+        unpack_bounded(&control__request__descriptor, head, size, UNPACKED_MOST);
     struct error e;
-    int more = 0;
 
-    while (!is_behind(client) &&
-           (more = frame_stream_next(&client->in, MAX_REQUEST, &head, &size, &e)) > 0) {
-        Control__Request *request =
-            unpack_bounded(&control__request__descriptor, head, size, UNPACKED_MOST);
-        if (check_request(request, &e) != 0) {
-            if (request != NULL)
-                unpack_free(request);
-            refuse_client(client, &e);
-            return;
-        }
+    if (check_request(request, &e) == 0)
         client->hooks->request(client, request);
-        unpack_free(request);
-        if (uv_is_closing((uv_handle_t *)&client->pipe) || client->refused)
-            return;
-    }
-    if (more < 0) {
+    else
         refuse_client(client, &e);
-    } else if (is_behind(client)) {
-        client->held = true;
-        (void)uv_read_stop((uv_stream_t *)&client->pipe);
-    } else if (client->held) {
-        client->held = false;
-        if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
-            control_client_close(client);
-    }
+    unpack_free(request);
+}
+
+static void on_invalid(struct framed *framed, const struct error *e)
+{
+    refuse_client(framed->context, e);
+}
+
+int control_client_open(struct control_client *client, int fd)
+{
+    client->handles = 2;
+    (void)uv_timer_init(client->server->set.loop, &client->progress);
+    client->progress.data = client;
+    client->framed = (struct framed){.most = MAX_REQUEST,
+                                     .hold = REPLIES_MOST,
+                                     .took = on_request,
+                                     .closed = on_closed,
+                                     .invalid = on_invalid,
+                                     .finished = on_finished,
+                                     .wrote = on_wrote,
+                                     .ending = on_ending,
+                                     .context = client};
+    return framed_open(&client->framed, client->server->set.loop, fd);
 }
 
 static void on_refusal_over(uv_timer_t *timer)
 {
     struct control_client *client = timer->data;
 
-    if (client->refused)
+    if (client->framed.ignores)
         control_client_close(client);
     else
         refuse_client(client, &client->no_place);
 }
 
-void control_client_begin(struct control_client *client)
+void control_client_hurry(struct control_client *client)
 {
-    if (client->state_only &&
-        uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0)
-        control_client_close(client);
-    else if (uv_read_start((uv_stream_t *)&client->pipe, on_room, on_read) != 0)
+    if (uv_timer_start(&client->progress, on_refusal_over, REFUSAL_MS, 0) != 0)
         control_client_close(client);
 }
 
 void control_client_no_place(struct control_client *client)
 {
     log_warning("a control client was rejected: %s", client->no_place.text);
-    client->refused = true;
+    client->framed.ignores = true;
     control_reply_error(client, &client->no_place, NULL);
 }
 
@@ -226,10 +180,8 @@ void control_client_refuse(struct control_client *client, const struct error *e,
         return;
     }
     log_warning("a control client was rejected: %s", e->text);
-    client->refused = true;
+    client->framed.ignores = true;
     control_reply_error(client, e, NULL);
-    if (!uv_is_closing((uv_handle_t *)&client->pipe))
-        control_client_begin(client);
 }
 
 bool control_may(struct control_client *client, enum access needed)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/lib/net/access.h"
+#include "daemon/lib/net/framed.h"
 #include "daemon/lib/net/sockets.h"
 #include "daemon/lib/net/unix_socket.h"
 #include "daemon/torusd/control/setup.h"
@@ -38,12 +39,11 @@ struct control_hooks {
 
 struct control_client {
     const struct control_hooks *hooks;
-    uv_pipe_t pipe;
+    struct framed framed;
     uv_timer_t progress;
     unsigned handles; /* open */
     struct control_server *server;
     struct control_client *next;
-    struct frame_stream in;
     struct job *exchange;               /* the exchange under way for this client, or NULL */
     char exchange_id[EXCHANGE_ID_SIZE]; /* the last id that the client was told */
     struct schedule *schedule; /* the last schedule that the client has given, or is giving */
@@ -59,8 +59,6 @@ struct control_client {
     bool state_only;       /* the client may only ask for the state */
     struct error no_place; /* why the client has no other place */
     bool leaving;          /* the client sends no more, and is closed after the answer */
-    bool refused;          /* the client is told why, and gets no answers */
-    bool held; /* the client does not read its replies, so torusd reads no requests from it */
 };
 
 struct control_server {
@@ -75,8 +73,10 @@ struct control_server {
 };
 
 /* connection.c */
-/* Starts to take requests of the client. */
-void control_client_begin(struct control_client *client);
+/* Starts to take requests of a new client, whose hooks and server are set, from this descriptor. Returns 0, or -1: the client is closed. */
+int control_client_open(struct control_client *client, int fd);
+/* Refuses the client, for want of a place, unless it has asked for the state soon. */
+void control_client_hurry(struct control_client *client);
 /* Tells the client that there is no place for its request, and answers nothing more. */
 void control_client_no_place(struct control_client *client);
 /* Sends the client an error, and closes it; if `slowly`, only after it has had time to read the error. */

@@ -107,26 +107,20 @@ static void on_accepted(void *context, int fd)
     }
     client->hooks = &hooks;
     client->server = s;
-    client->handles = 2;
-    (void)uv_pipe_init(s->set.loop, &client->pipe, 0);
-    (void)uv_timer_init(s->set.loop, &client->progress);
-    client->pipe.data = client->progress.data = client;
     client->next = s->clients;
     s->clients = client;
     client->access = access_of_peer(s->set.access, fd);
     client->user = access_user(fd);
     if (client->access == ACCESS_NONE)
         s->denied++;
-    if (uv_pipe_open(&client->pipe, fd) != 0) {
-        (void)close(fd);
-        control_client_close(client);
-    } else if (access_check(s->set.access, client->access, ACCESS_READ, &e) != 0) {
+    if (control_client_open(client, fd) != 0)
+        return;
+    if (access_check(s->set.access, client->access, ACCESS_READ, &e) != 0)
         control_client_refuse(client, &e, s->reserve.held > 0 && s->denied <= DENIED_MOST);
-    } else if (take_place(client, &e) != 0) {
+    else if (take_place(client, &e) != 0)
         control_client_refuse(client, &e, false);
-    } else {
-        control_client_begin(client);
-    }
+    else if (client->state_only)
+        control_client_hurry(client);
 }
 
 static void on_listener_closed(void *context)

@@ -215,9 +215,9 @@ void control_watch_update(struct control_client *client, bool looks)
     struct link_watch *watch = client->watch;
     bool changed = false, unknown = false;
 
-    if (watch == NULL || uv_is_closing((uv_handle_t *)&client->pipe))
+    if (watch == NULL || framed_is_closing(&client->framed))
         return;
-    if (uv_stream_get_write_queue_size((uv_stream_t *)&client->pipe) > 0) {
+    if (framed_waiting(&client->framed) > 0) {
         (void)uv_timer_start(&client->progress, on_again, AGAIN_MS, 0);
         return;
     }
