@@ -39,6 +39,17 @@ TEST(a_link_is_slow_after_several_measurements)
     assert_true(o.slow > 1940 && o.slow < 2060);
 }
 
+/* Measurements of the time before do not make it seem faster than it is. */
+TEST(a_link_that_becomes_slow_is_as_slow_as_it_is_now)
+{
+    static const uint32_t falls[] = {20000, 20000, 20000, 11000, 2000, 2000};
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(measure(&o, &now, falls, sizeof falls / sizeof *falls), 1);
+    assert_true(o.slow > 1940 && o.slow < 2060);
+}
+
 /* What is nearly nominal, or cannot be compared, is not slow. */
 TEST(a_link_near_its_rate_is_not_slow)
 {

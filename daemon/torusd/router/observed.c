@@ -22,12 +22,12 @@ void observed_note(struct observed *o, uint32_t kbit, uint64_t now)
     o->at = now;
 }
 
-/* The second largest: a burst makes one measurement too high, a busy processor some too low. */
-uint32_t observed_rate(const struct observed *o)
+/* Returns the second largest of the latest measurements: a burst makes one too high, a busy processor some too low. */
+static uint32_t second_largest(const struct observed *o, unsigned latest)
 {
     uint32_t first = 0, second = 0;
 
-    for (unsigned i = 0; i < o->count; i++) {
+    for (unsigned i = 0; i < o->count && i < latest; i++) {
         if (o->recent[i] >= first) {
             second = first;
             first = o->recent[i];
@@ -36,6 +36,12 @@ uint32_t observed_rate(const struct observed *o)
         }
     }
     return o->count > 1 ? second : first;
+}
+
+/* Fewer than decide whether a link is slow: the first of those may have been made before it was. */
+uint32_t observed_rate(const struct observed *o)
+{
+    return second_largest(o, OBSERVED_WINDOWS - 1);
 }
 
 static bool is_below(uint64_t rate, uint64_t eighths, uint64_t nominal)
@@ -72,7 +78,7 @@ static uint32_t wanted(const struct observed *o, uint32_t nominal)
     if (o->count < OBSERVED_WINDOWS)
         return o->slow;
     if (o->slow == 0)
-        return is_below(rate, SLOW, nominal) ? quantised(rate) : 0;
+        return is_below(second_largest(o, OBSERVED_WINDOWS), SLOW, nominal) ? quantised(rate) : 0;
     if (is_below(rate, 8 - CHANGE, o->slow) || is_below(o->slow, 8 - CHANGE, rate))
         return is_below(rate, WELL, nominal) ? quantised(rate) : 0;
     return o->slow;
