@@ -54,15 +54,30 @@ static void state_rates(struct router *r)
     flood_set_rates(r, known ? rates : NULL);
 }
 
-void router_set_nominal(struct router *r, unsigned port, struct nominal_rate mbit)
+/* What was observed while the link should have carried another rate does not count. */
+static void forget_if_changed(struct port_rate *rate, bool changed)
 {
-    r->port[port].rate.nominal = mbit;
+    if (changed)
+        rate->observed = (struct observed){.count = 0};
+}
+
+void router_set_nominal(struct router *r, unsigned i, struct nominal_rate mbit)
+{
+    struct port *port = &r->port[i];
+    const uint32_t before = should_send(port);
+
+    port->rate.nominal = mbit;
+    forget_if_changed(&port->rate, should_send(port) != before);
     state_rates(r);
 }
 
-void router_set_negotiated(struct router *r, unsigned port, uint32_t kbit)
+void router_set_negotiated(struct router *r, unsigned i, uint32_t kbit)
 {
-    r->port[port].rate.negotiated = kbit;
+    struct port *port = &r->port[i];
+    const uint32_t before = should_send(port);
+
+    port->rate.negotiated = kbit;
+    forget_if_changed(&port->rate, should_send(port) != before);
     state_rates(r);
 }
 
