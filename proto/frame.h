@@ -32,7 +32,7 @@
 #define COPY_FAST_MINOR 4u    /* digests of chunks that are fast (daemon/torusd/tree/digests.h) */
 #define FORWARD_MINOR 4u      /* `forwards` and `quiet` in floods */
 #define COPY_BY_MINOR 6u      /* algorithms in requests for copies */
-#define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats */
+#define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats, `rates` in prepares */
 
 /* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */

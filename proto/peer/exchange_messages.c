@@ -6,7 +6,8 @@
     NUMBER(root)                                                                                   \
     TEXT(dims)                                                                                     \
     NUMBER(round_bytes)                                                                            \
-    NUMBER(window) LIST(without) LIST(missing) NUMBER(avoids_links) TEXT(resumes) NUMBER(user)
+    NUMBER(window)                                                                                 \
+    LIST(without) LIST(missing) NUMBER(avoids_links) TEXT(resumes) NUMBER(user) LIST(rates)
 
 PEER_WRITE(prepare, Prepare)
 {

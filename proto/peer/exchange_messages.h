@@ -22,6 +22,8 @@ struct peer_prepare {
     bool avoids_links;
     const char *resumes;
     uint32_t user;
+    size_t n_rates;
+    const uint32_t *rates;
 };
 
 struct peer_schedule_query {

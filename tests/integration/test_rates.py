@@ -1,6 +1,7 @@
-"""The rate of a link, in `links` and in reports of exchanges."""
+"""The rate of a link, in `links`, in reports of exchanges, and in plans."""
 
 import pytest
+from support.waiting import wait_for
 
 pytestmark = pytest.mark.mininet
 
@@ -23,3 +24,33 @@ def test_a_rate_is_that_of_the_link(mininet):
     assert len(reported) == 16
     for rate in reported + rates(torus):
         assert rate is not None and rate < 1.25e6 * MBIT  # a queue takes some 80 KB at once
+
+
+def plan_of(torus, rank, port):
+    [link] = [one for one in torus.links(rank)['links'] if one['port'] == port]
+    return link['planned_from'], link['planned_bps'] / 1e6, link['nominal_bps'] / 1e6
+
+
+def loaded(torus):
+    """An exchange that keeps all links busy for a moment; its time in seconds."""
+    return torus.json(0, 'exchange', '--algorithm', 'auto', '--block-size', '256KiB')['seconds']
+
+
+def test_a_link_that_becomes_slow_and_well_again(mininet):
+    """Nobody says that it is slow: it is observed, plans follow, and it comes back though they avoid it."""
+    torus = mininet('3x3', bw=MBIT)
+    assert plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT)
+    torus.set_rate(4, '-1', MBIT / 10)
+    times = []
+
+    def is_slow():
+        times.append(loaded(torus))
+        return plan_of(torus, 4, '-1')[0] == 'observed'
+    wait_for(is_slow, 120)
+    source, mbit, nominal = plan_of(torus, 4, '-1')
+    assert nominal == MBIT and mbit < MBIT / 4
+    assert 'carries' in torus.node(4).log()
+    times.append(loaded(torus))
+    assert times[-1] < times[0] / 2, times
+    torus.set_rate(4, '-1', MBIT)
+    wait_for(lambda: plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT), 60)

@@ -102,6 +102,41 @@ TEST(a_prepare_says_what_is_down)
     xf_close(&n);
 }
 
+/* Rates of channels of the line: 0 leaves node 0, 2 and 3 node 1, 5 node 2. They are the root's. */
+TEST(a_prepare_says_which_channels_are_slow)
+{
+    static uint32_t there_is_none[] = {4, 500}, huge[] = {UINT32_MAX, 500}, none[] = {2, 0},
+                    full[] = {2, 1000}, twice[] = {2, 500, 2, 500}, falls[] = {3, 500, 2, 500},
+                    half[] = {2, 500, 3}, good[] = {2, 500, 5, 1};
+    static const struct {
+        uint32_t *rates;
+        size_t count;
+    } wrong[] = {{there_is_none, 2}, {huge, 2},  {none, 2}, {full, 2},
+                 {twice, 4},         {falls, 4}, {half, 3}};
+    struct exchange_fixture n;
+    struct xf_prepare p;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        line_open(&n, 1);
+        xf_prepare_init(&p, &n);
+        p.spec.algorithm = TEXT("auto");
+        p.message.prepare.rates = wrong[i].rates;
+        p.message.prepare.n_rates = wrong[i].count;
+        if (xf_say(&n, PARENT, &p.message))
+            fail_msg("list %zu was taken", i);
+        assert_int_equal(line_known(&n), 0);
+        xf_close(&n);
+    }
+    line_open(&n, 1);
+    xf_prepare_init(&p, &n);
+    p.spec.algorithm = TEXT("auto");
+    p.message.prepare.rates = good;
+    p.message.prepare.n_rates = 4;
+    assert_true(xf_say(&n, PARENT, &p.message));
+    assert_int_equal(line_known(&n), 1);
+    xf_close(&n);
+}
+
 /* Nodes that are missing according to the root. The line has nodes 0 (the root), 1 and 2. */
 TEST(a_prepare_says_who_is_missing)
 {

@@ -51,6 +51,7 @@ static void on_confirmed(void *context)
 {
     const struct core *core = context;
 
+    exchanges_rates_heard(core->exchanges);
     if (core->links_changed != NULL)
         core->links_changed(core->links_context);
 }

@@ -291,20 +291,32 @@ void retry_later(struct attempt *x, const struct error *busy)
     withdraw_attempt(x, busy);
 }
 
+/* Whether telling what has arrived costs less than it saves. */
+static bool next_is_worth_resuming(const struct attempt *x)
+{
+    const struct torus *t = torus_of(x);
+    const double said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
+    const double moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
+
+    return spec_has_folders(&x->spec) || said * WORTH <= moved;
+}
+
 /* Lets the next attempt resume this one if that saves more bytes than telling costs. Files are always resumed:
  * every node from which files have been moved keeps its output, and must be told. */
 static void resume_next(struct attempt *x)
 {
-    const struct torus *t = torus_of(x);
-    double said, moved;
-
     if (!state_of(x)->moves || x->mode != MODE_STREAMING || !attempt_may_resume(x) ||
         !exchange_id_is_none(&x->job->resumes))
         return;
-    said = (double)t->nodes * t->nodes * x->algorithm->segments * SPAN_BYTES;
-    moved = torus_bound_all_port(t) * (double)x->spec.block_bytes;
-    if (spec_has_folders(&x->spec) || said * WORTH <= moved)
+    if (next_is_worth_resuming(x))
         x->job->resumes = x->id;
+}
+
+bool retry_may_continue(const struct attempt *x)
+{
+    return state_of(x)->moves && kind_of(x)->retries_running && x->mode == MODE_STREAMING &&
+           attempt_may_resume(x) &&
+           (!exchange_id_is_none(&x->job->resumes) || next_is_worth_resuming(x));
 }
 
 static void retry_now(struct attempt *x, const struct error *why)
@@ -334,6 +346,16 @@ void retry_links_restored(struct attempt *x)
 
     (void)error_set(&e, ERROR_LINK, "links that the group avoided are up again");
     retry_without_links(x, &e);
+}
+
+void retry_rates_changed(struct attempt *x)
+{
+    struct error e;
+
+    log_info("exchange %s: the rates of links have changed: it continues on a new plan",
+             x->id.text);
+    (void)error_set(&e, ERROR_BUSY, "the rates of links have changed");
+    retry_now(x, &e);
 }
 
 void retry_damaged(struct attempt *x, const struct error *damage)

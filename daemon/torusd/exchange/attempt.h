@@ -40,6 +40,15 @@ struct attempt_name;
 #define VERDICTS_REMEMBERED 256u
 #define TRACES_KEPT 2u
 
+/* The rates of links in plans: see plan_rates.h. */
+struct plan_rates {
+    uint16_t *used;      /* by rank * ports + port; NULL: all links are alike */
+    uint64_t changes;    /* how often these have changed */
+    uint64_t changed_at; /* when; 0: never */
+    uint64_t
+        look_at; /* when those that nodes state are looked at; ROUTER_NEVER: nothing has changed */
+};
+
 struct exchanges {
     struct exchanges_setup set;
     struct job *jobs;       /* in the order in which they were asked for */
@@ -53,6 +62,7 @@ struct exchanges {
     /* For the blocks of all attempts; the context is the attempt. */
     struct block_events block_events;
     struct calibration calibration;
+    struct plan_rates rates;
     uint32_t relayed[TORUS_MAX_PORTS]; /* exchanges_relayed_frames() */
     uint32_t links_up;                 /* ports (bits) whose links were up at the last change */
     uint64_t changes;                  /* number of changes of the topology */

@@ -124,6 +124,8 @@ size_t exchanges_unconfirmed(const struct exchanges *exchanges, struct exchange_
 /* Raises the memory budget to this many bytes, for the attempts that are prepared from now on. A lower budget changes
  * nothing, because the memory may be reserved. */
 void exchanges_raise_memory(struct exchanges *exchanges, uint64_t budget);
+/* To be called when a node has stated what its links carry. */
+void exchanges_rates_heard(struct exchanges *exchanges);
 /* To be called when the nominal rates of ports (router_set_nominal()) have been set or changed. link_mbit: nominal rate of
  * the others, in Mbit/s; 0: unknown. */
 void exchanges_rates_changed(struct exchanges *exchanges, double link_mbit);

@@ -13,6 +13,7 @@
 #include "daemon/torusd/exchange/link_costs.h"
 #include "daemon/torusd/exchange/local_resources.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/rounds.h"
 #include "daemon/torusd/exchange/start.h"
 #include "daemon/torusd/exchange/tracing.h"
@@ -113,7 +114,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     shares_set_least(setup->shares, SHARE_GROUPS, setup->sessions.memory);
     start_queue_set_capacities(setup->shares);
     exchanges_rates_changed(exchanges, setup->link_mbit);
-    exchanges->ask_at = ROUTER_NEVER;
+    exchanges->ask_at = exchanges->rates.look_at = ROUTER_NEVER;
     exchanges->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                      &setup->workers, on_planned, exchanges);
     exchanges->schedules = schedules_new(&(struct schedules_setup){
@@ -160,6 +161,7 @@ void exchanges_free(struct exchanges *exchanges)
     kept_blocks_free(exchanges);
     decisions_free(exchanges);
     tree_messages_trees_free(exchanges->trees);
+    plan_rates_free(exchanges);
     free(exchanges->absent);
     tracing_free(exchanges);
     free(exchanges);
@@ -225,13 +227,21 @@ void exchanges_topology(struct exchanges *exchanges)
     exchanges->links_up = up;
     kept_blocks_tick(exchanges, router_now(exchanges->set.router));
     link_costs_topology(exchanges);
+    plan_rates_heard(exchanges);
+}
+
+void exchanges_rates_heard(struct exchanges *exchanges)
+{
+    plan_rates_heard(exchanges);
 }
 
 uint64_t exchanges_deadline(const struct exchanges *exchanges)
 {
     uint64_t at = kept_blocks_deadline(exchanges), sample = tracing_deadline(exchanges);
+    const uint64_t rates = plan_rates_deadline(exchanges);
 
     at = sample < at ? sample : at;
+    at = rates < at ? rates : at;
     at = exchanges->ask_at < at ? exchanges->ask_at : at;
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next) {
         uint64_t one = fault_watch_deadline(x);
@@ -281,6 +291,7 @@ void exchanges_tick(struct exchanges *exchanges)
     struct job *j, *next_job;
 
     tracing_tick(exchanges, now);
+    plan_rates_tick(exchanges, now);
     DL_FOREACH_SAFE (exchanges->active, x, next) {
         if (x->schedule != NULL && now >= schedule_deadline(x->schedule)) {
             schedule_tick(exchanges->schedules, x->schedule, now);

@@ -156,6 +156,17 @@ int membership_check_now(const struct exchanges *exchanges, struct left_out out,
     return result;
 }
 
+/* The root's rates count; others may know other ones. */
+static int copy_rates(struct damage *mine, const struct damage *d, struct error *e)
+{
+    for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            if (torus_neighbour(&d->torus, rank, port) != TORUS_NO_NODE &&
+                damage_set_rate(mine, rank, port, damage_rate(d, rank, port), e) != 0)
+                return -1;
+    return 0;
+}
+
 int membership_agrees(const struct exchanges *exchanges, struct left_out out,
                       const struct damage *d, struct error *e)
 {
@@ -164,6 +175,10 @@ int membership_agrees(const struct exchanges *exchanges, struct left_out out,
 
     if (membership_view(exchanges, out, &mine, e) != 0)
         return -1;
+    if (copy_rates(&mine, d, e) != 0) {
+        damage_free(&mine);
+        return -1;
+    }
     bool same = damage_equal(&mine, d);
     (void)damage_format(&mine, known, sizeof known);
     (void)damage_format(d, said, sizeof said);

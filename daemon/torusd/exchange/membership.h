@@ -27,7 +27,7 @@ int membership_check(const struct exchanges *exchanges, struct left_out out, con
                      struct error *e);
 /* Applies membership_check() to what this node knows now. */
 int membership_check_now(const struct exchanges *exchanges, struct left_out out, struct error *e);
-/* Checks that this node's view is the same. Returns 0, or -1 with *e. The error is ERROR_BUSY or ERROR_MEMORY,
+/* Checks that this node's view of links and nodes is the same; the rates of links are the root's. Returns 0, or -1 with *e. The error is ERROR_BUSY or ERROR_MEMORY,
  * because the root may know more when it retries. */
 int membership_agrees(const struct exchanges *exchanges, struct left_out out,
                       const struct damage *d, struct error *e);

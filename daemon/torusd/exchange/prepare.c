@@ -13,6 +13,7 @@
 #include "daemon/torusd/exchange/kept_blocks.h"
 #include "daemon/torusd/exchange/local_resources.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/resumed_blocks.h"
 #include "daemon/torusd/exchange/rounds.h"
 #include "daemon/torusd/exchange/tree_messages.h"
@@ -26,9 +27,10 @@ static void prepare_links_free(struct peer_prepare *prepare)
 {
     free((uint32_t *)(uintptr_t)prepare->without); /* allocated by prepare_links_pack() */
     free((uint32_t *)(uintptr_t)prepare->missing);
+    free((uint32_t *)(uintptr_t)prepare->rates); /* by plan_rates_pack() */
 }
 
-/* Fills prepare->without and prepare->missing; prepare_links_free() frees them. Returns 0, or -1 if there is no
+/* Fills prepare->without, prepare->missing and prepare->rates; prepare_links_free() frees them. Returns 0, or -1 if there is no
  * memory, with nothing to free. */
 static int prepare_links_pack(const struct attempt *x, struct peer_prepare *prepare)
 {
@@ -40,7 +42,7 @@ static int prepare_links_pack(const struct attempt *x, struct peer_prepare *prep
     const struct damage *d = &x->avoided->damage;
     prepare->without = without = calloc((size_t)t->nodes * torus_ports(t), sizeof *without);
     prepare->missing = missing = calloc(t->nodes, sizeof *missing);
-    if (without == NULL || missing == NULL) {
+    if (without == NULL || missing == NULL || plan_rates_pack(d, prepare) != 0) {
         prepare_links_free(prepare);
         return -1;
     }
@@ -94,7 +96,8 @@ int prepare_links_unpack(const struct torus *t, const struct peer_prepare *prepa
 {
     if (damage_init(d, t, e) != 0)
         return -1;
-    if (unpack_missing(prepare, d, e) == 0 && unpack_links(prepare, d, e) == 0)
+    if (unpack_missing(prepare, d, e) == 0 && unpack_links(prepare, d, e) == 0 &&
+        plan_rates_unpack(prepare, d, e) == 0)
         return 0;
     damage_free(d);
     return -1;

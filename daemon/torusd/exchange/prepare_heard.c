@@ -11,6 +11,7 @@
 #include "daemon/torusd/exchange/fault_watch.h"
 #include "daemon/torusd/exchange/job.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/tracing.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/text.h"
@@ -164,7 +165,7 @@ static int check_spec_here(struct exchanges *exchanges, const struct spec *spec,
     if (membership_agrees(exchanges, out, damage, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (!whole && !spec_avoids_links(spec))
+    if (!whole && !spec_avoids_links(spec) && !plan_rates_count(spec))
         return error_set(e, ERROR_USAGE, "links are down, and its algorithm cannot avoid them");
     if (!spec_chooses_late(spec) &&
         ((a == NULL && !spec_has_schedule(spec) && whole && !spec_finds_routes(spec, t, whole)) ||
@@ -295,8 +296,9 @@ static struct attempt *take_on(struct exchanges *exchanges, const struct peer_pr
     x->user = j != NULL ? j->user : prepare->user;
     x->spec = *spec;
     x->schedule = schedule;
-    x->algorithm =
-        spec_finds_routes(spec, torus_of(x), true) ? NULL : algorithm_find(spec->algorithm);
+    x->algorithm = spec_finds_routes(spec, torus_of(x), prepare->n_rates == 0)
+                       ? NULL
+                       : algorithm_find(spec->algorithm);
     x->mode = spec->mode;
     x->local.round_bytes = prepare->round_bytes;
     x->local.window = prepare->window;

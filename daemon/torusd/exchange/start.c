@@ -16,6 +16,7 @@
 #include "daemon/torusd/exchange/job.h"
 #include "daemon/torusd/exchange/local_resources.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/prepare.h"
 #include "daemon/torusd/exchange/status.h"
 #include "daemon/torusd/exchange/tracing.h"
@@ -49,7 +50,7 @@ static int start_queue_refuse_links(const struct exchanges *exchanges, struct er
     return -1;
 }
 
-/* Makes the attempt avoid the links that are down now. Returns 0, or -1 with *e. */
+/* Makes the attempt avoid the links that are down now, and use the others by their rates. Returns 0, or -1 with *e. */
 static int avoid_links(struct attempt *x, struct error *e)
 {
     const struct left_out out = membership_left_out_next(x->job);
@@ -57,11 +58,12 @@ static int avoid_links(struct attempt *x, struct error *e)
 
     if (membership_view(x->exchanges, out, &damage, e) != 0)
         return -1;
-    if (damage_is_none(&damage) ||
-        (membership_check(x->exchanges, out, &damage, e) == 0 && x->avoids_links))
-        return avoided_set(x, &damage, e);
-    if (!x->avoids_links)
+    const bool fits = damage_is_none(&damage) ||
+                      (membership_check(x->exchanges, out, &damage, e) == 0 && x->avoids_links);
+    if (!fits && !x->avoids_links)
         (void)start_queue_refuse_links(x->exchanges, e);
+    if (fits && plan_rates_add(x->exchanges, &x->spec, &damage, e) == 0)
+        return avoided_set(x, &damage, e);
     damage_free(&damage);
     return -1;
 }

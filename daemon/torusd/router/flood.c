@@ -175,9 +175,9 @@ void flood_flush(struct router *r)
     const bool confirms = minor >= CONFIRM_MINOR, forwards = minor >= FORWARD_MINOR;
     const size_t rates = minor >= RATES_MINOR ? topology_rates_count(&r->topology) : 0;
     /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
-    const bool changed = topology_set_routes(&r->topology, r->confirmed, r->forwards, r->quiet);
+    bool changed = topology_set_routes(&r->topology, r->confirmed, r->forwards, r->quiet);
 
-    (void)topology_set_rates(&r->topology, r->knows_rates ? r->rates : NULL);
+    changed |= topology_set_rates(&r->topology, r->knows_rates ? r->rates : NULL);
     mark_kept_back_unsent(r, minor);
     r->flood_at = ROUTER_NEVER;
     for (unsigned i = 0; i < torus_ports(r->torus); i++) {
@@ -279,6 +279,12 @@ static bool says_more(const struct topology_entry *before, const struct topology
            now->quiet != before->quiet;
 }
 
+/* Whether what links carry may have changed; `changes`: topology.rate_changes before. */
+static bool says_other_rates(const struct router *r, uint64_t changes)
+{
+    return r->topology.rate_changes != changes;
+}
+
 int flood_heard(struct router *r, unsigned port, const struct peer_link_state *state,
                 struct error *e)
 {
@@ -295,8 +301,10 @@ int flood_heard(struct router *r, unsigned port, const struct peer_link_state *s
         if (result != 0)
             break;
         const struct topology_entry before = r->topology.entry[in->rank];
+        const uint64_t changes = r->topology.rate_changes;
         enum topology_news news = topology_take_claim(&r->topology, port, in->rank, &claim);
-        r->must_tell_confirmed |= says_more(&before, &r->topology.entry[in->rank]);
+        r->must_tell_confirmed |=
+            says_more(&before, &r->topology.entry[in->rank]) || says_other_rates(r, changes);
         if (news != TOPOLOGY_SAME &&
             (in->rank != r->rank || in->boot == r->boot || is_answered(r, port)))
             mark_unsent(r, in->rank);

@@ -50,7 +50,7 @@ struct router_handler {
     struct outgoing *(*next)(void *context, unsigned port);
     /* A link somewhere has come up or gone down. */
     void (*topology)(void *context);
-    /* Another node has confirmed link states (daemon/lib/cluster/route_planner.h). May be NULL. */
+    /* A node has confirmed link states (daemon/lib/cluster/route_planner.h), or states other rates. May be NULL. */
     void (*confirmed)(void *context);
 };
 

@@ -1,0 +1,251 @@
+#include "daemon/torusd/exchange/plan_rates.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "daemon/lib/base/log.h"
+#include "daemon/lib/schedule/detour/detour.h"
+#include "daemon/torusd/exchange/abort.h"
+#include "daemon/torusd/exchange/job.h"
+#include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/states.h"
+#include "proto/elapsed.h"
+
+#define GATHER (50 * MILLISECONDS)                             /* many statements arrive together */
+#define NEARLY_FULL (DAMAGE_FULL_RATE - DAMAGE_FULL_RATE / 40) /* as fast as the fastest ones */
+#define CLEARLY 5u / 4u /* a link has changed, if its rate has by this factor */
+/* The fastest links count as at most so much faster than half of the others: so two nodes that make up a rate do not make
+ * all other links look alike. */
+#define FASTEST 64u
+#define ROUNDS_LEFT 2u          /* fewest for which a new plan is made while an exchange runs, */
+#define TIME_LEFT (2 * SECONDS) /* and the shortest time that it would still take */
+
+bool plan_rates_count(const struct spec *s)
+{
+    return s->operation == OPERATION_EXCHANGE && kind_of_spec(s)->has_blocks &&
+           !kind_of_spec(s)->has_session && !spec_has_schedule(s) &&
+           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, FOUND_NAME) == 0);
+}
+
+/* --- the rates that nodes state, relative to the fastest --- */
+
+static size_t channels_of(const struct torus *t)
+{
+    return (size_t)t->nodes * torus_ports(t);
+}
+
+static int compare_rates(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Returns the rate that counts as full, in kbit/s; 0: none is known, or there is no memory. */
+static uint32_t full_rate(const uint32_t *kbit, size_t channels)
+{
+    uint32_t *known = malloc(channels * sizeof *known), full = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; known != NULL && i < channels; i++)
+        if (kbit[i] > 0)
+            known[count++] = kbit[i];
+    if (count > 0) {
+        qsort(known, count, sizeof *known, compare_rates);
+        const uint64_t most = (uint64_t)known[count / 2] * FASTEST;
+        full = known[count - 1] < most ? known[count - 1] : (uint32_t)most;
+    }
+    free(known);
+    return full;
+}
+
+static uint16_t relative(uint32_t kbit, uint32_t full)
+{
+    const uint64_t rate = ((uint64_t)kbit * DAMAGE_FULL_RATE + full / 2) / full;
+
+    if (kbit == 0 ||
+        rate >= NEARLY_FULL) /* a link of which nothing is known counts as the fastest ones */
+        return DAMAGE_FULL_RATE;
+    return rate > 0 ? (uint16_t)rate : 1;
+}
+
+/* Returns the rates by channel, which the caller frees; NULL: all links are alike, or there is no memory. */
+static uint16_t *stated_rates(const struct exchanges *exchanges)
+{
+    const struct torus *t = router_torus(exchanges->set.router);
+    const struct topology *topology = router_topology(exchanges->set.router);
+    const size_t channels = channels_of(t);
+    const bool knows = router_knows_rates(exchanges->set.router);
+    uint32_t *kbit = knows ? calloc(channels, sizeof *kbit) : NULL;
+    uint16_t *rates = kbit != NULL ? calloc(channels, sizeof *rates) : NULL;
+    bool alike = true;
+
+    for (size_t i = 0; rates != NULL && i < channels; i++) {
+        const uint32_t rank = (uint32_t)(i / torus_ports(t));
+        const unsigned port = (unsigned)(i % torus_ports(t));
+        if (topology_link_up(topology, rank, port))
+            kbit[i] = topology_channel_rate(topology, rank, port);
+    }
+    const uint32_t full = rates != NULL ? full_rate(kbit, channels) : 0;
+    for (size_t i = 0; full > 0 && i < channels; i++) {
+        rates[i] = relative(kbit[i], full);
+        alike = alike && rates[i] == DAMAGE_FULL_RATE;
+    }
+    free(kbit);
+    if (!alike)
+        return rates;
+    free(rates);
+    return NULL;
+}
+
+static uint16_t rate_of(const uint16_t *rates, size_t channel)
+{
+    return rates != NULL ? rates[channel] : DAMAGE_FULL_RATE;
+}
+
+/* --- those that plans use --- */
+
+int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
+                   struct error *e)
+{
+    const unsigned ports = torus_ports(&d->torus);
+
+    for (size_t i = 0;
+         exchanges->rates.used != NULL && plan_rates_count(s) && i < channels_of(&d->torus); i++) {
+        const uint32_t rank = (uint32_t)(i / ports);
+        const unsigned port = (unsigned)(i % ports);
+        if (exchanges->rates.used[i] == DAMAGE_FULL_RATE || !damage_has_link(d, rank, port))
+            continue;
+        if (damage_set_rate(d, rank, port, exchanges->rates.used[i], e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+void plan_rates_heard(struct exchanges *exchanges)
+{
+    const uint64_t at = router_now(exchanges->set.router) + GATHER;
+
+    if (at < exchanges->rates.look_at)
+        exchanges->rates.look_at = at;
+}
+
+/* Whether any rate differs from those in use; *clearly: one differs by more than noise. */
+static bool differ(const struct exchanges *exchanges, const uint16_t *fresh, bool *clearly)
+{
+    const size_t channels = channels_of(router_torus(exchanges->set.router));
+    bool any = false;
+
+    *clearly = false;
+    for (size_t i = 0; i < channels; i++) {
+        const uint32_t before = rate_of(exchanges->rates.used, i), now = rate_of(fresh, i);
+        any = any || before != now;
+        *clearly = *clearly || before > now * CLEARLY || now > before * CLEARLY;
+    }
+    return any;
+}
+
+/* Whether it pays that an exchange of this node continues on a new plan. */
+static bool is_worth_it(const struct attempt *x, uint64_t now)
+{
+    const struct rounds *r = &x->rounds;
+    const uint64_t took = elapsed(r->first_go_at, now);
+
+    if (!attempt_is_root(x) || !plan_rates_count(&x->spec) || !retry_may_continue(x) ||
+        r->round == 0 || r->count < r->round + ROUNDS_LEFT)
+        return false;
+    return (double)took * (double)(r->count - r->round) / (double)r->round >= (double)TIME_LEFT;
+}
+
+static void change_plans(struct exchanges *exchanges, uint64_t now)
+{
+    struct attempt *x, *next;
+
+    DL_FOREACH_SAFE (exchanges->active, x, next)
+        if (is_worth_it(x, now))
+            retry_rates_changed(x);
+}
+
+void plan_rates_tick(struct exchanges *exchanges, uint64_t now)
+{
+    struct plan_rates *r = &exchanges->rates;
+    uint16_t *fresh;
+    bool clearly;
+
+    if (now < r->look_at)
+        return;
+    r->look_at = ROUTER_NEVER;
+    fresh = stated_rates(exchanges);
+    if (!differ(exchanges, fresh, &clearly)) {
+        free(fresh);
+        return;
+    }
+    if (!clearly && r->changed_at > 0 && elapsed(r->changed_at, now) < PLAN_RATES_HOLD) {
+        r->look_at = r->changed_at + PLAN_RATES_HOLD;
+        free(fresh);
+        return;
+    }
+    free(r->used);
+    r->used = fresh;
+    r->changed_at = now;
+    r->changes++;
+    change_plans(exchanges, now);
+}
+
+uint64_t plan_rates_deadline(const struct exchanges *exchanges)
+{
+    return exchanges->rates.look_at;
+}
+
+void plan_rates_free(struct exchanges *exchanges)
+{
+    free(exchanges->rates.used);
+    exchanges->rates.used = NULL;
+}
+
+/* --- the list in Prepare --- */
+
+int plan_rates_pack(const struct damage *d, struct peer_prepare *prepare)
+{
+    const unsigned ports = torus_ports(&d->torus);
+    uint32_t *list;
+
+    prepare->n_rates = 0;
+    prepare->rates = NULL;
+    if (d->rate == NULL)
+        return 0;
+    list = calloc(2 * channels_of(&d->torus), sizeof *list);
+    if (list == NULL)
+        return -1;
+    prepare->rates = list;
+    for (uint32_t i = 0; i < channels_of(&d->torus); i++) {
+        const uint16_t rate = damage_rate(d, i / ports, i % ports);
+        if (rate == DAMAGE_FULL_RATE || !damage_has_link(d, i / ports, i % ports))
+            continue;
+        list[prepare->n_rates++] = i;
+        list[prepare->n_rates++] = rate;
+    }
+    return 0;
+}
+
+int plan_rates_unpack(const struct peer_prepare *prepare, struct damage *d, struct error *e)
+{
+    const unsigned ports = torus_ports(&d->torus);
+
+    if (prepare->n_rates % 2 != 0)
+        return error_set(e, ERROR_PROTOCOL, "prepare has a channel without a rate");
+    for (size_t i = 0; i < prepare->n_rates; i += 2) {
+        const uint32_t channel = prepare->rates[i], rate = prepare->rates[i + 1];
+        if (channel / ports >= d->torus.nodes ||
+            !damage_has_link(d, channel / ports, channel % ports) ||
+            (i > 0 && channel <= prepare->rates[i - 2]) || rate == 0 || rate >= DAMAGE_FULL_RATE)
+            return error_set(e, ERROR_PROTOCOL,
+                             "prepare has rate %u of channel %u, which does not exist, is down, or "
+                             "is out of order in the list; or no channel has such a rate",
+                             rate, channel);
+        if (damage_set_rate(d, channel / ports, channel % ports, (uint16_t)rate, e) != 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* The rates of links that plans of this node's exchanges use: those of the link states (router/rates.h), relative to the
+ * fastest links. They are taken over at once if a link has clearly changed, and otherwise at most once in
+ * PLAN_RATES_HOLD, so that plans do not follow noise. The root of an exchange lists them in Prepare, so nodes need not
+ * know the same ones. */
+#pragma once
+
+#include "daemon/lib/base/limits.h"
+#include "daemon/lib/schedule/damage.h"
+#include "daemon/torusd/exchange/attempt.h"
+
+#define PLAN_RATES_HOLD (10 * SECONDS)
+
+/* Whether the routes of such an exchange are found for the rates of links: it is an exchange whose algorithm is `auto` or
+ * `stream`; the others have their own routes. */
+bool plan_rates_count(const struct spec *s);
+
+/* Sets the rates of the channels of *d, for such an exchange; otherwise does nothing. Returns 0, or -1 with *e. */
+int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
+                   struct error *e);
+
+/* To be called when a node has stated other rates, or links have come up or gone down. */
+void plan_rates_heard(struct exchanges *exchanges);
+
+/* Takes over the rates that nodes have stated, if it is time. Exchanges of this node that are under way, and have much to
+ * do still, continue on a new plan. */
+void plan_rates_tick(struct exchanges *exchanges, uint64_t now);
+
+/* Returns when plan_rates_tick() must be called next; ROUTER_NEVER: it need not be called. */
+uint64_t plan_rates_deadline(const struct exchanges *exchanges);
+
+/* Frees the rates. */
+void plan_rates_free(struct exchanges *exchanges);
+
+/* --- the list in Prepare: for each slow channel its number (rank * ports + port) and its rate, 1 to DAMAGE_FULL_RATE - 1;
+ * channels rising --- */
+
+/* Sets the list of a prepare, which the caller frees; it is empty if all links have the full rate. Returns 0, or -1 if
+ * there is no memory, with nothing to free. */
+int plan_rates_pack(const struct damage *d, struct peer_prepare *prepare);
+
+/* Reads the list into *d, whose links and nodes are set. Returns 0, or -1 with *e: no root sends such a list. */
+int plan_rates_unpack(const struct peer_prepare *prepare, struct damage *d, struct error *e);
