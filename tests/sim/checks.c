@@ -295,7 +295,7 @@ void check_doubts_end(struct sim *sim, const char *id)
 
 void check_next_exchange(struct sim *sim, uint32_t root)
 {
-    const struct spec spec = {.algorithm = "direct", .block_bytes = 100, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "direct", .block_bytes = 100);
 
     sim_run_until_whole(sim);
     struct sim_request *next = sim_exchange(sim, root, &spec);

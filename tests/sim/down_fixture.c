@@ -5,11 +5,11 @@
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5", "4mx3", "2x2x2", "3x5"};
 
 static const struct spec specs[] = {
-    {.algorithm = "auto", .block_bytes = 20000, .from = "", .to = ""},
-    {.algorithm = "auto", .block_bytes = 200000, .from = "", .to = ""},
-    {.algorithm = "auto", .block_bytes = 1000, .from = "", .to = "", .repeat = 5},
-    {.algorithm = "auto", .block_bytes = 2000, .from = "", .to = "", .mode = MODE_STEPPED},
-    {.algorithm = "auto", .block_bytes = 0, .from = "", .to = ""},
+    GENERATED(.algorithm = "auto", .block_bytes = 20000),
+    GENERATED(.algorithm = "auto", .block_bytes = 200000),
+    GENERATED(.algorithm = "auto", .block_bytes = 1000, .repeat = 5),
+    GENERATED(.algorithm = "auto", .block_bytes = 2000, .mode = MODE_STEPPED),
+    GENERATED(.algorithm = "auto", .block_bytes = 0),
     {.algorithm = "auto", .from = "/random/5000", .to = "/a"},
     {.algorithm = "auto", .from = "/same/3000", .to = "/b"},
 };

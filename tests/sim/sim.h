@@ -198,6 +198,12 @@ struct sim_request {
     char algorithm[40];
 };
 
+/* A spec of blocks that are generated, not read from files and not written to files. */
+#define GENERATED(...)                                                                             \
+    {                                                                                              \
+        .from = "", .to = "", __VA_ARGS__                                                          \
+    }
+
 /* Sends a request to node `root`. The request is valid until sim_free(). */
 struct sim_request *sim_exchange(struct sim *sim, uint32_t root, const struct spec *spec);
 /* The same with a schedule from a file: the client sends the routes of the algorithm, which must be named, to the

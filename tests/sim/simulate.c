@@ -51,13 +51,10 @@ int main(int argc, char **argv)
                                     .latency = (uint64_t)(number(argv[5]) * 1000),
                                     .burst = (uint64_t)number(argv[6]),
                                     .memory = UINT64_C(1) << 32};
-    const struct spec spec = {.algorithm = argv[2],
-                              .block_bytes = (uint64_t)number(argv[3]),
-                              .timeout_ns = 86400 * SECONDS,
-                              .repeat = argc == 7 ? REPEAT : 1,
-                              .trace = argc == 8,
-                              .from = "",
-                              .to = ""};
+    const struct spec spec =
+        GENERATED(.algorithm = argv[2], .block_bytes = (uint64_t)number(argv[3]),
+                  .timeout_ns = 86400 * SECONDS, .repeat = argc == 7 ? REPEAT : 1,
+                  .trace = argc == 8);
     struct sim *sim = sim_new(&setup);
     sim_run_until_whole(sim);
     if (spec.trace)

@@ -129,7 +129,7 @@ SIM_TEST(start("4x4"), auto_takes_the_one_for_the_size)
     calibrate(sim, 0, &second); /* messages are expensive */
     assert_string_equal(chosen(sim, 1), "tree");
     assert_string_equal(chosen(sim, 1 << 20), "stream");
-    const struct spec small = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
+    const struct spec small = GENERATED(.algorithm = SPEC_AUTO, .block_bytes = 1);
     struct sim_request *r = sim_exchange(sim, 0, &small);
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
     assert_int_equal(r->error.code, ERROR_NONE);
@@ -172,8 +172,8 @@ static void run_session(struct sim *sim, const char *algorithm, uint64_t block_b
                         double *median, double *pause)
 {
     enum { REPEAT = 41 };
-    const struct spec spec = {
-        .algorithm = algorithm, .block_bytes = block_bytes, .from = "", .to = "", .repeat = REPEAT};
+    const struct spec spec =
+        GENERATED(.algorithm = algorithm, .block_bytes = block_bytes, .repeat = REPEAT);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
 
     assert_true(sim_run_until_ended(r, 60 * SECONDS));
@@ -186,7 +186,7 @@ static void run_session(struct sim *sim, const char *algorithm, uint64_t block_b
  * the next measured size. One exchange alone corrects nothing. */
 SIM_TEST(start("4x4"), auto_learns_from_sessions)
 {
-    struct spec spec = {.algorithm = "at2", .block_bytes = 4096, .from = "", .to = "", .repeat = 1};
+    struct spec spec = GENERATED(.algorithm = "at2", .block_bytes = 4096, .repeat = 1);
     double model = candidate_seconds(sim, "at2", 4096), far = candidate_seconds(sim, "at2", 1);
     double other = candidate_seconds(sim, "stream", 4096);
 

@@ -59,7 +59,7 @@ static void check_waves(struct sim *sim, bool outputs)
 TEST(tree_sends_a_message_an_edge_each_way)
 {
     static const char *const dims[] = {"8x8", "4x4", "5x7", "3x4x5", "1x9"};
-    const struct spec spec = {.algorithm = "tree", .block_bytes = 8, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "tree", .block_bytes = 8);
 
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
         struct sim *sim = open_torus(dims[i]);
@@ -84,7 +84,7 @@ TEST(small_blocks_take_the_plans_messages)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct sim *sim = open_torus("8x8");
         const struct torus *t = sim_torus(sim);
-        const struct spec spec = {.algorithm = names[i], .block_bytes = 8, .from = "", .to = ""};
+        const struct spec spec = GENERATED(.algorithm = names[i], .block_bytes = 8);
         (void)run(sim, &spec);
         for (uint32_t rank = 0; rank < t->nodes; rank++) {
             struct plan plan;

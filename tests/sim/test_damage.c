@@ -40,11 +40,9 @@ static void damage(uint64_t seed)
     struct sim *sim = sim_new(&setup);
     struct chance *chance = sim_chance(sim);
     static const char *const algorithms[] = {"at2", "direct", "stream"};
-    const struct spec spec = {.algorithm = algorithms[chance_below(chance, 3)],
-                              .block_bytes = chance_below(chance, 3000),
-                              .from = "",
-                              .to = "",
-                              .timeout_ns = 20 * SECONDS};
+    const struct spec spec =
+        GENERATED(.algorithm = algorithms[chance_below(chance, 3)],
+                  .block_bytes = chance_below(chance, 3000), .timeout_ns = 20 * SECONDS);
 
     sim_run_until_whole(sim);
     struct sim_request *r =
@@ -73,15 +71,11 @@ static uint32_t flipped, mended, resumed; /* in all seeds together */
 static void damage_blocks(uint64_t seed)
 {
     static const struct spec specs[] = {
-        {.algorithm = "auto", .block_bytes = 200000, .from = "", .to = ""},
-        {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
-        {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = "", .repeat = 3},
+        GENERATED(.algorithm = "auto", .block_bytes = 200000),
+        GENERATED(.algorithm = "at2", .block_bytes = 20000),
+        GENERATED(.algorithm = "stream", .block_bytes = 20000, .repeat = 3),
         {.algorithm = "auto", .from = "/random/100000", .to = "/a"},
-        {.operation = OPERATION_ALLGATHER,
-         .algorithm = "auto",
-         .block_bytes = 50000,
-         .from = "",
-         .to = ""},
+        GENERATED(.operation = OPERATION_ALLGATHER, .algorithm = "auto", .block_bytes = 50000),
     };
     struct spec spec = specs[seed % (sizeof specs / sizeof specs[0])];
     struct sim *sim = SIM_WHOLE(.dims = seed % 2 == 0 ? "3x4" : "2x3", .seed = seed,
@@ -130,11 +124,8 @@ static bool is_taken_back(struct sim *sim, void *context)
 /* A node dies, and a block is damaged before the root knows of the death. Returns whether the damage came first. */
 static bool damage_and_death(uint64_t seed)
 {
-    const struct spec spec = {.algorithm = "auto",
-                              .block_bytes = 200000,
-                              .from = "",
-                              .to = "",
-                              .timeout_ns = 20 * SECONDS};
+    const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 200000, .timeout_ns = 20 * SECONDS);
     struct sim *sim = SIM_WHOLE(.dims = "3x3", .seed = seed, .latency = 100 * MICROSECONDS,
                                 .rate = 12500000, .chop = true);
     char first[EXCHANGE_ID_SIZE];
@@ -450,9 +441,9 @@ static const struct spec of_pieces[] = {
      .mode = MODE_STEPPED,
      .from = "/same/9000",
      .to = "/a"},
-    {.algorithm = "at2", .block_bytes = 15000, .from = "", .to = ""},
-    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
-    {.algorithm = "stream", .block_bytes = 2000, .from = "", .to = ""},
+    GENERATED(.algorithm = "at2", .block_bytes = 15000),
+    GENERATED(.algorithm = "stream", .block_bytes = 20000),
+    GENERATED(.algorithm = "stream", .block_bytes = 2000),
 };
 
 TEST(a_bit_that_flips_in_a_relay_is_named_and_repaired)

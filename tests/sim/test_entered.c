@@ -83,12 +83,9 @@ struct arrivals {
 
 static void enter(struct sim *sim, void *context)
 {
-    static const struct spec spec = {.operation = OPERATION_BARRIER,
-                                     .algorithm = SPEC_AUTO,
-                                     .from = "",
-                                     .to = "",
-                                     .barrier = "b",
-                                     .timeout_ns = 1000 * SECONDS};
+    static const struct spec spec =
+        GENERATED(.operation = OPERATION_BARRIER, .algorithm = SPEC_AUTO, .barrier = "b",
+                  .timeout_ns = 1000 * SECONDS);
     struct arrivals *a = context;
     uint32_t rank = a->next++;
 

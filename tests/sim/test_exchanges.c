@@ -88,7 +88,7 @@ static void generated_blocks(struct sim *sim, const struct algorithm *a)
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i] <= 1000 || is_small(sim))
-            run_all(sim, a, (struct spec){.block_bytes = sizes[i], .from = "", .to = ""});
+            run_all(sim, a, (struct spec)GENERATED(.block_bytes = sizes[i]));
 }
 
 TEST(generated_blocks_of_every_size_arrive)
@@ -98,8 +98,8 @@ TEST(generated_blocks_of_every_size_arrive)
 
 static void generated_in_rounds(struct sim *sim, const struct algorithm *a)
 {
-    const struct spec spec = {
-        .algorithm = a->name, .operation = a->operation, .block_bytes = 9001, .from = "", .to = ""};
+    const struct spec spec =
+        GENERATED(.algorithm = a->name, .operation = a->operation, .block_bytes = 9001);
     struct sim_request *r = sim_exchange(sim, any_node(sim), &spec);
 
     (void)sim_run_until_ended(r, 600 * SECONDS);
@@ -118,7 +118,7 @@ SIM_TEST(SIM_WHOLE(.dims = "3x3", .seed = 5, .latency = 10 * MICROSECONDS, .memo
                    .chop = true),
          more_rounds_than_the_wire_can_count)
 {
-    const struct spec spec = {.algorithm = "direct", .block_bytes = 20000, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "direct", .block_bytes = 20000);
 
     struct sim_request *r = sim_exchange(sim, 4, &spec);
     (void)sim_run_until_ended(r, 600 * SECONDS);
@@ -153,11 +153,11 @@ TEST(different_sizes_in_rounds)
 static void in_either_mode(struct sim *sim, const struct algorithm *a)
 {
     static const struct spec specs[] = {
-        {.block_bytes = 7, .from = "", .to = ""},
-        {.block_bytes = 20000, .from = "", .to = ""},
+        GENERATED(.block_bytes = 7),
+        GENERATED(.block_bytes = 20000),
         {.from = "/random/3000", .to = "/streamed"},
-        {.mode = MODE_STEPPED, .block_bytes = 24, .from = "", .to = ""},
-        {.mode = MODE_STEPPED, .block_bytes = 20011, .from = "", .to = ""},
+        GENERATED(.mode = MODE_STEPPED, .block_bytes = 24),
+        GENERATED(.mode = MODE_STEPPED, .block_bytes = 20011),
         {.mode = MODE_STEPPED, .from = "/random/3000", .to = "/stepped"},
     };
 
@@ -180,8 +180,8 @@ TEST(every_all_port_algorithm_runs_in_either_mode)
 static void imported(struct sim *sim, const struct algorithm *a)
 {
     const struct spec specs[] = {
-        {.block_bytes = 0, .from = "", .to = ""},
-        {.block_bytes = 3001, .from = "", .to = "", .repeat = 2},
+        GENERATED(.block_bytes = 0),
+        GENERATED(.block_bytes = 3001, .repeat = 2),
         {.from = "/random/300", .to = "/imported"},
     };
 
@@ -208,7 +208,7 @@ TEST(routes_from_files_are_run_as_those_of_algorithms)
 SIM_TEST(SIM_WHOLE(.dims = "3x3", .seed = 3, .latency = 50 * MICROSECONDS),
          a_schedule_is_fetched_once)
 {
-    const struct spec spec = {.algorithm = "stream", .block_bytes = 100, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "stream", .block_bytes = 100);
 
     for (unsigned i = 0; i < 3; i++) {
         struct sim_request *r = sim_exchange_imported(sim, 4, &spec);
@@ -229,11 +229,11 @@ TEST(several_exchanges_at_once_do_not_mind_each_other)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         static const struct spec spec[] = {
-            {.algorithm = "at2", .block_bytes = 3000, .from = "", .to = ""},
+            GENERATED(.algorithm = "at2", .block_bytes = 3000),
             {.algorithm = "direct", .from = "/random/4000", .to = "/a"},
             {.algorithm = "at2", .from = "/random/100", .to = "/b"},
-            {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""},
-            {.algorithm = "stream", .block_bytes = 5000, .from = "", .to = ""},
+            GENERATED(.algorithm = "direct", .block_bytes = 1),
+            GENERATED(.algorithm = "stream", .block_bytes = 5000),
             {.algorithm = "stream", .from = "/random/4000", .to = "/c"},
         };
         enum { AT_ONCE = sizeof spec / sizeof spec[0] };
@@ -255,7 +255,7 @@ TEST(several_exchanges_at_once_do_not_mind_each_other)
 /* The memory of ended exchanges at a node must not grow for ever. */
 SIM_TEST(SIM_WHOLE(.dims = "1x2", .seed = 1), a_node_remembers_a_bounded_number_of_exchanges)
 {
-    const struct spec spec = {.algorithm = "direct", .block_bytes = 1, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "direct", .block_bytes = 1);
     struct exchange_info info[200];
 
     for (int i = 0; i < 150; i++)
@@ -305,7 +305,7 @@ static void begin_in_order(struct spec spec, bool damaged)
 
 TEST(hundreds_begin_in_the_order_of_asking)
 {
-    struct spec spec = {.algorithm = "stream", .block_bytes = 1000, .from = "", .to = ""};
+    struct spec spec = GENERATED(.algorithm = "stream", .block_bytes = 1000);
 
     begin_in_order(spec, false);
     spec.algorithm = "auto";
@@ -316,11 +316,8 @@ TEST(hundreds_begin_in_the_order_of_asking)
 TEST(all_meet_at_a_barrier)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
-        const struct spec spec = {.algorithm = "saadschultz",
-                                  .operation = OPERATION_BARRIER,
-                                  .barrier = "here",
-                                  .from = "",
-                                  .to = ""};
+        const struct spec spec = GENERATED(.algorithm = "saadschultz",
+                                           .operation = OPERATION_BARRIER, .barrier = "here");
         struct sim *sim = SIM_WHOLE(.dims = seed % 2 == 0 ? "3x4" : "2x3m", .seed = seed,
                                     .latency = 50 * MICROSECONDS, .rate = 125000000, .chop = true);
         struct sim_request *r[12];
@@ -350,11 +347,8 @@ TEST(all_meet_at_a_barrier)
 SIM_TEST(SIM_WHOLE(.dims = "3x3", .latency = 50 * MICROSECONDS),
          a_client_that_leaves_a_barrier_ends_it)
 {
-    struct spec spec = {.algorithm = "balanced",
-                        .operation = OPERATION_BARRIER,
-                        .barrier = "",
-                        .from = "",
-                        .to = ""};
+    struct spec spec =
+        GENERATED(.algorithm = "balanced", .operation = OPERATION_BARRIER, .barrier = "");
     struct sim_request *r[9], *twice;
 
     for (uint32_t rank = 0; rank < 5; rank++)
@@ -394,12 +388,8 @@ static uint64_t trace_of(uint64_t seed, const char *algorithm)
 SIM_TEST(SIM_WHOLE(.dims = "3mx2", .seed = 1, .latency = 50 * MICROSECONDS, .memory = 256 << 10),
          a_broadcast_in_parts_in_a_small_budget)
 {
-    const struct spec spec = {.algorithm = "disjoint",
-                              .mode = MODE_STEPPED,
-                              .operation = OPERATION_BROADCAST,
-                              .block_bytes = 19105,
-                              .from = "",
-                              .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "disjoint", .mode = MODE_STEPPED,
+                                       .operation = OPERATION_BROADCAST, .block_bytes = 19105);
 
     run_one(sim, 0, &spec);
 }

@@ -7,11 +7,11 @@
 SEEDS(96 / SIM_SHARE);
 
 static const struct spec specs[] = {
-    {.algorithm = "at2", .block_bytes = 20000, .from = "", .to = ""},
+    GENERATED(.algorithm = "at2", .block_bytes = 20000),
     {.algorithm = "direct", .from = "/random/20000", .to = "/a"},
     {.algorithm = "at2", .from = "/random/5000", .to = "/a"},
     {.algorithm = "direct", .from = "/same/0", .to = "/a"},
-    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
+    GENERATED(.algorithm = "stream", .block_bytes = 20000),
     {.algorithm = "stream", .from = "/random/20000", .to = "/a"},
 };
 
@@ -100,7 +100,7 @@ SEED_TEST(seeds, a_node_may_die_and_come_back_at_once)
  * transit. */
 TEST(a_dead_machine_is_named)
 {
-    const struct spec spec = {.algorithm = "at2", .block_bytes = 500000, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "at2", .block_bytes = 500000);
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 10; seed++) {
         struct sim *sim =
@@ -294,8 +294,7 @@ SEED_TEST(seeds / 4, a_short_silence_does_no_harm)
 /* Only its neighbour notices: the root must not wait until its timeout. */
 TEST(a_machine_is_back_at_once)
 {
-    static const struct spec spec = {
-        .algorithm = "direct", .block_bytes = 50000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "direct", .block_bytes = 50000);
 
     for (uint64_t seed = 0; seed < 20; seed++) {
         struct sim *sim =

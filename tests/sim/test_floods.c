@@ -12,8 +12,8 @@
 #define LIAR 1u
 #define FLOODS 200u
 
-static const struct spec generated = {
-    .algorithm = "direct", .block_bytes = 200000, .from = "", .to = "", .timeout_ns = 60 * SECONDS};
+static const struct spec generated =
+    GENERATED(.algorithm = "direct", .block_bytes = 200000, .timeout_ns = 60 * SECONDS);
 
 static struct sim *open_ring_with(uint64_t memory, uint32_t liar)
 {

@@ -54,11 +54,9 @@ TEST(operations_by_every_algorithm)
             const struct algorithm *a = algorithm_at(k / 2);
             if (algorithm_accepts(a, sim_torus(sim), NULL) != 0)
                 continue;
-            const struct spec spec = {.algorithm = (char *)(uintptr_t)a->name,
-                                      .operation = a->operation,
-                                      .block_bytes = 1 + sim_any(sim, 3000),
-                                      .from = "",
-                                      .to = ""};
+            const struct spec spec =
+                GENERATED(.algorithm = (char *)(uintptr_t)a->name, .operation = a->operation,
+                          .block_bytes = 1 + sim_any(sim, 3000));
             (void)must_succeed(sim, &spec, k % 2 == 1);
             from_files += k % 2;
         }
@@ -66,12 +64,9 @@ TEST(operations_by_every_algorithm)
         static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
                                                     OPERATION_BROADCAST};
         for (unsigned k = 0; k < 6; k++) {
-            const struct spec spec = {.algorithm = "auto",
-                                      .operation = operations[k % 3],
-                                      .sender = sim_any(sim, sim_torus(sim)->nodes),
-                                      .block_bytes = k < 3 ? 1 : 20001,
-                                      .from = "",
-                                      .to = ""};
+            const struct spec spec = GENERATED(.algorithm = "auto", .operation = operations[k % 3],
+                                               .sender = sim_any(sim, sim_torus(sim)->nodes),
+                                               .block_bytes = k < 3 ? 1 : 20001);
             struct sim_request *r = must_succeed(sim, &spec, false);
             if (torus_is_plain(sim_torus(sim)) || k % 3 == 0)
                 continue;
@@ -82,13 +77,12 @@ TEST(operations_by_every_algorithm)
                             strcmp(r->algorithm, FOUND_DISJOINT_NAME) == 0);
         }
         for (unsigned k = 0; k < 8; k++) {
-            const struct spec spec = {.algorithm = FOUND_DISJOINT_NAME,
-                                      .mode = k / 2 % 2 == 0 ? MODE_OF_ALGORITHM : MODE_STEPPED,
-                                      .operation = operations[1 + k % 2],
-                                      .sender = sim_any(sim, sim_torus(sim)->nodes),
-                                      .block_bytes = k < 4 ? sim_any(sim, 4) : 20001,
-                                      .from = "",
-                                      .to = ""};
+            const struct spec spec =
+                GENERATED(.algorithm = FOUND_DISJOINT_NAME,
+                          .mode = k / 2 % 2 == 0 ? MODE_OF_ALGORITHM : MODE_STEPPED,
+                          .operation = operations[1 + k % 2],
+                          .sender = sim_any(sim, sim_torus(sim)->nodes),
+                          .block_bytes = k < 4 ? sim_any(sim, 4) : 20001);
             (void)must_succeed(sim, &spec, false);
         }
         sim_free(sim);
@@ -110,8 +104,7 @@ TEST(files)
 /* A cut link of a connected network is avoided, whether it is cut before the exchange or meanwhile. */
 TEST(links_that_are_cut)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 20000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 20000);
 
     for (uint64_t seed = 0; seed < 6 * NETWORKS; seed++) {
         struct sim *sim = sim_new_whole(network(seed % NETWORKS), seed);
@@ -149,8 +142,8 @@ TEST(links_that_are_cut)
 /* A node dies whose neighbours stay connected, and is left out. */
 TEST(a_node_that_dies)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 20000, .from = "", .to = "", .shrink = true};
+    static const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 20000, .shrink = true);
 
     for (uint64_t seed = 0; seed < 3 * NETWORKS; seed++) {
         struct sim *sim = sim_new_whole(network(seed % NETWORKS), seed);

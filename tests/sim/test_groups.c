@@ -240,8 +240,8 @@ TEST(a_member_late_for_rooted_calls_is_not_swamped)
 TEST(groups_wait_for_memory)
 {
     static const struct sim_call call[] = {{.operation = GROUP_BARRIER}};
-    const struct spec spec = {
-        .algorithm = "direct", .block_bytes = 8000000, .from = "", .to = "", .barrier = ""};
+    const struct spec spec =
+        GENERATED(.algorithm = "direct", .block_bytes = 8000000, .barrier = "");
 
     for (uint64_t seed = first_seed; seed < first_seed + 3; seed++) {
         struct sim *sim = SIM_WHOLE(.dims = "2", .seed = seed, .latency = 1 * MILLISECONDS,
@@ -269,13 +269,9 @@ TEST(exchanges_run_beside_groups)
 {
     static const struct sim_call call = {.operation = GROUP_BARRIER};
     static const struct spec specs[] = {
-        {.algorithm = "auto", .block_bytes = 2000000, .from = "", .to = "", .barrier = ""},
-        {.algorithm = "direct",
-         .mode = MODE_STEPPED,
-         .block_bytes = 2000000,
-         .from = "",
-         .to = "",
-         .barrier = ""},
+        GENERATED(.algorithm = "auto", .block_bytes = 2000000, .barrier = ""),
+        GENERATED(.algorithm = "direct", .mode = MODE_STEPPED, .block_bytes = 2000000,
+                  .barrier = ""),
         {.algorithm = "auto", .from = "/same/700000", .to = "/out", .barrier = ""},
     };
 

@@ -99,11 +99,8 @@ TEST(while_it_runs)
  * it hears over another route that the attempt is over. */
 TEST(a_verdict_is_lost)
 {
-    static const struct spec spec = {.algorithm = "auto",
-                                     .block_bytes = 100000,
-                                     .from = "",
-                                     .to = "",
-                                     .timeout_ns = 60 * SECONDS};
+    static const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 100000, .timeout_ns = 60 * SECONDS);
     uint64_t lost = 0;
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
@@ -138,8 +135,7 @@ TEST(a_verdict_is_lost)
 /* A link that is up again before distant nodes have heard of its loss: its ends report that. */
 TEST(a_link_flaps)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 200000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 200000);
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; seed++) {
         struct sim *sim = down_begin(7 * seed); /* 4x4 */
@@ -170,8 +166,7 @@ static bool link_is_up(struct sim *sim, void *context)
 SIM_TEST(SIM_WHOLE(.dims = "8", .seed = 1, .latency = 1 * MILLISECONDS, .rate = 50000000),
          a_link_that_comes_up_may_be_heard_late)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 4000000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 4000000);
     uint32_t near = 3;
 
     struct sim_request *r = sim_exchange(sim, 6, &spec);
@@ -190,8 +185,7 @@ SIM_TEST(SIM_WHOLE(.dims = "8", .seed = 1, .latency = 1 * MILLISECONDS, .rate = 
 /* More exchanges than run at once, at a node whose link goes down and comes back while they wait for their start. */
 TEST(while_they_wait)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 50000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 50000);
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 3; seed++) {
         struct sim *sim = down_begin(7 * seed);
@@ -214,20 +208,12 @@ TEST(while_they_wait)
 /* A barrier needs no routes; other operations report which routes are missing. */
 SIM_TEST(down_begin(0), barriers_and_others)
 {
-    static const struct spec barrier = {
-        .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
+    static const struct spec barrier =
+        GENERATED(.operation = OPERATION_BARRIER, .algorithm = "auto", .barrier = "b");
     static const struct spec others[] = {
-        {.algorithm = "stream", .block_bytes = 10, .from = "", .to = ""},
-        {.algorithm = "auto",
-         .operation = OPERATION_ALLGATHER,
-         .block_bytes = 10,
-         .from = "",
-         .to = ""},
-        {.algorithm = "auto",
-         .operation = OPERATION_BROADCAST,
-         .block_bytes = 10,
-         .from = "",
-         .to = ""}};
+        GENERATED(.algorithm = "stream", .block_bytes = 10),
+        GENERATED(.algorithm = "auto", .operation = OPERATION_ALLGATHER, .block_bytes = 10),
+        GENERATED(.algorithm = "auto", .operation = OPERATION_BROADCAST, .block_bytes = 10)};
     struct sim_request *entered[16];
     struct damage d;
     struct error e;
@@ -255,8 +241,8 @@ SIM_TEST(down_begin(0), barriers_and_others)
 /* Until the last one enters it. */
 SIM_SEED_TEST(seeds, down_begin(seed), before_a_barrier)
 {
-    static const struct spec barrier = {
-        .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
+    static const struct spec barrier =
+        GENERATED(.operation = OPERATION_BARRIER, .algorithm = "auto", .barrier = "b");
     uint32_t nodes = sim_torus(sim)->nodes, last = sim_any(sim, nodes);
     struct sim_request *entered[16];
     uint64_t came[16];

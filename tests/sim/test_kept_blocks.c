@@ -19,8 +19,7 @@ static uint64_t sent(const struct sim_request *r)
 /* Blocks that arrived before a link goes down are not sent again, whichever link it is, and however often. */
 TEST(received_blocks_are_kept)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 400000, .from = "", .to = ""};
+    static const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 400000);
     static const char *const dims[] = {"4x4", "3x3", "2x3", "2x2x2", "5"};
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {

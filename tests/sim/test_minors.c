@@ -9,12 +9,8 @@
 
 SEEDS(SIM_SHARE > 1 ? 20 : 40);
 
-static const struct spec spec = {.algorithm = "direct",
-                                 .operation = OPERATION_EXCHANGE,
-                                 .block_bytes = 3000,
-                                 .from = "",
-                                 .to = "",
-                                 .repeat = 1};
+static const struct spec spec = GENERATED(.algorithm = "direct", .operation = OPERATION_EXCHANGE,
+                                          .block_bytes = 3000, .repeat = 1);
 
 /* Whether all nodes that run believe that this is the least minor version. */
 static bool all_believe(struct sim *sim, void *least)
@@ -130,8 +126,8 @@ SIM_SEED_TEST(seeds / 4, start(seed), surveys_wait_for_the_last_node)
 /* All nodes enter a barrier, which succeeds. Returns of how many nodes each one hears when they came. */
 static uint32_t arrivals_told(struct sim *sim)
 {
-    static const struct spec barrier = {
-        .operation = OPERATION_BARRIER, .algorithm = "auto", .from = "", .to = "", .barrier = "b"};
+    static const struct spec barrier =
+        GENERATED(.operation = OPERATION_BARRIER, .algorithm = "auto", .barrier = "b");
     const uint32_t nodes = sim_torus(sim)->nodes;
     struct sim_request *r[64] = {0};
 

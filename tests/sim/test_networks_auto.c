@@ -74,7 +74,7 @@ TEST(auto_takes_the_one_for_the_size)
         struct sim *sim = start(networks[i], i);
         uint32_t last = sim_torus(sim)->nodes - 1;
         struct candidates c;
-        struct spec spec = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
+        struct spec spec = GENERATED(.algorithm = SPEC_AUTO, .block_bytes = 1);
         (void)must_take(sim, last, &spec, "tree"); /* counts, then chooses */
         assert_ptr_equal(candidate_of(sim, &c, last, 1, "tree"), &c.list[0]);
         assert_ptr_equal(candidate_of(sim, &c, 1, 1, "tree"), &c.list[0]);
@@ -111,8 +111,7 @@ TEST(auto_takes_files_by_their_sizes)
 /* A session of `stream` corrects its prediction, as on tori. */
 SIM_TEST(start("5 x complete:3", 3), auto_learns_from_found_routes)
 {
-    const struct spec spec = {
-        .algorithm = "stream", .block_bytes = 4096, .from = "", .to = "", .repeat = 7};
+    const struct spec spec = GENERATED(.algorithm = "stream", .block_bytes = 4096, .repeat = 7);
     struct candidates c;
 
     double model = candidate_of(sim, &c, 2, 4096, "stream")->seconds;
@@ -126,7 +125,7 @@ SIM_TEST(start("5 x complete:3", 3), auto_learns_from_found_routes)
 TEST(auto_chooses_where_nothing_is_avoided)
 {
     static const char *const ringed[] = {"complete:4", "5 x complete:3"};
-    const struct spec spec = {.algorithm = SPEC_AUTO, .block_bytes = 1, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = SPEC_AUTO, .block_bytes = 1);
 
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = start(ringed[seed % 2], seed);

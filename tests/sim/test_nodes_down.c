@@ -11,11 +11,8 @@ SEEDS(60 / SIM_SHARE);
  * the exchange fails. */
 TEST(a_node_dies_link_by_link)
 {
-    static const struct spec spec = {.algorithm = "auto",
-                                     .block_bytes = 200000,
-                                     .from = "",
-                                     .to = "",
-                                     .timeout_ns = 20 * SECONDS};
+    static const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 200000, .timeout_ns = 20 * SECONDS);
     uint64_t retried = 0;
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds; seed++) {
@@ -53,7 +50,7 @@ TEST(a_node_dies_link_by_link)
 TEST(a_node_dies)
 {
     static const struct spec large[] = {
-        {.algorithm = "auto", .block_bytes = 1000000, .from = "", .to = ""},
+        GENERATED(.algorithm = "auto", .block_bytes = 1000000),
         {.algorithm = "auto", .from = "/same/1000000", .to = "/a"},
     };
 
@@ -182,13 +179,8 @@ static uint32_t left_out; /* in all seeds together */
 static void a_node_dies_meanwhile(uint64_t seed)
 {
     static const struct spec large[] = {
-        {.algorithm = "auto", .block_bytes = 300000, .from = "", .to = "", .shrink = true},
-        {.algorithm = "auto",
-         .block_bytes = 3000,
-         .from = "",
-         .to = "",
-         .shrink = true,
-         .repeat = 9},
+        GENERATED(.algorithm = "auto", .block_bytes = 300000, .shrink = true),
+        GENERATED(.algorithm = "auto", .block_bytes = 3000, .shrink = true, .repeat = 9),
         {.algorithm = "auto", .from = "/same/300000", .to = "/a", .shrink = true},
         {.algorithm = "auto", .from = "/random/3000", .to = "/b", .shrink = true},
     };
@@ -242,8 +234,8 @@ TEST(while_nodes_die)
 /* On a line, the nodes behind a dead node live. */
 SIM_TEST(SIM_WHOLE(.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS), those_left_are_in_parts)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
+    static const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 100, .shrink = true);
 
     sim_kill(sim, 4, SIM_CRASH);
     sim_pass(sim, 100 * MILLISECONDS);
@@ -267,8 +259,8 @@ SIM_TEST(SIM_WHOLE(.dims = "6m", .seed = 1, .latency = 100 * MICROSECONDS), thos
 /* Neither half of a ring takes the other one for dead, although dead nodes would look the same. */
 SIM_TEST(SIM_WHOLE(.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS), halves_do_not_shrink)
 {
-    static const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 100, .from = "", .to = "", .shrink = true};
+    static const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 100, .shrink = true);
 
     sim_set_wire(sim, 0, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
     sim_set_wire(sim, 2, torus_port(sim_torus(sim), 0, 1), SIM_WIRE_CUT);
@@ -285,13 +277,9 @@ SIM_TEST(SIM_WHOLE(.dims = "4", .seed = 1, .latency = 100 * MICROSECONDS), halve
 SIM_TEST(down_begin(0), only_by_auto)
 {
     static const struct spec refused[] = {
-        {.algorithm = "stream", .block_bytes = 10, .from = "", .to = "", .shrink = true},
-        {.algorithm = "auto",
-         .operation = OPERATION_ALLGATHER,
-         .block_bytes = 10,
-         .from = "",
-         .to = "",
-         .shrink = true}};
+        GENERATED(.algorithm = "stream", .block_bytes = 10, .shrink = true),
+        GENERATED(.algorithm = "auto", .operation = OPERATION_ALLGATHER, .block_bytes = 10,
+                  .shrink = true)};
 
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct sim_request *r = sim_exchange(sim, 3, &refused[i]);

@@ -50,12 +50,8 @@ static void repeat_everywhere(uint64_t memory, uint64_t block_bytes)
             const struct algorithm *a = algorithm_at(k);
             if (algorithm_accepts(a, &t, NULL) != 0 || !sim_has_turn(before[k]++))
                 continue;
-            struct spec spec = {.algorithm = a->name,
-                                .operation = a->operation,
-                                .block_bytes = block_bytes,
-                                .from = "",
-                                .to = "",
-                                .repeat = 5};
+            struct spec spec = GENERATED(.algorithm = a->name, .operation = a->operation,
+                                         .block_bytes = block_bytes, .repeat = 5);
             struct sim *sim =
                 SIM_WHOLE(.dims = tori[i], .seed = 100 * i + k, .latency = 50 * MICROSECONDS,
                           .rate = 125000000, .memory = memory, .chop = true);
@@ -84,12 +80,9 @@ TEST(more_repetitions_than_the_wire_can_count)
     static const char *const algorithms[] = {"at2", "stream", "balanced"};
 
     for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
-        const struct spec spec = {.algorithm = algorithms[i],
-                                  .operation = algorithm_find(algorithms[i])->operation,
-                                  .block_bytes = 50,
-                                  .from = "",
-                                  .to = "",
-                                  .repeat = 300};
+        const struct spec spec = GENERATED(.algorithm = algorithms[i],
+                                           .operation = algorithm_find(algorithms[i])->operation,
+                                           .block_bytes = 50, .repeat = 300);
         struct sim *sim =
             SIM_WHOLE(.dims = "2x3", .seed = i, .latency = 10 * MICROSECONDS, .chop = true);
         (void)run(sim, &spec);
@@ -101,8 +94,7 @@ TEST(more_repetitions_than_the_wire_can_count)
  * each direction over each link of the tree. */
 static uint64_t frames(uint32_t repeat)
 {
-    const struct spec spec = {
-        .algorithm = "at2", .block_bytes = 10, .from = "", .to = "", .repeat = repeat};
+    const struct spec spec = GENERATED(.algorithm = "at2", .block_bytes = 10, .repeat = repeat);
     struct sim *sim = SIM_WHOLE(.dims = "4x4", .latency = 50 * MICROSECONDS);
     uint64_t before, counted;
 
@@ -128,17 +120,9 @@ SIM_TEST(SIM_WHOLE(.dims = "2x2"), specs_that_cannot_be_repeated_are_refused)
 {
     static const struct spec specs[] = {
         {.algorithm = "at2", .from = "/same/1", .to = "/a", .repeat = 2},
-        {.algorithm = "balanced",
-         .operation = OPERATION_BARRIER,
-         .barrier = "b",
-         .from = "",
-         .to = "",
-         .repeat = 2},
-        {.algorithm = "at2",
-         .block_bytes = 1,
-         .from = "",
-         .to = "",
-         .repeat = SPEC_REPEAT_MOST + 1},
+        GENERATED(.algorithm = "balanced", .operation = OPERATION_BARRIER, .barrier = "b",
+                  .repeat = 2),
+        GENERATED(.algorithm = "at2", .block_bytes = 1, .repeat = SPEC_REPEAT_MOST + 1),
     };
 
     for (size_t i = 0; i < sizeof specs / sizeof specs[0]; i++) {
@@ -153,27 +137,15 @@ SIM_TEST(SIM_WHOLE(.dims = "2x2"), specs_that_cannot_be_repeated_are_refused)
 #define REPEAT 20
 
 static const struct spec specs[] = {
-    {.algorithm = "at2", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
-    {.algorithm = "stream", .block_bytes = 6000, .from = "", .to = "", .repeat = REPEAT},
-    {.algorithm = "a2", .block_bytes = 500, .from = "", .to = "", .repeat = REPEAT},
-    {.algorithm = "balanced",
-     .operation = OPERATION_ALLGATHER,
-     .block_bytes = 9000,
-     .from = "",
-     .to = "",
-     .repeat = REPEAT},
-    {.algorithm = "disjoint",
-     .operation = OPERATION_ALLGATHER,
-     .block_bytes = 9000,
-     .from = "",
-     .to = "",
-     .repeat = REPEAT},
-    {.algorithm = "disjoint",
-     .operation = OPERATION_BROADCAST,
-     .block_bytes = 70000,
-     .from = "",
-     .to = "",
-     .repeat = REPEAT},
+    GENERATED(.algorithm = "at2", .block_bytes = 6000, .repeat = REPEAT),
+    GENERATED(.algorithm = "stream", .block_bytes = 6000, .repeat = REPEAT),
+    GENERATED(.algorithm = "a2", .block_bytes = 500, .repeat = REPEAT),
+    GENERATED(.algorithm = "balanced", .operation = OPERATION_ALLGATHER, .block_bytes = 9000,
+              .repeat = REPEAT),
+    GENERATED(.algorithm = "disjoint", .operation = OPERATION_ALLGATHER, .block_bytes = 9000,
+              .repeat = REPEAT),
+    GENERATED(.algorithm = "disjoint", .operation = OPERATION_BROADCAST, .block_bytes = 70000,
+              .repeat = REPEAT),
 };
 
 enum fault { NODE, ROOT, LINK, SILENT, CLIENT, TIMEOUT, FAULTS };

@@ -8,7 +8,7 @@
 /* Virtual time divided by the model's transmission time. */
 static double run(const char *dims, const char *algorithm, uint64_t block, uint64_t latency)
 {
-    const struct spec spec = {.algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = algorithm, .block_bytes = block);
     struct sim *sim = SIM_WHOLE(.dims = dims, .seed = 1, .latency = latency, .rate = RATE,
                                 .memory = UINT64_C(1) << 32);
 
@@ -30,7 +30,7 @@ static double run(const char *dims, const char *algorithm, uint64_t block, uint6
  * the others delays only blocks that cross it. */
 static double stream(const char *dims, uint64_t block, uint64_t memory, bool slow_link)
 {
-    const struct spec spec = {.algorithm = "stream", .block_bytes = block, .from = "", .to = ""};
+    const struct spec spec = GENERATED(.algorithm = "stream", .block_bytes = block);
     struct sim *sim = SIM_WHOLE(.dims = dims, .seed = 1, .rate = RATE,
                                 .memory = memory > 0 ? memory : UINT64_C(1) << 32);
 

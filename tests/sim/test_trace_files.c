@@ -19,11 +19,8 @@ static struct sim *start(const char *dims)
 /* Returns the result of a traced exchange. */
 static struct sim_request *exchange(struct sim *sim, const char *algorithm, uint64_t bytes)
 {
-    const struct spec spec = {.algorithm = (char *)(uintptr_t)algorithm,
-                              .block_bytes = bytes,
-                              .trace = true,
-                              .from = "",
-                              .to = ""};
+    const struct spec spec =
+        GENERATED(.algorithm = (char *)(uintptr_t)algorithm, .block_bytes = bytes, .trace = true);
     struct sim_request *r = sim_exchange(sim, sim_torus(sim)->nodes / 2, &spec);
 
     assert_true(sim_run_until_ended(r, 600 * SECONDS));

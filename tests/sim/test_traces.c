@@ -31,12 +31,8 @@ static uint64_t sent_by(const struct trace *t, unsigned port)
 /* The same run, without and with a trace: the counts are the same, and so is the time, but for a field of a message. */
 static void nothing_changes(const char *dims, const struct algorithm *a, uint64_t bytes)
 {
-    struct spec spec = {.algorithm = (char *)(uintptr_t)a->name,
-                        .operation = a->operation,
-                        .block_bytes = bytes,
-                        .repeat = 3,
-                        .from = "",
-                        .to = ""};
+    struct spec spec = GENERATED(.algorithm = (char *)(uintptr_t)a->name, .operation = a->operation,
+                                 .block_bytes = bytes, .repeat = 3);
     struct exchange_result plain = {.rounds = 0};
     uint64_t sent[2][TORUS_MAX_PORTS] = {{0}};
 
@@ -80,8 +76,7 @@ TEST(every_node_records)
 
     for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++) {
         struct sim *sim = start(tori[i], 12500000, true);
-        struct spec spec = {
-            .algorithm = "auto", .block_bytes = 100000, .from = "", .to = "", .trace = true};
+        struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 100000, .trace = true);
         struct sim_request *r = sim_exchange(sim, 0, &spec);
         run(r, &spec);
         for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++) {
@@ -105,8 +100,8 @@ TEST(every_node_records)
 /* In a stepped run each node notes each of its steps, in each repetition. */
 SIM_TEST(start("8x8", 125000000, false), steps_are_recorded)
 {
-    struct spec spec = {
-        .algorithm = "at2", .block_bytes = 2000, .repeat = 4, .from = "", .to = "", .trace = true};
+    struct spec spec =
+        GENERATED(.algorithm = "at2", .block_bytes = 2000, .repeat = 4, .trace = true);
     struct sim_request *r = sim_exchange(sim, 5, &spec);
 
     run(r, &spec);
@@ -128,8 +123,7 @@ TEST(a_trace_goes_through_attempts)
     for (uint64_t seed = 1; seed <= 8; seed++) {
         struct sim *sim = SIM_WHOLE(.dims = "4x4", .seed = seed, .latency = 100 * MICROSECONDS,
                                     .rate = 12500000, .chop = true);
-        struct spec spec = {
-            .algorithm = "auto", .block_bytes = 400000, .from = "", .to = "", .trace = true};
+        struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 400000, .trace = true);
         struct sim_request *r = sim_exchange(sim, 2, &spec);
         char first[EXCHANGE_ID_SIZE];
         sim_pass(sim, 100 * MILLISECONDS);
@@ -158,8 +152,7 @@ TEST(a_trace_goes_through_attempts)
 /* The last two traced jobs are kept; others change nothing. A long one has as many intervals as a short one. */
 SIM_TEST(start("2x2", 1250000, true), two_are_kept)
 {
-    struct spec spec = {
-        .algorithm = "auto", .block_bytes = 1000, .from = "", .to = "", .trace = true};
+    struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 1000, .trace = true);
     char last[EXCHANGE_ID_SIZE] = "";
 
     for (unsigned i = 0; i < 5; i++) {
@@ -188,8 +181,7 @@ SIM_TEST(start("2x2", 1250000, true), two_are_kept)
 /* More than two at once: those have a trace that found a place, and all succeed. */
 SIM_TEST(start("3x3", 1250000, true), many_at_once)
 {
-    struct spec spec = {
-        .algorithm = "auto", .block_bytes = 20000, .from = "", .to = "", .trace = true};
+    struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 20000, .trace = true);
     struct sim_request *r[6];
 
     for (unsigned i = 0; i < 6; i++)

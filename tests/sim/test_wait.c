@@ -11,18 +11,14 @@ SEEDS(60 / SIM_SHARE);
 static const char *const tori[] = {"4x4", "3x3", "2x3", "5", "4mx3", "2x2x2"};
 
 static const struct spec specs[] = {
-    {.algorithm = "auto", .block_bytes = 300000, .from = "", .to = ""},
-    {.algorithm = "auto", .block_bytes = 3000, .from = "", .to = "", .repeat = 9},
-    {.algorithm = "direct", .block_bytes = 3000, .from = "", .to = "", .repeat = 9},
-    {.algorithm = "stream", .block_bytes = 20000, .from = "", .to = ""},
+    GENERATED(.algorithm = "auto", .block_bytes = 300000),
+    GENERATED(.algorithm = "auto", .block_bytes = 3000, .repeat = 9),
+    GENERATED(.algorithm = "direct", .block_bytes = 3000, .repeat = 9),
+    GENERATED(.algorithm = "stream", .block_bytes = 20000),
     {.algorithm = "auto", .from = "/same/300000", .to = "/a"},
     {.algorithm = "auto", .from = "/random/3000", .to = "/b"},
     {.algorithm = "direct", .from = "/random/30000", .to = "/c"},
-    {.algorithm = "auto",
-     .operation = OPERATION_ALLGATHER,
-     .block_bytes = 100000,
-     .from = "",
-     .to = ""},
+    GENERATED(.algorithm = "auto", .operation = OPERATION_ALLGATHER, .block_bytes = 100000),
     {.algorithm = "auto",
      .operation = OPERATION_BROADCAST,
      .from = "/same/300000",
@@ -175,13 +171,9 @@ TEST(sessions_go_on)
     for (uint64_t seed = from; seed < from + played; seed++) {
         struct sim *sim = begin(seed);
         uint32_t root = sim_any(sim, sim_torus(sim)->nodes), victim = another(sim, root);
-        struct spec spec = {.algorithm = seed % 2 == 0 ? "auto" : "direct",
-                            .block_bytes = 30000,
-                            .from = "",
-                            .to = "",
-                            .repeat = 60,
-                            .wait = true,
-                            .timeout_ns = TIMEOUT};
+        struct spec spec =
+            GENERATED(.algorithm = seed % 2 == 0 ? "auto" : "direct", .block_bytes = 30000,
+                      .repeat = 60, .wait = true, .timeout_ns = TIMEOUT);
         struct sim_request *r = sim_exchange(sim, root, &spec);
         struct exchange_progress before, later;
         do {
@@ -239,13 +231,8 @@ SIM_SEED_TEST(40 / SIM_SHARE, begin(seed), down_after_the_decision)
 SIM_SEED_TEST(40 / SIM_SHARE, begin(seed), barriers)
 {
     uint32_t nodes = sim_torus(sim)->nodes, victim = sim_any(sim, nodes);
-    const struct spec spec = {.algorithm = "auto",
-                              .operation = OPERATION_BARRIER,
-                              .from = "",
-                              .to = "",
-                              .barrier = "b",
-                              .wait = true,
-                              .timeout_ns = TIMEOUT};
+    const struct spec spec = GENERATED(.algorithm = "auto", .operation = OPERATION_BARRIER,
+                                       .barrier = "b", .wait = true, .timeout_ns = TIMEOUT);
     struct sim_request *r[64];
     bool before = sim_any(sim, 2) == 0;
     if (before)
@@ -268,12 +255,8 @@ SIM_SEED_TEST(40 / SIM_SHARE, begin(seed), barriers)
 /* All clients must make the same request. */
 SIM_TEST(begin(1), barriers_that_differ)
 {
-    struct spec spec = {.algorithm = "auto",
-                        .operation = OPERATION_BARRIER,
-                        .from = "",
-                        .to = "",
-                        .barrier = "b",
-                        .timeout_ns = TIMEOUT};
+    struct spec spec = GENERATED(.algorithm = "auto", .operation = OPERATION_BARRIER,
+                                 .barrier = "b", .timeout_ns = TIMEOUT);
 
     struct sim_request *one = sim_exchange(sim, 0, &spec);
     spec.wait = true;
@@ -286,8 +269,8 @@ SIM_TEST(begin(1), barriers_that_differ)
 
 SIM_TEST(begin(1), not_both)
 {
-    const struct spec spec = {
-        .algorithm = "auto", .block_bytes = 1, .from = "", .to = "", .shrink = true, .wait = true};
+    const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 1, .shrink = true, .wait = true);
     struct sim_request *r = sim_exchange(sim, 0, &spec);
 
     assert_true(r->ended);

@@ -94,15 +94,10 @@ static void draw_request(const struct swarm_world *w, struct swarm_request *r, u
     uint64_t block = chance_magnitude(c, 1, largest_block(w));
 
     r->root = (uint32_t)(chance_word(c) % w->torus.nodes);
-    r->spec = (struct spec){
-        .algorithm = a != NULL ? (char *)(uintptr_t)a->name : "auto",
-        .operation = operation,
-        .mode = modes[chance_below(c, 4)],
-        .from = "",
-        .to = "",
-        .barrier = "",
-        .block_bytes = chance_below(c, 12) == 0 ? 0 : block,
-    };
+    r->spec =
+        (struct spec)GENERATED(.algorithm = a != NULL ? (char *)(uintptr_t)a->name : "auto",
+                               .operation = operation, .mode = modes[chance_below(c, 4)],
+                               .barrier = "", .block_bytes = chance_below(c, 12) == 0 ? 0 : block);
     if (r->spec.mode == MODE_STREAMING && /* for all-port algorithms only */
         (a == NULL || a->port_model == PORT_MODEL_ONE))
         r->spec.mode = MODE_OF_ALGORITHM;
@@ -150,8 +145,7 @@ static void draw_barrier(struct swarm_world *w, uint64_t window, struct chance *
         r->at = at + chance_below(c, spread);
         r->root = rank;
         (void)snprintf(r->barrier, sizeof r->barrier, "barrier %u", first);
-        r->spec = (struct spec){
-            .algorithm = "auto", .operation = OPERATION_BARRIER, .from = "", .to = ""};
+        r->spec = (struct spec)GENERATED(.algorithm = "auto", .operation = OPERATION_BARRIER);
         draw_timeout(r, c);
     }
     bool wait = chance_below(c, 3) == 0;
