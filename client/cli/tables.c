@@ -47,16 +47,21 @@ static json_t *algorithms_value(void)
 int main(void)
 {
     json_t *list = json_array(), *value;
-    int result;
+    int result = 0;
 
     for (const struct command_group *g = commands; g->title != NULL; g++)
-        for (const struct command *const *c = g->command; *c != NULL; c++)
-            (void)json_array_append_new(list, command_value(g, *c));
+        for (const struct command *const *c = g->command; *c != NULL; c++) {
+            if (command_details(*c) == NULL)
+                (void)fprintf(stderr,
+                              "client/doc/help/%s.txt: no such file; every command has one\n",
+                              (*c)->name);
+            result |= json_array_append_new(list, command_value(g, *c));
+        }
     value = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "usage", help_usage, "summary",
                       help_purpose, "examples", help_examples, "options",
                       options_value(global_options), "exit_meanings", exit_meanings_value(),
                       "commands", list, "algorithms", algorithms_value());
-    result = value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
+    result |= value != NULL ? json_dumpf(value, stdout, JSON_INDENT(1)) : -1;
     json_decref(value);
     return result != 0 || fflush(stdout) != 0;
 }
