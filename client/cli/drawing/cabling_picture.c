@@ -1,4 +1,5 @@
 #include "client/cli/drawing/cabling_picture.h"
+#include "client/cli/drawing/drawing_texts.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -512,23 +513,6 @@ static void put_host(const struct sheet *s, uint32_t rank)
     (void)fputs("</text>\n", s->out);
 }
 
-static void put_style(const struct sheet *s)
-{
-    (void)fputs("<style>\n"
-                "text{font-family:sans-serif;fill:#222}.page{fill:#fff}\n"
-                ".h{fill:#f2f5f8;stroke:#59626b}.b{stroke:#c4161c;stroke-dasharray:4 3}\n"
-                ".k{stroke:#4a7a9c;stroke-width:2}.o{stroke:#c4161c;stroke-width:2}\n"
-                ".m{stroke:#c4161c;stroke-width:2;stroke-dasharray:6 4}\n"
-                ".r{text-anchor:middle;paint-order:stroke;stroke:#fff;stroke-width:3px}\n"
-                ".t{font-size:15px;font-weight:bold}.w{font-size:13px;fill:#c4161c}\n"
-                ".n{font-size:12px;font-weight:bold;text-anchor:middle}\n"
-                ".c{font-size:10px;text-anchor:middle}.i{font-size:9px;fill:#59626b}\n"
-                "@media (prefers-color-scheme:dark){text{fill:#e4e6e8}.page{fill:#15181b}\n"
-                ".h{fill:#262c32;stroke:#98a2ac}.k{stroke:#6ea6cc}.i{fill:#98a2ac}\n"
-                ".w{fill:#ff7b7b}.r{stroke:#15181b}.b,.o,.m{stroke:#ff7b7b}}\n</style>\n",
-                s->out);
-}
-
 static void put_moves(const struct sheet *s, int top)
 {
     char text[512];
@@ -576,7 +560,7 @@ void cabling_svg_draw(FILE *out, const struct cabling_result *r, const struct ca
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
                   "height=\"%d\" viewBox=\"0 0 %d %d\">\n",
                   width, height, width, height);
-    put_style(&s);
+    (void)fprintf(out, "<style>\n%s</style>\n", cabling_css);
     (void)fprintf(out,
                   "<rect class=\"page\" width=\"100%%\" height=\"100%%\"/>\n"
                   "<text class=\"t\" x=\"%d\" y=\"%d\">",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/cli/drawing/drawing.h"
+#include "client/cli/drawing/drawing_texts.h"
 #include "client/cli/drawing/node_places.h"
 #include "client/cli/drawing/svg_arrow.h"
 #include "client/cli/terminal/arguments.h"
@@ -339,18 +340,7 @@ static const char *const port_colour[2 * TORUS_MAX_DIMS] = {
 /* Writes the style sheet of the page. */
 static void put_style(const struct svg_page *p)
 {
-    (void)fputs(
-        "<style>\n"
-        "text{font-family:sans-serif;fill:#222}\n"
-        ".page{fill:#fff}.frame{fill:#f7f8f9;stroke:#d5d9dd}.link{stroke:#c2c7cc}\n"
-        ".node{stroke:#59626b}.s0{fill:#fff}.s1{fill:#d6dbe1}.s2{fill:#f7e4b0}.s3{fill:#c9e8cf}\n"
-        ".s4{fill:#cfe3fa}.s5{fill:#f8d3d3}.s6{fill:#e4d4f4}.s7{fill:#e2dccb}\n"
-        ".chosen{fill:none;stroke:#222;stroke-width:2}\n"
-        ".t{font-size:17px;font-weight:bold}.b{font-size:12px}.c{font-size:14px;font-weight:bold}\n"
-        ".g{font-size:11px}.w{font-size:11px;fill:#c4161c}.r{text-anchor:middle}\n"
-        ".n{font-size:7px;stroke:none}.l{fill:none}.h{stroke:none}\n"
-        ".crowd{fill:none;stroke:#e5262c;stroke-opacity:.3;stroke-width:13}\n",
-        p->out);
+    (void)fprintf(p->out, "<style>\n%s", schedule_css);
     for (unsigned port = 0; port < torus_ports(p->layout->torus); port++) {
         unsigned dim = torus_port_dim(p->layout->torus, port);
         bool second = torus_port_direction(p->layout->torus, port) < 0;
@@ -359,13 +349,7 @@ static void put_style(const struct svg_page *p)
             (void)fprintf(p->out, ".p%u .l{stroke:%s}.p%u .h{fill:%s}\n", port, colour, port,
                           colour);
     }
-    (void)fputs("@media (prefers-color-scheme:dark){text{fill:#e4e6e8}.page{fill:#15181b}"
-                ".frame{fill:#1d2125;stroke:#3b4249}.link{stroke:#4d565e}.node{stroke:#98a2ac}"
-                ".s0{fill:#15181b}.s1{fill:#404953}.s2{fill:#5a4a1c}.s3{fill:#1f5131}"
-                ".s4{fill:#1e3f66}.s5{fill:#5d2a2c}.s6{fill:#45305f}.s7{fill:#4b4534}"
-                ".chosen{stroke:#fff}.w{fill:#ff7b7b}.crowd{stroke-opacity:.5}}\n"
-                "</style>\n",
-                p->out);
+    (void)fprintf(p->out, "%s</style>\n", schedule_dark_css);
 }
 
 static void put_frames(const struct svg_page *p)
