@@ -451,10 +451,10 @@ const struct setting config_settings[] = {
      "missing"},
     {"encrypt", "encrypt", "yes|no", set_encrypt, NULL,
      "encrypt all links (default: no); every node needs the same value"},
-    {"link-mbit", "link_mbit", "[PORT=]RATE", set_link_mbit, set_link_mbit_option,
+    {"link-mbit", "link_mbit", "RATE", set_link_mbit, set_link_mbit_option,
      "nominal rate of a link in Mbit/s, for the lower bound in reports. A rate up\n"
-     "to 500 Mbit/s also paces TCP. With a port, the rate of its link, if it is\n"
-     "another one: --link-mbit 1000 --link-mbit +0=100. In \"+0=2/20\" the port sends\n"
+     "to 500 Mbit/s also paces TCP. PORT=RATE is the rate of one link, if it\n"
+     "is another one: --link-mbit 1000 --link-mbit +0=100. In \"+0=2/20\" the port sends\n"
      "at 2 Mbit/s and receives at 20. In torusd.ini: \"+0.link_mbit = 100\""},
     {"link-burst", "link_burst", "SIZE", set_link_burst, NULL,
      "bytes that a link passes at once before it limits its rate, as token\n"
