@@ -1,5 +1,7 @@
 /* Trees that share no channel, on any network: as many as units flow from their root to any other
  * node, by a count of flows of its own; and what they carry, beside the bound of every cut. */
+#include <math.h>
+
 #include "client/theory/least_cut.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
@@ -264,6 +266,171 @@ TEST(as_many_as_flow)
             assert_true(!cases[i].meets || bound + 1e-9 > all);
         }
         detour_free(found);
+    }
+}
+
+/* --- different rates --- */
+
+#define STEP 50u /* all rates are multiples of it */
+
+/* Sends one more unit of STEP to the sink; `flow`, by node * ports + port, is what channels carry. */
+static bool push_rated(const struct damage *d, int32_t *flow, bool *seen, uint32_t node,
+                       uint32_t sink)
+{
+    const struct torus *t = &d->torus;
+    unsigned ports = torus_ports(t);
+
+    if (node == sink)
+        return true;
+    seen[node] = true;
+    for (unsigned port = 0; port < ports; port++) {
+        if (!damage_has_link(d, node, port))
+            continue;
+        uint32_t there = torus_neighbour(t, node, port);
+        int32_t *out = &flow[node * ports + port];
+        int32_t *back = &flow[there * ports + torus_port_opposite(t, port)];
+        if (seen[there] ||
+            (*out - *back >= (int32_t)(damage_rate(d, node, port) / STEP) && *back <= 0) ||
+            !push_rated(d, flow, seen, there, sink))
+            continue;
+        if (*back > 0)
+            --*back;
+        else
+            ++*out;
+        return true;
+    }
+    return false;
+}
+
+/* The least cut of a root, in channels of the full rate. */
+static double least_rated_cut(const struct damage *d, uint32_t root)
+{
+    uint32_t nodes = d->torus.nodes, least = UINT32_MAX;
+
+    for (uint32_t node = 0; node < nodes; node++) {
+        int32_t *flow = calloc((size_t)nodes * torus_ports(&d->torus), sizeof *flow);
+        bool *seen = calloc(nodes, sizeof *seen);
+        uint32_t units = 0;
+        assert_true(flow != NULL && seen != NULL);
+        for (; node != root && !d->gone[node] && push_rated(d, flow, seen, root, node); units++)
+            memset(seen, 0, nodes * sizeof *seen);
+        free(flow);
+        free(seen);
+        if (node != root && !d->gone[node] && units < least)
+            least = units;
+    }
+    return (double)least * STEP / DAMAGE_FULL_RATE;
+}
+
+/* The time of a broadcast along the trees of a source, in blocks: each reaches every node once, by links that are in order. */
+static double time_of_source(const struct damage *d, const struct algorithm *a, uint32_t source)
+{
+    const struct torus *t = &d->torus;
+    unsigned ports = torus_ports(t);
+    uint32_t *load = calloc((size_t)t->nodes * ports, sizeof *load);
+    struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);
+    double time = 0;
+
+    for (uint32_t segment = 0; segment < a->segments; segment++) {
+        uint32_t *into = calloc(t->nodes, sizeof *into); /* the channel + 1 into each node */
+        for (uint32_t node = 0; node < t->nodes; node++) {
+            uint32_t count = algorithm_route(a, t, source, node, segment, legs), here = source;
+            assert_int_equal(count == 0, node == source || d->gone[node]);
+            for (uint32_t i = 0; i < count; i++) {
+                unsigned port = torus_port(t, legs[i].dim, legs[i].direction);
+                uint32_t channel = here * ports + port;
+                assert_true(damage_has_link(d, here, port));
+                here = torus_neighbour(t, here, port);
+                assert_true(into[here] == 0 || into[here] == channel + 1);
+                load[channel] += into[here] == 0;
+                into[here] = channel + 1;
+            }
+            assert_true(count == 0 || here == node);
+        }
+        free(into);
+    }
+    for (uint32_t i = 0; i < t->nodes * ports; i++) {
+        double its = (double)load[i] * DAMAGE_FULL_RATE / damage_rate(d, i / ports, i % ports);
+        time = its / a->segments > time ? its / a->segments : time;
+    }
+    free(load);
+    free(legs);
+    return time;
+}
+
+/* Each root's trees take at most 5 % more than its least cut, and an allgather is not below its bound. */
+static void check_rated(const char *dims, const struct damage *d)
+{
+    struct detour *found;
+    struct schedule_report r;
+    struct error e;
+    double most = 0;
+
+    assert_success(detour_new(&found, d, &e), e);
+    const struct algorithm *a = detour_disjoint(found);
+    assert_success(schedule_verify(&d->torus, a, &r, &e), e);
+    assert_true(algorithm_bound(a, &d->torus) > 0 &&
+                r.busiest / a->segments >= algorithm_bound(a, &d->torus) * (1 - 1e-9));
+    for (uint32_t root = 0; root < d->torus.nodes; root++) {
+        if (d->gone[root])
+            continue;
+        double bound = 1 / least_rated_cut(d, root), time = time_of_source(d, a, root);
+        if (time > 1.05 * bound + 1e-9 || time < bound - 1e-9)
+            fail_msg("%s, root %u: %u trees take %.4f, the least cut %.4f", dims, root, a->segments,
+                     time, bound);
+        most = bound > most ? bound : most;
+    }
+    assert_true(fabs(detour_broadcast_bound(found) - most) < 1e-9);
+    detour_free(found);
+}
+
+TEST(rated)
+{
+    static const char *const slow[][3] = {{"4x4", "", "6:-1=0.4"},
+                                          {"4x4", "", "6:-1=0.1"},
+                                          {"3x3", "", "0:+0=0.1,3:-0=0.1,4:+1=0.1,5:-1=0.1"},
+                                          {"5x7", "", "*:+1=0.5,*:-1=0.5"},
+                                          {"4", "", "0:+0=0.1,1:-0=0.1"},
+                                          {"5", "", "0:+0=0.05,1:-0=0.05"},
+                                          {"4x4", "3:+0,7", "6:-1=0.35"},
+                                          {"2", "", "0:+0=0.85,1:+0=0.15"},
+                                          {"8x8", "", "9:+1=0.1,27:-0=0.05,33:+0=0.7"},
+                                          {"4mx4m", "", "*:+0=0.3"},
+                                          {"4x4x4", "", "0:+0=0.45"}};
+
+    for (size_t i = 0; i < sizeof slow / sizeof slow[0]; i++) {
+        struct torus t = network(slow[i][0]);
+        struct damage d;
+        struct error e;
+        assert_success(slow[i][1][0] != '\0' ? damage_parse(&d, &t, slow[i][1], &e)
+                                             : damage_init(&d, &t, &e),
+                       e);
+        assert_success(damage_parse_rates(&d, slow[i][2], false, &e), e);
+        check_rated(slow[i][0], &d);
+        damage_free(&d);
+    }
+}
+
+TEST(rated_at_random)
+{
+    static const char *const networks[] = {"4x4", "3x3", "5",     "2x3x2", "4mx3",
+                                           "3x5", "2x2", "4mx4m", "6m",    "petersen"};
+    unsigned seed = 3;
+
+    for (size_t i = 0; i < 40; i++) {
+        struct torus t = network(networks[i % 10]);
+        struct damage d;
+        struct error e;
+        assert_int_equal(damage_init(&d, &t, &e), 0);
+        for (unsigned slow = 1u << (i / 10); slow > 0; slow--) {
+            uint32_t node = (uint32_t)rand_r(&seed) % t.nodes;
+            unsigned port = (unsigned)rand_r(&seed) % torus_ports(&t);
+            uint16_t rate = (uint16_t)(STEP * (1 + (unsigned)rand_r(&seed) % 19));
+            if (torus_neighbour(&t, node, port) != TORUS_NO_NODE)
+                assert_int_equal(damage_set_rate(&d, node, port, rate, &e), 0);
+        }
+        check_rated(networks[i % 10], &d);
+        damage_free(&d);
     }
 }
 

@@ -134,12 +134,26 @@ TEST(predicted)
     json_decref(o);
 }
 
+/* Trees whose channels carry what their rates allow. */
+TEST(trees)
+{
+    json_t *o = run_cli_json("plan --dims 4x4 --rate 6:-1=0.4 --algorithm disjoint");
+
+    assert_true(near(number(o, "bound"), 15 / 3.4));
+    assert_true(near(number(o, "broadcast_bound"), 1 / 3.4));
+    assert_true(number(o, "trees") > 4);
+    assert_true(number(o, "busiest") <= 1.1 * number(o, "bound"));
+    json_decref(o);
+}
+
 TEST(bounds)
 {
     json_t *o = run_cli_json("bounds --dims 4x4 --rate 6:-1=0.1");
     const json_t *rated = json_object_get(o, "rated");
 
     assert_true(near(number(rated, "all_port"), 8 * 1.127));
+    assert_true(near(number(rated, "allgather"), 15 / 3.1));
+    assert_true(near(number(rated, "broadcast"), 1 / 3.1));
     assert_true(near(number(json_object_get(o, "bounds"), "all_port"), 8));
     json_decref(o);
     o = run_cli_json("bounds --dims 4x4");

@@ -47,7 +47,8 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
                json_object_set_new(object, "operation", json_string(operation_name(a->operation))) |
                json_object_set_new(object, "trees", json_integer(a->segments)) |
                json_object_set_new(object, "startups", json_integer(report->startups)) |
-               json_object_set_new(object, "broadcast_bound", json_real(1.0 / a->segments));
+               json_object_set_new(object, "broadcast_bound",
+                                   json_real(detour_broadcast_bound(a->detour)));
     if (simulate_stream(t, a, &ticks, e) == 0)
         r |= json_object_set_new(object, "streamed", json_number((double)ticks / a->segments));
     else if (e->code != ERROR_REFUSED) /* refused: too large to be simulated */

@@ -40,7 +40,8 @@ static const struct section sections[] = {
     RECORD("bounds", FIELD("bound, all-port", "all_port"), FIELD("bound, one-port", "one_port"),
            FIELD("bound, one-port, single hops", "one_port_single_hops")),
     RECORD("rated", FIELD("rates"), FIELD("bound, all-port, at these rates", "all_port"),
-           FIELD("bound, allgather, at these rates", "allgather")),
+           FIELD("bound, allgather, at these rates", "allgather"),
+           FIELD("bound, broadcast, at these rates", "broadcast")),
     RECORD("broadcasts", FIELD("bound, one-to-all broadcast", "one_to_all"),
            FIELD("bound, all-to-all broadcast", "all_to_all"),
            FIELD("disjoint trees", "disjoint_trees"),
@@ -159,10 +160,11 @@ static int add_rated(const struct cli *cli, const struct bounds_arguments *a, js
         return cli_fail(cli, &e);
     }
     detour_find_bound(found);
-    json_t *rated =
-        json_pack("{s:s, s:o, s:o}", "rates", damage_format_rates(&damage, rates, sizeof rates),
-                  "all_port", json_number(detour_bound(found)), "allgather",
-                  json_number(algorithm_bound(detour_gather(found), &t)));
+    json_t *rated = json_pack("{s:s, s:o, s:o, s:o}", "rates",
+                              damage_format_rates(&damage, rates, sizeof rates), "all_port",
+                              json_number(detour_bound(found)), "allgather",
+                              json_number(algorithm_bound(detour_gather(found), &t)), "broadcast",
+                              json_number(detour_broadcast_bound(found)));
     detour_free(found);
     damage_free(&damage);
     if (json_object_set_new(o, "rated", rated) == 0)

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "daemon/lib/schedule/damage.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/lib/schedule/reduction.h"
 #include "daemon/lib/schedule/routes.h"
@@ -181,13 +183,16 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
     return 0;
 }
 
-/* Sets *most to the segments of one node's block on the busiest channel. */
-static int count_branches(const struct torus *t, const struct algorithm *a, uint32_t *most,
+/* Sets *most to the segments of one node's block on the busiest channel: of the first node that has a block or, with
+ * different rates, of the node that needs the most time. */
+static int count_branches(const struct torus *t, const struct algorithm *a, double *most,
                           struct error *e)
 {
+    const struct damage *damage = algorithm_damage(a);
+    const bool rated = damage != NULL && damage->rate != NULL;
     unsigned ports = torus_ports(t);
     uint32_t *load = calloc((size_t)t->nodes * ports, sizeof *load);
-    uint32_t first = UINT32_MAX; /* class of the first node that has a block */
+    uint32_t class = UINT32_MAX; /* of the current node */
     struct routes r;
 
     *most = 0;
@@ -199,14 +204,19 @@ static int count_branches(const struct torus *t, const struct algorithm *a, uint
     }
     while (routes_next(&r)) {
         uint32_t here = r.source;
-        first = first == UINT32_MAX ? r.source_class : first;
-        if (r.source_class != first)
+        if (r.source_class != class && class != UINT32_MAX && !rated)
             break;
+        if (r.source_class != class)
+            memset(load, 0, (size_t)t->nodes * ports * sizeof *load);
+        class = r.source_class;
         for (uint32_t i = 0; i < r.legs; i++) {
             unsigned port = torus_port(t, r.leg[i].dim, r.leg[i].direction);
             for (uint16_t hop = 0; hop < r.leg[i].hops; hop++) {
-                if (i >= routes_new_legs(&r) && ++load[here * ports + port] > *most)
-                    *most = load[here * ports + port];
+                load[here * ports + port] += i >= routes_new_legs(&r);
+                double its = load[here * ports + port];
+                if (rated)
+                    its *= (double)DAMAGE_FULL_RATE / damage_rate(damage, here, port);
+                *most = its > *most ? its : *most;
                 here = routes_neighbour(&r, here, port);
             }
         }
@@ -220,7 +230,7 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
                          struct predict_counts *counts, struct error *e)
 {
     struct schedule_report report;
-    uint32_t branches;
+    double branches;
 
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
     if (a->operation != OPERATION_ALLGATHER)
@@ -234,7 +244,7 @@ int predict_count_gather(const struct torus *t, const struct algorithm *a, bool 
         counts->messages *= PARTS_APART;
     if (one) {
         counts->messages = ALONE * a->segments * (t->nodes - 1) / t->nodes;
-        counts->blocks = (double)branches / a->segments * (streaming ? 1 : report.startups);
+        counts->blocks = branches / a->segments * (streaming ? 1 : report.startups);
         if (streaming && report.startups > 0)
             counts->relays = report.startups - 1;
     }

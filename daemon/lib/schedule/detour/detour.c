@@ -129,13 +129,14 @@ static const struct algorithm_methods detour_methods = {
 /* Vectors go up and down the trees of all nodes, a part of a vector on each tree of the same size. */
 static int choose_reductions(struct detour *d, struct error *e)
 {
-    const struct torus *t = &d->damage.torus;
-    uint32_t single, disjoint;
+    const uint32_t nodes = d->damage.torus.nodes;
+    uint64_t single, disjoint;
 
     if (d->trees.towards == NULL)
         return 0;
-    if (trees_on_a_link(&single, t, d->spread.towards, t->nodes, e) != 0 ||
-        trees_on_a_link(&disjoint, t, d->trees.towards, (size_t)t->nodes * d->trees.trees, e) != 0)
+    if (trees_on_a_link(&single, &d->damage, d->spread.towards, nodes, e) != 0 ||
+        trees_on_a_link(&disjoint, &d->damage, d->trees.towards, (size_t)nodes * d->trees.trees,
+                        e) != 0)
         return -1;
     d->reduces_disjoint = disjoint < single * d->trees.trees;
     return 0;
@@ -161,6 +162,9 @@ static void describe_gathers(struct detour *d)
     d->disjoint.summary = "along trees that share no channel, as many as the least cut allows";
     d->disjoint.transmission = "streamed: (N-1)/k for k trees";
     d->disjoint.segments = d->trees.trees;
+    if (d->damage.rate != NULL)
+        d->disjoint.summary =
+            "along trees that share channels as far as their rates allow, as the least cut does";
 }
 
 int detour_new(struct detour **out, const struct damage *damage, struct error *e)
@@ -297,6 +301,11 @@ void detour_find_bound(struct detour *d)
     d->bound = cuts_bound(&d->damage);
     if (damage_is_none(&d->damage) && torus_bound_all_port(&d->damage.torus) > d->bound)
         d->bound = torus_bound_all_port(&d->damage.torus);
+}
+
+double detour_broadcast_bound(const struct detour *d)
+{
+    return d->trees.least_cut > 0 ? 1 / d->trees.least_cut : 0;
 }
 
 double detour_bound(const struct detour *d)

@@ -56,3 +56,6 @@ int detour_count_trees(struct detour *d, struct error *e);
 const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool streaming,
                                           const struct predict_costs *costs, uint64_t block_bytes);
 double detour_bound(const struct detour *d);
+/* A lower bound on the time of a broadcast from the root that needs the most, in blocks: 1 over its least cut; 0 if there
+ * are no trees. */
+double detour_broadcast_bound(const struct detour *d);

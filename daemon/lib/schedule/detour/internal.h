@@ -117,41 +117,54 @@ double cuts_bound(const struct damage *d);
  * stays refused for this tree: the cut that forbids it stays full. So a tree looks at each channel
  * once. It looks at the channels near the root first, which keeps it shallow.
  *
+ * If channels have different rates, a block has more segments than a cut has channels, and each segment has a
+ * tree: several trees may use a channel, as many as its rate allows. The number of segments is the smallest one for
+ * which the trees of every root take at most 1/PACKING_LOSS more time than its least cut, which then is that of the
+ * rates and differs between roots; twice that, and so on, if PACKING_TREES_MOST are too few. Equal trees follow each other: a tree is taken as often as the theorem still holds
+ * for what is left.
+ *
  * All numbers are integers, and every choice follows the order of nodes and ports, so that every
  * node of a network finds the same trees. */
 
 #define PACKING_NODES_MOST 64u /* a set of nodes is a word */
+#define PACKING_TREES_MOST 64u /* with different rates */
+#define PACKING_LOSS 20u
 
-struct packing {
-    uint32_t nodes;   /* those that are out of order, too */
-    uint32_t present; /* nodes that are in order */
-    uint32_t trees;   /* of every root: the least cut; 0 with fewer than two nodes */
-    double bound;     /* blocks of an allgather that cross the busiest channel of some cut */
-    /* The channels that are in order: by node, how many lead to each other node, and the nodes to
-     * which, and from which, at least one leads. */
-    uint8_t channels[PACKING_NODES_MOST][PACKING_NODES_MOST];
+/* Channels between nodes, with what they can carry. */
+struct network {
+    /* By node: what goes to each other node, and the nodes to which, and from which, anything goes. */
+    uint32_t channels[PACKING_NODES_MOST][PACKING_NODES_MOST];
     uint64_t out[PACKING_NODES_MOST], in[PACKING_NODES_MOST];
 };
 
-/* Finds the trees of a root that is in order: `towards`, by tree * nodes + node, is the node's port
- * towards the root, TREE_NONE at the root and at nodes that are out of order. Returns the hops of the
- * longest way to the root. */
-uint32_t packing_find(const struct packing *p, const struct damage *d, uint32_t root,
-                      uint8_t *towards);
+struct packing {
+    uint32_t nodes;   /* those that are out of order, too */
+    uint64_t present; /* nodes that are in order */
+    uint32_t trees;   /* of every root; 0 with fewer than two nodes */
+    double bound;     /* blocks of an allgather that cross the busiest channel of some cut */
+    struct network
+        all;       /* the channels that are in order; a channel of the full rate carries `unit` */
+    uint32_t unit; /* 1, or DAMAGE_FULL_RATE with different rates */
+    uint32_t cut[PACKING_NODES_MOST]; /* by root: the least cut */
+    uint32_t slack;                   /* how many times 1/PACKING_LOSS the trees may take longer */
+};
 
 /* Several trees of each node that share no channel, on a damaged network: the routes of allgathers and
- * broadcasts whose blocks are split, one part for each tree. A channel carries a part of
+ * broadcasts whose blocks are split, one part for each tree. (With different rates they share channels as
+ * far as the rates allow.) A channel carries a part of
  * a block in a broadcast, and at most N - 1 parts, one from each source, in an allgather of N nodes.
  * If the least cut is around a single node, as on nearly all networks, this is the lower bound of
  * both. */
 
 struct disjoint_trees {
     uint32_t nodes;
-    uint32_t trees;   /* of each node: the least cut; 0 if the network is too large */
+    uint32_t
+        trees; /* of each node: the least cut, or more with different rates; 0 if the network is too large */
     uint32_t longest; /* hops of the longest route */
     double bound;     /* lower bound of an allgather, in blocks: the busiest channel of a cut */
+    double least_cut; /* of any root, in channels of the full rate; 0 if the network is too large */
     uint8_t *towards; /* by (source * trees + tree) * nodes + node: as in struct spread. NULL with
-                       * fewer than two trees */
+                       * fewer than two trees, unless rates differ: then the one tree avoids slow channels */
 };
 
 /* Fills *f. Networks of more than PACKING_NODES_MOST nodes have no trees, and the bound is that of
@@ -169,9 +182,11 @@ static inline const uint8_t *disjoint_trees_of(const struct disjoint_trees *f, u
 }
 
 /* Sets *most to the trees that use a channel or, counted with them, the channel in the other direction
- * of its link: the load of an allreduce, which goes up and down the trees. `towards` has `trees` trees of
- * all nodes of the torus, one behind the other. Returns 0, or -1 with *e (no memory). */
-int trees_on_a_link(uint32_t *most, const struct torus *t, const uint8_t *towards, size_t trees,
+ * of its link, times LINK_LOAD_ONE, divided by the channel's rate: the load of an allreduce, which goes up and down
+ * the trees. `towards` has `trees` trees of all nodes of the torus, one behind the other. Returns 0, or -1 with *e
+ * (no memory). */
+#define LINK_LOAD_ONE UINT64_C(1024)
+int trees_on_a_link(uint64_t *most, const struct damage *d, const uint8_t *towards, size_t trees,
                     struct error *e);
 
 /* Trees over which each node's block spreads on a damaged torus: the routes of an allgather. A tree
