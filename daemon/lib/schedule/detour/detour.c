@@ -200,6 +200,9 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .streaming = true,
         .any_graph = true,
     };
+    if (damage_is_whole(damage) && !damage_is_none(damage))
+        d->algorithm.summary =
+            "balanced routes for links of different rates, by single hops, without steps";
     describe_gathers(d);
     *out = d;
     return 0;

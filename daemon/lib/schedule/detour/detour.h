@@ -1,4 +1,5 @@
-/* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus.
+/* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus. Channels of
+ * different rates carry what their rates allow.
  * balance.c finds the routes of exchanges, trees.c the trees of allgathers. Blocks from and to
  * nodes that are out of order have no route: algorithm_route() returns 0 legs for them. */
 #pragma once
