@@ -26,7 +26,7 @@
 #define COPY_MINOR 2u         /* copies */
 #define CONFIRM_MINOR 2u      /* confirmations of floods */
 #define LINK_CLOCK_MINOR 2u   /* times in heartbeats (link_clock.h) */
-#define COPY_MORE_MINOR 3u    /* more in requests and records of copies (records.h) */
+#define COPY_MORE_MINOR 3u    /* more in requests and records of copies (step_reports.h) */
 #define DATA_KIND_MINOR 3u    /* kinds of data in calls of groups */
 #define ARRIVALS_MINOR 4u     /* lists of arrivals at barriers (report.h) */
 #define COPY_FAST_MINOR 4u    /* digests of chunks that are fast (daemon/torusd/tree/digests.h) */

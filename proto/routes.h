@@ -8,7 +8,7 @@
 
 /* What packets to a host take, in the words of 'torusctl routes'. The numbers stand in RouteCounts (control.proto). */
 enum route_state {
-    ROUTE_ROUTED,      /* the shortest ways */
+    ROUTE_ROUTED,      /* the shortest paths */
     ROUTE_CHANGES,     /* a part of them, as links have changed */
     ROUTE_WAITS,       /* none: links have changed, and packets could go round in a loop */
     ROUTE_DIRECT,      /* the cable to a neighbour whose torusd may not run */

@@ -39,7 +39,7 @@ static json_t *algorithms_value(void)
         const struct algorithm *a = algorithm_at(i);
 
         (void)json_array_append_new(list, json_pack("{s:s, s:s}", "name", a->name, "operation",
-                                                    operation_name(a->operation)));
+                                                    schedule_operation_name(a->operation)));
     }
     return list;
 }

@@ -7,7 +7,7 @@
 
 struct formula {
     const char *algorithm; /* name; in the registry, too, if it is implemented here */
-    enum operation operation;
+    enum schedule_operation operation;
     enum port_model port_model;
     const char *covers_text;  /* the tori that it covers, for people */
     const char *startups;     /* the formulas, for people */

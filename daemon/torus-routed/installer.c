@@ -114,20 +114,20 @@ bool installer_knows(const struct installer *i, uint32_t to)
 }
 
 /* Whether any route to a node leads over cables. */
-static bool has_ways(const struct installer *i, uint32_t to)
+static bool has_next_hops(const struct installer *i, uint32_t to)
 {
-    bool ways = false;
+    bool next_hops = false;
 
     for (unsigned family = 0; family < i->families; family++)
-        ways |= i->installed[family][to].kind == NETLINK_WAYS;
-    return ways;
+        next_hops |= i->installed[family][to].kind == NETLINK_NEXT_HOPS;
+    return next_hops;
 }
 
 enum route_state installer_state(const struct installer *i, uint32_t to, bool diverted)
 {
     const struct planner_route *r = &i->planner->route[to];
 
-    if (diverted && has_ways(i, to))
+    if (diverted && has_next_hops(i, to))
         return ROUTE_DIVERTED;
     if (!installer_knows(i, to))
         return ROUTE_MISSING;
@@ -182,7 +182,7 @@ static uint32_t ports_of(const struct installer *i, const struct netlink_route *
 static bool has_attributes(const struct installer *i, const struct netlink_route *r,
                            unsigned family)
 {
-    if (r->kind != NETLINK_WAYS)
+    if (r->kind != NETLINK_NEXT_HOPS)
         return true;
     return ip_equal(&r->source, &i->hosts->host[i->planner->self].ip[family]) &&
            strcmp(r->congestion != NULL ? r->congestion : "",
@@ -270,10 +270,10 @@ static void put(struct installer *i, uint32_t to, unsigned family)
         route.hop[route.hops++] =
             (struct netlink_hop){i->cable[port].interface.index, gateway(i, port, family)};
     }
-    wanted.kind = wanted.ports != 0        ? NETLINK_WAYS
+    wanted.kind = wanted.ports != 0        ? NETLINK_NEXT_HOPS
                   : r->hops == PLANNER_FAR ? NETLINK_UNREACHABLE
                                            : NETLINK_DROP;
-    wanted.mtu = wanted.kind == NETLINK_WAYS ? i->mtu : 0;
+    wanted.mtu = wanted.kind == NETLINK_NEXT_HOPS ? i->mtu : 0;
     if (installed->known && installed->kind == wanted.kind && installed->ports == wanted.ports &&
         installed->mtu == wanted.mtu)
         return;
@@ -295,7 +295,7 @@ void installer_put(struct installer *i, uint32_t to)
         put(i, to, family);
 }
 
-void asking_begin(struct asking *a, const struct installer *installer)
+void kernel_query_begin(struct kernel_query *a, const struct installer *installer)
 {
     const struct host_addresses *hosts = installer->hosts;
 
@@ -311,19 +311,19 @@ void asking_begin(struct asking *a, const struct installer *installer)
     a->works = kernel_routes_open(&a->kernel) == 0;
 }
 
-void asking_end(struct asking *a)
+void kernel_query_end(struct kernel_query *a)
 {
     kernel_routes_close(&a->kernel);
 }
 
-bool asking_diverted(struct asking *a, uint32_t to, struct kernel_answer *answer)
+bool kernel_query_diverted(struct kernel_query *a, uint32_t to, struct kernel_answer *answer)
 {
     const struct installer *i = a->installer;
     const struct host_entry *self = &i->hosts->host[i->planner->self], *host = &i->hosts->host[to];
 
     for (unsigned family = 0; a->works && family < i->families; family++) {
         const struct installed *installed = &i->installed[family][to];
-        if (!installed->known || installed->kind != NETLINK_WAYS ||
+        if (!installed->known || installed->kind != NETLINK_NEXT_HOPS ||
             kernel_route_ask(&a->kernel, host->ip[family].family, &host->ip[family].v6,
                              &self->ip[family].v6, a->network[family], answer) != 0 ||
             answer->ours)

@@ -29,7 +29,7 @@ struct installer {
     const char *congestion; /* NULL: that of the machine */
     struct cable cable[TORUS_MAX_PORTS];
     const bool *
-        spread; /* by node: connections take all ways, not only the chosen one; NULL: to all nodes. Borrowed */
+        spread; /* by node: connections take all paths, not only the chosen one; NULL: to all nodes. Borrowed */
     unsigned mtu;                          /* of the narrowest cable; 0: all are the same */
     struct installed *installed[FAMILIES]; /* by family and node */
     unsigned families;
@@ -78,7 +78,7 @@ void installer_put(struct installer *i, uint32_t to);
 
 /* Asks the kernel which routes it takes: others may come before those that the installer has put there. */
 
-struct asking {
+struct kernel_query {
     const struct installer *installer;
     struct kernel_routes kernel;
     bool works;
@@ -87,10 +87,10 @@ struct asking {
     struct kernel_answer first; /* the route to the first of them */
 };
 
-/* Prepares to ask. The caller calls asking_end(). */
-void asking_begin(struct asking *a, const struct installer *installer);
-void asking_end(struct asking *a);
+/* Prepares to ask. The caller calls kernel_query_end(). */
+void kernel_query_begin(struct kernel_query *a, const struct installer *installer);
+void kernel_query_end(struct kernel_query *a);
 
 /* Returns whether the kernel takes another route to a host than the one that was set, and which. A route that drops
  * packets is not asked for: the answer would be an error, whoever drops them. */
-bool asking_diverted(struct asking *a, uint32_t to, struct kernel_answer *answer);
+bool kernel_query_diverted(struct kernel_query *a, uint32_t to, struct kernel_answer *answer);

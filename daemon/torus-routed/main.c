@@ -53,11 +53,11 @@ struct routed {
     struct damage without;
     struct installer installer;
     struct spreading spreading;
-    bool was_settled;  /* the routes have been whole since this place was taken, */
-    bool cables_ready; /* and the kernel forwards what comes over the cables */
-    uint32_t *up;      /* states.up without the links to be avoided */
-    bool unsure;       /* the kernel has refused a route since all were put there */
-    bool *diverted;    /* by node: the kernel took another route when it was asked last */
+    bool was_converged; /* the routes have been whole since this place was taken, */
+    bool cables_ready;  /* and the kernel forwards what comes over the cables */
+    uint32_t *up;       /* states.up without the links to be avoided */
+    bool unsure;        /* the kernel has refused a route since all were put there */
+    bool *diverted;     /* by node: the kernel took another route when it was asked last */
 };
 
 /* Notes what keeps routes from being set, and logs it once; "": nothing. It is tried again at the next check. */
@@ -105,7 +105,7 @@ static void install(struct routed *r, bool all)
 /* Whether packets of others may pass through this host. */
 static bool forwards(const struct routed *r)
 {
-    return r->placed && r->was_settled && r->cables_ready && !r->faulty && !r->stopping;
+    return r->placed && r->was_converged && r->cables_ready && !r->faulty && !r->stopping;
 }
 
 /* Tells all nodes with which link states the routes in the kernel agree, and whether this host forwards; counts what
@@ -114,14 +114,14 @@ static void confirm(struct routed *r, bool again)
 {
     const uint64_t digest = r->unsure ? 0 : route_planner_statement(&r->planner);
 
-    r->was_settled |= r->planner.settled;
+    r->was_converged |= r->planner.converged;
     states_confirm(&r->states, digest, forwards(r), again);
     for (uint32_t node = 0; node < r->torus.nodes; node++)
         route_planner_confirm(&r->planner, node,
                               node == r->planner.self ? digest : r->states.confirmed[node]);
     route_planner_tick(&r->planner, uv_now(r->loop));
     install(r, false);
-    r->was_settled |= r->planner.settled;
+    r->was_converged |= r->planner.converged;
     states_confirm(&r->states, digest, forwards(r), false);
 }
 
@@ -206,14 +206,14 @@ static void look_at_others(struct routed *r)
 {
     char list[TORUS_MAX_PORTS][IFNAMSIZ];
     struct kernel_answer answer;
-    struct asking asking;
+    struct kernel_query query;
 
     firewall_pass(list, interfaces(r, list));
     r->firewall = firewall_look(true);
-    asking_begin(&asking, &r->installer);
+    kernel_query_begin(&query, &r->installer);
     for (uint32_t to = 0; to < r->torus.nodes; to++)
-        r->diverted[to] = to != r->planner.self && asking_diverted(&asking, to, &answer);
-    asking_end(&asking);
+        r->diverted[to] = to != r->planner.self && kernel_query_diverted(&query, to, &answer);
+    kernel_query_end(&query);
 }
 
 static void on_count(void *context, Control__RouteCounts *counts, uint32_t *hosts)
@@ -254,7 +254,7 @@ static void check(struct routed *r)
     install(r, true);
     confirm(r, true);
     wake_up(r);
-    if (r->planner.settled && r->checks++ % RARE_CHECKS == 0)
+    if (r->planner.converged && r->checks++ % RARE_CHECKS == 0)
         look_at_others(r);
 }
 
@@ -285,7 +285,7 @@ static void on_change(uv_poll_t *poll, int status, int events)
         install(r, true); /* a carrier decides about cables to hosts whose torusd does not run */
 }
 
-/* Whether there are several ways to any host. */
+/* Whether there are several paths to any host. */
 static bool has_choice(const struct routed *r)
 {
     for (uint32_t to = 0; to < r->torus.nodes; to++)
@@ -320,7 +320,7 @@ static void forget_place(struct routed *r)
     r->up = NULL;
     r->diverted = NULL;
     (void)uv_timer_stop(&r->planned);
-    r->placed = r->was_settled = r->cables_ready = false;
+    r->placed = r->was_converged = r->cables_ready = false;
 }
 
 static void on_adopted(void *context, uint32_t to, uint32_t ports)
@@ -375,7 +375,7 @@ static int place(struct routed *r, struct error *e)
     if (r->up == NULL || r->diverted == NULL ||
         spreading_init(&r->spreading, r->torus.nodes) != 0 ||
         route_planner_init(&r->planner, &r->torus, r->states.rank,
-                           route_planner_settle_ms(&r->torus)) != 0)
+                           route_planner_convergence_ms(&r->torus)) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for the routes");
     r->installer = (struct installer){.netlink = &r->holdings.netlink,
                                       .hosts = &r->hosts,
@@ -618,7 +618,7 @@ static void routed_stop(struct routed *r)
         return;
     }
     states_confirm(&r->states, 0, false, false);
-    (void)uv_timer_start(&r->check, on_avoided, r->planner.settle, 0);
+    (void)uv_timer_start(&r->check, on_avoided, r->planner.convergence_time, 0);
 }
 
 /* Whether everything was removed. */

@@ -33,7 +33,7 @@ static const struct program_options options = {
             "usage: torus-routed [OPTION ...]\n"
             "\n"
             "Hears from torusd on this host which links are up, and keeps routes to all other\n"
-            "hosts: the shortest ways, all of them where several are equally short, around\n"
+            "hosts: the shortest paths, all of them where several are equally short, around\n"
             "links and hosts that are down. Needs CAP_NET_ADMIN. SIGTERM or Ctrl-C ends it and\n"
             "removes everything that it has set.\n"
             "\n",

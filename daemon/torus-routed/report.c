@@ -69,7 +69,7 @@ static void write_why(const struct route_planner *p, uint32_t to, uint32_t direc
     else if (r->ports != r->nearer)
         (void)snprintf(why, WHY_SIZE, "links have changed: until all hosts know, %s",
                        r->ports == 0 ? "packets wait, since they could go round in a loop"
-                                     : "only ways that cannot become loops are used");
+                                     : "only paths that cannot become loops are used");
     else if (r->hops > usual)
         (void)snprintf(why, WHY_SIZE, "longer by %u than if all links were up; down: %s",
                        r->hops - usual,
@@ -79,7 +79,7 @@ static void write_why(const struct route_planner *p, uint32_t to, uint32_t direc
 }
 
 /* `used`: those of the ports that packets take now. */
-static json_t *ways_json(const struct report_of *r, uint32_t ports, uint32_t used)
+static json_t *next_hops_json(const struct report_of *r, uint32_t ports, uint32_t used)
 {
     const struct torus *t = r->planner->torus;
     json_t *list = json_array();
@@ -96,7 +96,7 @@ static json_t *ways_json(const struct report_of *r, uint32_t ports, uint32_t use
     return list;
 }
 
-static json_t *route_json(const struct report_of *r, struct asking *a, uint32_t to,
+static json_t *route_json(const struct report_of *r, struct kernel_query *a, uint32_t to,
                           const char *down)
 {
     const struct planner_route *route = &r->planner->route[to];
@@ -104,7 +104,7 @@ static json_t *route_json(const struct report_of *r, struct asking *a, uint32_t 
     const uint32_t direct = installer_direct(r->installer, to);
     const uint32_t used = installer_used(r->installer, to) | direct;
     struct kernel_answer answer = {.ours = true};
-    const bool diverted = asking_diverted(a, to, &answer);
+    const bool diverted = kernel_query_diverted(a, to, &answer);
     char why[WHY_SIZE];
 
     write_why(r->planner, to, direct, down, why);
@@ -115,14 +115,14 @@ static json_t *route_json(const struct report_of *r, struct asking *a, uint32_t 
                      ip_json(&host->ip[1]), "state",
                      route_state_name(installer_state(r->installer, to, diverted)), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
-                     ways_json(r, route->ports | direct, used), "why", why, "seconds",
+                     next_hops_json(r, route->ports | direct, used), "why", why, "seconds",
                      (double)elapsed(route->since, r->now) / 1000.0, "in_kernel",
                      installer_knows(r->installer, to), "mend",
                      diverted && answer.mend[0] != '\0' ? json_string(answer.mend) : json_null());
 }
 
 /* What keeps routes from being set, or from being used. */
-static json_t *problem_json(const struct report_of *r, const struct asking *a)
+static json_t *problem_json(const struct report_of *r, const struct kernel_query *a)
 {
     if (r->problem[0] != '\0')
         return json_string(r->problem);
@@ -137,7 +137,7 @@ json_t *report_make(const struct report_of *r)
 {
     json_t *value = json_pack("{s:b}", "daemon", r->states->connected), *routes = json_array();
     char down[WITHOUT_SIZE] = "", dims[TORUS_TEXT_SIZE];
-    struct asking asking = {.works = false};
+    struct kernel_query query = {.works = false};
 
     (void)json_object_set_new(
         value, "daemon_lost_seconds",
@@ -146,24 +146,24 @@ json_t *report_make(const struct report_of *r)
     if (r->planner != NULL) {
         const struct host_entry *self = &r->hosts->host[r->planner->self];
         describe_down(r->planner, down);
-        asking_begin(&asking, r->installer);
+        kernel_query_begin(&query, r->installer);
         for (uint32_t to = 0; to < r->hosts->count; to++)
             if (to != r->planner->self)
-                (void)json_array_append_new(routes, route_json(r, &asking, to, down));
-        asking_end(&asking);
+                (void)json_array_append_new(routes, route_json(r, &query, to, down));
+        kernel_query_end(&query);
         (void)json_object_set_new(value, "torus",
                                   json_string(torus_format(r->planner->torus, dims)));
         (void)json_object_set_new(value, "host", json_string(self->name));
         (void)json_object_set_new(value, "address", ip_json(&self->ip[0]));
         (void)json_object_set_new(value, "address6", ip_json(&self->ip[1]));
-        (void)json_object_set_new(value, "settled", json_boolean(r->planner->settled));
+        (void)json_object_set_new(value, "settled", json_boolean(r->planner->converged));
         (void)json_object_set_new(
             value, "waited_seconds",
-            r->planner->settled ? json_real((double)r->planner->waited / 1000.0) : json_null());
+            r->planner->converged ? json_real((double)r->planner->waited / 1000.0) : json_null());
         (void)json_object_set_new(value, "settle_seconds",
-                                  json_real((double)r->planner->settle / 1000.0));
+                                  json_real((double)r->planner->convergence_time / 1000.0));
     }
-    (void)json_object_set_new(value, "problem", problem_json(r, &asking));
+    (void)json_object_set_new(value, "problem", problem_json(r, &query));
     (void)json_object_set_new(value, "firewall", json_string(r->firewall));
     (void)json_object_set_new(value, "down", json_string(down));
     (void)json_object_set_new(value, "routes", routes);

@@ -135,7 +135,7 @@ bool spreading_look(struct spreading *s, const struct host_addresses *hosts,
         const bool failed = list(s, hosts) != 0;
         if (failed && !s->unknown)
             log_warning("the kernel does not say what connections send (%s): each takes any of the "
-                        "shortest ways",
+                        "shortest paths",
                         strerror(errno));
         s->unknown = failed;
     }

@@ -1,10 +1,11 @@
-/* To which hosts connections take all ways that are equally short, and to which the chosen one only (ip_routes_choose()).
+/* To which hosts connections take all paths that are equally short, and to which the chosen one only
+ * (ip_routes_choose()).
  *
- * The kernel gives each connection one of several ways by a hash of its addresses and ports. With few connections, that
+ * The kernel gives each connection one of several paths by a hash of its addresses and ports. With few connections, that
  * is luck: on a ring of four with one connection between each pair of opposite hosts, two of them often share a cable
- * while another is idle. So all connections to a host take the chosen way, which no other pair as far apart needs, until
- * this host sends much over two or more connections to that host at once. Then they are spread, and a single pair of
- * hosts uses all ways. */
+ * while another is idle. So all connections to a host take the chosen path, which no other pair as far apart needs,
+ * until this host sends much over two or more connections to that host at once. Then they are spread, and a single pair
+ * of hosts uses all paths. */
 #pragma once
 
 #include "daemon/torus-routed/host_addresses.h"

@@ -435,14 +435,14 @@ static int run(const struct discover_options *o)
 
 /* --- the id --- */
 
-struct asking {
+struct id_query {
     uv_loop_t loop;
     char id[HOST_ID_TEXT_SIZE]; /* "": not told */
 };
 
 static void on_told(void *context, const struct host_facts *facts)
 {
-    struct asking *a = context;
+    struct id_query *a = context;
 
     (void)host_id_text(&facts->identity.id, a->id);
     uv_stop(&a->loop);
@@ -455,7 +455,7 @@ static void on_late(uv_timer_t *timer)
 
 static int show_id(const struct discover_options *o)
 {
-    struct asking a = {.id = ""};
+    struct id_query a = {.id = ""};
     const struct setup_link_user user = {.told = on_told, .closed = on_closed, .context = &a};
     struct setup_link *link;
     uv_timer_t deadline;

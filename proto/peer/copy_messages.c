@@ -1,11 +1,11 @@
 #include "proto/peer/codec.h"
 
 #define COPY_CALL(NUMBER, TEXT, BYTES, LIST)                                                       \
-    NUMBER(asker) NUMBER(id) NUMBER(attempt) NUMBER(number) BYTES(request) NUMBER(left)
+    NUMBER(initiator) NUMBER(id) NUMBER(attempt) NUMBER(number) BYTES(request) NUMBER(left)
 PEER_CODEC(copy_call, CopyCall, COPY_CALL)
 
 #define COPY_REFUSAL(NUMBER, TEXT, BYTES, LIST)                                                    \
-    NUMBER(asker) NUMBER(id) NUMBER(attempt) NUMBER(node) TEXT(reason) NUMBER(left)
+    NUMBER(initiator) NUMBER(id) NUMBER(attempt) NUMBER(node) TEXT(reason) NUMBER(left)
 
 PEER_WRITE(copy_refusal, CopyRefusal)
 {

@@ -5,7 +5,7 @@
 #include "proto/peer/link_messages.h"
 
 struct peer_copy_call {
-    uint32_t asker;
+    uint32_t initiator;
     uint64_t id;
     uint32_t attempt;
     uint32_t number;
@@ -14,7 +14,7 @@ struct peer_copy_call {
 };
 
 struct peer_copy_refusal {
-    uint32_t asker;
+    uint32_t initiator;
     uint64_t id;
     uint32_t attempt;
     uint32_t node;

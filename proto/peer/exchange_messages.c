@@ -34,8 +34,8 @@ PEER_CODEC(schedule_query, ScheduleQuery, SCHEDULE_QUERY)
     TEXT(digest) NUMBER(total) NUMBER(offset) BYTES(part)
 PEER_CODEC(schedule_part, SchedulePart, SCHEDULE_PART)
 
-#define SIZED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(largest_block) NUMBER(total_bytes)
-PEER_CODEC(sized, Sized, SIZED)
+#define SIZES(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(largest_block) NUMBER(total_bytes)
+PEER_CODEC(sizes, Sizes, SIZES)
 
 #define ARRIVED(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(node) LIST(spans) LIST(sizes)
 PEER_CODEC(arrived, Arrived, ARRIVED)
@@ -75,10 +75,10 @@ PEER_CODEC(commit, Commit, COMMIT)
 #define CONFIRM(NUMBER, TEXT, BYTES, LIST) TEXT(id) LIST(rank) TEXT(obstacle)
 PEER_CODEC(confirm, Confirm, CONFIRM)
 
-#define OUTCOME_QUERY(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(asker)
+#define OUTCOME_QUERY(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(initiator)
 PEER_CODEC(outcome_query, OutcomeQuery, OUTCOME_QUERY)
 
-#define OUTCOME(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(committed) NUMBER(asker)
+#define OUTCOME(NUMBER, TEXT, BYTES, LIST) TEXT(id) NUMBER(committed) NUMBER(initiator)
 PEER_CODEC(outcome, Outcome, OUTCOME)
 
 #define CALIBRATION(NUMBER, TEXT, BYTES, LIST)                                                     \
@@ -94,7 +94,7 @@ static enum error_code read_code(uint32_t code)
     return code > ERROR_NONE && code <= ERROR_BUSY ? (enum error_code)code : ERROR_IO;
 }
 
-static struct culprit read_culprit(const Peer__Objection *from)
+static struct culprit read_culprit(const Peer__Nack *from)
 {
     struct culprit culprit = {.kind = CULPRIT_NONE};
 
@@ -106,13 +106,13 @@ static struct culprit read_culprit(const Peer__Objection *from)
     return culprit;
 }
 
-#define OBJECTION(NUMBER, TEXT, BYTES, LIST)                                                       \
+#define NACK(NUMBER, TEXT, BYTES, LIST)                                                            \
     NUMBER(exchange) TEXT(id) NUMBER(root) TEXT(reason) NUMBER(retry_may_help)
 
-PEER_WRITE(objection, Objection)
+PEER_WRITE(nack, Nack)
 {
-    peer__objection__init(to);
-    PEER_WRITE_FIELDS(OBJECTION)
+    peer__nack__init(to);
+    PEER_WRITE_FIELDS(NACK)
     to->code = (uint32_t)m->code;
     to->culprit = (uint32_t)m->culprit.kind;
     to->culprit_node = m->culprit.node;
@@ -120,28 +120,28 @@ PEER_WRITE(objection, Objection)
     return 0;
 }
 
-PEER_READ(objection, Objection)
+PEER_READ(nack, Nack)
 {
-    PEER_READ_FIELDS(OBJECTION)
+    PEER_READ_FIELDS(NACK)
     m->code = read_code(from->code);
     m->culprit = read_culprit(from);
     return 0;
 }
 
-#define VERDICT(NUMBER, TEXT, BYTES, LIST)                                                         \
+#define ABORT(NUMBER, TEXT, BYTES, LIST)                                                           \
     NUMBER(exchange) TEXT(id) TEXT(reason) NUMBER(left) NUMBER(before_go)
 
-PEER_WRITE(verdict, Verdict)
+PEER_WRITE(abort, Abort)
 {
-    peer__verdict__init(to);
-    PEER_WRITE_FIELDS(VERDICT)
+    peer__abort__init(to);
+    PEER_WRITE_FIELDS(ABORT)
     to->code = (uint32_t)m->code;
     return 0;
 }
 
-PEER_READ(verdict, Verdict)
+PEER_READ(abort, Abort)
 {
-    PEER_READ_FIELDS(VERDICT)
+    PEER_READ_FIELDS(ABORT)
     m->code = read_code(from->code);
     return 0;
 }

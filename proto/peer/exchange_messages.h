@@ -38,7 +38,7 @@ struct peer_schedule_part {
     struct peer_bytes part;
 };
 
-struct peer_sized {
+struct peer_sizes {
     uint32_t exchange;
     uint64_t largest_block;
     uint64_t total_bytes;
@@ -151,7 +151,7 @@ struct peer_confirm {
     const char *obstacle;
 };
 
-struct peer_objection {
+struct peer_nack {
     uint32_t exchange;
     const char *id;
     uint32_t root;
@@ -162,10 +162,10 @@ struct peer_objection {
     struct culprit culprit; /* CULPRIT_NONE for an unknown kind; its node and port may not exist */
 };
 
-struct peer_verdict {
+struct peer_abort {
     uint32_t exchange;
     const char *id;
-    enum error_code code; /* as in struct peer_objection */
+    enum error_code code; /* as in struct peer_nack */
     const char *reason;
     uint32_t left;
     bool before_go;
@@ -173,13 +173,13 @@ struct peer_verdict {
 
 struct peer_outcome_query {
     const char *id;
-    uint32_t asker;
+    uint32_t initiator;
 };
 
 struct peer_outcome {
     const char *id;
     bool committed;
-    uint32_t asker;
+    uint32_t initiator;
 };
 
 struct peer_calibration {

@@ -6,7 +6,7 @@
 PEER_CODEC(group_compare, GroupCompare, GROUP_COMPARE)
 
 #define GROUP_CENSUS(NUMBER, TEXT, BYTES, LIST)                                                    \
-    NUMBER(exchange) NUMBER(asker) NUMBER(part) NUMBER(number) NUMBER(id)
+    NUMBER(exchange) NUMBER(initiator) NUMBER(part) NUMBER(number) NUMBER(id)
 PEER_CODEC(group_census, GroupCensus, GROUP_CENSUS)
 
 #define GROUP_ANSWER(NUMBER, TEXT, BYTES, LIST)                                                    \
@@ -15,7 +15,7 @@ PEER_CODEC(group_answer, GroupAnswer, GROUP_ANSWER)
 
 #define GROUP_REPORT(NUMBER, TEXT, BYTES, LIST)                                                    \
     NUMBER(exchange)                                                                               \
-    NUMBER(asker) NUMBER(part) NUMBER(number) LIST(missing) NUMBER(others) NUMBER(incomplete)
+    NUMBER(initiator) NUMBER(part) NUMBER(number) LIST(missing) NUMBER(others) NUMBER(incomplete)
 PEER_CODEC(group_report, GroupReport, GROUP_REPORT)
 
 /* --- the table --- */

@@ -15,7 +15,7 @@ struct peer_group_compare {
 
 struct peer_group_census {
     uint32_t exchange;
-    uint32_t asker;
+    uint32_t initiator;
     uint32_t part;
     uint32_t number;
     uint32_t id;
@@ -31,7 +31,7 @@ struct peer_group_answer {
 
 struct peer_group_report {
     uint32_t exchange;
-    uint32_t asker;
+    uint32_t initiator;
     uint32_t part;
     uint32_t number;
     size_t n_missing;

@@ -6,7 +6,7 @@
 HANDLE_FIRST(stepped_data);
 HANDLE_FIRST(streamed_data);
 HANDLE_FIRST(clear);
-HANDLE_FIRST(sized);
+HANDLE_FIRST(sizes);
 HANDLE_FIRST(arrived);
 HANDLE_FIRST(repair_query);
 HANDLE_FIRST(repair_part);

@@ -33,7 +33,7 @@
     KIND(PREPARE, prepare, Prepare)                                                                \
     KIND(SCHEDULE_QUERY, schedule_query, ScheduleQuery)                                            \
     KIND(SCHEDULE_PART, schedule_part, SchedulePart)                                               \
-    KIND(SIZED, sized, Sized)                                                                      \
+    KIND(SIZES, sizes, Sizes)                                                                      \
     KIND(ARRIVED, arrived, Arrived)                                                                \
     KIND(REPAIR_QUERY, repair_query, RepairQuery)                                                  \
     KIND(REPAIR_PART, repair_part, RepairPart)                                                     \
@@ -46,8 +46,8 @@
     KIND(DONE, done, Done)                                                                         \
     KIND(COMMIT, commit, Commit)                                                                   \
     KIND(CONFIRM, confirm, Confirm)                                                                \
-    KIND(OBJECTION, objection, Objection)                                                          \
-    KIND(VERDICT, verdict, Verdict)                                                                \
+    KIND(NACK, nack, Nack)                                                                         \
+    KIND(ABORT, abort, Abort)                                                                      \
     KIND(OUTCOME_QUERY, outcome_query, OutcomeQuery)                                               \
     KIND(OUTCOME, outcome, Outcome)                                                                \
     KIND(CALIBRATION, calibration, Calibration)                                                    \

@@ -5,14 +5,14 @@
 #include "proto/peer/link_messages.h"
 
 struct peer_survey_query {
-    uint32_t asker;
+    uint32_t initiator;
     uint64_t id;
     uint32_t kind;
     uint32_t left;
 };
 
 struct peer_survey_answer {
-    uint32_t asker;
+    uint32_t initiator;
     uint64_t id;
     uint32_t node;
     uint32_t part;

@@ -10,7 +10,9 @@ FOLDERS = ('daemon/', 'client/', 'proto/', 'topo/', 'scripts/', 'README.md')
 LISTS = ('daemon/doc/glossary.md', 'scripts/linting/words.py')
 SUFFIXES = ('.c', '.h', '.py', '.proto', '.md', '.in', '.txt')
 
-WORDS = {r'anew': 'again; for attempts: retry; for groups: restart',
+WORDS = {r'objections?': 'nack',
+         r'(shortest|longest|cheapest) ways?': 'path',
+         r'anew': 'again; for attempts: retry; for groups: restart',
          r'(take|takes|took|taken) back': 'withdraw; of memory: release',
          r'(go|goes|went|going) around': 'avoid',
          r'its turn (has|comes|is)': 'start queue, is started',

@@ -30,7 +30,7 @@ def paper(torusctl):
             'never waits again. But on a torus the phases shrink towards the end. In the last one a '
             'channel sends one message, which follows from a message of the phase before. If that '
             'message came last, the channel has nothing else to send while it is switched. If the '
-            'message with the longest way ahead goes first, that message comes earlier, and the '
+            'message with the longest path ahead goes first, that message comes earlier, and the '
             'theorem holds on all these sizes.',
             'Enumeration counts a startup for each step, the paper one (or two) in all, because nodes '
             'pass blocks on at once. Delays here are by the paper\'s formulas.',
@@ -179,8 +179,8 @@ def meshes(torusctl):
 
 
 BEYOND = {  # blocks on the busiest channel of balanced where it exceeds the bound, and why
-    '2x5m': (4, 'the shortest ways to the end of an array of 5 or more'),
-    '2x9m': (8, 'the shortest ways to the end of an array of 5 or more'),
+    '2x5m': (4, 'the shortest paths to the end of an array of 5 or more'),
+    '2x9m': (8, 'the shortest paths to the end of an array of 5 or more'),
     '3x3x3': ('refused', 'it takes two dimensions at most'),
     '3mx3mx3m': ('refused', 'it takes two dimensions at most'),
 }

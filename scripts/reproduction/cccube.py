@@ -109,7 +109,7 @@ def embeddings(torusctl):
                   ('network', 'average dilation'), ('dilation', 'congestion'),
                   'Dilation: the hops between the nodes that exchange in iterations 0, 1 …. '
                   'Congestion: the most messages of an iteration that cross one channel, all the '
-                  'shortest way. Paper: by the definition (bit b of a coordinate is 2^b hops away, '
+                  'shortest path. Paper: by the definition (bit b of a coordinate is 2^b hops away, '
                   'the two highest of a ring a quarter of it), and no conflicts. Here: all messages '
                   'followed; torusctl\'s cccube must have legs of these hops, in as many steps as '
                   'messages cross a channel, with one message on each.')

@@ -59,7 +59,7 @@ class Cube:
         return self.torus.node(at)
 
     def ways(self, i):
-        """The channels that each message of an iteration takes: the shortest way, + if both are."""
+        """The channels that each message of an iteration takes: the shortest path, + if both are."""
         dim = self.bits[i][0]
         size, wraps = self.torus.sizes[dim], self.torus.wraps[dim]
         for number in range(1 << self.d):

@@ -1,7 +1,7 @@
 """The broadcast pattern of Yang and Wang, cases 1 to 3 and the check for tori, to the letter.
 
 Independent of the schedules of torusd. Nodes are (x, y) relative to the source. On a torus these are
-hops of a shortest way; of a node halfway round, which has two of them, the positive one."""
+hops of a shortest path; of a node halfway round, which has two of them, the positive one."""
 
 from collections import Counter
 

@@ -81,7 +81,7 @@ struct areas {
     unsigned char *send, *receive;
 };
 
-struct operation {
+struct measured_operation {
     const char *name;
     bool send_blocks, receive_blocks; /* a block for each rank; otherwise one for all ranks */
     void (*fill)(const struct areas *a);
@@ -199,7 +199,7 @@ static uint64_t nothing_wrong(const struct areas *a)
     return 0;
 }
 
-static const struct operation operations[] = {
+static const struct measured_operation operations[] = {
     {"alltoall", true, true, fill_alltoall, call_alltoall, wrong_alltoall},
     {"allgather", false, true, fill_allgather, call_allgather, wrong_allgather},
     {"broadcast", false, false, fill_broadcast, call_broadcast, wrong_broadcast},
@@ -207,7 +207,7 @@ static const struct operation operations[] = {
     {"barrier", false, false, fill_nothing, call_barrier, nothing_wrong},
 };
 
-static const struct operation *find_operation(const char *name)
+static const struct measured_operation *find_operation(const char *name)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         if (strcmp(operations[i].name, name) == 0)
@@ -219,7 +219,7 @@ static const struct operation *find_operation(const char *name)
 
 /* The parameters of one command. */
 struct order {
-    const struct operation *operation;
+    const struct measured_operation *operation;
     size_t size;
     int warmup, repeats;
     long pause; /* microseconds */

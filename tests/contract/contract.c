@@ -234,7 +234,7 @@ static uint32_t leg_end(const struct torus *t, uint32_t node, const struct leg *
 }
 
 /* Checks that flipping one bit of a coordinate of source and destination flips it at both ends of
- * every leg, and that the leg goes the shorter way between them, in its old direction if both are
+ * every leg, and that the leg goes the shorter path between them, in its old direction if both are
  * equally long. */
 static void check_flipped(const struct torus *t, const struct leg *legs, uint32_t count,
                           uint32_t source, uint32_t flip, const struct leg *other)

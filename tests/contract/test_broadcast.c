@@ -179,7 +179,7 @@ TEST(theorem)
  *     alpha + delta + L*gamma + ((n^2-1)/4 - 1) * max(delta, L*gamma) + min(delta, L*gamma)
  *
  * on an n x n torus. Carried out with the buffers of the paper, first come, first served, it takes
- * min(delta, L*gamma) more on every odd n from 5 to 13. With the longest way first it takes no more.
+ * min(delta, L*gamma) more on every odd n from 5 to 13. With the longest path first it takes no more.
  *
  * The gap in the proof: the paper draws the first three phases. There, only the first message has to be
  * switched while its channel has nothing else to send, which is the one min(). The paper takes for
@@ -187,7 +187,7 @@ TEST(theorem)
  * torus they shrink again, to one message a channel in the last phase, and that message waits until the
  * one that it follows from has come and has been switched. If that came last of its phase, the channel
  * has nothing else to send, and the second min() is due. First come, first served makes it come last on
- * some channels. With the longest way first it comes before the messages that go no further, and is
+ * some channels. With the longest path first it comes before the messages that go no further, and is
  * switched while these are sent. On 3x3 the last phase is the second one, which the theorem covers.
  *
  * test_printed.c shows that the routes are those of the paper. */

@@ -134,7 +134,7 @@ struct stages {
     uint32_t *load;         /* (stage, node, port): messages that cross the channel in the stage */
 };
 
-/* Checks that every leg changes the iteration's bit of the node's number on a shortest way, in the
+/* Checks that every leg changes the iteration's bit of the node's number on a shortest path, in the
  * iteration's stage, and that no step is in two stages. */
 static void walk_stages(const struct torus *t, const struct algorithm *a, const uint32_t *stage,
                         uint32_t stages, struct stages *s)

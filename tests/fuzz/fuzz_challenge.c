@@ -24,7 +24,7 @@ struct message {
 
 struct side {
     struct handshake handshake;
-    struct handshake_place place;
+    struct handshake_config place;
     struct secrets secrets;
     uint64_t random;
     struct message said[SAID_MOST];
@@ -59,18 +59,18 @@ static void say(void *context, const struct peer_message *head)
 static void take_place(struct pair *p, struct side *s, uint32_t rank, unsigned port, uint64_t seed)
 {
     s->random = seed;
-    s->place = (struct handshake_place){.torus = &p->torus,
-                                        .secrets = &s->secrets,
-                                        .address = "peer:1",
-                                        .rank = rank,
-                                        .neighbour = torus_neighbour(&p->torus, rank, port),
-                                        .port = port,
-                                        .boot = rank + 1,
-                                        .minor = PROTOCOL_MINOR,
-                                        .random = fill,
-                                        .random_context = s,
-                                        .say = say,
-                                        .say_context = s};
+    s->place = (struct handshake_config){.torus = &p->torus,
+                                         .secrets = &s->secrets,
+                                         .address = "peer:1",
+                                         .rank = rank,
+                                         .neighbour = torus_neighbour(&p->torus, rank, port),
+                                         .port = port,
+                                         .boot = rank + 1,
+                                         .minor = PROTOCOL_MINOR,
+                                         .random = fill,
+                                         .random_context = s,
+                                         .say = say,
+                                         .say_context = s};
 }
 
 /* The keys of a side, by two bits, one for each key. `c` may replace `a`: another key with the id of `a`. */

@@ -1,7 +1,7 @@
 /* Packets of a neighbour to a discovery process. Input: a byte with flags (1: there is a cluster key; 2: the host was
  * set up before), then
  * packets: a byte for the kind, two for the length, and the bytes. Kind 0 is a packet as it is. The others are
- * contents that the neighbour signs: 1 a hello, 2 a report, 3 a letter. Kind 4 lets time pass. */
+ * contents that the neighbour signs: 1 a hello, 2 a report, 3 a setup message. Kind 4 lets time pass. */
 #include <string.h>
 
 #include "daemon/lib/discovery/discovery.h"
@@ -88,7 +88,7 @@ static void receive_signed(struct discovery *d, enum signed_kind kind, const uin
     } else {
         relay.to = (ProtobufCBinaryData){HOST_ID_SIZE, (uint8_t *)(uintptr_t)own.bytes};
         relay.hops = 3;
-        relay.letter = &s;
+        relay.setup_message = &s;
         packet.kind_case = DISCOVERY__PACKET__KIND_RELAY;
         packet.relay = &relay;
     }
@@ -197,7 +197,7 @@ static void take(struct discovery *d, uint8_t kind, const uint8_t *bytes, size_t
         receive_signed(d, SIGNED_REPORT, bytes, size);
         break;
     case 3:
-        receive_signed(d, SIGNED_LETTER, bytes, size);
+        receive_signed(d, SIGNED_SETUP_MESSAGE, bytes, size);
         break;
     default:
         let_time_pass(d, size > 0 ? bytes[0] : 1);

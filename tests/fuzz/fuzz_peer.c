@@ -164,17 +164,17 @@ static void any_bytes(void *context, void *buffer, size_t size)
 /* The neighbour's side of the handshake. */
 static void shake_hands(struct node *n, struct fixture_connection *c, unsigned port)
 {
-    const struct handshake_place place = {.torus = &n->f.torus,
-                                          .secrets = cluster_key(),
-                                          .address = "node",
-                                          .rank = torus_neighbour(&n->f.torus, n->f.rank, port),
-                                          .neighbour = n->f.rank,
-                                          .port = torus_port_opposite(&n->f.torus, port),
-                                          .boot = 77,
-                                          .minor = PROTOCOL_MINOR,
-                                          .random = any_bytes,
-                                          .say = say_to,
-                                          .say_context = c};
+    const struct handshake_config place = {.torus = &n->f.torus,
+                                           .secrets = cluster_key(),
+                                           .address = "node",
+                                           .rank = torus_neighbour(&n->f.torus, n->f.rank, port),
+                                           .neighbour = n->f.rank,
+                                           .port = torus_port_opposite(&n->f.torus, port),
+                                           .boot = 77,
+                                           .minor = PROTOCOL_MINOR,
+                                           .random = any_bytes,
+                                           .say = say_to,
+                                           .say_context = c};
     struct handshake theirs;
     struct error e;
     struct peer_message *head;

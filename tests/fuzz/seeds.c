@@ -273,7 +273,7 @@ static void packet_seeds(void)
     Discovery__Known known = DISCOVERY__KNOWN__INIT, *list = &known;
     Discovery__Want want = DISCOVERY__WANT__INIT;
     Discovery__Relay relay = DISCOVERY__RELAY__INIT;
-    Discovery__Signed letter = DISCOVERY__SIGNED__INIT;
+    Discovery__Signed setup_message = DISCOVERY__SIGNED__INIT;
     ProtobufCBinaryData wanted[2] = {id_of(own), id_of(third)};
     uint8_t last[HOST_ID_SIZE];
 
@@ -295,7 +295,7 @@ static void packet_seeds(void)
     message(0, &packet.base);
     relay.to = id_of(neighbour);
     relay.hops = 2;
-    relay.letter = &letter;
+    relay.setup_message = &setup_message;
     packet.kind_case = DISCOVERY__PACKET__KIND_RELAY;
     packet.relay = &relay;
     message(0, &packet.base);
@@ -333,19 +333,19 @@ static void hello_and_report(void)
     free(report);
 }
 
-static Discovery__Letter letter_of(void)
+static Discovery__SetupMessage setup_message_of(void)
 {
-    Discovery__Letter letter = DISCOVERY__LETTER__INIT;
+    Discovery__SetupMessage setup_message = DISCOVERY__SETUP_MESSAGE__INIT;
 
-    letter.from = id_of(neighbour);
-    letter.to = id_of(own);
-    letter.setup = (ProtobufCBinaryData){sizeof setup_id, setup_id};
-    return letter;
+    setup_message.from = id_of(neighbour);
+    setup_message.to = id_of(own);
+    setup_message.setup = (ProtobufCBinaryData){sizeof setup_id, setup_id};
+    return setup_message;
 }
 
-static void letter_seeds(void)
+static void setup_message_seeds(void)
 {
-    Discovery__Letter letter = letter_of();
+    Discovery__SetupMessage setup_message = setup_message_of();
     Discovery__Ask ask = DISCOVERY__ASK__INIT;
     Discovery__Chunk chunk = DISCOVERY__CHUNK__INIT;
     Discovery__Missing missing = DISCOVERY__MISSING__INIT;
@@ -353,26 +353,26 @@ static void letter_seeds(void)
     uint8_t bytes[896] = {1, 2, 3};
     uint32_t chunks[] = {0, 1, 2, 400};
 
-    letter.kind_case = DISCOVERY__LETTER__KIND_ASK;
-    letter.ask = &ask;
-    message(3, &letter.base);
-    letter.kind_case = DISCOVERY__LETTER__KIND_CHUNK;
-    letter.chunk = &chunk;
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_ASK;
+    setup_message.ask = &ask;
+    message(3, &setup_message.base);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_CHUNK;
+    setup_message.chunk = &chunk;
     chunk.size = 1000;
     chunk.bytes = (ProtobufCBinaryData){896, bytes};
-    message(3, &letter.base);
+    message(3, &setup_message.base);
     time_passes(5);
     chunk.index = 1;
     chunk.bytes.len = 104;
-    message(3, &letter.base);
-    letter.kind_case = DISCOVERY__LETTER__KIND_MISSING;
-    letter.missing = &missing;
+    message(3, &setup_message.base);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_MISSING;
+    setup_message.missing = &missing;
     missing.n_chunks = 4;
     missing.chunks = chunks;
-    message(3, &letter.base);
-    letter.kind_case = DISCOVERY__LETTER__KIND_DONE;
-    letter.done = &done;
-    message(3, &letter.base);
+    message(3, &setup_message.base);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_DONE;
+    setup_message.done = &done;
+    message(3, &setup_message.base);
 }
 
 void discovery_seeds(const char *folder)
@@ -387,15 +387,15 @@ void discovery_seeds(const char *folder)
     time_passes(100);
     packet_seeds();
     close_seed();
-    out = open_seed(folder, "discovery", "letters", 0);
-    letter_seeds();
+    out = open_seed(folder, "discovery", "setup-messages", 0);
+    setup_message_seeds();
     time_passes(255);
     close_seed();
-    out = open_seed(folder, "discovery", "keyed-letters", 1);
-    letter_seeds();
+    out = open_seed(folder, "discovery", "keyed-setup-messages", 1);
+    setup_message_seeds();
     close_seed();
     out = open_seed(folder, "discovery", "closed", 2);
-    letter_seeds();
+    setup_message_seeds();
     close_seed();
 }
 

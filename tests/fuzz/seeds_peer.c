@@ -190,12 +190,12 @@ static void schedule_parts(unsigned port, const char *digest, const char *text)
 }
 
 /* A survey of another node, and the answer of a third one to it. */
-static void survey(unsigned port, uint32_t asker, uint32_t node)
+static void survey(unsigned port, uint32_t initiator, uint32_t node)
 {
     const struct peer_message messages[] = {
-        {.kind = PEER_SURVEY_QUERY, .survey_query = {.asker = asker, .id = 7, .left = 3}},
+        {.kind = PEER_SURVEY_QUERY, .survey_query = {.initiator = initiator, .id = 7, .left = 3}},
         {.kind = PEER_SURVEY_ANSWER,
-         .survey_answer = {.asker = asker,
+         .survey_answer = {.initiator = initiator,
                            .id = 7,
                            .node = node,
                            .parts = 1,
@@ -207,13 +207,13 @@ static void survey(unsigned port, uint32_t asker, uint32_t node)
 }
 
 /* A call of another node to copy /a to /b of all nodes, and then that it has given up. */
-static void copy_calls(unsigned port, uint32_t asker)
+static void copy_calls(unsigned port, uint32_t initiator)
 {
     static const uint8_t request[] = {8, 1, 16, 0, 26, 2, '/', 'a', 34, 2, '/', 'b'};
     const struct peer_message messages[] = {
-        {.kind = PEER_COPY_CALL, .copy_call = {asker, 8, 1, 1, {request, sizeof request}, 3}},
-        {.kind = PEER_COPY_REFUSAL, .copy_refusal = {asker, 8, 1, 2, ERROR_BUSY, "busy", 3}},
-        {.kind = PEER_COPY_CALL, .copy_call = {asker, 8, 1, 2, {NULL, 0}, 3}}};
+        {.kind = PEER_COPY_CALL, .copy_call = {initiator, 8, 1, 1, {request, sizeof request}, 3}},
+        {.kind = PEER_COPY_REFUSAL, .copy_refusal = {initiator, 8, 1, 2, ERROR_BUSY, "busy", 3}},
+        {.kind = PEER_COPY_CALL, .copy_call = {initiator, 8, 1, 2, {NULL, 0}, 3}}};
 
     for (size_t i = 0; i < sizeof messages / sizeof *messages; i++)
         frame(port, &messages[i], "");
@@ -275,13 +275,12 @@ static void copy_seed(void)
     operation(SEND, 0);
 }
 
-static void verdict_seed(void)
+static void abort_seed(void)
 {
     hello(1);
     prepare(1, "2m", "direct", "", 0);
     FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 1);
-    FRAME_OF(1, PEER_VERDICT, verdict, .exchange = HANDLE, .id = ID, .code = ERROR_IO,
-             .reason = "why");
+    FRAME_OF(1, PEER_ABORT, abort, .exchange = HANDLE, .id = ID, .code = ERROR_IO, .reason = "why");
 }
 
 /* The same as "commit", with a schedule that the node must fetch first. */
@@ -385,13 +384,13 @@ static void doubt_seed(void)
     for (unsigned port = 0; port < 4; port++)
         hello(port);
     link_states(0, 3, 4, 15);
-    FRAME_OF(0, PEER_OBJECTION, objection, .exchange = HANDLE, .id = ID, .code = ERROR_BUSY,
+    FRAME_OF(0, PEER_NACK, nack, .exchange = HANDLE, .id = ID, .code = ERROR_BUSY,
              .reason = "busy");
     FRAME_OF(0, PEER_CONFIRM, confirm, .id = ID, .n_rank = 1, .rank = &(uint32_t){2},
              .obstacle = "");
     FRAME_OF(2, PEER_CONFIRM, confirm, .id = ID, .n_rank = 1, .rank = &(uint32_t){2},
              .obstacle = "target exists");
-    FRAME_OF(1, PEER_OUTCOME_QUERY, outcome_query, .id = "1-00000000-7", .asker = 0);
+    FRAME_OF(1, PEER_OUTCOME_QUERY, outcome_query, .id = "1-00000000-7", .initiator = 0);
     FRAME_OF(2, PEER_OUTCOME, outcome, .id = "1-00000000-7", .committed = true);
     operation(TIME, 0);
     (void)fputc(60, out);
@@ -406,7 +405,7 @@ void peer_seeds(const char *folder)
         void (*write)(void);
     } seeds[] = {
         {"commit", TORUS_2M, 1, commit_seed},
-        {"verdict", TORUS_2M, 1, verdict_seed},
+        {"abort", TORUS_2M, 1, abort_seed},
         {"survey", TORUS_3, 1, survey_seed},
         {"copy", TORUS_3, 1, copy_seed},
         {"schedule", TORUS_2M, 1, schedule_seed},

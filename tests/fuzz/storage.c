@@ -125,7 +125,7 @@ static int open_folders(void *context, const struct folder_request *request,
     to = calloc(1, sizeof *to);
     REQUIRE(from != NULL && to != NULL);
     from->storage = to->storage = all;
-    from->source = (struct source){.ops = &source_ops, .sized = true};
+    from->source = (struct source){.ops = &source_ops, .irregular = true};
     to->sink = (struct sink){&sink_ops, true, CHECK_NOTHING};
     all->open_folders += 2;
     *source = &from->source;

@@ -63,8 +63,8 @@ LIES = {
     'a prepare with the id of another root': prepare(id='2-00000001-1'),
     'a prepare of nothing': peer('prepare', {1: 77, 2: ID, 3: 1, 4: '4x4'}),
     'a prepare twice': 2 * prepare(id='1-00000001-2', timeout_ms=60000),
-    'an objection for nobody': peer('objection', {1: 77, 2: ID, 3: 16, 4: 1}),
-    'an objection for where it comes from': peer('objection', {1: 77, 2: ID, 3: 1, 4: 1}),
+    'a nack for nobody': peer('nack', {1: 77, 2: ID, 3: 16, 4: 1}),
+    'a nack for where it comes from': peer('nack', {1: 77, 2: ID, 3: 1, 4: 1}),
     "a confirmation of nobody's exchange": peer('confirm', {1: 'x' * 10000, 2: b'\1'}),
     'a confirmation by nobody': peer('confirm', {1: '9-00000001-1', 2: b'\x10'}),
     'an outcome for nobody': peer('outcome', {1: '9-00000001-1', 2: 1, 3: 16}),
@@ -76,11 +76,11 @@ ODDITIES = {
     'a prepare with an unknown algorithm': prepare(algorithm='\x1b[2Jx'),
     'a prepare with huge rounds': prepare(block_bytes=1 << 45, round_bytes=1 << 60),
     'a prepare that reads everything': prepare(source='/etc', target='/etc/x-%r'),
-    'verdicts on nothing': b''.join(
-        peer('verdict', {1: n, 2: f'1-00000001-{n}', 3: 5, 4: 'x' * 300, 5: n % 20})
+    'aborts on nothing': b''.join(
+        peer('abort', {1: n, 2: f'1-00000001-{n}', 3: 5, 4: 'x' * 300, 5: n % 20})
         for n in range(1, 1001)),
-    'objections to nothing': b''.join(
-        peer('objection', {1: n, 2: f'{r}-00000001-{n}', 3: r, 4: 5, 5: 'x' * 300})
+    'nacks to nothing': b''.join(
+        peer('nack', {1: n, 2: f'{r}-00000001-{n}', 3: r, 4: 5, 5: 'x' * 300})
         for n in range(1, 501) for r in (5, 9)),
     'outcome queries': b''.join(peer('outcome_query', {1: f'{n % 16}-00000001-{n}', 2: 1, 3: n})
                                 for n in range(1, 501)),
@@ -94,7 +94,7 @@ LATE = [
     peer('stepped_data', {1: 9999, 4: 1}, bytes(5000)),
     peer('streamed_data', {1: 9999, 3: b'\0'}, bytes(5000)),
     *(peer(kind, {1: 9999, 2: 5}) for kind in ('ready', 'go', 'round_done', 'round_go', 'commit',
-                                             'clear', 'repeated', 'sized', 'layout')),
+                                             'clear', 'repeated', 'sizes', 'layout')),
     peer('done', {1: 9999, 2: {1: 4000000000}}),
 ]
 

@@ -141,7 +141,7 @@ def test_a_silent_daemon(torus, busy, algorithm):
             assert_named(torus, client.id, 5, others(torus, 5))
             wait_logged(torus.node(1).log, 'silent')
         torus.wait_whole(30)
-        # It was not there for the verdict: it hears the verdict, or fails by itself.
+        # It was not there for the abort: it hears the abort, or fails by itself.
         wait_for(lambda: state_of(torus, client.id, 5)[0] in ('failed', None), 30)
     still_works(torus, rank=5, algorithm=algorithm)
 

@@ -169,7 +169,7 @@ def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
 @pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.memory
-@pytest.mark.parametrize('kind', ['prepares', 'queries', 'verdicts'])
+@pytest.mark.parametrize('kind', ['prepares', 'queries', 'aborts'])
 def test_floods_of_a_neighbour(loopback, kind):
     """A neighbour asks for some seconds without reading: memory stays bounded, no other link closes, all daemons
     answer."""

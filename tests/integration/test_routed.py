@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from support.openmetrics import Metrics
-from support.routed import Pings, all_settled, give_ipv6, ping_all, settled, state_of, stop_routed, ways, with_routes
+from support.routed import Pings, all_converged, converged, give_ipv6, next_hops, ping_all, state_of, stop_routed, with_routes
 from support.users import copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
 from torus_net import find_program, patience
@@ -15,11 +15,11 @@ from torus_net import find_program, patience
 
 def test_routes_go_around_a_cut_and_return_without_loss(mininet):
     torus = with_routes(mininet)
-    assert ways(settled(torus), 'n2') == ['n1', 'n3'] and ways(settled(torus), 'n1') == ['n1']
+    assert next_hops(converged(torus), 'n2') == ['n1', 'n3'] and next_hops(converged(torus), 'n1') == ['n1']
     pings = Pings(torus, 0, 1)
     torus.link_down(0, '+0')
-    reports = all_settled(torus, down='link 0:+0')
-    assert [ways(reports[0], host) for host in ('n1', 'n2', 'n3')] == [['n3']] * 3
+    reports = all_converged(torus, down='link 0:+0')
+    assert [next_hops(reports[0], host) for host in ('n1', 'n2', 'n3')] == [['n3']] * 3
     route = reports[0]['routes'][0]
     assert route['hops'] == 3 and route['why'] == 'longer by 2 than if all links were up; down: link 0:+0'
     ping_all(torus)
@@ -27,11 +27,11 @@ def test_routes_go_around_a_cut_and_return_without_loss(mininet):
     assert 'xceeded' not in said, said  # no packet has gone round until its time was over
     # A link that returns at once is treated with care, which may cost packets (see planner.h).
     wait_for(lambda: all(route['seconds'] > 3 * report['settle_seconds'] for rank in range(4)
-                         for report in [settled(torus, rank, 'link 0:+0')] for route in report['routes']
+                         for report in [converged(torus, rank, 'link 0:+0')] for route in report['routes']
                          if route['hops'] > 1))
     pings = Pings(torus, 0, 1)
     torus.link_up(0, '+0')
-    assert ways(all_settled(torus)[0], 'n1') == ['n1']
+    assert next_hops(all_converged(torus)[0], 'n1') == ['n1']
     lost, said = pings.end()
     assert lost <= 1, said  # one may be on its way at the end
     kernel = torus.node(0).run('ip', 'route', 'show', 'proto', '84')
@@ -61,7 +61,7 @@ def test_monitoring_sees_the_routes(mininet):
 
     sees('torus_routed_up', 0)
     torus.set_ip_routes()
-    all_settled(torus)
+    all_converged(torus)
     sees('torus_routes', 3, state='routed')
     sees('torus_routed_up', 1)
     sees('torus_routed_forwards', 1)
@@ -70,10 +70,10 @@ def test_monitoring_sees_the_routes(mininet):
     wait_for(lambda: counts()[1] - counts()[0] == 4)
     lost = counts()[0]
     torus.link_down(0, '+0')
-    all_settled(torus, 'link 0:+0')
+    all_converged(torus, 'link 0:+0')
     wait_for(lambda: counts()[0] >= lost + 2 and counts()[1] - counts()[0] == 3)
     torus.link_up(0, '+0')
-    all_settled(torus)
+    all_converged(torus)
     node.run('sh', '-ec', 'ip route add 10.128.0.0/9 dev lo table 52; ip rule add pref 5270 lookup 52')
     stop_routed(torus, 0, signal.SIGTERM)
     sees('torus_routed_up', 0)
@@ -84,10 +84,10 @@ def test_monitoring_sees_the_routes(mininet):
 def cut_and_mend(torus, ranks):
     """How long each of these hosts has waited for the others after a cut, as a part of the time that is always enough."""
     torus.link_down(0, '+0')
-    reports = [settled(torus, rank, 'link 0:+0') for rank in ranks]
+    reports = [converged(torus, rank, 'link 0:+0') for rank in ranks]
     torus.link_up(0, '+0')
     for rank in ranks:
-        settled(torus, rank)
+        converged(torus, rank)
     calm = patience.Patience(5 * reports[0]['settle_seconds'])  # then confirmations count again
     wait_for(lambda: calm.over)
     return [report['waited_seconds'] / report['settle_seconds'] for report in reports]
@@ -133,10 +133,10 @@ for line in sys.stdin:
         assert echo('a\n') == 'a\n'
         torus.link_down(0, '+0')
         assert echo('b\n') == 'b\n'
-        all_settled(torus, down='link 0:+0')
+        all_converged(torus, down='link 0:+0')
         torus.link_up(0, '+0')
         assert echo('c\n') == 'c\n'
-        all_settled(torus)
+        all_converged(torus)
         assert echo('d\n') == 'd\n'
     finally:
         for process in client, server:
@@ -168,14 +168,14 @@ def test_a_killed_process_is_taken_over(mininet):
     stop_routed(torus, 1)
     assert hosts.run('ip', 'route', 'show', 'proto', '84') == routes
     torus.ip_hosts.start_routed(1)
-    settled(torus, 1)
+    converged(torus, 1)
     lost, said = pings.end()
     assert lost <= 1, said
     stop_routed(torus, 1)
     hosts.run('ip', 'route', 'add', '10.128.0.99', 'dev', 'lo', 'proto', '84', 'metric', '84')  # of a host that is gone
     hosts.run('ip', 'route', 'del', '10.128.0.1', 'proto', '84', 'metric', '84')
     torus.ip_hosts.start_routed(1)
-    settled(torus, 1)
+    converged(torus, 1)
     wait_for(lambda: hosts.run('ip', 'route', 'show', 'proto', '84') == routes)
     # Without a successor, --down removes everything.
     stop_routed(torus, 1)
@@ -195,7 +195,7 @@ def test_the_addresses_can_change(mininet):
     wait_for(lambda: re.findall('^10[^ ]*', torus.node(0).run('ip', 'route', 'show', 'proto', '84'), re.M) ==
              ['10.128.0.2', '10.128.0.4', '10.128.9.3'])
     hosts.addresses[2] = '10.128.9.3'
-    all_settled(torus)
+    all_converged(torus)
     lost, said = pings.end()
     assert lost <= 1, said
     ping_all(torus)
@@ -209,12 +209,12 @@ def test_daemons_that_restart(mininet):
     torus = with_routes(mininet)
     torus.node(1).daemon.send_signal(signal.SIGKILL)
     torus.node(1).daemon.wait()
-    report = settled(torus, 0, down='node 1')
+    report = converged(torus, 0, down='node 1')
     assert next(route['state'] for route in report['routes'] if route['host'] == 'n1') == 'direct'
     found = torus.ip_hosts.routes(1)
     assert not found['daemon'] and found['daemon_lost_seconds'] >= 0
     torus.node(1).start()
-    all_settled(torus)
+    all_converged(torus)
     ping_all(torus)
 
 
@@ -231,11 +231,11 @@ def test_ipv6(mininet):
     torus = mininet('4')
     give_ipv6(torus, 'default', 'lo')
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
-    settled(torus)
+    converged(torus)
     said = torus.node(0).run('ping', '-6', '-c', '1', '-W', '5', 'fd12:3456:789a::3')
     assert '1 received' in said
     torus.link_down(0, '+0')
-    all_settled(torus, down='link 0:+0')
+    all_converged(torus, down='link 0:+0')
     assert '1 received' in torus.node(0).run('ping', '-6', '-c', '1', '-W', '5', 'fd12:3456:789a::2')
     torus.ip_hosts.undo()
     assert 'fd12' not in torus.node(0).run('ip', '-6', 'route', 'show', 'table', 'all')
@@ -295,7 +295,7 @@ def test_one_capability_is_enough(mininet):
                              '--inh-caps', '-all,+net_admin', '--ambient-caps', '-all,+net_admin',
                              '--bounding-set', '-all,+net_admin', '--no-new-privs', *routed, *command[program + 1:]]
         hosts.start_routed(1)
-        settled(torus, 1)
+        converged(torus, 1)
         assert torus.node(1).run('ip', 'route', 'show', 'proto', '84') == routes
         ping_all(torus)
         hosts.routed[1].terminate()

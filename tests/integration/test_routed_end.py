@@ -6,7 +6,7 @@ import re
 import subprocess
 
 import pytest
-from support.routed import settled, state_of, stop_routed, with_routes
+from support.routed import converged, state_of, stop_routed, with_routes
 from torus_net import CHECKOUT
 from torus_net.patience import Patience, wait
 
@@ -28,7 +28,7 @@ def test_one_that_cannot_start_removes_what_was_left(mininet):
     assert state_of(torus.node(1)) == before
     addresses.write_text(good)
     hosts.start_routed(1)
-    settled(torus, 1)
+    converged(torus, 1)
 
 
 def test_a_second_one_leaves_the_first_one_alone(mininet, tmp_path):

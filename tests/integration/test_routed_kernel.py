@@ -4,7 +4,7 @@ and firewalls, in `torusctl routes` and `torusctl doctor`, with commands that me
 import json
 
 import pytest
-from support.routed import all_settled, give_ipv6, ping_all, with_routes
+from support.routed import all_converged, give_ipv6, ping_all, with_routes
 from support.waiting import wait_for
 
 VPN = 'ip link add vpn0 type veth peer name vpn1; ip link set vpn0 up; ip link set vpn1 up; '
@@ -93,7 +93,7 @@ def test_ipv6_is_asked_for_too(mininet):
     torus = mininet('2m')
     give_ipv6(torus, 'default', 'lo')
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
-    all_settled(torus)
+    all_converged(torus)
     assert diverted(torus) == set(), routes(torus)
     torus.node(0).run('ip', '-6', 'rule', 'add', 'pref', '30', 'to', 'fd12:3456:789a::/48', 'prohibit')
     route, = routes(torus)['routes']
@@ -107,7 +107,7 @@ def test_a_firewall_is_seen_or_not(mininet):
     torus.node(0).run('nft', 'add table ip filter; add chain ip filter FORWARD { type filter hook forward priority 0; '
                       'policy drop; }')
     torus.set_ip_routes()
-    all_settled(torus)
+    all_converged(torus)
     wait_for(lambda: 'drops packets that this host should forward' in routes(torus)['firewall'],
              what=lambda: routes(torus)['firewall'])
     wait_for(lambda: 'no policy drops what is forwarded' in torus.ip_hosts.routes(1)['firewall'])

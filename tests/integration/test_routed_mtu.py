@@ -5,7 +5,7 @@ import re
 import subprocess
 
 import pytest
-from support.routed import give_ipv6, settled
+from support.routed import converged, give_ipv6
 from support.waiting import wait_for
 from torus_net.patience import Patience, communicate
 
@@ -29,7 +29,7 @@ def line(mininet):
     for rank, port in (1, '+0'), (2, '-0'):
         torus.node(rank).run('ip', 'link', 'set', torus.node(rank).interface(port), 'mtu', str(NARROW))
     torus.set_ip_routes(prefix6=PREFIX6)
-    settled(torus)
+    converged(torus)
     return torus
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from support.early_signals import pending
-from support.routed import give_ipv6, settled, state_of, stop_routed, with_routes
+from support.routed import converged, give_ipv6, state_of, stop_routed, with_routes
 from support.users import as_user, copy_programs, open_folder
 from support.waiting import wait_for, wait_logged
 from torus_net import find_program
@@ -52,7 +52,7 @@ def test_the_interface_comes_back(ring, command):
     wanted = state()
     node.run('sh', '-c', command)
     wait_for(lambda: state() == wanted, what=lambda: log_of(ring, 0))
-    wait_for(lambda: all(route['in_kernel'] for route in settled(ring)['routes']))
+    wait_for(lambda: all(route['in_kernel'] for route in converged(ring)['routes']))
 
 
 def test_a_foreign_interface_keeps_routes_out_and_is_named(ring):
@@ -99,7 +99,7 @@ def test_a_cable_can_be_renamed(ring, how):
         node.run('sh', '-c', how.format(before, after))
 
         def back():
-            report = settled(ring, 2)
+            report = converged(ring, 2)
             names = {way['interface'] for route in report['routes'] for way in route['ways']}
             return after in names and before not in names and after in routes_of(node)
         wait_for(back, what=lambda: f'{hosts.routes(2)} {routes_of(node)}')
@@ -154,13 +154,13 @@ def test_torusd_hears_of_a_cable_after_lost_reports(ring):
     daemon.send_signal(signal.SIGSTOP)
     node.host.run('ip', '-batch', '-', stdin=changes)
     daemon.send_signal(signal.SIGCONT)
-    settled(ring)
+    converged(ring)
     ring.link_down(1, '-0')  # at the other end
-    settled(ring, 0, 'link 0:+0')
+    converged(ring, 0, 'link 0:+0')
     log = wait_logged(node.log, f'no carrier on {node.interface("+0")}')  # node 1 tells of the link, too
     assert 'no longer watches' not in log
     ring.link_up(1, '-0')
-    settled(ring)
+    converged(ring)
 
 
 # --- addresses that do not fit ---
@@ -174,7 +174,7 @@ def test_addresses_that_are_too_few_change_nothing(ring):
     log = wait_logged(lambda: log_of(ring, 0), 'the addresses stay as they are')
     assert 'has 3 hosts, but the torus has 4 nodes' in log and routes_of(node) == routes
     ring.link_down(0, '+0')  # the routes still follow the links
-    settled(ring, 0, 'link 0:+0')
+    converged(ring, 0, 'link 0:+0')
     ring.link_up(0, '+0')
     # A new process finds no place: then old routes go, the reason is told, and a correction is taken up.
     stop_routed(ring, 0)
@@ -193,7 +193,7 @@ def test_ipv6_where_new_interfaces_have_none(mininet):
     node = torus.node(0)
     assert node.run('sysctl', '-n', 'net.ipv6.conf.default.disable_ipv6').strip() == '1'
     torus.set_ip_routes(prefix6='fd12:3456:789a::')
-    settled(torus)
+    converged(torus)
     assert destinations(node) == 3 and destinations(node, '-6') == 3
     # An address that somebody has removed comes back, and is the source again.
     node.run('ip', '-6', 'addr', 'flush', 'dev', 'torus0', 'scope', 'global')
@@ -252,10 +252,10 @@ def test_the_doctor_knows_torus_routed(mininet):
     # A route that leads nowhere does not count, nor does one to a host that is known to be missing.
     torus.node(2).daemon.send_signal(signal.SIGKILL)
     torus.node(2).daemon.wait()
-    settled(torus, 0, 'node 2')
+    converged(torus, 0, 'node 2')
     wait_for(lambda: not findings(), what=lambda: findings())
     torus.node(2).start()
-    settled(torus)
+    converged(torus)
     # Without torus-routed, the same host does not forward.
     stop_routed(torus, 1, signal.SIGTERM)
     found = wait_for(lambda: found if len(found := findings()) == 3 else None, what=lambda: findings())

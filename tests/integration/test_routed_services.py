@@ -14,12 +14,12 @@ from types import SimpleNamespace
 import pytest
 from bench import mpi, programs
 from support import nfs_client
-from support.routed import settled, with_routes
+from support.routed import converged, with_routes
 from support.waiting import wait_for
 from torus_net.ip_hosts import wait_ms
 from torus_net.patience import Patience, wait
 
-CUT = 0, '+0'  # between n0 and n1, so the only shortest way between them
+CUT = 0, '+0'  # between n0 and n1, so the only shortest path between them
 
 
 class Lines:
@@ -53,12 +53,12 @@ def through_a_cut(torus, progress):
     torus.link_down(*CUT)
     progress()
     for rank in range(len(torus.nodes)):
-        settled(torus, rank, 'link 0:+0')
+        converged(torus, rank, 'link 0:+0')
     progress()
     torus.link_up(*CUT)
     progress()
     for rank in range(len(torus.nodes)):
-        settled(torus, rank)
+        converged(torus, rank)
     progress()
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from support.netdev import silence
-from support.routed import Pings, all_settled, ping_all, settled, stop_routed, ways, with_routes
+from support.routed import Pings, all_converged, converged, next_hops, ping_all, stop_routed, with_routes
 from support.waiting import wait_for
 
 
@@ -36,11 +36,11 @@ def test_a_host_that_stops_to_forward_is_avoided_without_loss(mininet):
     for flow in flows:
         lost, said = flow.end()
         assert lost <= 1 and 'xceeded' not in said, said  # one may be on its way at the end
-    report = settled(torus, 1)
-    assert route_to(report, 'n3')['state'] == 'routed' and ways(report, 'n3') == ['n0']
+    report = converged(torus, 1)
+    assert route_to(report, 'n3')['state'] == 'routed' and next_hops(report, 'n3') == ['n0']
     assert addresses[3] in torus.node(1).run('ip', 'route', 'show', 'proto', '84')
     torus.ip_hosts.start_routed(2)
-    wait_for(lambda: all(ways(settled(torus, rank), to) == ['n0', 'n2'] for rank, to in ((1, 'n3'), (3, 'n1'))))
+    wait_for(lambda: all(next_hops(converged(torus, rank), to) == ['n0', 'n2'] for rank, to in ((1, 'n3'), (3, 'n1'))))
     ping_all(torus)
 
 
@@ -50,10 +50,10 @@ def test_a_host_whose_process_is_killed_is_avoided(mininet):
     stop_routed(torus, 2)
     wait_for(lambda: avoids(torus, others, 'n2'))
     # Its routes have stayed, and it is reached.
-    assert route_to(settled(torus, 0), 'n2')['state'] == 'routed'
+    assert route_to(converged(torus, 0), 'n2')['state'] == 'routed'
     ping_all(torus)
     torus.ip_hosts.start_routed(2)
-    wait_for(lambda: ways(settled(torus, 1), 'n3') == ['n0', 'n2'])
+    wait_for(lambda: next_hops(converged(torus, 1), 'n3') == ['n0', 'n2'])
 
 
 @pytest.mark.full  # takes half a minute
@@ -65,7 +65,7 @@ def test_a_host_whose_process_stands_still_is_avoided(mininet):
         wait_for(lambda: avoids(torus, others, 'n2'), seconds=120)
     finally:
         torus.ip_hosts.routed[2].send_signal(signal.SIGCONT)
-    wait_for(lambda: ways(settled(torus, 1), 'n3') == ['n0', 'n2'])
+    wait_for(lambda: next_hops(converged(torus, 1), 'n3') == ['n0', 'n2'])
 
 
 def test_hosts_behind_one_that_does_not_forward_are_unreachable(mininet):
@@ -76,7 +76,7 @@ def test_hosts_behind_one_that_does_not_forward_are_unreachable(mininet):
     assert 'do not forward' in route_to(report, 'n2')['why'] and route_to(report, 'n1')['state'] == 'routed'
     assert 'No route' in torus.node(0).run('sh', '-c', f'ip route get {torus.ip_hosts.addresses[2]} 2>&1 || true')
     torus.ip_hosts.start_routed(1)
-    all_settled(torus)
+    all_converged(torus)
     ping_all(torus)
 
 
@@ -86,18 +86,18 @@ def test_a_host_without_torusd_is_reached_by_its_neighbours(mininet):
     torus.node(1).daemon.send_signal(signal.SIGKILL)
     torus.node(1).daemon.wait()
     for rank in (0, 2):
-        route = route_to(settled(torus, rank, 'node 1'), 'n1')
+        route = route_to(converged(torus, rank, 'node 1'), 'n1')
         assert route['state'] == 'direct' and [way['host'] for way in route['ways']] == ['n1']
         assert '1 received' in torus.node(rank).run('ping', '-c', '1', '-W', '5', addresses[1])
         assert '1 received' in torus.node(1).run('ping', '-c', '1', '-W', '5', addresses[rank])
-    assert route_to(settled(torus, 3, 'node 1'), 'n1')['state'] == 'unreachable'
+    assert route_to(converged(torus, 3, 'node 1'), 'n1')['state'] == 'unreachable'
     ping_all(torus, missing=[(1, 3)])
     # Without a carrier there is no way.
     torus.link_down(0, '+0')
     wait_for(lambda: route_to(torus.ip_hosts.routes(0), 'n1')['state'] == 'unreachable')
     torus.link_up(0, '+0')
     torus.node(1).start()
-    all_settled(torus)
+    all_converged(torus)
     ping_all(torus)
 
 
@@ -106,11 +106,11 @@ def test_a_silent_cable_is_avoided_before_its_link_is_given_up(mininet):
     torus = with_routes(mininet, '4', extra=('--silence-ms=600000',))
     pings = Pings(torus, 0, 1)
     with silence(torus, 0, '+0'):
-        settled(torus, 0, 'link 0:+0')
+        converged(torus, 0, 'link 0:+0')
         ping_all(torus)
         assert torus.links(0)['links'][0]['state'] == 'up'
-    all_settled(torus)
-    assert ways(settled(torus, 0), 'n1') == ['n1']
+    all_converged(torus)
+    assert next_hops(converged(torus, 0), 'n1') == ['n1']
     _, said = pings.end()
     assert 'xceeded' not in said, said
 
@@ -143,7 +143,7 @@ def used(report, host):
 def test_connections_of_a_pair_are_spread_if_several_send_much(mininet):
     torus = with_routes(mininet, '4', bw=20)
     # Between opposite hosts, even hosts take one direction and odd ones the other: no two share a cable.
-    chosen = {rank: used(settled(torus, rank), f'n{(rank + 2) % 4}') for rank in range(4)}
+    chosen = {rank: used(converged(torus, rank), f'n{(rank + 2) % 4}') for rank in range(4)}
     assert [len(ways_of) for ways_of in chosen.values()] == [1] * 4
     assert chosen == {0: ['n1'], 1: ['n0'], 2: ['n3'], 3: ['n2']}
     sink = subprocess.Popen([*torus.node(2).host.enter(), '/usr/bin/python3', '-c', SINK], stdout=subprocess.PIPE)
@@ -155,14 +155,14 @@ def test_connections_of_a_pair_are_spread_if_several_send_much(mininet):
                                   stdout=subprocess.PIPE) as sender:
                 assert sender.stdout.readline()
                 if several:
-                    wait_for(lambda: used(settled(torus, 0), 'n2') == ['n1', 'n3'])
+                    wait_for(lambda: used(converged(torus, 0), 'n2') == ['n1', 'n3'])
                     assert torus.node(0).run('ip', 'route', 'show', 'proto', '84').count('nexthop') == 2
                 else:
                     wait_for(lambda: '64 bytes' in torus.node(0).run(
                         'sh', '-c', f'ping -c 1 -W 1 {torus.ip_hosts.addresses[2]} || true'))
-                    assert used(settled(torus, 0), 'n2') == ['n1']
+                    assert used(converged(torus, 0), 'n2') == ['n1']
                 sender.kill()
-        wait_for(lambda: used(settled(torus, 0), 'n2') == ['n1'])
+        wait_for(lambda: used(converged(torus, 0), 'n2') == ['n1'])
     finally:
         sink.kill()
         sink.wait()

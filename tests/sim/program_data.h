@@ -1,7 +1,7 @@
 /* The data that programs of the simulator send and must receive, computed independently of the daemon. */
 #pragma once
 
-#include "tests/sim/program_record.h"
+#include "tests/sim/program_internal.h"
 
 /* The members of a program's part, and the program's index among them. */
 struct sim_team {

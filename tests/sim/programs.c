@@ -5,7 +5,7 @@
 #include "daemon/lib/base/arithmetic.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/program_data.h"
-#include "tests/sim/program_record.h"
+#include "tests/sim/program_internal.h"
 #include "tests/sim/programs.h"
 
 static void sim_programs_disturb(struct sim_programs *all);

@@ -185,7 +185,7 @@ struct sim_request {
     struct job *exchange;      /* NULL: refused at once, ended, cancelled, or its root is dead */
     char id[EXCHANGE_ID_SIZE]; /* "" : refused at once */
     char from[64];             /* of the spec, as are these: */
-    enum operation operation;
+    enum schedule_operation operation;
     uint32_t sender;
     bool shrink;
     /* shrink: the nodes (bits) whose blocks are missing in the first output seen under its final name, and the id of

@@ -41,7 +41,7 @@ static void check_waves(struct sim *sim, bool outputs)
     static const Peer__Head__KindCase always[] = {PEER__HEAD__KIND_PREPARE, PEER__HEAD__KIND_READY,
                                                   PEER__HEAD__KIND_GO, PEER__HEAD__KIND_DONE};
     static const Peer__Head__KindCase outputs_too[] = {
-        PEER__HEAD__KIND_SIZED, PEER__HEAD__KIND_LAYOUT, PEER__HEAD__KIND_COMMIT,
+        PEER__HEAD__KIND_SIZES, PEER__HEAD__KIND_LAYOUT, PEER__HEAD__KIND_COMMIT,
         PEER__HEAD__KIND_CONFIRM};
     uint64_t edges = sim_torus(sim)->nodes - 1, others = 0;
 
@@ -49,7 +49,7 @@ static void check_waves(struct sim *sim, bool outputs)
         assert_int_equal(all_sent(sim, always[i]), edges);
     for (size_t i = 0; i < sizeof outputs_too / sizeof *outputs_too; i++)
         assert_int_equal(all_sent(sim, outputs_too[i]), outputs ? edges : 0);
-    for (int kind = PEER__HEAD__KIND_HELLO; kind <= PEER__HEAD__KIND_OBJECTION; kind++)
+    for (int kind = PEER__HEAD__KIND_HELLO; kind <= PEER__HEAD__KIND_NACK; kind++)
         others += all_sent(sim, (Peer__Head__KindCase)kind);
     others -= all_sent(sim, PEER__HEAD__KIND_HEARTBEAT);
     assert_int_equal(others, edges * (outputs ? 8 : 4));

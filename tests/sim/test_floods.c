@@ -1,5 +1,5 @@
 /* A node that has the cluster key and floods others: with exchanges that it begins and does not continue, and with
- * verdicts about exchanges of others that have not begun; and a node that does not relay. Exchanges that others begin
+ * aborts about exchanges of others that have not begun; and a node that does not relay. Exchanges that others begin
  * in the meantime, or after it is gone, succeed. */
 #include <inttypes.h>
 
@@ -249,9 +249,9 @@ TEST(outcomes_that_are_not_told)
     records_are_bounded(LIAR, &s, 64 + 16, "it keeps the outputs of");
 }
 
-/* --- verdicts about exchanges that have not begun --- */
+/* --- aborts about exchanges that have not begun --- */
 
-SIM_TEST(open_ring(0), verdicts_about_what_is_to_come)
+SIM_TEST(open_ring(0), aborts_about_what_is_to_come)
 {
     struct sim_request *r = sim_exchange(sim, 0, &generated);
     uint32_t counter;
@@ -260,18 +260,18 @@ SIM_TEST(open_ring(0), verdicts_about_what_is_to_come)
     assert_int_equal(r->error.code, ERROR_NONE);
     assert_int_equal(sscanf(r->id, "%*u-%*x-%" SCNu32, &counter), 1);
     for (uint32_t i = 1; i <= 200; i++) {
-        Peer__Verdict verdict = PEER__VERDICT__INIT;
+        Peer__Abort abort = PEER__ABORT__INIT;
         Peer__Head head = PEER__HEAD__INIT;
         char id[EXCHANGE_ID_SIZE];
         (void)snprintf(id, sizeof id, "0-%08" PRIx32 "-%" PRIu32,
                        (uint32_t)router_boot(sim_router(sim, 0)), counter + i);
-        verdict.exchange = 4 * (counter + i);
-        verdict.id = id;
-        verdict.code = ERROR_IO;
-        verdict.reason = (char *)(uintptr_t) "invented";
-        verdict.left = 4;
-        head.kind_case = PEER__HEAD__KIND_VERDICT;
-        head.verdict = &verdict;
+        abort.exchange = 4 * (counter + i);
+        abort.id = id;
+        abort.code = ERROR_IO;
+        abort.reason = (char *)(uintptr_t) "invented";
+        abort.left = 4;
+        head.kind_case = PEER__HEAD__KIND_ABORT;
+        head.abort = &abort;
         say_everywhere(sim, &head);
     }
     sim_pass(sim, 10 * MILLISECONDS);

@@ -61,8 +61,8 @@ TEST(operations_by_every_algorithm)
             from_files += k % 2;
         }
         assert_true(from_files >= 2);
-        static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
-                                                    OPERATION_BROADCAST};
+        static const enum schedule_operation operations[] = {
+            OPERATION_EXCHANGE, OPERATION_ALLGATHER, OPERATION_BROADCAST};
         for (unsigned k = 0; k < 6; k++) {
             const struct spec spec = GENERATED(.algorithm = "auto", .operation = operations[k % 3],
                                                .sender = sim_any(sim, sim_torus(sim)->nodes),

@@ -97,7 +97,7 @@ TEST(while_it_runs)
 
 /* An attempt is withdrawn because nodes are busy, while a link is silent: as soon as the link is down, the node behind
  * it hears over another route that the attempt is over. */
-TEST(a_verdict_is_lost)
+TEST(an_abort_is_lost)
 {
     static const struct spec spec =
         GENERATED(.algorithm = "auto", .block_bytes = 100000, .timeout_ns = 60 * SECONDS);
@@ -128,8 +128,7 @@ TEST(a_verdict_is_lost)
         sim_free(sim);
     }
     if (lost < seeds / 8)
-        fail_msg("%llu of %llu lost a verdict", (unsigned long long)lost,
-                 (unsigned long long)seeds);
+        fail_msg("%llu of %llu lost an abort", (unsigned long long)lost, (unsigned long long)seeds);
 }
 
 /* A link that is up again before distant nodes have heard of its loss: its ends report that. */

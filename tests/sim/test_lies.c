@@ -322,7 +322,7 @@ struct butting {
     struct lie_play *play;
     const struct lie_field *field;
     unsigned value; /* after all lies: the truth, or a plausible message */
-    uint32_t asker;
+    uint32_t initiator;
 };
 
 /* Sends a message on all links of the liar. */
@@ -343,7 +343,7 @@ static void butt_in(struct sim *sim, void *context)
         make_up(head, b->field->kind, s);
     }
     if (head->kind_case == PEER__HEAD__KIND_OUTCOME)
-        head->outcome->asker = b->asker;
+        head->outcome->initiator = b->initiator;
     if (b->value < lie_count(b->field))
         (void)lie_tell(head, b->field, b->value);
     uint8_t *bytes = lie_frame(head, NULL, 0, &length);

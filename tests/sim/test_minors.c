@@ -104,21 +104,21 @@ static bool is_set(struct sim *sim, void *flag)
 SIM_SEED_TEST(seeds / 4, start(seed), surveys_wait_for_the_last_node)
 {
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-    const uint32_t asker = (old + 1) % nodes;
+    const uint32_t initiator = (old + 1) % nodes;
     bool done = false;
     struct survey_request request = {.context = &done, .done = on_survey};
     struct error e;
     go_back(sim, PROTOCOL_MINOR - SURVEY_MINOR);
     restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR + 1);
     await(sim, SURVEY_MINOR - 1);
-    assert_int_equal(survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e),
-                     -1);
+    assert_int_equal(
+        survey_start(sim_survey(sim, initiator), SURVEY_STATE, 1 * SECONDS, &request, &e), -1);
     assert_int_equal(e.code, ERROR_REFUSED);
     restart(sim, old, PROTOCOL_MINOR - SURVEY_MINOR);
     await(sim, SURVEY_MINOR);
-    assert_int_equal(survey_start(sim_survey(sim, asker), SURVEY_STATE, 1 * SECONDS, &request, &e),
-                     0);
-    sim_settle(&sim->node[asker]);
+    assert_int_equal(
+        survey_start(sim_survey(sim, initiator), SURVEY_STATE, 1 * SECONDS, &request, &e), 0);
+    sim_settle(&sim->node[initiator]);
     assert_true(sim_run(sim, 2 * SECONDS, is_set, &done));
     exchange(sim);
 }
@@ -160,14 +160,14 @@ static void on_copied(void *context, const struct copy_result *result, const str
 }
 
 /* Starts a copy, and waits for its end. */
-static void copy_well(struct sim *sim, uint32_t asker, const struct copy_request *request)
+static void copy_well(struct sim *sim, uint32_t initiator, const struct copy_request *request)
 {
     bool done = false;
     const struct copy_client client = {&done, on_copied};
     struct error e;
 
-    assert_non_null(copy_start(core_copies(sim->node[asker].core), request, &client, &e));
-    sim_settle(&sim->node[asker]);
+    assert_non_null(copy_start(core_copies(sim->node[initiator].core), request, &client, &e));
+    sim_settle(&sim->node[initiator]);
     assert_true(sim_run(sim, 5 * SECONDS, is_set, &done));
 }
 
@@ -178,22 +178,22 @@ static void copy_while_one_is_older(uint64_t seed, uint32_t minor, const struct 
 {
     struct sim *sim = start(seed);
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);
-    const uint32_t asker = (old + 1) % nodes;
+    const uint32_t initiator = (old + 1) % nodes;
     const struct copy_client none = {NULL, on_copied};
     struct error e;
 
     go_back(sim, PROTOCOL_MINOR - minor);
     restart(sim, old, PROTOCOL_MINOR - minor + 1);
     await(sim, minor - 1);
-    assert_null(copy_start(core_copies(sim->node[asker].core), needs, &none, &e));
+    assert_null(copy_start(core_copies(sim->node[initiator].core), needs, &none, &e));
     assert_int_equal(e.code, ERROR_REFUSED);
     assert_int_equal(e.culprit.kind, CULPRIT_NODE);
     assert_int_equal(e.culprit.node, old);
     if (plain != NULL)
-        copy_well(sim, asker, plain);
+        copy_well(sim, initiator, plain);
     restart(sim, old, PROTOCOL_MINOR - minor);
     await(sim, minor);
-    copy_well(sim, asker, needs);
+    copy_well(sim, initiator, needs);
     exchange(sim);
     sim_free(sim);
 }

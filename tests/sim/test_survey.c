@@ -96,7 +96,7 @@ TEST(every_node_answers)
 }
 
 /* On 256 nodes, a query crosses each link at most once in each direction, and an answer only the links between its
- * node and the asker. */
+ * node and the initiator. */
 SIM_TEST(sim_new_whole("16x16", 1), costs_little)
 {
     struct asked a;
@@ -110,12 +110,12 @@ SIM_TEST(sim_new_whole("16x16", 1), costs_little)
 }
 
 /* The expected outcome without faults meanwhile: that of the nodes that are connected. */
-static void check_reached(struct sim *sim, uint32_t asker, const struct asked *a)
+static void check_reached(struct sim *sim, uint32_t initiator, const struct asked *a)
 {
     const struct torus *t = sim_torus(sim);
     bool reached[NODES_MOST] = {[0] = false}, more = true;
 
-    reached[asker] = true;
+    reached[initiator] = true;
     while (more) {
         more = false;
         for (uint32_t rank = 0; rank < t->nodes; rank++)
@@ -135,19 +135,19 @@ TEST(damaged_tori)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = sim_new_whole("8x8", seed);
-        const uint32_t asker = sim_any(sim, 64);
+        const uint32_t initiator = sim_any(sim, 64);
         struct asked a;
         for (unsigned i = 0; i < 4 * seed; i++)
             sim_set_wire(sim, sim_any(sim, 64), 2 * sim_any(sim, 2), SIM_WIRE_CUT);
         for (unsigned i = 0; i < seed / 2; i++) {
             const uint32_t dead = sim_any(sim, 64);
-            if (dead != asker)
+            if (dead != initiator)
                 sim_kill(sim, dead, SIM_POWER);
         }
         sim_pass(sim, 10 * SECONDS);
-        ask(sim, asker, SURVEY_STATE, &a);
+        ask(sim, initiator, SURVEY_STATE, &a);
         assert_true(a.took < 500 * MILLISECONDS); /* it does not wait for those who are down */
-        check_reached(sim, asker, &a);
+        check_reached(sim, initiator, &a);
         sim_free(sim);
     }
 }
@@ -173,9 +173,9 @@ TEST(faults_meanwhile)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct sim *sim = sim_new_whole("8x8", seed);
-        const uint32_t dead = sim_any(sim, 63), asker = 63;
+        const uint32_t dead = sim_any(sim, 63), initiator = 63;
         struct asked a;
-        start(sim, asker, SURVEY_STATE, &a);
+        start(sim, initiator, SURVEY_STATE, &a);
         sim_pass(sim, sim_any(sim, 3000) * MICROSECONDS);
         sim_kill(sim, dead, seed % 2 == 0 ? SIM_POWER : SIM_CRASH);
         sim_set_wire(sim, sim_any(sim, 64), 0, seed % 3 == 0 ? SIM_WIRE_SILENT : SIM_WIRE_CUT);
@@ -224,14 +224,14 @@ SIM_TEST(sim_new_whole("4x4", 6), clients_share)
 
 /* --- bounds --- */
 
-/* Node 1 sends a query of this asker with a new id on all of its links. */
-static void say_query(struct sim *sim, uint32_t asker, uint64_t id)
+/* Node 1 sends a query of this initiator with a new id on all of its links. */
+static void say_query(struct sim *sim, uint32_t initiator, uint64_t id)
 {
     Peer__SurveyQuery query = PEER__SURVEY_QUERY__INIT;
     Peer__Head head = PEER__HEAD__INIT;
     size_t length;
 
-    query.asker = asker;
+    query.initiator = initiator;
     query.id = id;
     query.kind = SURVEY_HOST;
     query.left = sim_torus(sim)->nodes;
@@ -259,7 +259,7 @@ TEST(endless_queries)
                 id++;
                 sim_pass(sim, 1 * MILLISECONDS);
             }
-        /* A node takes 2 in a second of one asker; each of the four neighbours 8 at once, and 4 more each second. */
+        /* A node takes 2 in a second of one initiator; each of the four neighbours 8 at once, and 4 more each second. */
         const uint64_t taken = all ? 4 * (8 + 5 * 4 + 1) : 2 * (5 + 1);
         assert_true(frames(sim, QUERY) <= taken * 4 * 64);
         assert_true(frames(sim, QUERY) > 64);

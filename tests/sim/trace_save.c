@@ -45,7 +45,7 @@ static void answer(struct answers *a, struct sim *sim, uint32_t rank)
 int sim_trace_save(struct sim *sim, const char *path, json_t *run, struct error *e)
 {
     const uint32_t nodes = sim_torus(sim)->nodes;
-    struct collected_traces c = {.nodes = {.torus = *sim_torus(sim), .asker = 0}};
+    struct collected_traces c = {.nodes = {.torus = *sim_torus(sim), .initiator = 0}};
     struct answers a = {.message = all_of(nodes, sizeof *a.message),
                         .trace = all_of(nodes, sizeof *a.trace),
                         .answer = all_of(nodes, sizeof *a.answer),

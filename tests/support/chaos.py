@@ -329,7 +329,7 @@ def _reasons(torus, but):
 
 
 def _settled_reasons(torus, but):
-    """Waits until all exchanges have ended. A node that was cut off from the root's verdict when an attempt was
+    """Waits until all exchanges have ended. A node that was cut off from the root's abort when an attempt was
     withdrawn fails by itself, after two times four seconds."""
     def ended():
         found = _reasons(torus, but)
@@ -349,7 +349,7 @@ def _check_reasons(before, after, faults):
 def _check_reason(name, nodes, disturbed):
     failed = {reason for state, reason in nodes.values() if state == 'failed'}
     assert len(failed) <= 1, f'exchange {name} failed with several reasons: {nodes}'
-    # A node that has done its part hears no verdict if no node is left to send one.
+    # A node that has done its part hears no abort if no node is left to send one.
     root = int(name.partition('-')[0])
     also = {'failed', 'finished'} if root in disturbed else {'failed'}
     assert not failed or {state for state, _ in nodes.values()} <= also, \

@@ -39,7 +39,7 @@ def connected_pairs(geometry, up):
     return [(at, to) for at in range(geometry.nodes) for to in reachable(geometry, up, at) if to != at]
 
 
-def settled(torus, rank=0, down=''):
+def converged(torus, rank=0, down=''):
     """The report of torus-routed on this host when it knows that these links are down, and has its routes: all hosts
     on the way forward."""
     def report():
@@ -50,8 +50,8 @@ def settled(torus, rank=0, down=''):
     return wait_for(report, what=lambda: str(torus.ip_hosts.routes(rank)))
 
 
-def all_settled(torus, down=''):
-    return [settled(torus, rank, down) for rank in range(len(torus.nodes))]
+def all_converged(torus, down=''):
+    return [converged(torus, rank, down) for rank in range(len(torus.nodes))]
 
 
 def ping_all(torus, missing=(), tries=1, addresses=None):
@@ -88,8 +88,8 @@ class Pings:
         return sent - received, said
 
 
-def ways(report, host):
-    return next(sorted(way['host'] for way in route['ways']) for route in report['routes'] if route['host'] == host)
+def next_hops(report, host):
+    return next(sorted(hop['host'] for hop in route['ways']) for route in report['routes'] if route['host'] == host)
 
 
 def give_ipv6(torus, *also):
@@ -106,7 +106,7 @@ def with_routes(mininet, dims='4', **options):
     """A torus whose hosts have their routes."""
     torus = mininet(dims, **options)
     torus.set_ip_routes()
-    all_settled(torus)
+    all_converged(torus)
     return torus
 
 

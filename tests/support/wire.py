@@ -20,8 +20,8 @@ CODES = re.findall(r'^    ERROR_(\w+)', (PROTO / 'error.h').read_text(), re.M)  
 
 HEAD = {name: number for number, name in enumerate(
     ('stepped_data', 'hello', 'refusal', 'heartbeat', 'link_state', 'prepare', 'ready', 'go',
-     'round_done', 'round_go', 'done', 'commit', 'confirm', 'verdict', 'streamed_data', 'outcome',
-     'clear', 'repeated', 'calibration', 'sized', 'layout', 'objection', 'outcome_query'), 1)}
+     'round_done', 'round_go', 'done', 'commit', 'confirm', 'abort', 'streamed_data', 'outcome',
+     'clear', 'repeated', 'calibration', 'sizes', 'layout', 'nack', 'outcome_query'), 1)}
 HEAD['proof'] = 29
 HEAD['probe'], HEAD['probe_answered'] = 35, 36
 CHECK = 33

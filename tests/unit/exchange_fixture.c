@@ -331,19 +331,19 @@ void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round
     plan_free(&plan);
 }
 
-bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
-                      uint32_t root, uint32_t code, const char *reason)
+bool xf_say_nack(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                 uint32_t root, uint32_t code, const char *reason)
 {
     struct error why = {.code = (enum error_code)code};
 
     (void)snprintf(why.text, sizeof why.text, "%s", reason);
-    return xf_say_objection_about(n, port, handle, id, root, &why);
+    return xf_say_nack_about(n, port, handle, id, root, &why);
 }
 
-bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
-                            const char *id, uint32_t root, const struct error *why)
+bool xf_say_nack_about(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                       uint32_t root, const struct error *why)
 {
-    return XF_SAY(n, port, PEER_OBJECTION, objection, .exchange = handle, .id = id, .root = root,
+    return XF_SAY(n, port, PEER_NACK, nack, .exchange = handle, .id = id, .root = root,
                   .code = why->code, .reason = why->text, .culprit = why->culprit);
 }
 
@@ -501,7 +501,7 @@ static int open_folders(void *context, const struct folder_request *request,
 
     if (folders == NULL)
         return error_set(e, ERROR_MEMORY, "no memory for folders");
-    folders->source = (struct source){.ops = &source_ops, .sized = true};
+    folders->source = (struct source){.ops = &source_ops, .irregular = true};
     folders->sink = (struct sink){&sink_ops, true, CHECK_DIGEST};
     folders->node = n;
     folders->events = *events;

@@ -111,8 +111,8 @@ void xf_prepare_generated(struct xf_prepare *p);
     xf_say(n, port, &(struct peer_message){.kind = (named), .member = {__VA_ARGS__}})
 #define xf_say_handle(n, port, named, handle) /* ready, commit */                                  \
     XF_SAY(n, port, named, ready, handle)
-#define xf_say_sized(n, port, handle, largest)                                                     \
-    XF_SAY(n, port, PEER_SIZED, sized, .exchange = (handle), .largest_block = (largest))
+#define xf_say_sizes(n, port, handle, largest)                                                     \
+    XF_SAY(n, port, PEER_SIZES, sizes, .exchange = (handle), .largest_block = (largest))
 #define xf_say_layout(n, port, handle)                                                             \
     XF_SAY(n, port, PEER_LAYOUT, layout, .exchange = (handle), .round_bytes = 1000, .window = 1,   \
            .timeout_ms = 60000)
@@ -127,16 +127,16 @@ void xf_prepare_generated(struct xf_prepare *p);
            .nanoseconds = (time))
 #define xf_say_clear(n, port, handle)                                                              \
     XF_SAY(n, port, PEER_CLEAR, clear, .exchange = (handle), .hops = 3, .left = 1)
-#define xf_say_verdict(n, port, handle, name, error, why, hops)                                    \
-    XF_SAY(n, port, PEER_VERDICT, verdict, .exchange = (handle), .id = (name),                     \
+#define xf_say_abort(n, port, handle, name, error, why, hops)                                      \
+    XF_SAY(n, port, PEER_ABORT, abort, .exchange = (handle), .id = (name),                         \
            .code = (enum error_code)(error), .reason = (why), .left = (hops))
 #define xf_say_confirm(n, port, name, node, why)                                                   \
     XF_SAY(n, port, PEER_CONFIRM, confirm, .id = (name), .n_rank = 1, .rank = &(uint32_t){node},   \
            .obstacle = (why))
 #define xf_say_query(n, port, name, node)                                                          \
-    XF_SAY(n, port, PEER_OUTCOME_QUERY, outcome_query, .id = (name), .asker = (node))
+    XF_SAY(n, port, PEER_OUTCOME_QUERY, outcome_query, .id = (name), .initiator = (node))
 #define xf_say_outcome(n, port, name, good, node)                                                  \
-    XF_SAY(n, port, PEER_OUTCOME, outcome, .id = (name), .committed = (good), .asker = (node))
+    XF_SAY(n, port, PEER_OUTCOME, outcome, .id = (name), .committed = (good), .initiator = (node))
 
 /* With the reports of `nodes` nodes, at most XF_REPORTS, from rank `first` on. */
 bool xf_say_done(struct exchange_fixture *n, unsigned port, uint32_t handle, uint32_t first,
@@ -147,9 +147,9 @@ bool xf_say_data(struct exchange_fixture *n, unsigned port, uint32_t handle, uin
 /* All messages that arrive at all ports in a round. */
 void xf_say_all_data(struct exchange_fixture *n, uint32_t handle, uint32_t round, bool sizes);
 
-/* An objection about no node; */
-bool xf_say_objection(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
-                      uint32_t root, uint32_t code, const char *reason);
+/* A nack about no node; */
+bool xf_say_nack(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                 uint32_t root, uint32_t code, const char *reason);
 /* and one about this culprit. */
-bool xf_say_objection_about(struct exchange_fixture *n, unsigned port, uint32_t handle,
-                            const char *id, uint32_t root, const struct error *why);
+bool xf_say_nack_about(struct exchange_fixture *n, unsigned port, uint32_t handle, const char *id,
+                       uint32_t root, const struct error *why);

@@ -79,7 +79,7 @@ void begin_open(struct fixture *f, struct ends *ends, const struct folder_reques
     assert_int_equal(f->storage.open_folders(f->storage.context, request, &events, &ends->source,
                                              &ends->sink, &e),
                      0);
-    assert_true(ends->source->sized && ends->sink->durable);
+    assert_true(ends->source->irregular && ends->sink->durable);
     assert_int_equal(ends->sink->check, CHECK_DIGEST);
     assert_false(ends->source->ops->opened(ends->source) || ends->sink->ops->opened(ends->sink));
 }

@@ -19,33 +19,32 @@ size_t line_known(struct exchange_fixture *n)
     return exchanges_list(core_exchanges(n->core), info, 1000);
 }
 
-void line_hears_objection(struct exchange_fixture *n, enum error_code code, uint32_t about,
-                          const char *part)
+void line_hears_nack(struct exchange_fixture *n, enum error_code code, uint32_t about,
+                     const char *part)
 {
     struct peer_message *head = xf_next(n, PARENT);
 
     assert_non_null(head);
-    assert_int_equal(head->kind, PEER_OBJECTION);
-    if (head->objection.code != code ||
-        (part != NULL && strstr(head->objection.reason, part) == NULL))
-        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->objection.code, head->objection.reason,
-                 (int)code, part != NULL ? part : "");
+    assert_int_equal(head->kind, PEER_NACK);
+    if (head->nack.code != code || (part != NULL && strstr(head->nack.reason, part) == NULL))
+        fail_msg("%u: \"%s\" instead of %d: \"%s\"", head->nack.code, head->nack.reason, (int)code,
+                 part != NULL ? part : "");
     if (about == TORUS_NO_NODE) {
-        assert_int_equal(head->objection.culprit.kind, CULPRIT_NONE);
+        assert_int_equal(head->nack.culprit.kind, CULPRIT_NONE);
     } else {
-        assert_int_equal(head->objection.culprit.kind, CULPRIT_NODE);
-        assert_int_equal(head->objection.culprit.node, about);
+        assert_int_equal(head->nack.culprit.kind, CULPRIT_NODE);
+        assert_int_equal(head->nack.culprit.node, about);
     }
     message_forget(head);
 }
 
-bool line_hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code)
+bool line_hears_abort(struct exchange_fixture *n, unsigned port, enum error_code code)
 {
     struct peer_message *head = xf_next(n, port);
-    bool verdict = head != NULL && head->kind == PEER_VERDICT && head->verdict.code == code;
+    bool abort = head != NULL && head->kind == PEER_ABORT && head->abort.code == code;
 
     message_forget(head);
-    return verdict;
+    return abort;
 }
 
 bool line_prepare(struct exchange_fixture *n, unsigned port, uint32_t root, uint32_t i,
@@ -108,5 +107,5 @@ bool line_root_object(struct line_root *r, uint32_t code, const char *reason)
     struct error why = {.code = (enum error_code)code, .culprit = {CULPRIT_NODE, 1, 0}};
 
     (void)snprintf(why.text, sizeof why.text, "%s", reason);
-    return xf_say_objection_about(&r->f, CHILD, r->handle, r->id, 0, &why);
+    return xf_say_nack_about(&r->f, CHILD, r->handle, r->id, 0, &why);
 }

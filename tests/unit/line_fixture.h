@@ -15,12 +15,12 @@ void line_open_middle(struct exchange_fixture *n);
 /* The number of exchanges that the node knows. */
 size_t line_known(struct exchange_fixture *n);
 
-/* Fails the test unless the next message to the parent is an objection with this code that blames node `about`
+/* Fails the test unless the next message to the parent is a nack with this code that blames node `about`
  * (TORUS_NO_NODE: none) and has this part in its reason (NULL: any reason). */
-void line_hears_objection(struct exchange_fixture *n, enum error_code code, uint32_t about,
-                          const char *part);
-/* Whether the next message at a port is a verdict with this code. */
-bool line_hears_verdict(struct exchange_fixture *n, unsigned port, enum error_code code);
+void line_hears_nack(struct exchange_fixture *n, enum error_code code, uint32_t about,
+                     const char *part);
+/* Whether the next message at a port is an abort with this code. */
+bool line_hears_abort(struct exchange_fixture *n, unsigned port, enum error_code code);
 
 /* Prepares exchange number i of a root behind this port, as that one names it. */
 bool line_prepare(struct exchange_fixture *n, unsigned port, uint32_t root, uint32_t i,

@@ -29,12 +29,12 @@ TEST(test_links)
 
 TEST(test_operations_and_modes)
 {
-    static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
-                                                OPERATION_BROADCAST, OPERATION_BARRIER};
+    static const enum schedule_operation operations[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER,
+                                                         OPERATION_BROADCAST, OPERATION_BARRIER};
 
     for (size_t i = 0; i < 4; i++) {
         enum torus_operation public;
-        assert_int_equal(operation_named(operation_name(operations[i]), &public), 0);
+        assert_int_equal(operation_named(schedule_operation_name(operations[i]), &public), 0);
         assert_int_equal((int)public, (int)operations[i]);
     }
     assert_int_equal(mode_named(mode_name(MODE_STEPPED)), TORUS_MODE_STEPPED);

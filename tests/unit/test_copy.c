@@ -1,8 +1,8 @@
 /* Requests of copies: their codec, and the rules that they must keep. Bytes come from other nodes. */
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/copy/plan.h"
-#include "daemon/torusd/copy/records.h"
 #include "daemon/torusd/copy/request.h"
+#include "daemon/torusd/copy/step_reports.h"
 #include "proto/copy.pb-c.h"
 #include "tests/support/cmocka.h"
 
@@ -399,18 +399,18 @@ TEST(plans_without_nodes_that_are_gone)
     copy_plan_free(&p);
 }
 
-/* --- records --- */
+/* --- step reports --- */
 
-static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum record_kind kind)
+static void exchange_records(struct copy_plan *at, struct copy_plan *to, enum step_report_kind kind)
 {
-    const struct record_of_node self = {COPY_CALL_LEAST, 3, "/a/socket", 2, "/a/link"};
-    struct record_bytes record;
+    const struct step_report_of_node self = {COPY_CALL_LEAST, 3, "/a/socket", 2, "/a/link"};
+    struct step_report_bytes report;
     struct error e;
 
     for (uint32_t node = 0; node < NODES; node++) {
-        assert_int_equal(records_write(at, kind, node, &self, &record, &e), 0);
-        assert_int_equal(records_read(to, kind, node, record.data, record.length, &e), 0);
-        free(record.data);
+        assert_int_equal(step_reports_write(at, kind, node, &self, &report, &e), 0);
+        assert_int_equal(step_reports_read(to, kind, node, report.data, report.length, &e), 0);
+        free(report.data);
     }
 }
 
@@ -426,7 +426,7 @@ TEST(records_tell_everything)
         at.tree[i].stream = 1000 + i;
     }
     (void)error_set(&at.tree[3].failed, ERROR_IO, "cannot be read");
-    exchange_records(&at, &to, RECORD_OPENED);
+    exchange_records(&at, &to, STEP_REPORT_OPENED);
     for (uint32_t i = 0; i < at.trees; i++) {
         assert_int_equal(to.tree[i].size[TREE_MANIFEST], i == 3 ? 0 : 100 + i);
         assert_int_equal(to.tree[i].failed.code, i == 3 ? ERROR_IO : ERROR_NONE);
@@ -439,7 +439,7 @@ TEST(records_tell_everything)
     at.end[1].wanted = (uint8_t *)strdup("wanted");
     at.end[1].wanted_length = 6;
     (void)error_set(&at.end[0].error, ERROR_BUSY, "another copy");
-    exchange_records(&at, &to, RECORD_COMPARED);
+    exchange_records(&at, &to, STEP_REPORT_COMPARED);
     assert_true(to.wants);
     assert_int_equal(to.end[1].wanted_length, 6);
     assert_memory_equal(to.end[1].wanted, "wanted", 6);
@@ -447,11 +447,11 @@ TEST(records_tell_everything)
 
     at.end[1].span = span;
     at.end[1].spans = 2;
-    exchange_records(&at, &to, RECORD_MISSING);
+    exchange_records(&at, &to, STEP_REPORT_MISSING);
     assert_int_equal(to.tree[1].missing.bytes, 30);
 
     at.end[1].report = (struct tree_report){.files = 7, .not_attributed = 9, .first = "x/y"};
-    exchange_records(&at, &to, RECORD_FINISHED);
+    exchange_records(&at, &to, STEP_REPORT_FINISHED);
     assert_memory_equal(&to.end[1].report, &at.end[1].report, sizeof at.end[1].report);
     assert_null(copy_end_failed(&to, &to.end[1]));
     assert_int_equal(copy_end_failed(&to, &to.end[0])->code, ERROR_BUSY);
@@ -460,7 +460,7 @@ TEST(records_tell_everything)
     copy_plan_free(&to);
 }
 
-/* What a newer release has added is in records only if all nodes know it. */
+/* What a newer release has added is in step reports only if all nodes know it. */
 TEST(records_tell_more_to_newer_nodes)
 {
     uint64_t changed[] = {3, 9, UINT64_MAX, UINT64_MAX};
@@ -473,7 +473,7 @@ TEST(records_tell_more_to_newer_nodes)
         at.tree[2].changed = changed;
         at.tree[2].changes = 4;
         (void)strcpy(at.tree[2].first_changed, "/a/log");
-        exchange_records(&at, &to, RECORD_CHECKED);
+        exchange_records(&at, &to, STEP_REPORT_CHECKED);
         assert_int_equal(to.tree[2].changes, told == 1 ? 4 : 0);
         if (told == 1)
             assert_memory_equal(to.tree[2].changed, changed, sizeof changed);
@@ -482,7 +482,7 @@ TEST(records_tell_more_to_newer_nodes)
         at.tree[1].place = place;
         at.tree[1].places = 2;
         at.end[4].granularity = 2000;
-        exchange_records(&at, &to, RECORD_OPENED);
+        exchange_records(&at, &to, STEP_REPORT_OPENED);
         assert_int_equal(to.tree[1].places, told == 1 ? 2 : 0);
         if (told == 1)
             assert_memory_equal(to.tree[1].place, place, sizeof place);
@@ -491,7 +491,7 @@ TEST(records_tell_more_to_newer_nodes)
         assert_string_equal(to.first_link_out, told == 1 ? "/a/link" : "");
         at.end[3].going = (uint8_t *)(uintptr_t) "a/b\0c";
         at.end[3].going_length = 6;
-        exchange_records(&at, &to, RECORD_FINISHED);
+        exchange_records(&at, &to, STEP_REPORT_FINISHED);
         assert_int_equal(to.end[3].going_length, told == 1 ? 6 : 0);
         if (told == 1)
             assert_memory_equal(to.end[3].going, "a/b\0c", 6);
@@ -502,18 +502,19 @@ TEST(records_tell_more_to_newer_nodes)
     }
 }
 
-/* Each byte is altered, and each length is tried: a record is taken, or refused as malformed. */
+/* Each byte is altered, and each length is tried: a step report is taken, or refused as malformed. */
 TEST(records_of_liars)
 {
     static const struct interval span[] = {{10, 20}, {30, 50}};
-    static const enum record_kind kinds[] = {RECORD_OPENED,  RECORD_COMPARED, RECORD_DIGESTED,
-                                             RECORD_MISSING, RECORD_CHECKED,  RECORD_FINISHED};
-    const struct record_of_node self = {COPY_CALL_LEAST, 3, "first", 1, "link"};
+    static const enum step_report_kind kinds[] = {STEP_REPORT_OPENED,   STEP_REPORT_COMPARED,
+                                                  STEP_REPORT_DIGESTED, STEP_REPORT_MISSING,
+                                                  STEP_REPORT_CHECKED,  STEP_REPORT_FINISHED};
+    const struct step_report_of_node self = {COPY_CALL_LEAST, 3, "first", 1, "link"};
 
     for (size_t k = 0; k < 2 * sizeof kinds / sizeof *kinds; k++) {
-        const enum record_kind kind = kinds[k / 2];
+        const enum step_report_kind kind = kinds[k / 2];
         struct copy_plan at, to;
-        struct record_bytes record;
+        struct step_report_bytes report;
         struct error e;
         make(&at, COPY_TO_ALL, NULL);
         at.told = k % 2 == 1;
@@ -527,31 +528,32 @@ TEST(records_of_liars)
         at.end[1].wanted = (uint8_t *)strdup("wanted");
         at.end[1].wanted_length = 6;
         const uint32_t node =
-            kind == RECORD_DIGESTED || kind == RECORD_CHECKED ? 2 : at.end[1].node;
-        assert_int_equal(records_write(&at, kind, node, &self, &record, &e), 0);
-        for (size_t i = 0; i <= record.length; i++)
+            kind == STEP_REPORT_DIGESTED || kind == STEP_REPORT_CHECKED ? 2 : at.end[1].node;
+        assert_int_equal(step_reports_write(&at, kind, node, &self, &report, &e), 0);
+        for (size_t i = 0; i <= report.length; i++)
             for (unsigned bit = 0; bit < 9; bit++) {
-                const bool cut = bit == 8 || i == record.length;
+                const bool cut = bit == 8 || i == report.length;
                 make(&to, COPY_TO_ALL, NULL);
                 to.told = at.told;
                 to.tree[0].stream = 1000;
                 if (!cut)
-                    record.data[i] ^= (uint8_t)(1u << bit);
-                if (records_read(&to, kind, node, record.data, cut ? i : record.length, &e) != 0) {
+                    report.data[i] ^= (uint8_t)(1u << bit);
+                if (step_reports_read(&to, kind, node, report.data, cut ? i : report.length, &e) !=
+                    0) {
                     assert_int_equal(e.code, ERROR_PROTOCOL);
                     assert_int_equal(e.culprit.node, node);
                 } else {
-                    assert_false(cut && i < record.length);
+                    assert_false(cut && i < report.length);
                     for (uint32_t n = 1; n < to.tree[0].changes; n++)
                         assert_true(to.tree[0].changed[n - 1] <= to.tree[0].changed[n]);
                 }
                 for (uint32_t s = 0; s < to.tree[0].missing.count; s++)
                     assert_true(to.tree[0].missing.item[s].end <= 1000);
                 if (!cut)
-                    record.data[i] ^= (uint8_t)(1u << bit);
+                    report.data[i] ^= (uint8_t)(1u << bit);
                 copy_plan_free(&to);
             }
-        free(record.data);
+        free(report.data);
         copy_plan_free(&at);
     }
 }

@@ -150,7 +150,7 @@ TEST(formulas_belong_to_algorithms)
     }
     assert_null(formula_at(formula_count()));
     assert_null(formula_find("nothing"));
-    assert_string_equal(operation_name(OPERATION_ALLGATHER), "allgather");
+    assert_string_equal(schedule_operation_name(OPERATION_ALLGATHER), "allgather");
 }
 
 TEST(formulas_refuse_other_tori)

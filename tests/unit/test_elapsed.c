@@ -20,17 +20,17 @@ TEST(a_later_moment_is_now)
 /* A port that has used up its messages gets no new ones because a clock was read a little earlier. */
 TEST(floods_stay_limited)
 {
-    static const struct flood_rules rules = {.kept = 8, .rate = 4, .burst = 8, .asker = 4};
+    static const struct flood_rules rules = {.kept = 8, .rate = 4, .burst = 8, .initiator = 4};
     struct flood_limit f;
     unsigned taken = 0;
 
     assert_int_equal(flood_limit_init(&f, &rules, 1), 0);
     for (uint32_t i = 0; i < 16; i++)
-        taken +=
-            flood_limit_take(&f, 0, &(struct flooded){.asker = i, .id = 1, .cost = 1}, NOW) != NULL;
+        taken += flood_limit_take(&f, 0, &(struct flooded){.initiator = i, .id = 1, .cost = 1},
+                                  NOW) != NULL;
     assert_int_equal(taken, 8);
     assert_null(
-        flood_limit_take(&f, 0, &(struct flooded){.asker = 99, .id = 1, .cost = 1}, NOW - 1));
+        flood_limit_take(&f, 0, &(struct flooded){.initiator = 99, .id = 1, .cost = 1}, NOW - 1));
     flood_limit_free(&f);
 }
 

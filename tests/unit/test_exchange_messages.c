@@ -70,12 +70,11 @@ static void reach_with_folders(struct line_root *n, enum situation s)
     if (s == FAILING || s == FAILED) {
         xf_folders_fail(&n->f, ERROR_REFUSED, "missing");
         if (s == FAILED)
-            assert_true(
-                xf_say_verdict(&n->f, PARENT, n->handle, XF_ID, ERROR_REFUSED, "missing", 0));
+            assert_true(xf_say_abort(&n->f, PARENT, n->handle, XF_ID, ERROR_REFUSED, "missing", 0));
         return;
     }
-    assert_true(xf_say_sized(&n->f, CHILD, n->handle, 0));
-    assert_int_equal(xf_hear(&n->f, PARENT), PEER_SIZED);
+    assert_true(xf_say_sizes(&n->f, CHILD, n->handle, 0));
+    assert_int_equal(xf_hear(&n->f, PARENT), PEER_SIZES);
     if (s == OPENED)
         return;
     assert_true(xf_say_layout(&n->f, PARENT, n->handle));
@@ -128,7 +127,8 @@ static void reach_with_repetitions(struct line_root *n, enum situation s)
 
 /* --- node 0 --- */
 
-static void start(struct line_root *n, bool folders, enum operation operation, uint32_t repeat)
+static void start(struct line_root *n, bool folders, enum schedule_operation operation,
+                  uint32_t repeat)
 {
     const struct spec spec = {.algorithm = operation == OPERATION_BARRIER ? SPEC_AUTO : "direct",
                               .mode =
@@ -153,7 +153,7 @@ static void reach_as_root_with_folders(struct line_root *n, enum situation s)
     if (s == ROOT_OPENING)
         return;
     assert_true(
-        xf_say_sized(&n->f, CHILD, n->handle, s == ROOT_FIRST_ROUND ? EXCHANGE_FIXTURE_BUDGET : 0));
+        xf_say_sizes(&n->f, CHILD, n->handle, s == ROOT_FIRST_ROUND ? EXCHANGE_FIXTURE_BUDGET : 0));
     assert_int_equal(xf_hear(&n->f, CHILD), PEER_LAYOUT);
     assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
     (void)xf_drain(&n->f);
@@ -179,9 +179,9 @@ static void reach_as_root(struct line_root *n, enum situation s)
     start(n, false, OPERATION_EXCHANGE, s == ROOT_REPETITION ? 2 : 0);
     assert_true(line_root_learn(n));
     if (s == ROOT_WAITING)
-        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_BUSY, "busy"));
+        assert_true(xf_say_nack(&n->f, CHILD, n->handle, n->id, 0, ERROR_BUSY, "busy"));
     if (s == ROOT_FAILED)
-        assert_true(xf_say_objection(&n->f, CHILD, n->handle, n->id, 0, ERROR_REFUSED, "no"));
+        assert_true(xf_say_nack(&n->f, CHILD, n->handle, n->id, 0, ERROR_REFUSED, "no"));
     if (s == ROOT_WAITING || s == ROOT_FAILED || s == ROOT_PREPARING)
         return;
     assert_true(xf_say_handle(&n->f, CHILD, PEER_READY, n->handle));
@@ -221,7 +221,7 @@ static void situation_reach(struct line_root *n, enum situation s)
  * child. An unexpected message costs the link; a late one is ignored. */
 
 enum message {
-    SIZED,
+    SIZES,
     LAYOUT,
     READY_MESSAGE,
     GO,
@@ -284,8 +284,8 @@ static void reach(struct line_root *n, enum situation s)
 static bool say(struct line_root *n, unsigned port, enum message m, const struct expectation *x)
 {
     switch (m) {
-    case SIZED:
-        return xf_say_sized(&n->f, port, n->handle, 0);
+    case SIZES:
+        return xf_say_sizes(&n->f, port, n->handle, 0);
     case LAYOUT:
         return xf_say_layout(&n->f, port, n->handle);
     case READY_MESSAGE:
@@ -315,7 +315,7 @@ static bool say(struct line_root *n, unsigned port, enum message m, const struct
 
 static void hears(enum situation s, enum message m, unsigned port, char expectation)
 {
-    static const char *const names[MESSAGES] = {"sized",      "layout",   "ready",    "go",
+    static const char *const names[MESSAGES] = {"sizes",      "layout",   "ready",    "go",
                                                 "round done", "round go", "repeated", "done",
                                                 "commit",     "data",     "clear"};
     static struct line_root n;
@@ -349,7 +349,7 @@ static void hears(enum situation s, enum message m, unsigned port, char expectat
 TEST(each_message_has_its_time_and_side)
 {
     for (enum situation s = OPENING; s < SITUATIONS; s++) {
-        for (enum message m = SIZED; m < MESSAGES; m++) {
+        for (enum message m = SIZES; m < MESSAGES; m++) {
             if (expected[s].from_parent != NULL)
                 hears(s, m, PARENT, expected[s].from_parent[m]);
             hears(s, m, CHILD, expected[s].from_child[m]);
@@ -433,7 +433,7 @@ TEST(the_slowest_is_told_upwards)
 /* On a ring of three the other neighbour of node 1 is neither above nor below it. */
 TEST(only_data_comes_from_beside_the_tree)
 {
-    for (enum message m = SIZED; m <= DATA; m++) {
+    for (enum message m = SIZES; m <= DATA; m++) {
         static const struct expectation ready = {.round = 0, .sizes = true};
         struct xf_prepare p;
         struct line_root n = {.handle = XF_HANDLE, .id = XF_ID};
@@ -455,7 +455,7 @@ TEST(unknown_handles_are_ignored)
     reach(&n, READY);
     n.handle = XF_HANDLE + 3;
     for (int times = 0; times < 100; times++)
-        for (enum message m = SIZED; m < MESSAGES; m++) {
+        for (enum message m = SIZES; m < MESSAGES; m++) {
             assert_true(say(&n, PARENT, m, &expected[READY]));
             assert_true(say(&n, CHILD, m, &expected[READY]));
         }
@@ -606,7 +606,7 @@ TEST(spans_of_all_exchanges_are_bounded)
     xf_close(&n);
 }
 
-/* Objections of a node to a valid prepare. */
+/* Nacks of a node to a valid prepare. */
 
 /* Stands for 0 in a row, where 0 means the usual value. */
 #define ZERO (UINT64_MAX - 1)
@@ -716,7 +716,7 @@ TEST(a_node_objects_to_impossible_requests)
         if (rows[i].code == ERROR_NONE)
             assert_int_equal(xf_state(&n), EXCHANGE_PREPARING);
         else
-            line_hears_objection(&n, rows[i].code, 1, NULL);
+            line_hears_nack(&n, rows[i].code, 1, NULL);
         if (rows[i].code != ERROR_NONE) /* an impossible request takes no memory */
             assert_int_equal(exchanges_reserved(core_exchanges(n.core)), 0);
         assert_int_equal(family_made_count(), made);

@@ -21,8 +21,8 @@ TEST(a_prepare_without_room_is_busy)
     assert_in_range(i, 2, 9);
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8));
-    line_hears_objection(&n, ERROR_BUSY, 1, NULL);
-    assert_true(xf_say_verdict(&n, PARENT, 3, "0-0000004d-1", ERROR_CANCELLED, "over", 0));
+    line_hears_nack(&n, ERROR_BUSY, 1, NULL);
+    assert_true(xf_say_abort(&n, PARENT, 3, "0-0000004d-1", ERROR_CANCELLED, "over", 0));
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, ++i, EXCHANGE_FIXTURE_BUDGET / 8)); /* there is room again */
     assert_int_equal(xf_hear(&n, PARENT), PEER_NOTHING);
@@ -34,7 +34,7 @@ TEST(a_prepare_without_room_is_busy)
     assert_int_equal(line_known(&n), 16);
     (void)xf_drain(&n);
     assert_true(prepare_another(&n, 1 + i, 0));
-    line_hears_objection(&n, ERROR_BUSY, 1, "node 0");
+    line_hears_nack(&n, ERROR_BUSY, 1, "node 0");
     assert_int_equal(line_known(&n), 16);
     assert_true(line_prepare(&n, CHILD, 2, 1, 0)); /* one root leaves places for others */
     assert_int_equal(line_known(&n), 17);
@@ -88,7 +88,7 @@ LINE_TEST(one_root_does_not_take_all_memory)
                     EXCHANGE_FIXTURE_BUDGET / 4 * 3);
     (void)xf_drain(n);
     assert_true(prepare_another(n, ++i, EXCHANGE_FIXTURE_BUDGET / 16));
-    line_hears_objection(n, ERROR_BUSY, 1, "node 0");
+    line_hears_nack(n, ERROR_BUSY, 1, "node 0");
     assert_true(line_prepare(n, CHILD, 2, 1, EXCHANGE_FIXTURE_BUDGET / 16));
     assert_int_equal(xf_state_of(n, "2-0000004d-1"), EXCHANGE_PREPARING);
 }
@@ -134,12 +134,12 @@ LINE_TEST(an_exchange_that_is_still_closing_has_a_place)
         p.message.prepare.id = id;
         p.message.prepare.exchange = 3 * i;
         assert_true(xf_say(n, PARENT, &p.message));
-        assert_true(xf_say_verdict(n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
+        assert_true(xf_say_abort(n, PARENT, 3 * i, id, ERROR_CANCELLED, "over", 0));
         assert_int_equal(xf_state_of(n, id), EXCHANGE_FAILED);
         (void)xf_drain(n);
     }
     assert_true(prepare_another(n, i, 0));
-    line_hears_objection(n, ERROR_BUSY, 1, "node 0");
+    line_hears_nack(n, ERROR_BUSY, 1, "node 0");
     n->closes_at_once = true;
     xf_closed(n);
     xf_settle(n);
@@ -156,7 +156,7 @@ TEST(the_root_retries)
     line_root_open(&r);
     (void)snprintf(first, sizeof first, "%s", r.id);
     assert_true(line_root_object(&r, ERROR_BUSY, "node 2 is busy"));
-    assert_true(line_hears_verdict(&r.f, CHILD, ERROR_BUSY));
+    assert_true(line_hears_abort(&r.f, CHILD, ERROR_BUSY));
     assert_int_equal(xf_state(&r.f), EXCHANGE_WAITING);
     /* Several nodes may be busy; their further messages are about the withdrawn attempt. */
     assert_true(line_root_object(&r, ERROR_BUSY, "node 1 is busy"));
@@ -170,7 +170,7 @@ TEST(the_root_retries)
         attempts++;
         assert_string_not_equal(r.id, first);
         assert_true(line_root_object(&r, ERROR_BUSY, "node 2 is busy"));
-        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_BUSY));
+        assert_true(line_hears_abort(&r.f, CHILD, ERROR_BUSY));
         assert_true(attempts < 200); /* with pauses that grow */
     }
     if (attempts <= 10)
@@ -195,11 +195,11 @@ TEST(the_root_retries)
 }
 
 /* The next message at a port that is no block, or NULL. */
-static struct peer_message *next_verdict(struct exchange_fixture *n, unsigned port)
+static struct peer_message *next_abort(struct exchange_fixture *n, unsigned port)
 {
     struct peer_message *head = xf_next(n, port);
 
-    while (head != NULL && head->kind != PEER_VERDICT) {
+    while (head != NULL && head->kind != PEER_ABORT) {
         message_forget(head);
         head = xf_next(n, port);
     }
@@ -218,22 +218,22 @@ TEST(the_end_is_told_to_nodes_of_the_last_attempt)
     xf_settle(&r.f);
     assert_true(line_root_learn(&r));
     assert_true(xf_say_handle(&r.f, CHILD, PEER_READY, r.handle));
-    const struct peer_message damaged = {.kind = PEER_OBJECTION,
-                                         .objection = {.exchange = r.handle,
-                                                       .id = r.id,
-                                                       .code = ERROR_DAMAGED,
-                                                       .reason = "damaged",
-                                                       .retry_may_help = true}};
+    const struct peer_message damaged = {.kind = PEER_NACK,
+                                         .nack = {.exchange = r.handle,
+                                                  .id = r.id,
+                                                  .code = ERROR_DAMAGED,
+                                                  .reason = "damaged",
+                                                  .retry_may_help = true}};
     for (int end = 0; end < 2; end++) {
         if (end == 0)
             assert_true(xf_say(&r.f, CHILD, &damaged));
         else
             exchange_cancel(j);
         xf_settle(&r.f);
-        struct peer_message *head = next_verdict(&r.f, CHILD);
+        struct peer_message *head = next_abort(&r.f, CHILD);
         assert_non_null(head);
-        assert_string_equal(head->verdict.id, r.id);
-        assert_int_equal(head->verdict.code, end == 0 ? ERROR_BUSY : ERROR_CANCELLED);
+        assert_string_equal(head->abort.id, r.id);
+        assert_int_equal(head->abort.code, end == 0 ? ERROR_BUSY : ERROR_CANCELLED);
         message_forget(head);
     }
     xf_close(&r.f);
@@ -304,14 +304,14 @@ TEST(a_barrier_lets_nobody_overtake)
     (void)xf_drain(&n); /* the barrier must be retried, while others wait for memory before it */
     (void)snprintf(id, sizeof id, "%s", exchange_id(enters));
     assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
-    assert_true(xf_say_objection(&n, CHILD, 3 * counter, id, 0, ERROR_BUSY, "busy"));
+    assert_true(xf_say_nack(&n, CHILD, 3 * counter, id, 0, ERROR_BUSY, "busy"));
     assert_int_equal(state_of(enters), EXCHANGE_WAITING);
     xf_pass(&n, 50 * MILLISECONDS);
     assert_int_equal(state_of(enters), EXCHANGE_PREPARING);
     assert_int_equal(state_of(waits), EXCHANGE_WAITING);
     assert_int_equal(state_of(later), EXCHANGE_WAITING);
     assert_true(
-        xf_say_verdict(&n, CHILD, 7, "1-0000004d-2", ERROR_CANCELLED, "over", 0)); /* room again */
+        xf_say_abort(&n, CHILD, 7, "1-0000004d-2", ERROR_CANCELLED, "over", 0)); /* room again */
     assert_int_equal(state_of(waits), EXCHANGE_PREPARING);
     assert_int_equal(state_of(later), EXCHANGE_PREPARING);
     xf_close(&n);
@@ -334,7 +334,7 @@ static void live_at_node_1(struct exchange_fixture *n)
 
     xf_prepare_init(&p, n);
     (void)xf_say(n, PARENT, &p.message);
-    (void)xf_say_sized(n, CHILD, XF_HANDLE, 0);
+    (void)xf_say_sizes(n, CHILD, XF_HANDLE, 0);
     (void)xf_say_layout(n, PARENT, XF_HANDLE);
     (void)xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE);
     (void)xf_say_go(n, PARENT, XF_HANDLE, 1, 0);
@@ -359,9 +359,9 @@ static void children_say(struct exchange_fixture *n,
     (void)xf_drain(n);
 }
 
-static void say_sized(struct exchange_fixture *n, unsigned port, uint32_t handle)
+static void say_sizes(struct exchange_fixture *n, unsigned port, uint32_t handle)
 {
-    (void)xf_say_sized(n, port, handle, 0);
+    (void)xf_say_sizes(n, port, handle, 0);
 }
 
 static void say_ready(struct exchange_fixture *n, unsigned port, uint32_t handle)
@@ -399,7 +399,7 @@ static void live_at_the_root(struct exchange_fixture *n)
     assert_int_equal(sscanf(id, "%*u-%*x-%u", &counter), 1);
     handle = counter * n->f.torus.nodes + own;
     xf_settle(n);
-    children_say(n, say_sized, handle);
+    children_say(n, say_sizes, handle);
     children_say(n, say_ready, handle);
     children_say(n, say_data_and_done, handle);
     if (n->calls > 0)

@@ -13,7 +13,7 @@ static const struct {
     unsigned port;
     const char *dims; /* NULL: those of the torus */
     bool no_spec;
-    enum operation operation;
+    enum schedule_operation operation;
     bool shrink;
 } not_of_a_root[] = {
     {.id = "", .port = PARENT},
@@ -98,7 +98,7 @@ TEST(a_prepare_says_what_is_down)
     p.message.prepare.n_without = 1;
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    line_hears_objection(&n, ERROR_BUSY, 1, "1:+0");
+    line_hears_nack(&n, ERROR_BUSY, 1, "1:+0");
     xf_close(&n);
 }
 
@@ -174,7 +174,7 @@ TEST(a_prepare_says_who_is_missing)
     p.message.prepare.n_missing = 1;
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(line_known(&n), 0);
-    line_hears_objection(&n, ERROR_BUSY, 1, "2, as the root knows");
+    line_hears_nack(&n, ERROR_BUSY, 1, "2, as the root knows");
     xf_close(&n);
 }
 
@@ -191,7 +191,7 @@ TEST(a_prepare_comes_once)
 
     line_open(&n, 1); /* when it has ended it may be on its way */
     assert_true(xf_say(&n, PARENT, &p.message));
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
+    assert_true(xf_say_abort(&n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
     assert_true(xf_say(&n, PARENT, &p.message));
     assert_int_equal(xf_state(&n), EXCHANGE_FAILED);
@@ -209,15 +209,15 @@ LINE_TEST(a_handle_that_is_in_use_is_a_matter_of_time)
     (void)xf_drain(n);
     p.message.prepare.id = OTHER_ID;
     assert_true(xf_say(n, PARENT, &p.message));
-    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    line_hears_nack(n, ERROR_BUSY, 1, NULL);
     assert_int_equal(xf_state_of(n, XF_ID), EXCHANGE_OPENING);
     assert_int_equal(line_known(n), 1);
 
     n->closes_at_once = false; /* of one that has ended, but whose disk is slow */
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     (void)xf_drain(n);
     assert_true(xf_say(n, PARENT, &p.message));
-    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    line_hears_nack(n, ERROR_BUSY, 1, NULL);
     xf_closed(n);
     xf_settle(n);
     n->closes_at_once = true;
@@ -256,8 +256,8 @@ TEST(a_restart_of_the_root_is_heard_after_its_prepare)
     }
 }
 
-/* It cannot give a verdict. */
-TEST(an_objection_to_a_restarted_root_is_reported_at_the_end)
+/* It cannot end the exchange. */
+TEST(a_nack_to_a_restarted_root_is_reported_at_the_end)
 {
     struct exchange_fixture n;
     struct xf_prepare p;
@@ -295,7 +295,7 @@ TEST(a_root_that_is_gone_does_not_retry)
     fixture_say_entry(n.f.up[PARENT], &(struct peer_link_state_entry){
                                           .hops = 1, .version = 2, .boot = 78, .up = 1});
     assert_int_equal(seen.told, 0);
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, ERROR_BUSY, "node 1 is busy", 0));
+    assert_true(xf_say_abort(&n, PARENT, XF_HANDLE, XF_ID, ERROR_BUSY, "node 1 is busy", 0));
     assert_int_equal(seen.told, 1);
     assert_int_equal(seen.e.code, ERROR_LINK);
     (void)xf_drain(&n);
@@ -321,7 +321,7 @@ static void reach_decision(struct line_root *r)
     assert_non_null(xf_start(&r->f, &spec, &r->client, &e));
     xf_settle(&r->f);
     assert_true(line_root_learn(r));
-    assert_true(xf_say_sized(&r->f, CHILD, r->handle, 0));
+    assert_true(xf_say_sizes(&r->f, CHILD, r->handle, 0));
     assert_true(xf_say_handle(&r->f, CHILD, PEER_READY, r->handle));
     (void)xf_drain(&r->f);
     xf_say_all_data(&r->f, r->handle, 0, true);
@@ -413,7 +413,7 @@ TEST(a_decision_that_is_not_recorded_is_none)
 
     reach_decision(&r);
     xf_storage_done(&r.f, &full);
-    assert_int_equal(xf_hear(&r.f, CHILD), PEER_VERDICT);
+    assert_int_equal(xf_hear(&r.f, CHILD), PEER_ABORT);
     assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
     assert_int_equal(r.f.removed, 1);
     assert_int_equal(r.client.e.code, ERROR_IO);
@@ -439,7 +439,7 @@ static void reach_done(struct exchange_fixture *n)
     line_open(n, 1);
     xf_prepare_init(&p, n);
     assert_true(xf_say(n, PARENT, &p.message));
-    assert_true(xf_say_sized(n, CHILD, XF_HANDLE, 0));
+    assert_true(xf_say_sizes(n, CHILD, XF_HANDLE, 0));
     assert_true(xf_say_layout(n, PARENT, XF_HANDLE));
     assert_true(xf_say_handle(n, CHILD, PEER_READY, XF_HANDLE));
     assert_true(xf_say_go(n, PARENT, XF_HANDLE, 1, 0));
@@ -508,7 +508,7 @@ FIXTURE_TEST(struct exchange_fixture, n, reach_done, xf_close, an_obstacle_is_to
         hears_confirm(n, "target exists");
     }
     /* The commit is final. */
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "no", 0));
     assert_true(xf_say_outcome(n, PARENT, XF_ID, false, 1));
     xf_pass(n, 3 * SECONDS);
     assert_true(n->call[0].committed);
@@ -547,14 +547,14 @@ TEST(messages_of_the_root_from_elsewhere_are_ignored)
     for (int committed = 0; committed < 2; committed++) {
         reach_done(&n);
         assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
-        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_true(xf_say_abort(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
         assert_int_equal(xf_state(&n), EXCHANGE_DONE);
         assert_int_equal(n.calls, 0);
         xf_pass(&n, 70 * SECONDS);
         assert_int_equal(xf_state(&n), EXCHANGE_IN_DOUBT);
         (void)xf_drain(&n);
         assert_true(xf_say_outcome(&n, CHILD, XF_ID, committed, 1));
-        assert_true(xf_say_verdict(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
+        assert_true(xf_say_abort(&n, CHILD, XF_HANDLE, XF_ID, ERROR_IO, "a lie", 3));
         assert_int_equal(n.calls, 0);
         assert_true(xf_say_outcome(&n, PARENT, XF_ID, true, 1));
         assert_int_equal(n.calls, 1);
@@ -603,37 +603,37 @@ TEST(ranks_and_ids_that_there_are_not)
     xf_close(&n);
 }
 
-/* Objections to the root, and its verdict. */
+/* Nacks to the root, and its abort. */
 
-TEST(an_objection_ends_it_everywhere)
+TEST(a_nack_ends_it_everywhere)
 {
     static const uint32_t codes[] = {0, ERROR_IO, ERROR_BUSY + 1, UINT32_MAX};
     struct line_root r;
 
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         line_root_open(&r);
-        /* Verdicts about other exchanges: another handle, another id, another root. */
-        assert_true(xf_say_objection(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
-        assert_true(xf_say_objection(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
+        /* Aborts about other exchanges: another handle, another id, another root. */
+        assert_true(xf_say_nack(&r.f, CHILD, r.handle + 1, r.id, 0, ERROR_IO, "no"));
+        assert_true(xf_say_nack(&r.f, CHILD, r.handle, XF_ID, 0, ERROR_IO, "no"));
         assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
         assert_true(line_root_object(&r, codes[i], "node 2 reports:\n\x1b[2Jno"));
         assert_int_equal(xf_state(&r.f), EXCHANGE_FAILED);
-        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_true(line_hears_abort(&r.f, CHILD, ERROR_IO));
         assert_int_equal(r.client.told, 1);
         assert_int_equal(r.client.e.code, ERROR_IO);
         assert_string_equal(r.client.e.text, "node 2 reports:??[2Jno");
-        /* A node that has not heard the verdict hears it again. */
+        /* A node that has not heard the abort hears it again. */
         assert_true(line_root_object(&r, ERROR_IO, "again"));
-        assert_true(line_hears_verdict(&r.f, CHILD, ERROR_IO));
+        assert_true(line_hears_abort(&r.f, CHILD, ERROR_IO));
         assert_int_equal(xf_drain(&r.f), 0);
         xf_close(&r.f);
     }
     line_root_open(&r); /* for nodes that do not exist */
-    assert_false(xf_say_objection(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
+    assert_false(xf_say_nack(&r.f, CHILD, r.handle, r.id, 3, ERROR_IO, "no"));
     xf_close(&r.f);
     line_root_open(
         &r); /* from the root's own side: its sender knows of other links that are down */
-    assert_true(xf_say_objection(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
+    assert_true(xf_say_nack(&r.f, CHILD, r.handle, r.id, 2, ERROR_IO, "no"));
     assert_int_equal(xf_state(&r.f), EXCHANGE_PREPARING);
     assert_int_equal(xf_drain(&r.f), 0);
     xf_close(&r.f);
@@ -641,7 +641,7 @@ TEST(an_objection_ends_it_everywhere)
 
 /* The root believes a node about nodes behind the node's own link; otherwise it names the node that reports. The text
  * is not parsed. */
-TEST(an_objection_is_about_whom_it_says)
+TEST(a_nack_is_about_whom_it_says)
 {
     static const struct {
         struct culprit culprit;
@@ -658,7 +658,7 @@ TEST(an_objection_is_about_whom_it_says)
         const struct error why = {
             .code = ERROR_IO, .text = "node 2 or 0 burns", .culprit = rows[i].culprit};
         line_root_open(&r);
-        assert_true(xf_say_objection_about(&r.f, CHILD, r.handle, r.id, 0, &why));
+        assert_true(xf_say_nack_about(&r.f, CHILD, r.handle, r.id, 0, &why));
         assert_int_equal(strstr(r.client.e.text, "node 1 reports") == NULL, rows[i].believed);
         assert_int_equal(r.client.e.culprit.kind,
                          rows[i].believed ? rows[i].culprit.kind : CULPRIT_NODE);
@@ -668,7 +668,7 @@ TEST(an_objection_is_about_whom_it_says)
 }
 
 /* A node that is ready and has not heard `go` tells its program by this whether others may have begun. */
-TEST(a_verdict_says_whether_anybody_was_told_to_go)
+TEST(an_abort_says_whether_anybody_was_told_to_go)
 {
     struct line_root r;
 
@@ -680,75 +680,75 @@ TEST(a_verdict_says_whether_anybody_was_told_to_go)
         }
         assert_true(line_root_object(&r, ERROR_IO, "no"));
         struct peer_message *head = xf_next(&r.f, CHILD);
-        while (head != NULL && head->kind != PEER_VERDICT) { /* its blocks */
+        while (head != NULL && head->kind != PEER_ABORT) { /* its blocks */
             message_forget(head);
             head = xf_next(&r.f, CHILD);
         }
         assert_non_null(head);
-        assert_int_equal(head->verdict.before_go, !gone);
+        assert_int_equal(head->abort.before_go, !gone);
         message_forget(head);
         xf_close(&r.f);
     }
 }
 
-TEST(objections_pass_through)
+TEST(nacks_pass_through)
 {
     struct exchange_fixture n;
 
     line_open(&n, 1); /* an exchange that is not known here */
-    assert_true(xf_say_objection(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
-    line_hears_objection(&n, ERROR_REFUSED, TORUS_NO_NODE, "no?");
-    assert_true(xf_say_objection(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
+    assert_true(xf_say_nack(&n, CHILD, 77, "0-0000004d-99", 0, ERROR_REFUSED, "no\x7f"));
+    line_hears_nack(&n, ERROR_REFUSED, TORUS_NO_NODE, "no?");
+    assert_true(xf_say_nack(&n, PARENT, 77, XF_ID, 0, ERROR_REFUSED, "no"));
     assert_int_equal(xf_drain(&n), 0);
-    assert_false(xf_say_objection(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no"));
+    assert_false(xf_say_nack(&n, CHILD, 77, "0-0000004d-\x01", 0, ERROR_REFUSED, "no"));
     xf_close(&n);
 }
 
-LINE_TEST(verdicts_end_it_and_go_on)
+LINE_TEST(aborts_end_it_and_go_on)
 {
     struct xf_prepare p;
 
     xf_prepare_init(&p, n);
     assert_true(xf_say(n, PARENT, &p.message));
     (void)xf_drain(n);
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, OTHER_ID, ERROR_IO, "another", 0));
     assert_int_equal(xf_state(n), EXCHANGE_OPENING);
     assert_int_equal(xf_drain(n), 0);
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, UINT32_MAX, "the\nroot's", 0));
     assert_string_equal(xf_info(n).reason, "the?root's");
-    assert_true(line_hears_verdict(n, CHILD, ERROR_IO));
+    assert_true(line_hears_abort(n, CHILD, ERROR_IO));
     for (int i = 0; i < 5; i++)
-        assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
+        assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "again", UINT32_MAX));
     assert_int_equal(xf_drain(n), 0);
     assert_string_equal(xf_info(n).reason, "the?root's");
 }
 
-/* If links are down, a verdict may arrive before the prepare: it is passed on once, and takes effect. */
-LINE_TEST(a_verdict_before_the_prepare)
+/* If links are down, an abort may arrive before the prepare: it is passed on once, and takes effect. */
+LINE_TEST(an_abort_before_the_prepare)
 {
     struct xf_prepare p;
     struct peer_message *head;
     size_t passed = 0;
 
-    assert_true(xf_say_verdict(n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_abort(n, CHILD, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
     head = xf_next(n, PARENT);
     assert_non_null(head);
-    assert_int_equal(head->kind, PEER_VERDICT);
-    assert_true(head->verdict.left <= n->f.torus.nodes); /* whatever the neighbour says */
+    assert_int_equal(head->kind, PEER_ABORT);
+    assert_true(head->abort.left <= n->f.torus.nodes); /* whatever the neighbour says */
     message_forget(head);
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_LINK, "cut", UINT32_MAX));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, "0-0000004d-10", ERROR_LINK, "cut", 0));
     assert_int_equal(xf_drain(n), 0);
     xf_prepare_init(&p, n);
     assert_true(xf_say(n, PARENT, &p.message));
-    line_hears_objection(n, ERROR_BUSY, 1, NULL);
+    line_hears_nack(n, ERROR_BUSY, 1, NULL);
     assert_int_equal(xf_drain(n), 0);
     assert_int_equal(line_known(n), 0);
     /* Thousands of others do not make the node forget this one, and are not all passed on. */
     for (unsigned i = 0; i < 3000; i++) {
         char id[EXCHANGE_ID_SIZE];
         (void)snprintf(id, sizeof id, "0-0000004d-%u", 100 + i);
-        assert_true(xf_say_verdict(n, PARENT, i, id, ERROR_LINK, "cut", 1));
+        assert_true(xf_say_abort(n, PARENT, i, id, ERROR_LINK, "cut", 1));
         passed += xf_drain(n);
     }
     assert_in_range(passed, 1, 1000);

@@ -147,7 +147,7 @@ LINE_TEST(a_known_schedule_is_not_fetched_again)
     schedules_say_prepare(n, &f);
     schedules_hear_query(n, &f, 0);
     assert_true(schedules_say_part(n, &f, f.length, 0, f.length));
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
     assert_int_equal(xf_state(n), EXCHANGE_FAILED);
     (void)xf_drain(n);
 
@@ -209,7 +209,7 @@ LINE_TEST(an_answer_to_an_older_question_is_ignored)
     schedules_hear_query(n, &f, 0);
     assert_true(schedules_say_part(n, &f, f.length, 0, part));
     schedules_hear_query(n, &f, part);
-    assert_true(xf_say_verdict(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
+    assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_CANCELLED, "cancelled", 0));
     assert_int_equal(xf_state(n), EXCHANGE_FAILED);
     (void)xf_drain(n);
 
@@ -237,9 +237,9 @@ static void fails_with(struct schedule_file *f, enum error_code code, const char
     schedules_hear_query(&n, f, 0);
     assert_true(schedules_say_query(&n, f->digest, f->length - 1));
     assert_true(schedules_say_part(&n, f, f->length, 0, f->length));
-    line_hears_objection(&n, code, 1, part);
+    line_hears_nack(&n, code, 1, part);
     assert_int_equal(xf_state(&n), EXCHANGE_FAILING);
-    assert_true(xf_say_verdict(&n, PARENT, XF_HANDLE, XF_ID, code, "no", 0));
+    assert_true(xf_say_abort(&n, PARENT, XF_HANDLE, XF_ID, code, "no", 0));
     (void)xf_drain(&n);
     assert_true(schedules_say_query(&n, f->digest, 0)); /* it is not kept */
     schedules_hear_part(&n, f, 0, 0, 0);
@@ -270,7 +270,7 @@ LINE_TEST(a_neighbour_that_falls_silent_is_named)
     xf_pass(n, SCHEDULES_SILENCE_MOST - 1 * SECONDS);
     assert_int_equal(xf_hear(n, PARENT), PEER_NOTHING);
     xf_pass(n, 2 * SECONDS);
-    line_hears_objection(n, ERROR_TIMEOUT, 1, "node 0 has sent 1000");
+    line_hears_nack(n, ERROR_TIMEOUT, 1, "node 0 has sent 1000");
 }
 
 /* After a link was down and is up again, the node asks again for the schedule when it is named again, even while an
@@ -305,7 +305,7 @@ LINE_TEST(a_neighbour_that_does_not_have_it_makes_it_busy)
     schedules_say_prepare(n, &f);
     schedules_hear_query(n, &f, 0);
     assert_true(schedules_say_part(n, &f, 0, 0, 0));
-    line_hears_objection(n, ERROR_BUSY, 1, "node 0 ");
+    line_hears_nack(n, ERROR_BUSY, 1, "node 0 ");
 }
 
 /* A neighbour that asks faster than it reads does not make answers pile up. */
@@ -339,7 +339,7 @@ LINE_TEST(a_client_gives_what_could_not_be_fetched)
     schedules_say_prepare(n, &f);
     schedules_hear_query(n, &f, 0);
     assert_true(schedules_say_part(n, &f, 0, 0, 0));
-    line_hears_objection(n, ERROR_BUSY, 1, "node 0 ");
+    line_hears_nack(n, ERROR_BUSY, 1, "node 0 ");
     all = exchanges_schedules(core_exchanges(n->core)); /* the exchange has not ended */
     s = schedules_join(all, f.digest, 0, &e);
     assert_non_null(s);
@@ -380,7 +380,7 @@ TEST(there_is_room_for_so_many)
         if (i < SCHEDULES_MOST)
             schedules_hear_query(&n, &f, 0);
         else
-            line_hears_objection(&n, ERROR_BUSY, 38, NULL);
+            line_hears_nack(&n, ERROR_BUSY, 38, NULL);
     }
     xf_close(&n);
 }

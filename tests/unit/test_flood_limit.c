@@ -5,7 +5,7 @@
 
 #define PORTS 4u
 
-static const struct flood_rules rules = {.kept = 64, .rate = 32, .burst = 64, .asker = 16};
+static const struct flood_rules rules = {.kept = 64, .rate = 32, .burst = 64, .initiator = 16};
 
 static int open_limit(void **state)
 {
@@ -21,11 +21,11 @@ static int close_limit(void **state)
     return 0;
 }
 
-static bool take(struct flood_limit *f, unsigned port, uint32_t asker, uint64_t id, uint32_t number,
-                 uint64_t now)
+static bool take(struct flood_limit *f, unsigned port, uint32_t initiator, uint64_t id,
+                 uint32_t number, uint64_t now)
 {
     const struct flooded message = {
-        .asker = asker, .id = id, .number = number, .cost = 1, .answers_left = 9};
+        .initiator = initiator, .id = id, .number = number, .cost = 1, .answers_left = 9};
     const struct flooded *taken = flood_limit_take(f, port, &message, now);
 
     assert_true(taken == NULL || (taken->port == port && taken->id == id));
@@ -44,14 +44,14 @@ TEST_WITH(open_limit, close_limit, a_message_is_taken_once)
     assert_true(take(f, 1, 5, 78, 1, 11 * SECONDS));
 }
 
-TEST_WITH(open_limit, close_limit, an_asker_is_limited)
+TEST_WITH(open_limit, close_limit, an_initiator_is_limited)
 {
     struct flood_limit *f = *state;
     unsigned taken = 0;
 
     for (uint32_t i = 0; i < 1000; i++)
         taken += take(f, i % PORTS, 5, i, 1, 10 * SECONDS + i);
-    assert_int_equal(taken, rules.asker);
+    assert_int_equal(taken, rules.initiator);
     assert_true(take(f, 0, 6, 1, 1, 10 * SECONDS + 1000));
     assert_true(take(f, 0, 5, 5000, 1, 12 * SECONDS));
 }
@@ -70,19 +70,19 @@ TEST_WITH(open_limit, close_limit, a_port_is_limited)
     assert_int_equal(taken, rules.burst + rules.rate);
 }
 
-/* What costs more is taken less often, from a port and of an asker. */
+/* What costs more is taken less often, from a port and of an initiator. */
 TEST_WITH(open_limit, close_limit, costs_count)
 {
     struct flood_limit *f = *state;
     struct flooded message = {.cost = 4};
-    unsigned of_port = 0, of_asker = 0;
+    unsigned of_port = 0, of_initiator = 0;
 
-    for (; message.id < 1000; message.id++, message.asker++)
+    for (; message.id < 1000; message.id++, message.initiator++)
         of_port += flood_limit_take(f, 0, &message, 10 * SECONDS) != NULL;
     assert_int_equal(of_port, rules.burst / message.cost);
     for (; message.id < 2000; message.id++)
-        of_asker += flood_limit_take(f, 1, &message, 10 * SECONDS) != NULL;
-    assert_int_equal(of_asker, rules.asker / message.cost);
+        of_initiator += flood_limit_take(f, 1, &message, 10 * SECONDS) != NULL;
+    assert_int_equal(of_initiator, rules.initiator / message.cost);
 }
 
 /* Answers pass only where a message has passed, and not more than it may have. */

@@ -10,7 +10,7 @@
 
 struct side {
     struct handshake handshake;
-    struct handshake_place place;
+    struct handshake_config place;
     struct secrets secrets;
     uint64_t random;
     uint8_t said[SAID_MOST][FRAME_MAX_STRANGER_HEAD];
@@ -62,18 +62,18 @@ static struct secrets keys(const char *letters)
 static void place(struct pair *q, struct side *s, uint32_t rank, unsigned port, uint64_t seed)
 {
     s->random = seed;
-    s->place = (struct handshake_place){.torus = &q->torus,
-                                        .secrets = &s->secrets,
-                                        .address = "peer:1",
-                                        .rank = rank,
-                                        .neighbour = torus_neighbour(&q->torus, rank, port),
-                                        .port = port,
-                                        .boot = rank + 1,
-                                        .minor = PROTOCOL_MINOR,
-                                        .random = fill,
-                                        .random_context = s,
-                                        .say = say,
-                                        .say_context = s};
+    s->place = (struct handshake_config){.torus = &q->torus,
+                                         .secrets = &s->secrets,
+                                         .address = "peer:1",
+                                         .rank = rank,
+                                         .neighbour = torus_neighbour(&q->torus, rank, port),
+                                         .port = port,
+                                         .boot = rank + 1,
+                                         .minor = PROTOCOL_MINOR,
+                                         .random = fill,
+                                         .random_context = s,
+                                         .say = say,
+                                         .say_context = s};
 }
 
 /* Node 1 dials node 5 of a 4x4, port +0 to -0. Connections of different seeds have different challenges. */

@@ -120,7 +120,7 @@ TEST(ways_of_different_length_are_in_the_error)
     /* A minute later it may be wrong by 3 ms more. */
     assert_true(link_clock_ahead(&c, 60 * SECONDS + 1600 * US, &ahead, &error));
     assert_in_range(error, 3050 * US, 3051 * US);
-    /* A longer way changes nothing before; after a minute it does. */
+    /* A longer path changes nothing before; after a minute it does. */
     const struct peer_heartbeat later = {.at = 62 * SECONDS, .echo = 59 * SECONDS, .held = 0};
     link_clock_take(&c, &later, 60 * SECONDS);
     assert_true(link_clock_ahead(&c, 60 * SECONDS, &ahead, &error));

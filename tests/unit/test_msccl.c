@@ -68,7 +68,7 @@ TEST(programs_of_others_become_routes)
     assert_int_equal(leg[1].step, 1);
     assert_int_equal(leg[1].direction, 1);
     assert_int_equal(algorithm_route(a, &t, 2, 0, 0, leg), 1);
-    assert_int_equal(leg[0].direction, 1); /* the shortest way */
+    assert_int_equal(leg[0].direction, 1); /* the shortest path */
     assert_int_equal(report.startups, 3);  /* GPU 2 sends to 1 only after both receives */
     imported_free(s);
 }

@@ -43,7 +43,7 @@ static void fill_one(const ProtobufCFieldDescriptor *field, void *at, struct fil
     switch (field->type) {
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        /* An error code must exist, and so must the subject of an objection. */
+        /* An error code must exist, and so must the subject of a nack. */
         *(uint32_t *)at = strcmp(field->name, "code") == 0      ? ERROR_BUSY
                           : strcmp(field->name, "culprit") == 0 ? CULPRIT_LINK
                                                                 : (uint32_t)next_number(f);
@@ -212,19 +212,19 @@ TEST(error_codes_that_do_not_exist_are_not_taken)
                 {UINT32_MAX, ERROR_IO}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Peer__Objection objection = PEER__OBJECTION__INIT;
-        Peer__Verdict verdict = PEER__VERDICT__INIT;
+        Peer__Nack nack = PEER__NACK__INIT;
+        Peer__Abort abort = PEER__ABORT__INIT;
         Peer__Head head = PEER__HEAD__INIT;
         struct peer_message message;
-        objection.code = verdict.code = rows[i].said;
-        head.kind_case = PEER__HEAD__KIND_OBJECTION;
-        head.objection = &objection;
+        nack.code = abort.code = rows[i].said;
+        head.kind_case = PEER__HEAD__KIND_NACK;
+        head.nack = &nack;
         assert_int_equal(peer_message_read(&head, &message, NULL), 0);
-        assert_int_equal(message.objection.code, rows[i].taken);
-        head.kind_case = PEER__HEAD__KIND_VERDICT;
-        head.verdict = &verdict;
+        assert_int_equal(message.nack.code, rows[i].taken);
+        head.kind_case = PEER__HEAD__KIND_ABORT;
+        head.abort = &abort;
         assert_int_equal(peer_message_read(&head, &message, NULL), 0);
-        assert_int_equal(message.verdict.code, rows[i].taken);
+        assert_int_equal(message.abort.code, rows[i].taken);
     }
 }
 
@@ -239,19 +239,19 @@ TEST(culprits_that_do_not_exist_are_nobody)
         {CULPRIT_PROGRAM + 1, {CULPRIT_NONE, 0, 0}}, {UINT32_MAX, {CULPRIT_NONE, 0, 0}}};
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Peer__Objection objection = PEER__OBJECTION__INIT;
+        Peer__Nack nack = PEER__NACK__INIT;
         Peer__Head head = PEER__HEAD__INIT;
         struct peer_message message;
-        objection.code = ERROR_IO;
-        objection.culprit = rows[i].said;
-        objection.culprit_node = 7;
-        objection.culprit_port = 3;
-        head.kind_case = PEER__HEAD__KIND_OBJECTION;
-        head.objection = &objection;
+        nack.code = ERROR_IO;
+        nack.culprit = rows[i].said;
+        nack.culprit_node = 7;
+        nack.culprit_port = 3;
+        head.kind_case = PEER__HEAD__KIND_NACK;
+        head.nack = &nack;
         assert_int_equal(peer_message_read(&head, &message, NULL), 0);
-        assert_int_equal(message.objection.culprit.kind, rows[i].taken.kind);
-        assert_int_equal(message.objection.culprit.node, rows[i].taken.node);
-        assert_int_equal(message.objection.culprit.port, rows[i].taken.port);
+        assert_int_equal(message.nack.culprit.kind, rows[i].taken.kind);
+        assert_int_equal(message.nack.culprit.node, rows[i].taken.node);
+        assert_int_equal(message.nack.culprit.port, rows[i].taken.port);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 
-struct asking {
+struct planner_query {
     struct torus torus;
     struct stepper stepper;
     struct planner *planner;
@@ -25,7 +25,7 @@ static struct torus parse(const char *dims)
     return t;
 }
 
-static int ask(struct asking *a, const char *algorithm)
+static int ask(struct planner_query *a, const char *algorithm)
 {
     struct planned *planned;
     struct error e;
@@ -41,7 +41,7 @@ static int ask(struct asking *a, const char *algorithm)
 
 static void wake(void *context)
 {
-    struct asking *a = context;
+    struct planner_query *a = context;
 
     a->wakes++;
     if (a->algorithm != NULL)
@@ -53,15 +53,15 @@ static void wake(void *context)
     }
 }
 
-static void begin_with(struct asking *a, const struct torus *t)
+static void begin_with(struct planner_query *a, const struct torus *t)
 {
-    *a = (struct asking){.torus = *t};
+    *a = (struct planner_query){.torus = *t};
     stepper_init(&a->stepper, 0);
     a->planner = planner_new(&a->torus, 0, &a->stepper.workers, wake, a);
     assert_non_null(a->planner);
 }
 
-static void begin_on(struct asking *a, const char *dims)
+static void begin_on(struct planner_query *a, const char *dims)
 {
     struct torus t = parse(dims);
 
@@ -69,7 +69,7 @@ static void begin_on(struct asking *a, const char *dims)
 }
 
 /* Asks for a plan of "direct", without memory to make it. */
-static void fail_direct(struct asking *a, const char *asked_then)
+static void fail_direct(struct planner_query *a, const char *asked_then)
 {
     begin_on(a, "2x2");
     a->algorithm = asked_then;
@@ -84,7 +84,7 @@ static void fail_direct(struct asking *a, const char *asked_then)
 
 TEST(a_waiting_client_hears_of_a_failure)
 {
-    struct asking a;
+    struct planner_query a;
 
     fail_direct(&a, "direct");
     assert_int_equal(a.wakes, 1);
@@ -94,7 +94,7 @@ TEST(a_waiting_client_hears_of_a_failure)
 
 TEST(a_client_that_asks_later_gets_a_new_plan)
 {
-    struct asking a;
+    struct planner_query a;
 
     fail_direct(&a, NULL); /* the client has gone */
     assert_int_equal(ask(&a, "direct"), 0);
@@ -105,7 +105,7 @@ TEST(a_client_that_asks_later_gets_a_new_plan)
 
 TEST(a_client_of_another_plan_does_not_hear_of_it)
 {
-    struct asking a;
+    struct planner_query a;
 
     fail_direct(&a, "at2");
     assert_int_equal(a.wakes, 2);
@@ -119,7 +119,7 @@ TEST(kept_plans_are_found_again)
     static const char *const asked[] = {"direct", "cccube-q2", "cccube-q3"};
 
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
-        struct asking a;
+        struct planner_query a;
         begin_on(&a, "4x4");
         assert_int_equal(ask(&a, asked[i]), 0);
         stepper_finish(&a.stepper);
@@ -130,7 +130,7 @@ TEST(kept_plans_are_found_again)
 }
 
 /* Returns the result of planner_get(), and releases the plan. */
-static int broadcast_from(struct asking *a, uint32_t sender)
+static int broadcast_from(struct planner_query *a, uint32_t sender)
 {
     struct planned *planned;
     struct error e;
@@ -148,7 +148,7 @@ static int broadcast_from(struct asking *a, uint32_t sender)
 /* There are as many plans of broadcasts as nodes: plans of frequent roots are kept, while others are replaced. */
 TEST(plans_of_frequent_broadcasts_are_kept)
 {
-    struct asking a;
+    struct planner_query a;
 
     begin_on(&a, "12x12");
     assert_int_equal(broadcast_from(&a, 0), 0);
@@ -168,7 +168,7 @@ TEST(plans_of_reductions_are_plans_of_their_own)
 {
     const struct algorithm *algorithm = algorithm_find("disjoint");
     struct planned *broadcast, *reduction;
-    struct asking a;
+    struct planner_query a;
     struct error e;
 
     begin_on(&a, "4x4");
@@ -207,7 +207,7 @@ TEST(plans_that_nobody_fetches)
 {
     const struct algorithm *algorithm = algorithm_find("balanced");
     struct planned *planned;
-    struct asking a;
+    struct planner_query a;
     struct error e;
 
     begin_on(&a, "12x12");
@@ -250,7 +250,7 @@ static struct torus long_path(void)
     return parse(g->text);
 }
 
-static const struct counted *counted_of(struct asking *a, const char *name)
+static const struct counted *counted_of(struct planner_query *a, const char *name)
 {
     struct counted *counted;
     struct error e;
@@ -263,7 +263,7 @@ static const struct counted *counted_of(struct asking *a, const char *name)
 }
 
 /* Returns the result of planner_get_detour() for the whole network, and gives the routes back. */
-static int get_found(struct asking *a, uint32_t *busiest)
+static int get_found(struct planner_query *a, uint32_t *busiest)
 {
     const struct detour *found;
     struct damage none;
@@ -279,7 +279,7 @@ static int get_found(struct asking *a, uint32_t *busiest)
     return result;
 }
 
-static void count(struct asking *a)
+static void count(struct planner_query *a)
 {
     struct counted *counted;
     struct error e;
@@ -289,7 +289,7 @@ static void count(struct asking *a)
     stepper_finish(&a->stepper);
 }
 
-static void check_counts(struct asking *a, uint32_t busiest)
+static void check_counts(struct planner_query *a, uint32_t busiest)
 {
     const struct counted *stream = counted_of(a, "stream");
 
@@ -302,7 +302,7 @@ static void check_counts(struct asking *a, uint32_t busiest)
 
 TEST(routes_are_found_with_the_counts)
 {
-    struct asking a;
+    struct planner_query a;
     uint32_t busiest;
 
     const struct torus t = parse("5 x complete:3");
@@ -318,7 +318,7 @@ TEST(routes_are_found_with_the_counts)
 TEST(routes_that_are_known_are_counted)
 {
     uint32_t busiest;
-    struct asking a;
+    struct planner_query a;
 
     const struct torus t = parse("complete:4");
     begin_with(&a, &t);
@@ -344,7 +344,7 @@ TEST(without_memory)
     const struct torus t = parse("complete:4");
     for (unsigned failures = 0, failed = 1; failed; failures++) {
         struct counted *counted;
-        struct asking a;
+        struct planner_query a;
         struct error e;
         begin_with(&a, &t);
         assert_int_equal(planner_count(a.planner, &counted, &e), 0);
@@ -370,7 +370,7 @@ TEST(without_memory)
 /* On a long path all routes would take too much memory, and too much time to count: nothing can be compared. */
 TEST(routes_that_are_too_long)
 {
-    struct asking a;
+    struct planner_query a;
 
     const struct torus t = long_path();
     begin_with(&a, &t);
@@ -384,7 +384,7 @@ TEST(routes_that_are_too_long)
 
 /* --- the choice --- */
 
-static void choose(struct asking *a, const struct predict_costs *costs, uint64_t bytes,
+static void choose(struct planner_query *a, const struct predict_costs *costs, uint64_t bytes,
                    enum mode mode, struct candidate *list, unsigned *number)
 {
     const struct block_sizes sizes = {bytes, bytes};
@@ -405,7 +405,7 @@ TEST(the_fastest_is_chosen)
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++) {
         const struct torus t = parse(networks[i]);
         struct candidate list[CHOOSE_MOST];
-        struct asking a;
+        struct planner_query a;
         unsigned number;
         begin_with(&a, &t);
         count(&a);

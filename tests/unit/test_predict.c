@@ -28,7 +28,7 @@ static bool near(double a, double b)
 
 TEST(counts_are_those_of_the_schedules)
 {
-    /* tree: 2 (N - 1) messages in all, up and down the longest way. */
+    /* tree: 2 (N - 1) messages in all, up and down the longest path. */
     struct predict_counts c = count("4x4", "tree");
     assert_true(near(c.messages, 2.0 * 15 / 16));
     assert_true(near(c.steps, 8));

@@ -62,7 +62,7 @@ static void open_roots(void **state, struct roots *roots)
 static void check_found(const struct roots *roots, const char *path, size_t root,
                         const char *expected)
 {
-    struct place place;
+    struct location place;
     struct error e = {0};
     if (roots_find(roots, path, &place, &e) != 0)
         fail_msg("%s: %s", path, e.text);
@@ -72,7 +72,7 @@ static void check_found(const struct roots *roots, const char *path, size_t root
 
 static void check_not_found(const struct roots *roots, const char *path)
 {
-    struct place place;
+    struct location place;
     struct error e = {0};
     assert_fails(roots_find(roots, path, &place, &e), e, ERROR_REFUSED, "data_roots");
 }
@@ -121,7 +121,7 @@ FOLDER_TEST(each_place_has_one_root)
 static const char *open_and_read(const struct roots *roots, const char *path, struct error *e)
 {
     static char bytes[100];
-    struct place place;
+    struct location place;
     struct file_status status;
     int fd = roots_open(roots, path, &place, &status, e);
     if (fd < 0)
@@ -145,7 +145,7 @@ static void only_what_lies_below_is_read(void **state, const struct file_system 
 {
     struct roots roots = {0};
     struct error e = {0};
-    struct place place;
+    struct location place;
     struct file_status status;
     open_roots(state, &roots);
     roots_free(&roots);
@@ -227,7 +227,7 @@ FOLDER_TEST(roots_are_resolved_once)
 
 static void check_no_target(const struct roots *roots, const char *path, const char *text)
 {
-    struct place place;
+    struct location place;
     struct error e = {0};
     assert_int_equal(roots_find_target(roots, path, &place, &e), -1);
     assert_contains(e.text, text);
@@ -236,7 +236,7 @@ static void check_no_target(const struct roots *roots, const char *path, const c
 FOLDER_TEST(a_target_has_a_name_below_a_root)
 {
     struct roots roots;
-    struct place place;
+    struct location place;
     struct error e;
     open_roots(state, &roots);
     assert_int_equal(roots_find_target(&roots, at(state, "data/a//b/out//"), &place, &e), 0);

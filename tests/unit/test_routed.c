@@ -1,4 +1,4 @@
-/* When connections to a host are spread over all ways, and when the kernel is asked for connections. */
+/* When connections to a host are spread over all paths, and when the kernel is asked for connections. */
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

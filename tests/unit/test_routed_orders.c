@@ -6,7 +6,7 @@
 
 #define MOST 5u
 #define LOSSES 2u
-#define SETTLE 100u
+#define CONVERGENCE 100u
 #define BEGIN 1000u
 #define CUT 100000u                /* long after that */
 #define STATEMENTS (2 * LOSSES)    /* of a node, at most */
@@ -163,7 +163,7 @@ static bool is_new(struct search *s, const struct node *nodes)
 
     for (uint32_t i = 0; i < s->torus.nodes; i++) {
         hash = mix(hash, nodes[i].heard);
-        hash = mix(hash, nodes[i].planner.settled);
+        hash = mix(hash, nodes[i].planner.converged);
         for (uint32_t to = 0; to < s->torus.nodes; to++) {
             hash = mix(hash, nodes[i].route[to].ports);
             hash = mix(hash, nodes[i].known[to]);
@@ -183,12 +183,12 @@ static bool is_new(struct search *s, const struct node *nodes)
     }
 }
 
-/* Everybody has heard everything: all nodes use the shortest ways, without having waited. */
+/* Everybody has heard everything: all nodes use the shortest paths, without having waited. */
 static void check_end(struct search *s, const struct node *nodes)
 {
     s->ends++;
     for (uint32_t i = 0; i < s->torus.nodes; i++) {
-        assert_true(nodes[i].planner.settled);
+        assert_true(nodes[i].planner.converged);
         for (uint32_t to = 0; to < s->torus.nodes; to++)
             assert_int_equal(nodes[i].route[to].ports, nodes[i].route[to].nearer);
     }
@@ -250,10 +250,10 @@ static bool search(const char *dims, unsigned losses, const uint32_t (*ports)[2]
     assert_non_null(s.seen);
     all_up(&s.torus, up);
     for (uint32_t i = 0; i < s.torus.nodes; i++) {
-        assert_int_equal(route_planner_init(&s.planner[i], &s.torus, i, SETTLE), 0);
+        assert_int_equal(route_planner_init(&s.planner[i], &s.torus, i, CONVERGENCE), 0);
         route_planner_heard(&s.planner[i], up, NULL, BEGIN);
-        route_planner_tick(&s.planner[i], BEGIN + MOST * SETTLE);
-        assert_true(s.planner[i].settled);
+        route_planner_tick(&s.planner[i], BEGIN + MOST * CONVERGENCE);
+        assert_true(s.planner[i].converged);
         save(&s, i, &nodes[i]);
     }
     go_on(&s, nodes);
@@ -278,7 +278,7 @@ static const struct {
      1,
      {{1, 0}},
      false}, /* two parts that do not reach each other: there is nothing to add */
-    {"complete:4", 1, {{0, 0}}, false},         /* several ways around */
+    {"complete:4", 1, {{0, 0}}, false},         /* several paths around */
     {"4", 1, {{1, FORWARDING}}, false},         /* there is another way */
     {"3", 2, {{0, 0}, {2, FORWARDING}}, false}, /* a link is lost, and what would lead around it */
 };

@@ -5,7 +5,7 @@
 #include "tests/support/cmocka.h"
 
 #define MOST 32u
-#define SETTLE 100u
+#define CONVERGENCE 100u
 #define CHANGES 100u
 #define WAITING 32768u
 
@@ -82,7 +82,7 @@ static bool has_loop(const struct world *w)
     return false;
 }
 
-/* Whether every way from `at` arrives, over links that are up. */
+/* Whether every path from `at` arrives, over links that are up. */
 static bool arrives(const struct world *w, uint32_t at, uint32_t to, uint32_t hops)
 {
     uint32_t ports = w->planner[at].route[to].ports;
@@ -100,7 +100,8 @@ static bool arrives(const struct world *w, uint32_t at, uint32_t to, uint32_t ho
     return true;
 }
 
-static void begin(struct world *w, const char *dims, uint64_t settle, uint64_t delay, uint32_t seed)
+static void begin(struct world *w, const char *dims, uint64_t convergence_time, uint64_t delay,
+                  uint32_t seed)
 {
     struct error e;
 
@@ -118,7 +119,7 @@ static void begin(struct world *w, const char *dims, uint64_t settle, uint64_t d
         w->forwards[i] = true;
     for (uint32_t i = 0; i < w->torus.nodes; i++) {
         memcpy(w->seen_forwards[i], w->forwards, sizeof w->forwards);
-        assert_int_equal(route_planner_init(&w->planner[i], &w->torus, i, settle), 0);
+        assert_int_equal(route_planner_init(&w->planner[i], &w->torus, i, convergence_time), 0);
         memcpy(w->seen[i], w->up, sizeof w->up);
         route_planner_heard(&w->planner[i], w->up, w->forwards, w->now);
     }
@@ -172,9 +173,9 @@ static void act(struct world *w, uint32_t node)
     for (uint32_t other = 0; w->blind && other < w->torus.nodes; other++)
         route_planner_confirm(p, other, p->digest);
     route_planner_confirm(p, node, digest);
-    waits = !p->settled;
+    waits = !p->converged;
     route_planner_tick(p, w->now);
-    w->by_confirmations += waits && p->settled && w->now <= p->heard + p->settle;
+    w->by_confirmations += waits && p->converged && w->now <= p->heard + p->convergence_time;
     for (uint32_t to = 0; to < w->torus.nodes; to++) {
         moved |= p->route[to].is_new;
         p->route[to].is_new = false;
@@ -259,7 +260,7 @@ static void change_any(struct world *w)
     change(w, rank, port, (w->up[rank] & 1u << port) == 0);
 }
 
-static void check_settled(const struct world *w)
+static void check_converged(const struct world *w)
 {
     for (uint32_t at = 0; at < w->torus.nodes; at++)
         for (uint32_t to = 0; to < w->torus.nodes; to++) {
@@ -276,25 +277,25 @@ static void check_settled(const struct world *w)
 enum confirming { NOBODY, EVERYBODY, MANY, BLIND };
 
 /* Returns whether any loop was seen. `pause` is the most between two changes. */
-static bool cut_at_random(const char *dims, uint64_t settle, uint64_t delay, uint32_t pause,
-                          uint32_t seed, enum confirming confirming)
+static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t delay,
+                          uint32_t pause, uint32_t seed, enum confirming confirming)
 {
     static struct world w;
     bool looped;
 
-    begin(&w, dims, settle, delay, seed);
+    begin(&w, dims, convergence_time, delay, seed);
     for (uint32_t i = 0; i < w.torus.nodes; i++)
         w.silent[i] = confirming == NOBODY || (confirming == MANY && draw(&w, 8) == 0);
     w.blind = confirming == BLIND;
-    run(&w, w.now + 2 * SETTLE * MOST);
-    check_settled(&w);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
+    check_converged(&w);
     for (unsigned i = 0; i < CHANGES; i++) {
         change_any(&w);
         run(&w, w.now + 1 + draw(&w, pause));
         if (i % 16 == 15)
-            run(&w, w.now + 2 * SETTLE * MOST);
-        if (i % 16 == 15 && settle > 0)
-            check_settled(&w);
+            run(&w, w.now + 2 * CONVERGENCE * MOST);
+        if (i % 16 == 15 && convergence_time > 0)
+            check_converged(&w);
     }
     looped = w.looped;
     end(&w);
@@ -308,19 +309,21 @@ TEST(test_no_loop_whatever_the_order)
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
         for (uint32_t seed = 1; seed <= 6; seed++) {
             const enum confirming who = (enum confirming)(seed % 3);
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 40, seed, who));
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 250, 100 + seed, who));
-            assert_false(cut_at_random(networks[i], SETTLE, SETTLE / 2, 1500, 200 + seed, who));
+            assert_false(cut_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 40, seed, who));
+            assert_false(
+                cut_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 250, 100 + seed, who));
+            assert_false(
+                cut_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 1500, 200 + seed, who));
         }
 }
 
-/* The check finds loops, if the time to settle is too short for the delay. */
+/* The check finds loops, if the convergence time is too short for the delay. */
 TEST(test_loops_would_be_seen)
 {
     unsigned seen = 0;
 
     for (uint32_t seed = 1; seed <= 8; seed++)
-        seen += cut_at_random("4x4", 1, SETTLE / 2, 250, seed, NOBODY);
+        seen += cut_at_random("4x4", 1, CONVERGENCE / 2, 250, seed, NOBODY);
     assert_true(seen >= 4);
 }
 
@@ -330,7 +333,7 @@ TEST(test_confirmations_are_needed)
     unsigned seen = 0;
 
     for (uint32_t seed = 1; seed <= 8; seed++)
-        seen += cut_at_random("4x4", SETTLE, SETTLE / 2, 1500, seed, BLIND);
+        seen += cut_at_random("4x4", CONVERGENCE, CONVERGENCE / 2, 1500, seed, BLIND);
     assert_true(seen >= 4);
 }
 
@@ -349,17 +352,17 @@ TEST(test_nothing_is_lost_when_a_link_returns)
     static struct world w;
 
     for (uint32_t seed = 1; seed <= 20; seed++) {
-        begin(&w, seed % 2 == 0 ? "4x4" : "6", SETTLE, SETTLE / 2, seed);
-        run(&w, w.now + 2 * SETTLE * MOST);
+        begin(&w, seed % 2 == 0 ? "4x4" : "6", CONVERGENCE, CONVERGENCE / 2, seed);
+        run(&w, w.now + 2 * CONVERGENCE * MOST);
         change(&w, 0, 0, false);
-        run(&w, w.now + 2 * SETTLE * MOST);
+        run(&w, w.now + 2 * CONVERGENCE * MOST);
         assert_true(all_arrive(&w));
         change(&w, 0, 0, true);
-        for (uint64_t stop = w.now + SETTLE * MOST; w.now < stop;) {
+        for (uint64_t stop = w.now + CONVERGENCE * MOST; w.now < stop;) {
             run(&w, w.now + 5);
             assert_true(all_arrive(&w));
         }
-        check_settled(&w);
+        check_converged(&w);
         end(&w);
     }
 }
@@ -369,16 +372,16 @@ TEST(test_time_without_a_way_after_a_cut)
     static struct world w;
     uint64_t cut;
 
-    begin(&w, "4", SETTLE, 20, 7);
+    begin(&w, "4", CONVERGENCE, 20, 7);
     w.silent[2] = true;
-    run(&w, w.now + 2 * SETTLE * MOST);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     change(&w, 0, 0, false);
     cut = w.now;
     run(&w, cut + 21);
     assert_false(all_arrive(&w));
-    run(&w, cut + SETTLE);
+    run(&w, cut + CONVERGENCE);
     assert_false(all_arrive(&w));
-    run(&w, cut + SETTLE + 22);
+    run(&w, cut + CONVERGENCE + 22);
     assert_true(all_arrive(&w));
     end(&w);
 }
@@ -390,21 +393,21 @@ TEST(test_ways_are_counted)
     const struct route_planner *p = &w.planner[0];
     uint64_t before;
 
-    begin(&w, "4", SETTLE, SETTLE / 2, 7);
+    begin(&w, "4", CONVERGENCE, CONVERGENCE / 2, 7);
     assert_int_equal(p->changed, w.now);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     assert_int_equal(p->lost, 0);
     assert_int_equal(p->gained, 4);
     before = p->changed;
-    run(&w, w.now + SETTLE);
+    run(&w, w.now + CONVERGENCE);
     assert_int_equal(p->changed, before);
     change(&w, 0, 0, false);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     assert_int_equal(p->lost, 2);
     assert_int_equal(p->gained, 5);
     assert_true(p->changed > before);
     change(&w, 0, 0, true);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     assert_int_equal(p->lost, 3);
     assert_int_equal(p->gained, 7);
     end(&w);
@@ -416,26 +419,26 @@ TEST(test_confirmations_shorten_it)
     static struct world w;
     uint64_t cut;
 
-    begin(&w, "4x4", SETTLE, 5, 7);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    begin(&w, "4x4", CONVERGENCE, 5, 7);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     change(&w, 0, 0, false);
     cut = w.now;
     run(&w, cut + 11);
     assert_true(all_arrive(&w));
-    check_settled(&w);
+    check_converged(&w);
     assert_int_equal(w.by_confirmations, 16);
     /* A second link, which is lost soon after. */
     change(&w, 5, 1, false);
     run(&w, cut + 22);
-    check_settled(&w);
+    check_converged(&w);
     assert_int_equal(w.by_confirmations, 32);
     /* A link has just come up: the old confirmations say nothing about this loss, and new ones do not count. */
     change(&w, 0, 0, true);
-    run(&w, w.now + SETTLE);
+    run(&w, w.now + CONVERGENCE);
     change(&w, 0, 0, false);
     cut = w.now;
-    run(&w, cut + SETTLE + 7);
-    check_settled(&w);
+    run(&w, cut + CONVERGENCE + 7);
+    check_converged(&w);
     assert_int_equal(w.by_confirmations, 32);
     end(&w);
 }
@@ -445,27 +448,27 @@ TEST(test_a_node_that_does_not_forward_is_avoided)
 {
     static struct world w;
 
-    begin(&w, "4", SETTLE, 5, 7);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    begin(&w, "4", CONVERGENCE, 5, 7);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     assert_int_equal(w.planner[0].route[2].ports, 3);
     for (int again = 0; again < 2; again++) {
         change_forwards(&w, 1, again != 0);
         w.forwards[1] = true; /* as it does until all know */
-        for (uint64_t stop = w.now + SETTLE * MOST; w.now < stop;) {
+        for (uint64_t stop = w.now + CONVERGENCE * MOST; w.now < stop;) {
             run(&w, w.now + 5);
             assert_true(all_arrive(&w));
         }
         w.forwards[1] = again != 0;
         assert_true(all_arrive(&w));
-        check_settled(&w);
+        check_converged(&w);
         assert_int_equal(w.planner[0].route[2].ports, again != 0 ? 3 : 2);
         assert_int_equal(w.planner[1].route[3].ports, 3);
     }
     end(&w);
     /* On a line, there is no way around it; links lead on. */
-    begin(&w, "3m", SETTLE, 5, 7);
+    begin(&w, "3m", CONVERGENCE, 5, 7);
     change_forwards(&w, 1, false);
-    run(&w, w.now + 2 * SETTLE * MOST);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
     assert_int_equal(w.planner[0].route[2].hops, PLANNER_FAR);
     assert_true(w.planner[0].route[2].linked);
     assert_int_equal(w.planner[0].route[1].hops, 1);
@@ -481,7 +484,7 @@ TEST(test_ports_of_a_former_process_stay)
     uint32_t up[4] = {3, 3, 3, 3};
 
     assert_int_equal(torus_parse(&t, "4", &e), 0);
-    assert_int_equal(route_planner_init(&p, &t, 0, SETTLE), 0);
+    assert_int_equal(route_planner_init(&p, &t, 0, CONVERGENCE), 0);
     assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
     route_planner_adopt(&p, 1, 3); /* one of them is not nearer */
     route_planner_adopt(&p, 2, 3);
@@ -489,11 +492,11 @@ TEST(test_ports_of_a_former_process_stay)
     assert_int_equal(p.route[1].ports, 1);
     assert_int_equal(p.route[2].ports, 3);
     assert_int_equal(p.route[3].ports, 0);
-    assert_int_equal(route_planner_deadline(&p), 5 + SETTLE);
-    route_planner_tick(&p, 5 + SETTLE);
+    assert_int_equal(route_planner_deadline(&p), 5 + CONVERGENCE);
+    route_planner_tick(&p, 5 + CONVERGENCE);
     assert_int_equal(p.route[3].ports, 2);
     assert_int_equal(p.route[2].hops, 2);
-    route_planner_tick(&p, 5 + 2 * SETTLE);
+    route_planner_tick(&p, 5 + 2 * CONVERGENCE);
     assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
     route_planner_free(&p);
 }

@@ -106,12 +106,12 @@ TEST(no_number_is_not_known)
 /* --- events --- */
 
 /* Reads all that a watcher has not seen, in pieces of `size`. */
-static char *read_all(struct place *p, const struct bulletin *b, size_t size)
+static char *read_all(struct event_cursor *p, const struct bulletin *b, size_t size)
 {
     static char text[8192];
     size_t used = 0, n;
 
-    while ((n = place_read(p, b, text + used, size)) > 0)
+    while ((n = event_cursor_read(p, b, text + used, size)) > 0)
         used += n;
     text[used] = '\0';
     return text;
@@ -125,7 +125,7 @@ static json_t *number(int n)
 TEST(a_new_watcher_gets_all_kinds_in_order)
 {
     struct bulletin b = {0};
-    struct place p = {0};
+    struct event_cursor p = {0};
 
     assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(2)), 0);
     assert_int_equal(bulletin_publish(&b, EVENT_TORUS, json_pack("{s:s}", "t", "a\nb</script>")),
@@ -137,27 +137,27 @@ TEST(a_new_watcher_gets_all_kinds_in_order)
     assert_string_equal(read_all(&p, &b, 4096), "event: lost\ndata: {\"n\":3}\n\n");
     assert_int_equal(bulletin_publish(&b, EVENT_LOST, NULL), 0);
     assert_string_equal(read_all(&p, &b, 4096), "");
-    place_free(&p);
+    event_cursor_free(&p);
     bulletin_free(&b);
 }
 
 TEST(a_slow_watcher_misses_events_and_holds_one)
 {
     struct bulletin b = {0};
-    struct place slow = {0};
+    struct event_cursor slow = {0};
     char out[10];
 
     assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(0)), 0);
-    assert_int_equal(place_read(&slow, &b, out, sizeof out), sizeof out);
+    assert_int_equal(event_cursor_read(&slow, &b, out, sizeof out), sizeof out);
     for (int i = 1; i <= 100; i++)
         assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(i)), 0);
     /* The rest of the one that it reads, then the newest. */
     assert_string_equal(read_all(&slow, &b, 64), "te\ndata: {\"n\":0}\n\n"
                                                  "event: state\ndata: {\"n\":100}\n\n");
     assert_int_equal(bulletin_publish(&b, EVENT_STATE, number(101)), 0);
-    assert_int_equal(place_read(&slow, &b, out, 3), 3);
+    assert_int_equal(event_cursor_read(&slow, &b, out, 3), 3);
     bulletin_free(&b);
-    place_free(&slow); /* it held the event until now */
+    event_cursor_free(&slow); /* it held the event until now */
 }
 
 /* --- door --- */

@@ -232,12 +232,12 @@ TEST_WITH(NULL, engine_teardown, frames_that_break_the_protocol_are_refused)
                                      .block = 4,
                                      .broadcast = true,
                                      .sender = 2};
-    static const struct how sized = {.dims = "3m",
-                                     .algorithm = "balanced",
-                                     .rank = 1,
-                                     .block = 4,
-                                     .sizes = true,
-                                     .round_bytes = 4};
+    static const struct how irregular = {.dims = "3m",
+                                         .algorithm = "balanced",
+                                         .rank = 1,
+                                         .block = 4,
+                                         .sizes = true,
+                                         .round_bytes = 4};
     static const struct {
         const struct how *how;
         const char *frame, *reason;
@@ -248,9 +248,9 @@ TEST_WITH(NULL, engine_teardown, frames_that_break_the_protocol_are_refused)
         {&line, "0 -", "the frame has no byte of it"},
         {&line, "r1 0 bBbB", "data of round 1"},
         {&other, ONE_FROM_0, "no piece 0: this channel has "},
-        {&sized, ONE_FROM_0, "piece 0 without a size"},
-        {&sized, "0=5 bBbB", "a piece of 5 bytes"},
-        {&sized, "0=4 =4 bBbB", "1 size more than"},
+        {&irregular, ONE_FROM_0, "piece 0 without a size"},
+        {&irregular, "0=5 bBbB", "a piece of 5 bytes"},
+        {&irregular, "0=4 =4 bBbB", "1 size more than"},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) { /* whatever came before */

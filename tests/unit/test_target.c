@@ -20,7 +20,7 @@ struct fixture {
     struct roots roots;
     struct journal journal;
     struct made_folders made;
-    struct place place;
+    struct location place;
     struct target target;
     mode_t output_mode;
 };
@@ -86,7 +86,7 @@ static void place_well(struct fixture *f)
 {
     struct error e;
 
-    assert_success(target_place(&f->target, &e), e);
+    assert_success(target_install(&f->target, &e), e);
     target_close(&f->target);
 }
 
@@ -435,7 +435,7 @@ FOLDER_TEST(other_things_are_not_replaced)
     /* An obstacle appears in the meantime. */
     fill_well(&f, true);
     make_file(at(state, "data/in/notes"), "mine", 4);
-    assert_int_equal(target_place(&f.target, &e), -1);
+    assert_int_equal(target_install(&f.target, &e), -1);
     assert_contains(e.text, "the complete output is kept as .in.torusd-");
     check_file(at(state, "data/in/7"), "old", 3);
     assert_int_equal(unlink(at(state, "data/in/notes")), 0);
@@ -478,7 +478,7 @@ static void finish_later(struct fixture *f, bool old_result_remains)
 
     target_init(&f->target, &f->roots, &f->journal, &f->made, f->output_mode, ID);
     if (target_reopen(&f->target, &e) == 0 &&
-        (old_result_remains ? target_discard(&f->target, &e) : target_place(&f->target, &e)) != 0)
+        (old_result_remains ? target_discard(&f->target, &e) : target_install(&f->target, &e)) != 0)
         fail_msg("%s: %s", f->files.call, e.text);
     target_close(&f->target);
 }
@@ -494,14 +494,14 @@ FOLDER_TEST(a_crash_leaves_the_old_or_the_new_one)
             make_old(state);
             fill_well(&f, true);
             f.files.left = call;
-            bool placed = target_place(&f.target, &e) == 0;
+            bool placed = target_install(&f.target, &e) == 0;
             bool failed = f.files.failed;
             f.files.left = -1;
             if (entries(at(state, "data/in")) != 2 || /* the old one or the new one, but whole */
                 exists(at(state, "data/in/7")) == exists(at(state, "data/in/1")))
                 fail_msg("call %ld, %s", call, f.files.call);
             assert_true(placed ? exists(at(state, "data/in/1")) : failed);
-            if (killed == 0 && !placed && target_place(&f.target, &e) != 0)
+            if (killed == 0 && !placed && target_install(&f.target, &e) != 0)
                 fail_msg("call %ld, %s: %s", call, f.files.call, e.text);
             bool old_result_remains = f.target.old_result_remains;
             target_close(&f.target);
@@ -526,7 +526,7 @@ FOLDER_TEST(what_cannot_be_told_apart_is_left_alone)
     make_old(state);
     fill_well(&f, true);
     f.target.entry.new_number = f.target.entry.old_number = 1;
-    assert_int_equal(target_place(&f.target, &e), -1);
+    assert_int_equal(target_install(&f.target, &e), -1);
     assert_contains(e.text, "cannot tell which of");
     check_file(at(state, "data/in/7"), "old", 3);
     target_close(&f.target);

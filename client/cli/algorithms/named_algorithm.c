@@ -9,7 +9,7 @@
 #include "daemon/lib/schedule/algorithms/family.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 
-const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
+const struct algorithm *named_algorithm(const char *name, const enum schedule_operation *operation,
                                         struct error *e)
 {
     const struct algorithm *a = algorithm_find(name);
@@ -26,7 +26,8 @@ const struct algorithm *named_algorithm(const char *name, const enum operation *
         return NULL;
     }
     for (size_t i = 0; i < algorithm_count(); i++)
-        if (operation == NULL || algorithm_at(i)->operation == operation_of_algorithms(*operation))
+        if (operation == NULL ||
+            algorithm_at(i)->operation == schedule_operation_of_algorithms(*operation))
             suggest(&s, algorithm_at(i)->name);
     error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'%s%s%s; known are: %s", name,
               s.best != NULL ? " (did you mean " : "", s.best != NULL ? s.best : "",
@@ -80,14 +81,15 @@ bool leaves_choice(const char *name)
     return strcmp(name, TORUS_AUTO) == 0 || family_of_best(name) != NULL;
 }
 
-const char *requested_algorithm(const char *name, enum operation operation, struct error *e)
+const char *requested_algorithm(const char *name, enum schedule_operation operation,
+                                struct error *e)
 {
     const struct family *f = family_of_best(name);
     const struct algorithm *a;
 
     if (strcmp(name, TORUS_AUTO) == 0)
         return TORUS_AUTO;
-    if (f != NULL && f->base->operation == operation_of_algorithms(operation))
+    if (f != NULL && f->base->operation == schedule_operation_of_algorithms(operation))
         return f->best;
     a = named_algorithm(f != NULL ? f->base->name : name, &operation, e);
     return a != NULL ? a->name : NULL;

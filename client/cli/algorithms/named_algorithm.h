@@ -8,12 +8,13 @@
 
 /* Returns the algorithm with this name, or NULL with *e, which lists the known names: those for `operation`, or all
  * if `operation` is NULL. */
-const struct algorithm *named_algorithm(const char *name, const enum operation *operation,
+const struct algorithm *named_algorithm(const char *name, const enum schedule_operation *operation,
                                         struct error *e);
 
 /* Returns the name to send to the daemon: that of an algorithm for `operation`, "auto", or the "best" name of a
  * family (daemon/lib/schedule/algorithms/family.h). Static. NULL with *e as above. */
-const char *requested_algorithm(const char *name, enum operation operation, struct error *e);
+const char *requested_algorithm(const char *name, enum schedule_operation operation,
+                                struct error *e);
 
 /* The option that completes the name of a family: "--algorithm cccube --q 5" means cccube-q5. */
 #define Q_OPTION(arguments)                                                                        \

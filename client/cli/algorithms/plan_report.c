@@ -44,7 +44,8 @@ int plan_set_found(json_t *object, const struct torus *t, const struct algorithm
                              load > 0 ? json_real(report->bound / load) : json_null());
     if (a->operation == OPERATION_ALLGATHER)
         return r |
-               json_object_set_new(object, "operation", json_string(operation_name(a->operation))) |
+               json_object_set_new(object, "operation",
+                                   json_string(schedule_operation_name(a->operation))) |
                json_object_set_new(object, "trees", json_integer(a->segments)) |
                json_object_set_new(object, "startups", json_integer(report->startups)) |
                json_object_set_new(object, "broadcast_bound",

@@ -237,11 +237,11 @@ static json_t *describe(const struct torus *t, const struct animated *a, json_t 
     json_t *o = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:i, s:f, s:f, s:i, s:o}", "name", g->name,
         "summary", g->summary != NULL ? g->summary : "", "paper",
-        g->source != NULL ? g->source : "", "operation", operation_name(g->operation), "ports",
-        algorithm_ports_name(g), "segments", (int)g->segments, "streaming", (int)g->streaming,
-        "gather", (int)(g->operation != OPERATION_EXCHANGE), "startups", (int)a->report->startups,
-        "transmission", a->report->transmission / segments, "bound", algorithm_bound(g, t),
-        "contended", (int)a->report->contended_steps, "steps", steps);
+        g->source != NULL ? g->source : "", "operation", schedule_operation_name(g->operation),
+        "ports", algorithm_ports_name(g), "segments", (int)g->segments, "streaming",
+        (int)g->streaming, "gather", (int)(g->operation != OPERATION_EXCHANGE), "startups",
+        (int)a->report->startups, "transmission", a->report->transmission / segments, "bound",
+        algorithm_bound(g, t), "contended", (int)a->report->contended_steps, "steps", steps);
 
     if (o != NULL && a->measured != NULL) {
         json_t *list = json_array();
@@ -378,7 +378,7 @@ bool plan_animation_is_output(const struct animation_arguments *a)
 
 /* Finds the algorithm to compare with. Returns 0 with *algorithm, and with *found if that was made for it; or -1 with
  * *e. */
-static int find(const char *name, const struct torus *t, enum operation operation,
+static int find(const char *name, const struct torus *t, enum schedule_operation operation,
                 const struct algorithm **algorithm, struct detour **found, struct error *e)
 {
     *found = NULL;
@@ -394,7 +394,8 @@ static int find(const char *name, const struct torus *t, enum operation operatio
     if ((*algorithm)->operation == operation)
         return 0;
     return error_set(e, ERROR_USAGE, "--compare: %s is for an %s, and the other schedule for an %s",
-                     name, operation_name((*algorithm)->operation), operation_name(operation));
+                     name, schedule_operation_name((*algorithm)->operation),
+                     schedule_operation_name(operation));
 }
 
 static int write_both(const struct cli *cli, const struct animation_arguments *a,

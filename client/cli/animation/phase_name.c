@@ -268,7 +268,7 @@ static unsigned dim_at(const struct torus *t, uint32_t step,
 
 static void reason_dim(const struct torus *t, uint32_t step, char *text)
 {
-    const unsigned dim = dim_at(t, step, torus_longest_way);
+    const unsigned dim = dim_at(t, step, torus_longest_path);
 
     if (dim < t->dims)
         (void)snprintf(

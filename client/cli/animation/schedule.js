@@ -36,7 +36,7 @@ class Schedule {
 
   rate(channel) { return this.rates.get(channel) || 1; }
 
-  // A schedule without steps, as if each channel carried one segment at a time, always the one with the longest way to
+  // A schedule without steps, as if each channel carried one segment at a time, always the one with the longest path to
   // go: one step for each such time. A slow channel lets steps pass until a segment is through.
   stream() {
     const routes = new Map(), steps = [];

@@ -289,7 +289,7 @@ static int run_programs(struct delivery *list, uint32_t count, bool apply,
         return -1;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (o->way == DELIVER_SSH)
+        if (o->method == DELIVER_SSH)
             write_ssh(&lines[i], list[i].host, apply, o);
         else
             write_here(&lines[i], apply, o);
@@ -319,7 +319,7 @@ uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct
     }
     long_work_begin(apply ? "setting up %u %s" : "comparing the files of %u %s", count,
                     count == 1 ? "host" : "hosts");
-    if (o->way == DELIVER_LINKS)
+    if (o->method == DELIVER_LINKS)
         deliver_links(list, count, apply, o->socket, secrets);
     else
         (void)run_programs(list, count, apply, o);

@@ -7,7 +7,7 @@
 #include "client/cli/cluster/setup.h"
 #include "daemon/lib/base/secrets.h"
 
-enum deliver_way { DELIVER_HERE, DELIVER_SSH, DELIVER_LINKS };
+enum deliver_method { DELIVER_HERE, DELIVER_SSH, DELIVER_LINKS };
 
 /* A host, and its answer. */
 struct delivery {
@@ -19,7 +19,7 @@ struct delivery {
 };
 
 struct deliver_options {
-    enum deliver_way way;
+    enum deliver_method method;
     const char *ssh;    /* program to run instead of ssh; NULL: ssh */
     const char *socket; /* of the discovery process, for DELIVER_LINKS; NULL: the default */
     const char *root;   /* a folder with an image of a host, for DELIVER_HERE; NULL: this host */

@@ -327,7 +327,7 @@ static int64_t only_host(const struct run *r, struct error *e)
     struct utsname here;
     int64_t index;
 
-    if (name == NULL && r->options->deliver.way != DELIVER_HERE)
+    if (name == NULL && r->options->deliver.method != DELIVER_HERE)
         return -1;
     if (name == NULL && uname(&here) == 0)
         name = here.nodename;
@@ -686,7 +686,8 @@ static int prepare(struct run *r, struct error *e)
                          o->file, o->file);
     const struct identify_options identify = {o->file,         o->host, o->deliver.socket,
                                               o->trust_cables, o->yes,  o->dry_run};
-    if (o->deliver.way == DELIVER_LINKS && identify_hosts(&r->cluster, &identify, r->cli, e) != 0)
+    if (o->deliver.method == DELIVER_LINKS &&
+        identify_hosts(&r->cluster, &identify, r->cli, e) != 0)
         return -1;
     if (choose_hosts(r, e) != 0 || init_keys_read(&r->keys, o->key, o->file, o->new_key, e) != 0)
         return -1;

@@ -41,7 +41,7 @@ static json_t *registry_row(const struct algorithm *a)
 
     r |= json_object_set_new(o, "name", json_string(a->name));
     r |= json_object_set_new(o, "summary", json_string(a->summary));
-    r |= json_object_set_new(o, "operation", json_string(operation_name(a->operation)));
+    r |= json_object_set_new(o, "operation", json_string(schedule_operation_name(a->operation)));
     r |= json_object_set_new(o, "port_model", json_string(port_model_name(a->port_model)));
     r |= json_object_set_new(o, "accepts", json_string(a->accepts_text));
     r |= json_object_set_new(o, "startups", json_string(a->startups));
@@ -59,7 +59,8 @@ static json_t *cost_row(const struct algorithm *named, const struct torus *t)
     struct error e;
     json_t *o = json_object();
     int r = json_object_set_new(o, "algorithm", json_string(named->name)) |
-            json_object_set_new(o, "operation", json_string(operation_name(named->operation))) |
+            json_object_set_new(o, "operation",
+                                json_string(schedule_operation_name(named->operation))) |
             json_object_set_new(o, "port_model", json_string(port_model_name(named->port_model)));
 
     long_work_next("the costs of %s", named->name);

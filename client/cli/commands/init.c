@@ -72,7 +72,7 @@ static int run(struct cli *cli, const void *arguments)
         return cli_fail_usage(cli,
                               "--new-key changes the key on all hosts, so that they have one in "
                               "common: leave out --host");
-    o.deliver.way = a->ssh ? DELIVER_SSH : a->links ? DELIVER_LINKS : DELIVER_HERE;
+    o.deliver.method = a->ssh ? DELIVER_SSH : a->links ? DELIVER_LINKS : DELIVER_HERE;
     return init_run(cli, &o);
 }
 

@@ -261,7 +261,7 @@ static int set_imported(json_t *o, const struct torus *t, const struct algorithm
     uint64_t blocks = (uint64_t)t->nodes * (t->nodes - 1);
 
     return json_object_set_new(o, "digest", json_string(imported_digest(a->imported))) |
-           json_object_set_new(o, "operation", json_string(operation_name(a->operation))) |
+           json_object_set_new(o, "operation", json_string(schedule_operation_name(a->operation))) |
            json_object_set_new(o, "mode", json_string(a->streaming ? "streaming" : "stepped")) |
            json_object_set_new(o, "segments", json_integer(a->segments)) |
            json_object_set_new(

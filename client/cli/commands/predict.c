@@ -27,7 +27,7 @@ struct prediction {
     const struct algorithm *schedule; /* also this schedule from a file; NULL: none */
     const struct damage *rates;       /* of the channels; NULL: all alike */
     struct detour *found;             /* the routes for these rates; NULL: none */
-    enum operation operation;
+    enum schedule_operation operation;
     struct cost_parameters parameters;
     uint64_t size[MOST_SIZES]; /* block sizes, in bytes */
     size_t sizes;
@@ -35,7 +35,7 @@ struct prediction {
 
 /* Calls `visit` with the name of every implemented algorithm, then of every other algorithm that has a formula. Stops
  * when `visit` returns a value other than 0, and returns this value, or 0. */
-typedef int visit_fn(const char *name, enum operation operation, void *arg);
+typedef int visit_fn(const char *name, enum schedule_operation operation, void *arg);
 
 static int for_each_name(visit_fn *visit, void *arg)
 {
@@ -55,7 +55,7 @@ struct names {
     char known[ALGORITHM_NAMES_SIZE];
 };
 
-static int add_name(const char *name, enum operation operation, void *arg)
+static int add_name(const char *name, enum schedule_operation operation, void *arg)
 {
     struct names *n = arg;
     size_t used = strlen(n->known);
@@ -67,7 +67,8 @@ static int add_name(const char *name, enum operation operation, void *arg)
 }
 
 /* Returns 0 with the operation of the algorithm, or -1 with *e, which lists the known names. */
-static int prediction_check_name(const char *name, enum operation *operation, struct error *e)
+static int prediction_check_name(const char *name, enum schedule_operation *operation,
+                                 struct error *e)
 {
     struct names n = {.suggestion = {.word = name}};
     const struct family *family = family_of_best(name);
@@ -278,7 +279,7 @@ static int add_schedule(struct building *b, const struct algorithm *a)
 
 /* ---- The whole prediction -------------------------------------------------------------------- */
 
-static int add_if_wanted(const char *name, enum operation operation, void *arg)
+static int add_if_wanted(const char *name, enum schedule_operation operation, void *arg)
 {
     struct building *b = arg;
     return operation == b->p->operation ? add_algorithm(b, name, NULL) : 0;
@@ -349,7 +350,8 @@ static json_t *prediction_value(const struct prediction *p, struct error *e)
     if (r == 0) {
         r |= json_set_torus(o, &p->torus);
         r |= json_object_set_new(o, "node_count", json_integer(p->torus.nodes));
-        r |= json_object_set_new(o, "operation", json_string(operation_name(p->operation)));
+        r |=
+            json_object_set_new(o, "operation", json_string(schedule_operation_name(p->operation)));
         if (p->rates != NULL)
             r |= json_object_set_new(
                 o, "rates", json_string(damage_format_rates(p->rates, rates, sizeof rates)));
@@ -454,12 +456,12 @@ static const struct section sections[] = {
     {.layout = LAYOUT_TABLE, .key = "refused", .fields = refused_fields},
 };
 
-static int parse_operation(const char *text, enum operation *operation, struct error *e)
+static int parse_operation(const char *text, enum schedule_operation *operation, struct error *e)
 {
-    static const enum operation known[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER};
+    static const enum schedule_operation known[] = {OPERATION_EXCHANGE, OPERATION_ALLGATHER};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(text, operation_name(known[i])) == 0) {
+        if (strcmp(text, schedule_operation_name(known[i])) == 0) {
             *operation = known[i];
             return 0;
         }
@@ -491,7 +493,7 @@ static int resolve_torus(const struct cli *cli, const struct predict_arguments *
 static int resolve(const struct cli *cli, const struct predict_arguments *a, struct prediction *p,
                    struct schedule_file *file)
 {
-    enum operation wanted;
+    enum schedule_operation wanted;
     struct error e;
     int code = resolve_torus(cli, a, p, file);
 
@@ -519,7 +521,7 @@ static int resolve(const struct cli *cli, const struct predict_arguments *a, str
         return cli_fail_usage(cli, "%s", e.text);
     if (a->operation != NULL && p->operation != wanted)
         return cli_fail_usage(cli, "--operation %s: %s is for %s", a->operation, a->algorithm,
-                              operation_name(p->operation));
+                              schedule_operation_name(p->operation));
     return EXIT_DONE;
 }
 
@@ -560,7 +562,8 @@ static int run(struct cli *cli, const void *arguments)
         code = resolve_rates(cli, arguments, &p, &damage);
     if (code == EXIT_DONE && p.schedule != NULL && p.operation != p.schedule->operation)
         code = cli_fail_usage(cli, "--schedule: %s is for operation %s, not %s", p.schedule->name,
-                              operation_name(p.schedule->operation), operation_name(p.operation));
+                              schedule_operation_name(p.schedule->operation),
+                              schedule_operation_name(p.operation));
     if (code == EXIT_DONE)
         code = predict(cli, &p);
     detour_free(p.found);

@@ -87,17 +87,17 @@ static char *read_report(int fd, struct error *e)
 }
 
 /* Adds "by": the interfaces of the next hosts, and their names. */
-static int add_ways(json_t *route)
+static int add_next_hops(json_t *route)
 {
-    const json_t *ways = json_object_get(route, "ways"), *way;
+    const json_t *hops = json_object_get(route, "ways"), *hop;
     char text[1024] = "";
     size_t i, used = 0;
 
-    json_array_foreach(ways, i, way)
+    json_array_foreach(hops, i, hop)
     {
-        const char *interface = json_string_value(json_object_get(way, "interface"));
-        const char *host = json_string_value(json_object_get(way, "host"));
-        const bool spare = json_is_false(json_object_get(way, "used"));
+        const char *interface = json_string_value(json_object_get(hop, "interface"));
+        const char *host = json_string_value(json_object_get(hop, "host"));
+        const bool spare = json_is_false(json_object_get(hop, "used"));
         if (interface != NULL && host != NULL && used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%.15s (%.64s)",
                                      i > 0 ? ", " : "", spare ? "spare: " : "", interface, host);
@@ -112,7 +112,7 @@ static json_t *parse(char *text, struct error *e)
     int r = json_is_object(value) ? 0 : -1;
     size_t i;
 
-    json_array_foreach(json_object_get(value, "routes"), i, route) r |= add_ways(route);
+    json_array_foreach(json_object_get(value, "routes"), i, route) r |= add_next_hops(route);
     if (r == 0)
         r |= json_object_set_new(value, "torusd",
                                  json_string(json_is_true(json_object_get(value, "daemon"))

@@ -34,7 +34,7 @@ struct broadcast_arguments {
          "with a broadcast: bytes of a message (default: 1KiB)"},                                  \
         {"--queue", "NAME", offsetof(struct arguments, member.queue),                              \
          "with a broadcast: fifo, or longest, by which the message with the\n"                     \
-         "longest way ahead goes first (default: fifo)"},                                          \
+         "longest path ahead goes first (default: fifo)"},                                         \
     {                                                                                              \
         "--switch", "PLACE", offsetof(struct arguments, member.switching),                         \
             "with a broadcast: input or output, the buffers that switch\n"                         \

@@ -31,7 +31,7 @@ static void check_offset(struct doctor *d, uint32_t node)
         d, certain(n) >= OFFSET_BAD_US ? SEVERITY_WARNING : SEVERITY_HINT, "clocks", node,
         "the clock is %.3f s %s that of %s (measured to %.3f s)",
         (double)(n->clock_offset_us < 0 ? -n->clock_offset_us : n->clock_offset_us) / 1e6,
-        n->clock_offset_us < 0 ? "behind" : "ahead of", d->node[d->asker].host,
+        n->clock_offset_us < 0 ? "behind" : "ahead of", d->node[d->initiator].host,
         (double)n->clock_error_us / 1e6);
     f->why = "times of files and of logs on the machines cannot be compared; torusd does not mind";
     finding_mend(f, "timedatectl set-ntp true; or apt-get install chrony");

@@ -208,13 +208,12 @@ static void check(struct doctor *d)
             doctor_unseen(d, "ip routes", node, "ip_routes.count");
     }
     if (using == 0) {
-        doctor_settle(d, before, "ip routes",
-                      "torus-routed and 'torusctl ip-routes' are not in use");
+        doctor_fine(d, before, "ip routes", "torus-routed and 'torusctl ip-routes' are not in use");
         return;
     }
-    doctor_settle(d, before, "ip routes", "the kernel uses the routes over the cables");
-    doctor_settle(d, before, "forwarding", "the machine forwards packets");
-    doctor_settle(d, before, "firewall", "the firewall lets packets pass");
+    doctor_fine(d, before, "ip routes", "the kernel uses the routes over the cables");
+    doctor_fine(d, before, "forwarding", "the machine forwards packets");
+    doctor_fine(d, before, "firewall", "the firewall lets packets pass");
 }
 
 const struct check check_routes = {.all = check, .alone = true};

@@ -187,13 +187,13 @@ static int fill_nodes(struct diagnosis *d)
             .clock_offset_us = state->clock_offset_us,
             .clock_error_us = state->clock_error_us};
     }
-    if (geteuid() == 0 && c->asker < c->torus.nodes &&
-        (d->facts = with_firewall(d->node[c->asker].facts)) != NULL)
-        d->node[c->asker].facts = d->facts;
+    if (geteuid() == 0 && c->initiator < c->torus.nodes &&
+        (d->facts = with_firewall(d->node[c->initiator].facts)) != NULL)
+        d->node[c->initiator].facts = d->facts;
     d->doctor = (struct doctor){.torus = &c->torus,
                                 .nodes = c->torus.nodes,
                                 .node = d->node,
-                                .asker = c->asker,
+                                .initiator = c->initiator,
                                 .facts_ms = d->hosts->took_us / 1000};
     return 0;
 }

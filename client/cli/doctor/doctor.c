@@ -95,7 +95,7 @@ bool doctor_number(struct doctor *d, const char *check, uint32_t node, const cha
     return false;
 }
 
-void doctor_settle(struct doctor *d, size_t before, const char *check, const char *fine)
+void doctor_fine(struct doctor *d, size_t before, const char *check, const char *fine)
 {
     bool *said = calloc(d->nodes, sizeof *said);
 

@@ -43,7 +43,7 @@ struct doctor_node {
     const struct torus_status *status; /* NULL: not known */
     const struct torus_links *links;   /* NULL: not known */
     const char *facts;                 /* daemon/lib/host/facts.h; "": not known */
-    int64_t clock_offset_us;           /* how far the clock is ahead of the asker's */
+    int64_t clock_offset_us;           /* how far the clock is ahead of the initiator's */
     uint64_t clock_error_us;           /* 0: not known */
 };
 
@@ -51,7 +51,7 @@ struct doctor {
     const struct torus *torus; /* NULL: only this machine is judged, which is node 0 */
     uint32_t nodes;
     const struct doctor_node *node; /* by rank */
-    uint32_t asker;
+    uint32_t initiator;
     uint64_t facts_ms; /* how long nodes had to tell facts about their machines */
     struct finding *finding;
     size_t findings, room;
@@ -78,7 +78,7 @@ void doctor_unseen(struct doctor *d, const char *check, uint32_t node, const cha
 bool doctor_number(struct doctor *d, const char *check, uint32_t node, const char *fact,
                    uint64_t *number);
 /* Says "fine" of the nodes of which a check has said nothing; `before` is d->findings from before the check. */
-void doctor_settle(struct doctor *d, size_t before, const char *check, const char *fine);
+void doctor_fine(struct doctor *d, size_t before, const char *check, const char *fine);
 /* Sets `mend` of a finding. */
 void finding_mend(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -21,6 +21,6 @@ void doctor_judge(struct doctor *d)
             c->all(d);
         for (const struct check_subject *s = c->subject; s->name != NULL; s++)
             if (d->torus != NULL || s->alone)
-                doctor_settle(d, before, s->name, s->fine);
+                doctor_fine(d, before, s->name, s->fine);
     }
 }

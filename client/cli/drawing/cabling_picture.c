@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "client/cli/terminal/writer.h"
 #include "daemon/lib/command_line/wrap.h"
 #include "proto/text.h"

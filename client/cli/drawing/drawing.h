@@ -2,7 +2,7 @@
  * load of every channel. */
 #pragma once
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "daemon/lib/schedule/algorithm.h"
 #include "daemon/lib/schedule/damage.h"
 

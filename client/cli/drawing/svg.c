@@ -7,7 +7,7 @@
 
 #include "client/cli/drawing/drawing.h"
 #include "client/cli/drawing/drawing_texts.h"
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "client/cli/drawing/svg_arrow.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/output_file.h"
@@ -320,7 +320,7 @@ static void put_heading(const struct svg_page *p)
                        r->contended_steps);
     put_text(p, "b", SVG_BORDER, y += 22,
              "%s, %s: %" PRIu32 " startup%s, %s, transmission %.10g, lower bound %.10g",
-             operation_name(a->operation), algorithm_ports_name(a), r->startups,
+             schedule_operation_name(a->operation), algorithm_ports_name(a), r->startups,
              r->startups == 1 ? "" : "s", contended, r->transmission / a->segments, r->bound);
     for (unsigned i = 0; i < p->notes; i++)
         put_text(p, "b", SVG_BORDER, y += SVG_LINE, "%s", p->note[i]);

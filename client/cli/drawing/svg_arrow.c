@@ -387,7 +387,7 @@ static bool is_in_frame(const struct svg_layout *l, uint32_t node, uint32_t othe
 /* The least distance of a line within a frame, that of node a, from the nodes at which it does not end. */
 static double clearance(const struct svg_layout *l, const struct curve *c, uint32_t a)
 {
-    const struct network_places *p = &l->places;
+    const struct network_positions *p = &l->places;
     uint32_t inner = l->part.count[p->dim[0]];
     uint32_t outer = p->factors > 1 ? l->part.count[p->dim[1]] : 1;
     struct point frame = svg_layout_frame(l, a), middle = curve_at(c, 0.5);

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "daemon/lib/schedule/algorithm.h"
 
 struct svg_arrow {

@@ -137,7 +137,7 @@ static const char *algorithm_of(const struct exchange_arguments *a, enum torus_o
 
     if (name == NULL)
         return a->q != NULL ? NULL : TORUS_AUTO;
-    return requested_algorithm(name, (enum operation)operation, e);
+    return requested_algorithm(name, (enum schedule_operation)operation, e);
 }
 
 /* Fills the request from the options. Returns 0, or -1 with *e. In either case the caller frees *from and *to. */

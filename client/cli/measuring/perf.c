@@ -229,8 +229,8 @@ int perf_run(const struct perf_plan *plan, size_t index, struct torus_group *who
     *row = (struct perf_row){.bytes = run.job.bytes};
     if (r == 0) {
         r = measure(&run, row, e);
-        row->received = operation->sized ? operation->received(&run.job) : 0;
-        row->bound = operation->sized ? operation->bound(&run.job, t) : 0;
+        row->received = operation->has_data ? operation->received(&run.job) : 0;
+        row->bound = operation->has_data ? operation->bound(&run.job, t) : 0;
     }
     release_area(&run, run.job.send);
     release_area(&run, run.job.receive);
@@ -299,7 +299,7 @@ json_t *perf_row_value(const struct perf_plan *plan, const struct perf_row *row,
     json_t *o = json_object();
     int r = 0;
 
-    if (plan->operation->sized)
+    if (plan->operation->has_data)
         r |= json_object_set_new(o, "bytes", json_count(row->bytes));
     r |= json_object_set_new(o, "repeat", json_count(row->repeat));
     r |= set_times(o, latency, row->latency, row->repeat);

@@ -16,9 +16,9 @@ struct perf_job;
 /* An operation. */
 struct perf_operation {
     const char *name;
-    bool sized;   /* has data (a barrier has none) */
-    bool reduces; /* has a type and an operator */
-    bool rooted;  /* has a root */
+    bool has_data; /* has data (a barrier has none) */
+    bool reduces;  /* has a type and an operator */
+    bool rooted;   /* has a root */
 
     /* Sets the sizes of both areas and the arguments of the call, for job->bytes. */
     void (*lay_out)(struct perf_job *job);

@@ -27,7 +27,7 @@ struct goal {
     uint32_t previous_end; /* label of the line that ended the previous step; 0: none */
 };
 
-/* Makes a key. Port and hops describe the way from the node to its peer. */
+/* Makes a key. Port and hops describe the path from the node to its peer. */
 static uint64_t key_of(uint32_t class, uint32_t step, unsigned port, uint16_t hops)
 {
     return (uint64_t) class << 44 | (uint64_t)step << 21 | (uint64_t)port << 16 | hops;

@@ -17,7 +17,7 @@ int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, str
 
 /* Converts XML to torusd's format (imported.h), without verifying the schedule. A send goes along one dimension. If
  * torusd wrote the file, and the number of the channel is a port from which the peer can be reached straight, the
- * send goes through this port; otherwise it takes the shortest way. Steps get new numbers: as early as the blocks are
+ * send goes through this port; otherwise it takes the shortest path. Steps get new numbers: as early as the blocks are
  * there and the order of the thread block allows.
  *
  * Returns 0 with *routes, which the caller frees, or -1 with NULL and *e: ERROR_MEMORY or ERROR_REFUSED. The text of

@@ -285,7 +285,7 @@ int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, str
         return error_set(e, ERROR_USAGE,
                          "%s is for operation %s; MSCCL's format is written for "
                          "exchanges only",
-                         a->name, operation_name(a->operation));
+                         a->name, schedule_operation_name(a->operation));
     if ((uint64_t)t->nodes * (t->nodes - 1) * a->segments > TRANSFERS_MOST)
         return too_many(&p, e);
     p.slots = calloc(t->nodes, sizeof *p.slots);

@@ -1,5 +1,5 @@
 /* The parts of msccl_read(): msccl_parse.c reads XML into a program of GPUs, thread blocks and steps; msccl_read.c finds
- * the thread block that receives from each sending one, runs the program, and so finds the way of each chunk, which it
+ * the thread block that receives from each sending one, runs the program, and so finds the path of each chunk, which it
  * prints as routes.
  *
  * A chunk is a segment of a block: (source * nodes + destination) * segments + segment. */

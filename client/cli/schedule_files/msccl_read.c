@@ -266,7 +266,7 @@ static uint32_t hops_towards(const struct torus *t, unsigned dim, uint32_t from,
     return t->wrap[dim] ? t->size[dim] - straight : 0;
 }
 
-/* Finds the shortest way along a dimension; if there are two, the channel chooses one. Returns -1 if no direction
+/* Finds the shortest path along a dimension; if there are two, the channel chooses one. Returns -1 if no direction
  * leads to `to`. */
 static int find_shortest(const struct torus *t, unsigned dim, uint32_t from, uint32_t to,
                          uint32_t channel, int *direction, uint32_t *hops)

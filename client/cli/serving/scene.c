@@ -184,7 +184,7 @@ json_t *scene_torus_value(const struct scene *s, struct error *e)
 {
     json_t *o = torus_json(&s->seen.now.torus, e);
 
-    if (o != NULL && (json_object_set_new(o, "asker", json_integer(s->seen.now.asker)) |
+    if (o != NULL && (json_object_set_new(o, "asker", json_integer(s->seen.now.initiator)) |
                       json_object_set_new(o, "opposite", opposites_value(s))) != 0) {
         (void)error_set(e, ERROR_MEMORY, "out of memory");
         json_decref(o);

@@ -17,7 +17,7 @@
 #include "client/cli/doctor/report.h"
 #include "client/cli/serving/scene.h"
 #include "client/cli/serving/site.h"
-#include "client/cli/survey/asking.h"
+#include "client/cli/survey/survey_query.h"
 #include "client/cli/terminal/cli.h"
 #include "client/cli/terminal/clock.h"
 
@@ -133,7 +133,7 @@ struct server {
     int daemon_fd, signals;
     struct site site;
     struct scene scene;
-    struct asking asking;
+    struct survey_query query;
     struct judging judging;
     int64_t asked_ms,
         judged_ms;       /* when the last survey and the last findings were begun; 0: never */
@@ -186,17 +186,17 @@ static void publish_state(struct server *s)
 
 static void go_on_asking(struct server *s)
 {
-    switch (asking_go_on(&s->asking)) {
-    case ASKING_UNDER_WAY:
+    switch (survey_query_go_on(&s->query)) {
+    case SURVEY_QUERY_UNDER_WAY:
         return;
-    case ASKING_ANSWERED:
-        if (scene_take(&s->scene, &s->asking.all, clock_seconds()) == 0)
+    case SURVEY_QUERY_ANSWERED:
+        if (scene_take(&s->scene, &s->query.all, clock_seconds()) == 0)
             publish_state(s);
         else
             publish_lost(s, "there is not enough memory for the state");
         break;
-    case ASKING_FAILED:
-        publish_lost(s, s->asking.error.text);
+    case SURVEY_QUERY_FAILED:
+        publish_lost(s, s->query.error.text);
         break;
     }
     watchers_wake(&s->site.watchers);
@@ -208,10 +208,10 @@ static int64_t ask_in_time(struct server *s, int64_t now)
     if (s->site.watchers.count == 0)
         return -1;
     const int64_t due = s->asked_ms == 0 ? now : s->asked_ms + SURVEY_EVERY_MS;
-    if (s->asking.under_way || due > now)
+    if (s->query.under_way || due > now)
         return due > now ? due - now : SURVEY_EVERY_MS;
     s->asked_ms = now;
-    asking_begin(&s->asking);
+    survey_query_begin(&s->query);
     go_on_asking(s);
     return SURVEY_EVERY_MS;
 }
@@ -279,7 +279,7 @@ static bool turn(struct server *s)
     struct pollfd fds[] = {
         {.fd = s->signals, .events = POLLIN},
         {.fd = s->daemon_fd, .events = POLLIN},
-        {.fd = asking_fd(&s->asking), .events = POLLIN},
+        {.fd = survey_query_fd(&s->query), .events = POLLIN},
         {.fd = s->judging.pid > 0 ? s->judging.fd : -1, .events = POLLIN},
     };
     if (poll(fds, sizeof fds / sizeof fds[0], (int)wait) < 0)
@@ -316,7 +316,7 @@ static void end(struct server *s)
     (void)MHD_run(s->daemon);
     MHD_stop_daemon(s->daemon);
     bulletin_free(&s->site.watchers.board);
-    asking_free(&s->asking);
+    survey_query_free(&s->query);
     scene_free(&s->scene);
 }
 
@@ -329,7 +329,7 @@ int server_run(struct cli *cli, struct door *door, int fd, server_announce_fn *a
     *s = (struct server){.cli = cli, .signals = take_signals(&before)};
     s->site.door = door;
     s->site.scene = &s->scene;
-    s->asking = (struct asking){.socket = cli->socket, .patience_ms = PATIENCE_MS};
+    s->query = (struct survey_query){.socket = cli->socket, .patience_ms = PATIENCE_MS};
     s->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, site_answer, &s->site,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS,

@@ -57,7 +57,7 @@ void bulletin_free(struct bulletin *b)
 }
 
 /* Takes the first event that the watcher has not seen. */
-static bool choose(struct place *p, const struct bulletin *b)
+static bool choose(struct event_cursor *p, const struct bulletin *b)
 {
     for (unsigned kind = 0; kind < EVENT_KINDS; kind++) {
         if (b->newest[kind] == NULL || p->seen[kind] == b->number[kind])
@@ -71,7 +71,7 @@ static bool choose(struct place *p, const struct bulletin *b)
     return false;
 }
 
-size_t place_read(struct place *p, const struct bulletin *b, char *out, size_t size)
+size_t event_cursor_read(struct event_cursor *p, const struct bulletin *b, char *out, size_t size)
 {
     if (p->reading == NULL && !choose(p, b))
         return 0;
@@ -87,7 +87,7 @@ size_t place_read(struct place *p, const struct bulletin *b, char *out, size_t s
     return count;
 }
 
-void place_free(struct place *p)
+void event_cursor_free(struct event_cursor *p)
 {
     drop(p->reading);
     p->reading = NULL;
@@ -101,7 +101,7 @@ struct watcher {
     struct watchers *all;
     struct watcher *next, **link;
     struct MHD_Connection *connection;
-    struct place place;
+    struct event_cursor place;
     bool waits;
 };
 
@@ -113,7 +113,7 @@ static ssize_t on_read(void *context, uint64_t position, char *out, size_t size)
     (void)position;
     if (w->all->ending)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    const size_t count = place_read(&w->place, &w->all->board, out, size);
+    const size_t count = event_cursor_read(&w->place, &w->all->board, out, size);
     if (count == 0) {
         w->waits = true;
         MHD_suspend_connection(w->connection);
@@ -129,7 +129,7 @@ static void on_free(void *context)
     if (w->next != NULL)
         w->next->link = w->link;
     w->all->count--;
-    place_free(&w->place);
+    event_cursor_free(&w->place);
     free(w);
 }
 

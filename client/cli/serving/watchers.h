@@ -31,15 +31,15 @@ int bulletin_publish(struct bulletin *b, enum event_kind kind, json_t *value);
 void bulletin_free(struct bulletin *b);
 
 /* The place of a watcher; begins as zeros. */
-struct place {
+struct event_cursor {
     uint64_t seen[EVENT_KINDS];
     struct event *reading; /* NULL: none */
     size_t read;
 };
 
 /* Copies what comes next for this watcher to `out`. Returns the number of bytes; 0: it has everything. */
-size_t place_read(struct place *p, const struct bulletin *b, char *out, size_t size);
-void place_free(struct place *p);
+size_t event_cursor_read(struct event_cursor *p, const struct bulletin *b, char *out, size_t size);
+void event_cursor_free(struct event_cursor *p);
 
 #define WATCHERS_MOST 32u
 

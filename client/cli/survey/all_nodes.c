@@ -120,10 +120,10 @@ int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
 {
     struct error e;
 
-    *c = (struct all_nodes){.asker = status->rank, .state = survey};
+    *c = (struct all_nodes){.initiator = status->rank, .state = survey};
     if (daemon_torus_of_status(status, &c->torus, &e) != 0)
         return set_error(failed, TORUS_ERROR_PROTOCOL, e.text);
-    if (c->state->count != c->torus.nodes || c->asker >= c->torus.nodes)
+    if (c->state->count != c->torus.nodes || c->initiator >= c->torus.nodes)
         return set_error(failed, TORUS_ERROR_PROTOCOL,
                          "the daemon has asked another number of nodes than its torus has");
     return make_names(c) == 0 && make_missing(c) == 0

@@ -6,7 +6,7 @@
 
 struct all_nodes {
     struct torus torus;
-    uint32_t asker;             /* the rank of the node that was asked */
+    uint32_t initiator;         /* the rank of the node that was asked */
     struct torus_survey *state; /* TORUS_SURVEY_STATE */
     /* NULL, or torus.nodes names: "alpha", or "alpha (node 3)" if two nodes have the same name, or "node 3" if the
      * name is not known. */

@@ -387,8 +387,8 @@ static void fold(struct table *t)
 /* Prints what fits of the columns [first, end) in one line, and moves text[] behind it. Returns whether more is left. */
 static bool print_part(const struct table *t, size_t first, size_t end, const char **text)
 {
-    bool more = false, any = !t->column[first].folded;  /* a further line may be omitted */
-    size_t owed = t->column[first].folded ? FOLDED : 0; /* so no line ends in spaces */
+    bool more = false, any = !t->column[first].folded; /* a further line may be omitted */
+    size_t gap = t->column[first].folded ? FOLDED : 0; /* so no line ends in spaces */
 
     for (size_t i = first; i < end; i++) {
         const struct column *c = &t->column[i];
@@ -400,11 +400,11 @@ static bool print_part(const struct table *t, size_t first, size_t end, const ch
         if (part.columns > 0) {
             any = true;
             const size_t pad = part.columns < c->width ? c->width - part.columns : 0;
-            spaces(t->out, owed + (c->right ? pad : 0));
+            spaces(t->out, gap + (c->right ? pad : 0));
             (void)fwrite(part.text, 1, part.length, t->out);
-            owed = GAP + (c->right ? 0 : pad);
+            gap = GAP + (c->right ? 0 : pad);
         } else {
-            owed += GAP + c->width;
+            gap += GAP + c->width;
         }
     }
     if (any)

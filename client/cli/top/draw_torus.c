@@ -1,7 +1,7 @@
 /* The nodes and links of a torus. A link shows its load in three ways: its line, a number, and a colour. */
 #include <string.h>
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "client/cli/top/draw.h"
 
 #define NUMBER_FROM 5u /* narrower links show tenths instead of per cents */
@@ -155,9 +155,9 @@ static void draw_label(struct top_window *w, unsigned row, unsigned column, unsi
 
     (void)snprintf(text, sizeof text, "%*u%c", (int)columns - 1, rank, answered ? ' ' : '!');
     (void)top_put(w, row, column,
-                  !answered                   ? TOP_BROKEN
-                  : rank == m->seen.now.asker ? TOP_TITLE
-                                              : TOP_PLAIN,
+                  !answered                       ? TOP_BROKEN
+                  : rank == m->seen.now.initiator ? TOP_TITLE
+                                                  : TOP_PLAIN,
                   is_chosen_node(v, rank), text);
 }
 

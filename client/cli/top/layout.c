@@ -1,6 +1,6 @@
 #include "client/cli/top/layout.h"
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 
 #define GAP 1u         /* columns between planes */
 #define PORTS_FROM 40u /* column of a table */

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "client/cli/survey/asking.h"
+#include "client/cli/survey/survey_query.h"
 #include "client/cli/terminal/clock.h"
 #include "client/cli/top/draw.h"
 #include "client/cli/top/model.h"
@@ -23,7 +23,7 @@
     250 /* so that times on the screen go on, and no signal is missed for long */
 
 struct interactive {
-    struct asking asking;
+    struct survey_query query;
     struct top_model model;
     struct top_view view;
     double interval, next, began; /* of surveys, in clock_seconds() */
@@ -82,10 +82,10 @@ static void tell_news(struct interactive *u, double now)
 }
 
 /* Adds an answer to the model. Returns 0, or -1 with *e. */
-static int take_survey(struct top_model *m, struct asking *asking, double now,
+static int take_survey(struct top_model *m, struct survey_query *query, double now,
                        struct torus_error *e)
 {
-    if (top_model_take(m, &asking->all, now) == 0)
+    if (top_model_take(m, &query->all, now) == 0)
         return 0;
     *e = (struct torus_error){.code = TORUS_ERROR_MEMORY};
     (void)snprintf(e->text, sizeof e->text, "out of memory");
@@ -98,7 +98,7 @@ static int take(struct interactive *u, bool answered, double now, struct torus_e
     char text[TOP_NOTICE_SIZE];
 
     if (!answered) {
-        *e = u->asking.error;
+        *e = u->query.error;
         if (u->model.surveys == 0)
             return -1;
         (void)snprintf(text, sizeof text, "trying again: %.230s", e->text);
@@ -106,10 +106,10 @@ static int take(struct interactive *u, bool answered, double now, struct torus_e
         u->lost = true;
         return 0;
     }
-    if (take_survey(&u->model, &u->asking, now, e) != 0)
+    if (take_survey(&u->model, &u->query, now, e) != 0)
         return -1;
     if (u->model.surveys == 1) {
-        u->view.node = u->model.seen.now.asker;
+        u->view.node = u->model.seen.now.initiator;
         u->next = now + u->interval / 4; /* rates need a second survey soon */
     }
     tell_news(u, now);
@@ -126,16 +126,16 @@ static int ask(struct interactive *u, struct torus_error *e)
     const double now = clock_seconds();
     char text[TOP_NOTICE_SIZE];
 
-    if (!u->asking.under_way && (u->view.paused || now < u->next))
+    if (!u->query.under_way && (u->view.paused || now < u->next))
         return 0;
-    if (!u->asking.under_way) {
+    if (!u->query.under_way) {
         u->began = now;
         u->next = now + u->interval;
-        asking_begin(&u->asking);
+        survey_query_begin(&u->query);
     }
-    const enum asking_result result = asking_go_on(&u->asking);
-    if (result != ASKING_UNDER_WAY)
-        return take(u, result == ASKING_ANSWERED, now, e);
+    const enum survey_query_result result = survey_query_go_on(&u->query);
+    if (result != SURVEY_QUERY_UNDER_WAY)
+        return take(u, result == SURVEY_QUERY_ANSWERED, now, e);
     if (now - u->began > PATIENCE_SECONDS + u->interval) {
         (void)snprintf(text, sizeof text, "waiting for an answer for %.0f s", now - u->began);
         set_notice(u, text);
@@ -170,9 +170,9 @@ static bool has_aged(const struct interactive *u)
 static bool wait_for_work(const struct interactive *u)
 {
     struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                            {.fd = asking_fd(&u->asking), .events = POLLIN}};
+                            {.fd = survey_query_fd(&u->query), .events = POLLIN}};
     const double left = (u->next - clock_seconds()) * 1000;
-    const int most = left < LONGEST_WAIT_MS && !u->asking.under_way && !u->view.paused
+    const int most = left < LONGEST_WAIT_MS && !u->query.under_way && !u->view.paused
                          ? (int)left + 1
                          : LONGEST_WAIT_MS;
 
@@ -198,7 +198,7 @@ static bool heed_keys(struct interactive *u)
 
 int top_interactive(struct cli *cli, double interval)
 {
-    struct interactive u = {.asking = {.socket = cli->socket},
+    struct interactive u = {.query = {.socket = cli->socket},
                             .view = {.interactive = true, .interval = interval},
                             .interval = interval,
                             .changed = true};
@@ -220,7 +220,7 @@ int top_interactive(struct cli *cli, double interval)
             break;
     }
     top_terminal_close();
-    asking_free(&u.asking);
+    survey_query_free(&u.query);
     top_model_free(&u.model);
     return result == 0 ? EXIT_DONE : cli_fail_client(cli, &e);
 }
@@ -256,11 +256,11 @@ static int fail_memory(const struct cli *cli)
 }
 
 /* Asks once, and adds the answer to the model. Returns 0, or -1 with *e. */
-static int ask_into(struct asking *asking, struct top_model *m, struct torus_error *e)
+static int ask_into(struct survey_query *query, struct top_model *m, struct torus_error *e)
 {
-    if (asking_wait(asking) == ASKING_ANSWERED)
-        return take_survey(m, asking, clock_seconds(), e);
-    *e = asking->error;
+    if (survey_query_wait(query) == SURVEY_QUERY_ANSWERED)
+        return take_survey(m, query, clock_seconds(), e);
+    *e = query->error;
     return -1;
 }
 
@@ -283,29 +283,29 @@ static int print_text(const struct cli *cli, const struct top_model *m)
 
 int top_once(struct cli *cli, double interval)
 {
-    struct asking asking = {.socket = cli->socket};
+    struct survey_query query = {.socket = cli->socket};
     struct top_model m = {0};
     struct torus_error e;
     int code;
 
     const double began = clock_seconds();
-    if (ask_into(&asking, &m, &e) != 0) {
+    if (ask_into(&query, &m, &e) != 0) {
         code = cli_fail_client(cli, &e);
     } else {
         sleep_until(began + interval);
-        if (ask_into(&asking, &m, &e) != 0)
+        if (ask_into(&query, &m, &e) != 0)
             code = cli_fail_client(cli, &e);
         else
             code = cli->json ? cli_print(cli, top_model_value(&m), NULL) : print_text(cli, &m);
     }
     top_model_free(&m);
-    asking_free(&asking);
+    survey_query_free(&query);
     return code;
 }
 
 int top_lines(struct cli *cli, double interval)
 {
-    struct asking asking = {.socket = cli->socket};
+    struct survey_query query = {.socket = cli->socket};
     struct top_model m = {0};
     struct torus_error e;
     int code = EXIT_DONE;
@@ -313,7 +313,7 @@ int top_lines(struct cli *cli, double interval)
 
     while (code == EXIT_DONE && ferror(stdout) == 0) {
         const bool known = m.surveys > 0;
-        if (ask_into(&asking, &m, &e) == 0)
+        if (ask_into(&query, &m, &e) == 0)
             code = cli_print(cli, top_model_value(&m), NULL);
         else if (known)
             code = cli_print(cli, top_error_value(&e), NULL);
@@ -327,6 +327,6 @@ int top_lines(struct cli *cli, double interval)
             sleep_until(next);
     }
     top_model_free(&m);
-    asking_free(&asking);
+    survey_query_free(&query);
     return code;
 }

@@ -276,13 +276,14 @@ json_t *top_model_value(const struct top_model *m)
     int r = json_set_torus(o, &seen->now.torus);
 
     r |= json_object_update_new(
-        o, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:f, s:o}", "asked",
-                     (json_int_t)seen->now.asker, "node_count", (json_int_t)seen->now.torus.nodes,
-                     "answered", json_count(seen->answered), "link_count", json_count(seen->links),
-                     "links_up", json_count(seen->links_up), "full_bytes_per_second",
-                     seen->capacity.value > 0 ? json_real(seen->capacity.value) : json_null(),
-                     "full_is_nominal", (int)seen->capacity.nominal, "took_seconds",
-                     (double)seen->now.state->took_us / 1e6, "restarts", json_count(m->restarts)));
+        o,
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:f, s:o}", "asked",
+                  (json_int_t)seen->now.initiator, "node_count", (json_int_t)seen->now.torus.nodes,
+                  "answered", json_count(seen->answered), "link_count", json_count(seen->links),
+                  "links_up", json_count(seen->links_up), "full_bytes_per_second",
+                  seen->capacity.value > 0 ? json_real(seen->capacity.value) : json_null(),
+                  "full_is_nominal", (int)seen->capacity.nominal, "took_seconds",
+                  (double)seen->now.state->took_us / 1e6, "restarts", json_count(m->restarts)));
     r |= add_nodes(o, m) | add_runs(o, m) | add_faults(o, m);
     return json_checked(o, r);
 }

@@ -1,7 +1,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "client/cli/terminal/writer.h"
 #include "client/cli/top/draw.h"
 #include "proto/text.h"

@@ -19,9 +19,9 @@ static void align(struct collected_traces *c)
 {
     const uint32_t nodes = c->nodes.torus.nodes;
 
-    if (c->node[c->nodes.asker].trace == NULL)
+    if (c->node[c->nodes.initiator].trace == NULL)
         return;
-    c->node[c->nodes.asker].aligned = true;
+    c->node[c->nodes.initiator].aligned = true;
     for (;;) {
         uint32_t best = TORUS_NO_NODE;
         int64_t ahead = 0;
@@ -89,7 +89,7 @@ int collected_traces_take(struct collected_traces *c, const struct torus_survey 
     c->node = calloc(nodes, sizeof *c->node);
     if (c->node == NULL || answers->count != nodes)
         return error_set(e, ERROR_MEMORY, "out of memory for the trace");
-    const struct torus_trace *own = answers->nodes[c->nodes.asker]->trace;
+    const struct torus_trace *own = answers->nodes[c->nodes.initiator]->trace;
     if (own == NULL || (id != NULL && strcmp(own->id, id) != 0))
         return nothing(id, e);
     c->id = own->id;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/output_file.h"
 

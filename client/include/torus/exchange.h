@@ -24,7 +24,7 @@ enum torus_state {
     TORUS_STATE_DONE,       /* this node has all its blocks, and waits for the decision */
     TORUS_STATE_DECIDING,   /* all nodes have all blocks; the decision to commit is recorded */
     TORUS_STATE_COMMITTING, /* the finished files get their final names */
-    TORUS_STATE_FAILING,    /* this node cannot continue, and waits for the verdict */
+    TORUS_STATE_FAILING,    /* this node cannot continue, and waits for the abort */
     TORUS_STATE_FINISHED,   /* ended at this node, with nothing to commit */
     TORUS_STATE_COMMITTED,
     TORUS_STATE_FAILED,

@@ -107,18 +107,18 @@ static bool client_drain(int fd)
  * `done` as its last action, because `done` may start the next operation. */
 static void client_finish(struct torus_client *c, Control__Reply *reply, struct torus_error *e)
 {
-    const struct operation operation = c->operation;
+    const struct pending_request pending = c->pending;
     struct torus_error invalid;
 
     c->phase = PHASE_IDLE;
     c->retry_ms = NEVER;
-    if (reply != NULL && operation.convert(reply, operation.result, &invalid) != 0) {
+    if (reply != NULL && pending.convert(reply, pending.result, &invalid) != 0) {
         client_disconnect(c); /* later replies would be as invalid */
         e = &invalid;
     }
     if (e != NULL && e->exchange[0] == '\0')
         fail_exchange(e, c->id);
-    operation.done(operation.data, e);
+    pending.done(pending.data, e);
 }
 
 /* The daemon has closed the connection: waits for its restart, to send the request again, if the operation allows it.
@@ -126,7 +126,7 @@ static void client_finish(struct torus_client *c, Control__Reply *reply, struct 
  * committed, and sending the request again could run it twice. Returns whether the operation now waits. */
 static bool client_await_daemon(struct torus_client *c, bool undecided)
 {
-    if (!c->operation.waits || c->phase != PHASE_RUNNING || (c->operation.commits && !undecided) ||
+    if (!c->pending.waits || c->phase != PHASE_RUNNING || (c->pending.commits && !undecided) ||
         clock_ms() >= c->until_ms)
         return false;
     client_disconnect(c);
@@ -141,9 +141,9 @@ static bool client_await_daemon(struct torus_client *c, bool undecided)
     return true;
 }
 
-static const char *operation_noun(const struct torus_client *c)
+static const char *pending_noun(const struct torus_client *c)
 {
-    return c->operation.is_copy ? "copy" : "exchange";
+    return c->pending.is_copy ? "copy" : "exchange";
 }
 
 /* The connection cannot be used any more, for the reason in *e. Fails the operation, with TORUS_ERROR_IN_DOUBT if
@@ -156,7 +156,7 @@ static void client_break_off(struct torus_client *c, struct torus_error *e)
     if (e->code == TORUS_ERROR_LOST && client_await_daemon(c, false))
         return;
     client_disconnect(c);
-    if (accepted && c->operation.commits) {
+    if (accepted && c->pending.commits) {
         copy_text(why, sizeof why, e->text);
         fail(e, TORUS_ERROR_IN_DOUBT,
              "%.280s; it is not known here whether the exchange was committed: look at the output "
@@ -164,7 +164,7 @@ static void client_break_off(struct torus_client *c, struct torus_error *e)
              why);
     } else if (accepted && e->code == TORUS_ERROR_LOST) {
         fail(e, TORUS_ERROR_LOST, "the daemon at %s has gone away during the %s",
-             c->connection.path, operation_noun(c));
+             c->connection.path, pending_noun(c));
     }
     client_finish(c, NULL, e);
 }
@@ -182,7 +182,7 @@ static void client_expire(struct torus_client *c)
         fail(&e, TORUS_ERROR_LOST,
              "the daemon at %s has gone away during the %s, and did not come back within the "
              "timeout",
-             c->connection.path, operation_noun(c));
+             c->connection.path, pending_noun(c));
     else
         fail(&e, TORUS_ERROR_TIMEOUT, "no reply from the daemon at %s within %.10g s",
              c->connection.path, (double)c->limit_ms / 1000);
@@ -224,7 +224,7 @@ static void client_end_early(struct torus_client *c)
 /* Returns whether the operation has a progress function. */
 static bool client_shows_progress(const struct torus_client *c)
 {
-    return c->operation.progress != NULL || c->operation.copy_progress != NULL;
+    return c->pending.progress != NULL || c->pending.copy_progress != NULL;
 }
 
 /* Calls the progress function of the operation, which must exist and may cancel the operation. Sets the time of the
@@ -236,10 +236,10 @@ static void client_report(struct torus_client *c)
     c->tick_ms = client_clock_after(CLIENT_TICK);
     c->progress.exchange = c->id;
     c->progress.missing = c->missing;
-    if (c->operation.is_copy)
-        stop = c->operation.copy_progress(c->operation.progress_data, &c->copy);
+    if (c->pending.is_copy)
+        stop = c->pending.copy_progress(c->pending.progress_data, &c->copy);
     else
-        stop = c->operation.progress(c->operation.progress_data, &c->progress);
+        stop = c->pending.progress(c->pending.progress_data, &c->progress);
     if (stop != 0)
         client_end_early(c);
 }
@@ -298,7 +298,7 @@ static void end_with_error(struct torus_client *c, Control__Reply *reply)
 static void note_acceptance(struct torus_client *c)
 {
     if (!c->accepted && c->phase == PHASE_RUNNING)
-        client_limit(c, c->operation.limit_ms);
+        client_limit(c, c->pending.limit_ms);
     if (c->deadline_ms > c->until_ms) /* the limit has been running since the first daemon */
         c->deadline_ms = c->until_ms;
     c->accepted = true;
@@ -307,7 +307,7 @@ static void note_acceptance(struct torus_client *c)
 /* Stores a reply that is not the last one. Returns whether such a reply belongs to the operation. */
 static bool store_interim(struct torus_client *c, const Control__Reply *reply)
 {
-    const struct operation *o = &c->operation;
+    const struct pending_request *o = &c->pending;
 
     if (reply->kind_case == CONTROL__REPLY__KIND_ACCEPTED && (o->is_exchange || o->is_copy)) {
         note_acceptance(c);
@@ -330,7 +330,7 @@ static void client_handle(struct torus_client *c, Control__Reply *reply)
 
     if (reply->kind_case == CONTROL__REPLY__KIND_ERROR) {
         end_with_error(c, reply);
-    } else if (reply->kind_case == c->operation.expects) {
+    } else if (reply->kind_case == c->pending.expects) {
         client_finish(c, reply, NULL);
     } else if (store_interim(c, reply)) {
         unpack_free(reply);
@@ -399,7 +399,7 @@ static void ask_again(struct torus_client *c)
         client_break_off(c, &e);
 }
 
-int client_start(struct torus_client *c, const struct operation *operation,
+int client_start(struct torus_client *c, const struct pending_request *pending,
                  const Control__Request *request, struct torus_error *e)
 {
     if (c->phase != PHASE_IDLE)
@@ -416,23 +416,21 @@ int client_start(struct torus_client *c, const struct operation *operation,
     Control__Request versioned = *request;
     versioned.version = CONTROL_VERSION;
     if (connection_queue(&c->connection, &versioned, e) != 0 ||
-        (operation->waits && keep_request(c, &versioned, e) != 0)) {
+        (pending->waits && keep_request(c, &versioned, e) != 0)) {
         client_disconnect(c);
         return -1;
     }
     (void)client_drain(c->cancel_fd); /* discard a cancellation of an earlier operation */
-    c->operation = *operation;
+    c->pending = *pending;
     c->phase = PHASE_RUNNING;
     c->progress = (struct torus_progress){.waits_for = ""};
     c->copy = (struct torus_copy_progress){.waits_for = ""};
     c->accepted = false;
     c->until_ms = NEVER;
-    if (operation->waits)
-        c->until_ms =
-            client_clock_after(operation->limit_ms > 0 ? operation->limit_ms : LONGEST_AWAY);
+    if (pending->waits)
+        c->until_ms = client_clock_after(pending->limit_ms > 0 ? pending->limit_ms : LONGEST_AWAY);
     c->id[0] = c->missing[0] = '\0';
-    client_limit(c, operation->is_exchange || operation->is_copy ? c->timeout_ms
-                                                                 : operation->limit_ms);
+    client_limit(c, pending->is_exchange || pending->is_copy ? c->timeout_ms : pending->limit_ms);
     c->tick_ms = client_shows_progress(c) ? client_clock_after(CLIENT_TICK) : NEVER;
     client_watch(c);
     return 0;

@@ -12,7 +12,7 @@
  * -1 with *e. */
 typedef int convert_fn(Control__Reply *reply, void *result, struct torus_error *e);
 
-struct operation {
+struct pending_request {
     Control__Reply__KindCase expects; /* the reply that means success */
     convert_fn *convert;
     void *result; /* where the converted reply goes */
@@ -47,7 +47,7 @@ struct torus_client {
     unsigned timeout_ms;
 
     enum phase phase;
-    struct operation operation;     /* under way, unless idle */
+    struct pending_request pending; /* under way, unless idle */
     struct torus_progress progress; /* of that operation */
     struct torus_copy_progress copy;
     bool accepted; /* the daemon has accepted it, or has reported its progress */
@@ -56,7 +56,7 @@ struct torus_client {
     int64_t limit_ms;             /* the limit from which deadline_ms was computed */
     int64_t deadline_ms, tick_ms; /* on clock_ms(), or NEVER */
 
-    /* For operation.waits: a copy of the request, to send it again to a restarted daemon; how long to try; when to try
+    /* For pending.waits: a copy of the request, to send it again to a restarted daemon; how long to try; when to try
      * next (on clock_ms(), or NEVER). */
     uint8_t *request;
     size_t request_length;
@@ -69,9 +69,9 @@ struct torus_client {
 /* Milliseconds after the timeout of an exchange in which the daemon must report its end. */
 #define CLIENT_GRACE 10000
 
-/* Queues the request, and makes a copy of `operation` the operation under way. Returns 0, or -1 with *e, after which
+/* Queues the request, and makes a copy of `pending` the operation under way. Returns 0, or -1 with *e, after which
  * `done` is not called. */
-int client_start(struct torus_client *c, const struct operation *operation,
+int client_start(struct torus_client *c, const struct pending_request *pending,
                  const Control__Request *request, struct torus_error *e);
 
 /* For blocking calls: start the operation with outcome_set() as `done` and a struct outcome as `data`, and wait for

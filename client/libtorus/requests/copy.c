@@ -231,7 +231,7 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
 }
 
 static int start(struct torus_client *client, const struct torus_copy *copy,
-                 struct operation operation, struct torus_error *error)
+                 struct pending_request pending, struct torus_error *error)
 {
     ProtobufCBinaryData sources[TORUS_COPY_LIST_MAX], patterns[TORUS_COPY_LIST_MAX];
     Torus__CopyRequest body = TORUS__COPY_REQUEST__INIT;
@@ -245,25 +245,26 @@ static int start(struct torus_client *client, const struct torus_copy *copy,
         return fail(error, TORUS_ERROR_USAGE,
                     "the request is too long: paths, patterns and ranks may have %u bytes together",
                     REQUEST_MOST);
-    operation.expects = CONTROL__REPLY__KIND_COPY_RESULT;
-    operation.convert = result_from;
-    operation.is_copy = true;
-    operation.waits = c.wait;
+    pending.expects = CONTROL__REPLY__KIND_COPY_RESULT;
+    pending.convert = result_from;
+    pending.is_copy = true;
+    pending.waits = c.wait;
     if (c.timeout_ms > 0 && c.timeout_ms < INT64_MAX / 2)
-        operation.limit_ms = (int64_t)c.timeout_ms + CLIENT_GRACE;
+        pending.limit_ms = (int64_t)c.timeout_ms + CLIENT_GRACE;
     request.kind_case = CONTROL__REQUEST__KIND_COPY;
     request.copy = &body;
-    return client_start(client, &operation, &request, error);
+    return client_start(client, &pending, &request, error);
 }
 
 /* ---- The public functions -------------------------------------------------------------------- */
 
-static struct operation operation_of(torus_copy_progress_fn *progress, void *progress_data,
-                                     struct torus_copy_result **result, torus_done_fn *done,
-                                     void *data)
+static struct pending_request pending_request_of(torus_copy_progress_fn *progress,
+                                                 void *progress_data,
+                                                 struct torus_copy_result **result,
+                                                 torus_done_fn *done, void *data)
 {
     *result = NULL;
-    return (struct operation){
+    return (struct pending_request){
         .result = result,
         .done = done,
         .data = data,
@@ -276,14 +277,15 @@ int torus_client_start_copy(struct torus_client *client, const struct torus_copy
                             torus_copy_progress_fn *progress, struct torus_copy_result **result,
                             torus_done_fn *done, void *data, struct torus_error *error)
 {
-    return start(client, copy, operation_of(progress, data, result, done, data), error);
+    return start(client, copy, pending_request_of(progress, data, result, done, data), error);
 }
 
 int torus_client_copy(struct torus_client *client, const struct torus_copy *copy,
                       torus_copy_progress_fn *progress, void *data,
                       struct torus_copy_result **result, struct torus_error *error)
 {
-    return CLIENT_WAIT(
-        client, error,
-        start(client, copy, operation_of(progress, data, result, outcome_set, &outcome), error));
+    return CLIENT_WAIT(client, error,
+                       start(client, copy,
+                             pending_request_of(progress, data, result, outcome_set, &outcome),
+                             error));
 }

@@ -187,34 +187,34 @@ static int check(const struct torus_request *r, struct torus_error *e)
 }
 
 /* Starts the exchange or barrier that the spec describes. */
-static int start(struct torus_client *client, Torus__Spec *spec, const struct operation *what,
+static int start(struct torus_client *client, Torus__Spec *spec, const struct pending_request *what,
                  struct torus_error *error)
 {
-    struct operation operation = *what;
+    struct pending_request pending = *what;
     Control__ExchangeRequest body = CONTROL__EXCHANGE_REQUEST__INIT;
     Control__Request request = CONTROL__REQUEST__INIT;
 
-    operation.expects = CONTROL__REPLY__KIND_EXCHANGE;
-    operation.convert = result_from;
-    operation.is_exchange = true;
+    pending.expects = CONTROL__REPLY__KIND_EXCHANGE;
+    pending.convert = result_from;
+    pending.is_exchange = true;
     request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
     request.exchange = &body;
     body.spec = spec;
-    return client_start(client, &operation, &request, error);
+    return client_start(client, &pending, &request, error);
 }
 
 static int start_exchange(struct torus_client *client, const struct torus_request *request,
-                          struct operation operation, struct torus_error *error)
+                          struct pending_request pending, struct torus_error *error)
 {
     Torus__Spec spec = TORUS__SPEC__INIT;
     struct torus_request r;
 
     if (request_read(request, &r, error) != 0 || check(&r, error) != 0)
         return -1;
-    operation.limit_ms = limit_of(r.timeout_ms);
-    operation.commits = r.to != NULL;
+    pending.limit_ms = limit_of(r.timeout_ms);
+    pending.commits = r.to != NULL;
     /* A restarted daemon does not have the schedule any more. */
-    operation.waits = r.wait && !has_schedule(&r);
+    pending.waits = r.wait && !has_schedule(&r);
 
     /* The casts are safe: packing only reads these texts, but protobuf-c has no const. */
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
@@ -233,11 +233,11 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
     }
     spec.mode = wire_mode(r.mode);
     spec.timeout_ms = r.timeout_ms;
-    return start(client, &spec, &operation, error);
+    return start(client, &spec, &pending, error);
 }
 
 static int start_barrier(struct torus_client *client, const char *name, uint64_t timeout_ms,
-                         struct operation operation, struct torus_error *error)
+                         struct pending_request pending, struct torus_error *error)
 {
     Torus__Spec spec = TORUS__SPEC__INIT;
 
@@ -246,23 +246,24 @@ static int start_barrier(struct torus_client *client, const char *name, uint64_t
             error, TORUS_ERROR_USAGE,
             "the name of the barrier is too long: it has %zu bytes, and at most %d are possible",
             strlen(name), BARRIER_NAME_MOST);
-    operation.limit_ms = limit_of(timeout_ms);
+    pending.limit_ms = limit_of(timeout_ms);
     spec.algorithm = (char *)(uintptr_t)TORUS_AUTO;
     spec.operation = TORUS_BARRIER;
     spec.timeout_ms = timeout_ms;
     if (name != NULL)
         spec.barrier = (char *)(uintptr_t)name;
-    return start(client, &spec, &operation, error);
+    return start(client, &spec, &pending, error);
 }
 
 /* ---- The public functions -------------------------------------------------------------------- */
 
-static struct operation operation_of(torus_progress_fn *progress, void *progress_data,
-                                     struct torus_result **result, torus_done_fn *done, void *data)
+static struct pending_request pending_request_of(torus_progress_fn *progress, void *progress_data,
+                                                 struct torus_result **result, torus_done_fn *done,
+                                                 void *data)
 {
     if (result != NULL)
         *result = NULL;
-    return (struct operation){
+    return (struct pending_request){
         .result = result,
         .done = done,
         .data = data,
@@ -275,33 +276,34 @@ int torus_client_start_exchange(struct torus_client *client, const struct torus_
                                 torus_progress_fn *progress, struct torus_result **result,
                                 torus_done_fn *done, void *data, struct torus_error *error)
 {
-    return start_exchange(client, request, operation_of(progress, data, result, done, data), error);
+    return start_exchange(client, request, pending_request_of(progress, data, result, done, data),
+                          error);
 }
 
 int torus_client_exchange(struct torus_client *client, const struct torus_request *request,
                           torus_progress_fn *progress, void *data, struct torus_result **result,
                           struct torus_error *error)
 {
-    return CLIENT_WAIT(client, error,
-                       start_exchange(client, request,
-                                      operation_of(progress, data, result, outcome_set, &outcome),
-                                      error));
+    return CLIENT_WAIT(
+        client, error,
+        start_exchange(client, request,
+                       pending_request_of(progress, data, result, outcome_set, &outcome), error));
 }
 
 int torus_client_start_barrier(struct torus_client *client, const char *name, uint64_t timeout_ms,
                                torus_progress_fn *progress, struct torus_result **result,
                                torus_done_fn *done, void *data, struct torus_error *error)
 {
-    return start_barrier(client, name, timeout_ms, operation_of(progress, data, result, done, data),
-                         error);
+    return start_barrier(client, name, timeout_ms,
+                         pending_request_of(progress, data, result, done, data), error);
 }
 
 int torus_client_barrier(struct torus_client *client, const char *name, uint64_t timeout_ms,
                          torus_progress_fn *progress, void *data, struct torus_result **result,
                          struct torus_error *error)
 {
-    return CLIENT_WAIT(client, error,
-                       start_barrier(client, name, timeout_ms,
-                                     operation_of(progress, data, result, outcome_set, &outcome),
-                                     error));
+    return CLIENT_WAIT(
+        client, error,
+        start_barrier(client, name, timeout_ms,
+                      pending_request_of(progress, data, result, outcome_set, &outcome), error));
 }

@@ -14,7 +14,7 @@ static int ask(struct torus_client *client, const Control__Request *request,
                Control__Reply__KindCase expects, convert_fn *convert, void *result,
                torus_done_fn *done, void *data, struct torus_error *error)
 {
-    const struct operation operation = {
+    const struct pending_request pending = {
         .expects = expects,
         .convert = convert,
         .result = result,
@@ -23,7 +23,7 @@ static int ask(struct torus_client *client, const Control__Request *request,
         .limit_ms = client->timeout_ms,
     };
 
-    return client_start(client, &operation, request, error);
+    return client_start(client, &pending, request, error);
 }
 
 /* ---- Status ---------------------------------------------------------------------------------- */

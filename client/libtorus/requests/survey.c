@@ -203,7 +203,7 @@ int torus_client_start_survey(struct torus_client *client, enum torus_survey_kin
                               void *data, struct torus_error *error)
 {
     const uint32_t wait = wait_ms > 0 ? wait_ms : WAIT_MS;
-    const struct operation operation = {
+    const struct pending_request pending = {
         .expects = CONTROL__REPLY__KIND_SURVEY,
         .convert = survey_from,
         .result = survey,
@@ -219,7 +219,7 @@ int torus_client_start_survey(struct torus_client *client, enum torus_survey_kin
     body.timeout_ms = wait;
     request.kind_case = CONTROL__REQUEST__KIND_SURVEY;
     request.survey = &body;
-    return client_start(client, &operation, &request, error);
+    return client_start(client, &pending, &request, error);
 }
 
 int torus_client_survey(struct torus_client *client, enum torus_survey_kind kind, uint32_t wait_ms,

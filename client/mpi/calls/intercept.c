@@ -14,14 +14,14 @@
 
 struct call {
     struct served_call served;
-    enum operation operation;
+    enum mpi_operation operation;
     enum reason reason;
     uint64_t begin; /* 0: statistics are off */
 };
 
 /* Begins a call. Returns whether the torus may carry it out. If not, the caller calls the function of the MPI library
  * (which may call an error handler that does not return), and then leave(). */
-static bool enter(struct call *call, enum operation operation, MPI_Comm comm,
+static bool enter(struct call *call, enum mpi_operation operation, MPI_Comm comm,
                   const void *return_address)
 {
     struct communicator *c;

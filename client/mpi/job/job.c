@@ -151,11 +151,11 @@ static uint64_t first_slice(void)
 }
 
 static _Thread_local struct {
-    enum operation operation;
+    enum mpi_operation operation;
     uint32_t ranks; /* number of ranks of the communicator */
 } purpose;
 
-void torus_call_for(enum operation operation, uint32_t ranks)
+void torus_call_for(enum mpi_operation operation, uint32_t ranks)
 {
     purpose.operation = operation;
     purpose.ranks = ranks;
@@ -171,7 +171,7 @@ static bool print_if_late(const struct torus_call *call, uint64_t taken)
         return false;
     (void)fprintf(stderr,
                   "torus: rank %u has waited %.0f s in %s on a communicator of %u ranks: %s\n",
-                  (unsigned)job.rank, (double)taken / 1e9, operation_name(purpose.operation),
+                  (unsigned)job.rank, (double)taken / 1e9, mpi_operation_name(purpose.operation),
                   (unsigned)purpose.ranks, whom);
     return true;
 }

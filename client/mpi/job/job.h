@@ -93,7 +93,7 @@ bool torus_call_retries(int started, const struct torus_error *error);
 /* Unlocks the job, and waits for the call if it was started. Returns 0, or -1 with *error. */
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error);
 /* Sets the operation and the number of ranks of this thread's next calls, for messages about late calls. */
-void torus_call_for(enum operation operation, uint32_t ranks);
+void torus_call_for(enum mpi_operation operation, uint32_t ranks);
 
 /* Lanes: the groups of torusd that a leader has open, each with its parts. The whole torus and each part have an
  * order of calls in a lane. There is one lane; under MPI_THREAD_MULTIPLE there is another one if communicators use

@@ -24,7 +24,7 @@ static const char *const reasons[] = {
 #undef X
 };
 
-const char *operation_name(enum operation operation)
+const char *mpi_operation_name(enum mpi_operation operation)
 {
     return operations[operation];
 }
@@ -51,7 +51,7 @@ static void add(_Atomic uint64_t *to, uint64_t value)
     atomic_fetch_add_explicit(to, value, memory_order_relaxed);
 }
 
-void statistics_add(enum operation operation, enum reason reason, uint64_t bytes,
+void statistics_add(enum mpi_operation operation, enum reason reason, uint64_t bytes,
                     uint64_t nanoseconds)
 {
     struct count *c = &counts[operation][reason];

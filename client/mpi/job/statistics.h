@@ -11,7 +11,7 @@
 uint64_t statistics_now(void);
 
 /* Counts a call of this operation. The torus has carried it out if the reason is REASON_SERVED. */
-void statistics_add(enum operation operation, enum reason reason, uint64_t bytes,
+void statistics_add(enum mpi_operation operation, enum reason reason, uint64_t bytes,
                     uint64_t nanoseconds);
 
 /* Counts a call of an operation that torusd does not serve, to which this rank contributes `bytes` (0: not known). */

@@ -25,7 +25,7 @@
     X(Reduce_scatter, COUNTS)                                                                      \
     X(Reduce_scatter_block, COUNTS)
 
-enum operation {
+enum mpi_operation {
 #define X(name, kind) OPERATION_##name,
     OPERATIONS(X)
 #undef X
@@ -145,5 +145,5 @@ enum reason {
 };
 
 /* Return the texts above. Static. */
-const char *operation_name(enum operation operation);
+const char *mpi_operation_name(enum mpi_operation operation);
 const char *reason_text(enum reason reason);

@@ -36,10 +36,10 @@ bool log_kinds_take(struct log_kinds *all, const char *format, int level, const 
 
     if (k == NULL)
         return true;
-    if (k->owed_until < now)
-        k->owed_until = now;
-    if (k->owed_until - now <= (LOG_KIND_AT_ONCE - 1) * LOG_KIND_LINE_NS) {
-        k->owed_until += LOG_KIND_LINE_NS;
+    if (k->full_at < now)
+        k->full_at = now;
+    if (k->full_at - now <= (LOG_KIND_AT_ONCE - 1) * LOG_KIND_LINE_NS) {
+        k->full_at += LOG_KIND_LINE_NS;
         return true;
     }
     if (k->left_out++ == 0)

@@ -46,7 +46,7 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 struct log_kind {
     const char *format;
     int level;
-    uint64_t owed_until; /* when LOG_KIND_AT_ONCE lines can be taken again */
+    uint64_t full_at; /* when LOG_KIND_AT_ONCE lines can be taken again */
     unsigned left_out;
     uint64_t since;                /* when the first line was left out */
     char last[LOG_KIND_TEXT_SIZE]; /* the last line left out, or its beginning */

@@ -5,7 +5,7 @@
 
 #include "daemon/lib/base/grow.h"
 
-/* `keeps` is small for places, because a reserve of places costs a single user little. For memory it is
+/* `keeps` is small for slots, because a reserve of slots costs a single user little. For memory it is
  * larger, because less memory makes a user's work slower. */
 static const struct {
     const char *name, *what, *advice;

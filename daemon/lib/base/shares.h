@@ -2,7 +2,7 @@
  * user that takes it.
  *
  * The rule: after a user has taken more of a resource, at least 1/keeps of what the other users leave must
- * still be free. Exception: up to `least` (one place; of the memory budget, what one group needs) a user may
+ * still be free. Exception: up to `least` (one slot; of the memory budget, what one group needs) a user may
  * take whatever is free. The groups and the exchanges of a user count as two users of the memory budget, so
  * that a user who keeps groups open can still exchange.
  *
@@ -21,7 +21,7 @@
 
 enum share {
     SHARE_CLIENTS,        /* connections to the control socket */
-    SHARE_ASKERS,         /* connections of users without a place, which may ask for the state
+    SHARE_ASKERS,         /* connections of users without a slot, which may ask for the state
                            * only */
     SHARE_PROGRAMS,       /* connections to the socket of programs: groups */
     SHARE_PROGRAM_MEMORY, /* bytes that programs share with the daemon, or have requested */
@@ -45,7 +45,7 @@ void shares_free(struct shares *all);
 /* Sets the capacity of a resource. Users keep what they hold. */
 void shares_set_capacity(struct shares *all, enum share share, uint64_t capacity);
 
-/* Sets what every user may have if it is free; the default is one place, or no bytes. */
+/* Sets what every user may have if it is free; the default is one slot, or no bytes. */
 void shares_set_least(struct shares *all, enum share share, uint64_t least);
 
 /* Takes `amount` for the user (a uid of this host, or of the node that asked). The caller gives it back with

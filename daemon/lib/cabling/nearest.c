@@ -5,7 +5,7 @@
 
 #include "daemon/lib/cabling/moves.h"
 #include "daemon/lib/cabling/network.h"
-#include "daemon/lib/cabling/placing.h"
+#include "daemon/lib/cabling/placement.h"
 
 /* The networks that nearly fit the cables, by number of links and by how many links each node has. */
 
@@ -223,7 +223,7 @@ struct looking {
     bool failed;
 };
 
-/* The most mismatches of a placing that needs at most l->most moves, negative if there are none. */
+/* The most mismatches of a placement that needs at most l->most moves, negative if there are none. */
 static int limit(const struct looking *l)
 {
     uint32_t missing =
@@ -310,20 +310,21 @@ static int look_for(struct looking *l, struct candidate *c, uint32_t first_try, 
         result = 0;
     } else if (network_of_cables(&l->seen, l->wiring, nodes, e) == 0) {
         bool alike = all_alike(&l->torus);
-        struct placing p = {.wanted = &l->wanted,
-                            .seen = &l->seen,
-                            .fixed = l->ranks_fixed ? l->fixed : NULL,
-                            .alike = alike,
-                            .exchangeable = (const uint32_t(*)[2])exchangeable,
-                            .exchangeables = alike ? list_exchangeable(&l->torus, exchangeable) : 0,
-                            .detours = l->detours,
-                            .first_try = first_try,
-                            .tries = tries,
-                            .limit = (uint32_t)most,
-                            .budget = &c->budget,
-                            .found = found,
-                            .context = l};
-        result = placing_search(&p, e);
+        struct placement p = {.wanted = &l->wanted,
+                              .seen = &l->seen,
+                              .fixed = l->ranks_fixed ? l->fixed : NULL,
+                              .alike = alike,
+                              .exchangeable = (const uint32_t(*)[2])exchangeable,
+                              .exchangeables =
+                                  alike ? list_exchangeable(&l->torus, exchangeable) : 0,
+                              .detours = l->detours,
+                              .first_try = first_try,
+                              .tries = tries,
+                              .limit = (uint32_t)most,
+                              .budget = &c->budget,
+                              .found = found,
+                              .context = l};
+        result = placement_search(&p, e);
         network_free(&l->seen);
     }
     network_free(&l->wanted);

@@ -31,17 +31,17 @@ void ip_routes_free(struct ip_routes *r)
     *r = (struct ip_routes){0};
 }
 
-/* Returns the direction of a shortest way along a dimension in which the nodes differ. If they are opposite nodes of
+/* Returns the direction of a shortest path along a dimension in which the nodes differ. If they are opposite nodes of
  * a ring, half of the nodes take one direction and half the other. After the first hop they are not opposite any
  * more, so the relays continue in this direction. */
 static int direction(const struct torus *t, unsigned dim, const uint32_t *at, const uint32_t *to)
 {
-    int way = 0;
+    int direction = 0;
     uint32_t sum = at[dim];
 
-    (void)torus_shortest(t, dim, at[dim], to[dim], &way);
-    if (way != 0)
-        return way;
+    (void)torus_shortest(t, dim, at[dim], to[dim], &direction);
+    if (direction != 0)
+        return direction;
     for (unsigned i = 0; i < t->dims; i++)
         sum += i != dim ? to[i] : 0;
     return sum % 2 == 0 ? 1 : -1;

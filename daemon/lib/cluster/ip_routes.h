@@ -33,7 +33,7 @@ int ip_routes_find(struct ip_routes *r, struct error *e);
 unsigned ip_routes_port(const struct ip_routes *r, uint32_t rank, uint32_t destination);
 
 /* Returns the one of these ports (bits; not 0) by which the connections of a pair of nodes leave node `rank`, if all of
- * them lead to `to` on ways of the same length: that of the first dimension, and between opposite nodes of a ring the
+ * them lead to `to` on paths of the same length: that of the first dimension, and between opposite nodes of a ring the
  * direction that ip_routes_find() describes. So the connections of all pairs that are equally far apart share no cable
  * unless they must. Among the ports of a dimension that is no ring or line, the choice depends on both nodes. */
 unsigned ip_routes_choose(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports);

@@ -12,10 +12,12 @@
 #define SETTLE_MS_A_HOP 10u
 
 int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
-                       uint64_t settle)
+                       uint64_t convergence_time)
 {
-    *p = (struct route_planner){
-        .torus = torus, .self = self, .settle = settle, .way = PLANNER_CAREFUL};
+    *p = (struct route_planner){.torus = torus,
+                                .self = self,
+                                .convergence_time = convergence_time,
+                                .procedure = PLANNER_CAREFUL};
     p->up = calloc(torus->nodes, sizeof *p->up);
     p->forwards = calloc(torus->nodes, sizeof *p->forwards);
     p->route = calloc(torus->nodes, sizeof *p->route);
@@ -44,7 +46,7 @@ void route_planner_free(struct route_planner *p)
     *p = (struct route_planner){0};
 }
 
-uint32_t route_planner_settle_ms(const struct torus *torus)
+uint32_t route_planner_convergence_ms(const struct torus *torus)
 {
     uint32_t hops = 0;
 
@@ -165,21 +167,24 @@ void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool
     if (!lost && !found && p->heard != PLANNER_NEVER)
         return;
     if (lost)
-        p->way = PLANNER_FAST;
-    else if (p->settled)
-        p->way = p->way != PLANNER_SMOOTH && now <= p->settled_at + p->settle ? PLANNER_CAREFUL
-                                                                              : PLANNER_SMOOTH;
+        p->procedure = PLANNER_FAST;
+    else if (p->converged)
+        p->procedure =
+            p->procedure != PLANNER_SMOOTH && now <= p->converged_at + p->convergence_time
+                ? PLANNER_CAREFUL
+                : PLANNER_SMOOTH;
     if (p->heard == PLANNER_NEVER)
         p->changed = now;
-    p->settled = false;
+    p->converged = false;
     p->heard = now;
     compute(p);
-    p->may_confirm = p->way == PLANNER_FAST && elapsed(p->found, now) > PLANNER_CALM * p->settle;
+    p->may_confirm =
+        p->procedure == PLANNER_FAST && elapsed(p->found, now) > PLANNER_CALM * p->convergence_time;
     p->digest = digest_view(p);
     p->confirmed[p->self] = 0;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
-        if (p->way != PLANNER_SMOOTH)
+        if (p->procedure != PLANNER_SMOOTH)
             use(p, r, r->ports & r->nearer, now);
     }
 }
@@ -187,7 +192,7 @@ void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool
 /* Returns how long after the last change the first ports may be added. */
 static uint64_t wait_of(const struct route_planner *p)
 {
-    return p->way == PLANNER_FAST ? p->settle + 1 : p->settle;
+    return p->procedure == PLANNER_FAST ? p->convergence_time + 1 : p->convergence_time;
 }
 
 uint64_t route_planner_statement(const struct route_planner *p)
@@ -215,22 +220,22 @@ void route_planner_tick(struct route_planner *p, uint64_t now)
 {
     uint64_t steps;
 
-    if (p->settled || p->heard == PLANNER_NEVER ||
+    if (p->converged || p->heard == PLANNER_NEVER ||
         (now < p->heard + wait_of(p) && !all_confirmed(p)))
         return;
-    steps = elapsed(p->heard, now) / p->settle;
-    p->settled = true;
+    steps = elapsed(p->heard, now) / p->convergence_time;
+    p->converged = true;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
-        if (p->way == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
+        if (p->procedure == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
             use(p, r, r->nearer, now);
         else
-            p->settled &= r->ports == r->nearer;
+            p->converged &= r->ports == r->nearer;
     }
-    if (!p->settled)
+    if (!p->converged)
         return;
-    /* Nodes that lack confirmations settle later: behave towards them as if this node had waited, too. */
-    p->settled_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
+    /* Nodes that lack confirmations converge later: behave towards them as if this node had waited, too. */
+    p->converged_at = now > p->heard + wait_of(p) ? now : p->heard + wait_of(p);
     p->waited = elapsed(p->heard, now);
 }
 
@@ -238,14 +243,14 @@ uint64_t route_planner_deadline(const struct route_planner *p)
 {
     uint64_t first = PLANNER_FAR;
 
-    if (p->settled || p->heard == PLANNER_NEVER)
+    if (p->converged || p->heard == PLANNER_NEVER)
         return PLANNER_NEVER;
-    if (p->way == PLANNER_FAST)
+    if (p->procedure == PLANNER_FAST)
         return all_confirmed(p) ? p->heard : p->heard + wait_of(p);
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         const struct planner_route *r = &p->route[to];
         if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)
             first = r->hops;
     }
-    return p->heard + p->settle * (first == PLANNER_FAR ? 1 : first);
+    return p->heard + p->convergence_time * (first == PLANNER_FAR ? 1 : first);
 }

@@ -1,10 +1,10 @@
-/* By which ports a node forwards packets to every other node: all shortest ways over the links that are up. No I/O;
+/* By which ports a node forwards packets to every other node: all shortest paths over the links that are up. No I/O;
  * every node computes its part from the same link states.
  *
  * Nodes hear of a change at different moments. No packet may go round in a loop in between, whatever the order. Let V
  * be the link states that a node knows (those among the nodes that it reaches), and call a port "nearer in V" if it
- * leads to a node that is nearer to the destination in V. Let D be half of `settle`. Assumption: all nodes know a
- * change, or what a node confirms, at most D after the first node knows it. (Both are flooded within a few
+ * leads to a node that is nearer to the destination in V. Let D be half of `convergence_time`. Assumption: all nodes
+ * know a change, or what a node confirms, at most D after the first node knows it. (Both are flooded within a few
  * milliseconds a hop.)
  *
  * A link is lost:
@@ -12,15 +12,15 @@
  *      kernel has these routes, the node confirms V: all nodes get a digest of V. A confirmation replaces the node's
  *      former one.
  *   2. The node uses all ports that are nearer in V: as soon as every node that it reaches, and itself, has confirmed
- *      V; or when it has heard of no change for more than `settle`. (A node without torus-routed, or with an older
+ *      V; or when it has heard of no change for more than `convergence_time`. (A node without torus-routed, or with an older
  *      release, never confirms.)
- * A node neither confirms nor counts confirmations if it has heard within PLANNER_CALM * `settle` = 4 D before V that
- * a link has come up. Then, and in the procedure for links that come up, it withdraws its last confirmation.
+ * A node neither confirms nor counts confirmations if it has heard within PLANNER_CALM * `convergence_time` = 4 D before
+ * V that a link has come up. Then, and in the procedure for links that come up, it withdraws its last confirmation.
  *
  * A node that does not forward (its torus-routed does not run, or cannot set what it needs) is the beginning or the end of
  * a way only: distances lead through nodes that forward. What nodes state of that belongs to the link states: a node that
  * forwards no more is a loss, one that forwards again is found. All nodes that links lead to are reached in the sense of
- * these rules, whether packets find a way there or not.
+ * these rules, whether packets find a path there or not.
  *
  * Proof. A loop can only arise when a node adds ports. Let node a add ports at time t, in 2.
  *   By waiting: a heard of its last change at t - 2 D at the latest. All nodes knew D later what a knew then, and a
@@ -42,27 +42,28 @@
  *   While no link comes up, and nobody adds ports by waiting, this holds whatever time messages take.
  *
  * A link comes up, and no other is lost: nothing is broken, so nobody drops anything. A node goes over to the ports
- * that are nearer in V at k * `settle` after it has heard of the last change, where k is its new distance to the
- * destination.
+ * that are nearer in V at k * `convergence_time` after it has heard of the last change, where k is its new distance to
+ * the destination.
  * Proof. A node that has gone over sends to nodes at distance k - 1, which went over at least D before, and so on: a
- * way that has reached such a node gets nearer in V until it is at the destination. A way that has not follows the
+ * path that has reached such a node gets nearer in V until it is at the destination. A path that has not follows the
  * former ports, which have no loop.
  *
  * Both at once are not safe, because the second proof allows ports that are not nearer in V, and the first does not
  * expect them. A lost link always begins the first procedure at all nodes. A link that comes up while that lasts
  * continues it. Only at its end nodes may differ: one has just completed it, another has not. Therefore a node that
- * completed it less than `settle` ago does step 1, and then waits as in the second procedure (PLANNER_CAREFUL), which
- * agrees with both. A node that has completed it by confirmations counts from the time when it would have completed it
- * by waiting. */
+ * completed it less than `convergence_time` ago does step 1, and then waits as in the second procedure
+ * (PLANNER_CAREFUL), which agrees with both. A node that has completed it by confirmations counts from the time when it
+ * would have completed it by waiting. */
 #pragma once
 
 #include "daemon/lib/schedule/torus.h"
 
 #define PLANNER_NEVER UINT64_MAX
 #define PLANNER_FAR UINT32_MAX
-#define PLANNER_CALM 2u /* how many `settle` no link may have come up before confirmations count */
+#define PLANNER_CALM                                                                               \
+    2u /* how many `convergence_time` no link may have come up before confirmations count */
 
-enum planner_way {
+enum planner_procedure {
     PLANNER_FAST,    /* a link was lost */
     PLANNER_SMOOTH,  /* links came up */
     PLANNER_CAREFUL, /* links came up just after a change that lost a link */
@@ -72,7 +73,7 @@ enum planner_way {
 struct planner_route {
     uint32_t ports;  /* in use: bits of ports; 0: packets are dropped */
     uint32_t nearer; /* bits of the ports that are nearer in the last link states */
-    uint32_t hops;   /* shortest way there in the last link states; PLANNER_FAR: none */
+    uint32_t hops;   /* shortest path there in the last link states; PLANNER_FAR: none */
     uint64_t since;  /* when `ports` has changed last */
     bool linked;     /* links lead there */
     bool is_new;     /* `ports` or `hops` has changed; the caller clears it */
@@ -81,17 +82,17 @@ struct planner_route {
 struct route_planner {
     const struct torus *torus;
     uint32_t self;
-    uint64_t settle;             /* in the unit of the times that the caller gives */
+    uint64_t convergence_time;   /* in the unit of the times that the caller gives */
     uint32_t *up;                /* by node: bits of the ports whose links are up */
     bool *forwards;              /* by node: packets of others may pass through it */
     struct planner_route *route; /* by node */
     uint64_t *confirmed; /* by node: the digest of the link states that it has confirmed; 0: none */
     uint32_t *hops, *queue; /* room to work */
-    enum planner_way way;
-    bool settled, may_confirm;
+    enum planner_procedure procedure;
+    bool converged, may_confirm;
     uint64_t digest; /* of the last link states */
-    uint64_t heard, settled_at;
-    uint64_t waited;       /* from the last change until the last route was settled */
+    uint64_t heard, converged_at;
+    uint64_t waited;       /* from the last change until the last route had converged */
     uint64_t found;        /* when a link has come up last */
     uint64_t lost, gained; /* how often a port has left a route, or come into one */
     uint64_t changed;      /* when that was, or the first link states were heard */
@@ -105,11 +106,11 @@ void route_planner_measure(const struct torus *torus, const uint32_t *up, const 
 /* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to route_planner_free(), or -1
  * if there is no memory. `torus` must outlive *p. */
 int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
-                       uint64_t settle);
+                       uint64_t convergence_time);
 void route_planner_free(struct route_planner *p);
 
-/* Returns how long changes take to settle on this torus, in milliseconds: longer if it is large. */
-uint32_t route_planner_settle_ms(const struct torus *torus);
+/* Returns how long routes take to converge on this torus, in milliseconds: longer if it is large. */
+uint32_t route_planner_convergence_ms(const struct torus *torus);
 
 /* Says which ports are in use for a destination, as a former process left them. To be called before the first
  * route_planner_heard(). */

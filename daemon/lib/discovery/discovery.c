@@ -190,27 +190,29 @@ static void make_own_report(struct discovery *d)
     free(content);
 }
 
-/* --- letters --- */
+/* --- setup messages --- */
 
-/* Checks that a letter for this host is from the host that it names, and gives it to its setup. */
-static void take_letter(struct discovery *d, const struct own_interface *at,
-                        const Discovery__Signed *s)
+/* Checks that a setup message for this host is from the host that it names, and gives it to its setup. */
+static void take_setup_message(struct discovery *d, const struct own_interface *at,
+                               const Discovery__Signed *s)
 {
-    Discovery__Letter *letter = unpack_bounded(&discovery__letter__descriptor, s->content.data,
-                                               s->content.len, PACKET_UNPACKED_MOST);
+    Discovery__SetupMessage *setup_message =
+        unpack_bounded(&discovery__setup_message__descriptor, s->content.data, s->content.len,
+                       PACKET_UNPACKED_MOST);
     struct host_id from, to;
 
-    if (letter == NULL)
+    if (setup_message == NULL)
         return;
-    if (letter->setup.len == SETUP_ID_SIZE &&
-        host_id_read(&from, letter->from.data, letter->from.len) &&
-        host_id_read(&to, letter->to.data, letter->to.len) && host_id_is(&to, &d->own.host) &&
-        database_find(&d->database, &from) != NULL && signing_check(SIGNED_LETTER, s, &from) &&
-        !setup_send_take(d, &from, letter))
-        setup_take_letter(d, &(struct setup_letter){&from, letter, at->state.index,
-                                                    signing_trust(&d->secrets, SIGNED_LETTER, s) ==
-                                                        TRUST_PROVED});
-    unpack_free(letter);
+    if (setup_message->setup.len == SETUP_ID_SIZE &&
+        host_id_read(&from, setup_message->from.data, setup_message->from.len) &&
+        host_id_read(&to, setup_message->to.data, setup_message->to.len) &&
+        host_id_is(&to, &d->own.host) && database_find(&d->database, &from) != NULL &&
+        signing_check(SIGNED_SETUP_MESSAGE, s, &from) && !setup_send_take(d, &from, setup_message))
+        setup_take_message(
+            d, &(struct received_setup_message){
+                   &from, setup_message, at->state.index,
+                   signing_trust(&d->secrets, SIGNED_SETUP_MESSAGE, s) == TRUST_PROVED});
+    unpack_free(setup_message);
 }
 
 static void take_relay(struct discovery *d, struct own_interface *at, Discovery__Relay *relay)
@@ -218,15 +220,15 @@ static void take_relay(struct discovery *d, struct own_interface *at, Discovery_
     struct host_id to;
 
     /* A host may send from several addresses, so that the address says nothing. */
-    if (relay->letter == NULL || at->neighbours == 0 ||
+    if (relay->setup_message == NULL || at->neighbours == 0 ||
         !host_id_read(&to, relay->to.data, relay->to.len))
         return;
     if (host_id_is(&to, &d->own.host)) {
         if (sync_allowed(d, at))
-            take_letter(d, at, relay->letter);
+            take_setup_message(d, at, relay->setup_message);
     } else if (relay->hops > 1 && sync_may_pass_on(d, at)) {
         relay->hops--;
-        letter_pass_on(d, relay);
+        setup_message_pass_on(d, relay);
     }
 }
 

@@ -56,51 +56,52 @@ void packet_send(struct discovery *d, unsigned interface, const struct discovery
 
 /* Bytes that arrive in chunks, in any order, some of them not at all until they are asked for again. */
 
-#define BLOB_CHUNK 896u /* bytes: a packet with a chunk is not fragmented */
-#define BLOB_MOST (256u * 1024u + 1024u)
-#define BLOB_CHUNKS_MOST ((BLOB_MOST + BLOB_CHUNK - 1) / BLOB_CHUNK)
-#define BLOB_WINDOW 32u /* chunks that are asked for at once */
-#define BLOB_FIRST 16u  /* chunks that are sent before they are asked for */
+#define SEALED_CHUNK 896u /* bytes: a packet with a chunk is not fragmented */
+#define SEALED_MOST (256u * 1024u + 1024u)
+#define SEALED_CHUNKS_MOST ((SEALED_MOST + SEALED_CHUNK - 1) / SEALED_CHUNK)
+#define SEALED_WINDOW 32u /* chunks that are asked for at once */
+#define SEALED_FIRST 16u  /* chunks that are sent before they are asked for */
 
 /* Zero-initialise. */
-struct blob {
+struct sealed_message {
     uint8_t *bytes;
     size_t size;
     uint32_t chunks, missing;
     uint32_t awaited; /* asked for, and not there yet */
-    bool have[BLOB_CHUNKS_MOST];
+    bool have[SEALED_CHUNKS_MOST];
 };
 
 /* Frees the bytes; *b can be used again. */
-void blob_free(struct blob *b);
+void sealed_message_free(struct sealed_message *b);
 
 /* Letters: signed messages from one host to another, which the hosts between them pass on. */
 
-/* Fills a letter about a setup for another host; it borrows the arguments. */
-void letter_begin(const struct discovery *d, Discovery__Letter *letter, const struct host_id *to,
-                  const uint8_t setup[SETUP_ID_SIZE]);
+/* Fills a setup message about a setup for another host; it borrows the arguments. */
+void setup_message_begin(const struct discovery *d, Discovery__SetupMessage *setup_message,
+                         const struct host_id *to, const uint8_t setup[SETUP_ID_SIZE]);
 
-/* Signs a letter, and sends it on its way. It is lost if its receiver is not reachable. */
-void letter_send(struct discovery *d, const Discovery__Letter *letter);
+/* Signs a setup message, and sends it on its way. It is lost if its receiver is not reachable. */
+void setup_message_send(struct discovery *d, const Discovery__SetupMessage *setup_message);
 
-/* Passes a letter on to the neighbour on the way to its receiver. */
-void letter_pass_on(struct discovery *d, Discovery__Relay *relay);
+/* Passes a setup message on to the neighbour on the way to its receiver. */
+void setup_message_pass_on(struct discovery *d, Discovery__Relay *relay);
 
 /* Send parts of a transfer: those that are missing, and the first ones. */
-void letter_send_chunks(struct discovery *d, const struct host_id *to,
-                        const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size,
-                        const Discovery__Missing *missing);
-void letter_send_first(struct discovery *d, const struct host_id *to,
-                       const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes, size_t size);
+void setup_message_send_chunks(struct discovery *d, const struct host_id *to,
+                               const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes,
+                               size_t size, const Discovery__Missing *missing);
+void setup_message_send_first(struct discovery *d, const struct host_id *to,
+                              const uint8_t setup[SETUP_ID_SIZE], const uint8_t *bytes,
+                              size_t size);
 
 /* Asks for the chunks of *b that are missing. */
-void letter_send_missing(struct discovery *d, const struct host_id *to,
-                         const uint8_t setup[SETUP_ID_SIZE], struct blob *b);
+void setup_message_send_missing(struct discovery *d, const struct host_id *to,
+                                const uint8_t setup[SETUP_ID_SIZE], struct sealed_message *b);
 
-/* Adds a chunk to *b, and asks for more if none is on its way. Returns whether the blob is whole. */
-bool letter_take_chunk(struct discovery *d, const struct host_id *from,
-                       const uint8_t setup[SETUP_ID_SIZE], struct blob *b,
-                       const Discovery__Chunk *chunk);
+/* Adds a chunk to *b, and asks for more if none is on its way. Returns whether the sealed message is whole. */
+bool setup_message_take_chunk(struct discovery *d, const struct host_id *from,
+                              const uint8_t setup[SETUP_ID_SIZE], struct sealed_message *b,
+                              const Discovery__Chunk *chunk);
 
 /* Which hosts this host hears on its interfaces. */
 
@@ -155,15 +156,15 @@ void sync_take_want(struct discovery *d, struct own_interface *at,
 
 /* Takes one packet from the interface's allowance for strangers. Returns whether there was one. */
 bool sync_allowed(struct discovery *d, struct own_interface *at);
-/* The same for a letter that is for another host. It costs twice as much, so that a flood does not use up the allowance
- * that the next host has for this one. */
+/* The same for a setup message that is for another host. It costs twice as much, so that a flood does not use up the
+ * allowance that the next host has for this one. */
 bool sync_may_pass_on(struct discovery *d, struct own_interface *at);
 
 /* The side of a setup that sends it. */
 
-/* Handles a letter from the receiver. Returns false if it belongs to no setup of this host. */
+/* Handles a setup message from the receiver. Returns false if it belongs to no setup of this host. */
 bool setup_send_take(struct discovery *d, const struct host_id *from,
-                     const Discovery__Letter *letter);
+                     const Discovery__SetupMessage *setup_message);
 
 /* Asks again, and gives up. Returns when to call it again. */
 uint64_t setup_send_tick(struct discovery *d);
@@ -173,14 +174,14 @@ void setup_send_free(struct discovery *d);
 
 /* The side of a setup that receives it. */
 
-/* A letter from the sender of a setup. */
-struct setup_letter {
+/* A setup message from the sender of a setup. */
+struct received_setup_message {
     const struct host_id *from;
-    const Discovery__Letter *letter;
+    const Discovery__SetupMessage *setup_message;
     unsigned interface; /* that has brought it */
     bool proved;        /* its sender has the cluster key */
 };
-void setup_take_letter(struct discovery *d, const struct setup_letter *l);
+void setup_take_message(struct discovery *d, const struct received_setup_message *l);
 
 /* Gives the next waiting setup to io.apply(), asks for missing chunks, and forgets setups whose senders have gone
  * silent. Returns when to call it again. */

@@ -8,7 +8,7 @@
 
 #define ASK_PAUSE (400 * MILLISECONDS)
 #define ANSWER_WAIT (20 * SECONDS) /* for any word of the host */
-#define DONE_TIMES 3               /* letters may get lost */
+#define DONE_TIMES 3               /* setup messages may get lost */
 
 struct outgoing_setup {
     uint8_t id[SETUP_ID_SIZE];
@@ -18,7 +18,7 @@ struct outgoing_setup {
     bool challenged;
     uint8_t *sealed; /* for that challenge; NULL: the user seals it */
     size_t sealed_size;
-    struct blob result;
+    struct sealed_message result;
     uint64_t ask_due, heard_at;
     struct setup_user user;
 };
@@ -26,7 +26,7 @@ struct outgoing_setup {
 static void free_outgoing(struct outgoing_setup *s)
 {
     free(s->sealed);
-    blob_free(&s->result);
+    sealed_message_free(&s->result);
     free(s);
 }
 
@@ -123,7 +123,7 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
 void discovery_send_sealed(struct discovery *d, struct outgoing_setup *s, const uint8_t *bytes,
                            size_t size)
 {
-    if (!s->challenged || s->sealed != NULL || size == 0 || size > BLOB_MOST) {
+    if (!s->challenged || s->sealed != NULL || size == 0 || size > SEALED_MOST) {
         fail(d, s, ERROR_USAGE, "the sealed setup was not asked for, or is too large");
         return;
     }
@@ -135,31 +135,31 @@ void discovery_send_sealed(struct discovery *d, struct outgoing_setup *s, const 
     memcpy(s->sealed, bytes, size);
     s->sealed_size = size;
     s->heard_at = discovery_now(d);
-    letter_send_first(d, &s->host, s->id, s->sealed, s->sealed_size);
+    setup_message_send_first(d, &s->host, s->id, s->sealed, s->sealed_size);
 }
 
 static void ask(struct discovery *d, struct outgoing_setup *s)
 {
-    Discovery__Letter letter;
+    Discovery__SetupMessage setup_message;
     Discovery__Ask message = DISCOVERY__ASK__INIT;
 
-    letter_begin(d, &letter, &s->host, s->id);
-    letter.kind_case = DISCOVERY__LETTER__KIND_ASK;
-    letter.ask = &message;
-    letter_send(d, &letter);
+    setup_message_begin(d, &setup_message, &s->host, s->id);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_ASK;
+    setup_message.ask = &message;
+    setup_message_send(d, &setup_message);
     s->ask_due = discovery_now(d) + ASK_PAUSE;
 }
 
 static void say_done(struct discovery *d, const struct outgoing_setup *s)
 {
-    Discovery__Letter letter;
+    Discovery__SetupMessage setup_message;
     Discovery__Done message = DISCOVERY__DONE__INIT;
 
-    letter_begin(d, &letter, &s->host, s->id);
-    letter.kind_case = DISCOVERY__LETTER__KIND_DONE;
-    letter.done = &message;
+    setup_message_begin(d, &setup_message, &s->host, s->id);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_DONE;
+    setup_message.done = &message;
     for (int i = 0; i < DONE_TIMES; i++)
-        letter_send(d, &letter);
+        setup_message_send(d, &setup_message);
 }
 
 /* Lets the user seal the setup for a challenge. A challenge is repeated until the sealed setup has arrived. */
@@ -185,41 +185,43 @@ static void take_challenge(struct discovery *d, struct outgoing_setup *s,
 static void take_result_chunk(struct discovery *d, struct outgoing_setup *s,
                               const Discovery__Chunk *chunk)
 {
-    if (s->sealed == NULL || !letter_take_chunk(d, &s->host, s->id, &s->result, chunk))
+    if (s->sealed == NULL || !setup_message_take_chunk(d, &s->host, s->id, &s->result, chunk))
         return;
     say_done(d, s);
     end(d, s, &(struct setup_end){.sealed = s->result.bytes, .size = s->result.size});
 }
 
 static struct outgoing_setup *find_outgoing(const struct discovery *d, const struct host_id *from,
-                                            const Discovery__Letter *letter)
+                                            const Discovery__SetupMessage *setup_message)
 {
     for (unsigned i = 0; i < SETUPS_OUT_MOST; i++) {
         struct outgoing_setup *s = d->setups.out[i];
         if (s != NULL && host_id_is(&s->host, from) &&
-            memcmp(s->id, letter->setup.data, SETUP_ID_SIZE) == 0)
+            memcmp(s->id, setup_message->setup.data, SETUP_ID_SIZE) == 0)
             return s;
     }
     return NULL;
 }
 
 bool setup_send_take(struct discovery *d, const struct host_id *from,
-                     const Discovery__Letter *letter)
+                     const Discovery__SetupMessage *setup_message)
 {
-    struct outgoing_setup *s = find_outgoing(d, from, letter);
+    struct outgoing_setup *s = find_outgoing(d, from, setup_message);
     char text[256];
 
     if (s == NULL)
         return false;
     s->heard_at = discovery_now(d);
-    if (letter->kind_case == DISCOVERY__LETTER__KIND_CHALLENGE)
-        take_challenge(d, s, letter->challenge);
-    else if (letter->kind_case == DISCOVERY__LETTER__KIND_MISSING && s->sealed != NULL)
-        letter_send_chunks(d, from, s->id, s->sealed, s->sealed_size, letter->missing);
-    else if (letter->kind_case == DISCOVERY__LETTER__KIND_CHUNK)
-        take_result_chunk(d, s, letter->chunk);
-    else if (letter->kind_case == DISCOVERY__LETTER__KIND_REFUSAL)
-        fail(d, s, ERROR_REFUSED, text_printable(text, sizeof text, letter->refusal->text));
+    if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_CHALLENGE)
+        take_challenge(d, s, setup_message->challenge);
+    else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_MISSING &&
+             s->sealed != NULL)
+        setup_message_send_chunks(d, from, s->id, s->sealed, s->sealed_size,
+                                  setup_message->missing);
+    else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_CHUNK)
+        take_result_chunk(d, s, setup_message->chunk);
+    else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_REFUSAL)
+        fail(d, s, ERROR_REFUSED, text_printable(text, sizeof text, setup_message->refusal->text));
     return true;
 }
 
@@ -238,7 +240,7 @@ uint64_t setup_send_tick(struct discovery *d)
         }
         if (now >= s->ask_due) {
             if (s->result.bytes != NULL)
-                letter_send_missing(d, &s->host, s->id, &s->result);
+                setup_message_send_missing(d, &s->host, s->id, &s->result);
             ask(d, s);
         }
         next = s->ask_due < next ? s->ask_due : next;
@@ -265,7 +267,7 @@ struct incoming_setup {
     unsigned interface; /* over which it comes */
     bool proved;        /* its sender has proved the cluster key */
     enum incoming_state state;
-    struct blob sealed;
+    struct sealed_message sealed;
     uint8_t *result; /* sealed, with INCOMING_ANSWERS */
     size_t result_size;
     uint64_t heard_at, missing_due;
@@ -278,7 +280,7 @@ static void free_incoming(struct discovery *d, unsigned place)
     d->setups.in[place] = NULL;
     if (d->setups.given == s)
         d->setups.given = NULL;
-    blob_free(&s->sealed);
+    sealed_message_free(&s->sealed);
     free(s->result);
     free(s);
 }
@@ -293,27 +295,27 @@ void setup_take_free(struct discovery *d)
 static void refuse(struct discovery *d, const struct host_id *to, const uint8_t *id,
                    const char *text)
 {
-    Discovery__Letter letter;
+    Discovery__SetupMessage setup_message;
     Discovery__Refusal refusal = DISCOVERY__REFUSAL__INIT;
 
-    letter_begin(d, &letter, to, id);
+    setup_message_begin(d, &setup_message, to, id);
     refusal.text = borrowed_text(text);
-    letter.kind_case = DISCOVERY__LETTER__KIND_REFUSAL;
-    letter.refusal = &refusal;
-    letter_send(d, &letter);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_REFUSAL;
+    setup_message.refusal = &refusal;
+    setup_message_send(d, &setup_message);
 }
 
 static void challenge(struct discovery *d, const struct incoming_setup *s)
 {
-    Discovery__Letter letter;
+    Discovery__SetupMessage setup_message;
     Discovery__Challenge message = DISCOVERY__CHALLENGE__INIT;
 
-    letter_begin(d, &letter, &s->from, s->id);
+    setup_message_begin(d, &setup_message, &s->from, s->id);
     message.nonce = borrowed(d->setups.nonce, NONCE_SIZE);
     message.running = s->state != INCOMING_ARRIVES;
-    letter.kind_case = DISCOVERY__LETTER__KIND_CHALLENGE;
-    letter.challenge = &message;
-    letter_send(d, &letter);
+    setup_message.kind_case = DISCOVERY__SETUP_MESSAGE__KIND_CHALLENGE;
+    setup_message.challenge = &message;
+    setup_message_send(d, &setup_message);
 }
 
 static unsigned place_of(const struct discovery *d, const struct incoming_setup *s)
@@ -341,7 +343,7 @@ void setup_take_ended(struct discovery *d, const struct setup_end *end)
     s->result_size = end->size;
     s->state = INCOMING_ANSWERS;
     s->heard_at = discovery_now(d);
-    letter_send_first(d, &s->from, s->id, s->result, s->result_size);
+    setup_message_send_first(d, &s->from, s->id, s->result, s->result_size);
 }
 
 /* Finds the place of a setup; SETUPS_IN_MOST: it is not known. */
@@ -365,7 +367,7 @@ static bool may_be_forgotten(const struct incoming_setup *s)
 /* Whether the setup gives way to one that is announced: a host that starts another setup has given up those that it is
  * silent about. */
 static bool is_given_up(const struct discovery *d, const struct incoming_setup *s,
-                        const struct setup_letter *l)
+                        const struct received_setup_message *l)
 {
     return may_be_forgotten(s) && host_id_is(&s->from, l->from) &&
            discovery_now(d) >= s->heard_at + SENDER_PAUSE;
@@ -373,7 +375,7 @@ static bool is_given_up(const struct discovery *d, const struct incoming_setup *
 
 /* Finds a place. Strangers have half of the places at most, by whatever names, over one interface; and who has proved
  * the cluster key gets the place of one who has not. */
-static unsigned find_room(struct discovery *d, const struct setup_letter *l)
+static unsigned find_room(struct discovery *d, const struct received_setup_message *l)
 {
     unsigned room = SETUPS_IN_MOST, held = 0, stranger = SETUPS_IN_MOST;
 
@@ -399,10 +401,10 @@ static unsigned find_room(struct discovery *d, const struct setup_letter *l)
 }
 
 /* Makes a record of a setup that is announced. */
-static void begin(struct discovery *d, const struct setup_letter *l)
+static void begin(struct discovery *d, const struct received_setup_message *l)
 {
     const struct host_id *from = l->from;
-    const uint8_t *id = l->letter->setup.data;
+    const uint8_t *id = l->setup_message->setup.data;
     struct incoming_setup *s;
     unsigned place;
 
@@ -430,33 +432,37 @@ static void take_ask(struct discovery *d, struct incoming_setup *s)
     if (s->state != INCOMING_ANSWERS)
         challenge(d, s);
     else if (s->result != NULL)
-        letter_send_first(d, &s->from, s->id, s->result, s->result_size);
+        setup_message_send_first(d, &s->from, s->id, s->result, s->result_size);
 }
 
-void setup_take_letter(struct discovery *d, const struct setup_letter *l)
+void setup_take_message(struct discovery *d, const struct received_setup_message *l)
 {
     const struct host_id *from = l->from;
-    const Discovery__Letter *letter = l->letter;
-    const uint8_t *id = letter->setup.data;
+    const Discovery__SetupMessage *setup_message = l->setup_message;
+    const uint8_t *id = setup_message->setup.data;
     unsigned place = find_incoming(d, from, id);
     struct incoming_setup *s;
 
     if (place == SETUPS_IN_MOST) {
-        if (letter->kind_case == DISCOVERY__LETTER__KIND_ASK)
+        if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_ASK)
             begin(d, l);
         return;
     }
     s = d->setups.in[place];
     s->heard_at = discovery_now(d);
-    if (letter->kind_case == DISCOVERY__LETTER__KIND_ASK) {
+    if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_ASK) {
         take_ask(d, s);
-    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_CHUNK && s->state == INCOMING_ARRIVES) {
+    } else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_CHUNK &&
+               s->state == INCOMING_ARRIVES) {
         s->missing_due = discovery_now(d) + MISSING_PAUSE;
-        if (letter_take_chunk(d, from, s->id, &s->sealed, letter->chunk))
+        if (setup_message_take_chunk(d, from, s->id, &s->sealed, setup_message->chunk))
             s->state = INCOMING_WAITS;
-    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_MISSING && s->result != NULL) {
-        letter_send_chunks(d, from, s->id, s->result, s->result_size, letter->missing);
-    } else if (letter->kind_case == DISCOVERY__LETTER__KIND_DONE && s->state == INCOMING_ANSWERS) {
+    } else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_MISSING &&
+               s->result != NULL) {
+        setup_message_send_chunks(d, from, s->id, s->result, s->result_size,
+                                  setup_message->missing);
+    } else if (setup_message->kind_case == DISCOVERY__SETUP_MESSAGE__KIND_DONE &&
+               s->state == INCOMING_ANSWERS) {
         free_incoming(d, place);
     }
 }
@@ -470,7 +476,7 @@ static void start(struct discovery *d, struct incoming_setup *s)
     d->setups.busy = true;
     d->setups.given = s;
     d->io.apply(d->io.context, s->id, &s->from, s->sealed.bytes, s->sealed.size);
-    blob_free(&s->sealed);
+    sealed_message_free(&s->sealed);
 }
 
 uint64_t setup_take_tick(struct discovery *d)
@@ -491,7 +497,7 @@ uint64_t setup_take_tick(struct discovery *d)
             continue;
         }
         if (s->state == INCOMING_ARRIVES && s->sealed.bytes != NULL && now >= s->missing_due) {
-            letter_send_missing(d, &s->from, s->id, &s->sealed);
+            setup_message_send_missing(d, &s->from, s->id, &s->sealed);
             s->missing_due = now + MISSING_PAUSE;
         }
         if (s->state == INCOMING_ARRIVES && s->sealed.bytes != NULL && s->missing_due < next)

@@ -15,7 +15,7 @@ _Static_assert(crypto_sign_SEEDBYTES == SEED_SIZE && SEED_SIZE == KEY_SIZE, "Ed2
 static const char *const labels[] = {
     [SIGNED_HELLO] = "torusd discovery hello",
     [SIGNED_REPORT] = "torusd discovery report",
-    [SIGNED_LETTER] = "torusd discovery letter",
+    [SIGNED_SETUP_MESSAGE] = "torusd discovery letter",
 };
 
 /* Derives KEY_SIZE bytes from others of this size. */

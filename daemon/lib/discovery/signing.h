@@ -21,7 +21,7 @@ struct identity {
 };
 
 /* What is signed; a signature of one kind is not valid for another. */
-enum signed_kind { SIGNED_HELLO, SIGNED_REPORT, SIGNED_LETTER };
+enum signed_kind { SIGNED_HELLO, SIGNED_REPORT, SIGNED_SETUP_MESSAGE };
 
 /* What a host has proved to this one about its cluster key; numbered as in discovery.proto. */
 enum trust {

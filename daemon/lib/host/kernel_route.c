@@ -382,9 +382,10 @@ void kernel_network_write(const struct kernel_network *n, char *text, unsigned s
 #define ADDRESSES_MOST 4096u /* whose routes the kernel is asked for */
 
 struct routes {
-    unsigned ways; /* to other hosts; not those that drop packets because no link leads there */
+    unsigned
+        next_hops; /* to other hosts; not those that drop packets because no link leads there */
     bool any, routed;
-    struct in_addr *to; /* of `ways`, as far as there is room */
+    struct in_addr *to; /* of `next_hops`, as far as there is room */
     unsigned room, listed;
 };
 
@@ -396,7 +397,7 @@ static int count_route(const struct nlmsghdr *m, void *context)
 
     if (route->rtm_protocol != ROUTE_PROTOCOL || (route->rtm_flags & RTM_F_CLONED) != 0)
         return MNL_CB_OK;
-    found->ways += route->rtm_type == RTN_UNICAST;
+    found->next_hops += route->rtm_type == RTN_UNICAST;
     if (route->rtm_type == RTN_UNICAST && route->rtm_dst_len == 32 && to != NULL &&
         found->listed < found->room)
         netlink_take(&found->to[found->listed++], sizeof *found->to, to);
@@ -471,7 +472,7 @@ void gather_ip_routes(struct facts *f)
     routes.room = routes.to != NULL ? ADDRESSES_MOST : 0;
 
     if (netlink_list(RTM_GETROUTE, AF_INET, sizeof(struct rtmsg), count_route, &routes) == 0)
-        facts_add(f, "ip_routes.count", "%u", routes.ways);
+        facts_add(f, "ip_routes.count", "%u", routes.next_hops);
     else
         facts_add(f, "unseen.ip_routes.count", "the kernel did not list its routes");
     if (routes.any)

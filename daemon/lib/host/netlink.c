@@ -45,7 +45,7 @@ static bool is_late(const struct nlmsghdr *answer, size_t length, unsigned seque
     return length < sizeof *answer || answer->nlmsg_seq != sequence;
 }
 
-struct asking {
+struct callback {
     size_t head;
     mnl_cb_t each;
     void *context;
@@ -53,7 +53,7 @@ struct asking {
 
 static int on_message(const struct nlmsghdr *message, void *context)
 {
-    const struct asking *a = context;
+    const struct callback *a = context;
 
     if (mnl_nlmsg_get_payload_len(message) >= a->head)
         return a->each(message, a->context);
@@ -64,7 +64,7 @@ static int on_message(const struct nlmsghdr *message, void *context)
 int netlink_ask(struct netlink *nl, struct nlmsghdr *request, size_t head, mnl_cb_t each,
                 void *context)
 {
-    struct asking asking = {head, each, context};
+    struct callback callback = {head, each, context};
     union {
         struct nlmsghdr head;
         char bytes[ANSWER_SIZE];
@@ -86,7 +86,7 @@ int netlink_ask(struct netlink *nl, struct nlmsghdr *request, size_t head, mnl_c
         if (is_late(&answer.head, (size_t)length, nl->sequence))
             continue;
         result = mnl_cb_run(&answer, (size_t)length, nl->sequence, nl->port,
-                            each != NULL ? on_message : NULL, &asking);
+                            each != NULL ? on_message : NULL, &callback);
         nl->refused = result < 0 && answer.head.nlmsg_type == NLMSG_ERROR;
     }
     return result < 0 ? -1 : 0;

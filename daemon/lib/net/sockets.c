@@ -135,7 +135,7 @@ bool hops_exceeded(int fd, char *host, size_t size)
  * departure in the daemon's hands. */
 #define UNSENT_MOST (64 * 1024)
 
-/* On links of up to SLOW_MBIT it takes milliseconds to send that much. Blocks with a longer way to go that
+/* On links of up to SLOW_MBIT it takes milliseconds to send that much. Blocks with a longer path to go that
  * arrive during this time cannot overtake; so the kernel holds less there. (8x8 at 10 Mbit/s, blocks of 16
  * KiB streaming after a pause: 1.4 times the bound with 64 KiB, 1.01 with 16.)
  *

@@ -76,7 +76,7 @@ static double bound_of_ports(const struct torus *t, unsigned ports)
     return links > node ? links : node;
 }
 
-const char *operation_name(enum operation operation)
+const char *schedule_operation_name(enum schedule_operation operation)
 {
     switch (operation) {
     case OPERATION_EXCHANGE:

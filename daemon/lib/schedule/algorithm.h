@@ -29,7 +29,7 @@ enum port_model { PORT_MODEL_ALL, PORT_MODEL_ONE };
  * a node has one block for all others, and route(source, destination) is the path by which the
  * block reaches the destination. The routes of a source form a tree: routes that begin with the
  * same legs share them, and the block crosses these once. */
-enum operation {
+enum schedule_operation {
     OPERATION_EXCHANGE,
     OPERATION_ALLGATHER,
     /* Carried out by the algorithms for allgathers: a broadcast is an allgather of one node's
@@ -72,7 +72,7 @@ struct algorithm {
     const char *startups;     /* formula, for people: "c/2 + 2" */
     const char *transmission; /* formula, for people: "r*c^2/8" */
     const char *source;       /* paper and section */
-    enum operation operation;
+    enum schedule_operation operation;
     enum port_model port_model;
     unsigned ports;    /* 0, or the most messages that a node sends, or receives, at a time */
     uint32_t segments; /* equal parts that a block is split into; 1: it is not split */
@@ -97,7 +97,7 @@ struct algorithm {
     /* NULL, or a second symmetry, for algorithms made of XOR: XOR takes the place of addition, and
      * sizes and periods are powers of two. If the coordinates of source and destination are XORed
      * with multiples of the period, so are the ends of the route's legs; their steps and dimensions
-     * stay. Each leg is the shortest way between its ends, in the same direction as before if both
+     * stay. Each leg is the shortest path between its ends, in the same direction as before if both
      * are equally long. Unlike under translation, the nodes inside a leg do not move along. */
     void (*xor_period)(const struct torus *t, uint32_t *period);
 
@@ -143,11 +143,12 @@ const char *port_model_name(enum port_model model); /* "all-port", "one-port" */
 /* "all-port", "one-port" or, if the algorithm limits the ports, "2-port". */
 const char *algorithm_ports_name(const struct algorithm *a);
 
-const char *operation_name(enum operation operation); /* "exchange", "barrier" */
+const char *schedule_operation_name(enum schedule_operation operation); /* "exchange", "barrier" */
 
 /* The operation of the algorithms that carry out this operation: OPERATION_EXCHANGE or
  * OPERATION_ALLGATHER. */
-static inline enum operation operation_of_algorithms(enum operation operation)
+static inline enum schedule_operation
+schedule_operation_of_algorithms(enum schedule_operation operation)
 {
     return operation == OPERATION_EXCHANGE ? OPERATION_EXCHANGE : OPERATION_ALLGATHER;
 }

@@ -26,7 +26,7 @@ struct passage {
     uint32_t place;   /* place among all that leave by `out` */
     uint16_t segment; /* of the block */
     uint16_t hop;     /* channels that it has crossed when it arrives here */
-    uint16_t ahead;   /* channels that are left; allgather: on the longest way */
+    uint16_t ahead;   /* channels that are left; allgather: on the longest path */
     uint8_t in, out;  /* ports, or PASSAGE_HERE */
 };
 

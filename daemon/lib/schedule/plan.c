@@ -306,7 +306,7 @@ static int note_relays(struct draft *d, const struct leg *leg, uint32_t here, un
     const struct routes *r = d->routes;
     unsigned in = torus_port_opposite(r->torus, port);
     int direction = torus_port_direction(r->torus, port);
-    uint32_t longest = r->by_xor ? torus_longest_way(r->torus, leg->dim) : leg->hops;
+    uint32_t longest = r->by_xor ? torus_longest_path(r->torus, leg->dim) : leg->hops;
     uint32_t done = d->behind[port * r->classes + r->class_of[here]];
     if (done == 0)
         return 0;

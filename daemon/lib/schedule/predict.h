@@ -49,7 +49,7 @@ uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes);
 struct predict_counts {
     bool streaming;
     uint32_t segments;
-    double steps;    /* steps one after the other on the longest way */
+    double steps;    /* steps one after the other on the longest path */
     double hops;     /* hops of the longest legs after their first hop, summed over steps */
     double messages; /* messages that a node handles on average, with small blocks; those of a
                       * broadcast count more */

@@ -177,7 +177,7 @@ uint32_t torus_centre(const struct torus *t, unsigned dim)
     return t->wrap[dim] ? 0 : (t->size[dim] - 1) / 2;
 }
 
-uint32_t torus_longest_way(const struct torus *t, unsigned dim)
+uint32_t torus_longest_path(const struct torus *t, unsigned dim)
 {
     if (t->graph[dim] != NULL)
         return t->graph[dim]->diameter;
@@ -189,7 +189,7 @@ uint32_t torus_diameter(const struct torus *t)
     uint32_t hops = 0;
 
     for (unsigned i = 0; i < t->dims; i++)
-        hops += torus_longest_way(t, i);
+        hops += torus_longest_path(t, i);
     return hops;
 }
 

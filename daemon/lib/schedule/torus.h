@@ -150,7 +150,7 @@ uint32_t torus_centre(const struct torus *t, unsigned dim);
 
 /* Hops between the two coordinates of `dim` that are furthest apart, and between the two nodes
  * that are. */
-uint32_t torus_longest_way(const struct torus *t, unsigned dim);
+uint32_t torus_longest_path(const struct torus *t, unsigned dim);
 uint32_t torus_diameter(const struct torus *t);
 
 /* Sets the translation period (algorithm.h) of algorithms that depend only on where two nodes

@@ -143,7 +143,7 @@ void signals_close(struct signals *s)
 /* Sends a change of state; if there is no room for it now, the timer sends it later. */
 static void tell(struct service *s, const char *lines)
 {
-    s->owed = notify_send(&s->notify, lines) == 0 ? NULL : lines;
+    s->unsent = notify_send(&s->notify, lines) == 0 ? NULL : lines;
 }
 
 /* Sends the line about the state, if it has changed. */
@@ -162,8 +162,8 @@ static void on_tick(uv_timer_t *timer)
     struct service *s = timer->data;
     uint64_t now = uv_now(timer->loop);
 
-    if (s->owed != NULL)
-        tell(s, s->owed);
+    if (s->unsent != NULL)
+        tell(s, s->unsent);
     if (s->watchdog_ms != 0 && now >= s->watchdog_at && notify_send(&s->notify, "WATCHDOG=1") == 0)
         s->watchdog_at = now + s->watchdog_ms;
     if (now >= s->status_at) {

@@ -60,7 +60,7 @@ struct service {
     service_status_fn *status;
     void *context;
     char told[SERVICE_STATUS_SIZE]; /* the status that the manager has */
-    const char *owed;     /* a change of state that the manager has not been told; NULL: none */
+    const char *unsent;   /* a change of state that the manager has not been told; NULL: none */
     uint64_t watchdog_ms; /* interval between two WATCHDOG=1; 0: none */
     uint64_t watchdog_at, status_at; /* when these messages may be sent next, in the loop's time */
 };

@@ -57,9 +57,9 @@ int netlink_sent(struct netlink *nl, unsigned index, uint64_t *sent);
 /* --- routes --- */
 
 enum netlink_kind {
-    NETLINK_WAYS,        /* over the hops */
-    NETLINK_DROP,        /* packets vanish, since there will be a way in a moment */
-    NETLINK_UNREACHABLE, /* senders are told that there is no way */
+    NETLINK_NEXT_HOPS,   /* over the hops */
+    NETLINK_DROP,        /* packets vanish, since there will be a route in a moment */
+    NETLINK_UNREACHABLE, /* senders are told that there is no route */
 };
 
 struct netlink_hop {

@@ -56,7 +56,7 @@ int netlink_put_route(struct netlink *nl, const struct netlink_route *r)
 
     head->rtm_type = types[r->kind];
     head->rtm_scope = RT_SCOPE_UNIVERSE;
-    if (r->kind == NETLINK_WAYS) {
+    if (r->kind == NETLINK_NEXT_HOPS) {
         put_hops(request, head, r);
         if (r->source.family != 0)
             mnl_attr_put(request, RTA_PREFSRC, ip_length(&r->source), &r->source.v6);
@@ -131,12 +131,12 @@ static int on_message(const struct nlmsghdr *message, void *context)
     const struct nlattr *metrics = netlink_attribute(message, sizeof *head, RTA_METRICS);
     struct netlink_route r = {0};
 
-    /* The kernel also lists what it has learned about a route, such as the MTU of its way: a clone of the route. */
+    /* The kernel also lists what it has learned about a route, such as the MTU of its path: a clone of the route. */
     if (head->rtm_protocol != ROUTE_PROTOCOL || head->rtm_table != RT_TABLE_MAIN || to == NULL ||
         (head->rtm_flags & RTM_F_CLONED) != 0)
         return MNL_CB_OK;
     ip_take(&r.to, head->rtm_family, to);
-    r.kind = head->rtm_type == RTN_UNICAST     ? NETLINK_WAYS
+    r.kind = head->rtm_type == RTN_UNICAST     ? NETLINK_NEXT_HOPS
              : head->rtm_type == RTN_BLACKHOLE ? NETLINK_DROP
                                                : NETLINK_UNREACHABLE;
     if (source != NULL)
@@ -145,7 +145,7 @@ static int on_message(const struct nlmsghdr *message, void *context)
         take_metrics(&r, metrics);
     if (all != NULL)
         take_hops(&r, all);
-    else if (r.kind == NETLINK_WAYS && interface != NULL)
+    else if (r.kind == NETLINK_NEXT_HOPS && interface != NULL)
         add_hop(&r, netlink_u32(interface), head->rtm_flags,
                 netlink_attribute(message, sizeof *head, RTA_GATEWAY));
     l->on_route(l->context, &r);

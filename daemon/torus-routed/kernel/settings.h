@@ -31,7 +31,7 @@ int settings_allow_v6(struct settings *s, const char *interface, struct error *e
  * at the cable (arp_ignore, arp_filter). All other interfaces keep what they have. Returns 0, or -1 with *e. */
 int settings_prepare_interface(struct settings *s, const char *interface, bool v6, struct error *e);
 
-/* Prepares the host: connections, not packets, are spread over ways that are equally short; with `v6`, IPv6 packets
+/* Prepares the host: connections, not packets, are spread over paths that are equally short; with `v6`, IPv6 packets
  * are forwarded, and interfaces that learned addresses from routers still do. Returns 0, or -1 with *e. */
 int settings_prepare_host(struct settings *s, unsigned rank, bool v6, struct error *e);
 

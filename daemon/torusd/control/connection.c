@@ -156,7 +156,7 @@ static void on_refusal_over(uv_timer_t *timer)
     if (client->framed.ignores)
         control_client_close(client);
     else
-        refuse_client(client, &client->no_place);
+        refuse_client(client, &client->no_slot);
 }
 
 void control_client_hurry(struct control_client *client)
@@ -165,11 +165,11 @@ void control_client_hurry(struct control_client *client)
         control_client_close(client);
 }
 
-void control_client_no_place(struct control_client *client)
+void control_client_no_slot(struct control_client *client)
 {
-    log_warning("a control client was rejected: %s", client->no_place.text);
+    log_warning("a control client was rejected: %s", client->no_slot.text);
     client->framed.ignores = true;
-    control_reply_error(client, &client->no_place, NULL);
+    control_reply_error(client, &client->no_slot, NULL);
 }
 
 /* If the client is still sending, closing at once could destroy the reply before the client reads it. */

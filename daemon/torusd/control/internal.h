@@ -55,10 +55,10 @@ struct control_client {
     struct link_watch *watch;               /* the client is told of all link states; or NULL */
     enum access access;
     uint32_t user;
-    bool counted;          /* the client counts in the share of its user */
-    bool state_only;       /* the client may only ask for the state */
-    struct error no_place; /* why the client has no other place */
-    bool leaving;          /* the client sends no more, and is closed after the answer */
+    bool counted;         /* the client counts in the share of its user */
+    bool state_only;      /* the client may only ask for the state */
+    struct error no_slot; /* why the client has no other slot */
+    bool leaving;         /* the client sends no more, and is closed after the answer */
 };
 
 struct control_server {
@@ -75,10 +75,10 @@ struct control_server {
 /* connection.c */
 /* Starts to take requests of a new client, whose hooks and server are set, from this descriptor. Returns 0, or -1: the client is closed. */
 int control_client_open(struct control_client *client, int fd);
-/* Refuses the client, for want of a place, unless it has asked for the state soon. */
+/* Refuses the client, for want of a slot, unless it has asked for the state soon. */
 void control_client_hurry(struct control_client *client);
-/* Tells the client that there is no place for its request, and answers nothing more. */
-void control_client_no_place(struct control_client *client);
+/* Tells the client that there is no slot for its request, and answers nothing more. */
+void control_client_no_slot(struct control_client *client);
 /* Sends the client an error, and closes it; if `slowly`, only after it has had time to read the error. */
 void control_client_refuse(struct control_client *client, const struct error *e, bool slowly);
 /* Closes the client at once. Its memory is freed when its handles are closed. */

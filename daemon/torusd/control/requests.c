@@ -95,7 +95,7 @@ void control_request(struct control_client *client, const Control__Request *requ
 
     if (client->state_only && request->kind_case != CONTROL__REQUEST__KIND_STATUS &&
         request->kind_case != CONTROL__REQUEST__KIND_LINKS) {
-        control_client_no_place(client);
+        control_client_no_slot(client);
         return;
     }
     if (request->kind_case != CONTROL__REQUEST__KIND_CANCEL &&

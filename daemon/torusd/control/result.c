@@ -92,7 +92,7 @@ static void fill_result(Control__ExchangeResult *to, struct figures *f, const st
                         double link_mbit, const struct exchange_result *from)
 {
     CONTROL_RESULT(CONTROL_FILL)
-    to->operation = (char *)(uintptr_t)operation_name(from->operation);
+    to->operation = (char *)(uintptr_t)schedule_operation_name(from->operation);
     to->check = (Control__Check)from->check;
     to->n_each_nanoseconds = from->each != NULL ? from->repeat : 0;
     to->each_nanoseconds = (uint64_t *)(uintptr_t)from->each;

@@ -10,7 +10,7 @@
 #include "daemon/torusd/control/server.h"
 
 #define CLIENTS_MOST 512u
-#define ASKERS_SHARE 8u  /* clients per asker (take_place()) */
+#define ASKERS_SHARE 8u  /* clients per asker (take_slot()) */
 #define DENIED_MOST 16u  /* refused clients that get time to read why */
 #define CLIENTS_SHARE 4u /* clients get this fraction of the descriptors of the process */
 
@@ -74,9 +74,9 @@ static unsigned most_clients(void)
     return share < CLIENTS_MOST ? (unsigned)share : CLIENTS_MOST;
 }
 
-/* Takes a place for the client. If its user may have no more, takes one of the places that allow
+/* Takes a slot for the client. If its user may have no more, takes one of the slots that allow
  * to ask for the state only. Returns 0, or -1 with *e. */
-static int take_place(struct control_client *client, struct error *e)
+static int take_slot(struct control_client *client, struct error *e)
 {
     struct control_server *s = client->server;
     struct error none;
@@ -88,8 +88,8 @@ static int take_place(struct control_client *client, struct error *e)
     client->counted = shares_take(s->set.shares, SHARE_CLIENTS, client->user, 1, e) == 0;
     if (client->counted)
         return 0;
-    e->code = ERROR_REFUSED; /* not ERROR_BUSY, because clients do not wait for a place */
-    client->no_place = *e;
+    e->code = ERROR_REFUSED; /* not ERROR_BUSY, because clients do not wait for a slot */
+    client->no_slot = *e;
     client->state_only = client->counted =
         shares_take(s->set.shares, SHARE_ASKERS, client->user, 1, &none) == 0;
     return client->counted ? 0 : -1;
@@ -117,7 +117,7 @@ static void on_accepted(void *context, int fd)
         return;
     if (access_check(s->set.access, client->access, ACCESS_READ, &e) != 0)
         control_client_refuse(client, &e, s->reserve.held > 0 && s->denied <= DENIED_MOST);
-    else if (take_place(client, &e) != 0)
+    else if (take_slot(client, &e) != 0)
         control_client_refuse(client, &e, false);
     else if (client->state_only)
         control_client_hurry(client);

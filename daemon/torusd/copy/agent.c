@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/copy/records.h"
+#include "daemon/torusd/copy/step_reports.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/frame.h"
 #include "proto/text.h"
@@ -108,7 +108,7 @@ void agent_give_up(struct agent *a, const struct error *why)
     if (a->step == STEP_ENDING)
         return;
     agent_end_early(a, why);
-    a->refuses = false; /* the asker has caused this */
+    a->refuses = false; /* the initiator has caused this */
     if (group != NULL && opened)
         group_abandon(group, why);
     else if (group != NULL)
@@ -132,7 +132,7 @@ void agent_free(struct agent *a)
 {
     if (a->due != NULL)
         give_memory_back(a);
-    record_gathering_end(a);
+    step_report_gathering_end(a);
     moving_end(a);
     copy_plan_free(&a->plan);
     copy_request_free(&a->request);
@@ -185,7 +185,7 @@ struct agent *agent_new(const struct agent_setup *setup, struct error *e)
     a->due = setup->due;
     a->woken = on_woken;
     a->copy = setup->copy;
-    a->asker = setup->asker;
+    a->initiator = setup->initiator;
     a->attempt = setup->attempt;
     a->id = setup->id;
     a->rank = groups_rank(a->set.groups);
@@ -312,7 +312,7 @@ static int begin(struct agent *a)
         agent_fail(a, &e);
         return -1;
     }
-    log_info("copy %s.%u of node %u begins", a->id_text, a->attempt, a->asker);
+    log_info("copy %s.%u of node %u begins", a->id_text, a->attempt, a->initiator);
     return 0;
 }
 
@@ -337,21 +337,21 @@ static const char *const step_names[] = {
     [STEP_TELL_FINISHED] = "all have put theirs in place",
 };
 
-static enum record_kind record_of(enum agent_step step)
+static enum step_report_kind step_report_of(enum agent_step step)
 {
     switch (step) {
     case STEP_TELL_COMPARED:
-        return RECORD_COMPARED;
+        return STEP_REPORT_COMPARED;
     case STEP_TELL_DIGESTED:
-        return RECORD_DIGESTED;
+        return STEP_REPORT_DIGESTED;
     case STEP_TELL_MISSING:
-        return RECORD_MISSING;
+        return STEP_REPORT_MISSING;
     case STEP_TELL_CHECKED:
-        return RECORD_CHECKED;
+        return STEP_REPORT_CHECKED;
     case STEP_TELL_FINISHED:
-        return RECORD_FINISHED;
+        return STEP_REPORT_FINISHED;
     default:
-        return RECORD_OPENED;
+        return STEP_REPORT_OPENED;
     }
 }
 
@@ -378,13 +378,13 @@ static bool is_left_out(const struct agent *a, enum agent_step step)
 
 static int tell(struct agent *a)
 {
-    const enum record_kind kind = record_of(a->step);
+    const enum step_report_kind kind = step_report_of(a->step);
 
     if (a->gathering.state == GATHERING_IDLE)
-        return record_gathering_begin(a, kind);
+        return step_report_gathering_begin(a, kind);
     while (a->gathering.called) {
         a->gathering.called = false;
-        const int result = record_gathering_called(a, kind);
+        const int result = step_report_gathering_called(a, kind);
         if (result > 0 && a->step == STEP_TELL_MISSING)
             a->compared_at = router_now(a->set.router);
         if (result != 0)

@@ -36,12 +36,12 @@ enum agent_step {
     STEP_ENDING,
 };
 
-/* An allgather of records (records.h): first of their lengths, then of their bytes. */
-struct record_gathering {
+/* An allgather of step reports (step_reports.h): first of their lengths, then of their bytes. */
+struct step_report_gathering {
     enum { GATHERING_IDLE, GATHERING_LENGTHS, GATHERING_BYTES } state;
     bool called;                   /* its call has ended */
     struct program_memory *memory; /* own part, and then those of all members */
-    uint8_t *record;               /* own */
+    uint8_t *report;               /* own */
     uint64_t length;
     uint64_t *lengths, *offsets; /* by member */
 };
@@ -115,7 +115,7 @@ struct agent {
     bool *due; /* set if the agent is to be advanced; NULL: nobody does that any more */
     void (*woken)(struct agent *a);
     struct copy *copy; /* that was asked for at this node, or NULL */
-    uint32_t asker, attempt, rank;
+    uint32_t initiator, attempt, rank;
     uint64_t id;
     char id_text[COPY_ID_SIZE], name[GROUP_NAME_SIZE];
     struct copy_request request;
@@ -131,12 +131,12 @@ struct agent {
     uint32_t members, own;   /* own: this node's number */
     uint32_t *node, *member; /* node of a member, member of a node */
     struct copy_plan plan;
-    struct error error;           /* why it ends early */
-    bool is_late;                 /* members may put their trees in place, whatever happens here */
-    bool is_final;                /* it would end in the same way if the copy were retried */
-    bool refuses;                 /* its asker is to be told why, because the group was not open */
-    uint64_t compared_at;         /* when it was known what is missing */
-    uint64_t moved;               /* bytes of streams, in all rounds */
+    struct error error;   /* why it ends early */
+    bool is_late;         /* members may put their trees in place, whatever happens here */
+    bool is_final;        /* it would end in the same way if the copy were retried */
+    bool refuses;         /* its initiator is to be told why, because the group was not open */
+    uint64_t compared_at; /* when it was known what is missing */
+    uint64_t moved;       /* bytes of streams, in all rounds */
     struct group_carrier carried; /* by what, when all have been moved */
     uint64_t counted;             /* of them, those that are in copies_counts.bytes */
 
@@ -144,7 +144,7 @@ struct agent {
     struct work job;
     enum agent_step job_step;
     bool job_runs, job_done; /* done: that of this step; of STEP_ENDING: everything is closed */
-    struct record_gathering gathering;
+    struct step_report_gathering gathering;
     struct moving moving;
 };
 
@@ -173,7 +173,7 @@ struct agent_setup {
         *set; /* copied; what it points to must outlive the agent, or agent_detach() */
     bool *due;
     struct copy *copy;
-    uint32_t asker, attempt;
+    uint32_t initiator, attempt;
     uint64_t id;
     const struct copy_request *request; /* copied */
 };

@@ -35,7 +35,7 @@ void agent_wake(struct agent *a)
 void agent_end_early(struct agent *a, const struct error *e)
 {
     a->error = *e;
-    a->refuses = !a->opened && a->asker != a->rank;
+    a->refuses = !a->opened && a->initiator != a->rank;
     a->step = STEP_ENDING;
     a->job_done = false;
     a->group = NULL;

@@ -2,15 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "daemon/torusd/copy/copies_record.h"
+#include "daemon/torusd/copy/internal.h"
 #include "daemon/torusd/router/router.h"
 #include "proto/elapsed.h"
 #include "proto/text.h"
 
 #define CALL_SILENCE                                                                               \
-    (30 * SECONDS) /* without a call, the asker of a group that is not open has given up */
+    (30 * SECONDS) /* without a call, the initiator of a group that is not open has given up */
 
-static const struct flood_rules call_rules = {.kept = 64, .rate = 32, .burst = 64, .asker = 16};
+static const struct flood_rules call_rules = {.kept = 64, .rate = 32, .burst = 64, .initiator = 16};
 
 struct copies *copies_new(const struct copies_setup *setup)
 {
@@ -33,7 +33,7 @@ void copies_free(struct copies *c)
     if (c == NULL)
         return;
     while (c->asked != NULL)
-        asking_free(c->asked);
+        initiator_free(c->asked);
     while (c->agents != NULL) {
         struct agent *a = c->agents;
         c->agents = a->next;
@@ -48,7 +48,7 @@ void copies_free(struct copies *c)
 /* Whether the agent waits for calls of another node. */
 static bool waits_for_calls(const struct agent *a)
 {
-    return a->copy == NULL && a->asker != a->rank && !a->opened && a->step != STEP_ENDING;
+    return a->copy == NULL && a->initiator != a->rank && !a->opened && a->step != STEP_ENDING;
 }
 
 /* Counts bytes while they move, because an agent that fails forgets them. */
@@ -75,10 +75,10 @@ static void tick_agents(struct copies *c, uint64_t now)
             agent_give_up(a, &silent);
         agent_advance(a);
         count_bytes(c, a);
-        asking_tell(a);
+        initiator_tell(a);
         if (a->step == STEP_ENDING && a->refuses) {
             a->refuses = false;
-            answering_refuse(c, a->asker, a->id, a->attempt, &a->error);
+            responder_refuse(c, a->initiator, a->id, a->attempt, &a->error);
         }
         if (a->step == STEP_OVER)
             agent_leave(a);
@@ -100,7 +100,7 @@ uint64_t copies_deadline(const struct copies *c)
         if (waits_for_calls(a) && a->heard_at + CALL_SILENCE < at)
             at = a->heard_at + CALL_SILENCE;
     for (const struct copy *copy = c->asked; copy != NULL; copy = copy->next)
-        at = asking_deadline(copy) < at ? asking_deadline(copy) : at;
+        at = initiator_deadline(copy) < at ? initiator_deadline(copy) : at;
     return at;
 }
 
@@ -111,10 +111,10 @@ void copies_tick(struct copies *c)
 
     c->due = false;
     for (copy = c->asked; copy != NULL; copy = copy->next)
-        asking_tick(copy, now);
+        initiator_tick(copy, now);
     tick_agents(c, now);
     for (copy = c->asked; copy != NULL;)
-        copy = asking_tell_client(copy) ? c->asked : copy->next; /* the list may have changed */
+        copy = initiator_tell_client(copy) ? c->asked : copy->next; /* the list may have changed */
 }
 
 int copies_check(const struct copies *c, struct error *e)
@@ -144,9 +144,9 @@ void copies_count(const struct copies *c, struct copies_counts *counts)
     counts->under_way = copies_count_agents(c);
 }
 
-static void list_one(struct copy_info *info, uint32_t asker, uint64_t id, const char *target)
+static void list_one(struct copy_info *info, uint32_t initiator, uint64_t id, const char *target)
 {
-    *info = (struct copy_info){.asker = asker};
+    *info = (struct copy_info){.asker = initiator};
     copy_id_text(id, info->id);
     (void)text_printable(info->target, sizeof info->target, target);
 }
@@ -164,7 +164,7 @@ size_t copies_list(const struct copies *c, struct copy_info *list, size_t most)
 
     for (const struct agent *a = c->agents; a != NULL && n < most; a = a->next) {
         struct copy_info *info = &list[n++];
-        list_one(info, a->asker, a->id, a->request.target);
+        list_one(info, a->initiator, a->id, a->request.target);
         if (a->copy != NULL)
             copy_progress(a->copy, &info->progress);
         else

@@ -1,8 +1,8 @@
 /* Copies of trees of files between nodes (torusctl copy, gather, scatter, exchange of folders).
  *
- * The node that a client asks calls all other nodes (asking.c): a flooded message tells what to do, and each node that
- * hears it starts an agent (agent.h). The agents open a group (daemon/torusd/group), like programs, and make the same calls in
- * the same order:
+ * The node that a client asks calls all other nodes (initiator.c): a flooded message tells what to do, and each node
+ * that hears it starts an agent (agent.h). The agents open a group (daemon/torusd/group), like programs, and make the
+ * same calls in the same order:
  *
  *     1. the manifests       broadcast, or an uneven exchange if each pair has its own trees
  *     2. what is wanted      allgather of the answers of compare(); then the digests, if any are wanted

@@ -1,6 +1,6 @@
 /* Which trees an attempt of a copy moves between which nodes, what the nodes have told about them, and the rounds in which
- * they are moved. All members of the group make the same plan, and fill it with the same facts (records.h): so they all know
- * which calls follow. */
+ * they are moved. All members of the group make the same plan, and fill it with the same facts (step_reports.h): so they
+ * all know which calls follow. */
 #pragma once
 
 #include "daemon/torusd/copy/request.h"
@@ -52,7 +52,7 @@ struct copy_plan {
     uint32_t trees, ends;
     uint32_t *absent; /* nodes that would take part, but are not members */
     uint32_t absents;
-    bool told;                /* records have what COPY_MORE_MINOR has added */
+    bool told;                /* step reports have what COPY_MORE_MINOR has added */
     bool wants;               /* any node wants digests */
     uint64_t left_out;        /* by all readers */
     char first_left_out[256]; /* printable; "": none */

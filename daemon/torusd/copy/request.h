@@ -49,7 +49,7 @@ struct copy_request {
     bool copy_links;    /* symbolic links are copied as what they lead to */
     uint64_t
         delete_most; /* 0: no limit; otherwise one more than the entries that may be removed at a node */
-    bool told;       /* records have what COPY_MORE_MINOR has added; set by the asked node */
+    bool told;       /* step reports have what COPY_MORE_MINOR has added; set by the asked node */
     /* All nodes must have COPY_BY_MINOR for these, which are only for COPY_EXCHANGE: */
     char *algorithm; /* that carries the trees; NULL: the group chooses one for each call */
     enum mode mode;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/torusd/copy/records.h"
 #include "daemon/torusd/copy/request.h"
+#include "daemon/torusd/copy/step_reports.h"
 
 static bool is_read_here(const struct agent *a, const struct copy_tree *tree)
 {
@@ -148,7 +148,7 @@ static void compare(struct agent *a, struct copy_end *end)
         a->set.trees->compare(end->w, &a->progress, &wanted, &length, &end->error) != 0)
         return;
     end->error.code = ERROR_NONE;
-    if (length == 0 || length > records_wanted_most(&a->plan))
+    if (length == 0 || length > step_reports_wanted_most(&a->plan))
         return;
     end->wanted = malloc(length);
     if (end->wanted == NULL)
@@ -212,7 +212,7 @@ void copy_trees_digest(struct agent *a)
 
 void copy_trees_find_missing(struct agent *a)
 {
-    const uint32_t most = records_spans_most(&a->plan);
+    const uint32_t most = step_reports_spans_most(&a->plan);
 
     for (uint32_t i = 0; i < a->plan.ends; i++) {
         struct copy_end *end = &a->plan.end[i];
@@ -235,7 +235,7 @@ static int take_changes(struct agent *a, struct copy_tree *tree, struct error *e
     const char *first = "";
     const uint32_t count = a->set.trees->changed(tree->r, &index, &first);
 
-    if (count > records_changes_most(&a->plan))
+    if (count > step_reports_changes_most(&a->plan))
         return error_set(e, ERROR_IO,
                          "%u files were changed while they were being copied, such as %s: copy "
                          "again when they are at rest",
@@ -279,7 +279,8 @@ static void take_going(struct agent *a, struct copy_end *end)
     const uint8_t *paths = NULL;
     size_t length = a->set.trees->going(end->w, &paths);
 
-    length = length <= records_going_most(&a->plan) ? length : records_going_most(&a->plan);
+    length =
+        length <= step_reports_going_most(&a->plan) ? length : step_reports_going_most(&a->plan);
     while (length > 0 && paths[length - 1] != 0)
         length--;
     free(end->going);

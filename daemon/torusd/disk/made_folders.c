@@ -59,7 +59,7 @@ static bool is_used(const struct made_folders *m, const char *folder, const stru
 }
 
 struct made_use *made_folders_enter(struct made_folders *m, const struct roots *roots,
-                                    const struct place *place)
+                                    const struct location *place)
 {
     struct made_use *use = calloc(1, sizeof *use);
 
@@ -137,7 +137,7 @@ static const char *split(char *path, const char **above)
     return slash + 1;
 }
 
-int made_folders_open(const struct roots *roots, const struct place *place, unsigned *missing)
+int made_folders_open(const struct roots *roots, const struct location *place, unsigned *missing)
 {
     char path[PATH_MAX];
     const char *at = path;
@@ -191,7 +191,7 @@ static size_t without_last(const char *path, unsigned count)
 }
 
 int made_folders_make(struct made_folders *m, const struct made_use *use, const struct roots *roots,
-                      const struct place *place, int *folder, unsigned missing, mode_t mode)
+                      const struct location *place, int *folder, unsigned missing, mode_t mode)
 {
     char path[PATH_MAX];
     int result = 0;
@@ -205,7 +205,7 @@ int made_folders_make(struct made_folders *m, const struct made_use *use, const 
 }
 
 void made_folders_remove(struct made_folders *m, const struct made_use *use,
-                         const struct roots *roots, const struct place *place, unsigned made,
+                         const struct roots *roots, const struct location *place, unsigned made,
                          int *folder)
 {
     const struct file_system *files = roots->files;

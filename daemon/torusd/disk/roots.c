@@ -54,26 +54,27 @@ void roots_free(struct roots *roots)
     *roots = (struct roots){0};
 }
 
-int roots_folder(const struct roots *roots, const struct place *place)
+int roots_folder(const struct roots *roots, const struct location *place)
 {
     return roots->root[place->root].folder;
 }
 
-int roots_open_folder(const struct roots *roots, const struct place *place, const char *path)
+int roots_open_folder(const struct roots *roots, const struct location *place, const char *path)
 {
     return roots->files->open_folder(roots->files->context, roots_folder(roots, place), path);
 }
 
 /* Writes the path of a place. */
-static void write_path(const struct roots *roots, const struct place *place, char out[2 * PATH_MAX])
+static void write_path(const struct roots *roots, const struct location *place,
+                       char out[2 * PATH_MAX])
 {
     const char *root = roots->path[place->root];
 
     (void)snprintf(out, 2 * PATH_MAX, "%s/%s", strcmp(root, "/") == 0 ? "" : root, place->path);
 }
 
-bool roots_same_place(const struct roots *a, const struct place *at_a, const struct roots *b,
-                      const struct place *at_b)
+bool roots_same_location(const struct roots *a, const struct location *at_a, const struct roots *b,
+                         const struct location *at_b)
 {
     char path[2][2 * PATH_MAX];
 
@@ -166,7 +167,7 @@ static const char *path_below_root(const char *root, const char *path)
 }
 
 /* Roots may be nested: the deepest one counts, so that each place has one root. */
-int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e)
+int roots_find(const struct roots *roots, const char *path, struct location *place, struct error *e)
 {
     const char *rest = NULL, *start;
     size_t length, used = 0;
@@ -197,7 +198,7 @@ int roots_find(const struct roots *roots, const char *path, struct place *place,
     return 0;
 }
 
-int roots_find_target(const struct roots *roots, const char *path, struct place *place,
+int roots_find_target(const struct roots *roots, const char *path, struct location *place,
                       struct error *e)
 {
     size_t end = strlen(path);
@@ -220,12 +221,12 @@ int roots_find_target(const struct roots *roots, const char *path, struct place 
     return 0;
 }
 
-static int open_place(const struct roots *roots, const struct place *place)
+static int open_place(const struct roots *roots, const struct location *place)
 {
     return roots->files->open_file(roots->files->context, roots_folder(roots, place), place->path);
 }
 
-int roots_open(const struct roots *roots, const char *path, struct place *place,
+int roots_open(const struct roots *roots, const char *path, struct location *place,
                struct file_status *status, struct error *e)
 {
     const struct file_system *files = roots->files;

@@ -14,7 +14,7 @@ struct roots {
 };
 
 /* A file or folder at a root or below it. */
-struct place {
+struct location {
     size_t root;
     /* relative to the root: "." or components with one "/" between them; no ".." */
     char path[PATH_MAX];
@@ -31,14 +31,14 @@ void roots_free(struct roots *roots);
 const char *roots_name(const struct roots *roots, size_t root);
 
 /* Returns the descriptor of a place's root; borrowed. */
-int roots_folder(const struct roots *roots, const struct place *place);
+int roots_folder(const struct roots *roots, const struct location *place);
 
 /* Opens the folder with this path below the root of a place. Returns its descriptor or -errno. */
-int roots_open_folder(const struct roots *roots, const struct place *place, const char *path);
+int roots_open_folder(const struct roots *roots, const struct location *place, const char *path);
 
 /* Whether two places, below roots that may differ, have the same path; false if a place has no path. */
-bool roots_same_place(const struct roots *a, const struct place *at_a, const struct roots *b,
-                      const struct place *at_b);
+bool roots_same_location(const struct roots *a, const struct location *at_a, const struct roots *b,
+                         const struct location *at_b);
 
 /* Whether two sets have the same roots, as configured, in the same order. */
 bool roots_are_same(const struct roots *a, const struct roots *b);
@@ -50,17 +50,18 @@ int path_expand(const char *path, uint32_t rank, char *out, struct error *e);
 /* Finds the place of an absolute path by comparing its text with the paths of the roots, as configured and as
  * resolved. Touches no disk. Returns 0 with *place, or -1 with *e: the path is not below a root, or contains
  * "..". */
-int roots_find(const struct roots *roots, const char *path, struct place *place, struct error *e);
+int roots_find(const struct roots *roots, const char *path, struct location *place,
+               struct error *e);
 
 /* Finds the place of a folder that will be created. Like roots_find(), but the path must be strictly below a
  * root, and end with a name. */
-int roots_find_target(const struct roots *roots, const char *path, struct place *place,
+int roots_find_target(const struct roots *roots, const char *path, struct location *place,
                       struct error *e);
 
 /* Opens an existing file or folder for reading. Links in the path are followed if they lead to a place
  * below a root. Returns the descriptor, which the caller closes, with *place and *status; -1 with *e; or -1
  * with e->code == ERROR_NONE if there is no such file. */
-int roots_open(const struct roots *roots, const char *path, struct place *place,
+int roots_open(const struct roots *roots, const char *path, struct location *place,
                struct file_status *status, struct error *e);
 
 /* Refuses a state folder that a reboot empties while the data roots survive: an exchange whose commit the

@@ -73,7 +73,7 @@ struct unmoved {
 
 struct source {
     const struct source_ops *ops;
-    bool sized; /* blocks have sizes of their own; else all have the size that was asked for */
+    bool irregular; /* blocks have sizes of their own; else all have the size that was asked for */
     /* NULL, or the bytes that are skipped, by destination; set before lay_out(); borrowed. Offsets then
      * count only the other bytes. */
     const struct arrived *skips;

@@ -11,7 +11,7 @@ struct calibration;
 
 struct folder_request {
     const char *id; /* id of the exchange */
-    enum operation operation;
+    enum schedule_operation operation;
     uint32_t sender; /* broadcast: the node that has the block */
     /* with %r for the rank. Exchange: a folder. Other operations: the file with this node's block, or a folder
      * with that file, named by the rank. */

@@ -74,7 +74,7 @@ static inline uint32_t reducing_chunk_length(const struct reducing *s,
     return piece->length - before < s->chunk ? piece->length - before : s->chunk;
 }
 
-/* Urgencies of chunks up and down a tree: chunks with a longer way to go are more urgent. */
+/* Urgencies of chunks up and down a tree: chunks with a longer path to go are more urgent. */
 static inline uint32_t reducing_urgency_up(const struct reduction_trees *trees,
                                            const struct reduction_tree *tree)
 {

@@ -1,5 +1,5 @@
 /* Streaming execution: no step waits for another. A piece (cut.h) leaves a node as soon as part of it has
- * arrived. A port sends the pieces of the oldest round first, and among these the piece with the longest way
+ * arrived. A port sends the pieces of the oldest round first, and among these the piece with the longest path
  * to go first, one frame at a time. All bytes that are ready for a port leave as one frame, which names its
  * pieces by their places in the order that both ends of the channel know (schedule/passages.h).
  *

@@ -54,7 +54,7 @@ static inline unsigned streaming_stalled_port(const struct streaming *s)
     return s->ports;
 }
 
-/* Pieces with the longest way to go leave first. */
+/* Pieces with the longest path to go leave first. */
 static inline void streaming_enqueue(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     const struct passage *p = &s->passages->passage[index];

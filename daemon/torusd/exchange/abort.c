@@ -1,17 +1,17 @@
 /* How an attempt fails on all nodes with the same text. Only the root decides. A node that cannot continue
- * sends the root an objection along the links of the tree. The root's verdict goes down the tree behind its
- * prepare, so every node that hears the verdict knows the attempt.
+ * sends the root a nack along the links of the tree. The root's abort goes down the tree behind its
+ * prepare, so every node that hears the abort knows the attempt.
  *
- * If links are down, the tree may be cut, so the verdict is flooded as well. It may then reach nodes before the
+ * If links are down, the tree may be cut, so the abort is flooded as well. It may then reach nodes before the
  * prepare, or without it. These nodes pass it on for as many hops as there are nodes, and remember its id in
- * order to pass it on only once. When their memory for ids is full, they do not pass on more verdicts, so that
- * a node that invents verdicts cannot make the others flood the torus. A prepare that arrives after its verdict
- * is answered as busy: if the verdict was invented for a future id, the root retries under another one. Ids are
+ * order to pass it on only once. When their memory for ids is full, they do not pass on more aborts, so that
+ * a node that invents aborts cannot make the others flood the torus. A prepare that arrives after its abort
+ * is answered as busy: if the abort was invented for a future id, the root retries under another one. Ids are
  * remembered for a short time only. If a prepare arrives after that, its attempt ends because of the fault,
  * which this node also knows.
  *
  * A node that was cut off ends its attempts by itself, with the error that it knows. When a link to it comes
- * up, it hears the verdicts that it may have missed, and from then on reports the same error as the other
+ * up, it hears the aborts that it may have missed, and from then on reports the same error as the other
  * nodes. */
 #include "daemon/torusd/exchange/abort.h"
 
@@ -23,66 +23,66 @@
 #include "daemon/torusd/exchange/tree_messages.h"
 #include "proto/text.h"
 
-#define REMEMBERED_TIME (2 * VERDICT_TIME) /* longer than a prepare can be on its way */
+#define REMEMBERED_TIME (2 * ABORT_TIME) /* longer than a prepare can be on its way */
 
-/* Returns the hash to remember. `last`: the verdict fails the job; it is passed on even after the verdict that
+/* Returns the hash to remember. `last`: the abort fails the job; it is passed on even after the abort that
  * withdrew the attempt. */
-static uint64_t verdict_hash(const struct exchange_id *id, bool last)
+static uint64_t abort_hash(const struct exchange_id *id, bool last)
 {
     return (exchange_id_hash(id) << 1 | last) << 1 | 1; /* 0 marks a free entry */
 }
 
-static bool verdict_is_known(const struct exchanges *exchanges, uint64_t wanted)
+static bool abort_is_known(const struct exchanges *exchanges, uint64_t wanted)
 {
     uint64_t now = router_now(exchanges->set.router);
 
-    for (unsigned i = 0; i < VERDICTS_REMEMBERED; i++)
-        if (exchanges->verdict[i] == wanted && now < exchanges->verdict_at[i] + REMEMBERED_TIME)
+    for (unsigned i = 0; i < ABORTS_REMEMBERED; i++)
+        if (exchanges->abort[i] == wanted && now < exchanges->abort_at[i] + REMEMBERED_TIME)
             return true;
     return false;
 }
 
-bool verdict_is_remembered(const struct exchanges *exchanges, const struct exchange_id *id)
+bool abort_is_remembered(const struct exchanges *exchanges, const struct exchange_id *id)
 {
-    return verdict_is_known(exchanges, verdict_hash(id, false)) ||
-           verdict_is_known(exchanges, verdict_hash(id, true));
+    return abort_is_known(exchanges, abort_hash(id, false)) ||
+           abort_is_known(exchanges, abort_hash(id, true));
 }
 
-/* Remembers a verdict. Returns false if there is no room, because the oldest one may still be on its way. */
-static bool remember_verdict(struct exchanges *exchanges, uint64_t verdict)
+/* Remembers an abort. Returns false if there is no room, because the oldest one may still be on its way. */
+static bool remember_abort(struct exchanges *exchanges, uint64_t abort)
 {
-    unsigned i = exchanges->next_verdict;
+    unsigned i = exchanges->next_abort;
     uint64_t now = router_now(exchanges->set.router);
 
-    if (exchanges->verdict[i] != 0 && now < exchanges->verdict_at[i] + VERDICT_TIME)
+    if (exchanges->abort[i] != 0 && now < exchanges->abort_at[i] + ABORT_TIME)
         return false;
-    exchanges->verdict[i] = verdict;
-    exchanges->verdict_at[i] = now;
-    exchanges->next_verdict = (i + 1) % VERDICTS_REMEMBERED;
+    exchanges->abort[i] = abort;
+    exchanges->abort_at[i] = now;
+    exchanges->next_abort = (i + 1) % ABORTS_REMEMBERED;
     return true;
 }
 
-bool verdict_is_cut(const struct attempt *x)
+bool abort_is_cut(const struct attempt *x)
 {
     return x->fault.at != ROUTER_NEVER || x->fault.lost != 0;
 }
 
-/* Makes a verdict on an attempt; the message borrows the texts. `before_go`: the root had sent no `go`. */
-static struct peer_message make_verdict(uint32_t handle, const struct exchange_id *id,
-                                        const struct error *e, uint32_t left, bool before_go)
+/* Makes an abort on an attempt; the message borrows the texts. `before_go`: the root had sent no `go`. */
+static struct peer_message make_abort(uint32_t handle, const struct exchange_id *id,
+                                      const struct error *e, uint32_t left, bool before_go)
 {
-    return (struct peer_message){.kind = PEER_VERDICT,
-                                 .verdict = {.exchange = handle,
-                                             .id = id->text,
-                                             .code = e->code,
-                                             .reason = e->text,
-                                             .left = left,
-                                             .before_go = before_go}};
+    return (struct peer_message){.kind = PEER_ABORT,
+                                 .abort = {.exchange = handle,
+                                           .id = id->text,
+                                           .code = e->code,
+                                           .reason = e->text,
+                                           .left = left,
+                                           .before_go = before_go}};
 }
 
-void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
+void abort_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except)
 {
-    const struct peer_message message = make_verdict(x->handle, &x->id, e, left, x->before_go);
+    const struct peer_message message = make_abort(x->handle, &x->id, e, left, x->before_go);
 
     if (left > 0)
         router_flood(router_of(x), except, &message);
@@ -90,23 +90,23 @@ void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, in
         tree_messages_to_children(x, &message);
 }
 
-void verdict_send(struct attempt *x, const struct error *e)
+void abort_send(struct attempt *x, const struct error *e)
 {
-    x->verdict_heard = true;
+    x->abort_heard = true;
     x->before_go = x->rounds.first_go_at == 0 && exchange_id_is_none(&x->resumes);
-    verdict_pass_on(x, e, verdict_is_cut(x) ? torus_of(x)->nodes : 0, -1);
+    abort_pass_on(x, e, abort_is_cut(x) ? torus_of(x)->nodes : 0, -1);
 }
 
-/* Root: floods a verdict on an attempt that was withdrawn before, because no other attempt will follow. */
-static void verdict_flood(struct attempt *x, const struct error *e)
+/* Root: floods an abort on an attempt that was withdrawn before, because no other attempt will follow. */
+static void abort_flood(struct attempt *x, const struct error *e)
 {
-    x->verdict_heard = true;
-    verdict_pass_on(x, e, torus_of(x)->nodes, -1);
+    x->abort_heard = true;
+    abort_pass_on(x, e, torus_of(x)->nodes, -1);
 }
 
-/* Root: floods a verdict on the last attempt that all nodes know of, unless that attempt is under way. An open
+/* Root: floods an abort on the last attempt that all nodes know of, unless that attempt is under way. An open
  * group is named by its first id, which all members know. */
-static void verdict_send_former(const struct job *j, const struct error *e)
+static void abort_send_former(const struct job *j, const struct error *e)
 {
     struct router *router = j->exchanges->set.router;
     bool open = job_has_been_open(j);
@@ -115,69 +115,67 @@ static void verdict_send_former(const struct job *j, const struct error *e)
         (exchange_id_equal(former, &j->name.id) && job_is_under_way(j)))
         return;
     const struct peer_message message =
-        make_verdict(j->former.handle, former, e, router_torus(router)->nodes, false);
+        make_abort(j->former.handle, former, e, router_torus(router)->nodes, false);
     router_flood(router, -1, &message);
 }
 
-void verdict_answer(struct exchanges *exchanges, unsigned port, uint32_t handle,
-                    const struct exchange_id *id, const struct error *e)
+void abort_answer(struct exchanges *exchanges, unsigned port, uint32_t handle,
+                  const struct exchange_id *id, const struct error *e)
 {
     const struct peer_message message =
-        make_verdict(handle, id, e, router_torus(exchanges->set.router)->nodes, false);
+        make_abort(handle, id, e, router_torus(exchanges->set.router)->nodes, false);
 
     router_send(exchanges->set.router, port, &message);
 }
 
-void verdicts_repeat(struct exchanges *exchanges, unsigned port)
+void aborts_repeat(struct exchanges *exchanges, unsigned port)
 {
     for (const struct attempt *x = exchanges->ended; x != NULL; x = x->next) {
-        if (x->state != EXCHANGE_FAILED || !x->verdict_heard || x->failure.code == ERROR_BUSY)
+        if (x->state != EXCHANGE_FAILED || !x->abort_heard || x->failure.code == ERROR_BUSY)
             continue;
         /* The hops start again, because the node at the other end may have restarted. */
         const struct peer_message message =
-            make_verdict(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id,
-                         &x->failure, torus_of(x)->nodes, x->before_go);
+            make_abort(x->handle, kind_of(x)->has_session ? attempt_first_id(x) : &x->id,
+                       &x->failure, torus_of(x)->nodes, x->before_go);
         router_send(exchanges->set.router, port, &message);
     }
 }
 
-int objection_port(const struct attempt *x)
+int nack_port(const struct attempt *x)
 {
     bool cut = x->tree.parent >= 0 && (x->fault.lost & 1u << x->tree.parent) != 0;
 
     return cut ? tree_messages_port(x->exchanges, x->root) : x->tree.parent;
 }
 
-void objection_send(struct exchanges *exchanges, int port, uint32_t handle,
-                    const struct exchange_id *id, uint32_t root, const struct error *e,
-                    bool retry_may_help)
+void nack_send(struct exchanges *exchanges, int port, uint32_t handle, const struct exchange_id *id,
+               uint32_t root, const struct error *e, bool retry_may_help)
 {
-    const struct peer_message message = {.kind = PEER_OBJECTION,
-                                         .objection = {.exchange = handle,
-                                                       .id = id->text,
-                                                       .root = root,
-                                                       .code = e->code,
-                                                       .reason = e->text,
-                                                       .retry_may_help = retry_may_help,
-                                                       .culprit = e->culprit}};
+    const struct peer_message message = {.kind = PEER_NACK,
+                                         .nack = {.exchange = handle,
+                                                  .id = id->text,
+                                                  .root = root,
+                                                  .code = e->code,
+                                                  .reason = e->text,
+                                                  .retry_may_help = retry_may_help,
+                                                  .culprit = e->culprit}};
 
     if (port >= 0)
         router_send(exchanges->set.router, (unsigned)port, &message);
 }
 
-void verdict_pass_unknown(struct exchanges *exchanges, unsigned port, const struct exchange_id *id,
-                          const struct peer_verdict *message)
+void abort_pass_unknown(struct exchanges *exchanges, unsigned port, const struct exchange_id *id,
+                        const struct peer_abort *message)
 {
     uint32_t most = router_torus(exchanges->set.router)->nodes;
-    struct peer_message onward = {.kind = PEER_VERDICT, .verdict = *message};
+    struct peer_message onward = {.kind = PEER_ABORT, .abort = *message};
     char reason[sizeof((struct error *)0)->text];
-    uint64_t verdict = verdict_hash(id, message->code != ERROR_BUSY);
+    uint64_t abort = abort_hash(id, message->code != ERROR_BUSY);
 
-    if (message->left == 0 || verdict_is_known(exchanges, verdict) ||
-        !remember_verdict(exchanges, verdict))
+    if (message->left == 0 || abort_is_known(exchanges, abort) || !remember_abort(exchanges, abort))
         return;
-    onward.verdict.reason = text_printable(reason, sizeof reason, message->reason);
-    onward.verdict.left = message->left - 1 < most ? message->left - 1 : most;
+    onward.abort.reason = text_printable(reason, sizeof reason, message->reason);
+    onward.abort.left = message->left - 1 < most ? message->left - 1 : most;
     router_flood(exchanges->set.router, (int)port, &onward);
 }
 
@@ -237,7 +235,7 @@ bool retry_after_damage(const struct attempt *x)
 {
     return attempt_is_root(x) && kind_of(x)->retries_running &&
            damages_that_count(x) < DAMAGES_MOST && state_of(x)->runs &&
-           (attempt_survives_link_loss(x) || !verdict_is_cut(x));
+           (attempt_survives_link_loss(x) || !abort_is_cut(x));
 }
 
 /* If the spec waits for nodes, repetitions that all nodes have completed are not repeated. Otherwise all are:
@@ -265,7 +263,7 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy)
     if (state_of(x)->runs) {
         j->former = (struct attempt_name){.id = x->id, .handle = x->handle};
     }
-    verdict_send(x, busy);
+    abort_send(x, busy);
     x->failure = j->failure = *busy;
     j->withdrawn_at = router_now(router_of(x));
     retry_pause(j);
@@ -279,7 +277,7 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy)
 
 void retry_withdrawn(struct attempt *x, const struct error *why)
 {
-    if (attempt_is_open_group(x) && state_of(x)->awaits_verdict && !error_is_temporary(&x->failure))
+    if (attempt_is_open_group(x) && state_of(x)->awaits_abort && !error_is_temporary(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_end(x, EXCHANGE_WITHDRAWN);
@@ -373,8 +371,8 @@ uint64_t retry_deadline(const struct job *j)
 
 /* --- failing ---
  *
- * How an attempt fails: the root decides for all nodes; any other node tells the root and waits for its verdict
- * (verdict_send()). abort_messages.c handles what a node hears from others. */
+ * How an attempt fails: the root decides for all nodes; any other node tells the root and waits for its abort
+ * (abort_send()). abort_messages.c handles what a node hears from others. */
 
 /* Adds the number of the failed repetition to the root's error, so that all nodes name the same one. */
 static void name_repetition(struct attempt *x)
@@ -398,10 +396,10 @@ static void name_missing(const struct job *j, struct error *e)
     nodes = exchange_missing(j, list, sizeof list);
     if (nodes == 1)
         (void)error_wrap(e, "node %s has not entered the %s", list,
-                         operation_name(j->spec.operation));
+                         schedule_operation_name(j->spec.operation));
     else if (nodes > 1)
         (void)error_wrap(e, "not all of nodes %s have entered the %s", list,
-                         operation_name(j->spec.operation));
+                         schedule_operation_name(j->spec.operation));
 }
 
 static bool may_fail(const struct attempt *x)
@@ -409,13 +407,13 @@ static bool may_fail(const struct attempt *x)
     return !state_of(x)->over && !state_of(x)->decided;
 }
 
-/* Whether an error is reported although this node already waits for the root's verdict. The first error may be
+/* Whether an error is reported although this node already waits for the root's abort. The first error may be
  * a lost link that the next attempt avoids. The new one concerns this node's program, which the root does not
  * know about. If the root has withdrawn this attempt, this node objects to the next one. */
 static bool error_outweighs(const struct attempt *x, const struct error *e)
 {
-    return state_of(x)->awaits_verdict && kind_of(x)->is_entered &&
-           error_is_temporary(&x->failure) && !error_is_temporary(e);
+    return state_of(x)->awaits_abort && kind_of(x)->is_entered && error_is_temporary(&x->failure) &&
+           !error_is_temporary(e);
 }
 
 /* Root: fails the attempt on all nodes. */
@@ -428,8 +426,8 @@ static void fail_everywhere(struct attempt *x, const struct error *e)
         (void)error_wrap(&x->failure, "damaged again after a retry");
     name_repetition(x);
     name_missing(j, &x->failure);
-    verdict_send(x, &x->failure);
-    verdict_send_former(j, &x->failure);
+    abort_send(x, &x->failure);
+    abort_send_former(j, &x->failure);
     attempt_end(x, EXCHANGE_FAILED);
 }
 
@@ -457,10 +455,9 @@ static void fail_attempt(struct attempt *x, const struct error *e, bool retry_ma
     else
         log_warning("exchange %s: %s", x->id.text, x->failure.text);
     x->damaged = retry_may_help;
-    objection_send(x->exchanges, objection_port(x), x->handle, &x->id, x->root, &x->failure,
-                   retry_may_help);
-    x->deadline = router_now(router_of(x)) + VERDICT_TIME;
-    if (!state_of(x)->awaits_verdict)
+    nack_send(x->exchanges, nack_port(x), x->handle, &x->id, x->root, &x->failure, retry_may_help);
+    x->deadline = router_now(router_of(x)) + ABORT_TIME;
+    if (!state_of(x)->awaits_abort)
         attempt_enter(x, EXCHANGE_FAILING);
 }
 
@@ -480,12 +477,12 @@ static void fail_waiting(struct job *j, const struct error *e)
     name_missing(j, &why);
     if (last != NULL && attempt_is_root(last)) {
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)
-            verdict_flood(last, &why);
+            abort_flood(last, &why);
         if (job_has_been_open(j))
-            /* Nodes that were cut off hear the verdict when their links are up again. */
-            last->verdict_heard = true;
+            /* Nodes that were cut off hear the abort when their links are up again. */
+            last->abort_heard = true;
     }
-    verdict_send_former(j, &why);
+    abort_send_former(j, &why);
     job_end_failed(j, &why);
 }
 
@@ -513,8 +510,8 @@ void attempt_damaged(struct attempt *x, const struct error *e)
  * an exchange, and prepares another one under a new id that names the first attempt
  * (Prepare.resumes). fault_watch.c notices the link, retry_without_links() withdraws the attempt,
  * start.c starts the next one, and group/restart/ continues the calls. The functions here find the group
- * that a prepare or verdict is about. Between two attempts a node's job is ENTERED. If the root gives up, its
- * verdict names the first id, because nodes may know different later ones. The session keeps what the programs
+ * that a prepare or abort is about. Between two attempts a node's job is ENTERED. If the root gives up, its
+ * abort names the first id, because nodes may know different later ones. The session keeps what the programs
  * have called (session.h).
  *
  * A group that has shrunk keeps its members: it stays without the nodes that it has left out, even when they
@@ -522,7 +519,7 @@ void attempt_damaged(struct attempt *x, const struct error *e)
  * would be the first of a new group.
  *
  * A node that cannot continue, for example because its program has died, takes part in the next attempt and
- * objects to it, so that the objection has an id that all nodes know. A node that has lost the group, or cannot
+ * objects to it, so that the nack has an id that all nodes know. A node that has lost the group, or cannot
  * continue without these links, refuses the prepare with ERROR_REFUSED: another attempt would not help, as it
  * might after ERROR_LINK. */
 
@@ -594,7 +591,7 @@ static void say_why(const struct exchanges *exchanges, const struct exchange_id 
 }
 
 /* Returns the job of a group that all nodes had entered, as far as the root knew, when a link went down before
- * `go` arrived here. That job waits for its next attempt, or will when the root's verdict has arrived. */
+ * `go` arrived here. That job waits for its next attempt, or will when the root's abort has arrived. */
 static struct job *find_early(struct exchanges *exchanges, const struct exchange_id *first)
 {
     struct job *j = exchanges->jobs;
@@ -622,11 +619,11 @@ void group_restart_failed(struct exchanges *exchanges, const struct exchange_id 
         return;
     if (job_is_under_way(j)) {
         j->attempt->failure = *why;
-        j->attempt->verdict_heard = true;
+        j->attempt->abort_heard = true;
         attempt_end(j->attempt, EXCHANGE_FAILED);
     } else {
-        j->last->verdict_heard = true;
-        job_end_by_verdict(j, why);
+        j->last->abort_heard = true;
+        job_end_by_abort(j, why);
     }
 }
 

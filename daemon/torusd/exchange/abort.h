@@ -4,7 +4,7 @@
 #include "daemon/torusd/exchange/job.h"
 
 /* Fails an attempt because this node cannot continue it. The root retries if a retry can help, and otherwise
- * fails the attempt on all nodes. Any other node sends the root an objection, and waits for its verdict. Does
+ * fails the attempt on all nodes. Any other node sends the root a nack, and waits for its abort. Does
  * nothing if the attempt has ended or is decided. *e is copied. */
 void attempt_fail(struct attempt *x, const struct error *e);
 /* Fails an attempt because blocks were damaged on their way to this node. The root retries a few times, because
@@ -49,35 +49,34 @@ void retry_pause(struct job *j);
 /* Returns when the pause ends or the job times out, whichever is first, in nanoseconds of the router's clock. */
 uint64_t retry_deadline(const struct job *j);
 
-/* --- messages about attempts that fail: the root's verdict, and another node's objection --- */
+/* --- messages about attempts that fail: the root's abort, and another node's nack --- */
 
-/* Root: tells all nodes that the attempt has failed or is withdrawn (ERROR_BUSY). The verdict goes down the
+/* Root: tells all nodes that the attempt has failed or is withdrawn (ERROR_BUSY). The abort goes down the
  * tree, and is flooded if links are down. */
-void verdict_send(struct attempt *x, const struct error *e);
-/* Sends a verdict to this port because a node behind it objected to an attempt that is over. */
-void verdict_answer(struct exchanges *exchanges, unsigned port, uint32_t handle,
-                    const struct exchange_id *id, const struct error *e);
-/* Passes a verdict on. If `left` is 0, it goes to the children in the tree. Otherwise it is flooded over `left`
+void abort_send(struct attempt *x, const struct error *e);
+/* Sends an abort to this port because a node behind it objected to an attempt that is over. */
+void abort_answer(struct exchanges *exchanges, unsigned port, uint32_t handle,
+                  const struct exchange_id *id, const struct error *e);
+/* Passes an abort on. If `left` is 0, it goes to the children in the tree. Otherwise it is flooded over `left`
  * hops, to all links except the port `except` (-1: to all). */
-void verdict_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except);
-/* Floods a verdict on an attempt that this node does not know. A verdict is passed on once, and not if its hops
- * are used up or too many verdicts are remembered. */
-void verdict_pass_unknown(struct exchanges *exchanges, unsigned port, const struct exchange_id *id,
-                          const struct peer_verdict *message);
-/* Whether links of the attempt are or were down here, so that its tree may be cut and verdicts must be flooded. */
-bool verdict_is_cut(const struct attempt *x);
-/* Whether this node has lately passed on a verdict on this id, which it does not know. */
-bool verdict_is_remembered(const struct exchanges *exchanges, const struct exchange_id *id);
-/* Sends all verdicts again to this port, because its link is up again and the other end may have missed them. */
-void verdicts_repeat(struct exchanges *exchanges, unsigned port);
+void abort_pass_on(struct attempt *x, const struct error *e, uint32_t left, int except);
+/* Floods an abort on an attempt that this node does not know. An abort is passed on once, and not if its hops
+ * are used up or too many aborts are remembered. */
+void abort_pass_unknown(struct exchanges *exchanges, unsigned port, const struct exchange_id *id,
+                        const struct peer_abort *message);
+/* Whether links of the attempt are or were down here, so that its tree may be cut and aborts must be flooded. */
+bool abort_is_cut(const struct attempt *x);
+/* Whether this node has lately passed on an abort on this id, which it does not know. */
+bool abort_is_remembered(const struct exchanges *exchanges, const struct exchange_id *id);
+/* Sends all aborts again to this port, because its link is up again and the other end may have missed them. */
+void aborts_repeat(struct exchanges *exchanges, unsigned port);
 /* Returns the next hop towards the root: the parent in the attempt's tree, or that of the shortest path if that link was
  * down. -1: there is no path. */
-int objection_port(const struct attempt *x);
-/* Sends an objection towards the root through this port; sends nothing if the port is -1. `retry_may_help`: blocks
+int nack_port(const struct attempt *x);
+/* Sends a nack towards the root through this port; sends nothing if the port is -1. `retry_may_help`: blocks
  * were damaged on their way, and may arrive undamaged in a retry. */
-void objection_send(struct exchanges *exchanges, int port, uint32_t handle,
-                    const struct exchange_id *id, uint32_t root, const struct error *e,
-                    bool retry_may_help);
+void nack_send(struct exchanges *exchanges, int port, uint32_t handle, const struct exchange_id *id,
+               uint32_t root, const struct error *e, bool retry_may_help);
 
 /* --- restarts: how a node finds the open group that its root restarts or fails --- */
 
@@ -97,12 +96,12 @@ struct job *group_restart_find(struct exchanges *exchanges, const struct exchang
 
 /* --- messages of other nodes (abort_messages.c) --- */
 
-/* Handles a node's objection, which is for this node or on its way to the root. Returns 0, or -1 with *e if the
+/* Handles a node's nack, which is for this node or on its way to the root. Returns 0, or -1 with *e if the
  * neighbour is to blame. */
-int objection_heard(struct exchanges *exchanges, unsigned port,
-                    const struct peer_objection *message, struct error *e);
-/* Handles the root's verdict. Returns 0. */
-int verdict_heard(struct exchanges *exchanges, unsigned port, const struct peer_verdict *message,
-                  struct error *e);
-/* Repeats this node's objections to the parent at this port, because the link to it is up again. */
-void objections_repeat(struct exchanges *exchanges, unsigned port);
+int nack_heard(struct exchanges *exchanges, unsigned port, const struct peer_nack *message,
+               struct error *e);
+/* Handles the root's abort. Returns 0. */
+int abort_heard(struct exchanges *exchanges, unsigned port, const struct peer_abort *message,
+                struct error *e);
+/* Repeats this node's nacks to the parent at this port, because the link to it is up again. */
+void nacks_repeat(struct exchanges *exchanges, unsigned port);

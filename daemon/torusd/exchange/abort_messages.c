@@ -1,5 +1,5 @@
-/* Handles messages about attempts that fail: a node's objection on its way to the root and at the root, and the
- * root's verdict. */
+/* Handles messages about attempts that fail: a node's nack on its way to the root and at the root, and the
+ * root's abort. */
 #include "daemon/torusd/exchange/abort.h"
 
 #include "daemon/lib/base/log.h"
@@ -17,22 +17,21 @@ static void take_error(enum error_code code, const char *reason, struct error *e
     text_printable(e->text, sizeof e->text, reason);
 }
 
-void objections_repeat(struct exchanges *exchanges, unsigned port)
+void nacks_repeat(struct exchanges *exchanges, unsigned port)
 {
     for (struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        if (state_of(x)->awaits_verdict && x->tree.parent == (int)port)
-            objection_send(exchanges, (int)port, x->handle, &x->id, x->root, &x->failure,
-                           x->damaged);
+        if (state_of(x)->awaits_abort && x->tree.parent == (int)port)
+            nack_send(exchanges, (int)port, x->handle, &x->id, x->root, &x->failure, x->damaged);
 }
 
-/* Whether the culprit that an objection names is behind the port through which it arrived. */
+/* Whether the culprit that a nack names is behind the port through which it arrived. */
 static bool is_behind(const struct attempt *x, unsigned port, const struct culprit *culprit)
 {
     return culprit->kind != CULPRIT_NONE && culprit->node < torus_of(x)->nodes &&
            avoided_branch(x, culprit->node) == (int)port;
 }
 
-/* A neighbour is believed about the nodes behind its link. If the objection blames another node, or none, this
+/* A neighbour is believed about the nodes behind its link. If the nack blames another node, or none, this
  * adds the name of the neighbour that passed it on, because that neighbour may be to blame itself. */
 static void name_teller(const struct attempt *x, unsigned port, struct error *e)
 {
@@ -44,9 +43,9 @@ static void name_teller(const struct attempt *x, unsigned port, struct error *e)
     (void)error_blame_node(e, teller);
 }
 
-/* Root: handles an objection. fault_watch.c judges lost links that the attempt may avoid, as it judges those
+/* Root: handles a nack. fault_watch.c judges lost links that the attempt may avoid, as it judges those
  * that the root has noticed itself. */
-static void hear_objection(struct attempt *x, const struct error *why, bool retry_may_help)
+static void hear_nack(struct attempt *x, const struct error *why, bool retry_may_help)
 {
     if (why->code == ERROR_REFUSED && attempt_is_open_group(x)) {
         struct error lost = *why;
@@ -62,7 +61,7 @@ static void hear_objection(struct attempt *x, const struct error *why, bool retr
     }
 }
 
-/* Whether the verdict that withdrew the attempt has had time to reach all nodes, or another attempt has begun. */
+/* Whether the abort that withdrew the attempt has had time to reach all nodes, or another attempt has begun. */
 static bool has_passed(const struct attempt *x)
 {
     const struct job *j = x->job;
@@ -75,15 +74,15 @@ static bool has_passed(const struct attempt *x)
  * an open group. */
 static bool has_heard(const struct attempt *x)
 {
-    return x->verdict_heard && (x->state == EXCHANGE_FAILED ||
-                                (x->state == EXCHANGE_WITHDRAWN && !attempt_is_open_group(x)));
+    return x->abort_heard && (x->state == EXCHANGE_FAILED ||
+                              (x->state == EXCHANGE_WITHDRAWN && !attempt_is_open_group(x)));
 }
 
-/* Answers an objection to an attempt that is over, whose verdict may have been lost with a link. A node that
- * has heard the verdict passes it on. The root may have given the job a new id by now; `x` is then NULL.
+/* Answers a nack to an attempt that is over, whose abort may have been lost with a link. A node that
+ * has heard the abort passes it on. The root may have given the job a new id by now; `x` is then NULL.
  * Returns whether the attempt is over. */
-static bool answer_objection(struct exchanges *exchanges, unsigned port, const struct attempt *x,
-                             const struct exchange_id *id, const struct peer_objection *message)
+static bool answer_nack(struct exchanges *exchanges, unsigned port, const struct attempt *x,
+                        const struct exchange_id *id, const struct peer_nack *message)
 {
     struct router *router = exchanges->set.router;
     bool root = message->root == router_rank(router);
@@ -101,12 +100,12 @@ static bool answer_objection(struct exchanges *exchanges, unsigned port, const s
         (void)error_set(&over, ERROR_BUSY, "this attempt was withdrawn");
     else
         return false;
-    verdict_answer(exchanges, port, message->exchange, id, &over);
+    abort_answer(exchanges, port, message->exchange, id, &over);
     return true;
 }
 
-int objection_heard(struct exchanges *exchanges, unsigned port,
-                    const struct peer_objection *message, struct error *e)
+int nack_heard(struct exchanges *exchanges, unsigned port, const struct peer_nack *message,
+               struct error *e)
 {
     const struct torus *t = router_torus(exchanges->set.router);
     uint32_t rank = router_rank(exchanges->set.router);
@@ -115,23 +114,22 @@ int objection_heard(struct exchanges *exchanges, unsigned port,
     struct error why;
     int here;
 
-    if (exchange_id_read(&id, message->id, t->nodes, "objection", e) != 0)
+    if (exchange_id_read(&id, message->id, t->nodes, "nack", e) != 0)
         return -1;
     if (message->root >= t->nodes)
-        return error_set(e, ERROR_PROTOCOL,
-                         "objection for node %u, but the torus has only %u nodes", message->root,
-                         t->nodes);
+        return error_set(e, ERROR_PROTOCOL, "nack for node %u, but the torus has only %u nodes",
+                         message->root, t->nodes);
     if (x != NULL && (!exchange_id_equal(&x->id, &id) || x->root != message->root))
         x = NULL;
     here = message->root == rank ? -1
-           : x != NULL           ? objection_port(x)
+           : x != NULL           ? nack_port(x)
                                  : tree_messages_port(exchanges, message->root);
     /* A node below this one has lost its path to the root, so use another one. */
     if (here == (int)port)
         here = tree_messages_port(exchanges, message->root);
     if (here == (int)port)
         return 0; /* the sender knows of other lost links than this node */
-    if (answer_objection(exchanges, port, x, &id, message))
+    if (answer_nack(exchanges, port, x, &id, message))
         return 0;
     take_error(message->code, message->reason, &why);
     why.culprit = message->culprit;
@@ -139,13 +137,13 @@ int objection_heard(struct exchanges *exchanges, unsigned port,
         if (x != NULL &&
             !tree_messages_is_child(x, port)) /* otherwise it would seem to come from below */
             (void)error_wrap(&why, "node %u reports", torus_neighbour(t, rank, port));
-        objection_send(exchanges, here, message->exchange, &id, message->root, &why,
-                       message->retry_may_help);
+        nack_send(exchanges, here, message->exchange, &id, message->root, &why,
+                  message->retry_may_help);
         return 0;
     }
     if (x != NULL && attempt_is_root(x) && !state_of(x)->unheard && !state_of(x)->ended) {
         name_teller(x, port, &why);
-        hear_objection(x, &why, message->retry_may_help);
+        hear_nack(x, &why, message->retry_may_help);
     }
     return 0;
 }
@@ -155,8 +153,8 @@ static bool may_hear(const struct attempt *x)
     return !attempt_is_root(x) && x->state != EXCHANGE_COMMITTING && x->state != EXCHANGE_COMMITTED;
 }
 
-/* The root may have decided to commit what this node has finished. The verdict is then believed only if it
- * arrives from the root's direction. A true verdict also arrives from there, because verdicts are flooded over
+/* The root may have decided to commit what this node has finished. The abort is then believed only if it
+ * arrives from the root's direction. A true abort also arrives from there, because aborts are flooded over
  * all links. */
 static bool may_come_from(const struct attempt *x, unsigned port)
 {
@@ -165,14 +163,14 @@ static bool may_come_from(const struct attempt *x, unsigned port)
     return x->tree.parent == (int)port || tree_messages_port(x->exchanges, x->root) == (int)port;
 }
 
-/* Whether the verdict says that the job does not retry after all. */
-static bool is_last_word(const struct attempt *x, const struct peer_verdict *message)
+/* Whether the abort says that the job does not retry after all. */
+static bool is_last_word(const struct attempt *x, const struct peer_abort *message)
 {
     return x->state == EXCHANGE_WITHDRAWN && message->code != ERROR_BUSY;
 }
 
-/* Ends or changes an attempt as the root's verdict says. */
-static void take_verdict(struct attempt *x, const struct error *why)
+/* Ends or changes an attempt as the root's abort says. */
+static void take_abort(struct attempt *x, const struct error *why)
 {
     struct job *j = x->job;
 
@@ -183,7 +181,7 @@ static void take_verdict(struct attempt *x, const struct error *why)
         break;
     case EXCHANGE_WITHDRAWN:
         if (j != NULL && j->last == x && j->state == JOB_ENTERED) {
-            job_end_by_verdict(j, why);
+            job_end_by_abort(j, why);
         } else {
             x->failure = *why;
             attempt_end(x, EXCHANGE_FAILED);
@@ -208,35 +206,35 @@ static void take_verdict(struct attempt *x, const struct error *why)
     }
 }
 
-int verdict_heard(struct exchanges *exchanges, unsigned port, const struct peer_verdict *message,
-                  struct error *e)
+int abort_heard(struct exchanges *exchanges, unsigned port, const struct peer_abort *message,
+                struct error *e)
 {
     struct attempt *x = attempt_find(exchanges, message->exchange);
     uint32_t most = router_torus(exchanges->set.router)->nodes;
     struct exchange_id id;
     struct error why;
 
-    if (exchange_id_read(&id, message->id, most, "verdict", e) != 0)
+    if (exchange_id_read(&id, message->id, most, "abort", e) != 0)
         return -1;
     take_error(message->code, message->reason, &why);
     if (x == NULL || !exchange_id_equal(&x->id, &id)) {
-        verdict_pass_unknown(exchanges, port, &id, message);
+        abort_pass_unknown(exchanges, port, &id, message);
         if (why.code != ERROR_BUSY)
             group_restart_failed(exchanges, &id, &why);
         return 0;
     }
-    if (!may_hear(x) || !may_come_from(x, port) || (x->verdict_heard && !is_last_word(x, message)))
+    if (!may_hear(x) || !may_come_from(x, port) || (x->abort_heard && !is_last_word(x, message)))
         return 0;
-    x->verdict_heard = true;
+    x->abort_heard = true;
     x->before_go = message->before_go;
     if (x->job != NULL)
         x->job->ready &= !x->before_go;
     uint32_t left = message->left < most ? message->left : most;
     if (left > 0)
         left--;
-    else if (verdict_is_cut(x) || x->tree.parent != (int)port)
+    else if (abort_is_cut(x) || x->tree.parent != (int)port)
         left = most;
-    verdict_pass_on(x, &why, left, (int)port);
-    take_verdict(x, &why);
+    abort_pass_on(x, &why, left, (int)port);
+    take_abort(x, &why);
     return 0;
 }

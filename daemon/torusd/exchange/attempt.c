@@ -207,8 +207,8 @@ void attempt_enter(struct attempt *x, enum exchange_state state)
     tracing_note_state(x);
     if (ends)
         count_end(x);
-    if (attempt_states[state].owed == NONE)
-        x->owed = 0;
+    if (attempt_states[state].awaited == NONE)
+        x->awaited = 0;
     if (ends && !had_ended) {
         DL_DELETE(exchanges->active, x);
         DL_APPEND(exchanges->ended, x);

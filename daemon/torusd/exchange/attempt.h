@@ -21,10 +21,10 @@ struct attempt_name;
 /* How long the root waits after the first lost link before it retries: the links of a process that dies are not
  * all reported at once, and the exchange may be able to finish without that link. */
 #define LINK_LOSS_GATHER_TIME (50 * MILLISECONDS)
-/* How long a node waits for the root's verdict. */
-#define VERDICT_TIME (4 * SECONDS)
+/* How long a node waits for the root's abort. */
+#define ABORT_TIME (4 * SECONDS)
 /* A node that waits for its group's restart asks the root after this time. It is longer than nodes remember
- * verdicts, because a verdict may have been flooded while this node was cut off. */
+ * aborts, because an abort may have been flooded while this node was cut off. */
 #define ASK_TIME (10 * SECONDS)
 /* How often a node in doubt asks, and a root reminds nodes that have not confirmed: ASK_EVERY while the torus
  * is whole; otherwise LOOK_EVERY, because a path to these nodes may open at any time. */
@@ -37,7 +37,7 @@ struct attempt_name;
 
 /* --- the exchanges of a node --- */
 
-#define VERDICTS_REMEMBERED 256u
+#define ABORTS_REMEMBERED 256u
 #define TRACES_KEPT 2u
 
 /* The rates of links in plans: see plan_rates.h. */
@@ -75,10 +75,10 @@ struct exchanges {
     /* By port: handle of the attempt that may send next. */
     uint32_t next_handle[TORUS_MAX_PORTS];
     uint64_t unknown_logged[TORUS_MAX_PORTS]; /* by port: when an ignored message was last logged */
-    /* Hashes of the unknown ids whose verdicts this node has flooded. */
-    uint64_t verdict[VERDICTS_REMEMBERED];
-    uint64_t verdict_at[VERDICTS_REMEMBERED]; /* when each of these verdicts arrived */
-    unsigned next_verdict;                    /* index of the oldest verdict */
+    /* Hashes of the unknown ids whose aborts this node has flooded. */
+    uint64_t abort[ABORTS_REMEMBERED];
+    uint64_t abort_at[ABORTS_REMEMBERED]; /* when each of these aborts arrived */
+    unsigned next_abort;                  /* index of the oldest abort */
     struct kept_trees *trees;
     struct kept *kept; /* blocks that arrived in withdrawn attempts (kept_blocks.h) */
     struct doubt *doubts;
@@ -119,7 +119,7 @@ struct job_kind {
     /* If the job shrinks, the first remaining node is its root. */
     bool first_remaining_leads;
     /* The number of such jobs under way is limited: of one user, of one root, and in total. */
-    bool takes_place;
+    bool takes_slot;
     enum share share; /* the share of memory that the job takes */
     /* Returns how many bytes of that share the job takes. NULL: the amount depends on the job's blocks. */
     uint64_t (*memory)(const struct exchanges *exchanges);
@@ -129,7 +129,7 @@ struct job_kind {
 };
 
 /* Returns the row of an operation. */
-const struct job_kind *kind_of_operation(enum operation operation);
+const struct job_kind *kind_of_operation(enum schedule_operation operation);
 
 static inline const struct job_kind *kind_of_spec(const struct spec *spec)
 {
@@ -138,7 +138,7 @@ static inline const struct job_kind *kind_of_spec(const struct spec *spec)
 
 /* --- attempts: an attempt is one try to carry a job out on all nodes --- */
 
-/* A bit in attempt.owed, besides those of ports: this node's own part of the wave. */
+/* A bit in attempt.awaited, besides those of ports: this node's own part of the wave. */
 #define OWN_PART (1u << 31)
 
 /* Pieces of blocks that arrived damaged here, and pieces that other nodes have asked for again. */
@@ -247,11 +247,11 @@ struct attempt {
     enum mode mode;
 
     enum exchange_state state;
-    uint32_t owed;        /* child ports (bits) and OWN_PART that the current wave still lacks */
+    uint32_t awaited;     /* child ports (bits) and OWN_PART that the current wave still lacks */
     struct error failure; /* set when FAILING, FAILED, WITHDRAWN or IN_DOUBT */
     bool damaged;         /* FAILING: because of damage on the way to this node */
-    bool verdict_heard;   /* it failed by the root's verdict, not by this node's own decision */
-    bool before_go;       /* the verdict says that the root had sent no `go`, in any attempt */
+    bool abort_heard;     /* it failed by the root's abort, not by this node's own decision */
+    bool before_go;       /* the abort says that the root had sent no `go`, in any attempt */
     uint64_t began, deadline, timeout_ns;
 
     struct fault fault;

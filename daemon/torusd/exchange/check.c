@@ -26,7 +26,7 @@ static int check_job(const struct job *j, struct error *e)
         return job_violated(j, e, "its former attempt has not ended");
     if (j->reserved > 0 && (job_is_under_way(j) || !job_has_been_open(j)))
         return job_violated(j, e, "it has memory reserved without a group");
-    if (job_has_ended(j) && j->placed)
+    if (job_has_ended(j) && j->has_slot)
         return job_violated(j, e, "it still has a place");
     return 0;
 }
@@ -57,8 +57,8 @@ static int check_one(const struct attempt *x, struct error *e)
         return attempt_violated(x, e, "its engine does not fit the state");
     if (x->local.engine == NULL && x->local.reserved > 0 && !attempt_is_open_group(x))
         return attempt_violated(x, e, "it has memory reserved without an engine");
-    if (!presence_agrees(state_of(x)->owed, x->owed != 0))
-        return attempt_violated(x, e, "the owed parts of a wave do not fit the state");
+    if (!presence_agrees(state_of(x)->awaited, x->awaited != 0))
+        return attempt_violated(x, e, "the awaited parts of a wave do not fit the state");
     if (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_NONE)
         return attempt_violated(x, e, "it has no reason");
     if (x->state == EXCHANGE_RUNNING &&
@@ -82,7 +82,7 @@ int exchanges_check(const struct exchanges *exchanges, struct error *e)
         if (check_job(j, e) != 0)
             return -1;
         reserved += j->reserved;
-        places += j->placed;
+        places += j->has_slot;
         asked += j->asked;
         tellable += job_is_tellable(j);
     }

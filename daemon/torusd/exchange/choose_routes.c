@@ -134,7 +134,7 @@ static int choose_fastest(struct attempt *x, struct error *e)
     if (x->algorithm == NULL)
         return error_set(e, ERROR_REFUSED,
                          "no algorithm for the operation %s works on a torus of %s",
-                         operation_name(x->spec.operation), torus_format(t, dims));
+                         schedule_operation_name(x->spec.operation), torus_format(t, dims));
     return 1;
 }
 

@@ -30,8 +30,8 @@ static void begin_commit(struct attempt *x, bool wave)
         x->deadline = router_now(router_of(x)) + LONGEST_WAIT;
     if (!attempt_is_root(x)) {
         tree_messages_begin_wave(x);
-        x->owed &= wave ? ~x->fault.lost : OWN_PART;
-        x->deadline = router_now(router_of(x)) + VERDICT_TIME;
+        x->awaited &= wave ? ~x->fault.lost : OWN_PART;
+        x->deadline = router_now(router_of(x)) + ABORT_TIME;
     }
     commit_advance(x);
 }
@@ -54,13 +54,13 @@ static void on_recorded(void *context, const char *text, const struct error *e)
         struct error why = *e;
         decision_drop(exchanges, decision_find(exchanges, &x->id));
         (void)error_wrap(&why, "the decision to commit could not be recorded");
-        verdict_send(x, &why);
+        abort_send(x, &why);
         x->failure = why;
         attempt_end(x, EXCHANGE_FAILED);
         return;
     }
     send_commit(x);
-    if (verdict_is_cut(x)) /* the tree is cut, so some nodes hear of it by reminders only */
+    if (abort_is_cut(x)) /* the tree is cut, so some nodes hear of it by reminders only */
         decision_remind_soon(exchanges, decision_find(exchanges, &x->id));
     begin_commit(x, true);
 }
@@ -68,7 +68,7 @@ static void on_recorded(void *context, const char *text, const struct error *e)
 void commit_decide(struct attempt *x)
 {
     const struct storage *storage = x->exchanges->set.storage;
-    uint64_t remind_at = router_now(router_of(x)) + VERDICT_TIME; /* the wave is usually faster */
+    uint64_t remind_at = router_now(router_of(x)) + ABORT_TIME; /* the wave is usually faster */
     struct decision *decision = decision_add(x->exchanges, &x->id, remind_at);
     struct error e;
 
@@ -108,7 +108,7 @@ static void collect_confirmations(struct attempt *x, const uint32_t *rank, size_
 
 static void end_if_complete(struct attempt *x)
 {
-    if (x->owed != 0)
+    if (x->awaited != 0)
         return;
     send_confirmations(x);
     attempt_end(x, EXCHANGE_COMMITTED);
@@ -118,10 +118,10 @@ static void end_if_complete(struct attempt *x)
  * not wait for that child; the caller then passes the confirmation on. */
 static bool commit_collects(struct attempt *x, unsigned port, const uint32_t *rank, size_t count)
 {
-    if (x == NULL || x->state != EXCHANGE_COMMITTING || (x->owed & 1u << port) == 0)
+    if (x == NULL || x->state != EXCHANGE_COMMITTING || (x->awaited & 1u << port) == 0)
         return false;
     collect_confirmations(x, rank, count);
-    x->owed &= ~(1u << port);
+    x->awaited &= ~(1u << port);
     end_if_complete(x);
     return true;
 }
@@ -130,7 +130,7 @@ void commit_topology(struct attempt *x)
 {
     if (attempt_is_root(x))
         return; /* the root waits for nodes, not for links */
-    x->owed &= ~x->fault.lost;
+    x->awaited &= ~x->fault.lost;
     end_if_complete(x);
 }
 
@@ -145,7 +145,7 @@ uint64_t commit_deadline(const struct attempt *x)
 void commit_stop_waiting(struct attempt *x)
 {
     x->deadline = ROUTER_NEVER;
-    x->owed &= OWN_PART;
+    x->awaited &= OWN_PART;
     send_confirmations(x);
     end_if_complete(x);
 }
@@ -159,7 +159,7 @@ static void on_placed(struct attempt *x)
         decision_confirm_own(x->exchanges, &x->id, "");
         return;
     }
-    x->owed &= ~OWN_PART;
+    x->awaited &= ~OWN_PART;
     collect_confirmations(x, &rank, 1);
     end_if_complete(x);
 }
@@ -254,7 +254,7 @@ void outcome_ask(struct exchanges *exchanges)
 static void remind_node(struct exchanges *exchanges, const struct decision *d, uint32_t rank)
 {
     const struct peer_message message = {
-        .kind = PEER_OUTCOME, .outcome = {.id = d->id.text, .committed = true, .asker = rank}};
+        .kind = PEER_OUTCOME, .outcome = {.id = d->id.text, .committed = true, .initiator = rank}};
 
     tree_messages_towards(exchanges, rank, &message);
 }
@@ -402,15 +402,15 @@ int outcome_query_heard(struct exchanges *exchanges, unsigned port,
 
     if (exchange_id_read(&id, query->id, nodes, "outcome query", e) != 0)
         return -1;
-    if (query->asker >= nodes)
+    if (query->initiator >= nodes)
         return error_set(e, ERROR_PROTOCOL,
                          "outcome query of node %u, which does not exist, about exchange %s",
-                         query->asker, id.text);
-    if (!comes_from(exchanges, query->asker, id.root, port))
+                         query->initiator, id.text);
+    if (!comes_from(exchanges, query->initiator, id.root, port))
         return 0;
     if (id.root != me) {
         const struct peer_message onward = {.kind = PEER_OUTCOME_QUERY,
-                                            .outcome_query = {id.text, query->asker}};
+                                            .outcome_query = {id.text, query->initiator}};
         tree_messages_towards(exchanges, id.root, &onward);
         return 0;
     }
@@ -418,8 +418,8 @@ int outcome_query_heard(struct exchanges *exchanges, unsigned port,
     if (known != 0) {
         const struct peer_message answer = {
             .kind = PEER_OUTCOME,
-            .outcome = {.id = id.text, .committed = known > 0, .asker = query->asker}};
-        tree_messages_towards(exchanges, query->asker, &answer);
+            .outcome = {.id = id.text, .committed = known > 0, .initiator = query->initiator}};
+        tree_messages_towards(exchanges, query->initiator, &answer);
     }
     return 0;
 }
@@ -455,16 +455,16 @@ int outcome_heard(struct exchanges *exchanges, unsigned port, const struct peer_
 
     if (exchange_id_read(&id, answer->id, nodes, "outcome", e) != 0)
         return -1;
-    if (answer->asker >= nodes)
+    if (answer->initiator >= nodes)
         return error_set(e, ERROR_PROTOCOL,
                          "outcome of exchange %s for node %u, which does not exist", id.text,
-                         answer->asker);
-    if (!comes_from(exchanges, id.root, answer->asker, port))
+                         answer->initiator);
+    if (!comes_from(exchanges, id.root, answer->initiator, port))
         return 0; /* only the root knows the outcome; a node in doubt asks again */
-    if (answer->asker == me) {
+    if (answer->initiator == me) {
         hear_outcome(exchanges, &id, answer->committed);
         return 0;
     }
-    tree_messages_towards(exchanges, answer->asker, &onward);
+    tree_messages_towards(exchanges, answer->initiator, &onward);
     return 0;
 }

@@ -60,7 +60,7 @@ static int session_message(struct attempt *x, unsigned port, const struct peer_m
     {                                                                                              \
         return handler(x, port, &message->name, e);                                                \
     }
-TAKES(sized, sized_heard)
+TAKES(sizes, sizes_heard)
 TAKES(arrived, arrived_heard)
 TAKES(layout, layout_heard)
 TAKES(ready, ready_heard)
@@ -83,7 +83,7 @@ static const struct {
     int (*take)(struct attempt *x, unsigned port, const struct peer_message *message,
                 struct error *e);
 } messages[] = {
-    {PEER_SIZED, "sized", S(OPENING), CHILD, take_sized},
+    {PEER_SIZES, "sizes", S(OPENING), CHILD, take_sizes},
     {PEER_ARRIVED, "arrived", S(OPENING) | S(OPENED), ANY, take_arrived},
     {PEER_LAYOUT, "layout", S(OPENED), PARENT, take_layout},
     {PEER_READY, "ready", S(PREPARING), CHILD, take_ready},
@@ -110,8 +110,8 @@ static const struct {
         return handler(whose, port, &message->name, e);                                            \
     }
 TAKES(prepare, exchanges, prepare_heard)
-TAKES(objection, exchanges, objection_heard)
-TAKES(verdict, exchanges, verdict_heard)
+TAKES(nack, exchanges, nack_heard)
+TAKES(abort, exchanges, abort_heard)
 TAKES(confirm, exchanges, outcome_confirm_heard)
 TAKES(outcome_query, exchanges, outcome_query_heard)
 TAKES(outcome, exchanges, outcome_heard)
@@ -127,8 +127,8 @@ static const struct {
                 struct error *e);
 } node_messages[] = {
     {PEER_PREPARE, take_prepare},
-    {PEER_OBJECTION, take_objection},
-    {PEER_VERDICT, take_verdict},
+    {PEER_NACK, take_nack},
+    {PEER_ABORT, take_abort},
     {PEER_CONFIRM, take_confirm},
     {PEER_OUTCOME_QUERY, take_outcome_query},
     {PEER_OUTCOME, take_outcome},

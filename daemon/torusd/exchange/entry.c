@@ -64,7 +64,8 @@ struct job *entry_enter(struct attempt *x, struct spec *spec, const struct excha
     struct job *j = job_new(x->exchanges, spec, client);
 
     if (j == NULL) {
-        (void)error_set(e, ERROR_MEMORY, "out of memory for a %s", operation_name(spec->operation));
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a %s",
+                        schedule_operation_name(spec->operation));
         return NULL;
     }
     j->entered_timeout_ns = timeout_ns > 0 ? timeout_ns : SPEC_LONGEST_TIMEOUT;
@@ -95,7 +96,7 @@ static void yield_group(struct job *j)
 
     (void)error_set(&busy, ERROR_BUSY, "another node begins the group");
     if (job_is_under_way(j)) {
-        verdict_send(x, &busy);
+        abort_send(x, &busy);
         retry_withdrawn(x, &busy);
     } else {
         job_drop_attempt(j);
@@ -149,10 +150,10 @@ int entry_check_id(struct exchanges *exchanges, const struct spec *spec,
     if (x == NULL || !exchange_id_is_before(id, &x->id))
         return 0;
     return error_set(e, ERROR_BUSY, "%s \"%s\" has a newer attempt, %s",
-                     operation_name(spec->operation), spec->barrier, x->id.text);
+                     schedule_operation_name(spec->operation), spec->barrier, x->id.text);
 }
 
-/* The root has withdrawn its older attempts, by a verdict that may take longer over other links. In a group
+/* The root has withdrawn its older attempts, by an abort that may take longer over other links. In a group
  * that shrinks, attempts of other roots and of this node end, too, because the new root is now the first
  * remaining node. */
 struct job *entry_prepared(struct exchanges *exchanges, const struct spec *spec, uint32_t root)

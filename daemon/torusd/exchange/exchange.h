@@ -13,7 +13,7 @@
  *             STARTING                                  at the root: no other node knows of it
  *                |
  *        prepare v
- *    (sizes   OPENING            sized: sizes go up
+ *    (sizes   OPENING            sizes: sizes go up
  *     differ)    |
  *                v
  *             OPENED             layout comes down
@@ -35,8 +35,8 @@
  *                v
  *           COMMITTING ----------> COMMITTED       confirm goes to the root
  *
- * An attempt can fail in every state except DECIDING and COMMITTING: a node sends the root an objection and is
- * FAILING, the root decides for all nodes and sends its verdict, and the attempt is FAILED. A node that is DONE
+ * An attempt can fail in every state except DECIDING and COMMITTING: a node sends the root a nack and is
+ * FAILING, the root decides for all nodes and sends its abort, and the attempt is FAILED. A node that is DONE
  * and hears nothing more becomes IN_DOUBT and asks the root. The root can withdraw an attempt (abort.c)
  * until it decides to commit, or, for a barrier, until it sends `go`; it can withdraw a group's attempt at any
  * time. The job then waits for its next attempt. If there is none, a WITHDRAWN attempt becomes FAILED.

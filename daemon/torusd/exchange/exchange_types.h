@@ -91,7 +91,7 @@ struct exchange_arrival {
 struct exchange_result {
     const char *id;
     const char *algorithm;
-    enum operation operation;
+    enum schedule_operation operation;
     enum mode mode;       /* stepped or streaming */
     uint64_t block_bytes; /* size of the largest block */
     uint64_t rounds;

@@ -220,8 +220,8 @@ void exchanges_topology(struct exchanges *exchanges)
         entry_update_root(j);
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
         if ((up & ~exchanges->links_up & 1u << port) != 0) {
-            objections_repeat(exchanges, port);
-            verdicts_repeat(exchanges, port);
+            nacks_repeat(exchanges, port);
+            aborts_repeat(exchanges, port);
         }
     tracing_note_links(exchanges, exchanges->links_up, up);
     exchanges->links_up = up;

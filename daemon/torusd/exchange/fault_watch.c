@@ -1,4 +1,4 @@
-/* How an attempt reacts when a link or node goes down, or a deadline passes. A node that hears no verdict ends
+/* How an attempt reacts when a link or node goes down, or a deadline passes. A node that hears no abort ends
  * the attempt by itself after a while. */
 #include "daemon/torusd/exchange/fault_watch.h"
 
@@ -29,7 +29,7 @@ static bool root_differs(const struct attempt *x)
 
 /* Whether the root is down, or is up again without knowing the attempt. Ids of two starts do not show which
  * start is later. The root counts as restarted if this node heard of the other start after the attempt began,
- * or still sees it after VERDICT_TIME. */
+ * or still sees it after ABORT_TIME. */
 static bool fault_watch_root_gone(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
@@ -39,20 +39,20 @@ static bool fault_watch_root_gone(const struct attempt *x)
         return false;
     return now >= absent_dead_at(x->exchanges, x->root) ||
            (root_differs(x) &&
-            (topology->entry[x->root].boot != x->root_boot || now >= x->made_at + VERDICT_TIME));
+            (topology->entry[x->root].boot != x->root_boot || now >= x->made_at + ABORT_TIME));
 }
 
 /* Returns until when two starts of the root cannot be told apart; ROUTER_NEVER: only one start is known. */
 static uint64_t fault_watch_root_differs_until(const struct attempt *x)
 {
-    return root_differs(x) ? x->made_at + VERDICT_TIME : ROUTER_NEVER;
+    return root_differs(x) ? x->made_at + ABORT_TIME : ROUTER_NEVER;
 }
 
 /* Sets *e to a text that says that the root went down. */
 static void fault_watch_name_root(const struct attempt *x, struct error *e)
 {
     (void)error_set(e, ERROR_LINK, "node %u, where the %s began, went down", x->root,
-                    operation_name(x->spec.operation));
+                    schedule_operation_name(x->spec.operation));
     (void)error_blame_node(e, x->root);
 }
 
@@ -76,7 +76,7 @@ static void fail_alone(struct attempt *x, const struct error *e)
     attempt_end(x, EXCHANGE_FAILED);
 }
 
-/* Ends the attempt of a node that waits for a verdict, if its root is gone. Returns whether it did. */
+/* Ends the attempt of a node that waits for an abort, if its root is gone. Returns whether it did. */
 static bool fail_without_root(struct attempt *x)
 {
     struct error e;
@@ -90,11 +90,11 @@ static bool fail_without_root(struct attempt *x)
 
 /* Returns how long after a fault a node objects. The root may not know of the fault: nodes far away do not hear
  * of a link that comes up again at once. A node reports its own links soon if the root can retry. */
-static uint64_t objection_time(const struct attempt *x)
+static uint64_t nack_time(const struct attempt *x)
 {
     if (x->fault.lost == 0 || !attempt_survives_link_loss(x) || state_of(x)->may_be_committed ||
         (state_of(x)->moves && !kind_of(x)->retries_running))
-        return VERDICT_TIME;
+        return ABORT_TIME;
     return LINK_LOSS_GATHER_TIME;
 }
 
@@ -128,7 +128,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = membership_left_out(x);
     uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->exchanges, out.nodes);
-    bool root_down = fault_watch_root_gone(x), late = now >= x->fault.at + VERDICT_TIME;
+    bool root_down = fault_watch_root_gone(x), late = now >= x->fault.at + ABORT_TIME;
     struct error e = x->fault.e;
 
     if (x->state == EXCHANGE_DECIDING)
@@ -150,7 +150,7 @@ static void judge_fault(struct attempt *x, uint64_t now)
         judge_at_root(x, now, down, &e);
     } else if (root_down) {
         fail_alone(x, &e);
-    } else if (now >= x->fault.at + objection_time(x)) {
+    } else if (now >= x->fault.at + nack_time(x)) {
         attempt_fail(x, &e);
     }
 }
@@ -204,16 +204,16 @@ void fault_watch_topology(struct attempt *x)
     if (state_of(x)->unheard)
         return; /* the job waits for links */
     for (int port = port_down(x, 0); port >= 0; port = port_down(x, (unsigned)port + 1)) {
-        bool silent = state_of(x)->awaits_verdict && port == x->tree.parent &&
+        bool silent = state_of(x)->awaits_abort && port == x->tree.parent &&
                       (x->fault.lost & 1u << port) == 0;
-        if (silent) /* the objection or its answer may have been lost */
-            objection_send(x->exchanges, tree_messages_port(x->exchanges, x->root), x->handle,
-                           &x->id, x->root, &x->failure, x->damaged);
+        if (silent) /* the nack or its answer may have been lost */
+            nack_send(x->exchanges, tree_messages_port(x->exchanges, x->root), x->handle, &x->id,
+                      x->root, &x->failure, x->damaged);
         x->fault.lost |= 1u << port;
         if (x->local.engine != NULL)
             engine_lose_port(x->local.engine, (unsigned)port);
     }
-    if (state_of(x)->awaits_verdict) {
+    if (state_of(x)->awaits_abort) {
         fail_without_root(x);
         return;
     }
@@ -234,7 +234,7 @@ static uint64_t next_judgement(const struct attempt *x)
     bool converged = x->fault.judged_at >= x->fault.at + LINK_LOSS_GATHER_TIME;
 
     if (!attempt_is_root(x))
-        return x->fault.at + objection_time(x);
+        return x->fault.at + nack_time(x);
     if (x->fault.down != TORUS_NO_NODE)
         return absent_dead_at(x->exchanges, x->fault.down);
     return x->fault.at + (retry_after_link_loss(x) && !converged
@@ -245,7 +245,7 @@ static uint64_t next_judgement(const struct attempt *x)
 uint64_t fault_watch_deadline(const struct attempt *x)
 {
     uint64_t gone = attempt_is_root(x) ? ROUTER_NEVER : absent_dead_at(x->exchanges, x->root);
-    uint64_t verdict = ROUTER_NEVER, at = x->deadline, repair = piece_repair_deadline(x);
+    uint64_t abort = ROUTER_NEVER, at = x->deadline, repair = piece_repair_deadline(x);
 
     if (state_of(x)->unheard)
         return ROUTER_NEVER;
@@ -254,22 +254,22 @@ uint64_t fault_watch_deadline(const struct attempt *x)
     if (x->state == EXCHANGE_COMMITTING)
         return attempt_is_root(x) ? commit_deadline(x) : at;
     at = gone < at ? gone : at;
-    if (state_of(x)->awaits_verdict)
+    if (state_of(x)->awaits_abort)
         return at;
     if (rounds_are_due(x))
         return 0;
     if (x->fault.at != ROUTER_NEVER)
-        verdict = next_judgement(x);
+        abort = next_judgement(x);
     else if (x->fault.restart_at != 0)
-        verdict = x->fault.restart_at;
+        abort = x->fault.restart_at;
     else if (root_differs(x))
-        verdict = x->made_at + VERDICT_TIME;
+        abort = x->made_at + ABORT_TIME;
     at = repair < at ? repair : at;
-    return verdict < at ? verdict : at;
+    return abort < at ? abort : at;
 }
 
 /* Sets `text` to the children that have not told what this node waits for; "": none. */
-static void describe_owed(const struct attempt *x, char *text, size_t size)
+static void describe_awaited(const struct attempt *x, char *text, size_t size)
 {
     bool rounds = state_of(x)->moves && x->rounds.round + 1 < exchange_end_round(x);
     unsigned owing = 0;
@@ -278,9 +278,9 @@ static void describe_owed(const struct attempt *x, char *text, size_t size)
 
     for (unsigned i = 0; i < x->tree.children; i++) {
         unsigned port = x->tree.child[i];
-        bool owes = rounds ? x->rounds.finished_below[port] <= x->rounds.round
-                           : (x->owed & 1u << port) != 0;
-        if (owes && used < sizeof list)
+        bool lacks = rounds ? x->rounds.finished_below[port] <= x->rounds.round
+                            : (x->awaited & 1u << port) != 0;
+        if (lacks && used < sizeof list)
             used +=
                 (size_t)snprintf(list + used, sizeof list - used, "%s%u", owing++ > 0 ? ", " : "",
                                  torus_neighbour(torus_of(x), rank_of(x), port));
@@ -294,7 +294,7 @@ static void describe_owed(const struct attempt *x, char *text, size_t size)
 static void time_is_over(struct attempt *x)
 {
     struct error e;
-    char where[160], owed[120];
+    char where[160], awaited[120];
 
     if (state_of(x)->may_be_committed) {
         (void)error_set(&e, ERROR_IN_DOUBT,
@@ -306,12 +306,12 @@ static void time_is_over(struct attempt *x)
         engine_describe(x->local.engine, where, sizeof where);
     else
         (void)snprintf(where, sizeof where, "%s", exchange_state_name(x->state));
-    describe_owed(x, owed, sizeof owed);
+    describe_awaited(x, awaited, sizeof awaited);
     (void)error_set(&e, ERROR_TIMEOUT,
                     "not finished within %.1f s; node %u: %llu of %llu rounds, %s%s",
                     (double)x->timeout_ns / 1e9, rank_of(x),
                     (unsigned long long)(x->rounds.round - exchange_first_round(x)),
-                    (unsigned long long)x->rounds.count, where, owed);
+                    (unsigned long long)x->rounds.count, where, awaited);
     (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);
 }
@@ -347,8 +347,8 @@ void fault_watch_tick(struct attempt *x, uint64_t now)
 {
     if (state_of(x)->unheard)
         return;
-    if (state_of(x)->awaits_verdict) {
-        if (!fail_without_root(x) && now >= x->deadline) /* the root sends no verdict */
+    if (state_of(x)->awaits_abort) {
+        if (!fail_without_root(x) && now >= x->deadline) /* the root sends no abort */
             attempt_end(x, EXCHANGE_FAILED);
         return;
     }
@@ -391,8 +391,8 @@ static void ask_root(struct job *j)
 
     (void)error_set(&e, ERROR_LINK, "node %u waits for the group to be restarted", rank_of(last));
     (void)error_blame_node(&e, rank_of(last));
-    objection_send(j->exchanges, tree_messages_port(j->exchanges, last->root), last->handle,
-                   &j->resumes, last->root, &e, false);
+    nack_send(j->exchanges, tree_messages_port(j->exchanges, last->root), last->handle, &j->resumes,
+              last->root, &e, false);
     j->asks_at = router_now(j->exchanges->set.router) + ASK_TIME;
 }
 
@@ -413,7 +413,7 @@ static uint32_t needed_down(const struct job *j)
 /* Judges a fault at a node that is not the root. The root decides, unless nothing is heard of it for long. */
 static void judge_entered_group(struct job *j, uint64_t now, const struct error *e)
 {
-    if (leader_is_gone(j) || now >= j->fault.at + VERDICT_TIME)
+    if (leader_is_gone(j) || now >= j->fault.at + ABORT_TIME)
         job_end_failed(j, e);
 }
 
@@ -465,7 +465,7 @@ void job_watch_topology(struct job *j)
 static uint64_t next_job_judgement(const struct job *j)
 {
     if (job_awaits_restart(j))
-        return j->fault.at + VERDICT_TIME;
+        return j->fault.at + ABORT_TIME;
     if (job_waits_for_nodes(j))
         return ROUTER_NEVER; /* until links come up */
     if (j->fault.down != TORUS_NO_NODE)

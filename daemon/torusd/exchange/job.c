@@ -6,17 +6,17 @@
 #include "daemon/torusd/exchange/local_resources.h"
 #include "daemon/torusd/planning/schedule_store.h"
 
-void job_give_place(struct job *j)
+void job_release_slot(struct job *j)
 {
-    if (j->placed)
+    if (j->has_slot)
         shares_give(j->exchanges->set.shares, SHARE_STARTED, j->user, 1);
-    j->placed = false;
+    j->has_slot = false;
 }
 
 static void leave_queue(struct job *j)
 {
-    j->exchanges->start_due |= j->placed;
-    job_give_place(j);
+    j->exchanges->start_due |= j->has_slot;
+    job_release_slot(j);
     if (j->asked && job_has_ended(j))
         shares_give(j->exchanges->set.shares, SHARE_EXCHANGES, j->user, 1);
     j->asked = j->asked && !job_has_ended(j);
@@ -174,7 +174,7 @@ void job_end_failed(struct job *j, const struct error *why)
     end_as(j, own ? j->last : NULL, why);
 }
 
-void job_end_by_verdict(struct job *j, const struct error *why)
+void job_end_by_abort(struct job *j, const struct error *why)
 {
     end_as(j, j->last, why);
 }

@@ -57,7 +57,7 @@ struct job {
     uint64_t waiting_since;
     uint64_t withdrawn_at; /* when the last attempt was withdrawn */
     bool asked;            /* the job holds a share of the jobs asked for at this node */
-    bool placed;           /* the job holds a share of the jobs that have started */
+    bool has_slot;         /* the job holds a share of the jobs that have started */
     uint32_t reroutes;     /* attempts that were withdrawn because a link went down */
     uint32_t damages;      /* attempts that were withdrawn because of damage */
     uint64_t damaged_at;   /* when the last of these was withdrawn */
@@ -105,7 +105,7 @@ struct job *job_new(struct exchanges *exchanges, struct spec *spec,
                     const struct exchange_client *client);
 /* Frees a job that has no attempt under way. Its attempts stay, without a job. */
 void job_free(struct job *j);
-/* Sets a job's state. Jobs that wait or have ended give back their place. */
+/* Sets a job's state. Jobs that wait or have ended give back their slot. */
 void job_enter(struct job *j, enum job_state state);
 /* Notes that the job's attempt has begun at the root, so that other nodes know its name. */
 void job_begin(struct job *j);
@@ -116,10 +116,10 @@ void job_set_attempt(struct job *j, struct attempt *x);
 void attempt_end(struct attempt *x, enum exchange_state state);
 /* Frees the job's attempt, which no other node knows of. */
 void job_drop_attempt(struct job *j);
-/* Gives back the job's place among the jobs that run. */
-void job_give_place(struct job *j);
+/* Gives back the job's slot among the jobs that run. */
+void job_release_slot(struct job *j);
 /* Ends a job that waits for an attempt, for this reason. If this node was the job's root or its group was open,
  * the last attempt fails too, because other nodes know that attempt. */
 void job_end_failed(struct job *j, const struct error *why);
-/* Ends a job that waits for an attempt, because its root has sent a verdict on the attempt that was withdrawn. */
-void job_end_by_verdict(struct job *j, const struct error *why);
+/* Ends a job that waits for an attempt, because its root has sent an abort on the attempt that was withdrawn. */
+void job_end_by_abort(struct job *j, const struct error *why);

@@ -83,7 +83,7 @@ static void find_sizes(struct attempt *x)
         uint64_t size = source->ops->size(source, d);
         if (size > x->local.largest_block)
             x->local.largest_block = size;
-        if (!source->sized)
+        if (!source->irregular)
             break;
         if (d != rank_of(x) &&
             __builtin_add_overflow(x->local.bytes_here, size, &x->local.bytes_here))
@@ -216,7 +216,7 @@ static int check_share(const struct attempt *x, uint64_t need, struct error *e)
             "the %s needs %" PRIu64
             " bytes of memory on node %u, which gives exchanges of another node at most %" PRIu64
             " bytes of its budget of %" PRIu64,
-            operation_name(x->spec.operation), need, rank_of(x), most, budget);
+            schedule_operation_name(x->spec.operation), need, rank_of(x), most, budget);
     if (reserved == 0 || need <= most - reserved)
         return 0;
     return error_set(
@@ -224,8 +224,8 @@ static int check_share(const struct attempt *x, uint64_t need, struct error *e)
         "node %u is busy: the %s needs %" PRIu64
         " %s of memory there, and exchanges that node %u has prepared but not begun hold %" PRIu64
         " of %" PRIu64,
-        rank_of(x), operation_name(x->spec.operation), need, text_plural(need, "byte", "bytes"),
-        x->root, reserved, most);
+        rank_of(x), schedule_operation_name(x->spec.operation), need,
+        text_plural(need, "byte", "bytes"), x->root, reserved, most);
 }
 
 static int reserve_memory(struct attempt *x, struct error *e)
@@ -246,11 +246,11 @@ static int reserve_memory(struct attempt *x, struct error *e)
         return error_set(e, ERROR_MEMORY,
                          "the %s needs %" PRIu64 " bytes of memory on node %u, whose budget is "
                          "%" PRIu64,
-                         operation_name(x->spec.operation), need, rank_of(x),
+                         schedule_operation_name(x->spec.operation), need, rank_of(x),
                          exchanges->set.memory_budget);
     if (shares_take(exchanges->set.shares, kind_of(x)->share, x->user, need, e) != 0)
         return error_wrap(e, "node %u is busy: the %s needs memory there", rank_of(x),
-                          operation_name(x->spec.operation));
+                          schedule_operation_name(x->spec.operation));
     x->local.reserved = need;
     return 0;
 }
@@ -293,7 +293,7 @@ static int new_engine(struct attempt *x, struct error *e)
         .gather = x->spec.operation != OPERATION_EXCHANGE,
         .idle = !exchange_sends(x, rank_of(x)),
         .segments = segments,
-        .uniform = !local->source->sized && (x->mode == MODE_STREAMING || even),
+        .uniform = !local->source->irregular && (x->mode == MODE_STREAMING || even),
         .digests = spec_has_folders(&x->spec),
         .repairs = spec_has_folders(&x->spec),
         .block_bytes = x->spec.block_bytes,

@@ -355,12 +355,12 @@ void prepare_begin(struct attempt *x)
     send_prepare(x);
 }
 
-static void send_sized(struct attempt *x)
+static void send_sizes(struct attempt *x)
 {
     struct peer_message message = {
-        .kind = PEER_SIZED,
-        .sized = {.exchange = x->handle, .largest_block = x->local.largest_block}};
-    uint64_t *total = &message.sized.total_bytes;
+        .kind = PEER_SIZES,
+        .sizes = {.exchange = x->handle, .largest_block = x->local.largest_block}};
+    uint64_t *total = &message.sizes.total_bytes;
 
     if (__builtin_add_overflow(x->local.bytes_here, x->local.bytes_below, total))
         *total = UINT64_MAX;
@@ -426,7 +426,7 @@ static bool all_opened(struct attempt *x)
     }
     if (!attempt_is_root(x)) {
         attempt_enter(x, EXCHANGE_OPENED);
-        send_sized(x);
+        send_sizes(x);
         return true;
     }
     int result = resumed_blocks_largest(x, &e) == 0 ? choose_for(x, &e) : -1;
@@ -437,7 +437,7 @@ static bool all_opened(struct attempt *x)
     if (result < 0)
         prepare_object(x, &e);
     if (result == 0)
-        x->owed |= OWN_PART; /* schedules must be counted or planned first */
+        x->awaited |= OWN_PART; /* schedules must be counted or planned first */
     if (result <= 0)
         return false;
     if (x->spec.timeout_ns == 0) {
@@ -486,19 +486,19 @@ static int advance_own(struct attempt *x)
         return -1;
     }
     if (result > 0)
-        x->owed &= ~OWN_PART;
+        x->awaited &= ~OWN_PART;
     return 0;
 }
 
 void prepare_advance(struct attempt *x)
 {
     while (state_of(x)->prepares) {
-        if ((x->owed & OWN_PART) != 0 && advance_own(x) != 0)
+        if ((x->awaited & OWN_PART) != 0 && advance_own(x) != 0)
             return;
-        if (x->owed != 0)
+        if (x->awaited != 0)
             return;
         if (x->fault.at != ROUTER_NEVER && retry_after_link_loss(x)) {
-            x->owed |= OWN_PART; /* the root retries */
+            x->awaited |= OWN_PART; /* the root retries */
             return;
         }
         if (x->state == EXCHANGE_PREPARING)
@@ -508,13 +508,13 @@ void prepare_advance(struct attempt *x)
     }
 }
 
-int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e)
+int sizes_heard(struct attempt *x, unsigned port, const struct peer_sizes *sizes, struct error *e)
 {
     if (tree_messages_child_part(x, port, e) != 0)
         return -1;
-    if (sized->largest_block > x->local.largest_block)
-        x->local.largest_block = sized->largest_block;
-    if (__builtin_add_overflow(x->local.bytes_below, sized->total_bytes, &x->local.bytes_below))
+    if (sizes->largest_block > x->local.largest_block)
+        x->local.largest_block = sizes->largest_block;
+    if (__builtin_add_overflow(x->local.bytes_below, sizes->total_bytes, &x->local.bytes_below))
         x->local.bytes_below = UINT64_MAX;
     return 0;
 }

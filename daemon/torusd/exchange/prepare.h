@@ -18,7 +18,7 @@ void prepare_wrap_refusal(const struct exchanges *exchanges, unsigned port, stru
 /* Fails the attempt because this node cannot take part; *e is extended by this node's name. */
 void prepare_object(struct attempt *x, struct error *e);
 /* Handle messages. Each returns 0, or -1 with *e if the neighbour is to blame. */
-int sized_heard(struct attempt *x, unsigned port, const struct peer_sized *sized, struct error *e);
+int sizes_heard(struct attempt *x, unsigned port, const struct peer_sizes *sizes, struct error *e);
 int layout_heard(struct attempt *x, unsigned port, const struct peer_layout *layout,
                  struct error *e);
 int ready_heard(struct attempt *x, unsigned port, const struct peer_ready *message,

@@ -59,7 +59,8 @@ static int prepare_check(struct exchanges *exchanges, unsigned port,
         return error_set(
             e, ERROR_PROTOCOL,
             "prepare of exchange %s leaves out nodes, but the exchange does not shrink", id);
-    const struct job_kind *kind = kind_of_operation((enum operation)prepare->spec->operation);
+    const struct job_kind *kind =
+        kind_of_operation((enum schedule_operation)prepare->spec->operation);
     if (kind->is_entered && !prepare->spec->shrink && prepare->root != MEMBERSHIP_ROOT)
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange %s, a barrier or group that only node %u may begin",
@@ -81,7 +82,7 @@ static unsigned count_barriers(const struct exchanges *exchanges)
     unsigned n = 0;
 
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        n += !kind_of(x)->takes_place;
+        n += !kind_of(x)->takes_slot;
     return n;
 }
 
@@ -91,7 +92,7 @@ static unsigned count_others(const struct exchanges *exchanges, uint32_t root)
     unsigned n = 0;
 
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        n += kind_of(x)->takes_place && (root == TORUS_NO_NODE || x->root == root);
+        n += kind_of(x)->takes_slot && (root == TORUS_NO_NODE || x->root == root);
     for (const struct attempt *x = exchanges->ended; x != NULL; x = x->next)
         n += x->local.closing > 0 && (root == TORUS_NO_NODE || x->root == root);
     return n;
@@ -104,7 +105,7 @@ static int check_place(const struct exchanges *exchanges, const struct job_kind 
     uint32_t here = router_rank(exchanges->set.router);
     unsigned all_others, of_root;
 
-    if (!kind->takes_place) {
+    if (!kind->takes_slot) {
         unsigned barriers = count_barriers(exchanges);
         if (barriers < BARRIERS_AT_ONCE)
             return 0;
@@ -144,7 +145,7 @@ static int check_doubts(const struct exchanges *exchanges, const struct spec *sp
 static bool prepare_is_restart(const struct peer_prepare *prepare)
 {
     return prepare->resumes[0] != '\0' &&
-           kind_of_operation((enum operation)prepare->spec->operation)->has_session;
+           kind_of_operation((enum schedule_operation)prepare->spec->operation)->has_session;
 }
 
 /* Checks that this node can take part in what the spec describes. Returns 0, or -1 with *e. */
@@ -179,12 +180,12 @@ static int check_spec_here(struct exchanges *exchanges, const struct spec *spec,
     return check_place(exchanges, kind_of_spec(spec), prepare->root, e);
 }
 
-/* Checks that no verdict on this id has arrived. The verdict may have overtaken the prepare, or somebody may
+/* Checks that no abort on this id has arrived. The abort may have overtaken the prepare, or somebody may
  * have invented it; in both cases the root retries. */
 static int check_news(const struct exchanges *exchanges, const struct exchange_id *id,
                       struct error *e)
 {
-    if (!verdict_is_remembered(exchanges, id))
+    if (!abort_is_remembered(exchanges, id))
         return 0;
     return error_set(e, ERROR_BUSY, "node %u has heard that this attempt is over",
                      router_rank(exchanges->set.router));
@@ -239,7 +240,7 @@ static int prepare_check_here(struct exchanges *exchanges, const struct peer_pre
     return check_entered(exchanges, spec, prepare, ids, e);
 }
 
-/* --- the attempt, which this node passes on to its children; or its objection --- */
+/* --- the attempt, which this node passes on to its children; or its nack --- */
 
 /* Frees a handle for a new attempt. Handles are used again after a while, and a restarted root does not know
  * the old ones. Returns 0, or -1 with *e if the attempt with this handle is still under way. */
@@ -401,7 +402,7 @@ int prepare_heard(struct exchanges *exchanges, unsigned port, const struct peer_
         damage_free(&damage);
         return -1;
     }
-    /* The verdict arrived before the prepare that it refers to. */
+    /* The abort arrived before the prepare that it refers to. */
     if (x != NULL && exchange_id_equal(&x->id, &ids.id)) {
         damage_free(&damage);
         return 0;
@@ -417,6 +418,6 @@ int prepare_heard(struct exchanges *exchanges, unsigned port, const struct peer_
     if (why.code != ERROR_BUSY && !(prepare_is_restart(prepare) && why.code == ERROR_REFUSED))
         prepare_wrap_refusal(exchanges, port, &why);
     (void)error_blame_node_by_default(&why, router_rank(exchanges->set.router));
-    objection_send(exchanges, (int)port, prepare->exchange, &ids.id, prepare->root, &why, false);
+    nack_send(exchanges, (int)port, prepare->exchange, &ids.id, prepare->root, &why, false);
     return 0;
 }

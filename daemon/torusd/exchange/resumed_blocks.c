@@ -62,7 +62,7 @@ int resumed_blocks_wrap(struct attempt *x, struct error *e)
     if (sink == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
     x->local.sink = sink;
-    x->local.source->sized = r->wrapped = true;
+    x->local.source->irregular = r->wrapped = true;
     for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
         if (avoided_is_left_out(x, node))
             arrived_drop(&r->here, node); /* the node's file has been removed */

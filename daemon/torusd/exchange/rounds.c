@@ -242,7 +242,7 @@ static int own_part(struct attempt *x, struct error *e)
         if (report_add_own(x, nanoseconds, e) != 0)
             return -1;
     }
-    x->owed &= ~OWN_PART;
+    x->awaited &= ~OWN_PART;
     return 0;
 }
 
@@ -255,7 +255,7 @@ void rounds_advance(struct attempt *x)
         const struct error *failed = engine_failed(x->local.engine);
         if (failed != NULL)
             e = *failed;
-        else if ((x->owed & OWN_PART) != 0)
+        else if ((x->awaited & OWN_PART) != 0)
             (void)own_part(x, &e);
         if (e.code != ERROR_NONE) {
             (void)error_wrap_node(&e, rank_of(x));
@@ -269,7 +269,7 @@ void rounds_advance(struct attempt *x)
             if (!round_is_finished(x))
                 return;
             all_finished_round(x);
-        } else if (x->owed != 0) {
+        } else if (x->awaited != 0) {
             return;
         } else if (!exchange_last_repetition(x)) {
             all_repeated(x);
@@ -331,7 +331,7 @@ int round_go_heard(struct attempt *x, unsigned port, const struct peer_round_go 
 }
 
 /* Whether the child at this port has reported all rounds of the repetition except the last one. */
-static bool owes_last_round(const struct attempt *x, unsigned port)
+static bool lacks_last_round(const struct attempt *x, unsigned port)
 {
     return x->rounds.finished_below[port] + 1 == exchange_end_round(x) &&
            x->rounds.admitted == exchange_end_round(x);
@@ -340,7 +340,7 @@ static bool owes_last_round(const struct attempt *x, unsigned port)
 int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated *repeated,
                    struct error *e)
 {
-    if (!owes_last_round(x, port) || exchange_last_repetition(x) ||
+    if (!lacks_last_round(x, port) || exchange_last_repetition(x) ||
         repeated->repetition != x->rounds.repetition)
         return unexpected_message(x, "repeated", e);
     if (tree_messages_child_part(x, port, e) != 0)
@@ -353,7 +353,7 @@ int repeated_heard(struct attempt *x, unsigned port, const struct peer_repeated 
 
 int done_heard(struct attempt *x, unsigned port, const struct peer_done *done, struct error *e)
 {
-    if (!owes_last_round(x, port) || !exchange_last_repetition(x))
+    if (!lacks_last_round(x, port) || !exchange_last_repetition(x))
         return unexpected_message(x, "done", e);
     if (tree_messages_child_part(x, port, e) != 0 || report_add_child(x, port, done, e) != 0)
         return -1;

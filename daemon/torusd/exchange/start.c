@@ -23,7 +23,7 @@
 #include "daemon/torusd/planning/schedule_store.h"
 
 /* Most jobs of this node under way, barriers not counted. One user may have four of them (base/shares.h), and
- * at least four users get a place. Other nodes accept twice as many of one root (prepare_heard.c). */
+ * at least four users get a slot. Other nodes accept twice as many of one root (prepare_heard.c). */
 #define OWN_AT_ONCE 8u
 #define ALL_AT_ONCE 64u  /* attempts of all nodes together */
 #define ASKED_MOST 1024u /* jobs waiting or under way that were asked for here */
@@ -150,7 +150,7 @@ static int make_ready(struct attempt *x, struct error *e)
         result = local_resources_open(x, e);
     if (result < 0 || x->local.source == NULL)
         return result;
-    if (x->local.source->sized)
+    if (x->local.source->irregular)
         return 1;
     if (result > 0 &&
         (local_resources_choose_rounds(x, e) != 0 || local_resources_make_engine(x, e) < 0))
@@ -167,7 +167,7 @@ static void begin_attempt(struct attempt *x)
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
-    attempt_enter(x, x->local.source->sized ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
+    attempt_enter(x, x->local.source->irregular ? EXCHANGE_OPENING : EXCHANGE_PREPARING);
     job_begin(j);
     prepare_begin(x);
     attempt_advance(x);
@@ -216,7 +216,7 @@ static int try_begin(struct job *j)
     return 1;
 }
 
-/* Whether the job waits for links that are down, or for the verdict on them (fault_watch.c). */
+/* Whether the job waits for links that are down, or for the abort on them (fault_watch.c). */
 static bool awaits_links(const struct job *j)
 {
     return j->fault.at != ROUTER_NEVER && job_survives_link_loss(j);
@@ -228,7 +228,7 @@ static bool may_begin(const struct job *j)
 }
 
 /* Whether the job has begun, or waits for a schedule. */
-static bool keeps_place(const struct job *j)
+static bool keeps_slot(const struct job *j)
 {
     return job_is_under_way(j) || may_begin(j);
 }
@@ -243,12 +243,12 @@ static struct job *next_to_start(struct job *j)
 
 /* Returns how many more jobs may start. A node may always have one of its own, however many other nodes have
  * under way. */
-static unsigned places_left(const struct exchanges *exchanges)
+static unsigned slots_left(const struct exchanges *exchanges)
 {
     unsigned of_all = 0;
 
     for (const struct attempt *x = exchanges->active; x != NULL; x = x->next)
-        of_all += kind_of(x)->takes_place && !state_of(x)->unheard;
+        of_all += kind_of(x)->takes_slot && !state_of(x)->unheard;
     if (of_all < ALL_AT_ONCE)
         return ALL_AT_ONCE - of_all;
     return shares_total(exchanges->set.shares, SHARE_STARTED) == 0;
@@ -268,25 +268,25 @@ static bool is_held(const struct held *held, uint32_t user)
     return held->count == USERS_HELD;
 }
 
-/* Returns whether the job has a place now. */
-static bool take_place(struct job *j, const struct held *held)
+/* Returns whether the job has a slot now. */
+static bool take_slot(struct job *j, const struct held *held)
 {
     struct error e;
 
     if (is_held(held, j->user))
         return false;
-    j->placed =
-        j->placed || shares_take(j->exchanges->set.shares, SHARE_STARTED, j->user, 1, &e) == 0;
-    return j->placed;
+    j->has_slot =
+        j->has_slot || shares_take(j->exchanges->set.shares, SHARE_STARTED, j->user, 1, &e) == 0;
+    return j->has_slot;
 }
 
 /* Goes through the list only once, because a thousand jobs may wait. It starts over when a job ends, because
- * that may end other jobs. A job that waits for its schedule keeps its place, so at most as many jobs are tried
- * as there are places. */
+ * that may end other jobs. A job that waits for its schedule keeps its slot, so at most as many jobs are tried
+ * as there are slots. */
 void start_queue_advance(struct exchanges *exchanges)
 {
     uint64_t now = router_now(exchanges->set.router);
-    unsigned places = places_left(exchanges);
+    unsigned slots = slots_left(exchanges);
     struct held held = {.count = 0};
     struct job *j;
 
@@ -296,20 +296,20 @@ void start_queue_advance(struct exchanges *exchanges)
             j->retry_at = 0;
     j = next_to_start(exchanges->jobs);
     while (j != NULL) {
-        bool takes_place = kind_of_spec(&j->spec)->takes_place;
-        if (!takes_place || (places > 0 && take_place(j, &held))) {
+        bool takes_slot = kind_of_spec(&j->spec)->takes_slot;
+        if (!takes_slot || (slots > 0 && take_slot(j, &held))) {
             int begun = try_begin(j);
-            if (takes_place && begun < 0)
+            if (takes_slot && begun < 0)
                 held.user[held.count++] = j->user;
-            if (takes_place && (begun < 0 || !keeps_place(j)))
-                job_give_place(j);
-            places -= j->placed;
+            if (takes_slot && (begun < 0 || !keeps_slot(j)))
+                job_release_slot(j);
+            slots -= j->has_slot;
         }
         j = next_to_start(job_has_ended(j) ? exchanges->jobs : j->next);
     }
     for (j = exchanges->jobs; j != NULL; j = j->next)
         if (j->state == JOB_WAITING)
-            job_give_place(j);
+            job_release_slot(j);
 }
 
 /* --- requests: checks whether what a client asks for is possible at this node, and makes the job --- */
@@ -389,19 +389,19 @@ static struct job *add_job(struct exchanges *exchanges, struct spec *spec,
     uint32_t rank = router_rank(exchanges->set.router);
     struct job *j;
 
-    if (kind->takes_place &&
+    if (kind->takes_slot &&
         shares_take(exchanges->set.shares, SHARE_EXCHANGES, client->user, 1, e) != 0)
         return NULL;
     j = job_new(exchanges, spec, client);
     if (j == NULL) {
-        if (kind->takes_place)
+        if (kind->takes_slot)
             shares_give(exchanges->set.shares, SHARE_EXCHANGES, client->user, 1);
         (void)error_set(e, ERROR_MEMORY, "out of memory for an exchange");
         return NULL;
     }
     attempt_new_name(exchanges, &j->name);
     j->schedule = schedule;
-    j->asked = kind->takes_place;
+    j->asked = kind->takes_slot;
     j->state =
         kind->is_entered && membership_root(exchanges, spec) != rank ? JOB_ENTERED : JOB_WAITING;
     j->timeout_ns = spec->timeout_ns > 0 ? spec->timeout_ns
@@ -443,7 +443,7 @@ struct job *exchange_start(struct exchanges *exchanges, const struct spec *wante
     prepared = entered ? entry_preparing(exchanges, &spec) : NULL;
     if (entered && entry_waiting(exchanges, &spec) != NULL) {
         (void)error_set(e, ERROR_REFUSED, "%s \"%s\" has been entered at this node already",
-                        operation_name(spec.operation), spec.barrier);
+                        schedule_operation_name(spec.operation), spec.barrier);
         j = NULL;
     } else if (prepared != NULL) {
         j = enter_prepared(prepared, &spec, client, e);
@@ -458,7 +458,7 @@ struct job *exchange_start(struct exchanges *exchanges, const struct spec *wante
     }
     if (prepared != NULL)
         return j;
-    log_info("exchange %s: %s, %s%s, %s", exchange_id(j), operation_name(spec.operation),
+    log_info("exchange %s: %s, %s%s, %s", exchange_id(j), schedule_operation_name(spec.operation),
              spec_has_schedule(&spec) ? "schedule " : spec.algorithm, spec.schedule,
              spec_has_folders(&spec) ? "folders" : "generated blocks");
     exchanges->start_due = true;

@@ -35,7 +35,7 @@ const struct attempt_state attempt_states[EXCHANGE_STATES] = {
     [EXCHANGE_COMMITTING] = {"committing", S(COMMITTED) | S(IN_DOUBT), MAY, NONE, MAY, true, true,
                              .may_be_committed = true, .decided = true},
     [EXCHANGE_FAILING] = {"failing", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true,
-                          .before_go = true, .awaits_verdict = true, .over = true},
+                          .before_go = true, .awaits_abort = true, .over = true},
     [EXCHANGE_FINISHED] = {"finished", S(WITHDRAWN) | S(FAILED), NONE, NONE, NONE, false, true,
                            .over = true, .ended = true},
     [EXCHANGE_COMMITTED] = {"committed", 0, NONE, NONE, NONE, true, true, .over = true,
@@ -90,7 +90,7 @@ static void forget_session(struct exchanges *exchanges, const struct exchange_id
 static const struct job_kind exchange = {
     .has_blocks = true,
     .retries_running = true,
-    .takes_place = true,
+    .takes_slot = true,
     .share = SHARE_TRANSIT,
 };
 
@@ -111,7 +111,7 @@ static const struct job_kind group = {
     .forget = forget_session,
 };
 
-const struct job_kind *kind_of_operation(enum operation operation)
+const struct job_kind *kind_of_operation(enum schedule_operation operation)
 {
     switch (operation) {
     case OPERATION_BARRIER:
@@ -160,7 +160,7 @@ const struct exchange_id *attempt_first_id(const struct attempt *x)
 
 bool attempt_may_be_followed(const struct attempt *x)
 {
-    return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_verdict ||
+    return x->state == EXCHANGE_WITHDRAWN || state_of(x)->awaits_abort ||
            (x->state == EXCHANGE_FAILED && x->failure.code == ERROR_BUSY && !attempt_is_root(x));
 }
 

@@ -13,10 +13,10 @@ struct attempt_state {
     const char *name;
     uint32_t next;
     /* What must hold in this state: */
-    enum presence blocks; /* of the source and sink */
-    enum presence engine; /* of the engine and the memory reserved for it */
-    enum presence owed;   /* of parts of a wave that have not arrived */
-    bool root, other;     /* whether the root, or any other node, can be in this state */
+    enum presence blocks;  /* of the source and sink */
+    enum presence engine;  /* of the engine and the memory reserved for it */
+    enum presence awaited; /* of parts of a wave that have not arrived */
+    bool root, other;      /* whether the root, or any other node, can be in this state */
     /* Properties that several places ask for: */
     bool unheard;   /* no other node knows of the attempt */
     bool prepares;  /* this node prepares, or waits for nodes below it */
@@ -28,8 +28,8 @@ struct attempt_state {
     bool may_be_committed;
     /* The root records or has recorded its decision to commit: the attempt cannot fail any more. */
     bool decided;
-    bool awaits_verdict; /* this node has told the root that it cannot continue */
-    bool over;           /* failing or ended here: only a verdict may still arrive */
+    bool awaits_abort; /* this node has told the root that it cannot continue */
+    bool over;         /* failing or ended here: only an abort may still arrive */
     bool ended;
 };
 extern const struct attempt_state attempt_states[EXCHANGE_STATES];

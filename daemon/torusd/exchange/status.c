@@ -213,12 +213,12 @@ void waiting_describe(const struct job *j, char *text, size_t size)
 /* --- nodes that have not entered a barrier or group --- */
 
 /* Whole branches, because a child reports only when all nodes below it have entered. */
-static bool is_owed(const void *context, uint32_t node)
+static bool is_awaited(const void *context, uint32_t node)
 {
     const struct job *j = context;
     const int port = avoided_branch(j->attempt, node);
 
-    return port >= 0 && (j->attempt->owed & 1u << port) != 0;
+    return port >= 0 && (j->attempt->awaited & 1u << port) != 0;
 }
 
 static uint32_t list_nodes(const struct job *j, bool (*is_listed)(const void *, uint32_t),
@@ -255,7 +255,7 @@ uint32_t exchange_missing(const struct job *j, char *list, size_t size)
         return list_nodes(j, is_unreachable, list, size);
     if (!job_is_under_way(j) || !attempt_awaits_entry(j->attempt))
         return 0;
-    return list_nodes(j, is_owed, list, size);
+    return list_nodes(j, is_awaited, list, size);
 }
 
 /* --- states --- */
@@ -300,13 +300,13 @@ static void attempt_progress(const struct attempt *x, struct exchange_progress *
 {
     const struct rounds *r = &x->rounds;
     uint32_t kept = x->job->repetitions.kept;
-    bool sized = spec_has_folders(&x->spec);
-    uint64_t bytes = sized ? 0 : exchange_receives(x, rank_of(x)) * x->spec.block_bytes;
+    bool irregular = spec_has_folders(&x->spec);
+    uint64_t bytes = irregular ? 0 : exchange_receives(x, rank_of(x)) * x->spec.block_bytes;
     /* A node forgets its counters when it has finished a repetition. */
     uint32_t finished =
         kept + r->repetition +
         (x->state == EXCHANGE_PAUSED ||
-         (state_of(x)->moves && !exchange_last_repetition(x) && (x->owed & OWN_PART) == 0));
+         (state_of(x)->moves && !exchange_last_repetition(x) && (x->awaited & OWN_PART) == 0));
 
     progress->state = x->state;
     progress->repetition = kept + r->repetition;

@@ -89,7 +89,7 @@ static enum trace_state state_of_attempt(const struct attempt *x)
                    ? TRACE_SOURCE
                    : TRACE_OTHERS;
     case EXCHANGE_RUNNING:
-        return (x->owed & OWN_PART) != 0 ? state_of_own_part(x) : TRACE_NOTHING;
+        return (x->awaited & OWN_PART) != 0 ? state_of_own_part(x) : TRACE_NOTHING;
     case EXCHANGE_COMMITTING: /* the sink is closed when the output is in its place */
         return x->local.sink != NULL ? TRACE_SINK : TRACE_NOTHING;
     default:

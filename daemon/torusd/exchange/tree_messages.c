@@ -19,7 +19,7 @@ static uint32_t children_mask(const struct attempt *x)
 
 void tree_messages_begin_wave(struct attempt *x)
 {
-    x->owed = children_mask(x) | OWN_PART;
+    x->awaited = children_mask(x) | OWN_PART;
 }
 
 bool tree_messages_is_child(const struct attempt *x, unsigned port)
@@ -29,10 +29,10 @@ bool tree_messages_is_child(const struct attempt *x, unsigned port)
 
 int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e)
 {
-    if ((x->owed & 1u << port) == 0)
+    if ((x->awaited & 1u << port) == 0)
         return error_set(e, ERROR_PROTOCOL, "exchange %s: unexpected message from this node",
                          x->id.text);
-    x->owed &= ~(1u << port);
+    x->awaited &= ~(1u << port);
     return 0;
 }
 

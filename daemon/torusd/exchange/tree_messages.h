@@ -3,9 +3,9 @@
 
 #include "daemon/torusd/exchange/attempt.h"
 
-/* Starts a wave: all children and this node owe their part. */
+/* Starts a wave: the parts of all children and of this node are awaited. */
 void tree_messages_begin_wave(struct attempt *x);
-/* Takes a child's part of the current wave. Returns 0, or -1 with *e if the child does not owe a part. */
+/* Takes a child's part of the current wave. Returns 0, or -1 with *e if no part of the child is awaited. */
 int tree_messages_child_part(struct attempt *x, unsigned port, struct error *e);
 /* Whether this port leads to a child in the attempt's tree. */
 bool tree_messages_is_child(const struct attempt *x, unsigned port);

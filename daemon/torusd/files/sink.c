@@ -210,15 +210,15 @@ static void run_place(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    (void)target_place(&s->target, &s->jobs.error);
+    (void)target_install(&s->target, &s->jobs.error);
     s->not_removed = s->target.old_result_remains;
 }
 
-static void on_placed(struct work *work)
+static void on_installed(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    s->state = s->jobs.error.code == ERROR_NONE ? PLACED : FINISHED;
+    s->state = s->jobs.error.code == ERROR_NONE ? INSTALLED : FINISHED;
     if (jobs_over(&s->jobs))
         s->jobs.events.wake(s->jobs.events.context);
 }
@@ -228,17 +228,17 @@ static int sink_commit(struct sink *base, struct error *e)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->not_placed =
-        s->state != PLACED; /* closing must not remove the output: it is complete, and can still
+    s->not_installed =
+        s->state != INSTALLED; /* closing must not remove the output: it is complete, and can still
                                          * be put in place */
     if (s->state == FINISHED && s->jobs.error.code != ERROR_NONE) {
         *e = s->jobs.error;
         s->jobs.error = (struct error){0};
         return -1;
     }
-    if (s->state == FINISHED && jobs_begin(&s->jobs, run_place, on_placed))
-        s->state = PLACING;
-    return s->state == PLACED ? 1 : 0;
+    if (s->state == FINISHED && jobs_begin(&s->jobs, run_place, on_installed))
+        s->state = INSTALLING;
+    return s->state == INSTALLED ? 1 : 0;
 }
 
 static void run_close(struct work *work)
@@ -248,7 +248,7 @@ static void run_close(struct work *work)
 
     for (uint32_t i = 0; i < s->request.nodes; i++)
         output_close(s, i);
-    if (s->state == PLACED || s->keep_output) {
+    if (s->state == INSTALLED || s->keep_output) {
         target_close(&s->target);
     } else if (target_discard(&s->target, &e) != 0) {
         log_warning("%s", e.text);
@@ -283,7 +283,7 @@ static bool sink_close(struct sink *base, bool keep)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    s->keep_output = keep || s->not_placed;
+    s->keep_output = keep || s->not_installed;
     return jobs_close(&s->jobs);
 }
 
@@ -302,7 +302,7 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
 {
     for (struct open_sink *open = s->folders->sinks; open != NULL; open = open->next) {
         const struct folder_sink *other = JOB_OWNER(open, struct folder_sink, open);
-        if (!roots_same_place(other->target.roots, &other->place, s->target.roots, &s->place))
+        if (!roots_same_location(other->target.roots, &other->place, s->target.roots, &s->place))
             continue;
         if (strcmp(open->id, id) == 0)
             return error_set(e, ERROR_REFUSED,

@@ -18,7 +18,7 @@
 #define PARTS 4u   /* most jobs at a time that make or sync files, each a part of them */
 #define NONE UINT32_MAX
 
-enum sink_state { OPENING, PREPARED, MAKING, FILLING, SYNCING, FINISHED, PLACING, PLACED };
+enum sink_state { OPENING, PREPARED, MAKING, FILLING, SYNCING, FINISHED, INSTALLING, INSTALLED };
 
 struct piece {
     struct piece *next;
@@ -63,9 +63,9 @@ struct folder_sink {
     struct folder_request request; /* a copy; its texts are no longer valid */
     bool *gone;                    /* request.gone */
     enum sink_state state;
-    bool is_retried;    /* attempt open.id waits to take over this output */
-    bool *next_gone;    /* nodes that take no part in that attempt */
-    struct place place; /* place of the target; no other sink has the same */
+    bool is_retried;       /* attempt open.id waits to take over this output */
+    bool *next_gone;       /* nodes that take no part in that attempt */
+    struct location place; /* place of the target; no other sink has the same */
     struct target target;
     struct output *output;
     uint32_t queue, queue_end; /* first and last file with waiting pieces; NONE: there are none */
@@ -82,7 +82,7 @@ struct folder_sink {
     uint32_t next_file;                       /* the first file that no part has taken yet */
     bool in_memory;                           /* writing never waits for a disk */
     bool has_new_pieces;                      /* pieces have arrived since folders_flush() */
-    bool keep_output, not_placed, not_removed;
+    bool keep_output, not_installed, not_removed;
 };
 
 /* The file system of a sink. */

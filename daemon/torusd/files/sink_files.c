@@ -229,7 +229,7 @@ bool sink_keep_output(struct sink *base, const struct block_events *events)
 {
     struct folder_sink *s = (struct folder_sink *)base;
 
-    if (s->jobs.failed || s->state >= PLACING)
+    if (s->jobs.failed || s->state >= INSTALLING)
         return false;
     s->jobs.events = *events;
     return true;

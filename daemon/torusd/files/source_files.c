@@ -59,7 +59,7 @@ static int source_file_open(struct folder_source *s, uint32_t d, struct error *e
 {
     const struct file_system *files = source_files(s);
     struct file *f = &s->file[d];
-    struct place place;
+    struct location place;
     char path[FILE_PATH];
     int fd = roots_open(s->roots, source_file_path(s, d, path), &place, &f->status, e);
 
@@ -92,7 +92,7 @@ int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *
 {
     const struct file *f = &s->file[d];
     struct file_status now;
-    struct place place;
+    struct location place;
     char path[FILE_PATH];
 
     if (f->fd >= 0)
@@ -143,7 +143,7 @@ static void count_unused(void *argument, const char *name)
 static int look_at(struct folder_source *s, const char *from, struct error *e)
 {
     const struct file_system *files = source_files(s);
-    struct place place;
+    struct location place;
     struct file_status status = {.kind = FILE_OTHER};
     int file = roots_open(s->roots, from, &place, &status, e);
     bool exchange = s->request.operation == OPERATION_EXCHANGE;

@@ -464,7 +464,7 @@ static void remove_old(struct target *t)
             t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
 }
 
-int target_place(struct target *t, struct error *e)
+int target_install(struct target *t, struct error *e)
 {
     int result = 0;
 

@@ -26,11 +26,11 @@ struct target {
     struct made_use *use; /* of the folders above the target; NULL: as from before a restart */
     char id[128];
     struct journal_entry entry;
-    struct place above; /* the folder above the target */
-    int parent;         /* descriptor of `above`; -1: it does not exist (yet) */
-    int folder;         /* descriptor of the temporary folder; -1: it does not exist */
-    bool has_entry;     /* the journal has an entry */
-    mode_t output_mode; /* mode for a new folder */
+    struct location above; /* the folder above the target */
+    int parent;            /* descriptor of `above`; -1: it does not exist (yet) */
+    int folder;            /* descriptor of the temporary folder; -1: it does not exist */
+    bool has_entry;        /* the journal has an entry */
+    mode_t output_mode;    /* mode for a new folder */
     struct attributes attributes;
     bool has_attributes; /* `attributes` are valid */
     /* the output is in place, but target_discard() must still remove the old result */
@@ -63,10 +63,10 @@ void target_init(struct target *t, const struct roots *roots, const struct journ
                  struct made_folders *made, mode_t output_mode, const char *id);
 
 /* Checks that the place (from roots_find_target()) is free: absent, an empty folder, or, if `replace`, an
- * old result; and that nothing will keep target_place() from succeeding. Makes the missing folders above
+ * old result; and that nothing will keep target_install() from succeeding. Makes the missing folders above
  * it, the temporary folder, and the entry. Returns 0, or -1 with *e; the caller must call target_discard()
  * in both cases, unless the target is placed. */
-int target_prepare(struct target *t, const struct place *place, uint32_t rank, bool replace,
+int target_prepare(struct target *t, const struct location *place, uint32_t rank, bool replace,
                    struct error *e);
 
 /* Creates a file in the temporary folder. Returns its descriptor, which the caller closes, or -1
@@ -107,7 +107,7 @@ int target_seal(struct target *t, uint64_t contents, struct error *e);
  * there, or an old result if that was requested, and nothing else. Returns 0, also if the temporary folder
  * has gone because the output was in place already, and with t->old_result_remains if the old result could not be
  * removed. Otherwise returns -1 with *e: the output keeps its temporary name, and the call may be repeated. */
-int target_place(struct target *t, struct error *e);
+int target_install(struct target *t, struct error *e);
 
 /* Removes the temporary folder with the files that are named by ranks, the folders that were made for it if
  * they are empty, and the entry. Returns 0, or -1 with *e: the entry remains, and allows another try

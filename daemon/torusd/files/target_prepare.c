@@ -98,7 +98,7 @@ int target_set_temporary(struct target *t, const char *name, uint32_t rank, stru
 }
 
 /* Fills in all names of a target at `place`. Returns 0, or -1 with *e: one is too long. */
-static int target_set_names(struct target *t, const struct place *place, uint32_t rank,
+static int target_set_names(struct target *t, const struct location *place, uint32_t rank,
                             struct error *e)
 {
     const char *root = t->roots->path[place->root];
@@ -354,7 +354,7 @@ static int set_attributes(struct target *t, enum target_occupant what, struct er
     return 0;
 }
 
-/* Checks that target_place() will be possible, and that no other exchange writes to this target. */
+/* Checks that target_install() will be possible, and that no other exchange writes to this target. */
 static int check_prospects(struct target *t, struct error *e)
 {
     char name[2 * PATH_MAX];
@@ -372,7 +372,7 @@ static int check_prospects(struct target *t, struct error *e)
     return 0;
 }
 
-int target_prepare(struct target *t, const struct place *place, uint32_t rank, bool replace,
+int target_prepare(struct target *t, const struct location *place, uint32_t rank, bool replace,
                    struct error *e)
 {
     enum target_occupant what;

@@ -254,7 +254,7 @@ static void outcomes_run(struct work *work)
     if (target_reopen(&target, &task->error) != 0)
         (void)0; /* ERROR_NONE: the outcome was applied before */
     else if (task->committed)
-        (void)target_place(&target, &task->error);
+        (void)target_install(&target, &task->error);
     else
         (void)target_discard(&target, &task->error);
     target_close(&target);

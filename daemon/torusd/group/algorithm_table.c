@@ -37,8 +37,8 @@ static void add_choice(struct choices *list, uint32_t octave, const struct algor
  * bursts on links (predict_unmeasured_seconds()). Broadcasts and allgathers stream, because their steps would
  * wait for each other. */
 static int choose_one(struct planner *planner, const struct torus *t,
-                      const struct predict_costs *costs, enum operation operation, uint64_t bytes,
-                      struct candidate *list, struct error *e)
+                      const struct predict_costs *costs, enum schedule_operation operation,
+                      uint64_t bytes, struct candidate *list, struct error *e)
 {
     const struct block_sizes sizes = {bytes, bytes};
     unsigned count;
@@ -56,7 +56,7 @@ static int choose_one(struct planner *planner, const struct torus *t,
  * allgather. */
 static int choose_all(struct choices *to, uint64_t *reduction_most, struct planner *planner,
                       const struct torus *t, const struct predict_costs *costs,
-                      enum operation operation, struct error *e)
+                      enum schedule_operation operation, struct error *e)
 {
     struct candidate list[CHOOSE_MOST];
     bool shorter = reduction_most != NULL;
@@ -171,11 +171,11 @@ static int algorithm_table_pack(const struct algorithm_table *d, uint8_t *table,
 }
 
 static int take_choice(struct choice *to, const struct peer_group_choice *from,
-                       enum operation operation, const struct torus *t, struct error *e)
+                       enum schedule_operation operation, const struct torus *t, struct error *e)
 {
     struct spec spec = {.operation = operation};
     bool found = !torus_is_plain(t) && strcmp(from->algorithm, FOUND_DISJOINT_NAME) == 0 &&
-                 operation_of_algorithms(operation) == OPERATION_ALLGATHER;
+                 schedule_operation_of_algorithms(operation) == OPERATION_ALLGATHER;
     struct error why;
 
     to->octave = from->octave;
@@ -191,7 +191,7 @@ static int take_choice(struct choice *to, const struct peer_group_choice *from,
 }
 
 static int take_choices(struct choices *to, const struct peer_group_choice *from, size_t count,
-                        enum operation operation, const struct torus *t, struct error *e)
+                        enum schedule_operation operation, const struct torus *t, struct error *e)
 {
     if (count == 0 && !torus_is_plain(t))
         return 0; /* calls find their routes */

@@ -154,7 +154,7 @@ static int check_one(const struct part *p, const struct call *c, bool kept, stru
         return call_violated(c, e, "whether it is compared with others does not fit the state");
     if (!rounds_agree(c))
         return call_violated(c, e, "its rounds are outside of their window");
-    if (c->state == CALL_SUSPENDED && c->suspended.settled > c->suspended.finished)
+    if (c->state == CALL_SUSPENDED && c->suspended.finished_by_all > c->suspended.finished)
         return call_violated(c, e, "others have more of it than has arrived here");
     return 0;
 }

@@ -94,7 +94,7 @@ struct call {
         bool whole;        /* all its data had arrived */
         uint64_t finished; /* bytes of each block that this member had finished */
         /* Bytes of each block that all members had finished, as far as this one knew. */
-        uint64_t settled;
+        uint64_t finished_by_all;
     } suspended; /* SUSPENDED: how far the call was */
     struct blocks blocks;
     struct call_attempt attempt;

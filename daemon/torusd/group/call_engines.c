@@ -372,8 +372,8 @@ static int open_moving(struct call *c, struct error *e)
     setup.idle = broadcast && call->root != p->members.own;
     setup.segments = a->segments;
     setup.uniform =
-        !o->sized && (mode == MODE_STREAMING || (c->attempt.block_bytes % a->segments == 0 &&
-                                                 c->attempt.round_bytes % a->segments == 0));
+        !o->irregular && (mode == MODE_STREAMING || (c->attempt.block_bytes % a->segments == 0 &&
+                                                     c->attempt.round_bytes % a->segments == 0));
     setup.block_bytes = c->attempt.block_bytes;
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;
     setup.window = c->attempt.window;

@@ -15,7 +15,7 @@ static uint64_t gates_of(const struct call *c)
     return c->large && c->what.collective->measured ? 2 : 1;
 }
 
-uint64_t call_rounds_settled(const struct call *c)
+uint64_t call_rounds_finished_by_all(const struct call *c)
 {
     uint64_t heard =
         c->attempt.engine[STAGE_WAVE] != NULL ? c->attempt.engine[STAGE_WAVE]->rounds_finished : 0;
@@ -25,7 +25,7 @@ uint64_t call_rounds_settled(const struct call *c)
 
 static uint64_t in_flight(const struct call *c)
 {
-    return c->attempt.admitted - call_rounds_settled(c);
+    return c->attempt.admitted - call_rounds_finished_by_all(c);
 }
 
 /* The call before this one, if it is not complete, and its data may be large. */
@@ -233,7 +233,7 @@ static int advance_call(struct call *c, struct error *e)
     call_rounds_admit(c);
     if (c->blocks.overwritten != NULL)
         overwritten_forget(&c->blocks.overwritten,
-                           c->skip + call_rounds_settled(c) * c->attempt.round_bytes);
+                           c->skip + call_rounds_finished_by_all(c) * c->attempt.round_bytes);
     if (check_engines(c, e) != 0)
         return -1;
     return !call_is_opening(c) && call_rounds_are_over(c) ? call_complete(c, ends_everywhere(c), e)

@@ -47,4 +47,4 @@ bool calls_were_over_everywhere(const struct part *p, uint64_t number);
 int call_engines_open(struct call *c, struct error *e);
 
 /* Returns how many rounds of data all members have finished, as far as a large call's waves tell. */
-uint64_t call_rounds_settled(const struct call *c);
+uint64_t call_rounds_finished_by_all(const struct call *c);

@@ -158,14 +158,14 @@ static void describe_report(const struct peer_group_report *r, char *text, size_
         (void)snprintf(text + used, size - used, " %s not called it", several ? "have" : "has");
 }
 
-/* Whether this node is in the part that the asker means. */
-static bool is_meant(const struct session *s, uint32_t asker, uint32_t part)
+/* Whether this node is in the part that the initiator means. */
+static bool is_meant(const struct session *s, uint32_t initiator, uint32_t part)
 {
     const struct torus *t = router_torus(s->base.set.router);
     uint32_t here[TORUS_MAX_DIMS], there[TORUS_MAX_DIMS];
 
     torus_coordinates(t, router_rank(s->base.set.router), here);
-    torus_coordinates(t, asker, there);
+    torus_coordinates(t, initiator, there);
     for (unsigned dim = 0; dim < t->dims && part != 0; dim++)
         if ((part & 1u << dim) == 0 && here[dim] != there[dim])
             return false;
@@ -178,23 +178,23 @@ static void take_report(struct session *s, const struct peer_group_report *repor
     char whom[200];
 
     send_report(s, report);
-    if (p == NULL || !is_meant(s, report->asker, report->part))
+    if (p == NULL || !is_meant(s, report->initiator, report->part))
         return;
     describe_report(report, whom, sizeof whom);
-    late_calls_reported(p, report->number, report->asker == router_rank(s->base.set.router),
+    late_calls_reported(p, report->number, report->initiator == router_rank(s->base.set.router),
                         report->n_missing == 0 && !report->incomplete, whom);
 }
 
 static void conclude_census(struct session *s)
 {
     struct census *c = &s->census;
-    const struct peer_group_report report = {.asker = c->question.asker,
+    const struct peer_group_report report = {.initiator = c->question.initiator,
                                              .part = c->question.part,
                                              .number = c->question.number,
                                              .missing = c->missing,
                                              .n_missing = c->count,
                                              .others = c->others,
-                                             .incomplete = c->owed > 0};
+                                             .incomplete = c->awaited > 0};
 
     c->running = false;
     take_report(s, &report);
@@ -207,7 +207,7 @@ static bool is_missing(const struct session *s)
     const struct peer_group_census *q = &s->census.question;
     const struct part *p = part_find(s, q->part);
 
-    return is_meant(s, q->asker, q->part) &&
+    return is_meant(s, q->initiator, q->part) &&
            (p == NULL || (int32_t)((uint32_t)p->next_number - q->number) <= 0);
 }
 
@@ -221,7 +221,7 @@ static void note_missing(struct census *c, uint32_t node)
 
 static void answer_question(struct session *s)
 {
-    if (!s->census.running || s->census.owed > 0)
+    if (!s->census.running || s->census.awaited > 0)
         return;
     if (is_root(s)) {
         conclude_census(s);
@@ -242,7 +242,7 @@ static void begin_census(struct session *s, const struct peer_group_census *ques
     if (is_missing(s))
         note_missing(c, router_rank(s->base.set.router));
     for (unsigned i = 0; i < s->tree.children; i++) {
-        c->owed |= 1u << s->tree.child[i];
+        c->awaited |= 1u << s->tree.child[i];
         send_question(s, s->tree.child[i], question);
     }
     answer_question(s);
@@ -265,7 +265,7 @@ static void pass_up(struct session *s, const struct peer_group_census *question)
  * ended. */
 static void census_ask(struct session *s, const struct call *call)
 {
-    const struct peer_group_census question = {.asker = router_rank(s->base.set.router),
+    const struct peer_group_census question = {.initiator = router_rank(s->base.set.router),
                                                .part = call->part->mask,
                                                .number = (uint32_t)call->number};
 
@@ -274,11 +274,11 @@ static void census_ask(struct session *s, const struct call *call)
 
 /* --- messages --- */
 
-static bool can_be(const struct session *s, uint32_t asker, uint32_t part)
+static bool can_be(const struct session *s, uint32_t initiator, uint32_t part)
 {
     const struct torus *t = router_torus(s->base.set.router);
 
-    return asker < t->nodes && part < 1u << t->dims;
+    return initiator < t->nodes && part < 1u << t->dims;
 }
 
 static bool can_be_missing(const struct session *s, const uint32_t *missing, size_t count,
@@ -297,7 +297,7 @@ static bool can_be_missing(const struct session *s, const uint32_t *missing, siz
 int census_heard(struct session *s, unsigned port, const struct peer_group_census *question,
                  struct error *e)
 {
-    if (!can_be(s, question->asker, question->part))
+    if (!can_be(s, question->initiator, question->part))
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": census of a node or part that does not exist", s->name);
     if ((int)port != s->tree.parent) {
@@ -318,13 +318,13 @@ int census_answered(struct session *s, unsigned port, const struct peer_group_an
 
     if (message->id < c->question.id)
         return 0; /* the root has stopped waiting for this answer */
-    if (message->id != c->question.id || (c->owed & 1u << port) == 0 ||
+    if (message->id != c->question.id || (c->awaited & 1u << port) == 0 ||
         !can_be_missing(s, message->missing, message->n_missing, message->others))
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": an answer to a census that this node has not asked for, or "
                          "that names impossible members",
                          s->name);
-    c->owed &= ~(1u << port);
+    c->awaited &= ~(1u << port);
     for (size_t i = 0; i < message->n_missing; i++)
         note_missing(c, message->missing[i]);
     c->others += message->others;
@@ -334,7 +334,7 @@ int census_answered(struct session *s, unsigned port, const struct peer_group_an
 
 int census_reported(struct session *s, const struct peer_group_report *report, struct error *e)
 {
-    if (!can_be(s, report->asker, report->part) ||
+    if (!can_be(s, report->initiator, report->part) ||
         !can_be_missing(s, report->missing, report->n_missing, report->others))
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": report of a census with nodes or a part that do not exist",

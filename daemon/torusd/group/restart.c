@@ -21,10 +21,10 @@ static void suspend_call(struct call *c)
     c->watch.overdue = false;
     if (c->part->agreed) { /* otherwise the values from when the first link went down still hold */
         c->suspended.whole = data != NULL && data->rounds_finished == c->attempt.rounds;
-        c->suspended.finished = c->suspended.settled = c->skip;
+        c->suspended.finished = c->suspended.finished_by_all = c->skip;
         if (c->large && data != NULL) {
             c->suspended.finished += data->rounds_finished * c->attempt.round_bytes;
-            c->suspended.settled += call_rounds_settled(c) * c->attempt.round_bytes;
+            c->suspended.finished_by_all += call_rounds_finished_by_all(c) * c->attempt.round_bytes;
         }
     }
     call_enter(c, CALL_SUSPENDED);
@@ -64,7 +64,7 @@ static void calls_report(const struct part *p, struct agreed *agreed)
         const struct call *c = find_call(p, n);
         uint64_t i = n % AGREEMENT_CALLS;
         if (c != NULL) {
-            agreed->settled[i] = c->suspended.settled;
+            agreed->finished_by_all[i] = c->suspended.finished_by_all;
             if (call_is_for_others(c)) /* it is being made again, and is over here */
                 agreed->over[i] = OVER_SOMEWHERE;
         } else if (n < p->next_number) {
@@ -98,12 +98,12 @@ static void renew_blocks(struct call *c)
 }
 
 /* Makes a call again like a new one, except for what all members have already. */
-static int make_again(struct call *c, uint64_t settled, struct error *e)
+static int make_again(struct call *c, uint64_t finished_by_all, struct error *e)
 {
-    if (settled > c->suspended.finished)
+    if (finished_by_all > c->suspended.finished)
         return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has arrived here",
                          group_operation_name(c->what.call.operation));
-    c->skip = settled;
+    c->skip = finished_by_all;
     call_choose_size(c);
     if (c->what.call.operation == GROUP_PART && !call_is_for_others(c))
         memset(c->what.call.receive.memory->data, 0, TABLE_BYTES);
@@ -141,10 +141,10 @@ static int calls_resume(struct part *p, const struct agreed *agreed, struct erro
     DL_FOREACH_SAFE (p->calls, c, next) {
         bool known = c->number - first < AGREEMENT_CALLS / 2;
         uint64_t over = known ? agreed->over[c->number % AGREEMENT_CALLS] : OVER_NOWHERE;
-        uint64_t settled = known ? agreed->settled[c->number % AGREEMENT_CALLS] : 0;
+        uint64_t finished_by_all = known ? agreed->finished_by_all[c->number % AGREEMENT_CALLS] : 0;
         if (!call_is_for_others(c))
             c->over = over == OVER_SOMEWHERE ? CALL_OVER_ELSEWHERE : CALL_OVER_NOWHERE;
-        if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, settled, e) != 0)
+        if (over == OVER_EVERYWHERE ? end_here(c, e) != 0 : make_again(c, finished_by_all, e) != 0)
             return -1;
     }
     return calls_retire(p, e);

@@ -91,7 +91,7 @@ struct part;
 struct census {
     bool running; /* `question` has arrived here, and this node has not answered it yet */
     struct peer_group_census question;
-    uint32_t owed; /* ports of children that have not answered */
+    uint32_t awaited; /* ports of children that have not answered */
     uint32_t missing[CENSUS_NAMED], count, others;
     uint64_t deadline; /* root: until when it waits for answers, as router_now() */
 };
@@ -203,7 +203,7 @@ struct agreed {
     uint64_t first;
     uint64_t over[AGREEMENT_CALLS]; /* enum over, of this and the following calls */
     /* Bytes of each block that have arrived at all members. */
-    uint64_t settled[AGREEMENT_CALLS];
+    uint64_t finished_by_all[AGREEMENT_CALLS];
 };
 
 /* An agreement under way; see restart.h. */

@@ -478,9 +478,9 @@ static void write_ended(struct exposition *x, const struct exchange_totals *tota
                     {EXCHANGE_IN_DOUBT, "in_doubt"}};
 
     exposition_metric(x, &exchanges_ended);
-    for (enum operation operation = 0; operation < OPERATIONS; operation++)
+    for (enum schedule_operation operation = 0; operation < OPERATIONS; operation++)
         for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++) {
-            const struct label labels[] = {{"operation", operation_name(operation)},
+            const struct label labels[] = {{"operation", schedule_operation_name(operation)},
                                            {"outcome", outcomes[i].outcome}};
             exposition_value(x, labels, 2, (double)totals->ended[operation][outcomes[i].state]);
         }

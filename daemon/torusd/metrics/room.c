@@ -120,7 +120,7 @@ static struct look *make_look(const struct room *room, const struct roots *roots
 {
     const char *path = roots->path[root];
     struct look *look = calloc(1, sizeof *look + strlen(path) + 1);
-    const struct place place = {.root = root, .path = "."};
+    const struct location place = {.root = root, .path = "."};
 
     if (look == NULL)
         return NULL;

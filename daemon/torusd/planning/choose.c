@@ -246,7 +246,7 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
 }
 
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
-                       enum operation operation, uint64_t block_bytes, enum mode mode,
+                       enum schedule_operation operation, uint64_t block_bytes, enum mode mode,
                        struct candidate *list, unsigned *count, struct error *e)
 {
     bool one = operation == OPERATION_BROADCAST;
@@ -279,7 +279,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     return 1;
 }
 
-const struct algorithm *choose_first(const struct torus *t, enum operation operation)
+const struct algorithm *choose_first(const struct torus *t, enum schedule_operation operation)
 {
     const struct algorithm *direct = algorithm_find("direct");
 
@@ -288,7 +288,7 @@ const struct algorithm *choose_first(const struct torus *t, enum operation opera
         return direct;
     for (size_t i = 0; i < algorithm_count(); i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == operation_of_algorithms(operation) &&
+        if (a->operation == schedule_operation_of_algorithms(operation) &&
             algorithm_accepts(a, t, NULL) == 0)
             return a;
     }

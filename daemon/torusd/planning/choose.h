@@ -35,12 +35,12 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
 
 /* Works like choose_from(), for an allgather or broadcast of blocks of this size, in both modes. */
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,
-                       enum operation operation, uint64_t block_bytes, enum mode mode,
+                       enum schedule_operation operation, uint64_t block_bytes, enum mode mode,
                        struct candidate *list, unsigned *count, struct error *e);
 
 /* Returns an algorithm for a torus where none could be counted: the first of the registry that can do the operation;
  * NULL: there is none. On other networks than tori these are `tree` and one-port algorithms; `direct` loads links less. */
-const struct algorithm *choose_first(const struct torus *t, enum operation operation);
+const struct algorithm *choose_first(const struct torus *t, enum schedule_operation operation);
 
 /* Returns the algorithm that the spec names; for the best of a family, the algorithm that stands for the
  * family; NULL for "auto". */

@@ -94,7 +94,7 @@ static void send_part(struct schedules *all, unsigned port, const char *digest,
 }
 
 /* Answers the neighbours that wait for a part that is here; all of them if the schedule has failed. */
-static void answer_askers(struct schedules *all, struct schedule *s)
+static void answer_waiting(struct schedules *all, struct schedule *s)
 {
     for (unsigned port = 0; port < TORUS_MAX_PORTS; port++) {
         uint32_t offset = s->wanted[port] - 1;
@@ -137,7 +137,7 @@ static void forget_schedule(struct schedules *all, struct schedule *s)
     LL_DELETE(all->list, s);
     all->count--;
     s->state = FAILED;
-    answer_askers(all, s);
+    answer_waiting(all, s);
     if (s->check != NULL)
         s->check->schedule = NULL; /* frees the text */
     else
@@ -234,7 +234,7 @@ static void fail_schedule(struct schedules *all, struct schedule *s, const struc
 {
     s->state = FAILED;
     s->error = *e;
-    answer_askers(all, s);
+    answer_waiting(all, s);
 }
 
 static void on_checked(struct work *work)
@@ -319,7 +319,7 @@ static int add_part(struct schedules *all, struct schedule *s, uint32_t total, u
         s->have = offset; /* the part may be sent again */
         return -1;
     }
-    answer_askers(all, s);
+    answer_waiting(all, s);
     return 1;
 }
 
@@ -415,7 +415,7 @@ int schedules_query_heard(struct schedules *all, unsigned port,
         return error_set(e, ERROR_PROTOCOL,
                          "a query for schedule %.8s asks for bytes behind its end", s->digest);
     s->wanted[port] = query->offset + 1;
-    answer_askers(all, s);
+    answer_waiting(all, s);
     return 0;
 }
 

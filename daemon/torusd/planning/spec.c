@@ -118,7 +118,7 @@ static int check_name(const struct spec *s, const struct torus *t, struct error 
         return 0;
     return error_set(e, ERROR_USAGE,
                      "unknown algorithm \"%.40s\" for operation %s; known are: %s, %s",
-                     s->algorithm, operation_name(s->operation), SPEC_AUTO,
+                     s->algorithm, schedule_operation_name(s->operation), SPEC_AUTO,
                      algorithm_names_for(s->operation, names));
 }
 
@@ -132,11 +132,12 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
         return error_set(e, ERROR_USAGE, "a path is longer than %u bytes", SPEC_PATH_SIZE - 1);
     if (strlen(s->barrier) >= SPEC_BARRIER_SIZE)
         return error_set(e, ERROR_USAGE, "the name of a %s is longer than %u bytes",
-                         operation_name(s->operation), SPEC_BARRIER_SIZE - 1);
+                         schedule_operation_name(s->operation), SPEC_BARRIER_SIZE - 1);
     if (s->block_bytes > SPEC_BLOCK_MOST)
         return error_set(e, ERROR_USAGE, "blocks are larger than 64 TiB");
     if (barrier && (s->block_bytes > 0 || spec_has_folders(s)))
-        return error_set(e, ERROR_USAGE, "a %s has no blocks", operation_name(s->operation));
+        return error_set(e, ERROR_USAGE, "a %s has no blocks",
+                         schedule_operation_name(s->operation));
     if (s->operation == OPERATION_BROADCAST && s->sender >= t->nodes)
         return error_set(e, ERROR_USAGE, "node %u is not in this torus, which has %u %s", s->sender,
                          t->nodes, text_plural(t->nodes, "node", "nodes"));
@@ -162,16 +163,18 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
         return error_set(e, ERROR_USAGE,
                          "nodes that are down can be left out or waited for, not both: choose one");
     if (barrier && spec_has_schedule(s))
-        return error_set(e, ERROR_USAGE, "a %s has no schedule", operation_name(s->operation));
+        return error_set(e, ERROR_USAGE, "a %s has no schedule",
+                         schedule_operation_name(s->operation));
     return check_name(s, t, e);
 }
 
 int spec_check_algorithm(const struct spec *s, const struct torus *t, const struct algorithm *a,
                          enum mode *mode, struct error *e)
 {
-    if (a->operation != operation_of_algorithms(s->operation))
+    if (a->operation != schedule_operation_of_algorithms(s->operation))
         return error_set(e, ERROR_USAGE, "%s is not an algorithm for operation %s, but for %s",
-                         a->name, operation_name(s->operation), operation_name(a->operation));
+                         a->name, schedule_operation_name(s->operation),
+                         schedule_operation_name(a->operation));
     if (algorithm_accepts(a, t, e) != 0)
         return -1;
     if (*mode == MODE_OF_ALGORITHM)

@@ -25,7 +25,7 @@ struct spec {
     const char *schedule; /* "", or instead of an algorithm: the digest of a schedule from a file */
     const char *algorithm; /* all texts are owned by the caller of spec_copy() or spec_unpack() */
     enum mode mode;
-    enum operation operation;
+    enum schedule_operation operation;
     uint32_t sender;       /* broadcast: rank of the node that has the block */
     const char *barrier;   /* barrier, group: its name; see exchange/entry.c */
     uint64_t block_bytes;  /* size of generated blocks */

@@ -19,21 +19,21 @@ void flood_limit_free(struct flood_limit *f)
     f->message = NULL;
 }
 
-/* Whether the message has been heard, or its asker has asked too often in the last second. */
+/* Whether the message has been heard, or its initiator has asked too often in the last second. */
 static bool is_refused(const struct flood_limit *f, const struct flooded *message, uint64_t now)
 {
     unsigned cost = message->cost;
 
     for (unsigned i = 0; i < f->ports * f->rules->kept; i++) {
         const struct flooded *heard = &f->message[i];
-        if (heard->at == 0 || heard->asker != message->asker)
+        if (heard->at == 0 || heard->initiator != message->initiator)
             continue;
         if (heard->id == message->id && heard->number == message->number)
             return true;
         if (elapsed(heard->at, now) < 1 * SECONDS)
             cost += heard->cost;
     }
-    return cost > f->rules->asker;
+    return cost > f->rules->initiator;
 }
 
 struct flooded *flood_limit_take(struct flood_limit *f, unsigned port,
@@ -53,11 +53,12 @@ struct flooded *flood_limit_take(struct flood_limit *f, unsigned port,
     return heard;
 }
 
-struct flooded *flood_limit_answer(struct flood_limit *f, uint32_t asker, uint64_t id)
+struct flooded *flood_limit_answer(struct flood_limit *f, uint32_t initiator, uint64_t id)
 {
     for (unsigned i = 0; i < f->ports * f->rules->kept; i++) {
         struct flooded *heard = &f->message[i];
-        if (heard->at != 0 && heard->asker == asker && heard->id == id && heard->answers_left > 0) {
+        if (heard->at != 0 && heard->initiator == initiator && heard->id == id &&
+            heard->answers_left > 0) {
             heard->answers_left--;
             return heard;
         }

@@ -40,7 +40,7 @@ static void add_side(crypto_generichash_state *state, uint32_t rank, unsigned po
 }
 
 /* Computes a digest of both hellos, and of `secret` after them unless it is NULL. */
-static void compute_digest(const struct handshake *h, const struct handshake_place *p,
+static void compute_digest(const struct handshake *h, const struct handshake_config *p,
                            enum role role, const uint8_t *secret, uint8_t out[PROOF_SIZE])
 {
     static const uint8_t label[] = "torusd link";
@@ -68,7 +68,7 @@ static void compute_digest(const struct handshake *h, const struct handshake_pla
 
 /* --- saying --- */
 
-static void make_side(struct handshake *h, const struct handshake_place *p)
+static void make_side(struct handshake *h, const struct handshake_config *p)
 {
     const struct secrets *s = p->secrets;
 
@@ -84,7 +84,7 @@ static void make_side(struct handshake *h, const struct handshake_place *p)
     }
 }
 
-static void say_hello(struct handshake *h, const struct handshake_place *p)
+static void say_hello(struct handshake *h, const struct handshake_config *p)
 {
     char dims[TORUS_TEXT_SIZE];
     struct peer_message message = {.kind = PEER_HELLO};
@@ -110,7 +110,7 @@ static void say_hello(struct handshake *h, const struct handshake_place *p)
     p->say(p->say_context, &message);
 }
 
-static void say_proof(const struct handshake *h, const struct handshake_place *p)
+static void say_proof(const struct handshake *h, const struct handshake_config *p)
 {
     uint8_t bytes[PROOF_SIZE];
     const struct peer_message message = {.kind = PEER_PROOF, .proof = {{bytes, sizeof bytes}}};
@@ -119,7 +119,7 @@ static void say_proof(const struct handshake *h, const struct handshake_place *p
     p->say(p->say_context, &message);
 }
 
-void handshake_begin(struct handshake *h, const struct handshake_place *place, bool dialled)
+void handshake_begin(struct handshake *h, const struct handshake_config *place, bool dialled)
 {
     *h = (struct handshake){.dialled = dialled};
     if (dialled)
@@ -131,7 +131,7 @@ void handshake_begin(struct handshake *h, const struct handshake_place *place, b
 /* Errors name both nodes, so that both logs have the same text. They name no addresses, so that the text is
  * the same at every attempt, and is logged once. */
 
-static bool is_of_torus(const struct handshake_place *p, const struct peer_hello *hello)
+static bool is_of_torus(const struct handshake_config *p, const struct peer_hello *hello)
 {
     char mine[TORUS_TEXT_SIZE];
 
@@ -140,14 +140,14 @@ static bool is_of_torus(const struct handshake_place *p, const struct peer_hello
 }
 
 /* The major versions are equal, and the minor ones differ by one at most. */
-static bool is_compatible(const struct handshake_place *p, const struct peer_hello *hello)
+static bool is_compatible(const struct handshake_config *p, const struct peer_hello *hello)
 {
     return hello->version == PROTOCOL_VERSION &&
            (hello->minor > p->minor ? hello->minor - p->minor : p->minor - hello->minor) <= 1;
 }
 
 /* Checks that the peer is the neighbour that the torus has at this port. */
-static int check_position(const struct handshake_place *p, const struct peer_hello *hello,
+static int check_position(const struct handshake_config *p, const struct peer_hello *hello,
                           struct error *e)
 {
     unsigned opposite = torus_port_opposite(p->torus, p->port);
@@ -234,7 +234,7 @@ static const struct key *common_key(const struct handshake *h, const struct secr
     return NULL;
 }
 
-static int choose_key(struct handshake *h, const struct handshake_place *p, struct error *e)
+static int choose_key(struct handshake *h, const struct handshake_config *p, struct error *e)
 {
     const struct secrets *s = p->secrets;
     char mine[KEY_ID_TEXT_SIZE], theirs[KEY_ID_TEXT_SIZE];
@@ -261,7 +261,7 @@ static int choose_key(struct handshake *h, const struct handshake_place *p, stru
     return 0;
 }
 
-static int on_hello(struct handshake *h, const struct handshake_place *p,
+static int on_hello(struct handshake *h, const struct handshake_config *p,
                     const struct peer_hello *hello, struct error *e)
 {
     /* A reflected hello also fails the check of the position, but this error names the cause. */
@@ -287,7 +287,7 @@ static int on_hello(struct handshake *h, const struct handshake_place *p,
     return 0;
 }
 
-static bool is_proof(const struct handshake *h, const struct handshake_place *p, enum role role,
+static bool is_proof(const struct handshake *h, const struct handshake_config *p, enum role role,
                      const struct peer_bytes *proof)
 {
     uint8_t expected[PROOF_SIZE];
@@ -296,7 +296,7 @@ static bool is_proof(const struct handshake *h, const struct handshake_place *p,
     return proof->len == PROOF_SIZE && sodium_memcmp(proof->data, expected, PROOF_SIZE) == 0;
 }
 
-static int on_proof(struct handshake *h, const struct handshake_place *p,
+static int on_proof(struct handshake *h, const struct handshake_config *p,
                     const struct peer_proof *proof, struct error *e)
 {
     const enum role mine = h->dialled ? DIALLER_PROVES : LISTENER_PROVES;
@@ -318,7 +318,7 @@ static int on_proof(struct handshake *h, const struct handshake_place *p,
                      p->neighbour, key_id_text(h->key->id, id));
 }
 
-int handshake_heard(struct handshake *h, const struct handshake_place *place,
+int handshake_heard(struct handshake *h, const struct handshake_config *place,
                     const struct peer_message *message, struct error *e)
 {
     if (message->kind == PEER_REFUSAL) {
@@ -339,7 +339,7 @@ int handshake_heard(struct handshake *h, const struct handshake_place *place,
 
 /* --- afterwards --- */
 
-int handshake_keys(const struct handshake *h, const struct handshake_place *place,
+int handshake_keys(const struct handshake *h, const struct handshake_config *place,
                    struct link_keys *keys, struct error *e)
 {
     uint8_t shared[CHALLENGE_SIZE];

@@ -40,7 +40,7 @@
 #define CIPHER_KEY_SIZE 32u
 
 /* The position and the surroundings of a handshake; all pointers are borrowed. */
-struct handshake_place {
+struct handshake_config {
     const struct torus *torus;
     const struct secrets *secrets; /* must not change while a handshake is under way */
     const char *address;           /* of the peer */
@@ -84,16 +84,16 @@ struct link_keys {
 };
 
 /* Starts the handshake of a new connection: the dialler sends its hello. */
-void handshake_begin(struct handshake *h, const struct handshake_place *place, bool dialled);
+void handshake_begin(struct handshake *h, const struct handshake_config *place, bool dialled);
 
 /* Takes a message of the peer. Returns 0, or -1 with *e: the peer is refused. In DONE the peer is the
  * neighbour, and the handshake takes no more messages. */
-int handshake_heard(struct handshake *h, const struct handshake_place *place,
+int handshake_heard(struct handshake *h, const struct handshake_config *place,
                     const struct peer_message *message, struct error *e);
 
 /* In DONE: computes the keys to encrypt with. Returns 0, or -1 with *e if the peer's ephemeral key is
  * invalid. */
-int handshake_keys(const struct handshake *h, const struct handshake_place *place,
+int handshake_keys(const struct handshake *h, const struct handshake_config *place,
                    struct link_keys *keys, struct error *e);
 
 /* Overwrite the secrets with zeros. */

@@ -79,22 +79,22 @@ static void send_to_stranger(void *context, const struct peer_message *message)
     r->io.wake(r->io.context, link->connection);
 }
 
-static struct handshake_place handshake_place_of(struct link *link)
+static struct handshake_config handshake_config_of(struct link *link)
 {
     struct router *r = link->router;
 
-    return (struct handshake_place){.torus = r->torus,
-                                    .secrets = &r->secrets,
-                                    .address = link->address,
-                                    .rank = r->rank,
-                                    .neighbour = r->port[link->port].neighbour,
-                                    .port = link->port,
-                                    .boot = r->boot,
-                                    .minor = router_minor(r),
-                                    .random = r->io.random,
-                                    .random_context = r->io.context,
-                                    .say = send_to_stranger,
-                                    .say_context = link};
+    return (struct handshake_config){.torus = r->torus,
+                                     .secrets = &r->secrets,
+                                     .address = link->address,
+                                     .rank = r->rank,
+                                     .neighbour = r->port[link->port].neighbour,
+                                     .port = link->port,
+                                     .boot = r->boot,
+                                     .minor = router_minor(r),
+                                     .random = r->io.random,
+                                     .random_context = r->io.context,
+                                     .say = send_to_stranger,
+                                     .say_context = link};
 }
 
 /* A flood of strangers must not keep the neighbour out. The oldest connection that has sent nothing valid is
@@ -152,7 +152,7 @@ struct link *router_connected(struct router *r, unsigned port, bool dialled, voi
     link->opened = link->last_frame = link->taken_at = r->now;
     link->next = r->port[port].candidates;
     r->port[port].candidates = link;
-    const struct handshake_place place = handshake_place_of(link);
+    const struct handshake_config place = handshake_config_of(link);
     handshake_begin(&link->stranger->handshake, &place, dialled);
     return link;
 }
@@ -181,7 +181,7 @@ static int accept_neighbour(struct link *link, struct error *e)
     const struct handshake *h = &link->stranger->handshake;
 
     if (r->secrets.encrypt) {
-        const struct handshake_place place = handshake_place_of(link);
+        const struct handshake_config place = handshake_config_of(link);
         struct link_keys keys;
         if (r->io.encrypt == NULL)
             return error_set(e, ERROR_LINK, "this torusd cannot encrypt links");
@@ -224,7 +224,7 @@ static int admission_received(struct link *link, size_t length, struct error *e)
 {
     const struct router *r = link->router;
     struct stranger *s = link->stranger;
-    const struct handshake_place place = handshake_place_of(link);
+    const struct handshake_config place = handshake_config_of(link);
     struct peer_message message;
     int result;
 

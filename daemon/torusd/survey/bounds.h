@@ -1,4 +1,4 @@
-/* The answers that an asker has collected, with a bound on the bytes of all of them together. */
+/* The answers that an initiator has collected, with a bound on the bytes of all of them together. */
 #pragma once
 
 #include <stdbool.h>

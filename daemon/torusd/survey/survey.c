@@ -17,7 +17,7 @@
 /* What a query costs: the answers about hosts are larger, and take system calls. */
 static const unsigned cost[SURVEY_KINDS] = {
     [SURVEY_STATE] = 1, [SURVEY_TRACE] = 3, [SURVEY_HOST] = 4};
-static const struct flood_rules rules = {.kept = 32, .rate = 16, .burst = 32, .asker = 8};
+static const struct flood_rules rules = {.kept = 32, .rate = 16, .burst = 32, .initiator = 8};
 
 /* How long an answer may be given again. A state is always of this moment: it has the clock of the machine. */
 static const uint64_t fresh[SURVEY_KINDS] = {[SURVEY_STATE] = 0, [SURVEY_HOST] = 2 * SECONDS};
@@ -89,7 +89,8 @@ void survey_set_source(struct survey *s, const struct survey_source *source)
 /* --- answering --- */
 
 /* Sends a part of an answer back the way that the query has come: that way has just been fast. If that link is
- * down, another one that leads to the asker is taken. Drops the part if there is none, or if too much waits there. */
+ * down, another one that leads to the initiator is taken. Drops the part if there is none, or if too much waits
+ * there. */
 static void send_part(struct survey *s, const struct flooded *query,
                       const struct peer_survey_answer *part)
 {
@@ -97,9 +98,9 @@ static void send_part(struct survey *s, const struct flooded *query,
     unsigned port = query->port;
 
     if (!topology_link_up(p, router_rank(s->router), port)) {
-        if (p->entry[query->asker].hops >= torus_of(s)->nodes)
+        if (p->entry[query->initiator].hops >= torus_of(s)->nodes)
             return;
-        port = p->via[query->asker];
+        port = p->via[query->initiator];
     }
     if (!router_is_full(s->router, port))
         router_send(s->router, port,
@@ -157,10 +158,10 @@ static void give_answer(struct survey *s, enum survey_kind kind)
 
     for (unsigned i = 0; i < s->heard.ports * rules.kept; i++) {
         struct flooded *query = &s->heard.message[i];
-        if (!query->owes || query->kind != kind)
+        if (!query->unanswered || query->kind != kind)
             continue;
-        query->owes = false;
-        part = (struct peer_survey_answer){.asker = query->asker, .id = query->id};
+        query->unanswered = false;
+        part = (struct peer_survey_answer){.initiator = query->initiator, .id = query->id};
         for (uint32_t n = 0; own_part(s, kind, n, &part); n++)
             send_part(s, query, &part);
     }
@@ -179,7 +180,7 @@ void survey_tell(struct survey *s, enum survey_kind kind, const uint8_t *bytes, 
 
     own->asked = false;
     if (copy == NULL)
-        return; /* the asker asks once more */
+        return; /* the initiator asks once more */
     if (kept > 0)
         memcpy(copy, bytes, kept);
     free(own->bytes);
@@ -209,16 +210,16 @@ int survey_query_heard(struct survey *s, unsigned port, const struct peer_survey
     const struct torus *t = torus_of(s);
     struct peer_message onward = {.kind = PEER_SURVEY_QUERY, .survey_query = *query};
 
-    if (query->asker >= t->nodes || query->left == 0 || query->left > t->nodes)
+    if (query->initiator >= t->nodes || query->left == 0 || query->left > t->nodes)
         return error_set(e, ERROR_PROTOCOL, "a survey that no node can have begun");
-    if (query->kind >= SURVEY_KINDS || query->asker == router_rank(s->router))
+    if (query->kind >= SURVEY_KINDS || query->initiator == router_rank(s->router))
         return 0;
     const struct flooded message = {.id = query->id,
-                                    .asker = query->asker,
+                                    .initiator = query->initiator,
                                     .kind = query->kind,
                                     .cost = cost[query->kind],
                                     .answers_left = (uint64_t)t->nodes * SURVEY_PARTS_MOST,
-                                    .owes = true};
+                                    .unanswered = true};
     if (flood_limit_take(&s->heard, port, &message, router_now(s->router)) == NULL)
         return 0;
     answer(s, (enum survey_kind)
@@ -236,16 +237,16 @@ int survey_answer_heard(struct survey *s, const struct peer_survey_answer *part,
     struct peer_survey_answer onward = *part;
     struct flooded *heard;
 
-    if (part->asker >= t->nodes || part->node >= t->nodes || part->parts == 0 ||
+    if (part->initiator >= t->nodes || part->node >= t->nodes || part->parts == 0 ||
         part->parts > SURVEY_PARTS_MOST || part->part >= part->parts ||
         part->bytes.len > SURVEY_PART || part->left == 0 || part->left > t->nodes)
         return error_set(e, ERROR_PROTOCOL, "an answer to a survey that no node can have sent");
-    if (part->asker == router_rank(s->router)) {
-        if (part->node != part->asker)
+    if (part->initiator == router_rank(s->router)) {
+        if (part->node != part->initiator)
             keep_part(s, part);
         return 0;
     }
-    heard = flood_limit_answer(&s->heard, part->asker, part->id);
+    heard = flood_limit_answer(&s->heard, part->initiator, part->id);
     if (heard == NULL)
         return 0;
     onward.left--;
@@ -272,7 +273,7 @@ static void ask_all(struct survey *s, enum survey_kind kind)
     answer(s, kind); /* first, while its queues are as they are without the survey */
     router_flood(s->router, -1,
                  &(struct peer_message){.kind = PEER_SURVEY_QUERY,
-                                        .survey_query = {.asker = router_rank(s->router),
+                                        .survey_query = {.initiator = router_rank(s->router),
                                                          .id = id,
                                                          .kind = kind,
                                                          .left = torus_of(s)->nodes}});

@@ -2,12 +2,12 @@
  *
  * The query is flooded: each node passes it on once, when it first hears it. So it reaches every node over the links
  * that are up, and the ways that it took make a tree. An answer, in parts of at most SURVEY_PART bytes, goes back along
- * this tree. If a node or link fails meanwhile, parts are lost; therefore the asker asks twice more, while nodes are
+ * this tree. If a node or link fails meanwhile, parts are lost; therefore the initiator asks twice more, while nodes are
  * missing that can be reached, which makes other trees. When its time is over, it names the nodes that have not
  * answered.
  *
  * Surveys are for people and decide nothing, so all of it is bounded, whatever peers send: how many queries a node
- * passes on, the size of an answer, the sum of all answers that an asker keeps (bounds.h), and the
+ * passes on, the size of an answer, the sum of all answers that an initiator keeps (bounds.h), and the
  * parts that a node passes on for one query. What exceeds a bound is dropped. What the answers contain is not read
  * here. */
 #pragma once

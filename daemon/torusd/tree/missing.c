@@ -483,19 +483,19 @@ static int add_missing(void *context, const struct entry *entry, struct error *e
 }
 
 /* Each file is put in place when it is complete: then the folders must be there. */
-static int prepare_placing(struct tree_writer *w, struct error *e)
+static int prepare_install(struct tree_writer *w, struct error *e)
 {
     if (!w->rules.as_it_comes || w->look_only)
         return 0;
-    w->placing = (struct placing){.staging = &w->staging,
+    w->install = (struct install){.staging = &w->staging,
                                   .manifest = &w->manifest,
                                   .rules = &w->rules,
                                   .patterns = w->patterns,
                                   .metadata = &w->metadata,
                                   .state = w->state};
-    placing_init(&w->placing);
-    w->placing_open = true;
-    return placing_make_folders(&w->placing, e);
+    install_init(&w->install);
+    w->install_open = true;
+    return install_make_folders(&w->install, e);
 }
 
 int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
@@ -507,7 +507,7 @@ int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
         return error_set(e, ERROR_PROTOCOL, "the trees have not been compared");
     if ((!w->look_only && check_room(w, progress, e) != 0) ||
         (w->document[TREE_DIGESTS] >= 0 && !w->tight && writer_use_old(w, progress, e) != 0) ||
-        manifest_each(&w->manifest, add_missing, &pass, e) != 0 || prepare_placing(w, e) != 0)
+        manifest_each(&w->manifest, add_missing, &pass, e) != 0 || prepare_install(w, e) != 0)
         return -1;
     if (intervals_join(&w->missing, most > 0 ? most : 1) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory");

@@ -306,7 +306,7 @@ static int open_all(struct tree_reader *r, const struct roots *roots,
         manifest_open(&r->manifest, r->document[TREE_MANIFEST], r->size[TREE_MANIFEST], e) != 0)
         return -1;
     for (uint32_t i = 0; i < r->sources.count; i++)
-        r->places = place_ids_add_source(r->place, r->places, r->sources.source[i].path);
+        r->places = location_ids_add_source(r->place, r->places, r->sources.source[i].path);
     r->stream = stream_new(&r->manifest, &r->sources);
     return r->stream != NULL ? 0 : refuse_memory(e);
 }

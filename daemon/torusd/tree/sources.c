@@ -54,7 +54,7 @@ static int check_names(const struct sources *s, struct error *e)
 static int open_source(struct sources *s, uint32_t number, const struct roots *roots,
                        const struct tree_read_options *options, struct error *e)
 {
-    struct place place;
+    struct location place;
     struct file_status status;
     struct shown_path shown;
     char **text = &s->text[2 * number];
@@ -206,7 +206,7 @@ int source_follow(void *sources, const struct walk_source *source, const char *b
     char path[2 * PATH_MAX];
     struct file_status status;
     struct shown_path shown;
-    struct place place;
+    struct location place;
 
     (void)snprintf(path, sizeof path, "%s%s%s", source->path, *below != '\0' ? "/" : "", below);
     int file = roots_open(s->roots, path, &place, &status, e);

@@ -177,7 +177,7 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
     return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
 }
 
-bool staging_place_is_gone(const struct staging *s)
+bool staging_location_is_gone(const struct staging *s)
 {
     struct stat st;
 

@@ -47,7 +47,7 @@ struct staging {
     struct timespec
         before; /* time of the target, if the staging is inside it, before that was made */
     const struct roots *roots; /* borrowed */
-    struct place place;        /* of `above` */
+    struct location place;     /* of `above` */
     struct made_folders *made; /* borrowed; NULL: none are made */
     struct made_use *use;      /* of the folders down to `above` */
 };
@@ -66,7 +66,7 @@ int staging_check(const struct staging *s, struct error *e);
 /* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
 /* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */
-bool staging_place_is_gone(const struct staging *s);
+bool staging_location_is_gone(const struct staging *s);
 /* Closes the descriptors; the disk stays as it is. */
 void staging_close(struct staging *s);
 /* Says that the copy has a result, so that the folders that were made above the target stay. */

@@ -21,7 +21,7 @@ static int complete_copy(struct staging *s, const struct complete *rules, struct
     uint64_t changed;
     char first[256];
 
-    if (placing_resume(s, rules, &changed, first, e) != 0)
+    if (install_resume(s, rules, &changed, first, e) != 0)
         return -1;
     if (syncfs(s->folder) != 0)
         return staging_failed(s, "synced", errno, e);

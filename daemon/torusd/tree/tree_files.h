@@ -65,20 +65,21 @@ void tree_files_recover(struct tree_files *files);
     1u /* the lowest bit of a number that a reader tells: this is a source, not a folder above one */
 
 /* Returns the number of the file or folder with this absolute path; its lowest bit is 0. 0: there is none. */
-uint64_t place_id(const char *path);
+uint64_t location_id(const char *path);
 
 /* Adds the numbers of a source and of the folders above it to a list of at most TREE_PLACES_MOST, each once. Returns its new
  * length. */
-uint32_t place_ids_add_source(uint64_t *list, uint32_t count, const char *path);
+uint32_t location_ids_add_source(uint64_t *list, uint32_t count, const char *path);
 
 /* How a target lies to sources of a list, on a file system that both have. */
-enum place_relation {
+enum location_relation {
     PLACE_APART,
     PLACE_EQUAL, /* the target is a source */
     PLACE_ABOVE, /* a source is below the target */
     PLACE_INSIDE /* the target is below a source */
 };
-enum place_relation place_ids_compare(const uint64_t *list, uint32_t count, const char *target);
+enum location_relation location_ids_compare(const uint64_t *list, uint32_t count,
+                                            const char *target);
 
 /* Paths in errors. */
 

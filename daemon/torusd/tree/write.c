@@ -81,9 +81,9 @@ static int place_now(struct tree_writer *w, const struct entry *entry, int file,
     /* otherwise a crash of the machine could leave a file with its name and without its data */
     if (fdatasync(file) != 0)
         return writer_file_failed(w, entry, "synced", errno, e);
-    (void)pthread_mutex_lock(&w->placing_lock);
-    int result = placing_one(&w->placing, entry, e);
-    (void)pthread_mutex_unlock(&w->placing_lock);
+    (void)pthread_mutex_lock(&w->install_lock);
+    int result = install_one(&w->install, entry, e);
+    (void)pthread_mutex_unlock(&w->install_lock);
     return result;
 }
 
@@ -106,11 +106,11 @@ static int complete(struct tree_writer *w, const struct entry *entry, int file, 
     int result = fstat(file, &st) == 0 ? 0 : -errno;
     if (result == 0)
         result = metadata_set(&w->metadata, &place, &st, entry);
-    if (result == 0 && !w->placing_open && fstat(file, &st) != 0)
+    if (result == 0 && !w->install_open && fstat(file, &st) != 0)
         result = -errno;
     if (result < 0)
         return writer_file_failed(w, entry, "completed", -result, e);
-    if (w->placing_open)
+    if (w->install_open)
         return place_now(w, entry, file, e);
     arrivals_stamp_whole(&w->arrivals, entry->index, &st);
     return 0;

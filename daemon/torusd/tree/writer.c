@@ -151,19 +151,19 @@ static int sync_all(const struct staging *s, struct error *e)
 
 static int place_all(struct tree_writer *w, struct error *e)
 {
-    struct placing *p = &w->placing;
-    uint64_t removed = w->placing_open ? p->removed : 0; /* as files came */
+    struct install *p = &w->install;
+    uint64_t removed = w->install_open ? p->removed : 0; /* as files came */
 
-    if (w->placing_open)
-        placing_free(p);
-    *p = (struct placing){.staging = &w->staging,
+    if (w->install_open)
+        install_free(p);
+    *p = (struct install){.staging = &w->staging,
                           .manifest = &w->manifest,
                           .rules = &w->rules,
                           .patterns = w->patterns,
                           .metadata = &w->metadata,
                           .state = w->state};
-    w->placing_open = false;
-    if (placing_run(p, e) != 0)
+    w->install_open = false;
+    if (install_run(p, e) != 0)
         return -1;
     w->report.removed = removed + p->removed;
     return 0;
@@ -216,14 +216,14 @@ int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct 
             return -1;
     }
     clean_up(w);
-    if (w->placing.changed_since == 0)
+    if (w->install.changed_since == 0)
         return 0;
     return error_set(e, ERROR_REFUSED,
                      "somebody has changed %llu %s of the target during the copy, first %s: copy "
                      "again",
-                     (unsigned long long)w->placing.changed_since,
-                     text_plural(w->placing.changed_since, "file", "files"),
-                     w->placing.first_changed);
+                     (unsigned long long)w->install.changed_since,
+                     text_plural(w->install.changed_since, "file", "files"),
+                     w->install.first_changed);
 }
 
 #define TRIES 10u /* to open a staging */
@@ -242,7 +242,7 @@ static int finish_earlier(struct tree_writer *w, struct error *e)
 
     if (found <= 0)
         return found;
-    int result = placing_resume(s, &rules, &changed, first, e);
+    int result = install_resume(s, &rules, &changed, first, e);
     complete_free(&rules);
     if (result == 0 && syncfs(s->folder) == 0)
         return complete_withdraw(s, e);
@@ -294,7 +294,7 @@ static int open_target(struct tree_writer *w, const struct roots *roots, const c
             return -1;
         if (w->look_only || open_staging(w, e) == 0)
             return 0;
-        if (tries == TRIES || !staging_place_is_gone(s))
+        if (tries == TRIES || !staging_location_is_gone(s))
             return -1;
         before = s->use;
         s->use = NULL;
@@ -340,7 +340,7 @@ int writer_open(void *context, const struct tree_write_options *options, struct 
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
         w->document[i] = -1;
     (void)pthread_mutex_init(&w->lock, NULL);
-    (void)pthread_mutex_init(&w->placing_lock, NULL);
+    (void)pthread_mutex_init(&w->install_lock, NULL);
     metadata_rules_init(&w->metadata);
     const struct roots *roots = tree_files_enter(w->files);
     if (copy_options(w, options, e) != 0 || open_target(w, roots, options->path, e) != 0) {
@@ -396,7 +396,7 @@ int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t p
 {
     const struct staging *s = &w->staging;
 
-    switch (place_ids_compare(place, places, s->path)) {
+    switch (location_ids_compare(place, places, s->path)) {
     case PLACE_INSIDE:
         return error_set(e, ERROR_REFUSED,
                          "the target %s is in the source: these nodes share a file system. Copy to "
@@ -453,8 +453,8 @@ static void close_staging(struct tree_writer *w)
 
 void writer_close(struct tree_writer *w)
 {
-    if (w->placing_open)
-        placing_free(&w->placing);
+    if (w->install_open)
+        install_free(&w->install);
     close_staging(w);
     stored_close(&w->stored);
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
@@ -470,7 +470,7 @@ void writer_close(struct tree_writer *w)
     free(w->going.bytes);
     free(w->state);
     (void)pthread_mutex_destroy(&w->lock);
-    (void)pthread_mutex_destroy(&w->placing_lock);
+    (void)pthread_mutex_destroy(&w->install_lock);
     tree_files_leave(w->files);
     free(w);
 }

@@ -1,13 +1,13 @@
 /* The writing half of tree_store.h: what comes from another node is put onto this machine's disk. staging.h has where,
- * placing.h how it gets its names. Its parts share the record of a writer. */
+ * install.h how it gets its names. Its parts share the record of a writer. */
 #pragma once
 
 #include <pthread.h>
 
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/digests.h"
+#include "daemon/torusd/tree/install.h"
 #include "daemon/torusd/tree/metadata.h"
-#include "daemon/torusd/tree/placing.h"
 #include "daemon/torusd/tree/removal.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/tree_files.h"
@@ -52,9 +52,9 @@ struct tree_writer {
     bool has_arrivals; /* files or parts of files are in the staging */
     struct writer_cursor cursor[WRITER_CURSORS];
     struct timespec saved, synced; /* when the record was written last */
-    pthread_mutex_t placing_lock;
-    struct placing placing; /* as_it_comes */
-    bool placing_open;
+    pthread_mutex_t install_lock;
+    struct install install; /* as_it_comes */
+    bool install_open;
 };
 
 /* Finds out what an interrupted copy has left, for the new manifest. compare() has checked it. Returns 0, or -1 with *e. */

@@ -35,7 +35,7 @@ def distance(torusctl):
     found = sum(abs(a - b) for a, b in zip(way[0], way[-1]))
     return Drawing('broadcast-distance', 'Properties of 2D meshes and tori: the example of a distance',
                    [Sketch('Node (−1,−1) and node (2,2) in a mesh', marks,
-                           f'{found}-neighbours: one of the shortest ways has {len(way) - 1} hops')],
+                           f'{found}-neighbours: one of the shortest paths has {len(way) - 1} hops')],
                    scale=0.6)
 
 

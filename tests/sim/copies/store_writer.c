@@ -82,7 +82,7 @@ static uint64_t tree_writer_count_removed(const struct tree_writer *w)
     return removed;
 }
 
-static void tree_writer_place_folders(struct tree_writer *w)
+static void tree_writer_install_folders(struct tree_writer *w)
 {
     if (w->into && w->manifest.entries > 0 && sim_tree_find(&w->disk->tree, w->path) == NULL)
         sim_tree_put_folder(&w->disk->tree, w->path, 0);
@@ -94,8 +94,8 @@ static void tree_writer_place_folders(struct tree_writer *w)
     }
 }
 
-static void tree_writer_place_file(struct tree_writer *w, const struct sim_entry *entry,
-                                   const struct staged_file *file)
+static void tree_writer_install_file(struct tree_writer *w, const struct sim_entry *entry,
+                                     const struct staged_file *file)
 {
     char *path = tree_join(w->path, entry->path);
     struct tree_content *content = tree_content_new(file->bytes, file->size);
@@ -417,7 +417,7 @@ static int missing(struct tree_writer *w, uint32_t most, struct tree_progress *p
     *spans = (uint32_t)w->spans.count;
     w->stage = WRITER_KNOWS;
     if (w->as_it_comes && !w->look_only)
-        tree_writer_place_folders(w);
+        tree_writer_install_folders(w);
     return 0;
 }
 
@@ -448,7 +448,7 @@ static uint64_t fill(struct tree_writer *w, uint32_t index, const struct interva
     sim_spans_add(&file->have, begin, end);
     sim_spans_free(&lacks);
     if (taken > 0 && w->as_it_comes && staged_file_is_complete(file))
-        tree_writer_place_file(w, entry, file);
+        tree_writer_install_file(w, entry, file);
     return taken;
 }
 

@@ -32,15 +32,15 @@ static uint64_t largest_block(const struct swarm_world *w)
     return most;
 }
 
-static const struct algorithm *draw_algorithm(const struct swarm_world *w, enum operation operation,
-                                              struct chance *c)
+static const struct algorithm *draw_algorithm(const struct swarm_world *w,
+                                              enum schedule_operation operation, struct chance *c)
 {
     const struct algorithm *fits[64];
     size_t n = 0;
 
     for (size_t i = 0; i < algorithm_count() && n < 64; i++) {
         const struct algorithm *a = algorithm_at(i);
-        if (a->operation == operation_of_algorithms(operation) &&
+        if (a->operation == schedule_operation_of_algorithms(operation) &&
             algorithm_accepts(a, &w->torus, NULL) == 0)
             fits[n++] = a;
     }
@@ -85,7 +85,7 @@ static void draw_long(const struct swarm_world *w, struct swarm_request *r, stru
 
 /* A request other than a barrier. */
 static void draw_request(const struct swarm_world *w, struct swarm_request *r, unsigned index,
-                         enum operation operation, struct chance *c)
+                         enum schedule_operation operation, struct chance *c)
 {
     static const enum mode modes[] = {MODE_OF_ALGORITHM, MODE_OF_ALGORITHM, MODE_STEPPED,
                                       MODE_STREAMING};
@@ -187,8 +187,8 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
     unsigned barriers = chance_below(&c, 3) == 0 ? (unsigned)chance_magnitude(&c, 1, 3) : 0;
     unsigned faults = chance_below(&c, 4) == 0 ? 0 : (unsigned)chance_magnitude(&c, 1, 12);
     for (unsigned i = 0; i < asked; i++) {
-        static const enum operation operations[] = {OPERATION_EXCHANGE, OPERATION_EXCHANGE,
-                                                    OPERATION_ALLGATHER, OPERATION_BROADCAST};
+        static const enum schedule_operation operations[] = {
+            OPERATION_EXCHANGE, OPERATION_EXCHANGE, OPERATION_ALLGATHER, OPERATION_BROADCAST};
         struct chance own = chance_stream(seed, STREAM_REQUESTS, i);
         struct swarm_request *r = &w->request[w->requests++];
         r->at = chance_below(&own, window);
@@ -235,8 +235,8 @@ void swarm_print(const struct swarm_world *w)
             "  request %2u: %s%.6f s, node %u: %s %s%s%s%s, %" PRIu64
             " bytes, %s -> %s, repeat %u, timeout %.3f s%s%s\n",
             i, r->after != NULL ? "after the one before + " : "+", (double)r->at / 1e9, r->root,
-            operation_name(r->spec.operation), r->spec.algorithm, r->imported ? " from a file" : "",
-            r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
+            schedule_operation_name(r->spec.operation), r->spec.algorithm,
+            r->imported ? " from a file" : "", r->spec.mode == MODE_OF_ALGORITHM ? "" : " ",
             r->spec.mode == MODE_OF_ALGORITHM ? "" : mode_name(r->spec.mode), r->spec.block_bytes,
             r->from, r->spec.operation == OPERATION_BARRIER ? r->barrier : r->to, r->spec.repeat,
             (double)r->spec.timeout_ns / 1e9,

@@ -51,7 +51,7 @@ struct plane {
 };
 
 /* The link by which a block comes in to a node: its axis, and on which side of the node it is. */
-struct way {
+struct arrival {
     unsigned axis;
     int direction;
 };
@@ -62,7 +62,7 @@ static bool has_opposite(const struct plane *p, unsigned axis)
     return p->wrap[axis] && p->size[axis] % 2 == 0;
 }
 
-/* The largest distance of a source for which `direction` along the axis is the shorter way from a
+/* The largest distance of a source for which `direction` along the axis is the shorter path from a
  * node with coordinate x. */
 static uint32_t reach(const struct plane *p, unsigned axis, uint32_t x, int direction)
 {
@@ -184,7 +184,7 @@ static struct side share_side(const struct plane *p, unsigned ring, uint32_t rin
     if (rings == 0)
         return s;
     if (share > both)
-        share = both; /* rings of two: all other blocks have only one shortest way */
+        share = both; /* rings of two: all other blocks have only one shortest path */
     share = share * rings / (m - 1);
     uint64_t low = s.cells * share / ((n - 1) * rings);
     uint64_t high = low + (s.cells * share % ((n - 1) * rings) != 0);
@@ -204,9 +204,10 @@ static struct side share_side(const struct plane *p, unsigned ring, uint32_t rin
     return s;
 }
 
-/* way_in() on a cylinder whose rings have exact opposites, for a source in another ring. */
-static struct way way_into_cylinder(const struct plane *p, unsigned ring, const uint32_t *node,
-                                    const uint32_t *hops, const int *direction)
+/* arrives_by() on a cylinder whose rings have exact opposites, for a source in another ring. */
+static struct arrival arrives_by_in_cylinder(const struct plane *p, unsigned ring,
+                                             const uint32_t *node, const uint32_t *hops,
+                                             const int *direction)
 {
     uint32_t x = node[p->dim[1 - ring]];
     int lead = 1; /* the block of the opposite node in the ring arrives from + */
@@ -219,17 +220,18 @@ static struct way way_into_cylinder(const struct plane *p, unsigned ring, const 
     if (direction[ring] != 0) {
         uint64_t before = cells_before(rings, p->size[ring] / 2 - 1, hops[1 - ring], hops[ring]);
         bool along = is_chosen(before, s->box[direction[ring] > 0], s->cells);
-        return along ? (struct way){ring, direction[ring]} : (struct way){1 - ring, beyond};
+        return along ? (struct arrival){ring, direction[ring]} : (struct arrival){1 - ring, beyond};
     }
     uint64_t before = hops[1 - ring] - 1;
     if (!is_chosen(before, s->opposites, rings))
-        return (struct way){1 - ring, beyond};
+        return (struct arrival){1 - ring, beyond};
     uint64_t turn = before * s->opposites / rings;
-    return (struct way){ring, turn % 2 == 0 ? s->first : -s->first};
+    return (struct arrival){ring, turn % 2 == 0 ? s->first : -s->first};
 }
 
 /* The link by which a node receives the block of a source; both are given by their coordinates. */
-static struct way way_in(const struct plane *p, const uint32_t *node, const uint32_t *source)
+static struct arrival arrives_by(const struct plane *p, const uint32_t *node,
+                                 const uint32_t *source)
 {
     uint32_t hops[2] = {0};
     int direction[2] = {0};
@@ -242,13 +244,13 @@ static struct way way_in(const struct plane *p, const uint32_t *node, const uint
         opposite[axis] = hops[axis] > 0 && direction[axis] == 0;
     }
     if (opposite[COLUMN] && opposite[ROW])
-        return (struct way){ROW, -1};
+        return (struct arrival){ROW, -1};
     for (unsigned axis = COLUMN; axis <= ROW; axis++)
         if (hops[1 - axis] == 0)
-            return (struct way){axis, opposite[axis] ? 1 : direction[axis]};
+            return (struct arrival){axis, opposite[axis] ? 1 : direction[axis]};
     unsigned ring;
     if (is_even_cylinder(p, &ring))
-        return way_into_cylinder(p, ring, node, hops, direction);
+        return arrives_by_in_cylinder(p, ring, node, hops, direction);
 
     /* Like the sails of a windmill, each box gets the opposites along one of its sides: the
      * opposites in the column belong to the boxes down right and up left, those in the row to the
@@ -266,7 +268,7 @@ static struct way way_in(const struct plane *p, const uint32_t *node, const uint
         columns += has_opposite(p, ROW);
     uint64_t before = cells_before(rows, columns, hops[COLUMN], hops[ROW]);
     unsigned axis = comes_along_row(p, before, !falling) ? ROW : COLUMN;
-    return (struct way){axis, direction[axis]};
+    return (struct arrival){axis, direction[axis]};
 }
 
 static bool balanced_takes(const struct torus *t)
@@ -289,12 +291,12 @@ static uint32_t balanced_route(const struct torus *t, uint32_t source, uint32_t 
     torus_coordinates(t, source, from);
     torus_coordinates(t, destination, at);
     for (uint32_t step = count; step-- > 0;) {
-        struct way way = way_in(&p, at, from);
-        unsigned dim = p.dim[way.axis];
+        struct arrival arrival = arrives_by(&p, at, from);
+        unsigned dim = p.dim[arrival.axis];
 
         legs[step] = (struct leg){
-            .step = step, .hops = 1, .dim = (uint8_t)dim, .direction = (int8_t)-way.direction};
-        at[dim] = (at[dim] + t->size[dim] + (uint32_t)way.direction) % t->size[dim];
+            .step = step, .hops = 1, .dim = (uint8_t)dim, .direction = (int8_t)-arrival.direction};
+        at[dim] = (at[dim] + t->size[dim] + (uint32_t)arrival.direction) % t->size[dim];
     }
     return count;
 }
@@ -348,7 +350,7 @@ static uint32_t saadschultz_route(const struct torus *t, uint32_t source, uint32
                                          .hops = 1,
                                          .dim = (uint8_t)dim,
                                          .direction = (int8_t)direction};
-        first_step += torus_longest_way(t, dim);
+        first_step += torus_longest_path(t, dim);
         come += (to[dim] + t->size[dim] - from[dim]) % t->size[dim];
     }
     return count;
@@ -451,7 +453,7 @@ const struct algorithm *even_algorithm(const struct torus *t)
 }
 
 /* An allgather on any network: from each node along the tree of tree.h, whose root the node is. All
- * ways are shortest ways, through the dimensions in order. A block crosses a link of the tree in the
+ * paths are shortest paths, through the dimensions in order. A block crosses a link of the tree in the
  * step that is the distance of the link's farther end. */
 
 static bool trees_takes(const struct torus *t)
@@ -479,9 +481,9 @@ static uint32_t trees_route(const struct torus *t, uint32_t source, uint32_t des
 
 const struct algorithm algorithm_trees = {
     .name = "trees",
-    .summary = "from each node along a tree of shortest ways, dimension after dimension",
+    .summary = "from each node along a tree of shortest paths, dimension after dimension",
     .accepts_text = "networks with other factors than rings and lines",
-    .startups = "the longest way",
+    .startups = "the longest path",
     .transmission = "no formula",
     .source = "this project",
     .operation = OPERATION_ALLGATHER,

@@ -2,7 +2,7 @@
 #include "daemon/lib/schedule/algorithms/rotation.h"
 
 /* Dimension after dimension, in both directions at once. In each step, every block that still has
- * to move in this dimension moves one hop the shorter way, and all blocks that leave by a port are
+ * to move in this dimension moves one hop the shorter path, and all blocks that leave by a port are
  * one message: floor(n/2) steps on a ring of n, n - 1 on a line. On a hypercube (n = 2) this is the
  * classic exchange with one neighbour after the other.
  *
@@ -34,7 +34,7 @@ static uint32_t dim_route(const struct torus *t, uint32_t source, uint32_t desti
                                          .hops = 1,
                                          .dim = (uint8_t)dim,
                                          .direction = (int8_t)direction};
-        begin += torus_longest_way(t, dim);
+        begin += torus_longest_path(t, dim);
     }
     return count;
 }

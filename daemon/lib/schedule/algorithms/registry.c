@@ -62,13 +62,13 @@ const char *algorithm_names(void)
     return names + strlen(", ");
 }
 
-const char *algorithm_names_for(enum operation operation, char *names)
+const char *algorithm_names_for(enum schedule_operation operation, char *names)
 {
     size_t used = 0;
 
     names[0] = '\0';
     for (size_t i = 0; i < ROWS && used < ALGORITHM_NAMES_SIZE; i++)
-        if (algorithm_at(i)->operation == operation_of_algorithms(operation))
+        if (algorithm_at(i)->operation == schedule_operation_of_algorithms(operation))
             used += (size_t)snprintf(names + used, ALGORITHM_NAMES_SIZE - used, "%s%s",
                                      used == 0 ? "" : ", ", algorithm_at(i)->name);
     return names;

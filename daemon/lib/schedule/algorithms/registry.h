@@ -81,4 +81,4 @@ const char *algorithm_names(void);
  * after ALGORITHM_NAMES_SIZE - 1 characters. `names` has room for ALGORITHM_NAMES_SIZE. Returns
  * `names`. */
 #define ALGORITHM_NAMES_SIZE 512
-const char *algorithm_names_for(enum operation operation, char *names);
+const char *algorithm_names_for(enum schedule_operation operation, char *names);

@@ -29,7 +29,7 @@ struct climb {
     uint32_t begin;   /* the tree's first step */
 };
 
-/* Hops along `dim` from coordinate `root` to `coordinate`, the shorter way round; positive if both
+/* Hops along `dim` from coordinate `root` to `coordinate`, the shorter path round; positive if both
  * ways are equally long. */
 static int64_t climb_offset(const struct torus *t, unsigned dim, uint32_t root, uint32_t coordinate)
 {
@@ -232,7 +232,8 @@ static uint32_t tree_route(const struct torus *t, uint32_t source, uint32_t dest
     uint32_t at[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
     int64_t up[TORUS_MAX_DIMS], down[TORUS_MAX_DIMS];
     struct climb c = {.legs = legs, .deepest = depth(t)};
-    unsigned fork = 0; /* the first dimension in which the ways from the root to both ends differ */
+    unsigned fork =
+        0; /* the first dimension in which the paths from the root to both ends differ */
 
     (void)segment;
     torus_coordinates(t, source, at);

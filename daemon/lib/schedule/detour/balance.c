@@ -16,7 +16,7 @@
 /* A channel with the largest load, top, costs 2^TOP_BITS; with each unit less, the cost is multiplied by
  * top / (top + steep). A unit is a segment at the full rate or, if slow channels would have very many of them
  * before the search relieves these, 1/UNITS_MOST of the largest load. Every channel costs BASE in addition, so
- * that ways do not grow long where loads do not matter. A slower channel costs as much more as a segment takes
+ * that paths do not grow long where loads do not matter. A slower channel costs as much more as a segment takes
  * longer there. */
 #define TOP_BITS 44
 #define BASE (UINT64_C(1) << 30)
@@ -35,12 +35,12 @@
 
 /* When one steepness does not help any more, another one often does: first the channels around the
  * busiest ones are relieved, then the busiest ones themselves. Small tori try all values, because
- * they have the fewest ways to choose from and take the least time. */
+ * they have the fewest paths to choose from and take the least time. */
 static const uint32_t steepness[] = {30, 100, 10, 50, 200};
 #define STEEPNESSES (sizeof steepness / sizeof steepness[0])
 
 struct search {
-    struct ways ways;
+    struct paths paths;
     const struct damage *damage;
     struct balance *b;
     uint32_t *load;   /* by channel: segments */
@@ -48,7 +48,7 @@ struct search {
     uint64_t unit;
     uint64_t *price; /* by load in units: what one more segment costs at the full rate */
     uint32_t prices;
-    uint8_t *way; /* ports */
+    uint8_t *path; /* ports */
 };
 
 /* Fewer blocks can have more segments, which even out the loads better. */
@@ -89,7 +89,7 @@ static uint64_t largest_load(const struct search *s)
 {
     uint64_t largest = 0;
 
-    for (size_t i = 0; i < s->ways.channels; i++) {
+    for (size_t i = 0; i < s->paths.channels; i++) {
         const uint64_t load = (uint64_t)s->load[i] * (s->weight != NULL ? s->weight[i] : LOAD_ONE);
         largest = load > largest ? load : largest;
     }
@@ -137,34 +137,34 @@ static int set_prices(struct search *s, uint32_t steep)
             p = WAYS_MOST_COST - BASE;
         s->price[load] = p + BASE;
     }
-    for (size_t i = 0; i < s->ways.channels; i++)
-        s->ways.cost[i] = price_of(s, i);
+    for (size_t i = 0; i < s->paths.channels; i++)
+        s->paths.cost[i] = price_of(s, i);
     return 0;
 }
 
-/* Adds `change`, 1 or -1, to the loads along a way. */
-static void change_loads(struct search *s, uint32_t source, const uint8_t *way, uint32_t hops,
+/* Adds `change`, 1 or -1, to the loads along a path. */
+static void change_loads(struct search *s, uint32_t source, const uint8_t *path, uint32_t hops,
                          int change)
 {
     uint32_t here = source;
 
     for (uint32_t i = 0; i < hops; i++) {
-        size_t channel = ways_channel(&s->ways, here, way[i]);
+        size_t channel = paths_channel(&s->paths, here, path[i]);
         s->load[channel] += (uint32_t)change;
-        s->ways.cost[channel] = price_of(s, channel);
-        here = s->ways.neighbour[channel];
+        s->paths.cost[channel] = price_of(s, channel);
+        here = s->paths.neighbour[channel];
     }
 }
 
-static uint64_t cost_of(const struct search *s, uint32_t source, const uint8_t *way, uint32_t hops)
+static uint64_t cost_of(const struct search *s, uint32_t source, const uint8_t *path, uint32_t hops)
 {
     uint32_t here = source;
     uint64_t cost = 0;
 
     for (uint32_t i = 0; i < hops; i++) {
-        size_t channel = ways_channel(&s->ways, here, way[i]);
-        cost += s->ways.cost[channel];
-        here = s->ways.neighbour[channel];
+        size_t channel = paths_channel(&s->paths, here, path[i]);
+        cost += s->paths.cost[channel];
+        here = s->paths.neighbour[channel];
     }
     return cost;
 }
@@ -177,15 +177,15 @@ static void begin_with_stream(struct search *s, uint32_t source, uint32_t destin
 {
     struct balance *b = s->b;
     size_t index = balance_index(b, source, destination, segment);
-    uint32_t ways = algorithm_stream.segments, here = source;
-    uint32_t its = b->segments % ways == 0 ? segment : segment + source + destination;
+    uint32_t paths = algorithm_stream.segments, here = source;
+    uint32_t its = b->segments % paths == 0 ? segment : segment + source + destination;
     uint32_t hops =
-        algorithm_stream.route(&s->damage->torus, source, destination, its % ways, legs);
+        algorithm_stream.route(&s->damage->torus, source, destination, its % paths, legs);
 
     for (uint32_t i = 0; i < hops; i++) {
         unsigned port = torus_port(&s->damage->torus, legs[i].dim, legs[i].direction);
         b->port[index * b->stride + i] = (uint8_t)port;
-        here = s->ways.neighbour[ways_channel(&s->ways, here, port)];
+        here = s->paths.neighbour[paths_channel(&s->paths, here, port)];
         if (here == TORUS_NO_NODE)
             return;
     }
@@ -208,19 +208,19 @@ static int begin_all_with_stream(struct search *s)
     return 0;
 }
 
-/* Finds the cheapest ways from the source or, if `short_ones`, those with the fewest hops, for
+/* Finds the cheapest paths from the source or, if `short_ones`, those with the fewest hops, for
  * which there is always room. */
-static void find_ways(struct search *s, uint32_t source, bool short_ones)
+static void find_paths(struct search *s, uint32_t source, bool short_ones)
 {
-    for (size_t i = 0; short_ones && i < s->ways.channels; i++)
-        s->ways.cost[i] = 1;
-    ways_find(&s->ways, source, 0);
-    for (size_t i = 0; short_ones && i < s->ways.channels; i++)
-        s->ways.cost[i] = price_of(s, i);
+    for (size_t i = 0; short_ones && i < s->paths.channels; i++)
+        s->paths.cost[i] = 1;
+    paths_find(&s->paths, source, 0);
+    for (size_t i = 0; short_ones && i < s->paths.channels; i++)
+        s->paths.cost[i] = price_of(s, i);
 }
 
-/* Finds a way for this segment of every block of the source that has none. Returns how many are
- * left because their ways are too long for the room. */
+/* Finds a path for this segment of every block of the source that has none. Returns how many are
+ * left because their paths are too long for the room. */
 static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment, bool short_ones)
 {
     struct balance *b = s->b;
@@ -229,40 +229,40 @@ static uint32_t find_missing(struct search *s, uint32_t source, uint32_t segment
 
     for (uint32_t to = 0; to < b->nodes; to++) {
         size_t index = balance_index(b, source, to, segment);
-        uint8_t *way = b->port + index * b->stride;
+        uint8_t *path = b->port + index * b->stride;
         if (to == source || s->damage->gone[to] || b->hops[index] > 0)
             continue;
         if (!found)
-            find_ways(s, source, short_ones);
+            find_paths(s, source, short_ones);
         found = true;
-        uint32_t hops = ways_trace(&s->ways, to, s->way);
+        uint32_t hops = paths_trace(&s->paths, to, s->path);
         if (hops > b->stride) {
             left++;
             continue;
         }
-        memcpy(way, s->way, hops);
+        memcpy(path, s->path, hops);
         b->hops[index] = (uint16_t)hops;
-        change_loads(s, source, way, hops, 1);
+        change_loads(s, source, path, hops, 1);
     }
     return left;
 }
 
 /* --- improvement --- */
 
-/* Moves a segment to the way in s->way, of `hops` hops, if that saves something. */
+/* Moves a segment to the path in s->path, of `hops` hops, if that saves something. */
 static bool improve(struct search *s, uint32_t source, size_t index, uint32_t hops)
 {
     struct balance *b = s->b;
-    uint8_t *way = b->port + index * b->stride;
+    uint8_t *path = b->port + index * b->stride;
     bool saves;
 
-    change_loads(s, source, way, b->hops[index], -1);
-    saves = cost_of(s, source, s->way, hops) < cost_of(s, source, way, b->hops[index]);
+    change_loads(s, source, path, b->hops[index], -1);
+    saves = cost_of(s, source, s->path, hops) < cost_of(s, source, path, b->hops[index]);
     if (saves) {
-        memcpy(way, s->way, hops);
+        memcpy(path, s->path, hops);
         b->hops[index] = (uint16_t)hops;
     }
-    change_loads(s, source, way, b->hops[index], 1);
+    change_loads(s, source, path, b->hops[index], 1);
     return saves;
 }
 
@@ -272,17 +272,18 @@ static uint32_t improve_source(struct search *s, uint32_t source, unsigned turn)
     struct balance *b = s->b;
     uint32_t moved = 0;
 
-    ways_find(&s->ways, source, turn);
+    paths_find(&s->paths, source, turn);
     for (uint32_t to = 0; to < b->nodes; to++) {
         uint32_t hops = 0;
         if (to == source || s->damage->gone[to])
             continue;
         for (uint32_t segment = 0; segment < b->segments; segment++) {
             size_t index = balance_index(b, source, to, segment);
-            if (cost_of(s, source, balance_ports(b, index), b->hops[index]) <= s->ways.distance[to])
+            if (cost_of(s, source, balance_ports(b, index), b->hops[index]) <=
+                s->paths.distance[to])
                 continue;
             if (hops == 0)
-                hops = ways_trace(&s->ways, to, s->way);
+                hops = paths_trace(&s->paths, to, s->path);
             if (hops <= b->stride)
                 moved += improve(s, source, index, hops);
         }
@@ -334,7 +335,7 @@ static int find_routes(struct search *s)
     for (unsigned i = first; i <= last; i++)
         if (improve_all(s, steepness[i], i) != 0)
             return -1;
-    for (size_t i = 0; i < s->ways.channels; i++) {
+    for (size_t i = 0; i < s->paths.channels; i++) {
         const double load = (double)s->load[i] * DAMAGE_FULL_RATE / rate_of(s, i);
         b->busiest = load > b->busiest ? load : b->busiest;
     }
@@ -344,7 +345,7 @@ static int find_routes(struct search *s)
     return 0;
 }
 
-/* Sets the stride for ways of up to `hops` hops. Returns 0, or -1 with *e if all routes would take
+/* Sets the stride for paths of up to `hops` hops. Returns 0, or -1 with *e if all routes would take
  * too much memory. */
 static int check_room(struct search *s, uint32_t hops, struct error *e)
 {
@@ -353,7 +354,7 @@ static int check_room(struct search *s, uint32_t hops, struct error *e)
 
     b->stride = hops + SPARE_HOPS;
     if (b->stride > b->nodes)
-        b->stride = b->nodes; /* no way passes a node twice */
+        b->stride = b->nodes; /* no path passes a node twice */
     bytes = (uint64_t)b->nodes * b->nodes * b->segments * b->stride;
     if (bytes <= BYTES_MOST)
         return 0;
@@ -378,21 +379,21 @@ static int make_room(struct search *s, struct error *e)
     uint32_t whole = 2 * torus_diameter(t), left;
     size_t routes = (size_t)t->nodes * t->nodes * b->segments;
 
-    /* Check this first: ways_diameter() takes long on a large torus. */
+    /* Check this first: paths_diameter() takes long on a large torus. */
     if (check_room(s, whole, e) != 0)
         return -1;
-    left = ways_diameter(&s->ways);
+    left = paths_diameter(&s->paths);
     if (check_room(s, whole > left ? whole : left, e) != 0)
         return -1;
     b->hops = calloc(routes, sizeof *b->hops);
     b->port = malloc(routes * b->stride);
-    s->load = calloc(s->ways.channels, sizeof *s->load);
+    s->load = calloc(s->paths.channels, sizeof *s->load);
     if (s->damage->rate != NULL)
-        s->weight = calloc(s->ways.channels, sizeof *s->weight);
-    for (size_t i = 0; s->weight != NULL && i < s->ways.channels; i++)
+        s->weight = calloc(s->paths.channels, sizeof *s->weight);
+    for (size_t i = 0; s->weight != NULL && i < s->paths.channels; i++)
         s->weight[i] = LOAD_ONE * DAMAGE_FULL_RATE / rate_of(s, i);
-    s->way = calloc(t->nodes, sizeof *s->way);
-    if (b->hops != NULL && b->port != NULL && s->load != NULL && s->way != NULL &&
+    s->path = calloc(t->nodes, sizeof *s->path);
+    if (b->hops != NULL && b->port != NULL && s->load != NULL && s->path != NULL &&
         (s->weight != NULL || s->damage->rate == NULL))
         return 0;
     return error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", t->nodes,
@@ -409,20 +410,20 @@ static int find_in_segments(struct balance *b, const struct damage *d, uint32_t 
 
     *b = (struct balance){.nodes = nodes, .segments = segments};
     *time = 0;
-    if (ways_init(&s.ways, d, e) != 0)
+    if (paths_init(&s.paths, d, e) != 0)
         return -1;
     rc = make_room(&s, e);
     if (rc == 0 && find_routes(&s) != 0)
         rc = error_set(e, ERROR_MEMORY, "out of memory for routes between %u %s", nodes,
                        text_plural(nodes, "node", "nodes"));
-    for (size_t i = 0; rc == 0 && i < s.ways.channels; i++)
+    for (size_t i = 0; rc == 0 && i < s.paths.channels; i++)
         if (time_of(&s, i) > *time)
             *time = time_of(&s, i);
-    ways_free(&s.ways);
+    paths_free(&s.paths);
     free(s.load);
     free(s.weight);
     free(s.price);
-    free(s.way);
+    free(s.path);
     if (rc != 0)
         balance_free(b);
     return rc;

@@ -20,7 +20,7 @@
 
 struct cut {
     const struct damage *damage;
-    const struct ways *ways;
+    const struct paths *paths;
     uint32_t nodes; /* nodes that are in order */
     bool *inside;
     uint32_t inner;   /* nodes inside */
@@ -44,8 +44,8 @@ static void sum_rates(const struct cut *c, uint32_t node, bool inside, uint64_t 
     const struct torus *t = &c->damage->torus;
 
     *from = *to = 0;
-    for (unsigned port = 0; port < c->ways->ports; port++) {
-        uint32_t there = c->ways->neighbour[ways_channel(c->ways, node, port)];
+    for (unsigned port = 0; port < c->paths->ports; port++) {
+        uint32_t there = c->paths->neighbour[paths_channel(c->paths, node, port)];
         if (there == TORUS_NO_NODE || c->inside[there] != inside)
             continue;
         *from += damage_rate(c->damage, node, port);
@@ -186,7 +186,7 @@ static void try_all(struct cut *c)
 
 /* --- distances --- */
 
-static double rate_of(const struct ways *w, const struct damage *d, size_t channel)
+static double rate_of(const struct paths *w, const struct damage *d, size_t channel)
 {
     const uint32_t node = (uint32_t)(channel / w->ports);
 
@@ -194,8 +194,8 @@ static double rate_of(const struct ways *w, const struct damage *d, size_t chann
 }
 
 /* The bound that the costs of the channels prove, as lengths. Adds to load[], by channel, the blocks that
- * travel on it if all take shortest ways; `turn` chooses between ways of the same length. */
-static double bound_of_lengths(struct ways *w, const struct damage *d, unsigned turn,
+ * travel on it if all take shortest paths; `turn` chooses between paths of the same length. */
+static double bound_of_lengths(struct paths *w, const struct damage *d, unsigned turn,
                                uint32_t *behind, double *load)
 {
     double distances = 0, offered = 0;
@@ -206,7 +206,7 @@ static double bound_of_lengths(struct ways *w, const struct damage *d, unsigned 
     for (uint32_t source = 0; source < w->nodes; source++) {
         if (d->gone[source])
             continue;
-        ways_find(w, source, turn + source);
+        paths_find(w, source, turn + source);
         for (uint32_t i = 0; i < w->reached; i++) {
             distances += (double)w->distance[w->order[i]];
             behind[w->order[i]] = 1;
@@ -214,7 +214,7 @@ static double bound_of_lengths(struct ways *w, const struct damage *d, unsigned 
         for (uint32_t i = w->reached;
              i-- > 1;) { /* the farthest first: from the leaves of the tree */
             const uint32_t node = w->order[i], before = w->before[node];
-            load[ways_channel(w, before, w->via[node])] += behind[node];
+            load[paths_channel(w, before, w->via[node])] += behind[node];
             behind[before] += behind[node];
         }
     }
@@ -223,7 +223,7 @@ static double bound_of_lengths(struct ways *w, const struct damage *d, unsigned 
 
 /* Makes the channels longer that carry the most for their rates: exponent[] is the logarithm of the
  * lengths. */
-static void lengthen(const struct ways *w, const struct damage *d, double pace, const double *load,
+static void lengthen(const struct paths *w, const struct damage *d, double pace, const double *load,
                      double *exponent)
 {
     double largest = 0;
@@ -235,7 +235,7 @@ static void lengthen(const struct ways *w, const struct damage *d, double pace, 
         exponent[i] += pace * load[i] / (rate_of(w, d, i) * largest);
 }
 
-static void set_lengths(struct ways *w, const double *exponent)
+static void set_lengths(struct paths *w, const double *exponent)
 {
     double largest = 0;
 
@@ -245,9 +245,9 @@ static void set_lengths(struct ways *w, const double *exponent)
         w->cost[i] = 1 + (uint64_t)(exp(exponent[i] - largest) * LENGTH_MOST);
 }
 
-/* The best bound of lengths that are found by multiplicative weights: all blocks take the shortest ways,
+/* The best bound of lengths that are found by multiplicative weights: all blocks take the shortest paths,
  * the busiest channels grow, and so on. */
-static double search_lengths(struct ways *w, const struct damage *d)
+static double search_lengths(struct paths *w, const struct damage *d)
 {
     const uint64_t work = (uint64_t)w->nodes * w->nodes;
     const unsigned rounds =
@@ -270,8 +270,8 @@ static double search_lengths(struct ways *w, const struct damage *d)
     return best * (1 - ROUNDED);
 }
 
-/* The average load if all blocks take shortest ways: the busiest channel carries at least that. */
-static double average(struct ways *w, const struct damage *d)
+/* The average load if all blocks take shortest paths: the busiest channel carries at least that. */
+static double average(struct paths *w, const struct damage *d)
 {
     uint64_t hops = 0, channels = 0;
 
@@ -282,7 +282,7 @@ static double average(struct ways *w, const struct damage *d)
     for (uint32_t source = 0; source < w->nodes; source++) {
         if (d->gone[source])
             continue;
-        ways_find(w, source, 0);
+        paths_find(w, source, 0);
         for (uint32_t i = 0; i < w->reached; i++)
             hops += w->distance[w->order[i]];
     }
@@ -292,19 +292,19 @@ static double average(struct ways *w, const struct damage *d)
 double cuts_bound(const struct damage *d)
 {
     struct cut c = {.damage = d, .inside = calloc(d->torus.nodes, sizeof *c.inside)};
-    struct ways w;
+    struct paths w;
 
-    if (c.inside == NULL || ways_init(&w, d, NULL) != 0) {
+    if (c.inside == NULL || paths_init(&w, d, NULL) != 0) {
         free(c.inside);
         return 0;
     }
     for (uint32_t node = 0; node < d->torus.nodes; node++)
         c.nodes += !d->gone[node];
-    c.ways = &w;
+    c.paths = &w;
     c.best = d->rate == NULL ? average(&w, d) : search_lengths(&w, d);
     if (c.nodes > 1)
         try_all(&c);
-    ways_free(&w);
+    paths_free(&w);
     free(c.inside);
     return c.best;
 }

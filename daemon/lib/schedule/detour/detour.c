@@ -90,7 +90,7 @@ static const char *detour_bound_name(const struct algorithm *a)
     return names[which][a->operation == OPERATION_ALLGATHER];
 }
 
-/* Hops of the longest way of a small block in an exchange, which travels in one piece. */
+/* Hops of the longest path of a small block in an exchange, which travels in one piece. */
 static uint32_t detour_longest(const struct detour *d)
 {
     const struct balance *b = &d->balance;
@@ -191,7 +191,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .name = DETOUR_NAME,
         .summary = "avoids links and nodes that are out of order, by single hops, without steps",
         .accepts_text = "the torus whose damage it is for",
-        .startups = "in steps: the longest way; streamed: no steps",
+        .startups = "in steps: the longest path; streamed: no steps",
         .transmission = "streamed: close to the lower bound; in steps: no formula",
         .source = "this project",
         .operation = OPERATION_EXCHANGE,

@@ -1,61 +1,61 @@
-/* What the files of this folder share: the cheapest ways (ways.c), routes of exchanges (balance.c), lower bounds
+/* What the files of this folder share: the cheapest paths (paths.c), routes of exchanges (balance.c), lower bounds
  * (cuts.c), trees (trees.c). */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
 #include "daemon/lib/schedule/damage.h"
 
-/* --- the cheapest ways --- */
+/* --- the cheapest paths --- */
 
-/* The cheapest ways from one node to all others over the channels of a damaged torus that are in
+/* The cheapest paths from one node to all others over the channels of a damaged torus that are in
  * order. Each channel has a cost. All numbers are integers, so that every node chooses the same of
- * several equally cheap ways. */
+ * several equally cheap paths. */
 
 #define WAYS_MOST_COST (UINT64_C(1) << 50) /* the highest cost of a channel */
 
-struct ways {
+struct paths {
     uint32_t nodes;
     unsigned ports;
     size_t channels;     /* including channels that do not exist */
     uint32_t *neighbour; /* by channel, node * ports + port; TORUS_NO_NODE: no link, or out of
                           * order */
     uint64_t *cost;      /* by channel; filled by the caller */
-    /* Results of the last ways_find(), by node: */
-    uint64_t *distance; /* cost of its way; UINT64_MAX: not reached */
-    uint32_t *before;   /* the node before it on its way; TORUS_NO_NODE at the source */
-    uint8_t *via;       /* the port by which the way leaves that node */
+    /* Results of the last paths_find(), by node: */
+    uint64_t *distance; /* cost of its path; UINT64_MAX: not reached */
+    uint32_t *before;   /* the node before it on its path; TORUS_NO_NODE at the source */
+    uint8_t *via;       /* the port by which the path leaves that node */
     uint32_t *order;    /* the nodes that were reached, nearest first */
     uint32_t reached;
-    struct ways_entry *heap;
+    struct paths_entry *heap;
     uint32_t heaped;
 };
 
 /* The index of the channel that leaves a node by a port. */
-static inline size_t ways_channel(const struct ways *w, uint32_t node, unsigned port)
+static inline size_t paths_channel(const struct paths *w, uint32_t node, unsigned port)
 {
     return (size_t)node * w->ports + port;
 }
 
-/* Fills *w; the caller sets w->cost before ways_find(). Returns 0 with *w, which the caller frees
- * with ways_free(), or -1 with *e (no memory) and nothing to free. */
-int ways_init(struct ways *w, const struct damage *d, struct error *e);
+/* Fills *w; the caller sets w->cost before paths_find(). Returns 0 with *w, which the caller frees
+ * with paths_free(), or -1 with *e (no memory) and nothing to free. */
+int paths_init(struct paths *w, const struct damage *d, struct error *e);
 /* Frees what *w holds, and empties *w. */
-void ways_free(struct ways *w);
-/* Finds the cheapest ways from `source`. Among equally cheap ways, prefers those by the ports from
+void paths_free(struct paths *w);
+/* Finds the cheapest paths from `source`. Among equally cheap paths, prefers those by the ports from
  * `turn` on, cyclically. */
-void ways_find(struct ways *w, uint32_t source, unsigned turn);
-/* Writes the ports of the way to a node that was reached. Returns how many: at most nodes - 1. */
-uint32_t ways_trace(const struct ways *w, uint32_t destination, uint8_t *port);
-/* The most hops of a shortest way between two nodes that can reach each other. Overwrites the
+void paths_find(struct paths *w, uint32_t source, unsigned turn);
+/* Writes the ports of the path to a node that was reached. Returns how many: at most nodes - 1. */
+uint32_t paths_trace(const struct paths *w, uint32_t destination, uint8_t *port);
+/* The most hops of a shortest path between two nodes that can reach each other. Overwrites the
  * costs. */
-uint32_t ways_diameter(struct ways *w);
+uint32_t paths_diameter(struct paths *w);
 
 /* --- routes of exchanges --- */
 
 /* Routes for all segments of all blocks on a damaged torus. The search keeps the load of the
  * busiest channel as low as it can: the time that its segments take at its rate. It begins with the
- * routes of `stream`, which are the best on a whole torus; a segment whose route is broken takes the cheapest way. Then each source in turn
- * finds its cheapest ways, where a channel costs more the closer its load is to the largest one,
+ * routes of `stream`, which are the best on a whole torus; a segment whose route is broken takes the cheapest path. Then
+ * each source in turn finds its cheapest paths, where a channel costs more the closer its load is to the largest one,
  * and moves the segments for which that saves something, until nothing is saved any more.
  *
  * The largest load comes within a few per cent of the optimum, a multi-commodity flow
@@ -95,7 +95,7 @@ static inline const uint8_t *balance_ports(const struct balance *b, size_t index
 
 /* Returns the best bound that the search finds, in blocks. It tries boxes (a range of coordinates
  * in each dimension) as one part, and then moves single nodes to the other part as long as that
- * raises the bound. It also tries the hops of all shortest ways, divided by the rates of all channels.
+ * raises the bound. It also tries the hops of all shortest paths, divided by the rates of all channels.
  * If channels have different rates, it also looks for other lengths than one hop: whatever the lengths of
  * the channels are, the sum of all distances, divided by the sum of all lengths times rates, is a bound (by
  * the duality of linear programs), and the best lengths give the optimum.
@@ -190,7 +190,7 @@ int trees_on_a_link(uint64_t *most, const struct damage *d, const uint8_t *towar
                     struct error *e);
 
 /* Trees over which each node's block spreads on a damaged torus: the routes of an allgather. A tree
- * reaches every node by the fewest hops; of several such ways it takes the channel that the trees
+ * reaches every node by the fewest hops; of several such paths it takes the channel that the trees
  * before it have used least. All numbers are integers, so that every node finds the same trees for
  * the same damage. */
 
@@ -198,7 +198,7 @@ struct spread {
     uint32_t nodes;
     uint32_t longest; /* hops of the longest route */
     uint8_t *towards; /* by source * nodes + node: the node's port towards the source; TREE_NONE
-                       * at the source and where there is no way */
+                       * at the source and where there is no path */
 };
 
 /* Fills *s. Returns 0 with *s, which the caller frees with spread_free(), or -1 with *e (no memory)

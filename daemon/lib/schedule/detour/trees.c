@@ -31,7 +31,7 @@ static void give(struct network *n, uint32_t from, uint32_t to, uint32_t units)
     n->in[to] |= bit(from);
 }
 
-/* Finds a shortest way over the channels, and sets before[] for the nodes on it. Returns the set of
+/* Finds a shortest path over the channels, and sets before[] for the nodes on it. Returns the set of
  * nodes that were reached, up to `to`. */
 static uint64_t search(const struct network *n, uint32_t from, uint32_t to, uint8_t *before)
 {
@@ -294,7 +294,7 @@ static uint32_t *room_into(struct growth *g, const uint8_t *towards, uint32_t no
 }
 
 /* Finds a tree, and takes its channels; the channels that are left allow `need` further trees.
- * Returns the hops of its longest way. */
+ * Returns the hops of its longest path. */
 static uint32_t grow(struct growth *g, uint32_t need, uint8_t *towards)
 {
     uint32_t order[NODES], hops[NODES] = {0}, known = 0, longest = 0;
@@ -356,7 +356,7 @@ static bool take_again(struct growth *g, const uint8_t *towards, uint32_t need)
 }
 
 /* Finds the trees of a root that is in order: `towards`, by tree * nodes + node, is the node's port towards the root,
- * TREE_NONE at the root and at nodes that are out of order. Returns the hops of the longest way to the root. */
+ * TREE_NONE at the root and at nodes that are out of order. Returns the hops of the longest path to the root. */
 static uint32_t packing_find(const struct packing *p, struct growth *g, uint32_t root,
                              uint8_t *towards)
 {

@@ -17,7 +17,7 @@ static void print_header(FILE *out, const struct torus *t, const struct algorith
                   "\"ports\":\"%s\",\"mode\":\"%s\",\"segments\":%" PRIu32,
                   IMPORTED_VERSION, torus_format(t, dims),
                   a->imported != NULL ? imported_name(a->imported) : a->name,
-                  operation_name(a->operation),
+                  schedule_operation_name(a->operation),
                   a->single_hops ? "one-port, single hops" : port_model_name(a->port_model),
                   a->streaming ? "streaming" : "stepped", a->segments);
     if (period != NULL) {

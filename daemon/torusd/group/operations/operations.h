@@ -150,8 +150,8 @@ struct collective {
     bool proves;
     bool
         measured; /* no member knows the sizes of the others' blocks: the first wave tells the largest */
-    bool sized;  /* blocks have different sizes, which their frames tell */
-    bool shares; /* its check sets call.send_offset, although programs do not give that array */
+    bool irregular; /* blocks have different sizes, which their frames tell */
+    bool shares;    /* its check sets call.send_offset, although programs do not give that array */
     /* NULL, or how calls are carried out that are so short that few messages matter more than few bytes
      * (algorithm_table.allgather_reduction). */
     const struct collective *short_form;

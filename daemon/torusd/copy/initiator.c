@@ -1,4 +1,4 @@
-#include "daemon/torusd/copy/copies_record.h"
+#include "daemon/torusd/copy/internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,11 +106,11 @@ static struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t b
 
 /* --- agents of this node --- */
 
-struct agent *copies_find_agent(const struct copies *c, uint32_t asker, uint64_t id)
+struct agent *copies_find_agent(const struct copies *c, uint32_t initiator, uint64_t id)
 {
     struct agent *a = c->agents;
 
-    while (a != NULL && (a->asker != asker || a->id != id))
+    while (a != NULL && (a->initiator != initiator || a->id != id))
         a = a->next;
     return a;
 }
@@ -143,7 +143,7 @@ struct agent *copies_add_agent(struct copies *c, const struct agent_setup *setup
 #define SHRINK_TIME                                                                                \
     (30 * SECONDS) /* how long attempts without nodes that are down may fail to begin */
 
-void asking_free(struct copy *copy)
+void initiator_free(struct copy *copy)
 {
     struct copy **at = &copy->copies->asked;
 
@@ -210,7 +210,7 @@ static int check_releases(const struct copies *c, const struct copy_request *r, 
 
 /* --- calling --- */
 
-/* Floods a call; without the request it tells that the asker has given up. */
+/* Floods a call; without the request it tells that the initiator has given up. */
 static void call_all(struct copy *copy, bool gives_up)
 {
     const struct router *router = copy->copies->set.router;
@@ -218,7 +218,7 @@ static void call_all(struct copy *copy, bool gives_up)
     router_flood(copy->copies->set.router, -1,
                  &(struct peer_message){
                      .kind = PEER_COPY_CALL,
-                     .copy_call = {.asker = router_rank(router),
+                     .copy_call = {.initiator = router_rank(router),
                                    .id = copy->id,
                                    .attempt = copy->attempt,
                                    .number = ++copy->number,
@@ -250,7 +250,7 @@ static void begin_attempt(struct copy *copy)
     const struct agent_setup setup = {.set = &c->set,
                                       .due = &c->due,
                                       .copy = copy,
-                                      .asker = router_rank(c->set.router),
+                                      .initiator = router_rank(c->set.router),
                                       .id = copy->id,
                                       .attempt = copy->attempt + 1,
                                       .request = &copy->request};
@@ -330,7 +330,7 @@ struct copy *copy_start(struct copies *c, const struct copy_request *request,
     if (copy->agent != NULL)
         return copy;
     *e = copy->error;
-    asking_free(copy);
+    initiator_free(copy);
     return NULL;
 }
 
@@ -374,7 +374,7 @@ void copy_cancel(struct copy *copy)
     const struct error cancelled = {.code = ERROR_CANCELLED, .text = "the copy has been cancelled"};
 
     end_attempt(copy, &cancelled);
-    asking_free(copy);
+    initiator_free(copy);
 }
 
 /* --- time --- */
@@ -410,7 +410,7 @@ static void take_failure(struct copy *copy, const struct error *e, bool is_final
 }
 
 /* Tells the copy of an agent how far it is. */
-void asking_tell(struct agent *a)
+void initiator_tell(struct agent *a)
 {
     struct copy *copy = a->copy;
 
@@ -435,7 +435,7 @@ void asking_tell(struct agent *a)
     a->copy = NULL;
 }
 
-void asking_refused(struct copies *c, const struct peer_copy_refusal *refusal)
+void initiator_refused(struct copies *c, const struct peer_copy_refusal *refusal)
 {
     struct copy *copy = c->asked;
     struct error e;
@@ -479,7 +479,7 @@ static void set_timeout(struct copy *copy)
                         "copy to the same target");
 }
 
-void asking_tick(struct copy *copy, uint64_t now)
+void initiator_tick(struct copy *copy, uint64_t now)
 {
     if (copy->error.code == ERROR_NONE && copy->outcomes == NULL && now >= copy->deadline) {
         set_timeout(copy);
@@ -499,7 +499,7 @@ void asking_tick(struct copy *copy, uint64_t now)
 }
 
 /* Tells the client of a copy that is over. Returns false if it is not over. */
-bool asking_tell_client(struct copy *copy)
+bool initiator_tell_client(struct copy *copy)
 {
     const struct copy_client client = copy->client;
     struct copy_outcomes *outcomes = copy->outcomes;
@@ -508,14 +508,14 @@ bool asking_tell_client(struct copy *copy)
     if (outcomes == NULL && e.code == ERROR_NONE)
         return false;
     copy->outcomes = NULL;
-    asking_free(copy);
+    initiator_free(copy);
     client.ended(client.context, outcomes != NULL ? &outcomes->result : NULL,
                  outcomes != NULL ? NULL : &e);
     copy_outcomes_free(outcomes);
     return true;
 }
 
-uint64_t asking_deadline(const struct copy *copy)
+uint64_t initiator_deadline(const struct copy *copy)
 {
     uint64_t at = copy->deadline;
 

@@ -30,7 +30,7 @@ const char *show_path(struct shown_path *out, const char *above, const char *bel
 
 /* --- where folders are --- */
 
-uint64_t place_id(const char *path)
+uint64_t location_id(const char *path)
 {
     struct statx st;
 
@@ -74,17 +74,17 @@ static uint32_t add(uint64_t *list, uint32_t count, uint64_t id)
     return count;
 }
 
-uint32_t place_ids_add_source(uint64_t *list, uint32_t count, const char *path)
+uint32_t location_ids_add_source(uint64_t *list, uint32_t count, const char *path)
 {
     char above[PATH_MAX];
-    uint64_t id = place_id(path);
+    uint64_t id = location_id(path);
 
     (void)snprintf(above, sizeof above, "%s", path);
     if (id == 0)
         return count;
     count = add(list, count, id | PLACE_SOURCE);
     while (go_up(above))
-        if ((id = place_id(above)) != 0)
+        if ((id = location_id(above)) != 0)
             count = add(list, count, id);
     return count;
 }
@@ -97,10 +97,11 @@ static bool has(const uint64_t *list, uint32_t count, uint64_t id)
     return false;
 }
 
-enum place_relation place_ids_compare(const uint64_t *list, uint32_t count, const char *target)
+enum location_relation location_ids_compare(const uint64_t *list, uint32_t count,
+                                            const char *target)
 {
     char above[PATH_MAX];
-    uint64_t id = place_id(target);
+    uint64_t id = location_id(target);
 
     if (id != 0 && has(list, count, id | PLACE_SOURCE))
         return PLACE_EQUAL;
@@ -108,7 +109,7 @@ enum place_relation place_ids_compare(const uint64_t *list, uint32_t count, cons
         return PLACE_ABOVE;
     (void)snprintf(above, sizeof above, "%s", target);
     while (go_up(above))
-        if ((id = place_id(above)) != 0 && has(list, count, id | PLACE_SOURCE))
+        if ((id = location_id(above)) != 0 && has(list, count, id | PLACE_SOURCE))
             return PLACE_INSIDE;
     return PLACE_APART;
 }

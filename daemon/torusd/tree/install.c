@@ -1,4 +1,4 @@
-#include "daemon/torusd/tree/placing.h"
+#include "daemon/torusd/tree/install.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,31 +84,31 @@ static void folder_stack_free(struct folder_stack *stack)
 /* Where entries are put, and what stands in their way. */
 
 /* Whether the entry was found unchanged when the trees were compared. */
-static bool placing_is_same(const struct placing *p, const struct entry *entry)
+static bool install_is_same(const struct install *p, const struct entry *entry)
 {
     return p->state != NULL && state_of(p->state, entry->index) == STATE_SAME;
 }
 
 /* Where it is counted that an owner or attributes could not be set: once for each entry. */
-static struct metadata_rules *placing_rules(struct placing *p, const struct entry *entry)
+static struct metadata_rules *install_rules(struct install *p, const struct entry *entry)
 {
-    return placing_is_same(p, entry) ? &p->uncounted : p->metadata;
+    return install_is_same(p, entry) ? &p->uncounted : p->metadata;
 }
 
 /* --- the new folder that is being built --- */
 
 /* Whether a path is in the new folder that is being built. */
-static bool placing_is_in_build(const struct placing *p, const char *path)
+static bool install_is_in_build(const struct install *p, const char *path)
 {
     return p->building &&
            (manifest_path_is_in(path, p->build, p->build_length) || strcmp(path, p->build) == 0);
 }
 
 /* The tree in which an entry is made: the target, or the new folder that is being built; *path is its path there. */
-static struct tree_at *placing_tree(struct placing *p, const char *whole, const char **path)
+static struct tree_at *install_tree(struct install *p, const char *whole, const char **path)
 {
     *path = whole;
-    if (!placing_is_in_build(p, whole))
+    if (!install_is_in_build(p, whole))
         return &p->target;
     *path += p->build_length;
     if (**path == '/')
@@ -118,7 +118,7 @@ static struct tree_at *placing_tree(struct placing *p, const char *whole, const 
 
 /* Removes what stands in the way of an entry of another kind: a file; a folder only if it is empty, or if the copy
  * deletes. Returns 0, or -1 with *e. */
-static int placing_clear_way(struct placing *p, struct tree_at *at, const char *path,
+static int install_clear_way(struct install *p, struct tree_at *at, const char *path,
                              struct error *e)
 {
     struct removal removal = {.at = at, .patterns = p->patterns};
@@ -160,16 +160,16 @@ static int entry_failed(const struct spot *spot, const char *done, int error, st
     return tree_at_failed(spot->at, spot->path, done, error, e);
 }
 
-static int find_spot(struct placing *p, const struct entry *entry, struct spot *spot,
+static int find_spot(struct install *p, const struct entry *entry, struct spot *spot,
                      struct error *e)
 {
-    spot->at = placing_tree(p, entry->path, &spot->path);
+    spot->at = install_tree(p, entry->path, &spot->path);
     spot->folder = tree_at_parent(spot->at, spot->path, &spot->name);
     return spot->folder >= 0 ? 0 : entry_failed(spot, "put in place", -spot->folder, e);
 }
 
 /* Renames a name of the staging to its place. Returns 0; 1: the staging does not have it; -1 with *e. */
-static int move_entry(struct placing *p, const char *from, struct spot *spot, struct error *e)
+static int move_entry(struct install *p, const char *from, struct spot *spot, struct error *e)
 {
     for (unsigned tries = 0;; tries++) {
         if (renameat(p->staging->folder, from, spot->folder, spot->name) == 0)
@@ -178,7 +178,7 @@ static int move_entry(struct placing *p, const char *from, struct spot *spot, st
             return 1;
         if (errno != EISDIR || tries > 0)
             return entry_failed(spot, "put in place", errno, e);
-        if (placing_clear_way(p, spot->at, spot->path, e) != 0)
+        if (install_clear_way(p, spot->at, spot->path, e) != 0)
             return -1;
         spot->folder = tree_at_parent(spot->at, spot->path, &spot->name);
         if (spot->folder < 0)
@@ -187,7 +187,7 @@ static int move_entry(struct placing *p, const char *from, struct spot *spot, st
 }
 
 /* Whether a file that is there is the one of the entry; it may have other metadata. Returns 1, 0 or -errno. */
-static int is_in_place(const struct placing *p, const struct entry *entry, const struct spot *spot,
+static int is_in_place(const struct install *p, const struct entry *entry, const struct spot *spot,
                        const struct stat *st)
 {
     if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size != entry->size)
@@ -199,7 +199,7 @@ static int is_in_place(const struct placing *p, const struct entry *entry, const
 }
 
 /* Sets what differs of an entry that is in place. */
-static int set_entry_metadata(struct placing *p, const struct entry *entry, const struct spot *spot,
+static int set_entry_metadata(struct install *p, const struct entry *entry, const struct spot *spot,
                               const struct stat *st, struct error *e)
 {
     struct metadata_place place = {.file = -1, .folder = spot->folder, .name = spot->name};
@@ -209,25 +209,25 @@ static int set_entry_metadata(struct placing *p, const struct entry *entry, cons
             : metadata_differ(&p->uncounted, &place, st, entry);
 
     if (result == 1)
-        result = metadata_set(placing_rules(p, entry), &place, st, entry);
+        result = metadata_set(install_rules(p, entry), &place, st, entry);
     return result == 0 ? 0 : entry_failed(spot, "changed", -result, e);
 }
 
-static void note_change(struct placing *p, const struct spot *spot)
+static void note_change(struct install *p, const struct spot *spot)
 {
     if (p->changed_since++ == 0)
         (void)tree_at_shown(spot->at, spot->path, p->first_changed, sizeof p->first_changed);
 }
 
 /* Put an entry in place whose folder is there. Return 0, or -1 with *e. */
-static int placing_file(struct placing *p, const struct entry *entry, struct error *e)
+static int install_file(struct install *p, const struct entry *entry, struct error *e)
 {
     char name[STAGING_NAME_SIZE];
     struct spot spot;
     struct stat st;
     bool mount;
 
-    if (placing_is_same(p, entry))
+    if (install_is_same(p, entry))
         return 0;
     if (find_spot(p, entry, &spot, e) != 0)
         return -1;
@@ -245,7 +245,7 @@ static int placing_file(struct placing *p, const struct entry *entry, struct err
     return set_entry_metadata(p, entry, &spot, &st, e);
 }
 
-static int placing_symlink(struct placing *p, const struct entry *entry, struct error *e)
+static int install_symlink(struct install *p, const struct entry *entry, struct error *e)
 {
     struct metadata_place place = {.file = -1, .folder = p->staging->folder, .name = STAGING_LINK};
     char text[MANIFEST_PATH_MOST + 2];
@@ -253,7 +253,7 @@ static int placing_symlink(struct placing *p, const struct entry *entry, struct 
     struct stat st;
     bool mount;
 
-    if (placing_is_same(p, entry))
+    if (install_is_same(p, entry))
         return 0;
     if (find_spot(p, entry, &spot, e) != 0)
         return -1;
@@ -269,25 +269,25 @@ static int placing_symlink(struct placing *p, const struct entry *entry, struct 
         return entry_failed(&spot, "made", errno, e);
     int result = tree_at_status(place.folder, place.name, &st, &mount);
     if (result == 0)
-        result = metadata_set(placing_rules(p, entry), &place, &st, entry);
+        result = metadata_set(install_rules(p, entry), &place, &st, entry);
     if (result < 0)
         return entry_failed(&spot, "made", -result, e);
     return move_entry(p, STAGING_LINK, &spot, e) == 0 ? 0 : -1;
 }
 
 /* Makes a second name of an earlier file. It may have been put in place, or be in the new folder. */
-static int placing_hardlink(struct placing *p, const struct entry *entry, struct error *e)
+static int install_hardlink(struct install *p, const struct entry *entry, struct error *e)
 {
     struct spot spot;
     const char *path, *name;
     struct stat st, linked;
     bool mount;
 
-    if (placing_is_same(p, entry))
+    if (install_is_same(p, entry))
         return 0;
     if (find_spot(p, entry, &spot, e) != 0)
         return -1;
-    struct tree_at *from = placing_tree(p, entry->link, &path);
+    struct tree_at *from = install_tree(p, entry->link, &path);
     from = from == &p->built ? &p->built_links : &p->target_links;
     int folder = tree_at_parent(from, path, &name);
     int result = folder < 0 ? folder : tree_at_status(folder, name, &linked, &mount);
@@ -308,7 +308,7 @@ static int placing_hardlink(struct placing *p, const struct entry *entry, struct
 
 #define PRIVATE 0700
 
-void placing_init(struct placing *p)
+void install_init(struct install *p)
 {
     const struct staging *s = p->staging;
 
@@ -324,7 +324,7 @@ void placing_init(struct placing *p)
     p->uncounted.stored = p->metadata->stored;
 }
 
-static void forget_folders(struct placing *p)
+static void forget_folders(struct install *p)
 {
     tree_at_close(&p->target);
     tree_at_close(&p->target_links);
@@ -332,7 +332,7 @@ static void forget_folders(struct placing *p)
     tree_at_close(&p->built_links);
 }
 
-void placing_free(struct placing *p)
+void install_free(struct install *p)
 {
     forget_folders(p);
     folder_stack_free(&p->stack);
@@ -341,7 +341,7 @@ void placing_free(struct placing *p)
 /* --- the new folder that is being built --- */
 
 /* A copy that was interrupted while it was put in place may have begun to build the folder. */
-static int begin_build(struct placing *p, const char *path)
+static int begin_build(struct install *p, const char *path)
 {
     if (mkdirat(p->staging->folder, STAGING_TREE, PRIVATE) != 0 && errno != EEXIST)
         return -errno;
@@ -353,7 +353,7 @@ static int begin_build(struct placing *p, const char *path)
 
 /* Renames the new folder. To rename a folder out of another one, a process needs to be allowed to write to it, unless it
  * is root: a folder whose owner may not write gets its mode afterwards. Returns 0 or -errno. */
-static int rename_build(const struct placing *p, int folder, const char *name)
+static int rename_build(const struct install *p, int folder, const char *name)
 {
     const int staging = p->staging->folder;
     struct stat st;
@@ -374,7 +374,7 @@ static int rename_build(const struct placing *p, int folder, const char *name)
 }
 
 /* Gives the new folder its name, when everything in it is there. */
-static int end_build(struct placing *p, struct error *e)
+static int end_build(struct install *p, struct error *e)
 {
     const char *name;
 
@@ -401,11 +401,11 @@ static int open_for_changes(int folder, const char *name, const struct stat *st)
 }
 
 /* Makes a folder, or begins to build it. `alone`: it is made without waiting for what belongs into it. */
-static int make_folder(struct placing *p, const struct entry *entry, bool alone, struct error *e)
+static int make_folder(struct install *p, const struct entry *entry, bool alone, struct error *e)
 {
     const char *path, *name;
-    bool in_build = placing_is_in_build(p, entry->path);
-    struct tree_at *at = placing_tree(p, entry->path, &path);
+    bool in_build = install_is_in_build(p, entry->path);
+    struct tree_at *at = install_tree(p, entry->path, &path);
     int folder = tree_at_parent(at, path, &name), result = folder < 0 ? folder : 0;
 
     if (result == 0 && !in_build && !alone) {
@@ -420,22 +420,22 @@ static int make_folder(struct placing *p, const struct entry *entry, bool alone,
     return in_build ? folder_stack_push(&p->stack, p->metadata, entry, path, e) : 0;
 }
 
-static int place_folder(struct placing *p, const struct entry *entry, bool alone, struct error *e)
+static int place_folder(struct install *p, const struct entry *entry, bool alone, struct error *e)
 {
     const char *path, *name;
     struct stat st;
     bool mount;
 
-    if (placing_is_same(p, entry) && geteuid() == 0)
+    if (install_is_same(p, entry) && geteuid() == 0)
         return 0;
-    struct tree_at *at = placing_tree(p, entry->path, &path);
+    struct tree_at *at = install_tree(p, entry->path, &path);
     int folder = tree_at_parent(at, path, &name);
     int result = folder < 0 ? folder : tree_at_status(folder, name, &st, &mount);
     if (result == 0 && S_ISDIR(st.st_mode)) {
         result = open_for_changes(folder, name, &st);
         if (result == 0)
             return at == &p->built ? folder_stack_push(&p->stack, p->metadata, entry, path, e) : 0;
-    } else if (result == 0 && placing_clear_way(p, at, path, e) != 0) {
+    } else if (result == 0 && install_clear_way(p, at, path, e) != 0) {
         return -1;
     }
     if (result != 0 && result != -ENOENT)
@@ -447,15 +447,15 @@ static int place_folder(struct placing *p, const struct entry *entry, bool alone
 
 static int place_entry(void *context, const struct entry *entry, struct error *e)
 {
-    struct placing *p = context;
+    struct install *p = context;
 
     if (p->building) {
-        if (!placing_is_in_build(p, entry->path)) {
+        if (!install_is_in_build(p, entry->path)) {
             if (end_build(p, e) != 0)
                 return -1;
         } else {
             const char *path;
-            (void)placing_tree(p, entry->path, &path);
+            (void)install_tree(p, entry->path, &path);
             if (folder_stack_leave(&p->stack, path, e) != 0)
                 return -1;
         }
@@ -464,11 +464,11 @@ static int place_entry(void *context, const struct entry *entry, struct error *e
     case ENTRY_FOLDER:
         return place_folder(p, entry, p->rules->as_it_comes, e);
     case ENTRY_FILE:
-        return placing_file(p, entry, e);
+        return install_file(p, entry, e);
     case ENTRY_SYMLINK:
-        return placing_symlink(p, entry, e);
+        return install_symlink(p, entry, e);
     default:
-        return placing_hardlink(p, entry, e);
+        return install_hardlink(p, entry, e);
     }
 }
 
@@ -480,7 +480,7 @@ static int make_folder_only(void *context, const struct entry *entry, struct err
 /* Gives a folder that is in place what differs, when the walk leaves it. */
 static int finish_folder(void *context, const struct entry *entry, struct error *e)
 {
-    struct placing *p = context;
+    struct install *p = context;
 
     if (folder_stack_leave(&p->stack, entry->path, e) != 0)
         return -1;
@@ -494,7 +494,7 @@ static int finish_folder(void *context, const struct entry *entry, struct error 
 }
 
 /* Begins with the folder of the target, if the copy has no entry for it. */
-static int begin(struct placing *p, struct error *e)
+static int begin(struct install *p, struct error *e)
 {
     const struct staging *s = p->staging;
     struct stat st;
@@ -510,7 +510,7 @@ static int begin(struct placing *p, struct error *e)
     return result == 0 ? 0 : tree_at_failed(&p->target, "", "made", -result, e);
 }
 
-static int finish_folders(struct placing *p, struct error *e)
+static int finish_folders(struct install *p, struct error *e)
 {
     folder_stack_free(&p->stack);
     p->stack = (struct folder_stack){.at = &p->target};
@@ -520,11 +520,11 @@ static int finish_folders(struct placing *p, struct error *e)
                : 0;
 }
 
-int placing_run(struct placing *p, struct error *e)
+int install_run(struct install *p, struct error *e)
 {
     struct removal removal = {.at = &p->target, .patterns = p->patterns};
 
-    placing_init(p);
+    install_init(p);
     int result = begin(p, e);
     if (result == 0)
         result = manifest_each(p->manifest, place_entry, p, e);
@@ -537,18 +537,18 @@ int placing_run(struct placing *p, struct error *e)
     forget_folders(p);
     if (result == 0)
         result = finish_folders(p, e);
-    placing_free(p);
+    install_free(p);
     return result;
 }
 
-int placing_make_folders(struct placing *p, struct error *e)
+int install_make_folders(struct install *p, struct error *e)
 {
     return begin(p, e) != 0 || manifest_each(p->manifest, make_folder_only, p, e) != 0 ? -1 : 0;
 }
 
-int placing_one(struct placing *p, const struct entry *entry, struct error *e)
+int install_one(struct install *p, const struct entry *entry, struct error *e)
 {
-    return placing_file(p, entry, e);
+    return install_file(p, entry, e);
 }
 
 /* --- after a restart --- */
@@ -582,7 +582,7 @@ static int check_files(const struct staging *s, const struct manifest *manifest,
 }
 
 static int place_staged(struct staging *s, const struct complete *rules, int file,
-                        struct placing *p, struct error *e)
+                        struct install *p, struct error *e)
 {
     struct metadata_rules metadata;
     struct stored stored;
@@ -601,21 +601,21 @@ static int place_staged(struct staging *s, const struct complete *rules, int fil
     metadata_rules_init(&metadata);
     stored_open(&stored, s->above, s->folder);
     metadata.stored = &stored;
-    *p = (struct placing){.staging = s,
+    *p = (struct install){.staging = s,
                           .manifest = &manifest,
                           .rules = rules,
                           .patterns = patterns,
                           .metadata = &metadata};
-    int result = placing_run(p, e);
+    int result = install_run(p, e);
     stored_close(&stored);
     patterns_free(patterns);
     return result;
 }
 
-int placing_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
+int install_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
                    char first[256], struct error *e)
 {
-    struct placing p;
+    struct install p;
     int file = openat(s->folder, STAGING_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (file < 0)

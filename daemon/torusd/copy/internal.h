@@ -38,27 +38,27 @@ struct copies {
     bool due;
 };
 
-/* --- asking.c --- */
+/* --- initiator.c --- */
 
-struct agent *copies_find_agent(const struct copies *c, uint32_t asker, uint64_t id);
+struct agent *copies_find_agent(const struct copies *c, uint32_t initiator, uint64_t id);
 unsigned copies_count_agents(const struct copies *c);
 /* Makes an agent. Returns NULL with *e. */
 struct agent *copies_add_agent(struct copies *c, const struct agent_setup *setup, struct error *e);
 
 /* Frees a copy without telling its client. */
-void asking_free(struct copy *copy);
+void initiator_free(struct copy *copy);
 /* Tells the copy of an agent, if there is one, how far the agent is. */
-void asking_tell(struct agent *a);
+void initiator_tell(struct agent *a);
 /* Calls again, retries, ends what has taken too long. */
-void asking_tick(struct copy *copy, uint64_t now);
+void initiator_tick(struct copy *copy, uint64_t now);
 /* Tells the client of a copy that is over, and frees the copy. Returns false if it is not over. */
-bool asking_tell_client(struct copy *copy);
+bool initiator_tell_client(struct copy *copy);
 /* A node cannot take part. */
-void asking_refused(struct copies *c, const struct peer_copy_refusal *refusal);
-uint64_t asking_deadline(const struct copy *copy);
+void initiator_refused(struct copies *c, const struct peer_copy_refusal *refusal);
+uint64_t initiator_deadline(const struct copy *copy);
 
-/* --- answering.c --- */
+/* --- responder.c --- */
 
-/* Tells the asker why this node cannot take part in an attempt. */
-void answering_refuse(struct copies *c, uint32_t asker, uint64_t id, uint32_t attempt,
+/* Tells the initiator why this node cannot take part in an attempt. */
+void responder_refuse(struct copies *c, uint32_t initiator, uint64_t id, uint32_t attempt,
                       const struct error *why);

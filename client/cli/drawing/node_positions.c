@@ -1,4 +1,4 @@
-#include "client/cli/drawing/node_places.h"
+#include "client/cli/drawing/node_positions.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -478,7 +478,7 @@ static double longest(const struct point *at, uint32_t count)
 
 /* How near a node of the inner factor comes to the links of the outer factor, which lead from each node of a copy to
  * the same node of another copy. Other copies are further away from such a link than its own ends, or on its line. */
-static double clearance(const struct torus *t, const struct network_places *p,
+static double clearance(const struct torus *t, const struct network_positions *p,
                         const struct drawing_part *part)
 {
     uint32_t inner = part->count[p->dim[0]], outer = part->count[p->dim[1]];
@@ -501,7 +501,8 @@ static double clearance(const struct torus *t, const struct network_places *p,
 }
 
 /* Turns the inner factor so that the links between its copies pass its nodes in some distance. */
-static void turn(const struct torus *t, struct network_places *p, const struct drawing_part *part)
+static void turn(const struct torus *t, struct network_positions *p,
+                 const struct drawing_part *part)
 {
     uint32_t inner = part->count[p->dim[0]];
     double best = clearance(t, p, part);
@@ -520,7 +521,7 @@ static void turn(const struct torus *t, struct network_places *p, const struct d
 }
 
 /* Moves the places so that the extent begins at 0. */
-static void normalize(struct network_places *p, const struct drawing_part *part)
+static void normalize(struct network_positions *p, const struct drawing_part *part)
 {
     p->width = p->height = 0;
     for (unsigned i = 0; i < p->factors; i++) {
@@ -533,19 +534,19 @@ static void normalize(struct network_places *p, const struct drawing_part *part)
     }
 }
 
-static void network_places_free(struct network_places *p)
+static void network_positions_free(struct network_positions *p)
 {
     free(p->at[0]);
     free(p->at[1]);
-    *p = (struct network_places){0};
+    *p = (struct network_positions){0};
 }
 
 /* Finds the places of all nodes. Returns 0 with *p, which the caller passes to network_places_free(), or -1 if memory is
  * short. */
-static int network_places_make(struct network_places *p, const struct torus *t,
-                               const struct drawing_part *part)
+static int network_positions_make(struct network_positions *p, const struct torus *t,
+                                  const struct drawing_part *part)
 {
-    *p = (struct network_places){.used = !torus_is_plain(t)};
+    *p = (struct network_positions){.used = !torus_is_plain(t)};
     if (!p->used)
         return 0;
     const unsigned axes = plane_dims(t, p->dim);
@@ -555,7 +556,7 @@ static int network_places_make(struct network_places *p, const struct torus *t,
         p->at[i] = calloc(part->count[dim], sizeof *p->at[i]);
         if (p->at[i] == NULL ||
             factor_shape(t, dim, part->first[dim], part->count[dim], p->at[i]) != 0) {
-            network_places_free(p);
+            network_positions_free(p);
             return -1;
         }
     }
@@ -571,7 +572,7 @@ static int network_places_make(struct network_places *p, const struct torus *t,
 }
 
 /* The place of a node that is shown, in its frame. */
-static struct point network_place(const struct network_places *p, const struct torus *t,
+static struct point network_place(const struct network_positions *p, const struct torus *t,
                                   const struct drawing_part *part, uint32_t node)
 {
     uint32_t coordinates[TORUS_MAX_DIMS];
@@ -603,7 +604,7 @@ int svg_layout_make(struct svg_layout *l, const struct torus *t, const struct dr
 {
     *l = (struct svg_layout){
         .torus = t, .part = *part, .across = 1, .down = 1, .planes_across = 1, .planes_down = 1};
-    if (network_places_make(&l->places, t, part) != 0)
+    if (network_positions_make(&l->places, t, part) != 0)
         return -1;
     (void)plane_dims(t, l->dim);
     for (unsigned i = t->dims; i-- > 0;) {
@@ -629,7 +630,7 @@ int svg_layout_make(struct svg_layout *l, const struct torus *t, const struct dr
 
 void svg_layout_free(struct svg_layout *l)
 {
-    network_places_free(&l->places);
+    network_positions_free(&l->places);
 }
 
 /* Stores the place of a node along right, down, planes to the right, planes down. As in ranks, the first dimensions

@@ -1,25 +1,26 @@
 /* What this node does when other nodes call it to take part in a copy. */
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/copy/copies_record.h"
+#include "daemon/torusd/copy/internal.h"
 #include "daemon/torusd/router/router.h"
 
-/* Sends a refusal by the shortest way. Drops it if there is none, or if too much waits there: the asker calls again. */
+/* Sends a refusal by the shortest path. Drops it if there is none, or if too much waits there: the initiator calls
+ * again. */
 static void send_refusal(struct copies *c, const struct peer_copy_refusal *refusal)
 {
     const struct topology *p = router_topology(c->set.router);
     const uint32_t nodes = router_torus(c->set.router)->nodes;
-    const unsigned port = p->via[refusal->asker];
+    const unsigned port = p->via[refusal->initiator];
 
-    if (p->entry[refusal->asker].hops < nodes && !router_is_full(c->set.router, port))
+    if (p->entry[refusal->initiator].hops < nodes && !router_is_full(c->set.router, port))
         router_send(c->set.router, port,
                     &(struct peer_message){.kind = PEER_COPY_REFUSAL, .copy_refusal = *refusal});
 }
 
-void answering_refuse(struct copies *c, uint32_t asker, uint64_t id, uint32_t attempt,
+void responder_refuse(struct copies *c, uint32_t initiator, uint64_t id, uint32_t attempt,
                       const struct error *why)
 {
-    log_warning("a copy of node %u does not begin here: %s", asker, why->text);
-    send_refusal(c, &(struct peer_copy_refusal){.asker = asker,
+    log_warning("a copy of node %u does not begin here: %s", initiator, why->text);
+    send_refusal(c, &(struct peer_copy_refusal){.initiator = initiator,
                                                 .id = id,
                                                 .attempt = attempt,
                                                 .node = router_rank(c->set.router),
@@ -33,15 +34,15 @@ int copies_refusal_heard(struct copies *c, const struct peer_copy_refusal *refus
     const uint32_t nodes = router_torus(c->set.router)->nodes;
     struct peer_copy_refusal onward = *refusal;
 
-    if (refusal->asker >= nodes || refusal->node >= nodes || refusal->left == 0 ||
+    if (refusal->initiator >= nodes || refusal->node >= nodes || refusal->left == 0 ||
         refusal->left > nodes)
         return error_set(e, ERROR_PROTOCOL, "a refusal of a copy that no node can have sent");
-    if (refusal->asker == router_rank(c->set.router)) {
-        asking_refused(c, refusal);
+    if (refusal->initiator == router_rank(c->set.router)) {
+        initiator_refused(c, refusal);
         return 0;
     }
     onward.left--;
-    if (onward.left > 0 && flood_limit_answer(&c->calls, refusal->asker, refusal->id) != NULL)
+    if (onward.left > 0 && flood_limit_answer(&c->calls, refusal->initiator, refusal->id) != NULL)
         send_refusal(c, &onward);
     return 0;
 }
@@ -51,7 +52,7 @@ static int begin_agent(struct copies *c, const struct peer_copy_call *call, stru
 {
     struct agent_setup setup = {.set = &c->set,
                                 .due = &c->due,
-                                .asker = call->asker,
+                                .initiator = call->initiator,
                                 .id = call->id,
                                 .attempt = call->attempt};
     struct copy_request request;
@@ -72,7 +73,7 @@ static int begin_agent(struct copies *c, const struct peer_copy_call *call, stru
 /* A call of another node, which is new. */
 static void take_call(struct copies *c, const struct peer_copy_call *call)
 {
-    struct agent *a = copies_find_agent(c, call->asker, call->id);
+    struct agent *a = copies_find_agent(c, call->initiator, call->id);
     const struct error over = {.code = ERROR_CANCELLED,
                                .text = "the node that was asked for the "
                                        "copy has given up this attempt"};
@@ -85,7 +86,7 @@ static void take_call(struct copies *c, const struct peer_copy_call *call)
         return;
     }
     if (call->request.len > 0 && begin_agent(c, call, &e) != 0)
-        answering_refuse(c, call->asker, call->id, call->attempt, &e);
+        responder_refuse(c, call->initiator, call->id, call->attempt, &e);
 }
 
 int copies_call_heard(struct copies *c, unsigned port, const struct peer_copy_call *call,
@@ -93,16 +94,16 @@ int copies_call_heard(struct copies *c, unsigned port, const struct peer_copy_ca
 {
     const struct torus *t = router_torus(c->set.router);
     const struct flooded heard = {.id = call->id,
-                                  .asker = call->asker,
+                                  .initiator = call->initiator,
                                   .number = call->number,
                                   .cost = 1,
                                   .answers_left = t->nodes};
     struct peer_message onward = {.kind = PEER_COPY_CALL, .copy_call = *call};
 
-    if (call->asker >= t->nodes || call->left == 0 || call->left > t->nodes || call->attempt == 0 ||
-        call->request.len > COPY_REQUEST_MOST)
+    if (call->initiator >= t->nodes || call->left == 0 || call->left > t->nodes ||
+        call->attempt == 0 || call->request.len > COPY_REQUEST_MOST)
         return error_set(e, ERROR_PROTOCOL, "a call of a copy that no node can have made");
-    if (call->asker == router_rank(c->set.router) ||
+    if (call->initiator == router_rank(c->set.router) ||
         flood_limit_take(&c->calls, port, &heard, router_now(c->set.router)) == NULL)
         return 0;
     onward.copy_call.left--;

@@ -106,7 +106,7 @@ char *drawing_part_format(const struct drawing_part *p, const struct torus *t, c
 /* The places of the nodes of a network with factors that are neither rings nor lines. A frame shows the last two
  * factors of more than one node: a copy of the last one for each node of the one before it, which lie as the nodes of
  * that factor do. Further factors have a frame for each of their nodes. */
-struct network_places {
+struct network_positions {
     bool used;        /* false: the network has only rings and lines; nothing else is set */
     unsigned factors; /* in a frame, up to 2 */
     unsigned dim[2];  /* of the last one, and of the one before it */
@@ -128,7 +128,7 @@ enum {
 struct svg_layout {
     const struct torus *torus; /* borrowed */
     struct drawing_part part;  /* that is shown */
-    struct network_places places;
+    struct network_positions places;
     unsigned axes;                /* dimensions of more than one node */
     uint8_t axis[TORUS_MAX_DIMS]; /* of a dimension: 0 right, 1 down, then planes; a dimension
                                          * of one node has none, its entry means nothing */

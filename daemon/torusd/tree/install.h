@@ -42,7 +42,7 @@ struct folder_stack {
     char path[MANIFEST_PATH_MOST + 1]; /* of the last folder; the others are parts of it */
 };
 
-struct placing {
+struct install {
     /* set by the caller */
     const struct staging *staging;
     const struct manifest *manifest;
@@ -55,7 +55,7 @@ struct placing {
     uint64_t
         changed_since; /* files that are neither here nor in place: somebody has changed them meanwhile */
     char first_changed[256];
-    /* the rest belongs to placing.c */
+    /* the rest belongs to install.c */
     struct tree_at target, target_links, built, built_links;
     struct folder_stack stack; /* of the new folder */
     bool building;
@@ -65,16 +65,16 @@ struct placing {
 };
 
 /* Puts everything in place. Returns 0, or -1 with *e. */
-int placing_run(struct placing *p, struct error *e);
+int install_run(struct install *p, struct error *e);
 
 /* For copies that place each file as soon as it is there. Makes the folders of the manifest: returns 0, or -1 with *e. */
-int placing_make_folders(struct placing *p, struct error *e);
+int install_make_folders(struct install *p, struct error *e);
 /* Puts one file in place, whose folder is there. One call at a time. */
-int placing_one(struct placing *p, const struct entry *entry, struct error *e);
-void placing_init(struct placing *p);
-void placing_free(struct placing *p);
+int install_one(struct install *p, const struct entry *entry, struct error *e);
+void install_init(struct install *p);
+void install_free(struct install *p);
 
 /* Puts a staging in place whose copy is complete, as its marker says. Returns 0, or -1 with *e; *changed_since counts files
  * that somebody has changed meanwhile, and *first names one. */
-int placing_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
+int install_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
                    char first[256], struct error *e);

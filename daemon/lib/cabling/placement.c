@@ -1,4 +1,4 @@
-#include "daemon/lib/cabling/placing.h"
+#include "daemon/lib/cabling/placement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "daemon/lib/base/grow.h"
 #include "daemon/lib/cabling/network.h"
 
-/* The state of one placing: which host stands at which node, and how many mismatches this makes. */
+/* The state of one placement: which host stands at which node, and how many mismatches this makes. */
 
 struct board {
     const struct network *wanted, *seen;
@@ -158,7 +158,7 @@ static void board_improve(struct board *b, const uint32_t *fixed)
         continue;
 }
 
-/* Completes a placing from the hosts that are placed already. */
+/* Completes a placement from the hosts that are placed already. */
 
 /* A host that some placed neighbours of a node have cables to. */
 struct vote {
@@ -411,7 +411,7 @@ static int grow_on(struct grow *g, uint32_t limit, uint32_t detour)
 #define SLACK 4u                /* mismatches that exchanging hosts at the end may remove */
 
 struct search {
-    const struct placing *p;
+    const struct placement *p;
     struct grow grow;
     int64_t limit; /* negative: the search has ended */
     bool short_of_memory;
@@ -701,7 +701,7 @@ static void try_fixed(struct search *s)
         complete(s, GROW_NO_DETOUR);
 }
 
-static bool any_fixed(const struct placing *p)
+static bool any_fixed(const struct placement *p)
 {
     for (uint32_t node = 0; p->fixed != NULL && node < p->wanted->nodes; node++)
         if (p->fixed[node] != CABLING_NONE)
@@ -709,7 +709,7 @@ static bool any_fixed(const struct placing *p)
     return false;
 }
 
-int placing_search(const struct placing *p, struct error *e)
+int placement_search(const struct placement *p, struct error *e)
 {
     struct search *s = calloc(1, sizeof *s);
     bool short_of_memory, all_tried;

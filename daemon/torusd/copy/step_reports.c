@@ -1,4 +1,4 @@
-#include "daemon/torusd/copy/records.h"
+#include "daemon/torusd/copy/step_reports.h"
 
 #include <endian.h>
 #include <stdio.h>
@@ -8,47 +8,47 @@
 #include "daemon/torusd/copy/agent.h"
 #include "proto/text.h"
 
-#define ALL_SPANS (64u * 1024u) /* of all records together, about */
+#define ALL_SPANS (64u * 1024u) /* of all step reports together, about */
 #define ALL_WANTED (8u * 1024u * 1024u)
 #define ALL_CHANGES (256u * 1024u)
 #define ALL_GOING (4u * 1024u * 1024u)
 
-uint32_t records_spans_most(const struct copy_plan *p)
+uint32_t step_reports_spans_most(const struct copy_plan *p)
 {
     const uint32_t each = ALL_SPANS / p->ends;
     return each > 4096 ? 4096 : each < 8 ? 8 : each;
 }
 
-size_t records_wanted_most(const struct copy_plan *p)
+size_t step_reports_wanted_most(const struct copy_plan *p)
 {
     const size_t each = ALL_WANTED / p->ends;
     return each > TREE_WANTED_MOST ? TREE_WANTED_MOST : each;
 }
 
-size_t records_going_most(const struct copy_plan *p)
+size_t step_reports_going_most(const struct copy_plan *p)
 {
     const size_t each = ALL_GOING / p->ends;
     return each > TREE_GOING_MOST ? TREE_GOING_MOST : each;
 }
 
-uint32_t records_changes_most(const struct copy_plan *p)
+uint32_t step_reports_changes_most(const struct copy_plan *p)
 {
     const uint32_t each = ALL_CHANGES / p->trees;
     return each > 64u * 1024u ? 64u * 1024u : each < 8 ? 8 : each;
 }
 
-/* --- what records have --- */
+/* --- what step reports have --- */
 
-/* Writes the fields of a record, or reads them: each is named once. */
+/* Writes the fields of a step report, or reads them: each is named once. */
 struct codec {
-    struct record_bytes *out; /* NULL: reads */
-    const uint8_t *at, *end;  /* of what is read */
-    bool bad;                 /* what is read is malformed */
+    struct step_report_bytes *out; /* NULL: reads */
+    const uint8_t *at, *end;       /* of what is read */
+    bool bad;                      /* what is read is malformed */
 };
 
-static void put(struct record_bytes *out, const void *bytes, size_t length)
+static void put(struct step_report_bytes *out, const void *bytes, size_t length)
 {
-    if (out->failed || length > RECORD_MOST - out->length) {
+    if (out->failed || length > STEP_REPORT_MOST - out->length) {
         out->failed = true;
         return;
     }
@@ -67,7 +67,7 @@ static void put(struct record_bytes *out, const void *bytes, size_t length)
     out->length += length;
 }
 
-/* Returns `length` bytes of the record, or NULL. */
+/* Returns `length` bytes of the step report, or NULL. */
 static const uint8_t *take(struct codec *c, uint64_t length)
 {
     const uint8_t *at = c->at;
@@ -131,7 +131,7 @@ static void code_text(struct codec *c, char *text, size_t size)
 static void code_error(struct codec *c, uint32_t node, struct error *e)
 {
     const uint64_t code = code_value(c, (uint64_t)e->code);
-    char cause[RECORD_ERROR_TEXT + 1];
+    char cause[STEP_REPORT_ERROR_TEXT + 1];
 
     if (c->out != NULL) {
         if (code != ERROR_NONE)
@@ -207,7 +207,7 @@ static int code_bytes(struct codec *c, uint8_t **data, size_t *size, size_t most
 /* Numbers must rise; only the last ones, of files without an entry, may be equal. Returns 0, or -1: no memory. */
 static int code_changes(struct codec *c, const struct copy_plan *p, struct copy_tree *t)
 {
-    if (code_numbers(c, &t->changed, &t->changes, records_changes_most(p)) != 0)
+    if (code_numbers(c, &t->changed, &t->changes, step_reports_changes_most(p)) != 0)
         return -1;
     for (uint32_t i = 1; c->out == NULL && i < t->changes; i++)
         c->bad |= t->changed[i] < t->changed[i - 1] ||
@@ -217,7 +217,7 @@ static int code_changes(struct codec *c, const struct copy_plan *p, struct copy_
     return 0;
 }
 
-static int code_tree(struct codec *c, enum record_kind kind, const struct copy_plan *p,
+static int code_tree(struct codec *c, enum step_report_kind kind, const struct copy_plan *p,
                      struct copy_tree *t)
 {
     code_error(c, t->reader, &t->failed);
@@ -226,14 +226,14 @@ static int code_tree(struct codec *c, enum record_kind kind, const struct copy_p
             t->size[TREE_MANIFEST] = t->size[TREE_DIGESTS] = 0;
         return 0;
     }
-    if (kind == RECORD_OPENED) {
+    if (kind == STEP_REPORT_OPENED) {
         code_limited(c, &t->size[TREE_MANIFEST], TREE_DOCUMENT_MOST);
         code_limited(c, &t->stream, INT64_MAX);
         return p->told ? code_numbers(c, &t->place, &t->places, TREE_PLACES_MOST) : 0;
     }
-    if (kind == RECORD_DIGESTED)
+    if (kind == STEP_REPORT_DIGESTED)
         code_limited(c, &t->size[TREE_DIGESTS], TREE_DOCUMENT_MOST);
-    return kind == RECORD_CHECKED && p->told ? code_changes(c, p, t) : 0;
+    return kind == STEP_REPORT_CHECKED && p->told ? code_changes(c, p, t) : 0;
 }
 
 /* Ranges that are missing: rising, of the tree's stream. A reader adds them to what is missing anywhere. */
@@ -242,7 +242,7 @@ static int code_spans(struct codec *c, const struct copy_plan *p, const struct c
     struct copy_tree *tree = &p->tree[end->tree];
     uint64_t last = 0, count = code_value(c, end->spans);
 
-    c->bad |= c->out == NULL && count > records_spans_most(p);
+    c->bad |= c->out == NULL && count > step_reports_spans_most(p);
     for (uint64_t i = 0; i < count && !c->bad; i++) {
         struct interval span = c->out != NULL ? end->span[i] : (struct interval){0};
         code_number(c, &span.begin);
@@ -266,12 +266,12 @@ static int code_finished(struct codec *c, const struct copy_plan *p, struct copy
         return 0;
     }
     code_number(c, &end->report.grown);
-    const int result = code_bytes(c, &end->going, &end->going_length, records_going_most(p));
+    const int result = code_bytes(c, &end->going, &end->going_length, step_reports_going_most(p));
     c->bad |= result == 1 && end->going[end->going_length - 1] != 0;
     return result;
 }
 
-static int code_end(struct codec *c, enum record_kind kind, struct copy_plan *p,
+static int code_end(struct codec *c, enum step_report_kind kind, struct copy_plan *p,
                     struct copy_end *end)
 {
     int result = 0;
@@ -279,21 +279,21 @@ static int code_end(struct codec *c, enum record_kind kind, struct copy_plan *p,
     code_error(c, end->node, &end->error);
     if (end->error.code != ERROR_NONE || c->bad)
         return 0;
-    if (kind == RECORD_OPENED && p->told) {
+    if (kind == STEP_REPORT_OPENED && p->told) {
         code_number(c, &end->granularity);
-    } else if (kind == RECORD_COMPARED) {
-        result = code_bytes(c, &end->wanted, &end->wanted_length, records_wanted_most(p));
+    } else if (kind == STEP_REPORT_COMPARED) {
+        result = code_bytes(c, &end->wanted, &end->wanted_length, step_reports_wanted_most(p));
         p->wants |= result == 1;
-    } else if (kind == RECORD_MISSING) {
+    } else if (kind == STEP_REPORT_MISSING) {
         result = code_spans(c, p, end);
-    } else if (kind == RECORD_FINISHED) {
+    } else if (kind == STEP_REPORT_FINISHED) {
         result = code_finished(c, p, end);
     }
     return result < 0 ? -1 : 0;
 }
 
 /* What a node tells of itself. */
-static void code_node(struct codec *c, struct copy_plan *p, const struct record_of_node *self)
+static void code_node(struct codec *c, struct copy_plan *p, const struct step_report_of_node *self)
 {
     char left_out[sizeof p->first_left_out] = "", link_out[sizeof p->first_link_out] = "";
     uint64_t call_bytes = self->call_bytes, left = self->left_out, links = self->links_out;
@@ -322,24 +322,25 @@ static void code_node(struct codec *c, struct copy_plan *p, const struct record_
     p->links_out += links;
 }
 
-static bool has_trees(enum record_kind kind)
+static bool has_trees(enum step_report_kind kind)
 {
-    return kind == RECORD_OPENED || kind == RECORD_DIGESTED || kind == RECORD_CHECKED;
+    return kind == STEP_REPORT_OPENED || kind == STEP_REPORT_DIGESTED ||
+           kind == STEP_REPORT_CHECKED;
 }
 
-static bool has_ends(enum record_kind kind)
+static bool has_ends(enum step_report_kind kind)
 {
-    return kind != RECORD_DIGESTED && kind != RECORD_CHECKED;
+    return kind != STEP_REPORT_DIGESTED && kind != STEP_REPORT_CHECKED;
 }
 
 /* Returns 0, or -1: no memory. */
-static int code_record(struct codec *c, struct copy_plan *p, enum record_kind kind, uint32_t node,
-                       const struct record_of_node *self)
+static int code_step_report(struct codec *c, struct copy_plan *p, enum step_report_kind kind,
+                            uint32_t node, const struct step_report_of_node *self)
 {
     int result = 0;
 
     c->bad |= code_value(c, (uint64_t)kind) != (uint64_t)kind;
-    if (kind == RECORD_OPENED)
+    if (kind == STEP_REPORT_OPENED)
         code_node(c, p, self);
     for (uint32_t i = 0; has_trees(kind) && i < p->trees && !c->bad && result == 0; i++)
         if (p->tree[i].reader == node)
@@ -350,28 +351,29 @@ static int code_record(struct codec *c, struct copy_plan *p, enum record_kind ki
     return result;
 }
 
-int records_write(const struct copy_plan *p, enum record_kind kind, uint32_t node,
-                  const struct record_of_node *self, struct record_bytes *out, struct error *e)
+int step_reports_write(const struct copy_plan *p, enum step_report_kind kind, uint32_t node,
+                       const struct step_report_of_node *self, struct step_report_bytes *out,
+                       struct error *e)
 {
     struct codec c = {.out = out};
 
-    *out = (struct record_bytes){0};
+    *out = (struct step_report_bytes){0};
     /* writing does not change the plan */
-    (void)code_record(&c, (struct copy_plan *)(uintptr_t)p, kind, node, self);
+    (void)code_step_report(&c, (struct copy_plan *)(uintptr_t)p, kind, node, self);
     if (!out->failed)
         return 0;
     free(out->data);
-    *out = (struct record_bytes){0};
+    *out = (struct step_report_bytes){0};
     return error_set(e, ERROR_MEMORY, "out of memory for what a copy tells other nodes");
 }
 
-int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, const uint8_t *data,
-                 size_t length, struct error *e)
+int step_reports_read(struct copy_plan *p, enum step_report_kind kind, uint32_t node,
+                      const uint8_t *data, size_t length, struct error *e)
 {
-    static const struct record_of_node none = {0};
+    static const struct step_report_of_node none = {0};
     struct codec c = {.at = data, .end = data + length};
 
-    if (code_record(&c, p, kind, node, &none) != 0)
+    if (code_step_report(&c, p, kind, node, &none) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for what other nodes tell of a copy");
     if (!c.bad && c.at == c.end)
         return 0;
@@ -384,33 +386,33 @@ int records_read(struct copy_plan *p, enum record_kind kind, uint32_t node, cons
 
 static int fail(struct agent *a, const struct error *e)
 {
-    record_gathering_end(a);
+    step_report_gathering_end(a);
     agent_fail(a, e);
     return -1;
 }
 
 static int fail_for_memory(struct agent *a)
 {
-    record_gathering_end(a);
+    step_report_gathering_end(a);
     agent_fail_for_memory(a);
     return -1;
 }
 
-void record_gathering_end(struct agent *a)
+void step_report_gathering_end(struct agent *a)
 {
-    struct record_gathering *g = &a->gathering;
+    struct step_report_gathering *g = &a->gathering;
 
     program_memory_unref(g->memory);
-    free(g->record);
+    free(g->report);
     free(g->lengths);
     free(g->offsets);
-    *g = (struct record_gathering){0};
+    *g = (struct step_report_gathering){0};
 }
 
 /* What this node has left out, and can take at once. */
-static void describe_node(const struct agent *a, struct record_of_node *self)
+static void describe_node(const struct agent *a, struct step_report_of_node *self)
 {
-    *self = (struct record_of_node){
+    *self = (struct step_report_of_node){
         .call_bytes = a->call_bytes, .first_left_out = "", .first_link_out = ""};
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         const struct copy_tree *tree = &a->plan.tree[i];
@@ -426,25 +428,25 @@ static void describe_node(const struct agent *a, struct record_of_node *self)
     }
 }
 
-int record_gathering_begin(struct agent *a, enum record_kind kind)
+int step_report_gathering_begin(struct agent *a, enum step_report_kind kind)
 {
-    struct record_gathering *g = &a->gathering;
-    struct record_of_node self;
-    struct record_bytes record;
+    struct step_report_gathering *g = &a->gathering;
+    struct step_report_of_node self;
+    struct step_report_bytes report;
     struct error e;
 
     describe_node(a, &self);
-    if (records_write(&a->plan, kind, agent_rank(a), &self, &record, &e) != 0) {
+    if (step_reports_write(&a->plan, kind, agent_rank(a), &self, &report, &e) != 0) {
         (void)error_blame_node(&e, agent_rank(a));
         agent_fail(a, &e);
         return -1;
     }
-    *g = (struct record_gathering){.state = GATHERING_LENGTHS,
-                                   .record = record.data,
-                                   .length = record.length,
-                                   .lengths = calloc(a->members, sizeof *g->lengths),
-                                   .offsets = calloc(a->members, sizeof *g->offsets),
-                                   .memory = copy_memory_new(8 + 8 * (uint64_t)a->members)};
+    *g = (struct step_report_gathering){.state = GATHERING_LENGTHS,
+                                        .report = report.data,
+                                        .length = report.length,
+                                        .lengths = calloc(a->members, sizeof *g->lengths),
+                                        .offsets = calloc(a->members, sizeof *g->offsets),
+                                        .memory = copy_memory_new(8 + 8 * (uint64_t)a->members)};
     if (g->memory == NULL || g->lengths == NULL || g->offsets == NULL)
         return fail_for_memory(a);
     const uint64_t length = htole64(g->length);
@@ -456,10 +458,10 @@ int record_gathering_begin(struct agent *a, enum record_kind kind)
     return agent_call(a, &call, GATHERING_CALL);
 }
 
-/* Takes the lengths, and begins to gather the records. */
+/* Takes the lengths, and begins to gather the step reports. */
 static int gather_bytes(struct agent *a)
 {
-    struct record_gathering *g = &a->gathering;
+    struct step_report_gathering *g = &a->gathering;
     uint64_t all = 0;
     struct error e;
 
@@ -468,7 +470,7 @@ static int gather_bytes(struct agent *a)
         memcpy(&length, g->memory->data + 8 + 8 * (size_t)i, sizeof length);
         g->lengths[i] = le64toh(length);
         g->offsets[i] = all;
-        if (g->lengths[i] > RECORD_MOST || all + g->lengths[i] > RECORDS_MOST) {
+        if (g->lengths[i] > STEP_REPORT_MOST || all + g->lengths[i] > STEP_REPORTS_MOST) {
             (void)error_set(&e, ERROR_PROTOCOL, "node %u tells too much of a copy", a->node[i]);
             (void)error_blame_node(&e, a->node[i]);
             return fail(a, &e);
@@ -479,7 +481,7 @@ static int gather_bytes(struct agent *a)
     g->memory = copy_memory_new(g->length + all);
     if (g->memory == NULL)
         return fail_for_memory(a);
-    memcpy(g->memory->data, g->record, g->length);
+    memcpy(g->memory->data, g->report, g->length);
     g->state = GATHERING_BYTES;
     const struct group_call call = {.operation = GROUP_ALLGATHERV,
                                     .send = {g->memory, 0, g->length},
@@ -489,17 +491,17 @@ static int gather_bytes(struct agent *a)
     return agent_call(a, &call, GATHERING_CALL);
 }
 
-int record_gathering_called(struct agent *a, enum record_kind kind)
+int step_report_gathering_called(struct agent *a, enum step_report_kind kind)
 {
-    struct record_gathering *g = &a->gathering;
+    struct step_report_gathering *g = &a->gathering;
     struct error e;
 
     if (g->state == GATHERING_LENGTHS)
         return gather_bytes(a);
     for (uint32_t i = 0; i < a->members; i++)
-        if (records_read(&a->plan, kind, a->node[i], g->memory->data + g->length + g->offsets[i],
-                         g->lengths[i], &e) != 0)
+        if (step_reports_read(&a->plan, kind, a->node[i],
+                              g->memory->data + g->length + g->offsets[i], g->lengths[i], &e) != 0)
             return fail(a, &e);
-    record_gathering_end(a);
+    step_report_gathering_end(a);
     return 1;
 }

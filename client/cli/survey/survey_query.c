@@ -1,8 +1,8 @@
-#include "client/cli/survey/asking.h"
+#include "client/cli/survey/survey_query.h"
 
 #include <poll.h>
 
-static void forget(struct asking *a)
+static void forget(struct survey_query *a)
 {
     torus_status_free(a->status);
     torus_survey_free(a->survey);
@@ -11,13 +11,13 @@ static void forget(struct asking *a)
     a->survey = NULL;
 }
 
-static void end(struct asking *a, const struct torus_error *e)
+static void end(struct survey_query *a, const struct torus_error *e)
 {
     a->ended = true;
     a->error = e != NULL ? *e : (struct torus_error){0};
 }
 
-static void take(struct asking *a)
+static void take(struct survey_query *a)
 {
     struct torus_survey *survey = a->survey;
     struct torus_error e;
@@ -28,7 +28,7 @@ static void take(struct asking *a)
 
 static void on_survey(void *data, const struct torus_error *e)
 {
-    struct asking *a = data;
+    struct survey_query *a = data;
 
     if (e != NULL)
         end(a, e);
@@ -38,7 +38,7 @@ static void on_survey(void *data, const struct torus_error *e)
 
 static void on_status(void *data, const struct torus_error *failed)
 {
-    struct asking *a = data;
+    struct survey_query *a = data;
     struct torus_error e;
 
     if (failed != NULL)
@@ -48,7 +48,7 @@ static void on_status(void *data, const struct torus_error *failed)
         end(a, &e);
 }
 
-void asking_begin(struct asking *a)
+void survey_query_begin(struct survey_query *a)
 {
     struct torus_error e;
 
@@ -71,38 +71,38 @@ void asking_begin(struct asking *a)
         end(a, &e);
 }
 
-enum asking_result asking_go_on(struct asking *a)
+enum survey_query_result survey_query_go_on(struct survey_query *a)
 {
     if (!a->ended && a->client != NULL)
         (void)torus_client_dispatch(a->client);
     if (!a->ended)
-        return ASKING_UNDER_WAY;
+        return SURVEY_QUERY_UNDER_WAY;
     a->under_way = false;
     if (a->error.code == TORUS_ERROR_NONE)
-        return ASKING_ANSWERED;
+        return SURVEY_QUERY_ANSWERED;
     torus_client_close(a->client); /* whatever it was, begin with a new connection */
     a->client = NULL;
-    return ASKING_FAILED;
+    return SURVEY_QUERY_FAILED;
 }
 
-enum asking_result asking_wait(struct asking *a)
+enum survey_query_result survey_query_wait(struct survey_query *a)
 {
-    enum asking_result result;
+    enum survey_query_result result;
 
-    asking_begin(a);
-    while ((result = asking_go_on(a)) == ASKING_UNDER_WAY) {
-        struct pollfd wait = {.fd = asking_fd(a), .events = POLLIN};
+    survey_query_begin(a);
+    while ((result = survey_query_go_on(a)) == SURVEY_QUERY_UNDER_WAY) {
+        struct pollfd wait = {.fd = survey_query_fd(a), .events = POLLIN};
         (void)poll(&wait, 1, -1);
     }
     return result;
 }
 
-int asking_fd(const struct asking *a)
+int survey_query_fd(const struct survey_query *a)
 {
     return a->under_way && a->client != NULL ? torus_client_fd(a->client) : -1;
 }
 
-void asking_free(struct asking *a)
+void survey_query_free(struct survey_query *a)
 {
     torus_client_close(a->client);
     a->client = NULL;
