@@ -5,7 +5,7 @@
 
 #define LETTERS "abcdefghijklmnopqrstuvwyz" /* without x, which is between factors */
 
-/* The nodes of a tree in which each node has `branches` children, on so many levels; 0 if too many. */
+/* The nodes of a tree in which each node has `branches` children, on that many levels; 0 if too many. */
 static uint32_t tree_nodes(unsigned long branches, unsigned long levels)
 {
     uint64_t nodes = 1, level = 1;

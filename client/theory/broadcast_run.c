@@ -30,7 +30,7 @@ struct broadcast {
     const struct broadcast_model *model;
     struct broadcast_report *report;
     uint32_t nodes, ports;
-    uint32_t *children; /* by message: the ports by which its node sends it on, a bit each */
+    uint32_t *children; /* by message: the ports through which its node sends it on, a bit each */
     uint32_t *ahead;    /* by message: hops of the longest path on from its node */
     bool *reached;      /* by message: whether it comes to its node */
     uint32_t *behind;   /* by message: the next one in the same buffer, or NONE */

@@ -2,7 +2,7 @@
  * All-to-All Communication, "Broadcasting in a Mesh or Torus" and "All-to-All Broadcast Algorithm".
  *
  * All nodes start at the same time. A message is switched at its source and at every node that it
- * reaches, and is then sent by each port by which it goes on. A channel sends one message at a time, and
+ * reaches, and is then sent by each port through which it goes on. A channel sends one message at a time, and
  * a switch handles one message at a time. While a channel sends, the next messages are switched.
  *
  * If several messages wait in a buffer, either the one that came first is sent next, or the one with
@@ -53,7 +53,7 @@ int broadcast_run(const struct torus *t, const struct algorithm *a, const struct
  * the time L * gamma to transmit a message, a broadcast takes at least alpha + delta + b * L * gamma,
  * where b is one of these numbers:
  * - One-to-all: the diameter. If the source is at one end of a longest shortest path, the message
- *   crosses that many channels one after the other. This is 2(n-1) on n x n meshes and 2*floor(n/2)
+ *   crosses that many channels one after another. This is 2(n-1) on n x n meshes and 2*floor(n/2)
  *   on n x n tori.
  * - All-to-all: the larger of the diameter and ceil((N-1)/d), where d is the number of links of the
  *   node with the fewest. This node receives N-1 messages by d channels. The second number is

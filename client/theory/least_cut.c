@@ -9,7 +9,7 @@ struct flow {
     const struct graph *graph;
     bool *used; /* by node * directions + direction: a unit takes this channel */
     uint8_t *
-        arrival; /* by node: the direction of the channel by which the search came, of the node before */
+        arrival; /* by node: the direction of the channel through which the search came, of the node before */
     uint32_t *before, *queue;
 };
 
@@ -65,8 +65,8 @@ static uint32_t count_flow(struct flow *f, uint32_t from, uint32_t to, uint32_t 
 }
 
 /* If a cut has fewer links than every node, there is a node on each side of it whose neighbours are all
- * on that side, too. So a set of nodes of which every other node has a neighbour has nodes on both
- * sides, and only flows between these have to be counted. `covered` is cleared. */
+ * on that side, too. So a set of nodes that contains a neighbour of every other node has nodes on both sides, and only
+ * flows between these have to be counted. `covered` is cleared. */
 static uint32_t graph_least_cut(struct flow *f, bool *covered)
 {
     const struct graph *g = f->graph;

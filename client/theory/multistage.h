@@ -44,7 +44,7 @@ uint32_t multistage_straight(enum multistage kind, unsigned m, uint32_t input);
 
 /* ---- A complete exchange, tick by tick --------------------------------------------------------
  *
- * The rows of a square enter one after the other; every message finds its way by the bits of its
+ * The rows of a square enter one after another; every message finds its way by the bits of its
  * destination. Two messages that need the same line at the same time are a conflict. */
 
 #define BANYAN_RUN_MOST_STAGES 10u

@@ -86,7 +86,7 @@ static int follow(const struct product *p, uint32_t source, uint32_t destination
     return 0;
 }
 
-/* Runs the steps one after the other, and checks that a node sends at most one message in a step,
+/* Runs the steps one after another, and checks that a node sends at most one message in a step,
  * and receives at most one. `sender` has room for a number by node. */
 static int run_steps(const struct tally *messages, uint64_t *sender, struct product_report *r,
                      struct error *e)

@@ -29,7 +29,7 @@ struct simulation {
     uint32_t *class_of;       /* node -> class */
     struct piece *piece;
     size_t pieces;
-    uint8_t *hop; /* ports of all routes, one after the other */
+    uint8_t *hop; /* ports of all routes, one after another */
     size_t hops, room;
     struct line *line;          /* (class * ports + port) * (longest + 1) + hops left */
     uint32_t *most;             /* class * ports + port -> most hops left of any piece there */

@@ -31,6 +31,6 @@ int holdings_may_use_interface(struct holdings *h, struct error *e);
 int holdings_prepare(struct holdings *h, const struct host_entry *self, uint32_t rank, bool *v6,
                      struct error *e);
 
-/* Removes everything, also what no note says if `all`: the routes, and torus0. Returns 0, or -1 with *e: then something
- * is left, and its notes. */
+/* Removes everything that the notes list; with `all`, also routes and torus0 that no note lists. Returns 0, or -1 with
+ * *e: then something is left, and its notes. */
 int holdings_remove(struct holdings *h, bool all, struct error *e);

@@ -199,7 +199,7 @@ struct looking {
     void *context;
 };
 
-/* A former process has used these cables for their neighbour. */
+/* A previous process has used these cables for their neighbour. */
 static void adopt_cables(struct installer *i, uint32_t to, uint32_t used)
 {
     for (unsigned port = 0; port < ports(i); port++)

@@ -42,8 +42,8 @@ struct installer {
 int installer_init(struct installer *i);
 void installer_free(struct installer *i);
 
-/* Takes the names of the interfaces by port, and looks at the interfaces. An interface that has been renamed is found by
- * its number, until its new name is told. Returns whether anything has changed, apart from carriers. */
+/* Takes the names of the interfaces by port, and looks at the interfaces. A renamed interface is found by its number
+ * until its new name is reported. Returns whether anything has changed, apart from carriers. */
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
 
 /* Stores by port what its interface has sent since it exists; 0 without an interface. Returns 0, or -1 with errno if the

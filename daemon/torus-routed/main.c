@@ -26,7 +26,7 @@
 struct routed;
 
 #define CHECK_MS 2000   /* between two looks at the kernel's routes and interfaces */
-#define RARE_CHECKS 15u /* every so many of them is followed by look_at_others() */
+#define RARE_CHECKS 15u /* checks between two calls of look_at_others() */
 
 struct routed {
     uv_loop_t *loop;
@@ -475,7 +475,7 @@ static const char *describe_firewall(const struct routed *r)
                "pair of cables: sudo iptables -I FORWARD -i IN -o OUT -j ACCEPT";
     if (strcmp(r->firewall, "accept") == 0)
         return "no policy drops what is forwarded; single rules cannot be judged";
-    return "cannot be seen: neither nft nor iptables-save tells its rules";
+    return "cannot be seen: neither nft nor iptables-save shows its rules";
 }
 
 static json_t *on_report(void *context)
@@ -534,7 +534,7 @@ static void routed_free(struct routed *r)
     free(r);
 }
 
-/* Removes what a former process has left: nobody will make its routes follow the links. */
+/* Removes what a previous process has left: nobody will make its routes follow the links. */
 static void give_up(struct routed *r)
 {
     struct error more;
@@ -548,7 +548,7 @@ static void give_up(struct routed *r)
     routed_free(r);
 }
 
-/* Starts. Takes over what a former process has left. Returns NULL with *e. */
+/* Starts. Takes over what a previous process has left. Returns NULL with *e. */
 static struct routed *routed_start(uv_loop_t *loop, const struct routed_options *options,
                                    struct error *e)
 {
@@ -627,7 +627,7 @@ static bool routed_stopped_well(const struct routed *r)
     return !r->stop_failed;
 }
 
-/* Removes everything that a former process has left. Returns 0, or -1 with *e. */
+/* Removes everything that a previous process has left. Returns 0, or -1 with *e. */
 static int routed_clean_up(const struct routed_options *options, struct error *e)
 {
     struct holdings h;

@@ -11,7 +11,7 @@ struct report_of {
     const struct states *states;
     const struct route_planner *planner; /* NULL: nothing was heard from the daemon yet */
     const struct installer *installer;
-    const char *firewall; /* what is known of it */
+    const char *firewall; /* what is known about it */
     const char *problem;  /* what keeps routes from being set; "": nothing */
     uint64_t now;         /* in the time of the planner, milliseconds */
 };

@@ -15,7 +15,7 @@ struct states {
     /* Called for every message of the daemon; the numbers in it are checked against `torus`. `all`: the first one
      * after the connection has been made. */
     void (*heard)(void *context, bool all);
-    /* Says what is known of the routes; `hosts` has room for ROUTE_STATES, by state. */
+    /* Says what is known about the routes; `hosts` has room for ROUTE_STATES, by state. */
     void (*count)(void *context, Control__RouteCounts *counts, uint32_t *hosts);
     void *context;
     struct framed framed; /* if `opened` */

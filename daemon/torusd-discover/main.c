@@ -203,7 +203,7 @@ static void find_name(const char *given, char name[REPORT_NAME_SIZE])
         (void)strcpy(name, "unnamed");
 }
 
-/* The number of the first report: those of a former process of this host are lower, unless the clock has gone back. */
+/* The number of the first report: those of a previous process of this host are lower, unless the clock has gone back. */
 static uint64_t first_sequence(void)
 {
     uv_timeval64_t now;
@@ -319,7 +319,7 @@ static void on_told_facts(void *context, const struct host_facts *facts)
         return;
     }
     if (is_new_identity(p, &facts->identity)) {
-        fail(p, "torusd-setup has a new identity for this host, which takes another start");
+        fail(p, "torusd-setup has made a new identity for this host: start torusd-discover again");
         return;
     }
     discovery_set_secrets(p->discovery, &facts->secrets);

@@ -105,7 +105,7 @@ static void tell_watchers(const struct keeper *k)
             send_state(k, c);
 }
 
-/* Setups that were sealed for the former nonce cannot be opened any more. */
+/* Setups that were sealed for the previous nonce cannot be opened any more. */
 static void change_nonce(struct keeper *k)
 {
     randombytes_buf(k->nonce, sizeof k->nonce);

@@ -159,7 +159,7 @@ static const char *value_of(const char *variable)
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* Several launchers may have left variables: one that another one has started comes first. */
+/* Several launchers may have left variables. A launcher that was started by another one comes before it. */
 static const struct variables *find(void)
 {
     const char *slurm = value_of(all[SLURM].rank), *pmix = value_of(all[PMIX].rank);

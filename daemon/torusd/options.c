@@ -188,7 +188,7 @@ static bool is_read_only(const char *folder)
 }
 
 /* Prints the data roots in which the user of this process cannot write, each on a line of fields: the setting, its value,
- * what is wrong. torusd starts with them all the same, because there may be folders below in which it can. */
+ * what is wrong. torusd starts with them anyway, because there may be folders below in which it can. */
 static void print_roots_not_writable(const struct roots *roots)
 {
     const struct passwd *user = getpwuid(geteuid());

@@ -33,7 +33,7 @@ static void read_choice(const Peer__GroupTable__Choice *from, struct peer_group_
     PEER_READ_FIELDS(CHOICE)
 }
 
-/* Memory in which choices are put one after the other. */
+/* Memory in which choices are put one after another. */
 struct written {
     Peer__GroupTable__Choice **pointer, *choice;
 };

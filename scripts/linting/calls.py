@@ -21,7 +21,7 @@ def source_of(build, name):
 
 
 def nearest(caller, definers):
-    """The definer that shares most folders with the caller. Different programs may define functions of one name."""
+    """The file that defines the function: if several do, because different programs may define functions of one name, the one that shares most folders with the caller."""
     return max(sorted(definers), key=lambda name: len(os.path.commonprefix([caller.split('/'), name.split('/')])))
 
 

@@ -37,7 +37,7 @@ def paper(torusctl):
             'no channel is shared, and all counts are the paper\'s. On rings of 8 nodes or more and on '
             'arrays of 4 or more the nodes of some iterations are 2 or more hops apart, and with these '
             'embeddings as many messages as there are hops need the channel in the middle between '
-            'them. Here they leave one after the other, in as many steps as there are on the '
+            'them. Here they leave one after another, in as many steps as there are on the '
             'busiest channel: no conflicts, but more startups and blocks than d + Q − 1 steps.',
             against_direct,
         )))

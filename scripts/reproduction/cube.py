@@ -105,7 +105,7 @@ class Cube:
         return steps
 
     def counts(self, degree, ports=None):
-        """(startups, blocks) without conflicts: messages that need the same channel leave one after the other,
+        """(startups, blocks) without conflicts: messages that need the same channel leave one after another,
         in as many steps as the busiest channel has messages. Exact if all packets have the same size or no
         channel is shared; otherwise a lower bound for these routes."""
         startups = blocks = 0

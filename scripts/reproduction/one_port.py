@@ -49,7 +49,7 @@ def paper(torusctl):
             'k/2 = 20. For k = 2 and 4 they agree.',
             'Section 7 says that imaginary nodes make the algorithms run on every torus, not what '
             'that costs. With one port it is expensive: a node handles the messages of all '
-            'imaginary nodes that it hosts one after the other.',
+            'imaginary nodes that it hosts one after another.',
         )))
 
 
@@ -89,7 +89,7 @@ ROUNDS = [  # torus, algorithm, its name, nodes, which they are, the dimensions 
 def orders(torusctl):
     table = Table('one-port-orders', 'Sections 4 and 5.2: the order of the dimensions in phase 1',
                   ('torus', 'algorithm', 'nodes'), ('dimensions',),
-                  'The dimensions along which nodes of a group run AR1, one after the other; in the '
+                  'The dimensions along which nodes of a group run AR1, one after another; in the '
                   'paper rows are along y, dimension 1. Here: what a node of the group sends.')
     for dims, algorithm, name, node, group, order in ROUNDS:
         known = ' '.join(reversed(order.split())) if algorithm == 'at2-1port' else None

@@ -147,7 +147,7 @@ def kept(torusctl, dims, algorithm):
 def a1(torusctl):
     table = Table('a1', 'Algorithm A1, of which A2 is the improvement', ('torus', 'A2'), ('blocks',),
                   'Paper: Fig. 3 with lines 1 to 4 as improved below it. The nodes of the last '
-                  'dimension B, one after the other, send to every other one the blocks for its copy '
+                  'dimension B, one after another, send to every other one the blocks for its copy '
                   'of A: n_B · status · N/n_B; then n_B exchanges within the copies of A. Here: by '
                   'enumeration.')
     for sizes in ((8,), (4, 4), (5, 5), (4, 8), (8, 8), (3, 4, 5)):

@@ -20,7 +20,7 @@ class Server:
 
 
 def delay(n, switching, sending, longest, at_input):
-    """Until the last message has come; without the startup."""
+    """The time until the last message arrives, without the startup."""
     onward = defaultdict(list)
     for _, node, other in pattern.in_torus(n):
         onward[node].append(other)

@@ -135,7 +135,7 @@ class Counts:
 def follow(dims, routes, allgather=False):
     """The Counts of routes, each (source, destination, segment, [[step, dim, direction, hops], ...]).
     Raises Failed unless every block comes to its destination exactly once, on channels that exist,
-    in rising steps. Of an all-gather, the copies of a block share their way as far as they can."""
+    in rising steps. The copies of a block of an all-gather share their path as far as they can."""
     torus, counts = Torus(dims), Counts()
     blocks = defaultdict(set if allgather else int)  # by (step, channel)
     messages = defaultdict(set)

@@ -117,7 +117,7 @@ def parse_arguments(argv=None):
     what.add_argument('--torus', '--tori', dest='tori', metavar='DIMS@MBIT,...',
                       type=comma(torus_at_rate), help=f'tori with rate-limited links (default {TORI})')
     what.add_argument('--cables', metavar='DIMS@MBIT,...', type=comma(torus_at_rate),
-                      help='tori whose links carry one packet after the other, as cables do, '
+                      help='tori whose links carry one packet after another, as cables do, '
                            'without the burst of a rate limiter (default of a full run: '
                            f'{CABLE_TORI}, with blocks of {CABLE_SIZES})')
     what.add_argument('--fit', metavar='DIMS@MBIT,...', type=comma(torus_at_rate), nargs='?',

@@ -89,7 +89,7 @@ def bound_seconds(geometry, block, mbit, operation='alltoall'):
 
 
 def largest_within(geometry, seconds, mbit):
-    """The largest power of two of bytes for which the bound of a block is at most so many seconds."""
+    """The largest power of two of bytes for which the bound of a block is at most that many seconds."""
     size = 1
     if mbit is None:
         return 1 << 62

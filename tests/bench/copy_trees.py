@@ -33,7 +33,7 @@ class Made:
 
 
 def make(kind, base, *, size=0, files=0, seed=0):
-    """Makes one of KINDS below `base`: of `size` bytes, or of so many files."""
+    """Makes one of KINDS below `base`: of `size` bytes, or of that many files."""
     made = Made(kind, Path(base))
     old = made.path(OLD)
     old.parent.mkdir(parents=True)

@@ -18,7 +18,7 @@ from . import arithmetic, copy_peers, copy_trees, machine, network, programs
 
 TORI = '4@200,4x4@50,4'   # without a rate: links without a limit
 SIZES = {True: (64 << 20, 256 << 20), False: (1 << 30,)}  # of the one file, by whether there is a limit
-LINKS = 4                 # with a limit: trees are smaller by the links that a copy must cross, beyond so many
+LINKS = 4                 # with a limit: trees are smaller by the links that a copy must cross, beyond that many
 FILES = 55_000
 CACHE_FILES = 40
 TURNS = 3
@@ -124,7 +124,7 @@ class Copies:
                 cell[f'median_{key}'] = arithmetic.median(cell[key]) if cell[key] else None
 
     def _bound(self, size):
-        """Seconds until the least connected node has taken in so many bytes by all of its links."""
+        """Seconds until the least connected node has taken in that many bytes by all of its links."""
         if self.mbit is None:
             return None
         geometry = self.net.geometry

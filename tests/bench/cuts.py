@@ -212,7 +212,7 @@ class Cuts:
                  f'{arithmetic.milliseconds(arithmetic.median([max(r["seconds"] or [0]) for r in rounds]))} ms')
 
     def _loop(self, operation, size, repeat, ends=()):
-        """Makes so many calls on each node, one after the other, and pulls these cables at a random moment."""
+        """Makes that many calls on each node, one after another, and pulls these cables at a random moment."""
         nodes = range(self.net.geometry.nodes)
         with ExitStack() as stack:
             clients = [stack.enter_context(Client(

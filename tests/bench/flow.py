@@ -113,7 +113,7 @@ class Flow:
         return Fraction(solved.fun).limit_denominator(1000)
 
     def whole(self, segments, load):
-        """The flow in whole segments, [source][channel], with at most so many on any channel and
+        """The flow in whole segments, [source][channel], with at most that many on any channel and
         the fewest hops; None if there is none or it was not found in time."""
         upper = numpy.full(self.variables, segments * self.torus.nodes, dtype=float)
         upper[-1] = load

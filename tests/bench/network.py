@@ -78,7 +78,7 @@ class Network:
         return measured
 
     def iperf(self, pairs, seconds, streams=1):
-        """Runs iperf3 from the first to the second node of each pair, all at once, with so many streams. Returns what has
+        """Runs iperf3 from the first to the second node of each pair, all at once, with that many streams. Returns what has
         been received, [{'bytes', 'bits_per_second', ...}], and the use of the processors."""
         programs.require('iperf3')
         servers, clients = [], []

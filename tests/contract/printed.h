@@ -24,7 +24,7 @@ static inline bool listed(int v, int first, int last, int by, int n)
     return false;
 }
 
-/* Moves the block by so many hops, in direction + if they are positive. */
+/* Moves the block by that many hops, in direction + if they are positive. */
 static inline void send(struct block *b, uint32_t step, unsigned dim, int hops)
 {
     assert_in_range(b->legs, 0, MOST_LEGS - 1);

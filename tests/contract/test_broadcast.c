@@ -71,7 +71,7 @@ static bool search_round(const struct network *n, const struct known *before, st
     return false;
 }
 
-/* Whether all nodes can have all messages after so many rounds. */
+/* Whether all nodes can have all messages after that many rounds. */
 static bool search(const struct network *n, const struct known *before, unsigned rounds)
 {
     if (is_done(n, before))
@@ -282,7 +282,7 @@ static void note(void *context, uint32_t source, uint32_t from, unsigned port)
     o->source[channel * o->most + o->sent[channel]++] = source;
 }
 
-/* The place of a message among those of the channel by which it comes to a node. */
+/* The place of a message among those of the channel through which it comes to a node. */
 static uint32_t place_of(const struct order *o, uint32_t source, uint32_t node)
 {
     struct leg legs[2 * LARGEST_N];
@@ -297,8 +297,7 @@ static uint32_t place_of(const struct order *o, uint32_t source, uint32_t node)
     return place;
 }
 
-/* Counts the channels whose message in the last phase follows from a message after which only a message
- * of the last phase came: the last one of its phase. */
+/* Counts the channels whose last message follows the last message of an earlier phase. */
 static uint32_t channels_that_wait(uint32_t n, enum broadcast_queue queue)
 {
     struct torus t = contract_rectangle(n, n);

@@ -286,7 +286,7 @@ TEST(names)
                  "cccube-q8");
     assert_fails(algorithm_accepts(five, &odd, &e), e, ERROR_REFUSED, "5x5");
 
-    /* a schedule cannot have so many steps */
+    /* a schedule cannot have that many steps */
     struct torus large = contract_torus("1024x1024");
     uint32_t most = cccube_most(&family_cccube, &large);
     assert_in_range(most, 15000, 30000);
@@ -656,7 +656,7 @@ TEST(port_names)
     contract_refused("cccube-k2", "star:4");
     contract_refused("cccube", "complete:4 x 4");
 
-    /* a schedule cannot have so many steps */
+    /* a schedule cannot have that many steps */
     struct torus large = contract_torus("1024x1024");
     const struct family *one = algorithm_find("cccube-k1")->family;
     uint32_t most = cccube_most(one, &large);

@@ -1,7 +1,6 @@
-/* Routes that avoid what is out of order: every segment of every block between nodes that are in
- * order arrives once, on a way that passes no node twice and uses only links that are in order. The
- * busiest channel carries at most 5 % more than the optimum of the linear program. All nodes find
- * the same routes. */
+/* Routes that avoid what is down: every segment of every block between nodes that are
+ * up arrives once, on a path that passes no node twice and uses only links that are up. The busiest channel carries at
+ * most 5 % more than the optimum of the linear program. All nodes find the same routes. */
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/passages.h"
@@ -159,7 +158,8 @@ TEST(one_slow_link)
     }
 }
 
-/* Rates of all links of a network that is too large for the linear program, and links that are down beside them. */
+/* All links of a network have different rates, and some are down as well. The network is too large for the linear
+ * program. */
 TEST(large_rated)
 {
     static const char *const cases[][3] = {{"8x8", "", "9:+1=0.1,27:-0=0.02"},
@@ -360,7 +360,7 @@ TEST(passages_meet)
 }
 
 /* Vectors are combined along these trees in reverse, and along one of fewest hops: a node with a
- * child at a port is the parent of the node there, and every node that is in order reaches the
+ * child at a port is the parent of the node there, and every node that is up reaches the
  * owner. */
 TEST(reductions_meet)
 {

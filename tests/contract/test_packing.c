@@ -168,7 +168,7 @@ static uint32_t least_flow(const struct damage *d, uint32_t root)
 
 /* --- trees --- */
 
-/* Checks that each tree of a source reaches every other node that is in order once, by links that
+/* Checks that each tree of a source reaches every other node that is up once, by links that
  * are in order, and that no two trees use the same channel. Adds what the channels carry. */
 static void check_source(const struct damage *d, const struct algorithm *a, uint32_t source,
                          uint32_t *load)

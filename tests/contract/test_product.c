@@ -428,7 +428,7 @@ static uint32_t a1_steps(const struct torus *t, unsigned dims)
     return hops + n * a1_steps(t, dims - 1);
 }
 
-/* Fig. 3, improved: in B, u_0 sends to u_0, u_1 ... one message after the other, then u_1 does. Then
+/* Fig. 3, improved: in B, u_0 sends to u_0, u_1 ... one message after another, then u_1 does. Then
  * exchange j within the copies of A moves the blocks that come from copy j. */
 static void check_a1(const struct torus *t)
 {

@@ -94,7 +94,7 @@ static void check_trees(const struct torus *t)
     assert_int_equal(deepest, all[0].most_distance);
 }
 
-/* Checks that a node sends by the port by which it receives in the allgather. */
+/* Checks that a node sends by the port through which it receives in the allgather. */
 static void check_routes(const struct torus *t, const struct algorithm *a)
 {
     struct leg *legs = calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *legs);

@@ -387,7 +387,7 @@ TEST(verifier_counts)
     assert_true(r.bound == 3);
 }
 
-/* On a ring of 3: to both neighbours in one step, or one after the other, or by two hops. */
+/* On a ring of 3: to both neighbours in one step, or one after another, or by two hops. */
 static uint32_t both_ways(const struct torus *t, uint32_t s, uint32_t d, uint32_t segment,
                           struct leg *legs)
 {

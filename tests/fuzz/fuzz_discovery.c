@@ -213,7 +213,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t kind = input_byte(&in);
         size_t length = input_word16(&in), before = world.bytes_sent;
         const uint8_t *bytes = input_bytes(&in, &length);
-        /* Not in the bytes of the input, so that reads beyond their end are found. */
+        /* A copy of the bytes of the input, so that reads beyond their end are found. */
         uint8_t *copy = malloc(length + 1);
         REQUIRE(copy != NULL);
         memcpy(copy, bytes, length);

@@ -74,7 +74,7 @@ static void on_survey(void *context, enum survey_kind kind)
     survey_tell(core_survey(((struct node *)context)->core), kind, bytes, sizeof bytes);
 }
 
-/* The node makes one survey after the other, so that answers may arrive. */
+/* The node makes one survey after another, so that answers may arrive. */
 static void make_survey(struct node *n);
 
 static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t took)

@@ -206,7 +206,7 @@ static void survey(unsigned port, uint32_t initiator, uint32_t node)
         frame(port, &messages[i], "");
 }
 
-/* A call of another node to copy /a to /b of all nodes, and then that it has given up. */
+/* Another node calls all nodes to copy /a to /b, and then says that it has given up. */
 static void copy_calls(unsigned port, uint32_t initiator)
 {
     static const uint8_t request[] = {8, 1, 16, 0, 26, 2, '/', 'a', 34, 2, '/', 'b'};

@@ -40,8 +40,7 @@ TORI = {'loopback', 'shared', 'cabled', 'mininet', 'hosts', 'bench'}
 
 
 def thin_out(items):
-    """Of a test that starts daemons for many sets of parameters, the default level has two: the others run the same
-    code of the test and the daemons, on other tori or with other algorithms and sizes."""
+    """The default level runs two of the sets of parameters of a test that starts daemons: the others run the same code of the test and the daemons, on other tori or with other algorithms and sizes."""
     cases = {}
     for item in items:
         if hasattr(item, 'callspec') and TORI & set(item.fixturenames) and not item.get_closest_marker('full'):

@@ -82,7 +82,7 @@ class Room:
         return said.get('changes', said.get('error')), said.get('kept')
 
     def added(self):
-        """The lines that the file has beside those of FILE, which are all there in their order."""
+        """The lines that were added to FILE. Fails unless all lines of FILE are still there, in their order."""
         before, lines = FILE.splitlines(), []
         for line in self.file.read_text().splitlines():
             if before and line == before[0]:

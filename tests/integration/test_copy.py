@@ -274,7 +274,7 @@ def test_a_target_that_is_a_mount_point(torus, place):
 
 
 def test_the_same_target_from_two_nodes_at_once(torus, place):
-    """Both copies end well one after the other, or one of them is refused; what is there then is one of the trees."""
+    """Both copies end well one after another, or one of them is refused; what is there then is one of the trees."""
     from concurrent.futures import ThreadPoolExecutor
     sources = []
     for rank in 0, 1:

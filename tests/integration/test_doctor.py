@@ -84,7 +84,7 @@ def test_an_mtu_that_differs(hosts):
 
 
 def test_crossed_cables(hosts):
-    """Of two rows of a mesh, the cables have changed places at one end. That is one finding, in the words of 'torusctl
+    """The cables of two rows of a mesh have changed places at one end. That is one finding, in the words of 'torusctl
     discover', and the links have no other fault."""
     torus = hosts('3mx2m', 6)
     ports = {node: {} for node in range(6)}

@@ -157,7 +157,7 @@ def test_launchers_on_loopback():
 
 
 def test_settings_of_torusd():
-    """Those of examples, in documents and man pages, exist; an example of torusd has options that exist."""
+    """The commands of examples in documents and man pages exist, and so do the options in examples of torusd."""
     shown = subprocess.run([find_program('torusd'), '--help'], check=True, text=True, capture_output=True).stdout
     known = re.findall(r'^  (?:-\w, )?--([a-z-]+)', shown, re.M)
     assert len(known) > 10

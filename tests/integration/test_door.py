@@ -129,7 +129,7 @@ def test_without_keys_everything_is_open(loopback):
 
 
 def test_the_key_is_changed_while_an_exchange_runs(loopback, tmp_path):
-    """The key changes on all nodes, one after the other, with a restart of a node at every stage: its neighbours have
+    """The key changes on all nodes, one after another, with a restart of a node at every stage: its neighbours have
     the key of the stage before or after."""
     folders = [tmp_path / str(rank) for rank in range(4)]
 

@@ -62,7 +62,7 @@ def test_a_killed_node_is_not_avoided(torus):
     with LongExchange(torus, '--json', rank=3, algorithm='auto') as client:
         torus.node(9).kill()
         assert_blames(client.end(30), 9)
-        # If its links are lost one after the other, the exchange may have been retried in between.
+        # If its links are lost one after another, the exchange may have been retried in between.
         failed = re.compile(r'exchange (\S+) failed: node 9 is down')
         attempt = failed.findall(wait_logged(torus.node(3).log, failed))[-1]
         if attempt == client.id:
@@ -99,7 +99,7 @@ def test_a_daemon_that_ends_in_the_middle(torus):
 @pytest.mark.full
 @pytest.mark.parametrize('algorithm', [pytest.param('at2', marks=pytest.mark.slow), 'stream'])
 def test_a_daemon_ends_beside_one_that_does_not_read(loopback, algorithm):
-    """Also while more bytes wait to be written to it than the kernel buffers on loopback."""
+    """The same, while more bytes wait to be written to the node than the kernel buffers on loopback."""
     torus = loopback('4x4', memory='1GiB', extra=PATIENT)
     for _ in range(10):  # frames of node 1 at that moment may be for others
         torus.wait_whole(30)

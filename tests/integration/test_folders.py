@@ -185,7 +185,7 @@ def test_several_at_once(torus, base):
 
 @pytest.mark.parametrize('ranks', [(0, 0), (0, 9)], ids=['same node', 'different nodes'])
 def test_the_same_target_at_once(torus, base, ranks):
-    """Never two winners. Of two requests at different nodes, each may find that the other is already writing."""
+    """Never two winners. If two requests arrive at different nodes, each may find that the other is already writing."""
     sizes = random_sizes(16, 'rivals', 20000)
     source = make_sources(base, sizes)
     for attempt in range(5):

@@ -163,7 +163,7 @@ def test_death_of_a_daemon(loopback):
 
 @pytest.mark.parametrize('dims,dead', [('3x3', (4, 0)), ('2x3', (0, 5)), ('5', (2,))])
 def test_shrink(loopback, dims, dead):
-    """Programs go on without nodes that go down one after the other, including the first node."""
+    """Programs go on without nodes that go down one after another, including the first node."""
     torus = loopback(dims)
     left = list(range(len(torus.nodes)))
     with Programs(torus, 'shrinks', 'shrink', 5, 0, len(dead)) as programs:

@@ -300,7 +300,7 @@ def test_a_daemon_ends_regularly(torus, members):
 
 
 class PoorAtNode1(Program):
-    """Has no descriptor left there for what the daemon sends when the group is open."""
+    """The program there has no descriptor left for what the daemon sends when the group is open."""
 
     def _command(self, seed, survives):
         return ('ulimit -n 6; ' if self.node.rank == 1 else '') + super()._command(seed, survives)

@@ -358,7 +358,7 @@ def test_an_interrupted_change_of_the_key_goes_on(bench):
 
 
 def test_a_change_of_the_key_goes_on_from_a_host_that_has_both(bench):
-    """Its key file is used through a link. beta was interrupted between its two files, and has the former key only."""
+    """Its key file is used through a link. beta was interrupted between its two files, and has the previous key only."""
     assert bench.all('--yes').returncode == 0
     former, following = bench.key(), 'torusd-key-1 ' + '5' * 64 + '\n'
     (bench.folder / 'key').unlink()

@@ -100,7 +100,7 @@ def test_nodes_are_a_list_and_their_count_a_number(torus, tmp_path):
 
 
 def test_what_runs(torus):
-    """In what status and top say of an exchange, and of a group that others have not opened."""
+    """The keys of an exchange in status and top, and those of a group that other nodes have not opened."""
     def seen(*command):
         return json.loads(torus.ctl(1, '--json', *command).stdout)
 

@@ -68,7 +68,7 @@ def test_the_other_ports_work_meanwhile(hosts):
 def test_an_address_that_is_checked_for_duplicates(pair):
     configure(pair, f'[fd00::2]:{PORT}', f'[fd00::2]:{PORT}')
     pair[0].ip('address add fd00::1/64 dev eth0 nodad')
-    pair[1].sysctl('net.ipv6.conf.eth1.dad_transmits', 5)  # so many seconds
+    pair[1].sysctl('net.ipv6.conf.eth1.dad_transmits', 5)  # that many seconds
     pair[1].ip('address add fd00::2/64 dev eth1')
     assert 'tentative' in pair[1].ip('address show dev eth1')
     pair.start(0, 1)

@@ -35,7 +35,7 @@ def measured(torus, *args, rank=0):
 
 
 def check_rate(result, blocks):
-    """Checks that the time is not shorter than the busiest channel needs for so many blocks at the links' rate."""
+    """Checks that the time is not shorter than the busiest channel needs for that many blocks at the links' rate."""
     least = blocks * SIZE * 8 / (RATE * 1e6)
     assert abs(result['bound_seconds'] - least) < 1e-9
     assert abs(result['efficiency'] - least / result['seconds']) < 1e-6

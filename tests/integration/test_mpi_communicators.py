@@ -25,7 +25,7 @@ def run(torus, library, nodes, *scenarios, program='communicators', **options):
 
 
 def uses(count, communicators):
-    """The calls that the torus takes of so many uses of so many communicators: all except the first calls, which are
+    """The calls that the torus takes of that many uses of that many communicators: all except the first calls, which are
     short."""
     taken = dict.fromkeys(COLLECTIVES, count) | {'Alltoall': count - communicators}
     return {name: calls for name, calls in taken.items() if calls}
@@ -51,7 +51,7 @@ def test_mpi_has_none_left(torus, library, nodes):
     ['cart', 'graph', 'dist-graph', 'merge']], ids=' '.join)
 def test_every_constructor(torus, library, nodes, scenarios):
     """Communicators of all ranks and of some, in several orders, and their duplicates: three calls of each operation
-    give the right results, whatever record the parent has."""
+    give the right results, whatever is known about the parent."""
     taken, _ = run(torus, library, nodes, *scenarios, program='constructors', seconds=180)
     assert set(taken) == {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
                           'Bcast', 'Gather', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}

@@ -1,5 +1,5 @@
 """Networks that are products of any factors, on loopback: exchanges, allgathers, broadcasts, files,
-programs, and what torusctl says of them."""
+programs, and what torusctl says about them."""
 
 
 import pytest

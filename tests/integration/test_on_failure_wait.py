@@ -81,8 +81,7 @@ def kept_files(base):
 
 
 def asleep(pid):
-    """Whether no thread of the process writes, or waits for a processor: what is overwritten while torusd writes to the
-    same file may count as its own. Threads of daemons that wait have nothing to write."""
+    """Whether no thread of the process writes or waits for a processor. If the test overwrote bytes while torusd writes to the same file, they might count as torusd's own; the threads of a daemon that waits write nothing."""
     threads = Path(f'/proc/{pid}/task').iterdir()
     return all((thread / 'stat').read_text().rpartition(')')[2].split()[0] == 'S' for thread in threads)
 

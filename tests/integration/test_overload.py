@@ -32,7 +32,7 @@ Answer = namedtuple('Answer', 'rank code text seconds')  # code 0: success
 
 def crowd(torus, requests, within):
     """Runs a client for each (rank, request), all at once. Returns the answers in their order; code 0 is success. All
-    answers must arrive within so many seconds."""
+    answers must arrive within that many seconds."""
     selector = selectors.DefaultSelector()
     began, patience = time.monotonic(), Patience(within)
     answers = [None] * len(requests)

@@ -55,7 +55,7 @@ def drawing(text):
 
 
 def test_the_drawing_of_top(shared):
-    """What --once prints of it, too; the rates of the last surveys, below, are those of test_top_drawing."""
+    """This includes what --once prints; the rates of the last surveys, below, are those of test_top_drawing."""
     quoted = drawing(block('text', COMPARED[1]).partition('\nall links together\n')[0])
     torus = shared('4x8', extra=('--link-mbit', '50'))
     with LongExchange(torus, algorithm='stream', block_size='16MiB'):
@@ -128,7 +128,7 @@ def messages():
 
 @functools.cache
 def excused():
-    """The beginnings of what tests/README.md says to be no output, or not to be compared, and why."""
+    """The beginnings of the texts that tests/README.md lists as no output, or as not compared, with the reasons."""
     found = [start for row in rows('| not compared | because |') for start in row]
     assert found
     return tuple(found)
@@ -146,7 +146,7 @@ def helps():
 
 
 def command_of(message):
-    """The command of torusctl, or torusd, that this is, or None: it has options, or an alternative, unless it names torusctl."""
+    """The command of torusctl or torusd that this text quotes, or None. A text that does not name torusctl must have options or an alternative."""
     found = re.match(r'(torusctl )?(?:--json )?([a-z-]+)(?: |$)', message)
     is_command = found and (found[1] or re.search(r'--[a-z]|\\\|', message)) and found[2] in helps()
     return found[2] if is_command else None

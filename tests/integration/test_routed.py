@@ -269,7 +269,7 @@ def test_the_firewalls_of_others_let_packets_pass(mininet):
         node.host.run('nft', '-f', '-', stdin=FIREWALLS)
     before = [state_of(node) for node in torus.nodes]
     torus.set_ip_routes()
-    # The firewalls get their rules one after the other, and packets take either way around the ring.
+    # The firewalls get their rules one after another, and packets take either way around the ring.
     ping = f'ping -c 1 -W 1 {torus.ip_hosts.addresses[2]} || true'
     wait_for(lambda: '1 received' in torus.node(0).run('sh', '-c', ping))
     torus.ip_hosts.undo()

@@ -71,7 +71,7 @@ def settings(name):
 
 def test_the_unit_starts_it_again_without_end():
     assert settings('Restart') == ['on-failure'] and settings('StartLimitIntervalSec') == ['0']
-    assert settings('RuntimeDirectoryPreserve') == ['restart']  # the next one needs the former settings
+    assert settings('RuntimeDirectoryPreserve') == ['restart']  # the next one needs the previous settings
 
 
 @pytest.mark.parametrize('result,status,cleans', [

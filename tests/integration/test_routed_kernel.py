@@ -42,7 +42,7 @@ def diverted(torus):
 
 
 def finding(torus):
-    """What doctor says of the IP routes of host 0: the worst, and how to mend it."""
+    """What doctor says about the IP routes of host 0: the worst, and how to mend it."""
     done = torus.ctl(0, '--json', 'doctor', timeout=60)
     found = [one for one in json.loads(done.stdout)['findings']
              if one['check'] == 'ip routes' and one['severity'] == 'error']

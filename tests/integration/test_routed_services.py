@@ -37,7 +37,7 @@ class Lines:
             self.numbers.append(int(line))
 
     def progress(self, count=20):
-        """Waits for so many more lines."""
+        """Waits for that many more lines."""
         goal = len(self.numbers) + count
         wait_for(lambda: len(self.numbers) >= goal or self.process.poll() is not None, 60)
         assert self.process.poll() is None, self.process.stderr.read()

@@ -15,7 +15,7 @@ OPEN, OPENED, MEMORY, FILE, READY, REFUSED = 1, 2, 4, 5, 6, 8  # proto/program.h
 MESSAGE = '<IIIIIIQ320s'
 CONNECTED = 'connected'
 
-# Opens so many connections, and keeps them. For each line that it reads with a connection and a message in hexadecimal
+# Opens that many connections, and keeps them. For each line that it reads with a connection and a message in hexadecimal
 # digits, it sends the message; for a line with a connection alone, it prints the next bytes from there.
 GUEST = '''
 import socket, sys

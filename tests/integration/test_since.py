@@ -137,7 +137,7 @@ def test_each_folder_and_command_of_the_product_has_a_row(rows):
 
 
 def test_tests_without_daemons(rows, sources):
-    """No test that the rows call one without a daemon uses what starts one."""
+    """A test that runs without a daemon according to the rows uses nothing that starts a daemon."""
     starts = {'CabledTorus', 'Hosts', 'LauncherBench', 'LoopbackTorus', 'MininetTorus', 'VirtualTorus',
               'cabled', 'hosts', 'loopback', 'mininet', 'shared', 'torus'}
     tests = [test for test in filter(TEST.fullmatch, sources.files)

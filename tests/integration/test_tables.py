@@ -101,7 +101,7 @@ def test_ip_routes():
 
 
 def test_routes(tmp_path):
-    """torusctl routes asks torus-routed, for which a socket stands that says the worst."""
+    """torusctl routes asks a stand-in for torus-routed, which gives the widest answers."""
     routes = [{'host': f'machine-in-the-second-rack-{rank}', 'address': f'10.77.0.{rank + 1}', 'address6': f'fd00:77::{rank + 1}',
                'state': state, 'hops': 2, 'seconds': 7254.5, 'ways': [
                    {'interface': 'enp1s0f0', 'host': 'machine-in-the-second-rack-1', 'used': True},

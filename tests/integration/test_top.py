@@ -60,7 +60,7 @@ class Screen:
         return wait_for(lambda: re.search(pattern, self.text(), re.M), 30, lambda: f'no {pattern} in:\n{self.text()}')
 
     def wait_lines(self, count):
-        """Waits until the line of keys is at the bottom of so many lines."""
+        """Waits until the line of keys is at the bottom of that many lines."""
         def bottom():
             lines = self.text().split('\n')
             return len(lines) > count - 1 and lines[count - 1].startswith('arrows: choose')

@@ -149,7 +149,7 @@ def test_programs(torus, tmp_path):
 
 
 def test_perf(torus, tmp_path):
-    """Rank 0 writes the trace, with its table as what is known of the run."""
+    """Rank 0 writes the trace, with its table as what is known about the run."""
     path = tmp_path / 'trace.json'
     run_each(torus, f'torusctl --json perf alltoall --sizes 64KiB --repeat 5 --warm-up 1 --trace {path}')
     trace = traces.read(path)

@@ -47,7 +47,7 @@ def test_a_request_of_a_newer_client(shared):
 
 @pytest.mark.parametrize('kind', [1, 99])
 def test_a_client_of_another_control_protocol(shared, kind):
-    """Also if it sends a request that only the other protocol has."""
+    """The same holds for a request that only the other protocol has."""
     torus = shared('2x2')
     with connect(torus.node(0).socket) as s:
         send(s, frame({kind: {}, 15: CONTROL + 1}))

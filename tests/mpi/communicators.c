@@ -103,7 +103,7 @@ static void kept(void)
         MPI_Comm_free(&comms[i]);
 }
 
-/* Many times that number, one after the other. */
+/* Many times that number, one after another. */
 static void freed(void)
 {
     for (int i = 0; i < 6 * WAYS; i++) {

@@ -9,7 +9,7 @@
 
 #define MOST 8
 
-/* The work of a thread: so many turns of use() on a communicator. */
+/* The work of a thread: that many turns of use() on a communicator. */
 struct work {
     MPI_Comm comm;
     int turns;

@@ -1,4 +1,4 @@
-"""Machines that have only cables: the folder that scripts/package --bundle makes installs them, one after the other."""
+"""Machines that have only cables: the folder that scripts/package --bundle makes installs them, one after another."""
 
 import re
 import shutil

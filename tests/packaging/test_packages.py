@@ -115,8 +115,7 @@ def test_upgrade(packages, old_packages, root):
 
 
 def test_units(packages, root):
-    """systemd accepts all units. Of those in torusd, only torusd.service is enabled, and does not start without a
-    configuration; discovery has a package of its own."""
+    """systemd accepts all units. The package torusd enables only torusd.service, which does not start without a configuration; discovery has a package of its own."""
     def enabled():
         return set(root.shell('find /etc/systemd/system -name "torus*" -printf "%f\\n"').split())
 

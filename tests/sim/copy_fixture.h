@@ -14,7 +14,7 @@ void copy_end(struct sim *sim);
 /* Puts a random tree on a node's disk, with one file of `large` bytes in it (0: none), "/large". */
 void copy_tree(struct sim *sim, uint32_t rank, const char *path, uint64_t large);
 
-/* Runs until the copy is in this phase at the asked node, and has moved so many bytes there; false: it has ended
+/* Runs until the copy is in this phase at the asked node, and has moved that many bytes there; false: it has ended
  * before. */
 bool copy_reaches(struct sim_copy *copy, enum copy_phase phase, uint64_t bytes);
 

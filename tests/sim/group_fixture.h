@@ -5,7 +5,7 @@
 
 struct group_awaited {
     struct sim_programs *programs;
-    uint32_t failed; /* at least so many have been told */
+    uint32_t failed; /* at least this many have been told */
 };
 
 /* A simulator with links of 1 Gbit/s, all of which are up. */
@@ -21,7 +21,7 @@ struct sim_programs *group_start_steady_traced(struct sim *sim, uint64_t seed);
 /* For sim_run(): whether all calls of all programs are complete. `context`: the programs. */
 bool group_all_completed(struct sim *sim, void *context);
 
-/* For sim_run(): whether so many programs have been told of a failure. `context`: a struct group_awaited. */
+/* For sim_run(): whether that many programs have been told of a failure. `context`: a struct group_awaited. */
 bool group_have_failed(struct sim *sim, void *context);
 
 /* Checks that all live programs are told the same error within `most`, and that it contains these words. */

@@ -23,7 +23,7 @@ struct program {
     uint32_t calls, under_way, unwaited, completed;
     bool open, stopped, dead, left, due;
     bool gives_up;
-    uint32_t shrunk; /* so many times */
+    uint32_t shrunk; /* this many times */
     struct sim_call mistake;
     struct sim_call
         *instead; /* by call: the one made by mistake instead, or operation 0; or NULL */

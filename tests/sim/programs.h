@@ -16,7 +16,7 @@ struct sim_call {
     bool in_place;
     uint64_t timeout;
     uint64_t late; /* time after which a program is told whom the call waits for; 0: never */
-    struct data_kind data; /* what programs tell of their data */
+    struct data_kind data; /* what programs say about their data */
 };
 
 /* A random operation that programs can call on the whole group and on parts. */

@@ -10,7 +10,7 @@
 
 #define MICROSECONDS UINT64_C(1000)
 
-/* With sanitizers, which take ten times as long, long tests run one in so many of their seeds and cases. */
+/* With sanitizers, which take ten times as long, long tests run one in that many of their seeds and cases. */
 #ifdef __SANITIZE_ADDRESS__
 #define SIM_SHARE 20
 #else

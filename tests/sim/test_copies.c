@@ -459,7 +459,7 @@ TEST(a_node_without_trees)
     sim_free(sim);
 }
 
-/* Copies that cannot go on end all the same: nodes that they need are down, stopped or short of memory, or too many
+/* Copies that cannot go on end anyway: nodes that they need are down, stopped or short of memory, or too many
  * copies are made at once. */
 
 #define MANY 48u

@@ -32,7 +32,7 @@ static bool may_be_cut(struct sim *sim, uint32_t rank, unsigned port)
     return connected;
 }
 
-/* A link that goes down in any phase is avoided, the copy succeeds; also if it comes back. */
+/* A link that goes down in any phase is avoided, and the copy succeeds, even if the link comes back. */
 SEED_TEST(seeds / 3 + 1, cuts_in_each_phase)
 {
     for (enum copy_phase phase = 0; phase < COPY_PHASES; phase++) {

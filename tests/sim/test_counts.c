@@ -67,7 +67,7 @@ TEST(tree_sends_a_message_an_edge_each_way)
         uint64_t took = run(sim, &spec), depth = torus_diameter(t);
         assert_int_equal(all_sent(sim, PEER__HEAD__KIND_STEPPED_DATA), 2 * (t->nodes - 1));
         check_waves(sim, false);
-        print_message("%-6s tree: %llu data messages, %.1f hops one after the other\n", dims[i],
+        print_message("%-6s tree: %llu data messages, %.1f hops one after another\n", dims[i],
                       (unsigned long long)all_sent(sim, PEER__HEAD__KIND_STEPPED_DATA),
                       (double)took / LATENCY);
         assert_in_range(took, 2 * depth * LATENCY, 2 * depth * LATENCY + LATENCY / 10);

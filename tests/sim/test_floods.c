@@ -202,8 +202,8 @@ static struct sim_request *exchange_files(struct sim *sim, uint32_t root, unsign
     return r;
 }
 
-/* The records that exchanges of this root leave are bounded: at some point no more exchanges can start, for this
- * reason. When the liar has gone, or sends its messages after all, nothing is left. */
+/* The memory of exchanges of this root is bounded: at some point no more exchanges can start, for this reason. When the
+ * liar has gone, or sends its messages after all, nothing is left. */
 static void records_are_bounded(uint32_t root, struct silence *silence, unsigned most,
                                 const char *reason)
 {

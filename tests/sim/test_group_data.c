@@ -152,7 +152,7 @@ static bool all_know(struct sim *sim, void *least)
     return true;
 }
 
-/* Only neighbouring versions work together, so all nodes become older by one version after the other. */
+/* Only neighbouring versions work together, so all nodes become older by one version after another. */
 static void go_back(struct scene *s, uint32_t minors_back)
 {
     for (uint32_t back = 1; back <= minors_back; back++)

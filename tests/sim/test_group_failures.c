@@ -116,7 +116,7 @@ SIM_SEED_TEST(seeds, group_sim(tori[3 + seed % 8], seed), a_fault_fails_it_for_a
 }
 
 /* Starts programs that all make these calls, except that one program makes another call first, and waits for the error
- * that they differ. */
+ * which says that the calls differ. */
 static void check_mismatch(const char *dims, uint64_t seed, const struct sim_call *call,
                            uint32_t calls, uint32_t who, const struct sim_call *mistake)
 {

@@ -271,7 +271,7 @@ TEST(a_late_member_is_not_swamped)
     }
 }
 
-/* Links go down one after the other while the group is open, and come up again: all calls complete, unless a part is no
+/* Links go down one after another while the group is open, and come up again: all calls complete, unless a part is no
  * longer connected. */
 HOLES_TEST(4 * seeds, links_change_while_it_is_open)
 {

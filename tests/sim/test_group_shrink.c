@@ -219,7 +219,7 @@ static void shrink_mend_one(struct shrink_play *p)
     p->down.dead[there] &= ~(1u << torus_port_opposite(t, port));
 }
 
-/* For sim_run(): whether so many programs have shrunk the group. `context`: a struct shrinking. */
+/* For sim_run(): whether that many programs have shrunk the group. `context`: a struct shrinking. */
 static bool shrink_have_shrunk(struct sim *sim, void *context)
 {
     const struct shrinking *s = context;
@@ -388,7 +388,7 @@ TEST(a_node_comes_back_meanwhile)
             assert_int_equal(damage_init(&p.down, sim_torus(p.sim), NULL), 0);
             shrink_check(&p, sim_run(p.sim, 100 * SECONDS, shrink_one_is_open, &p),
                          "when one is back");
-            /* Unless the last program has shrunk the group before the links were up. */
+            /* The group is whole again, unless its last program shrank it before the links were up. */
             if (!sim_program_is_without(p.programs, shrink_first_open(&p), victim)) {
                 shrink_must_complete(&p, "with the one that is back");
                 played++;

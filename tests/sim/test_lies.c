@@ -139,7 +139,7 @@ static int read_list(void **state)
     return 0;
 }
 
-/* A message of its own, inside of data, which the first member of a group sends. */
+/* A message of its own, inside the data that the first member of a group sends. */
 static void each_field_of(const ProtobufCMessageDescriptor *m)
 {
     for (unsigned i = 0; i < m->n_fields; i++) {

@@ -44,7 +44,7 @@ static void restart(struct sim *sim, uint32_t rank, uint32_t minors_back)
     sim_run_until_whole(sim);
 }
 
-/* Makes all nodes older, by one version after the other: only neighbouring versions work together. */
+/* Makes all nodes older, by one version after another: only neighbouring versions work together. */
 static void go_back(struct sim *sim, uint32_t minors_back)
 {
     for (uint32_t back = 1; back <= minors_back; back++)
@@ -59,7 +59,7 @@ static struct sim *start(uint64_t seed)
                      .latency = 100 * MICROSECONDS, .rate = 12500000, .chop = true);
 }
 
-/* One node after the other gets the older version, and then the newer one again: as in an upgrade. */
+/* One node after another gets the older version, and then the newer one again: as in an upgrade. */
 SIM_SEED_TEST(seeds, start(seed), a_torus_is_upgraded_node_by_node)
 {
     uint32_t nodes = sim_torus(sim)->nodes;
@@ -171,8 +171,8 @@ static void copy_well(struct sim *sim, uint32_t initiator, const struct copy_req
     assert_true(sim_run(sim, 5 * SECONDS, is_set, &done));
 }
 
-/* A copy that needs a minor version, and one that does not, while one node does not have it. The refusal names that
- * node. */
+/* One node lacks a minor version. A copy that needs this version is refused, and the refusal names the node; a copy
+ * that does not need it succeeds. */
 static void copy_while_one_is_older(uint64_t seed, uint32_t minor, const struct copy_request *needs,
                                     const struct copy_request *plain)
 {

@@ -123,7 +123,7 @@ static uint64_t out_of_reach(struct sim *sim, uint32_t root, uint64_t dead,
 }
 
 /* No live node is left out, unless all of its links are cut or lead to dead nodes; and the exchange does not need dead
- * nodes, whether they were killed one after the other or together. */
+ * nodes, whether they were killed one after another or together. */
 SIM_SEED_TEST(seeds, down_begin(seed), without_nodes_that_are_down)
 {
     uint32_t nodes = sim_torus(sim)->nodes, root = sim_any(sim, nodes), kills = 1 + sim_any(sim, 3);

@@ -1,7 +1,7 @@
-/* Planted faults in simulated time, and what 'torusctl report' says of their traces.
+/* Planted faults in simulated time, and what 'torusctl report' says about their traces.
  *
  *     test_report            a few cases, each of which must be named first; healthy runs accuse nothing
- *     test_report SEEDS      all faults in all kinds of runs, with so many seeds each; prints the confusion matrix that
+ *     test_report SEEDS      all faults in all kinds of runs, with that many seeds each; prints the confusion matrix that
  *                            client/doc/seeing.md has: what the first sentence names, by what was planted. It fails
  *                            if a first sentence is wrong, or a link or disk is accused falsely */
 #include <unistd.h>
@@ -42,7 +42,7 @@ struct run {
     unsigned port;
     bool over; /* no more faults are planted */
     struct sim_programs *programs;
-    json_t *about; /* what is known of the run, as in a trace file */
+    json_t *about; /* what is known about the run, as in a trace file */
     struct finding found[FINDINGS_MOST];
     unsigned count;
 };

@@ -80,7 +80,7 @@ static void check_done(uint64_t seed, struct sim_request *r, const struct spec *
 
 static uint32_t waited; /* of all seeds */
 
-/* Nodes go down one after the other, as in a rolling restart, for a short or a long time. */
+/* Nodes go down one after another, as in a rolling restart, for a short or a long time. */
 static void nodes_are_restarted(uint64_t seed)
 {
     struct sim *sim = begin(seed);

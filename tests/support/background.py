@@ -40,7 +40,7 @@ class Client(Background):
         self.process.send_signal(signum)
 
     def end(self, patience=60):
-        """Waits until it exits, at most for a Patience or so many seconds. Returns (exit status, standard output,
+        """Waits until it exits, at most for a Patience or that many seconds. Returns (exit status, standard output,
         standard error)."""
         out, err = communicate(self.process, patience if isinstance(patience, Patience) else Patience(patience))
         return self.process.returncode, out, err

@@ -37,7 +37,7 @@ class Cable:
         self.close()
 
     def cut_after(self, size):
-        """Cuts the cable after so many more bytes."""
+        """Cuts the cable after that many more bytes."""
         with self.lock:
             self.limit = self.passed + size
 

@@ -95,10 +95,10 @@ static inline void check_success_of(int result, const char *text, const char *fi
 
 extern uint64_t first_seed;
 
-/* Plays a test with so many seeds from first_seed on. */
+/* Plays a test with that many seeds from first_seed on. */
 void with_seeds(uint64_t count, void (*test)(uint64_t seed));
 
-/* SEED_TEST(COUNT, NAME) { ... }: a test that is played with so many seeds from first_seed on, each as `seed`. */
+/* SEED_TEST(COUNT, NAME) { ... }: a test that is played with that many seeds from first_seed on, each as `seed`. */
 #define SEED_TEST(count, name)                                                                     \
     static void name##_with(uint64_t seed);                                                        \
     TEST(name)                                                                                     \

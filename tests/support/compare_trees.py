@@ -138,7 +138,7 @@ def _holes(parts, size):
 
 
 def _inside(parts, begin, end):
-    """Parts within a hole, without the file system's block at each of its ends."""
+    """The inner parts of holes: a hole without the block of the file system at each of its ends."""
     return [(low, high) for low, high in parts if max(low, begin + 65536) < min(high, end - 65536)]
 
 

@@ -115,7 +115,7 @@ def count(path):
 
 
 class Copying(Client):
-    """A copy in the background, of which so many bytes have arrived at a node."""
+    """A copy in the background, of which that many bytes have arrived at a node."""
 
     def __init__(self, torus, place, *options, at=1, arrived=4 << 20, rank=0):
         self.place = place

@@ -126,7 +126,7 @@ def around(torus, name, ranks=None):
 
 
 def wait_calls(torus, rank, name, more=20):
-    """Waits until the group has completed so many more calls."""
+    """Waits until the group has completed that many more calls."""
     first = calls_done(torus, rank, name)
     wait_for(lambda: calls_done(torus, rank, name) >= first + more, 30,
              f'no calls of group {name} at node {rank}')

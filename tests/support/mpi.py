@@ -146,7 +146,7 @@ def each(sum, ranks):
 
 
 def statistics(result):
-    """The number of ranks, and what the preload's last line says of all of them together."""
+    """The number of ranks, and what the preload's last line says about all of them together."""
     (ranks, line), = re.findall(r'^torus: all (\d+) ranks together: served: (.*)$', result.stderr, re.MULTILINE)
     return int(ranks), line
 

@@ -173,7 +173,7 @@ def _regular(path):
 
 @contextlib.contextmanager
 def _opened(path):
-    """For reading and writing, also where its mode forbids that to all but root."""
+    """Opens a file for reading and writing, even if its mode forbids that to everybody but root."""
     mode = stat.S_IMODE(os.stat(path).st_mode)
     os.chmod(path, mode | 0o600)
     try:

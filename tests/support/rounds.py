@@ -131,14 +131,14 @@ class Programs:
             self.look(0.1)
 
     def look(self, seconds):
-        """Reads output and notes ends of programs for so many seconds."""
+        """Reads output and notes ends of programs for that many seconds."""
         for key, _ in self.selector.select(seconds):
             key.data.read()
             if key.data.ended_at is not None:
                 self.selector.unregister(key.fileobj)
 
     def ends(self, seconds=5):
-        """Exit status and words of the programs that end within so many seconds, by node: one failure may follow another."""
+        """Exit status and words of the programs that end within that many seconds, by node: one failure may follow another."""
         patience = Patience(seconds)
         while not patience.over and not all(program.ended_at is not None for program in self.all):
             self.look(0.1)

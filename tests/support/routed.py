@@ -55,7 +55,7 @@ def all_converged(torus, down=''):
 
 
 def ping_all(torus, missing=(), tries=1, addresses=None):
-    """Each node pings every other one, which answers one of so many pings, except the pairs in `missing`."""
+    """Each node pings every other one, which answers one of that many pings, except the pairs in `missing`."""
     addresses = addresses or torus.ip_hosts.addresses
     for node in torus.nodes:
         others = [address for address in addresses if address != addresses[node.rank]]

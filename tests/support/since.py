@@ -2,7 +2,7 @@
 
 Programs of ctest: the build says which files each is made from, reads and starts. Tests in Python: those that import
 or name a changed file, directly or not; for the product, reach.txt says which tests can notice a change. If nothing is
-known of a changed file, all tests run.
+known about a changed file, all tests run.
 """
 
 import ast
@@ -221,7 +221,7 @@ class Sources:
 
 
 def _nearest(file, found):
-    """Of files that have the same name, those beside the file that uses the name, if any."""
+    """The files with this name that are beside the file that uses the name, if any; otherwise all files with this name."""
     return [one for one in found if above(one)[0] == above(file)[0]] or found
 
 
@@ -320,7 +320,7 @@ class Reach:
 
 @cache
 def known():
-    """What is known of the build (None: nothing), of the files of the tests, and of the product."""
+    """What is known about the build (None: nothing), of the files of the tests, and of the product."""
     try:
         build = Build(first_build())
     except (OSError, subprocess.CalledProcessError):

@@ -4,7 +4,7 @@ The tests are collected once. Then the processes are forked, so each of them has
 the next unit of work: the tests of a file that share a fixture of the file, or else one test.
 
 A machine with few processors is busy with two kinds of tests: those that mostly wait, and programs that compute, and
-sometimes wait for the disk. Of the latter, two more than there are processors run at a time, at a low priority. Tests that measure links run at the
+sometimes wait for the disk. The latter run at a low priority, two more at a time than there are processors. Tests that measure links run at the
 end, when nothing else does. An item says what it is: `item.computes`, `item.quiet`, `item.unit` (tests with the same
 one stay together).
 """

@@ -33,7 +33,7 @@ def resize(terminal, columns):
 
 
 def run_in_terminal(command, columns=80, env=None):
-    """(exit status, what it prints on a terminal of so many columns and 24 lines, without carriage returns)."""
+    """(exit status, what it prints on a terminal of that many columns and 24 lines, without carriage returns)."""
     reader, writer = pty.openpty()
     resize(writer, columns)
     process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=writer,

@@ -38,5 +38,5 @@ class Watcher:
             self.hear()
 
     def tell_routes(self, forwards=True, counts=COUNTS):
-        """Says what torus-routed says of its routes; without `counts`, as an earlier release of it."""
+        """Says what torus-routed says about its routes; without `counts`, as an earlier release of it."""
         send(self.socket, frame({10: {1: Fixed64(1), 2: int(forwards), **({3: counts} if counts else {})}}))

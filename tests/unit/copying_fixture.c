@@ -251,7 +251,7 @@ uint64_t copying_well(struct copying *c, const char *from, const char *to)
     return done.moved;
 }
 
-/* --- tests with one copy after the other --- */
+/* --- tests with one copy after another --- */
 
 struct copying copying;
 struct how how;

@@ -50,7 +50,7 @@ int copying_run(struct copying *c, const struct how *how, struct copied *result)
 /* Copies one tree to a path, and fails the test unless that succeeds. Returns the bytes that were moved. */
 uint64_t copying_well(struct copying *c, const char *from, const char *to);
 
-/* --- tests with one copy after the other --- */
+/* --- tests with one copy after another --- */
 
 /* Open in a COPYING_TEST, which runs in a temporary folder of its own. */
 extern struct copying copying;

@@ -53,7 +53,7 @@ struct world {
     struct world_packet *recorded;
 };
 
-/* Makes hosts that have so many interfaces ("eth0" ...) without cables; none runs. */
+/* Makes hosts that have that many interfaces ("eth0" ...) without cables; none runs. */
 void world_begin(struct world *w, unsigned hosts, unsigned ports, uint64_t seed);
 void world_end(struct world *w);
 

@@ -356,7 +356,7 @@ struct folders {
     struct folders *next;
     struct block_events events;
     bool source_open, sink_open;
-    unsigned closing; /* closed() is still to come so many times */
+    unsigned closing; /* closed() is still to come this many times */
     bool failed;
 };
 

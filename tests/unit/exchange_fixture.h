@@ -106,7 +106,7 @@ void xf_prepare_init(struct xf_prepare *p, const struct exchange_fixture *n);
 void xf_prepare_generated(struct xf_prepare *p);
 
 /* Says a message of this kind with these fields: XF_SAY(n, port, PEER_GO, go, .exchange = handle, .rounds = 1). Returns
- * whether the link is still up, as the following ones do. */
+ * whether the link is still up; the functions below do so too. */
 #define XF_SAY(n, port, named, member, ...)                                                        \
     xf_say(n, port, &(struct peer_message){.kind = (named), .member = {__VA_ARGS__}})
 #define xf_say_handle(n, port, named, handle) /* ready, commit */                                  \

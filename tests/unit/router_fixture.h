@@ -82,7 +82,7 @@ void fixture_say_heartbeat(struct fixture_connection *c);
 void fixture_say_unknown(struct fixture_connection *c);
 /* The link at a port is lost. */
 void fixture_lose(struct router_fixture *f, unsigned port);
-/* A neighbour reports the links of a node, so many hops away from it. */
+/* A neighbour reports the links of a node, that many hops away from it. */
 void fixture_say_entry(struct fixture_connection *c, const struct peer_link_state_entry *entry);
 /* Lets time pass, tick by tick. */
 void fixture_pass(struct router_fixture *f, uint64_t time);

@@ -12,7 +12,7 @@ struct groups {
     const bool *gone;    /* by node: left out by groups that shrink; NULL: none is */
     bool holds;          /* calls do not end for now */
     bool holds_open;     /* nor does opening, */
-    const char *missing; /* because so many of these nodes are missing; NULL: none is known */
+    const char *missing; /* because this many of these nodes are missing; NULL: none is known */
     uint32_t missing_count;
     struct group *first;
     unsigned groups;                   /* open */

@@ -21,7 +21,7 @@ struct how {
     uint32_t sender;
 };
 
-/* Of the engine that is open; there is one at a time. */
+/* The passages of the open engine; one is open at a time. */
 extern struct passages passages;
 
 struct node *open_engine(const struct how *how);

@@ -213,7 +213,7 @@ static struct carrier *begin(void)
     return begin_with(false);
 }
 
-/* With a socket of the real system, which has nothing to report. */
+/* Uses a socket of the real system, which has nothing to report. */
 static struct carrier *begin_real(void)
 {
     return begin_with(true);

@@ -535,7 +535,7 @@ static bool near(double one, double other, double part)
     return fabs(one - other) <= part * fabs(other);
 }
 
-/* Exact times of a schedule with so many startups and blocks. */
+/* Exact times of a schedule with that many startups and blocks. */
 static size_t make(struct fit_point *points, double startups, double blocks)
 {
     for (size_t i = 0; i < SIZES; i++)

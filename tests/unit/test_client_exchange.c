@@ -403,7 +403,7 @@ static void serve_bomb(int fd)
     uint8_t *head = malloc(links * 2 + 5);
 
     FAKE_MUST(head != NULL);
-    head[at++] = 0x1a; /* Reply.links, so many bytes of it: */
+    head[at++] = 0x1a; /* Reply.links, this many bytes of it: */
     for (size_t n = links * 2; n > 0; n >>= 7)
         head[at++] = (uint8_t)((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
     for (size_t i = 0; i < links; i++) {

@@ -310,7 +310,7 @@ TEST(an_attempt_has_a_pace_of_its_own)
 
 /* The line of the progress bar. */
 
-/* The line after so many milliseconds, without a known rate. */
+/* The line after that many milliseconds, without a known rate. */
 #define AFTER(ms) (&(const struct progress_pace){.elapsed_ms = (ms), .left_ms = -1})
 
 static const struct torus_progress half = {

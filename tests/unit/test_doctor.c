@@ -85,7 +85,7 @@ TEST_WITH(begin, NULL, wrong_cable)
                 "alpha's eth0 (port +0)", "leads to gamma's eth1 (port -0)", NULL);
 }
 
-/* Two cables that are crossed are one finding, in the words of 'torusctl discover', however many ends tell of it. */
+/* Two cables that are crossed are one finding, in the words of 'torusctl discover', however many ends report it. */
 TEST_WITH(begin, NULL, crossed_cables)
 {
     for (unsigned ends = 1; ends <= 2; ends++) {
@@ -103,7 +103,7 @@ TEST_WITH(begin, NULL, crossed_cables)
     }
 }
 
-/* What nobody can name falls back to the cables one by one; a cable that both ends tell of is one. */
+/* If no finding of discovery fits, the cables are reported one by one; a cable that both ends report is one. */
 TEST_WITH(begin, NULL, a_cable_that_both_ends_tell_of)
 {
     ring_fault(&r, 0, 0, "wrong-cable", 2, 1);
@@ -618,7 +618,7 @@ TEST_WITH(begin, NULL, facts_that_are_missing)
     ring_hide(&r, 1, "interface.eth0.hour");
     ring_expect_unseen(&r, "interface errors", 1, "another release");
     ring_hide(&r, 1, "interface.eth0.speed");
-    ring_expect_unseen(&r, "speed", 1, "the driver of eth0 tells no speed");
+    ring_expect_unseen(&r, "speed", 1, "the driver of eth0 reports no speed");
     ring_hide(&r, 1, "disk.0.total");
     ring_expect_unseen(&r, "disks", 1, "another release");
     ring_hide(&r, 1, "interface.eth0.mtu");

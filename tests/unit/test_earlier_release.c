@@ -1,5 +1,5 @@
 /* What revision 53c387c6 has left on disks is understood: outputs in doubt, unfinished ones, decisions to commit, complete
- * and interrupted copies. The bytes are written here as that revision wrote them, one field after the other. */
+ * and interrupted copies. The bytes are written here as that revision wrote them, one field after another. */
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/stat.h>
@@ -81,7 +81,8 @@ FOLDER_TEST(outputs_in_doubt)
     }
 }
 
-/* The daemon ended while the new result and the old one changed places: before that, or behind it. */
+/* The daemon ended while the new result and the old one changed places: just before the exchange of names, or just
+ * after it. */
 FOLDER_TEST(results_that_change_places)
 {
     for (unsigned swapped = 0; swapped < 2; swapped++) {
@@ -295,7 +296,7 @@ FOLDER_TEST(complete_copies)
     }
 }
 
-/* With patterns, into a folder that is there, and with what has to go: the marker's rules are those of the copy. */
+/* Copies with patterns, into a folder that exists, and with --delete: the rules in the marker are those of the copy. */
 FOLDER_TEST(complete_copies_with_rules)
 {
     static const char marker[] = "torus-copy 1 0 1 0\n- *.keep\0.";

@@ -41,7 +41,7 @@ enum situation {
 
 /* --- node 1 --- */
 
-/* Node 1: the root prepares an exchange of folders or of generated blocks, with so many repetitions. */
+/* Node 1: the root prepares an exchange of folders or of generated blocks, with that many repetitions. */
 static void situation_prepare(struct line_root *n, bool folders, uint32_t repeat)
 {
     struct xf_prepare p;

@@ -379,7 +379,7 @@ static void say_data_and_done(struct exchange_fixture *n, unsigned port, uint32_
     (void)xf_say_done(n, port, handle, peer, rank == 0 ? 2 : 1);
 }
 
-/* Of the line, or between its ends: two children. */
+/* The root is at an end of the line, or in the middle with two children. */
 static void live_at_the_root(struct exchange_fixture *n)
 {
     static const struct spec spec = {.algorithm = "direct",

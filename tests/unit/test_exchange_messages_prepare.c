@@ -667,7 +667,8 @@ TEST(a_nack_is_about_whom_it_says)
     }
 }
 
-/* A node that is ready and has not heard `go` tells its program by this whether others may have begun. */
+/* From this field, a node that is ready and has not heard `go` knows whether it must tell its program that others may
+ * have begun. */
 TEST(an_abort_says_whether_anybody_was_told_to_go)
 {
     struct line_root r;

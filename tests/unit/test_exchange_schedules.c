@@ -23,7 +23,7 @@ static void schedule_file_name(struct schedule_file *f)
     sha256_text(f->text, f->length, f->digest);
 }
 
-/* The routes of "direct" on a torus, followed by so many spaces. */
+/* The routes of "direct" on a torus, followed by that many spaces. */
 static struct schedule_file schedule_file_for(const char *dims, uint32_t spaces)
 {
     struct schedule_file f = {.length = 0};
@@ -365,7 +365,7 @@ TEST(there_is_room_for_so_many)
     for (unsigned i = 0; i <= SCHEDULES_MOST; i++) {
         struct xf_prepare p;
         char id[EXCHANGE_ID_SIZE];
-        uint32_t root = i / 16; /* one has places for so many */
+        uint32_t root = i / 16; /* one has places for this many */
         (void)snprintf(id, sizeof id, "%u-0000004d-%u", root, i + 1);
         (void)snprintf(f.digest, sizeof f.digest, "%064u", i);
         xf_prepare_init(&p, &n);

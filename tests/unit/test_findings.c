@@ -341,7 +341,7 @@ TEST(a_copy_has_no_program)
     }
 }
 
-/* Short messages occupy a link until they are acknowledged: it is not slow for that. */
+/* Short messages occupy a link until they are acknowledged: that does not make it slow. */
 TEST(short_messages)
 {
     json_t *file = trace_fixture_new("4x4");

@@ -209,7 +209,7 @@ TEST(the_id_of_a_key_is_not_the_key)
     assert_int_not_equal(p.listener.handshake.state, HANDSHAKE_DONE);
 }
 
-/* Two nodes always have one key in common while the keys of all are changed one after the other. */
+/* Two nodes always have one key in common while the keys of all are changed one after another. */
 TEST(keys_are_changed)
 {
     static const char *const step[] = {"a", "ab", "ba", "b"};

@@ -296,7 +296,7 @@ TEST(files_that_are_too_long_are_refused)
     free(text);
 }
 
-/* As editors on other systems write it; the digest covers all bytes of the file as they are. */
+/* A file as editors on other systems write it. The digest covers all bytes of the file. */
 TEST(marks_and_line_ends_of_editors_are_no_part_of_it)
 {
     static const char text[] = "\xef\xbb\xbf {\"schedule\":1,\"dims\":\"2m\"}\r\n\r\n"

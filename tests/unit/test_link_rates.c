@@ -198,7 +198,7 @@ TEST(a_link_that_carries_less_than_it_should_is_stated)
     fixture_link_up(&f, 0);
     fixture_pass(&f, 50 * MILLISECONDS);
     router_port_rates(f.router, 0, &rates);
-    assert_int_equal(rates.planned, 20000); /* nothing is known of the new one */
+    assert_int_equal(rates.planned, 20000); /* nothing is known about the new one */
     fixture_close(&f);
 }
 

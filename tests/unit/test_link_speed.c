@@ -2,7 +2,7 @@
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 
-/* Makes what the kernel tells of an interface. `device`: it is a card. */
+/* Makes what the kernel says about an interface. `device`: it is a card. */
 static void make_interface(void **state, const char *name, bool device, const char *speed)
 {
     char path[FIXTURE_PATH];

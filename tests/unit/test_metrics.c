@@ -150,7 +150,7 @@ TEST(clients_get_the_format_that_they_prefer)
             fail_msg("Accept: %s", cases[i].header);
 }
 
-/* Room on the data roots: what is known of a file system that answers, fails, or holds whoever asks it. */
+/* Room on the data roots: what is known about a file system that answers, fails, or holds whoever asks it. */
 
 enum { GOOD, DEAD, BROKEN, ROOTS };
 

@@ -2,7 +2,7 @@
 #include "client/mpi/communicators/claims.h"
 #include "tests/support/cmocka.h"
 
-/* A lane that all ranks of this communicator know, whose owner has made so many calls. */
+/* A lane that all ranks of this communicator know, whose owner has made that many calls. */
 static struct lane_votes owned(int owner, int calls)
 {
     return (struct lane_votes){
@@ -53,7 +53,7 @@ TEST(a_caller_that_is_twice_as_frequent_gets_the_lane)
     assert_int_equal(then(before, after, 4 + 22).kind, CLAIM_LANE);
 }
 
-/* Of two used lanes, the one that is used less is taken. */
+/* If both lanes are used, the one that is used less is taken. */
 TEST(the_less_used_lane_is_taken)
 {
     struct votes before = one_lane(owned(1, 10)), after = one_lane(owned(1, 20));

@@ -1,4 +1,4 @@
-/* Decisions of the preloads for MPI programs that do not need MPI: compiled for each library, with the test's
+/* Tests the decisions of the preloads for MPI programs that need no MPI: compiled for each library, with the test's
  * functions in place of the library's. */
 #include <limits.h>
 

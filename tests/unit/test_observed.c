@@ -4,7 +4,7 @@
 #define NOMINAL 20000u
 #define WINDOW (250 * MILLISECONDS)
 
-/* One measurement after the other. Returns how often `slow` has changed. */
+/* Makes the measurements in turn. Returns how often `slow` changed. */
 static unsigned measure(struct observed *o, uint64_t *now, const uint32_t *kbit, unsigned count)
 {
     unsigned changes = 0;

@@ -43,7 +43,7 @@ TEST(short_and_long_heads_are_encoded)
         reason[length] = 'r';
         outgoing_free(&pool, frame);
     }
-    assert_int_equal(pool.count, 1); /* one after the other, the same one */
+    assert_int_equal(pool.count, 1); /* one after another, the same one */
     outgoing_pool_close(&pool);
 }
 

@@ -307,7 +307,7 @@ TEST(short_data_needs_no_memory)
     }
 }
 
-/* What a call tells of its data makes the head longer, whatever the numbers are. */
+/* What a call says about its data makes the head longer, whatever the numbers are. */
 TEST(told_data_fits)
 {
     static const uint32_t pieces[16] = {UINT32_MAX, UINT32_MAX};

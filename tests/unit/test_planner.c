@@ -355,7 +355,7 @@ TEST(without_memory)
         memory_counts_here(false);
         failed = memory_failed();
         stepper_finish(&a.stepper);
-        /* Without memory for the bound, or to keep the routes, the counts are complete all the same. */
+        /* Without memory for the bound, or to keep the routes, the counts are complete anyway. */
         assert_true(a.answer == 1 || (failed && a.answer == -1));
         if (a.answer < 0) {
             refused++;

@@ -75,7 +75,8 @@ GUEST_TEST(test_wrong_calls)
     guest_expect_service(0);
 }
 
-/* What a program tells of its data reaches the group; that of a program whose version has no such field is unknown. */
+/* What a program says about its data reaches the group; that of a program whose version has no such field is
+ * unknown. */
 GUEST_TEST(test_data_that_is_told)
 {
     const struct program_request barrier = {

@@ -5,7 +5,7 @@
 
 enum { WINDOW = 3 };
 
-/* Like a round of an engine: more fields follow those of all rounds. */
+/* Laid out like a round of an engine: its own fields follow those that all rounds have. */
 struct numbered_round {
     struct window_round base;
     uint64_t content;

@@ -42,7 +42,7 @@ int __wrap_connections_list(int family,
     return 0;
 }
 
-/* Half a second in which so many connections send so much each. */
+/* Half a second in which that many connections send that much each. */
 static void pass(unsigned connections, uint64_t each)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -117,7 +117,7 @@ TEST_WITH(set_up, tear_down, connections_are_not_listed_while_cables_are_idle)
         assert_false(look());
     }
     assert_int_equal(kernel.lists, 0);
-    /* What they sent meanwhile is not taken for what they sent since the last look. */
+    /* Bytes sent meanwhile do not count as bytes sent since the last look. */
     spreading.spread[2] = false;
     kernel.connection[0] += MUCH;
     kernel.connection[1] += MUCH;

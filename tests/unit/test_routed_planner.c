@@ -216,7 +216,7 @@ static void hear(struct world *w, unsigned which)
     act(w, n.node);
 }
 
-/* Lets everything happen that is due until `until`, one step of one node after the other. */
+/* Lets everything happen that is due until `until`, one step of one node after another. */
 static void run(struct world *w, uint64_t until)
 {
     for (;;) {

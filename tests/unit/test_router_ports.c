@@ -84,7 +84,7 @@ ROUTER_TEST(losses_of_the_last_hour)
     assert_int_equal(info.totals.retransmits, 500);
 }
 
-/* At once, not after the pause that has grown in the meantime, and whether or not a dial is running. */
+/* The port dials at once, not after the pause that has grown meanwhile, and whether or not another dial is running. */
 ROUTER_TEST(a_carrier_that_is_back_is_dialled_at_once)
 {
     router_start(f->router);
@@ -286,7 +286,7 @@ ROUTER_TEST(news_are_passed_on_once)
     assert_int_equal(router_topology(f->router)->entry[12].hops, 5);
 }
 
-/* All exchanges react to each link state, so many at once are reported together. */
+/* All exchanges react to each link state, so link states that arrive together are reported together. */
 ROUTER_TEST(many_news_at_once_are_told_together)
 {
     enum { FRAMES = 500 };

@@ -11,7 +11,7 @@ static struct shares *with(enum share share, uint64_t capacity)
     return all;
 }
 
-/* Takes one after the other until it is refused. Returns the number. */
+/* Takes one after another until it is refused. Returns the number. */
 static unsigned take_all(struct shares *all, enum share share, uint32_t user)
 {
     struct error e;

@@ -407,7 +407,7 @@ TEST(sizes_that_cannot_be_are_refused)
     refuses(&sizes, MINUS, rows, sizeof rows / sizeof *rows);
 }
 
-/* Beyond the piece, and again: each of these frames is right once. */
+/* A frame of a piece that has arrived completely is refused, although the same frame was right the first time. */
 TEST(a_piece_comes_once)
 {
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};

@@ -188,7 +188,7 @@ TOP_TEST(NULL, 0, test_an_exchange)
     assert_int_equal(r->nodes, 4);
 }
 
-/* Files: nobody knows the bytes, and rounds tell the progress. */
+/* In an exchange of files, nobody knows the number of bytes, and the rounds show the progress. */
 TOP_TEST(NULL, 0, test_an_exchange_without_a_total)
 {
     for (unsigned i = 1; i <= 3; i++) {

@@ -294,7 +294,7 @@ TEST(a_receiver_without_room)
     assert_int_equal(span.loaded, 4 * MS);
 }
 
-/* What is on a long way is not held up: a span is longer than the way and back. */
+/* Bytes on a long path are not held up by the link: a span is longer than the round trip. */
 TEST(a_long_way)
 {
     struct link_load_sample first = sample_of(0, 100000), last = sample_of(100000, 100000);

@@ -144,7 +144,7 @@ TEST(other_files_are_refused)
     assert_fails(trace_data_read(&d, "/nonexistent/trace", &e), e, ERROR_IO, "");
 }
 
-/* Changes some bytes: digits to other digits, any to what is common in JSON or to anything, or moves some. */
+/* Changes some bytes: digits to other digits, any byte to one that is common in JSON or to any other, or moves some. */
 static void mutate(char *text, size_t length)
 {
     static const char common[] = "0123456789{}[],:\"-.eE \\";
@@ -169,7 +169,7 @@ static void mutate(char *text, size_t length)
     }
 }
 
-/* Of what is still a trace, everything is made that torusctl makes. */
+/* If the file is still a trace, everything that torusctl makes of a trace is made. */
 TEST(random_changes)
 {
     json_t *file = trace_fixture_new("2x2");
@@ -518,7 +518,7 @@ TEST(rounds_of_one_port)
     assert_true(count_named(&t, "mt", "Phase 2, step") > 0);
 }
 
-/* What a name says of the directions is true of the messages. */
+/* The messages go in the directions that the name states. */
 TEST(names_say_what_happens)
 {
     static const char *const tori[] = {"8", "12", "20", "8x8", "12x12", "8x12", "32x12", "16x8"};

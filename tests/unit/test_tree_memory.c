@@ -43,7 +43,7 @@ TREES_TEST(large_trees_need_little_memory)
     assert_int_equal(t->store->read(r, 0, bytes, sizeof bytes, &e), 0);
     assert_memory_equal(bytes, "some datasome data", sizeof bytes);
     assert_int_equal(t->store->check(r, NULL, &e), 0);
-    /* The names alone have 4,000,000 bytes. Of each hard link 8 bytes are kept, in an array that doubles. */
+    /* The names alone have 4,000,000 bytes. Each hard link takes 8 bytes, in an array that doubles. */
     assert_in_range(memory_peak(), 100000, 2000000);
     int file = manifest_of(state, r, &m);
     assert_int_equal(m.entries, 1 + FOLDERS * (FILES + 1) + 2);

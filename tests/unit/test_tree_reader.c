@@ -160,7 +160,7 @@ static void shorten(void **state)
     assert_int_equal(truncate(data_at(state, "t/f"), 1), 0);
 }
 
-/* It is longer than before, and its first bytes are others: it has not just grown. */
+/* The file is longer than before and begins with other bytes, so it has not just grown. */
 static void lengthen(void **state)
 {
     make_file(data_at(state, "t/f"), "something else", 14);
@@ -178,7 +178,7 @@ static void set_as_before(const char *path, const struct stat *st)
     assert_int_equal(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-/* Of the same size and time; the time of the folder is the same, too. */
+/* Replaces the file by one of the same size and time; the time of the folder is the same, too. */
 static void replace(void **state)
 {
     struct stat st, folder;

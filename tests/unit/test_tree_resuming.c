@@ -86,7 +86,7 @@ COPYING_TEST(changed_files_are_sent_again)
     }
 }
 
-/* Damages what the interrupted copy has left: the next one is correct all the same. */
+/* Damages what the interrupted copy has left: the next one is correct anyway. */
 COPYING_TEST(damaged_records_are_not_believed)
 {
     for (unsigned damage = 0; damage < 6; damage++) {
@@ -231,8 +231,8 @@ COPYING_TEST(damaged_bytes_do_not_become_the_result)
     }
 }
 
-/* Of a file of which only a part has arrived, what is right is used even if its status has changed: a daemon that was
- * killed had written more than it had recorded. */
+/* The part of a file that has arrived is used even if the status of the file has changed: a daemon that was killed had
+ * written more than it had recorded. */
 COPYING_TEST(pieces_of_large_files_are_checked)
 {
     for (unsigned damage = 0; damage < 2; damage++) {

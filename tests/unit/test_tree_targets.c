@@ -155,7 +155,7 @@ COPYING_TEST(only_one_copy_writes_to_a_target)
     copying.files.patience_ms = 100;
     assert_int_equal(copying.store->write_open(copying.store->context, &options, &w, &e), 0);
     copy_refused(ERROR_BUSY, "another copy to ");
-    how.write.look_only = true; /* looking is possible all the same */
+    how.write.look_only = true; /* looking is possible anyway */
     copy_well();
     how.write.look_only = false;
     copying.store->write_close(w);

@@ -11,7 +11,7 @@ struct fake_survey;
 /* Every node answers, all links are up and have sent and received nothing. Node 0 was asked. Hosts are "h0", "h1" ...
  * Daemons have been up for so long. */
 struct all_nodes fake_survey_make(const char *dims, uint64_t uptime_ms);
-/* The same, with links of 8 Mbit/s, a million bytes a second, and so many bytes on each direction of each link. */
+/* The same, with links of 8 Mbit/s, a million bytes a second, and that many bytes on each direction of each link. */
 struct all_nodes fake_survey_full(const char *dims, uint64_t uptime_ms, uint64_t bytes);
 
 /* What a test changes, before a model takes the survey. */
@@ -30,12 +30,12 @@ void fake_down(struct all_nodes *c, uint32_t rank, unsigned port, const char *re
 /* The node is down, and so are its links, as its neighbours say. */
 void fake_dead(struct all_nodes *c, uint32_t rank);
 
-/* A model that has taken two such surveys, the second one of 2000 ms, with so many bytes a second on each direction; NULL:
- * one that has taken none. */
+/* A model that has taken two such surveys, the second one of 2000 ms, with that many bytes a second on each direction;
+ * NULL: one that has taken none. */
 struct top_model fake_model(const char *dims, uint64_t bytes);
 /* TOP_TEST(DIMS, BYTES, NAME) { ... }: a test with such a model, `m`. */
 #define TOP_TEST(dims, bytes, name)                                                                \
     TEST_BETWEEN(struct top_model, m, fixture = fake_model(dims, bytes), top_model_free(&fixture), \
                  name)
-/* The model takes the survey, so many seconds after the first one. */
+/* The model takes the survey, that many seconds after the first one. */
 void take(struct top_model *m, struct all_nodes *c, double seconds);

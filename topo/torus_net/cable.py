@@ -1,4 +1,4 @@
-"""Links that carry one packet after the other, as a cable does.
+"""Links that carry one packet after another, as a cable does.
 
 A token bucket lets a packet through at once if the link has been idle, and waits afterwards; so short
 messages take no time at all. On a cable, a packet arrives when its last bit has left. Here an eBPF

@@ -97,7 +97,7 @@ class TorusHost(Host):
         return super().read(size)
 
     def terminate(self):
-        """Called by Mininet for one host after the other. The first call stops all daemons."""
+        """Called by Mininet for one host after another. The first call stops all daemons."""
         stop_all([node.daemon for node in self.params['torus'].nodes])
         super().terminate()
 
@@ -257,7 +257,7 @@ class MininetTorus(Torus):
 
     rates       {(rank, port name): limit} of what a node sends by a port, where that is not `bw`
     burst       bytes that pass a link at once after a pause, e.g. "1514" (default: as Mininet's links)
-    cable       links carry one packet after the other, and none at once
+    cable       links carry one packet after another, and none at once
     """
 
     kind = 'Mininet'

@@ -124,7 +124,7 @@ def wait(process, patience):
 
 def run(command, seconds=60, input=None, **options):
     """Runs a command as subprocess.run() does, with `input` as its standard input, and captures its output as text
-    unless options of subprocess.Popen say otherwise. After so many seconds it ends the command and raises
+    unless options of subprocess.Popen say otherwise. After that many seconds it ends the command and raises
     subprocess.TimeoutExpired."""
     options = {'stdin': subprocess.DEVNULL if input is None else subprocess.PIPE, 'stdout': subprocess.PIPE,
                'stderr': subprocess.PIPE, 'text': True, **options}

@@ -7,7 +7,7 @@ from .patience import Patience
 
 
 class PatientSocket(socket.socket):
-    """A stream socket whose connect(), sendall() and recv() raise TimeoutError after so many seconds (None: no
+    """A stream socket whose connect(), sendall() and recv() raise TimeoutError after that many seconds (None: no
     limit). settimeout() and setblocking() suspend the limit until be_patient()."""
 
     def __init__(self, family, seconds):

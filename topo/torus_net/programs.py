@@ -87,7 +87,7 @@ class _Programs:
             self.look(0.1 if self.grace is not None or self.ending else 1)
 
     def look(self, seconds):
-        """Waits at most so many seconds for output or the end of a program, and handles it."""
+        """Waits at most that many seconds for output or the end of a program, and handles it."""
         for key, _ in self.selector.select(seconds):
             if isinstance(key.data, _Lines):
                 try:

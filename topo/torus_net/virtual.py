@@ -268,7 +268,7 @@ class VirtualTorus(Torus):
 
 
 def check_machines(geometry, ram):
-    """UsageError if there cannot be so many machines with so many MiB of memory each."""
+    """UsageError if there cannot be that many machines with that many MiB of memory each."""
     if geometry.nodes > MOST_NODES:
         raise UsageError(f'{geometry} has {geometry.nodes} nodes; at most {MOST_NODES} virtual machines '
                          'are supported')

@@ -2,7 +2,7 @@
 
 
 def plural(count, one, many=None):
-    """The word for so many of them: plural(n, 'node'), plural(n, 'it is', 'they are')."""
+    """The word for that many of them: plural(n, 'node'), plural(n, 'it is', 'they are')."""
     return one if count == 1 else many or f'{one}s'
 
 

@@ -137,7 +137,7 @@ static void name_ar1(const struct torus *t, uint32_t step, char *text)
     text[0] = text[0] == 'e' ? 'E' : text[0] == 'r' ? 'R' : 'S';
 }
 
-/* Phase 1 in rounds, in which AR1 runs along one dimension after the other, then phase 2 in small squares or cubes. */
+/* Phase 1 in rounds, in which AR1 runs along one dimension after another, then phase 2 in small squares or cubes. */
 static void name_rounds(const struct torus *t, uint32_t step, char *text)
 {
     struct one_port p;
@@ -250,7 +250,7 @@ static void reason_rounds(const struct torus *t, uint32_t step, char *text)
                        part);
 }
 
-/* Algorithms of one segment that work along one dimension after the other; `steps` says how many steps a dimension has. */
+/* Algorithms of one segment that work along one dimension after another; `steps` says how many steps a dimension has. */
 static unsigned dim_at(const struct torus *t, uint32_t step,
                        uint32_t (*steps)(const struct torus *t, unsigned dim))
 {

@@ -62,12 +62,11 @@ static const struct discovered_host *find(const struct links *l, struct delivery
         (void)error_set(&d->error, ERROR_LINK,
                         "%s: no cables that work in both directions lead there", host->name);
     else if (host->id[0] != '\0' && has_impostor(l, host))
-        (void)error_set(
-            &d->error, ERROR_LINK,
-            "%s: the host that calls itself so has another id than %s, which the "
-            "cluster file has. If the machine was installed again, remove the line, and "
-            "confirm the new id",
-            host->name, host->id);
+        (void)error_set(&d->error, ERROR_LINK,
+                        "%s: the host with this name does not have the id %s of the cluster file. "
+                        "If the machine was installed again, remove the line, and "
+                        "confirm the new id",
+                        host->name, host->id);
     else
         (void)error_set(
             &d->error, ERROR_LINK,

@@ -31,7 +31,7 @@ struct init_keys {
     struct key key;
     struct key next; /* if `changing` */
     bool changing;
-    bool swapped;   /* `key` is the next one already, and the former one is gone */
+    bool swapped;   /* `key` is the next one already, and the previous one is gone */
     bool made;      /* the current key was made just now, and has no file yet */
     bool made_next; /* the same for the next one */
 };
@@ -102,7 +102,7 @@ static int read_second(const struct init_keys *k, struct key *second, struct err
     return rc;
 }
 
-/* A change that was interrupted may have reached this host, whose key file is then that of the next key. */
+/* If an earlier change was interrupted, this host may already have the next key in its key file. */
 static int find_former(struct init_keys *k, struct error *e)
 {
     struct key former;
@@ -161,7 +161,7 @@ static void init_keys_list(const struct init_keys *k, struct secrets *list)
     key_forget(&own);
 }
 
-/* Renames the file of the next key to that of the former key, after all hosts have changed. Returns 0, or -1 with
+/* Renames the file of the next key to that of the previous key, after all hosts have changed. Returns 0, or -1 with
  * *e. */
 static int init_keys_finish(struct init_keys *k, struct error *e)
 {
@@ -574,7 +574,7 @@ static bool is_less_safe(const struct delivery *d)
     return json_array_size(json_object_get(d->reply, "less_safe")) > 0;
 }
 
-/* Returns whether a host would become less safe, which nobody has allowed, after naming all such hosts. */
+/* Prints all hosts that would become less safe, unless the user has allowed that. Returns whether there are any. */
 static bool refuses_less_safe(const struct run *r)
 {
     uint32_t count = 0;

@@ -216,9 +216,9 @@ static int run(const char *const *arguments, int milliseconds, struct error *e)
 #define SYSTEM_BUS "/run/dbus/system_bus_socket"
 #define CHECK_COMMAND "torusd", "--check", "--config", "/dev/stdin", NULL
 
-/* Returns the command that checks a configuration as the user of torusd, who may have less rights than root. In the
- * sandbox of torusd-setup, which cannot become another user, systemd starts it; without its bus, only what root finds is
- * known. */
+/* Returns the command that checks a configuration as the user of torusd, who may have fewer rights than root.
+ * torusd-setup runs in a sandbox and cannot become another user, so systemd starts the command there; without the bus
+ * of systemd, only root's view can be checked. */
 static const char *const *check_command(const struct passwd *user)
 {
     static const char *const as_this_user[] = {CHECK_COMMAND};
@@ -239,8 +239,8 @@ static const char *const *check_command(const struct passwd *user)
     "data root %s: %s. Give it the folder ('chown " DAEMON_USER ": DIR'), or mount it read-only "  \
     "if torusd only has to read there"
 
-/* Judges what torusd has found, although it would start: data roots in which it cannot write. The first one that the host
- * gets by this setup fails; the host works with those that it has as well as before. */
+/* Judges the data roots in which torusd cannot write, although torusd would start. The first of them that is new on the
+ * host is an error; a data root that the host had before works as well as it did. */
 static int judge_check(const struct setup_plan *p, char *output, json_t *warnings, struct error *e)
 {
     for (char *line; output != NULL && *output != '\0';) {
@@ -468,7 +468,7 @@ static void leave_static_routes(const struct setup_plan *p)
         (void)run(arguments, CHECK_MS, &ignored);
 }
 
-/* Restores the former files, and the units that ran with them. The error that led here is the one that counts. */
+/* Restores the previous files, and the units that ran with them. The error that led here is the one that counts. */
 static void undo(const struct setup_plan *p, const bool *was_active)
 {
     struct error e;
@@ -562,7 +562,7 @@ static int setup_check(const struct setup_plan *p, json_t *warnings, struct erro
 
 /* Writes the files that differ, then enables, starts, restarts or reloads the units that read them; if only keys
  * differ, torusd is reloaded and keeps its links. Checks first, as setup_check() does. If anything fails,
- * the former files are restored, and the units that ran before run with them again. With a root folder, or on a host
+ * the previous files are restored, and the units that ran before run with them again. With a root folder, or on a host
  * without systemd, only the files are written. The caller has the lock. Returns 0, or -1 with *e. */
 static int setup_apply(const struct setup_plan *p, json_t *warnings, struct error *e)
 {

@@ -1,4 +1,4 @@
-/* torusctl support-bundle: what is known of all machines, in one archive. */
+/* torusctl support-bundle: what is known about all machines, in one archive. */
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -61,7 +61,7 @@ struct copy_arguments {
             "also show the figures of each node (always in JSON)"                                  \
     }
 
-/* Of operations in which several nodes read, or one reads something for each node. */
+/* For operations in which several nodes read, or one node reads something for each other node. */
 #define COPY_MISSING_OPTION                                                                        \
     {                                                                                              \
         "--missing-ok", NULL, offsetof(struct copy_arguments, missing_ok),                         \

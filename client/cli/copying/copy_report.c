@@ -117,7 +117,7 @@ void copy_failures_print(FILE *out, const struct copy_order *o, const struct tor
 /* --- text --- */
 
 #define SHOWN_ABSENT 16u           /* ranks in a line */
-#define RATE_LEAST (1024u * 1024u) /* bytes from which on a rate says something */
+#define RATE_LEAST (1024u * 1024u) /* the rate of fewer bytes says nothing */
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
@@ -215,8 +215,8 @@ static void content_text(char *out, size_t size, const struct copy_order *o,
     append(out, size, "%s (%s)", out[0] != '\0' ? "" : "nothing", bytes);
 }
 
-/* Returns how many nodes the outcomes are about that are not failures (or all outcomes): those that the files come from,
- * if `node` gathers them, otherwise those that write. */
+/* Returns how many nodes have outcomes that are not failures (or any outcomes). If `node` gathers files, these are the
+ * nodes that the files come from, otherwise the nodes that write. */
 static size_t nodes_of(const struct copy_order *o, const struct torus_copy_result *r, bool all)
 {
     size_t count = 0;

@@ -103,7 +103,7 @@ static size_t count_heard(const struct discovered *d)
     return count;
 }
 
-/* Fills in the cable by which an interface hears a neighbour. Returns false if it is listed from its other
+/* Fills in the cable through which an interface hears a neighbour. Returns false if it is listed from its other
  * end, or the neighbour is not known. */
 static bool cable_of(const struct discovered *d, uint32_t host, uint32_t interface,
                      const struct heard *heard, struct discovered_cable *cable)

@@ -34,8 +34,8 @@ static int no_process(const char *program, const char *path, int cause, struct e
     return -1;
 }
 
-/* Connects to the socket of a program, which then has so many seconds for each answer. Returns a descriptor, or -1 with
- * *e, and errno ENOENT or ECONNREFUSED if there is no such process. */
+/* Connects to the socket of a program, which then has that many seconds for each answer. Returns a descriptor, or -1
+ * with *e, and errno ENOENT or ECONNREFUSED if there is no such process. */
 static int message_connect(const char *program, const char *path, int seconds, struct error *e)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -60,7 +60,7 @@ static size_t place_of(const struct doctor *d, uint32_t node, unsigned port)
     return (size_t)node * torus_ports(d->torus) + port;
 }
 
-/* Whether the fault tells a port at the other end that exists. */
+/* Whether the fault names a port at the other end that exists. */
 static bool found_end(const struct doctor *d, const struct torus_link_fault *f)
 {
     return leads_elsewhere(f) && f->found_node < d->nodes &&

@@ -22,7 +22,7 @@ static void check_offset(struct doctor *d, uint32_t node)
         return;
     }
     if (n->clock_error_us == 0) {
-        (void)doctor_find(d, SEVERITY_UNSEEN, "clocks", node, "the answer does not tell the time");
+        (void)doctor_find(d, SEVERITY_UNSEEN, "clocks", node, "the answer has no time");
         return;
     }
     if (certain(n) < OFFSET_POOR_US)

@@ -86,7 +86,7 @@ static void check_both_ends(struct doctor *d, uint32_t node, unsigned port, cons
 static void unknown_speed(struct doctor *d, const char *check, uint32_t node, const char *interface)
 {
     if (!is(d, node, interface, "carrier", "0") && !is(d, node, interface, "state", "down"))
-        (void)doctor_find(d, SEVERITY_UNSEEN, check, node, "the driver of %.60s tells no speed",
+        (void)doctor_find(d, SEVERITY_UNSEEN, check, node, "the driver of %.60s reports no speed",
                           interface);
 }
 
@@ -229,7 +229,7 @@ static void check_observed(struct doctor *d, uint32_t node, const struct torus_l
 }
 
 /* One direction of an interface, in the last hour or since torusd has run: counters of the kernel begin when the machine
- * starts, and may tell of faults that are long over. */
+ * starts, and may be due to faults that are long over. */
 static void check_side(struct doctor *d, uint32_t node, const char *interface, const char *side,
                        const char *span)
 {
@@ -296,7 +296,7 @@ static void check_offloads(struct doctor *d, uint32_t node, const char *interfac
     }
     if (used == 0 && told == 0)
         (void)doctor_find(d, SEVERITY_UNSEEN, "offloads", node,
-                          "the driver of %.60s tells no offloads", interface);
+                          "the driver of %.60s reports no offloads", interface);
     if (used == 0)
         return;
     struct finding *f = doctor_find(d, SEVERITY_HINT, "offloads", node,
@@ -332,7 +332,7 @@ static void nothing_seen(struct doctor *d, uint32_t node, const char *fact)
         doctor_unseen(d, checks[i], node, fact);
 }
 
-/* Says that nothing is known of the interface of a port. */
+/* Says that nothing is known about the interface of a port. */
 static void unknown_interface(struct doctor *d, uint32_t node, const struct torus_link *l)
 {
     char why[FACT_SIZE];

@@ -6,7 +6,7 @@
 
 #define PACKET_BYTES 1448u     /* of data, in a packet of the usual size */
 #define RETRANSMITS_LEAST 100u /* fewer are not judged */
-#define RETRANSMITS_PART 1000u /* one of so many packets */
+#define RETRANSMITS_PART 1000u /* one of this many packets */
 #define CONNECTS_MANY 5u
 #define END_SIZE 160u
 
@@ -110,7 +110,7 @@ static void check_losses(struct doctor *d, uint32_t node, const struct torus_lin
 
     if (l->hour_ms == 0) {
         (void)doctor_find(d, SEVERITY_UNSEEN, "losses", node,
-                          "its torusd does not tell what was lost in the last hour: it may run "
+                          "its torusd does not report what was lost in the last hour: it may run "
                           "another release");
         return;
     }

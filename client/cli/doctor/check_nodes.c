@@ -4,7 +4,7 @@
 
 #include "client/cli/doctor/doctor.h"
 
-/* Adds what the neighbours say of their links to a node that does not answer. */
+/* Adds what the neighbours say about their links to a node that does not answer. */
 static void add_reasons(struct doctor *d, uint32_t node, struct finding *f)
 {
     for (unsigned port = 0; port < torus_ports(d->torus); port++) {

@@ -13,7 +13,7 @@ static bool has_routes(const struct doctor *d, uint32_t node)
             fact_is(d->node[node].facts, "ip_routes.interface", "torus0"));
 }
 
-/* Whether torus-routed keeps the routes of the machine; if it has none, those of any other. */
+/* Whether torus-routed keeps the routes of the machine or, if the machine has none, those of any other machine. */
 static bool uses_routed(const struct doctor *d, uint32_t node)
 {
     char by[FACT_SIZE];
@@ -82,7 +82,7 @@ static void check_diverted(struct doctor *d, uint32_t node)
         finding_mend(f, "on that machine: torusctl routes; ip rule list");
 }
 
-/* Returns the interface of a cable that forwards nothing, or NULL; *known tells whether it is known of any. */
+/* Returns the interface of a cable that forwards nothing, or NULL; *known tells whether it is known for any. */
 static const char *find_idle_cable(const struct doctor *d, uint32_t node, bool *known)
 {
     const struct torus_links *links = d->node[node].links;

@@ -1,6 +1,6 @@
-/* Judges what is known of all machines, or of this one alone. The checks see only a struct doctor, so that tests can
- * make up what is known; they add findings to it. Each check says of each node that something is wrong (a hint or worse),
- * that it is fine, or that it could not be seen, and why: what was not seen is never fine. */
+/* Judges what is known about all machines, or of this one alone. The checks see only a struct doctor, so that tests can
+ * make up what is known; they add findings to it. Each check says of each node that something is wrong (a hint or
+ * worse), that it is fine, or that it could not be seen, and why: what was not seen is never fine. */
 #pragma once
 
 #include <stdbool.h>
@@ -103,7 +103,7 @@ struct check {
     void (*node)(struct doctor *d, uint32_t node); /* judges a node */
     void (*all)(struct doctor *d);                 /* judges what concerns several nodes */
     bool alone;                                    /* also judges a machine without a daemon */
-    /* The names of its checks, and what is fine of a node of which they have found nothing. */
+    /* The names of its checks, and the sentence about a node on which they have found nothing wrong. */
     struct check_subject {
         const char *name, *fine; /* NULL ends the list */
         bool alone;              /* as above */

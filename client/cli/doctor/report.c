@@ -108,7 +108,7 @@ struct sights {
     uint32_t fine, unseen, wrong;
 };
 
-/* What a check says of a node is the worst that it has found. Something that was not seen outweighs what was fine. */
+/* What a check says about a node is the worst that it has found. Something that was not seen outweighs what was fine. */
 static int count_sights(const struct doctor *d, struct sights *s)
 {
     int *worst = malloc((d->nodes + 1) * sizeof *worst);

@@ -274,7 +274,7 @@ static void circle(struct point *at, uint32_t count, double radius)
     }
 }
 
-/* The radius of the circle on which so many nodes are 1 apart. */
+/* The radius of the circle on which that many nodes are 1 apart. */
 static double radius_of(uint32_t count)
 {
     return count < 2 ? 0 : 0.5 / sin(pi / count);

@@ -122,9 +122,9 @@ enum {
     SVG_MARGIN = 40, /* from a frame to the centres of the outermost nodes */
 };
 
-/* The places of the nodes of a torus in a picture. Of the dimensions with more than one node, the last goes to the
- * right and the one before it down; these two make a plane, drawn in a frame. Further dimensions alternate between
- * planes side by side and planes below each other. */
+/* The places of the nodes of a torus in a picture. The last dimension with more than one node goes to the right, and
+ * the one before it goes down. These two make a plane, drawn in a frame. Further dimensions alternate between planes
+ * side by side and planes below each other. */
 struct svg_layout {
     const struct torus *torus; /* borrowed */
     struct drawing_part part;  /* that is shown */

@@ -102,7 +102,7 @@ put_text(const struct svg_page *p, const char *class, int x, int y, const char *
     (void)fputs("</text>\n", p->out);
 }
 
-/* Returns the width in pixels of an arrow for so many segments. */
+/* Returns the width in pixels of an arrow for that many segments. */
 static double arrow_width(const struct svg_page *p, uint64_t segments)
 {
     double width = p->widest * (double)segments / (double)p->drawing->most;

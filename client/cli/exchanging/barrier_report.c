@@ -54,7 +54,7 @@ static json_t *nodes_by_rank(const struct torus_result *x)
     return list;
 }
 
-/* The nodes in the order in which they came, and then those of which that is not known. */
+/* The nodes in the order in which they came, followed by those whose time is not known. */
 static json_t *nodes_by_time(const struct torus_result *x, const struct torus_arrival **sorted)
 {
     json_t *list = json_array(), *all = nodes_by_rank(x), *node;
@@ -72,7 +72,7 @@ static json_t *nodes_by_time(const struct torus_result *x, const struct torus_ar
 }
 
 /* Adds which node came first and which one last: for programs their ranks, for people sentences. They are known only if
- * it is known of every node when it came. */
+ * the time at which every node came is known. */
 static int set_ends(json_t *o, const struct torus_result *x, const struct torus_arrival **sorted,
                     bool text)
 {

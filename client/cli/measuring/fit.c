@@ -400,7 +400,7 @@ static json_t *left_out(void)
         "hops after the first of a leg (tp in the papers), and moving blocks in memory (rho)",
         "headers of packets and messages, packets that are not full, and acknowledgements, which "
         "share the links with data: part of ts and of tw",
-        "processors: nodes that share processors handle their messages one after the other, so "
+        "processors: nodes that share processors handle their messages one after another, so "
         "ts grows with the messages of a step, and differs between algorithms",
         "nodes that do not wait for each other: each continues when its messages have arrived",
     };

@@ -129,7 +129,7 @@ static int warm_up(struct running *run, size_t *repeat, struct torus_error *e)
     return 0;
 }
 
-/* Times calls back to back: one batch after the other, with only the clock read in between. */
+/* Times calls back to back: one batch after another, with only the clock read in between. */
 static int time_batches(struct running *run, struct perf_row *row, struct torus_error *e)
 {
     const struct perf_operation *operation = run->job.plan->operation;

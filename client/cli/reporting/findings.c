@@ -65,8 +65,8 @@ static bool displace(struct finding_list *l, enum finding_kind kind, double seco
     return true;
 }
 
-/* Adds a finding that has cost so many seconds. Returns it, for the text; NULL: it is not worth a sentence, or there are
- * enough of its kind that are worse. */
+/* Adds a finding that has cost that many seconds. Returns it, for the text; NULL: it is not worth a sentence, or there
+ * are enough of its kind that are worse. */
 static struct finding *finding_add(struct finding_list *l, enum finding_kind kind, uint32_t node,
                                    double seconds)
 {
@@ -91,7 +91,7 @@ static double share_of(const struct trace_data *d, double seconds)
     return d->seconds > 0 ? 100 * seconds / d->seconds : 0;
 }
 
-/* The time that the port of a node which waited longest for this spent waiting. */
+/* The longest time that a port of the node waited for this. */
 static double longest_wait(const struct trace_data *d, uint32_t node, enum torus_trace_state state)
 {
     double most = 0;
@@ -102,7 +102,7 @@ static double longest_wait(const struct trace_data *d, uint32_t node, enum torus
     return most;
 }
 
-/* The same of TORUS_TRACE_PROCESSOR, or what the system says of it, if that is more. */
+/* The same of TORUS_TRACE_PROCESSOR, or what the system says about it, if that is more. */
 static double processor_time(const struct trace_data *d, uint32_t node,
                              enum torus_trace_state state)
 {
@@ -165,7 +165,7 @@ struct plan_check {
     double seconds;       /* what the run took */
     double bound_seconds; /* what no algorithm that uses all ports can beat; 0: not known */
     const char *algorithm;
-    double blocks, bound_blocks; /* on the busiest channel, one after the other; 0: not known */
+    double blocks, bound_blocks; /* on the busiest channel, one after another; 0: not known */
     double plan_seconds;         /* of the blocks, at the rate of the links; 0: not known */
     const char *
         better; /* an algorithm that carries the least blocks; NULL: none carries fewer, or not known */
@@ -174,9 +174,9 @@ struct plan_check {
 
 #define SLOW_PLAN 1.4   /* times the bound: a plan that costs less is not to blame */
 #define BETTER 0.8      /* of the blocks: an algorithm that needs more is not worth a sentence */
-#define OF_THE_RUN 0.25 /* the plan explains at least so much of the time beyond the bound */
+#define OF_THE_RUN 0.25 /* the plan explains at least this much of the time beyond the bound */
 #define SLOW_RUN                                                                                   \
-    0.7 /* a run that reaches so much of the bound is not compared with other algorithms */
+    0.7 /* a run that reaches this much of the bound is not compared with other algorithms */
 
 static double number_of(const json_t *run, const char *name)
 {
@@ -196,8 +196,8 @@ static double blocks_of(const struct torus *t, const struct algorithm *a)
     return cost.critical_path > 0 ? cost.critical_path : cost.counts.transmission;
 }
 
-/* The one with the fewest blocks; of equal ones, one that runs without steps, since none of its nodes waits for another
- * one's step. */
+/* The algorithm with the fewest blocks. Among equal ones, one that runs without steps, because no node waits for the
+ * step of another node. */
 static void find_better(const struct torus *t, const struct algorithm *own, struct plan_check *c)
 {
     bool streams = false;
@@ -228,8 +228,8 @@ static bool blames_algorithm(const struct plan_check *c)
            c->plan_seconds - c->bound_seconds > OF_THE_RUN * (c->seconds - c->bound_seconds);
 }
 
-/* Compares a run, as a trace file describes it (member "run"; NULL: nothing is known of it), with its plan. A run that
- * avoided links or left out nodes has another plan, and is not compared. */
+/* Compares a run, as a trace file describes it (member "run"; NULL: nothing is known about it), with its plan. A run
+ * that avoided links or left out nodes has another plan, and is not compared. */
 static void check_plan(const json_t *run, const struct torus *t, struct plan_check *c)
 {
     const char *name = json_string_value(json_object_get(run, "algorithm"));
@@ -270,7 +270,7 @@ static void find_algorithm(struct finding_list *l)
         return;
     int n = snprintf(f->text, sizeof f->text,
                      "The algorithm %s is slow on this torus, whatever the links do: its busiest "
-                     "channel carries %.4g blocks one after the other, which take %.3g s; %.4g "
+                     "channel carries %.4g blocks one after another, which take %.3g s; %.4g "
                      "blocks, %.3g s, are the least.",
                      c.algorithm, c.blocks, c.plan_seconds, c.bound_blocks, c.bound_seconds);
     if (c.better != NULL && n > 0 && (size_t)n < sizeof f->text)
@@ -281,7 +281,8 @@ static void find_algorithm(struct finding_list *l)
 
 /* ---- Links ----------------------------------------------------------------------------------- */
 
-/* A port says nothing about packets that were sent again if it was busy for a smaller part of the run, or carried less. */
+/* Nothing is concluded from the retransmissions of a port that was busy for a smaller part of the run, or carried
+ * less. */
 #define BUSY_LEAST 0.02
 #define BYTES_LEAST 0.05 /* of what the port that carried most has carried */
 #define AS_SLOW 1.25     /* directions of a cable whose rates differ by less are equally slow */
@@ -564,7 +565,7 @@ static void read_calls(const struct trace_node_data *n, struct call_list *calls)
 }
 
 /* Adds to late[node] by how much each program made this call later than the median of the programs. A call that is late
- * because the former one was is not the program's fault. */
+ * because the previous one was is not the program's fault. */
 static void add_lateness(const struct call_list *calls, uint32_t nodes, const struct call *call,
                          double *times, double *late)
 {

@@ -21,7 +21,7 @@ static double number_at(const json_t *array, size_t index)
     return json_number_value(json_array_get(array, index));
 }
 
-/* Judges the link of a port by what it held up. Without memory nothing is known of it. */
+/* Judges the link of a port by what it held up. Without memory nothing is known about it. */
 static void read_loads(struct port_time *p, const json_t *from, size_t intervals, unsigned ports,
                        unsigned port, double interval)
 {

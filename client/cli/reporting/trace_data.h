@@ -44,7 +44,7 @@ struct trace_data {
 };
 
 /* Reads a file. Returns 0 with *d, which the caller gives to trace_data_free(), or -1 with *e: it cannot be read, is no
- * JSON, or no trace of torusctl. All that is said of traced nodes in d->own (trace_file.c) is then well-formed: numbers,
+ * JSON, or no trace of torusctl. Everything about traced nodes in d->own (trace_file.c) is then well-formed: numbers,
  * as many of them as belong together, and neighbours as they are in the torus; names and d->id have no control
  * characters. */
 int trace_data_read(struct trace_data *d, const char *path, struct error *e);

@@ -10,7 +10,7 @@
 #include "daemon/lib/schedule/algorithm.h"
 
 /* Prints the schedule of an exchange. GPU r is node r. Each leg is a send to the node where it ends and a receive
- * there, on the channel with the number of the port by which it leaves. Blocks that are relayed wait in the scratch
+ * there, on the channel with the number of the port through which it leaves. Blocks that are relayed wait in the scratch
  * buffer. The algorithm must accept the torus. Returns 0, or -1 with *e: not an exchange (ERROR_USAGE), more than
  * 2^26 legs (ERROR_REFUSED), or memory is short. */
 int msccl_print(FILE *out, const struct torus *t, const struct algorithm *a, struct error *e);

@@ -346,7 +346,7 @@ static int find_level(struct msccl_run *r, const struct msccl_step *s, unsigned 
     if (run->leg.step > IMPORTED_STEP_MOST)
         return msccl_bad_step(r->program, s, e,
                               "it sends after %" PRIu32
-                              " others, one after the other, but a schedule has at most %u steps",
+                              " others, one after another, but a schedule has at most %u steps",
                               run->level, IMPORTED_STEP_MOST + 1);
     return 0;
 }

@@ -31,5 +31,5 @@ int door_open(struct door *d, struct error *e);
  * here (DNS rebinding) has that name. So only "localhost", loopback addresses and, if the page is not served on loopback,
  * other addresses and the name of this machine are allowed. The port may be any, because a tunnel may have another one. */
 bool door_allows_host(const struct door *d, const char *host);
-/* Whether this is the token; takes as long for each text of the same length. NULL is not. */
+/* Whether this is the token; takes equally long for all texts of the same length. False for NULL. */
 bool door_is_token(const struct door *d, const char *text);

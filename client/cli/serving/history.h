@@ -31,6 +31,6 @@ void history_move(struct history *h, uint64_t second);
 void history_set(struct history *h, size_t channel, uint64_t seconds, double rate);
 
 /* Fills *points with the sum of several channels: the mean and the highest second of each HISTORY_STEP seconds.
- * Channels that are not known in a second do not count in it. */
+ * A channel that is not known in a second does not count in this second. */
 void history_reduce(const struct history *h, const size_t *channels, size_t count,
                     struct history_points *points);

@@ -22,8 +22,8 @@ void scene_free(struct scene *s);
 
 /* ---- The scene as the page in the browser reads it: values that the caller owns, or NULL if memory is short ---- */
 
-/* The torus (torus_json()); "asker", the node that was asked; and "opposite", for each channel the number of that in the
- * other direction. NULL with *e: also if it is too large. */
+/* The torus (torus_json()); "asker", the node that was asked; and "opposite", for each channel the number of the
+ * channel in the opposite direction. NULL with *e: also if it is too large. */
 json_t *scene_torus_value(const struct scene *s, struct error *e);
 
 /* The state of now:
@@ -33,7 +33,7 @@ json_t *scene_torus_value(const struct scene *s, struct error *e);
  *     capacity         of a channel in bytes a second (null: not known), and "nominal": whether it is configured
  *     node             for each node: [name, why it has not answered or "", version, memory used, memory budget,
  *                      seconds it has been up]
- *     end              for each channel of the torus, in its order: null if nothing is known of it, otherwise [up,
+ *     end              for each channel of the torus, in its order: null if nothing is known about it, otherwise [up,
  *                      sent, received, queue, unacked, retransmissions, retransmissions a second, round trip in us, MTU,
  *                      state, reason, interface]; the last three are left out if the link is up. Rates are bytes a
  *                      second; null: not known
@@ -45,6 +45,7 @@ json_t *scene_torus_value(const struct scene *s, struct error *e);
 json_t *scene_state_value(const struct scene *s, uint64_t at_ms);
 
 /* The history of an hour: "step" in seconds, and "series": [{"mean": [...], "peak": [...]}, ...] in bytes a second (null:
- * not known). Of all channels together without a node (TORUS_RANK_NONE); of a node, or of one of its ports
- * (TORUS_RANK_NONE: all), what it sends, then what it receives. NULL also if there is no such node or port. */
+ * not known). Without a node (TORUS_RANK_NONE), the series is the sum of all channels. With a node, or with one of its
+ * ports (TORUS_RANK_NONE: all), there are two series: what it sends, then what it receives. NULL also if there is no
+ * such node or port. */
 json_t *scene_history_value(const struct scene *s, uint32_t rank, uint32_t port);

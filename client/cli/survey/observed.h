@@ -1,4 +1,4 @@
-/* What surveys, one after another, say of a torus: its links with their rates, what runs, and what is wrong. Without
+/* What surveys, one after another, say about a torus: its links with their rates, what runs, and what is wrong. Without
  * I/O. */
 #pragma once
 
@@ -6,7 +6,7 @@
 
 /* --- the ends of links --- */
 
-/* One end of a link: the channel by which its node sends. */
+/* One end of a link: the channel through which its node sends. */
 struct link_end {
     const struct torus_link *link; /* valid as long as the survey; NULL: the node has not told it */
     double sent, received;         /* bytes a second; below 0: not known */
@@ -128,7 +128,7 @@ struct observed {
     size_t fault_count;
 };
 
-/* Whether a survey is about another torus than the former ones, or the first one. */
+/* Whether a survey is about another torus than the previous ones, or the first one. */
 bool observed_is_new(const struct observed *o, const struct all_nodes *survey);
 /* Takes over a survey, which becomes empty in any case, and computes rates since the one before. `seconds` is a steady
  * clock; over more than `longest_gap` seconds rates are not known (0: always). If the survey is about another torus, what

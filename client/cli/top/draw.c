@@ -6,12 +6,12 @@
 #include "proto/text.h"
 
 #define FOOT 2u        /* lines below the lists: what is chosen, and keys */
-#define LEAST_LISTS 3u /* lines for what runs and for faults, if they need so many */
+#define LEAST_LISTS 3u /* lines for what runs and for faults, if they need this many */
 #define LEAST_ROWS 3u
 #define NOTICE_LINES 3u
 #define KEYS 6u
-#define OLD_SURVEYS 3 /* a view is old when so many surveys */
-#define OLD_SECONDS 2 /* and so many seconds have passed since */
+#define OLD_SURVEYS 3 /* a view is old when this many surveys */
+#define OLD_SECONDS 2 /* and this many seconds have passed since */
 #define PANEL_GAP 3u  /* columns between the torus and the panel */
 #define PANEL_MOST_ROWS 20u
 
@@ -178,7 +178,7 @@ static void make_entry(struct entry *e, const struct top_model *m, const struct 
         }
 }
 
-/* The lines that all lists need with whole texts; not more than TOP_MOST_ROWS. */
+/* The lines that all lists need if no text is cut; at most TOP_MOST_ROWS. */
 static unsigned list_lines(const struct top_model *m, const struct top_view *v, unsigned columns)
 {
     const size_t entries = count_entries(m);

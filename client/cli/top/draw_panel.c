@@ -31,7 +31,8 @@ static double round_up(double rate)
     return power * 10;
 }
 
-/* Returns the character for a cell of a bar of which so many eighths are filled, from below; more than EIGHTHS fill it. */
+/* Returns the character for a cell of a bar of which that many eighths are filled, from below; more than EIGHTHS fill
+ * it. */
 static uint32_t bar_cell(const struct top_window *w, unsigned eighths)
 {
     if (eighths == 0)

@@ -6,7 +6,7 @@
 
 #define NUMBER_FROM 5u /* narrower links show tenths instead of per cents */
 #define ONE_WAY                                                                                    \
-    2 /* an arrow shows the direction that has so many times the load of the other one */
+    2 /* an arrow shows the direction that has this many times the load of the other one */
 #define HOST_COLUMN 7u
 #define LINKS_COLUMN 21u
 #define SENT_COLUMN 27u

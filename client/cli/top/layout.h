@@ -21,7 +21,7 @@ struct top_layout {
     unsigned width, height; /* of the whole drawing */
 };
 
-/* Chooses the largest drawing that fits into so many rows and columns; if none fits, one that is higher, and only then
+/* Chooses the largest drawing that fits into that many rows and columns; if none fits, one that is higher, and only then
  * one that is also wider. The torus must stay in place. */
 struct top_layout top_layout_make(const struct torus *t, unsigned rows, unsigned columns);
 

@@ -67,7 +67,7 @@ unsigned top_text_columns(const char *text);
 unsigned top_put_lines(struct top_window *w, unsigned row, unsigned column, unsigned columns,
                        unsigned lines, enum top_look look, bool chosen, const char *text);
 
-/* The lines that a text needs in so many columns. */
+/* The lines that a text needs in that many columns. */
 unsigned top_count_lines(const char *text, unsigned columns);
 
 /* Writes one character. */

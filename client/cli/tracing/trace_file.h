@@ -8,7 +8,7 @@
 struct collected_trace {
     const struct torus_trace *trace; /* NULL: there is none of this run */
     bool aligned;      /* its clock has been compared, over links, with that of the first node: */
-    int64_t ahead_ns;  /* by so much it is ahead, */
+    int64_t ahead_ns;  /* by this much it is ahead, */
     uint64_t error_ns; /* and so wrong may that be */
 };
 
@@ -34,8 +34,8 @@ void collected_traces_free(struct collected_traces *c);
  * after printing that it cannot be standard output. */
 int trace_file_check(const struct cli *cli, const char *path);
 
-/* Asks all nodes for the run with this id (NULL: the last one), and writes the file. `run` is what is known of the run,
- * such as the report of an exchange, or NULL; borrowed. Returns EXIT_DONE, or another exit code after printing the
+/* Asks all nodes for the run with this id (NULL: the last one), and writes the file. `run` is what is known about the
+ * run, such as the report of an exchange, or NULL; borrowed. Returns EXIT_DONE, or another exit code after printing the
  * reason. */
 int trace_file_write(struct cli *cli, const char *path, const char *id, json_t *run);
 /* Writes traces that have been collected. Returns 0, or -1 with *e. */

@@ -109,7 +109,7 @@ struct torus_copy_progress {
 
 /* Called for every report of the daemon, and about five times a second between reports. `progress` is valid during
  * the call only. Return 0 to continue, or another value to cancel the copy as torus_client_cancel() does; once nodes may
- * put files in place, the copy continues all the same. The callback must not start operations or close the client. */
+ * put files in place, the copy continues anyway. The callback must not start operations or close the client. */
 typedef int torus_copy_progress_fn(void *data, const struct torus_copy_progress *progress);
 
 /* How a copy ended at a node that writes. With torus_copy.dry_run or .verify, numbers are what a copy would do. */
@@ -152,7 +152,7 @@ struct torus_copy_result {
     size_t absent_count;
     const uint32_t *absent; /* with torus_copy.shrink: nodes that were left out; ascending */
     uint64_t
-        skipped; /* with torus_copy.skip_changing: files that changed, and are not as their sources at any node */
+        skipped; /* with torus_copy.skip_changing: files that changed during the copy, and were left out at all nodes */
     uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
     const char *first_link_out;
     const char *first_skipped; /* the path of one of them, printable like first_left_out; or "" */

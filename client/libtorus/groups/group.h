@@ -83,7 +83,7 @@ struct call_setup {
      * otherwise block `input_block`. */
     size_t input_offset, input;
     uint32_t input_block;
-    /* The result, if the receive area is in one piece: so many bytes at its beginning. */
+    /* The result, if the receive area is in one piece: that many bytes at its beginning. */
     size_t output;
     /* The sizes of the blocks that the daemon is told; NULL: those of the areas. */
     const size_t *counts;

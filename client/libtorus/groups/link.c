@@ -440,7 +440,7 @@ int link_check_group(struct program_link *link, struct torus_error *e)
     return link->error.code == 0 ? 0 : link_return_error(link, e);
 }
 
-/* Returns the time on CLOCK_MONOTONIC, which futexes use, in so many nanoseconds. */
+/* Returns the time on CLOCK_MONOTONIC, which futexes use, in that many nanoseconds. */
 static struct timespec time_in(uint64_t nanoseconds)
 {
     const long second = 1000000000;

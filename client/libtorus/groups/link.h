@@ -84,7 +84,7 @@ bool link_pause(const struct program_link *link, uint32_t number, uint64_t nanos
 /* Waits until call `number` or the connection has ended. Sets *e as link_has_ended() does, or to the error of the
  * connection. */
 void link_wait(struct program_link *link, uint32_t number, struct torus_error *e);
-/* The program has learned the end of so many more calls (may be 0). Once it knows of every ended call, this clears
+/* The program has learned the end of that many more calls (may be 0). Once it knows of every ended call, this clears
  * the descriptor of link_notices(). */
 void link_acknowledge(struct program_link *link, uint32_t calls);
 /* Returns a descriptor that is readable while a call has ended whose end the program has not learned. */

@@ -286,7 +286,7 @@ int links_from(Control__Reply *reply, void *result, struct torus_error *e)
 #define PORTS_MOST 64u
 #define INTERVALS_MOST 65536u
 
-/* Whether the node tells the loads of its links completely, or not at all. */
+/* Whether the node reports the loads of all its links, or of none. */
 static bool are_loads(const Control__Trace *t, size_t places)
 {
     const size_t count = t->n_carried;

@@ -86,7 +86,7 @@ void communicator_leave(struct communicator *c);
  *
  * 3. These votes decide (claims.h). The communicator gets a lane that is free; or a lane whose owner has not used it
  * since the last question, or has made less than half as many calls; or a new lane, which only a communicator on all
- * nodes can open. A communicator can take a lane only if it has all ranks of the former owner. So all these ranks
+ * nodes can open. A communicator can take a lane only if it has all ranks of the previous owner. So all these ranks
  * learn of the loss at a point where they have made equally many calls, and the owner's next call is left to MPI on
  * all of them. */
 

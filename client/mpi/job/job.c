@@ -161,7 +161,7 @@ void torus_call_for(enum mpi_operation operation, uint32_t ranks)
     purpose.ranks = ranks;
 }
 
-/* If the call is late, prints which nodes it waits for. Of several waiting processes, libtorus informs only one.
+/* If the call is late, prints which nodes it waits for. If several processes wait, libtorus informs only one of them.
  * Returns whether a line was printed. */
 static bool print_if_late(const struct torus_call *call, uint64_t taken)
 {

@@ -1,4 +1,4 @@
-/* How much may be taken of something that others could ask for without end: so much a second, and more at once after a
+/* How much may be taken of something that others could ask for without end: that much a second, and more at once after a
  * pause. Counted in nanoseconds: what may be taken N times a second costs SECONDS / N. */
 #pragma once
 

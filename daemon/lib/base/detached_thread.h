@@ -1,4 +1,5 @@
-/* A thread for a call that may block for long, or for ever: nobody waits for its end, the end of the program neither. */
+/* A thread for a call that may block for long, or for ever: nothing waits for its end, not even the end of the
+ * program. */
 #pragma once
 
 /* Starts a thread with a small stack that runs run(argument). It gets no signals, because the thread of the loop takes

@@ -25,7 +25,7 @@ bool intervals_contain(const struct intervals *s, uint64_t begin, uint64_t end);
  * `end`; returns `end` if there is none. */
 uint64_t intervals_gap(const struct intervals *s, uint64_t from, uint64_t end, uint64_t *until);
 /* Finds byte number `at` of those below `size` that are not in the set: sets *begin to it, and returns how many bytes
- * are missing from there without a break. Returns 0 if not so many bytes are missing. */
+ * are missing from there without a break. Returns 0 if not that many bytes are missing. */
 uint64_t intervals_missing(const struct intervals *s, uint64_t size, uint64_t at, uint64_t *begin);
 /* Joins intervals until at most `most` (at least 1) remain, those with the least between them first. Returns 0, or -1:
  * no memory. */

@@ -8,7 +8,7 @@
 
 /* Begin with all bytes 0. */
 struct last_hour {
-    uint32_t notes; /* so many were taken; the last ones are kept */
+    uint32_t notes; /* this many were taken; the last ones are kept */
     struct last_hour_note {
         uint64_t at;
         uint64_t value[LAST_HOUR_VALUES];

@@ -271,7 +271,7 @@ static void *write_queue(void *unused)
     return NULL;
 }
 
-/* Waits until so many bytes have been written. Returns false if that takes too long. The lock is
+/* Waits until that many bytes have been written. Returns false if that takes too long. The lock is
  * held. */
 static bool wait_until_done(uint64_t bytes, long milliseconds)
 {

@@ -208,7 +208,7 @@ static uint32_t degree(const struct factor_graph *g, uint32_t node)
     return count;
 }
 
-/* Puts the nodes in an order in which each one's new neighbours follow one after the other. */
+/* Puts the nodes in an order in which each one's new neighbours follow one after another. */
 static void walk(const struct factor_graph *g, uint32_t from, uint32_t *order)
 {
     bool seen[CABLING_HOSTS_MOST] = {false};

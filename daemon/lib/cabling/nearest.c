@@ -11,7 +11,7 @@
 
 struct shape {
     struct torus torus;
-    uint32_t fewest_moves; /* at least so many are needed */
+    uint32_t fewest_moves; /* at least this many are needed */
 };
 
 struct shapes {
@@ -362,7 +362,7 @@ static int add_wanted(struct looking *l, struct error *e)
     return add_candidate(l, in->wanted, 0, e);
 }
 
-/* Adds all networks of so many nodes. */
+/* Adds all networks of that many nodes. */
 static int add_size(struct looking *l, uint32_t nodes, struct error *e)
 {
     struct shapes s;

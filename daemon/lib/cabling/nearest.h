@@ -13,7 +13,7 @@ struct nearest {
 };
 
 /* Looks for the wanted network if dimensions are wanted, otherwise for any of as many nodes as there are
- * hosts, or one more or fewer. Of networks with the same number of moves, takes the preferred one (nearest.c). Returns 0,
- * or -1 with *e and nothing to free. */
+ * hosts, or one more or fewer. If several networks need the same number of moves, takes the preferred one (nearest.c).
+ * Returns 0, or -1 with *e and nothing to free. */
 int nearest_find(struct nearest *n, const struct wiring *w, struct error *e);
 void nearest_free(struct nearest *n);

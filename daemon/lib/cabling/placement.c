@@ -406,7 +406,7 @@ static int grow_on(struct grow *g, uint32_t limit, uint32_t detour)
 }
 
 #define COMPLETE_SEARCH_MOST 9u /* nodes */
-#define FIRST_NODES_MOST 12u    /* where the first host is placed, one after the other */
+#define FIRST_NODES_MOST 12u    /* where the first host is placed, one after another */
 #define ORDERS_MOST 120u        /* of the neighbours of the first host */
 #define SLACK 4u                /* mismatches that exchanging hosts at the end may remove */
 

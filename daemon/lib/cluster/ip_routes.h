@@ -1,5 +1,5 @@
-/* Shortest-path routes over the cables of a torus, some of which may be broken: the port by which each node forwards
- * packets to each other node. */
+/* Shortest-path routes over the cables of a torus, some of which may be broken: the port through which each node
+ * forwards packets to each other node. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +23,12 @@ int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *witho
                    struct error *e);
 void ip_routes_free(struct ip_routes *r);
 
-/* Finds the routes, each as short as the broken cables allow. On a torus without broken cables, routes go through one
- * dimension after the other, from the first on. Between opposite nodes of a ring there are two ways; nodes with even
- * and odd coordinates take different ones. Returns 0, or -1 with *e if memory is short. */
+/* Finds the routes, each as short as the broken cables allow. On a torus without broken cables, routes go through the
+ * dimensions in order. Between opposite nodes of a ring there are two ways; nodes with even and odd coordinates take
+ * different ones. Returns 0, or -1 with *e if memory is short. */
 int ip_routes_find(struct ip_routes *r, struct error *e);
 
-/* Returns the port by which node `rank` forwards packets to `destination`, or IP_ROUTES_NO_PORT if `destination`
+/* Returns the port through which node `rank` forwards packets to `destination`, or IP_ROUTES_NO_PORT if `destination`
  * cannot be reached or is the node itself. Call ip_routes_find() first. */
 unsigned ip_routes_port(const struct ip_routes *r, uint32_t rank, uint32_t destination);
 

@@ -105,7 +105,7 @@ static uint64_t digest_view(const struct route_planner *p)
     return strtoull(text, NULL, 16) | 1u;
 }
 
-/* Computes what is known of all routes. Links lead both ways, so distances do, too. */
+/* Computes what is known about all routes. Links lead both ways, so distances do, too. */
 static void compute(struct route_planner *p)
 {
     measure(p, p->self, true);

@@ -98,8 +98,8 @@ struct route_planner {
     uint64_t changed;      /* when that was, or the first link states were heard */
 };
 
-/* Stores the distances of all nodes from `from`, or PLANNER_FAR, over the links that are up; `forwards`: through nodes that
- * may forward only (NULL: through all). `queue` has room for all nodes. */
+/* Stores the distances of all nodes from `from`, or PLANNER_FAR, over the links that are up; `forwards`: only through
+ * nodes that may forward (NULL: through all nodes). `queue` has room for all nodes. */
 void route_planner_measure(const struct torus *torus, const uint32_t *up, const bool *forwards,
                            uint32_t from, uint32_t *hops, uint32_t *queue);
 
@@ -112,7 +112,7 @@ void route_planner_free(struct route_planner *p);
 /* Returns how long routes take to converge on this torus, in milliseconds: longer if it is large. */
 uint32_t route_planner_convergence_ms(const struct torus *torus);
 
-/* Says which ports are in use for a destination, as a former process left them. To be called before the first
+/* Says which ports are in use for a destination, as a previous process left them. To be called before the first
  * route_planner_heard(). */
 void route_planner_adopt(struct route_planner *p, uint32_t to, uint32_t ports);
 

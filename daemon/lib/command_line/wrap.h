@@ -22,8 +22,8 @@ struct wrap_part {
     size_t columns; /* on a terminal */
 };
 
-/* Returns the words at the beginning of a text that fit into so many columns, at least one, and moves *text to the next
- * word, or to the end. A text that fits is returned unchanged. */
+/* Returns the words at the beginning of a text that fit into that many columns, at least one, and moves *text to the
+ * next word, or to the end. A text that fits is returned unchanged. */
 struct wrap_part wrap_next(const char **text, size_t columns);
 
 /* Returns the columns of the longest word. */

@@ -165,7 +165,7 @@ static uint8_t *sign_report(const struct discovery *d, const uint8_t *content, s
 }
 
 /* Makes and stores a new report of this host's interfaces and neighbours, and sets the time of the next one.
- * Without memory the former report stays for a moment. */
+ * Without memory the previous report stays for a moment. */
 static void make_own_report(struct discovery *d)
 {
     const uint64_t now = discovery_now(d);

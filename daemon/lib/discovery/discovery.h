@@ -30,7 +30,7 @@
 #define DISCOVERY_REPORT_LIFE (200 * SECONDS)
 /* How long a host is kept that no confirmed cable leads to. */
 #define DISCOVERY_LOST_LIFE (10 * SECONDS)
-/* Hellos of a host that does not answer for so long are reported, until none has come for a hold time. */
+/* Hellos of a host that does not answer for this long are reported, until none has come for a hold time. */
 #define DISCOVERY_UNANSWERED (5 * SECONDS)
 /* A summary is sent to one neighbour at most once in this time. */
 #define DISCOVERY_SUMMARY_PAUSE (400 * MILLISECONDS)
@@ -97,7 +97,7 @@ struct outgoing_setup *discovery_send_setup(struct discovery *d, const struct ho
 void discovery_send_sealed(struct discovery *d, struct outgoing_setup *setup, const uint8_t *bytes,
                            size_t size);
 
-/* Forgets a setup; ended() is not called. The host may apply it all the same. */
+/* Forgets a setup; ended() is not called. The host may apply it anyway. */
 void discovery_cancel_setup(struct discovery *d, struct outgoing_setup *setup);
 
 /* The setup that io.apply() was given has ended. With e.code other than ERROR_NONE it was refused. */
@@ -177,7 +177,7 @@ void discovery_receive(struct discovery *d, unsigned interface,
 uint64_t discovery_deadline(const struct discovery *d);
 void discovery_tick(struct discovery *d);
 
-/* Returns what is known of all hosts, up to date; valid until the next call. */
+/* Returns what is known about all hosts, up to date; valid until the next call. */
 const struct database *discovery_database(struct discovery *d);
 
 /* Returns the id of this host. */

@@ -146,7 +146,7 @@ void sync_compare(struct discovery *d, const struct own_interface *at, struct ne
 void sync_ask(struct discovery *d, const struct own_interface *at,
               const struct discovery_address *to, const struct host_id *host);
 
-/* Handle packets. `at` is the interface by which they came. */
+/* Handle packets. `at` is the interface through which they came. */
 void sync_take_reports(struct discovery *d, struct own_interface *at,
                        const Discovery__Reports *reports);
 void sync_take_summary(struct discovery *d, struct own_interface *at,

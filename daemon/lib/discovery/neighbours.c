@@ -104,7 +104,7 @@ const struct neighbour *neighbours_find(const struct discovery *d, const char *b
     return NULL;
 }
 
-/* Finds or makes the record of a neighbour; NULL: there are too many on the interface. */
+/* Finds the entry of a neighbour, or adds it; NULL: there are too many on the interface. */
 static struct neighbour *neighbour_for(struct discovery *d, struct own_interface *at,
                                        const struct heard *from)
 {

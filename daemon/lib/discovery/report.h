@@ -59,7 +59,7 @@ bool host_id_parse(struct host_id *id, const char *text);
 #define REPORT_SEQUENCE_MOST (UINT64_C(1) << 62)
 #define MAC_SIZE 6u
 
-/* A neighbour, and the interface by which it sends. */
+/* A neighbour, and the interface through which it sends. */
 struct heard {
     struct host_id host;
     char interface[IFNAMSIZ];
@@ -91,8 +91,8 @@ struct report {
     struct reported_interface interface[];
 };
 
-/* Returns a zeroed report with room for so many interfaces, which the caller frees with free(); or NULL if there is not
- * enough memory. */
+/* Returns a zeroed report with room for that many interfaces, which the caller frees with free(); or NULL if there is
+ * not enough memory. */
 struct report *report_new(unsigned interfaces);
 
 /* Packs a report. Returns *size malloc'ed bytes, or NULL if there is no memory. */

@@ -4,7 +4,7 @@
 #include "daemon/lib/discovery/internal.h"
 #include "proto/borrowed.h"
 
-/* How many chunks so many bytes make. */
+/* How many chunks that many bytes make. */
 static uint32_t sealed_chunks(size_t size)
 {
     return (uint32_t)((size + SEALED_CHUNK - 1) / SEALED_CHUNK);

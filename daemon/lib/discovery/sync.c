@@ -186,7 +186,7 @@ void sync_compare(struct discovery *d, const struct own_interface *at, struct ne
 
 /* --- reports --- */
 
-/* The network has a later report of this host than this process has made: one of a former process, whose clock was
+/* The network has a later report of this host than this process has made: one of a previous process, whose clock was
  * ahead. The next own report gets a higher number. */
 static void overtake(struct discovery *d, const Discovery__Signed *s, const struct report *report)
 {

@@ -1,5 +1,5 @@
 /* Facts about a machine as text: a line "name value" each. A name has words joined by dots and no blank; the value goes
- * to the end of its line. Of a fact that cannot be read, "unseen.NAME" says why. */
+ * to the end of its line. If a fact cannot be read, "unseen.NAME" says why. */
 #pragma once
 
 #include <linux/rtnetlink.h>

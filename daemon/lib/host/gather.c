@@ -381,7 +381,7 @@ void processor_read(int file, uint64_t *used, uint64_t *delayed)
         *delayed = wait;
 }
 
-/* Interfaces come last: a machine may have so many of them that some are left out. What that is, nobody knows then. */
+/* Interfaces come last: a machine may have so many of them that some are left out. The facts do not say which. */
 void gather_facts(struct facts *f, const char *settings, const struct gather_setup *setup)
 {
     facts_begin(f);

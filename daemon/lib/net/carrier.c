@@ -89,9 +89,9 @@ static bool watch_again(struct carrier *c, int status)
     return false;
 }
 
-/* Apart from routes of torus-routed, the arrival of a report is enough. To look at all interfaces and routes takes so
- * long that torus-routed would wait for it after each of its own changes. But soon after them torusd does look: they
- * follow the loss of a link, which the system may report a second later at the other end. */
+/* A report about a route of torus-routed alone is not looked into at once: to look at all interfaces and routes takes
+ * long, and torus-routed would wait for that after each of its own changes. torusd looks soon afterwards, because such
+ * a change follows the loss of a link, which the system may report a second later at the other end. */
 static void on_report(uv_poll_t *poll, int status, int events)
 {
     struct carrier *c = poll->data;

@@ -1,7 +1,7 @@
 /* Watches the interfaces of the links by rtnetlink, so that the daemon notices at once when a cable is
  * pulled, without waiting for the link to be silent. Needs no capabilities.
  *
- * The cable of a link is the interface by which its packets leave, according to the kernel's routes. A port
+ * The cable of a link is the interface through which its packets leave, according to the kernel's routes. A port
  * that listens and has never had a link uses the interface that has its address, if there is only one.
  * Whenever the system reports a change of an interface, address, route or rule, or that it has lost such
  * reports, the routes and the states of all interfaces are read again, and only differences are told. So a
@@ -39,8 +39,8 @@ struct carrier_ends {
     bool bound;                          /* sockets of the link use no other interface */
 };
 
-/* Starts to watch the links of so many ports; *user is copied. Returns NULL, and logs the reason, if interfaces cannot be watched:
- * links are then lost only by silence. carrier_close() ends it. */
+/* Starts to watch the links of that many ports; *user is copied. Returns NULL, and logs the reason, if interfaces
+ * cannot be watched: links are then lost only by silence. carrier_close() ends it. */
 struct carrier *carrier_open(uv_loop_t *loop, const struct carrier_user *user, unsigned ports);
 /* Stops watching; the user's closed() follows, and *c is freed. */
 void carrier_close(struct carrier *c);

@@ -22,7 +22,7 @@ uint32_t link_speed_mbit(const char *folder, const char *interface)
     char path[PATH_MAX], text[16], *end;
     long mbit;
 
-    /* A veth, a bridge or a tunnel has no device, and says what its kernel makes up. */
+    /* A veth, a bridge or a tunnel has no device, and its speed is an invention of the kernel. */
     if (!path_of(path, folder, interface, "device") || access(path, F_OK) != 0 ||
         !path_of(path, folder, interface, "speed"))
         return 0;

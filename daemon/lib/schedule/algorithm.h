@@ -61,7 +61,7 @@ struct algorithm_methods {
 
 struct algorithm {
     /* NULL, or the functions that are called instead of those below, and their data: a schedule
-     * that was read from a file, or routes that avoid what is out of order. */
+     * that was read from a file, or routes that avoid what is down. */
     const struct algorithm_methods *methods;
     const struct imported *imported;
     const struct detour *detour;
@@ -108,7 +108,7 @@ struct algorithm {
 
     /* Writes the route of one segment of block (source, destination), source != destination.
      * Returns the number of legs, 1..max_legs(t), or 0 if there is no such block because one of the
-     * two nodes is out of order (detour.h). The torus must be accepted. */
+     * two nodes is down (detour.h). The torus must be accepted. */
     uint32_t (*route)(const struct torus *t, uint32_t source, uint32_t destination,
                       uint32_t segment, struct leg *legs);
 

@@ -44,7 +44,7 @@ static int make_rates(struct damage *d, struct error *e)
     return 0;
 }
 
-/* Whether some link that is in order has a lower rate. */
+/* Whether some link that is up has a lower rate. */
 static bool has_rates(const struct damage *d)
 {
     for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
@@ -70,7 +70,7 @@ int damage_copy(struct damage *d, const struct damage *from, struct error *e)
     return 0;
 }
 
-/* Whether the links that are in order, the same in both, have the same rates. */
+/* Whether the links that are up, the same in both, have the same rates. */
 static bool rates_equal(const struct damage *a, const struct damage *b)
 {
     for (uint32_t rank = 0; (a->rate != NULL || b->rate != NULL) && rank < a->torus.nodes; rank++)

@@ -1,5 +1,5 @@
-/* What the links of a torus can carry: which links and nodes are out of order, and which channels (a
- * link in one direction) are slower than the fastest ones. If a node is out of order, all of its links
+/* What the links of a torus can carry: which links and nodes are down, and which channels (a
+ * link in one direction) are slower than the fastest ones. If a node is down, all of its links
  * are, too. */
 #pragma once
 
@@ -10,8 +10,8 @@
 
 struct damage {
     struct torus torus;
-    uint32_t *dead; /* by node: bits of the ports whose links are out of order */
-    bool *gone;     /* by node: the node is out of order */
+    uint32_t *dead; /* by node: bits of the ports whose links are down */
+    bool *gone;     /* by node: the node is down */
     uint16_t *rate; /* by node * ports + port: 1 to DAMAGE_FULL_RATE; NULL: all have that */
 };
 
@@ -33,7 +33,7 @@ void damage_add_node(struct damage *d, uint32_t rank);
 /* Sets the rate, 1 to DAMAGE_FULL_RATE, of the channel that leaves a node by a port, which must have a
  * link. Returns 0, or -1 with *e: no memory. */
 int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e);
-/* The rate of a channel, whether or not its link is in order. */
+/* The rate of a channel, whether or not its link is up. */
 static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsigned port)
 {
     return d->rate == NULL ? DAMAGE_FULL_RATE
@@ -58,7 +58,7 @@ int damage_parse(struct damage *d, const struct torus *t, const char *text, stru
  * order. Ends in "..." if `size` bytes are not enough. Returns `text`. */
 char *damage_format(const struct damage *d, char *text, size_t size);
 
-/* Writes the links for people, except those of nodes that are out of order: "link 3:+0, link 7:+1".
+/* Writes the links for people, except those of nodes that are down: "link 3:+0, link 7:+1".
  * Otherwise as damage_format(). */
 char *damage_describe_links(const struct damage *d, char *text, size_t size);
 /* Writes links and nodes for people: "link 3:+0, node 7". Otherwise as damage_format(). */
@@ -68,13 +68,13 @@ char *damage_describe(const struct damage *d, char *text, size_t size);
 bool damage_is_whole(const struct damage *d);
 /* Whether nothing is out of order, and all channels have the full rate. */
 bool damage_is_none(const struct damage *d);
-/* Whether the port has a link, and it is in order. */
+/* Whether the port has a link, and it is up. */
 static inline bool damage_has_link(const struct damage *d, uint32_t rank, unsigned port)
 {
     return torus_neighbour(&d->torus, rank, port) != TORUS_NO_NODE &&
            (d->dead[rank] & 1u << port) == 0;
 }
 
-/* Returns 0 if all nodes that are in order can reach each other; otherwise -1 with *e: ERROR_LINK,
+/* Returns 0 if all nodes that are up can reach each other; otherwise -1 with *e: ERROR_LINK,
  * which names nodes that cannot be reached, or no memory. */
 int damage_is_connected(const struct damage *d, struct error *e);

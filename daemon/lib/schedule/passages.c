@@ -395,7 +395,7 @@ static void count_trees(struct transit *n)
                 if (node == r->representative[class])
                     continue;
                 routes_seek(r, class, node, segment);
-                if (r->legs > 0) /* otherwise the source or the node is out of order */
+                if (r->legs > 0) /* otherwise the source or the node is down */
                     count_legs(n, r->legs - 1, true);
             }
         }

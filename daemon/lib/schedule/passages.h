@@ -1,11 +1,11 @@
-/* A node's passages: every channel by which a segment of a block comes to the node, leaves it, or
+/* A node's passages: every channel through which a segment of a block comes to the node, leaves it, or
  * passes through, without steps. A node needs its passages to run routes hop by hop (streaming), as
  * it needs a plan to run them in steps. Both are built from the routes of one source of each class
  * (routes.h).
  *
  * In an allgather, a segment that comes to a node is kept there, and leaves by as many ports as its
  * tree has branches there. The passage that ends at the node comes first in the list; after it come
- * those that join it, one for each port by which the segment leaves. A segment of the node's own
+ * those that join it, one for each port through which the segment leaves. A segment of the node's own
  * block has a passage for each port as well, of which all but the first join the first. The
  * destination of a passage is the node at the end of its leg. A node inside a leg of several hops
  * has a passage of its own, which joins none.

@@ -140,7 +140,7 @@ static double links_of_a_node(const struct torus *t)
 }
 
 /* Small blocks: a node sends to every neighbour what it has itself and then, for at most the hops of the longest
- * way, what has come from farther away. Counted: 12, 18 to 24, and 24 to 40 messages on 4x4, 5x7 and 8x8. */
+ * path, what has come from farther away. Counted: 12, 18 to 24, and 24 to 40 messages on 4x4, 5x7 and 8x8. */
 static void count_streaming(const struct torus *t, uint32_t longest, double busiest,
                             struct predict_counts *counts)
 {
@@ -314,7 +314,7 @@ static double bytes_waited_for(const struct predict_counts *c, const struct pred
     return bytes + c->hops * (message < frame ? message : frame);
 }
 
-/* Seconds of an operation for which `bytes` cross the links one after the other. */
+/* Seconds of an operation for which `bytes` cross the links one after another. */
 static double seconds_of(const struct predict_counts *c, const struct predict_costs *costs,
                          double bytes)
 {

@@ -18,7 +18,7 @@ struct predict_costs {
 
 /* The costs that are assumed if nothing has been measured. link_mbit: nominal rate of a link, 0 if
  * unknown. nodes_per_processor: at least 1; if nodes share processors (an emulated torus), a
- * processor handles the messages of all its nodes one after the other. */
+ * processor handles the messages of all its nodes one after another. */
 struct predict_costs predict_default_costs(double link_mbit, double nodes_per_processor);
 
 /* Sizes of the frames that relays pass on. A relay passes on whole frames, so each further hop
@@ -42,20 +42,20 @@ uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes);
 /* Predicts how long an operation takes, and so which algorithm is the fastest, for blocks of a
  * given size on links that have been measured. The counts of a schedule (steps, messages, blocks on
  * the busiest channel) are priced with the costs of a step, a message and a byte; nothing else is
- * known of a torus. The cost models of the papers, with the parameters of their machines, are in
+ * known about a torus. The cost models of the papers, with the parameters of their machines, are in
  * client/theory/cost.h. */
 
 /* The counts of an algorithm on a torus, which do not depend on the size of the blocks. */
 struct predict_counts {
     bool streaming;
     uint32_t segments;
-    double steps;    /* steps one after the other on the longest path */
+    double steps;    /* steps one after another on the longest path */
     double hops;     /* hops of the longest legs after their first hop, summed over steps */
     double messages; /* messages that a node handles on average, with small blocks; those of a
                       * broadcast count more */
     double blocks;   /* blocks on the busiest channel, summed over steps */
     double busiest;  /* blocks on the channel that carries most of them in all steps together */
-    double relays;   /* broadcasts: nodes one after the other that each receive a frame before
+    double relays;   /* broadcasts: nodes one after another that each receive a frame before
                       * they pass it on, and have nothing else to send */
 };
 
@@ -90,8 +90,8 @@ double predict_unmeasured_seconds(const struct predict_counts *counts,
 bool predict_joins_gather(const struct torus *t, const struct predict_counts *streaming,
                           const struct predict_costs *costs, uint64_t block_bytes);
 
-/* Bytes of a vector from which on an allreduce is faster on the trees of all nodes, each of which
- * combines a part, than on a single tree; UINT64_MAX if it never is. */
+/* The least size of a vector for which an allreduce is faster on the trees of all nodes, each of which combines a part,
+ * than on a single tree; UINT64_MAX: there is none. */
 uint64_t predict_long_reduction(const struct torus *t, const struct predict_costs *costs);
 
 /* The value for costs->frame if relays pass messages on. relay_frame() describes the parameters. */

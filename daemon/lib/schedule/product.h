@@ -83,7 +83,7 @@ double product_bound_allreduce(const struct product *p);
 /* A1 and A2 are complete exchanges by single hops, in which a node sends one message and receives
  * one at a time. algorithms/a1_a2.c explains them.
  *
- * A2 runs the exchanges of the single dimensions one after the other, the last dimension first. A
+ * A2 runs the exchanges of the single dimensions one after another, the last dimension first. A
  * dimension's messages have N/n_i blocks for each block of the dimension's own exchange.
  *
  * A1: let B be the last dimension, A all others. First the nodes of each copy of B send in turn: a

@@ -35,7 +35,7 @@ struct reduction_tree {
     uint16_t segment;
     uint16_t distance; /* hops from here to the owner along the tree; 0 at the owner */
     uint8_t parent;    /* port towards the owner. REDUCTION_NO_PORT at the owner, and if the
-                        * owner or this node is out of order: then the block must be empty */
+                        * owner or this node is down: then the block must be empty */
     uint8_t children;
 };
 
@@ -76,7 +76,7 @@ int reduction_build_rooted(struct reduction_trees *p, const struct torus *t,
  * one segment. */
 int reduction_build_single(struct reduction_trees *p, const struct torus *t, uint32_t root,
                            uint32_t rank, struct error *e);
-/* As reduction_build_single(), over the links that are in order. The root must reach all nodes that
+/* As reduction_build_single(), over the links that are up. The root must reach all nodes that
  * these links connect. */
 int reduction_build_around(struct reduction_trees *p, const struct damage *d, uint32_t root,
                            uint32_t rank, struct error *e);

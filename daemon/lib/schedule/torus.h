@@ -108,7 +108,7 @@ static inline int torus_port_direction(const struct torus *t, unsigned port)
         return (int)number + 1;
     return number != 0 ? -1 : 1;
 }
-/* The port at the other end of the link, which is also the port by which a straight run
+/* The port at the other end of the link, which is also the port through which a straight run
  * continues. */
 static inline unsigned torus_port_opposite(const struct torus *t, unsigned port)
 {

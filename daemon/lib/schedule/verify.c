@@ -167,7 +167,7 @@ static uint32_t count_channels(const struct run *run, const struct leg *leg)
                                                                    : r->period[leg->dim];
 }
 
-/* The time that the channel by which a message leaves a node takes for a block. */
+/* The time that the channel through which a message leaves a node takes for a block. */
 static double slowness_of(const struct run *run, const struct leg *leg, uint32_t node)
 {
     if (run->rates == NULL)

@@ -35,8 +35,8 @@ struct schedule_report {
  * (ERROR_REFUSED, work.h), no memory. */
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e);
-/* The same on channels whose rates are those of `rates`: a block on a channel counts as much more as the channel is
- * slower than the full rate. NULL: all have that. schedule_verify() uses the rates for which routes were found
+/* The same on channels whose rates are those of `rates`: a block counts more on a slow channel, in proportion to the
+ * time that it takes there. NULL: all have that. schedule_verify() uses the rates for which routes were found
  * (algorithm_damage()). The bound stays that of algorithm_bound(). */
 int schedule_verify_rated(const struct torus *t, const struct algorithm *a,
                           const struct damage *rates, struct schedule_report *r, struct error *e);

@@ -72,7 +72,7 @@ static bool tells(const struct link_use *u)
     return time_of(u) >= PART_SECONDS && u->carried >= PART_BYTES;
 }
 
-/* Joins parts that follow each other until each tells a rate. Returns how many are left, at least 1. */
+/* Joins parts that follow each other until each has a rate. Returns how many are left, at least 1. */
 static size_t join(struct link_use *use, size_t count)
 {
     size_t joined = 0;

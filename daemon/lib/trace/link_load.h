@@ -21,7 +21,7 @@
  * four packets of 1500 bytes, say nothing about the link. */
 #define LINK_LOAD_LEAST UINT64_C(6000)
 
-/* What the system says of a connection. */
+/* What the system says about a connection. */
 struct link_load_sample {
     bool known;     /* false: nothing; all others are 0 then */
     uint64_t acked; /* bytes that the peer's system has acknowledged */
@@ -74,5 +74,6 @@ struct link_rate {
  * which bytes waited for it. */
 void link_rate_find(struct link_use *use, size_t count, struct link_rate *rate);
 
-/* Whether the link is so much slower than `usual`, in bytes a second, that it stands out, whatever is not known. */
+/* Whether the link is that much slower than `usual`, in bytes a second, that it stands out even if what is not known is
+ * in its favour. */
 bool link_rate_is_slow(const struct link_rate *rate, double usual);

@@ -189,7 +189,7 @@ static void add_change(struct trace *t, struct change *c, uint64_t now)
     } while (from < now);
 }
 
-/* Adds what a span says of a port's link to all intervals that it covers. */
+/* Adds what a span says about a port's link to all intervals that it covers. */
 static void add_span(struct trace *t, unsigned port, struct link_load_span *span, uint64_t now)
 {
     uint64_t from = span->began > t->began ? span->began : t->began;

@@ -2,7 +2,8 @@
  * of time; and a list of events. No I/O.
  *
  * A trace has a fixed size. When all intervals are in use, pairs of them are joined, so that each is twice as long: a
- * long run is recorded completely, but less finely. Of too many events, the first ones and the last ones are kept. */
+ * long run is recorded completely, but less finely. If there are too many events, the first and the last ones are
+ * kept. */
 #pragma once
 
 #include <stdbool.h>

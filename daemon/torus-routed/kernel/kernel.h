@@ -76,7 +76,7 @@ struct netlink_route {
     const char *congestion; /* NULL: that of the machine */
 };
 
-/* Adds a route, or puts it in the place of ours to this address, without a moment between. */
+/* Adds a route, or replaces our route to this address atomically. */
 int netlink_put_route(struct netlink *nl, const struct netlink_route *route);
 
 int netlink_remove_route(struct netlink *nl, const struct ip *to);

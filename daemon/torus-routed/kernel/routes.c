@@ -22,8 +22,8 @@ static struct rtmsg *put_route(struct nlmsghdr *request, const struct ip *to)
     return head;
 }
 
-/* An IPv4 gateway has its address at another of its interfaces, which it answers for at the cable; "onlink" says that
- * no network leads there. */
+/* The address of an IPv4 gateway belongs to another of its interfaces, but it answers for this address at the cable.
+ * "onlink" says that no network leads there. */
 static void put_hops(struct nlmsghdr *request, struct rtmsg *head, const struct netlink_route *r)
 {
     struct nlattr *all;

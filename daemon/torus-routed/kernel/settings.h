@@ -13,7 +13,7 @@ struct saved_setting {
 
 struct settings {
     const char *folder; /* "/proc/sys/net"; borrowed */
-    char *file;         /* where the former values are kept */
+    char *file;         /* where the previous values are kept */
     struct saved_setting *saved;
     unsigned count;
 };

@@ -145,7 +145,7 @@ static inline void engine_free(struct engine *engine)
         engine->ops->free(engine);
 }
 
-/* Allows the blocks of this round to leave. Called for one round after the other. */
+/* Allows the blocks of this round to leave. Called for each round in turn. */
 static inline void engine_admit(struct engine *engine, uint64_t round)
 {
     engine->ops->admit(engine, round);
@@ -162,7 +162,7 @@ bool engine_data(const struct peer_message *message, struct engine_data *data);
 
 /* Takes a data frame; all arguments are borrowed. Returns 0, or -1 with *e if the frame is not one of this
  * engine, or the schedule does not expect it. If this node itself fails (sink, memory), that is not the
- * peer's fault: the call succeeds, and engine_failed() tells the failure. */
+ * peer's fault: the call succeeds, and engine_failed() returns the failure. */
 static inline int engine_frame(struct engine *engine, unsigned port,
                                const struct peer_message *message, const struct extents *body,
                                uint32_t body_length, struct error *e)

@@ -115,7 +115,7 @@ static void end_reading_own(struct streaming *s, struct streaming_round *r)
         streaming_requeue_starved(s, after);
 }
 
-/* Allgather: reads up to `most` bytes of a piece of the own block, for all ports by which it leaves, and
+/* Allgather: reads up to `most` bytes of a piece of the own block, for all ports through which it leaves, and
  * for this node. The round holds the bytes until they have left by all ports. */
 static void read_own_piece(struct streaming *s, struct streaming_round *r, uint32_t index,
                            uint32_t most)
@@ -381,8 +381,8 @@ static uint32_t move_piece_bytes(struct streaming *s, struct streaming_round *r,
                                  frame);
 }
 
-/* Puts a piece aside for which the source has no bytes: until streaming_wake(), or in an allgather until
- * another port reads bytes of it. */
+/* Puts a piece aside because the source has no bytes for it. It waits for streaming_wake(); in an allgather, also for
+ * another port to read bytes of it. */
 static void stall_piece(struct streaming *s, struct streaming_round *r, uint32_t index)
 {
     if (s->base.set.gather) {
@@ -515,7 +515,7 @@ static void streaming_wake(struct engine *engine)
 #define FILL_LEAST (16u * 1024u)
 #define FILL_LEAST_OF_ONE (4u * 1024u) /* a broadcast, where relays have nothing else to send */
 #define FILL_MOST (60u * 1024u)
-#define FILLS_A_CHANNEL 64u /* so many frames per channel and round keep relays busy */
+#define FILLS_A_CHANNEL 64u /* this many frames per channel and round keep relays busy */
 
 _Static_assert(FRAME_BUFFER_FRAME_MOST(FILL_MOST) <= FRAME_MAX_BODY,
                "the longest frame can be relayed");

@@ -3,7 +3,7 @@
  * to go first, one frame at a time. All bytes that are ready for a port leave as one frame, which names its
  * pieces by their places in the order that both ends of the channel know (schedule/passages.h).
  *
- * In an allgather (engine_setup.gather) received bytes leave by each port by which their tree continues; some
+ * In an allgather (engine_setup.gather) received bytes leave by each port through which their tree continues; some
  * ports may be ahead of others, and the bytes are held once for all. The node's own block is read once, too,
  * whenever the first port needs more of it. */
 #pragma once

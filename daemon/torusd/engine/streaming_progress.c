@@ -103,7 +103,7 @@ static enum engine_wait why_waits(const struct streaming *s, const struct stream
     return p->in == PASSAGE_HERE ? ENGINE_SOURCE : ENGINE_OTHERS;
 }
 
-/* Why ports wait that have sent everything of the rounds that may leave. */
+/* Why a port waits that has sent everything of the admitted rounds. */
 static enum engine_wait why_idle(const struct streaming *s)
 {
     const struct engine *engine = &s->base;

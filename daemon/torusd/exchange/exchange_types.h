@@ -82,7 +82,8 @@ struct exchange_node_report {
     struct connection_stat link[TORUS_MAX_PORTS]; /* by port, when the node had finished */
 };
 
-/* When the client of a node entered a barrier: after that of the first node, as the root reckons (report.h). */
+/* When the client of a node entered a barrier: the time since the client of the first node entered it, by the root's
+ * clock (report.h). */
 struct exchange_arrival {
     uint32_t rank;
     uint64_t after_ns;

@@ -8,9 +8,9 @@
  *
  * For files, a node keeps its unfinished output (sink_ops.keep_output()) and marks of its source files
  * (source_ops.mark()); a file that changed since then is an error. Together with what has arrived, the node
- * tells the sizes of its files. A node that tells no sizes sends its blocks from the start, because they may
- * have changed. Pieces count only if their digests have been compared. The output is kept for at most
- * KEPT_TIME. It is removed earlier when the exchange is known to have failed, or when its root goes down. */
+ * states the sizes of its files. A node that states no sizes sends its blocks from the start, because they may have
+ * changed. Pieces count only if their digests have been compared. The output is kept for at most KEPT_TIME. It is
+ * removed earlier when the exchange is known to have failed, or when its root goes down. */
 #include "daemon/torusd/exchange/kept_blocks.h"
 
 #include <stdlib.h>

@@ -301,7 +301,7 @@ static void avoided_tree(const struct attempt *x, uint32_t rank, struct tree_nod
 
 int avoided_set(struct attempt *x, struct damage *d, struct error *e)
 {
-    /* On other graphs than rings and lines routes are found, also when nothing is out of order. */
+    /* On other graphs than rings and lines routes are found, also when nothing is down. */
     bool needed = !damage_is_none(d) || !torus_is_plain(&d->torus);
     bool same = x->avoided != NULL ? damage_equal(&x->avoided->damage, d) : !needed;
 

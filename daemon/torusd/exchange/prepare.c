@@ -290,8 +290,7 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
 
 /* --- preparing ---
  *
- * Each node opens its blocks, tells their sizes, reserves memory, and is
- * ready or objects. */
+ * Each node opens its blocks, reports their sizes, reserves memory, and is ready or objects. */
 
 uint64_t prepare_default_timeout(const struct attempt *x)
 {

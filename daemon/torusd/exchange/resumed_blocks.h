@@ -9,7 +9,7 @@ int resumed_blocks_begin(struct attempt *x, struct error *e);
 void resumed_blocks_ask(const struct attempt *x, struct folder_request *request);
 /* Makes the open source and sink skip what has arrived. Returns 0, or -1 with *e. */
 int resumed_blocks_wrap(struct attempt *x, struct error *e);
-/* To be called when source and sink are open: what is not there any more has not arrived. */
+/* To be called when source and sink are open. What no longer exists counts as not arrived. */
 void resumed_blocks_opened(struct attempt *x);
 /* Calculates what is missing, after all nodes have told what has arrived. Returns 0, or -1 with *e. */
 int resumed_blocks_lay_out(struct attempt *x, struct error *e);

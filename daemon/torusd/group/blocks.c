@@ -275,7 +275,7 @@ static const uint8_t *area_data(const struct program_area *area)
     return area->memory != NULL ? area->memory->data + area->offset : NULL;
 }
 
-/* Copies all blocks to send, one after the other, into a new slab. */
+/* Copies all blocks to send, one after another, into a new slab. */
 static int copy_blocks(struct blocks *b, size_t digests)
 {
     uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members->count : 1;

@@ -72,7 +72,7 @@ uint64_t blocks_expected(const struct blocks *b, uint32_t member);
 /* Checks that every block has arrived completely. Returns 0, or -1 with *e. */
 int blocks_check(const struct blocks *b, struct error *e);
 /* Prepares the blocks of a complete call for being made again: the data to send is in a copy, and received data
- * is discarded. Of a vector that all members get, the result is kept. Returns 0, or -1 with *e. */
+ * is discarded. If all members get the vector, its result is kept. Returns 0, or -1 with *e. */
 int blocks_keep(struct blocks *b, struct error *e);
 /* Prepares the blocks for sending the same data once more. */
 void blocks_rewind(struct blocks *b);

@@ -203,7 +203,7 @@ void call_mark_data(const struct call *c, struct peer_group_call *mark)
     mark->data_member = is_known && c->data_member != c->part->members.own ? c->data_member + 1 : 0;
 }
 
-/* Stores what is known of the call's data, in the call and in what it sends from now on. */
+/* Stores what is known about the call's data, in the call and in what it sends from now on. */
 static void call_set_data(struct call *c, const struct data_kind *data, uint32_t member)
 {
     c->data = *data;
@@ -327,7 +327,7 @@ static bool data_differs(const struct told *a, const struct told *b, const char 
     return false;
 }
 
-/* Compares what the mark says of the data. A call whose own data is unknown takes it over, so that it reaches all
+/* Compares what the mark says about the data. A call whose own data is unknown takes it over, so that it reaches all
  * members that the data of this one reaches. */
 static bool mark_differs(struct call *c, const struct peer_group_call *mark, unsigned port,
                          struct error *e)

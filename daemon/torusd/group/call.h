@@ -40,7 +40,7 @@ enum call_state {
 enum call_over {
     CALL_OVER_NOWHERE,
     CALL_OVER_ELSEWHERE, /* some members have its result, but not this one */
-    /* This member has its result; if the call is made again, that is for other members. */
+    /* This member has its result; if the call is made again, other members need it. */
     CALL_OVER_HERE,
     CALL_OVER_EVERYWHERE,
 };
@@ -105,7 +105,7 @@ struct call {
 struct call *call_add(struct part *p, struct checked_call *what, uint64_t name, bool internal);
 /* Frees a call, and takes it out of its part's lists. */
 void call_free(struct call *c);
-/* Sets what a mark says of the call's data. */
+/* Sets what a mark says about the call's data. */
 void call_mark_data(const struct call *c, struct peer_group_call *mark);
 /* Decides whether the call is large, and what it needs waves for, by the current limits of its part. */
 void call_choose_size(struct call *c);
@@ -160,6 +160,6 @@ int calls_find(const struct part *p, const struct peer_group_call *mark, struct 
 /* Whether the member behind this port of the part has made another call, and if so, sets *e to say so. */
 bool signatures_differ(const struct part *p, uint32_t our_signature, uint32_t their_signature,
                        unsigned port, struct error *e);
-/* Applies signatures_differ() to a call made here and the mark of a frame, and compares what they say of the data. */
+/* Applies signatures_differ() to a call made here and the mark of a frame, and compares what they say about the data. */
 bool call_differs(struct call *c, const struct peer_group_call *mark, unsigned port,
                   struct error *e);

@@ -199,8 +199,8 @@ static const struct choices *choices_for(const struct call *c)
     return routes == ROUTES_GATHER ? &d->gather : &d->exchange;
 }
 
-/* The routes that were found for a call. Of the trees of allgathers and broadcasts, those that share no channel if
- * the table has an algorithm for such blocks that splits them. */
+/* The routes that were found for a call. For allgathers and broadcasts, these are the trees that share no channel, if
+ * the table has an algorithm that splits such blocks. */
 static const struct algorithm *found_algorithm(const struct call *c)
 {
     const struct part *p = c->part;

@@ -40,7 +40,7 @@ static const struct call *large_before(const struct call *c)
 }
 
 /* Whether the memory has room for one more round of a large call, beside those of the large call before it, which
- * comes first: the rounds of both that are on their way are a window together. */
+ * comes first: the rounds of both share one window. */
 static bool has_room(const struct call *c)
 {
     const struct call *before = c->large ? large_before(c) : NULL;

@@ -187,14 +187,14 @@ struct wave {
     void *result; /* the maxima of the first round */
 };
 
-/* What is known of a call when links have gone down. If it is complete at one member, all members have made it. */
+/* What is known about a call when links have gone down. If it is complete at one member, all members have made it. */
 enum over {
     OVER_NOWHERE,
     OVER_SOMEWHERE,  /* perhaps not at all members; members that have finished it help the others */
     OVER_EVERYWHERE, /* all its data has arrived at all members, even if they do not know that */
 };
 
-/* What members say of their calls. The result is the largest value of each element; `first` is sent as ~number.
+/* What members say about their calls. The result is the largest value of each element; `first` is sent as ~number.
  * Arrays are indexed by call number. */
 #define AGREEMENT_CALLS (CALL_MASK + 1u)
 

@@ -390,7 +390,7 @@ void metrics_of_process(struct exposition *x, struct metrics_view *v)
 /* Metrics of IP routes, as torus-routed on this host has told them last. */
 
 static const struct metric runs = {"torus_routed_up", "", METRIC_GAUGE,
-                                   "Whether torus-routed runs on this host, and tells its state"};
+                                   "Whether torus-routed runs on this host, and reports its state"};
 static const struct metric route_forwards = {
     "torus_routed_forwards", "", METRIC_GAUGE,
     "Whether packets of other hosts may pass through this host"};

@@ -34,7 +34,7 @@ struct room *room_open(const struct room_setup *setup);
 /* Looks at these roots from now on. Their descriptors are duplicated. */
 void room_of(struct room *room, const struct roots *roots);
 
-/* Sets *answer to what is known of a root. Returns false if there are not so many. */
+/* Sets *answer to what is known about a root. Returns false if there are not that many. */
 bool room_tell(struct room *room, size_t index, struct room_answer *answer);
 
 /* Ends it. Threads that are held end when their file systems answer, and nobody waits for them. The memory is freed when

@@ -328,7 +328,7 @@ static int take_batch(struct batch *b, struct connection *c)
     return 0;
 }
 
-/* To be called before so many bytes are written. */
+/* To be called before that many bytes are written. */
 static void pace_write(struct connection *c, size_t bytes)
 {
     const struct port_rate *rate = &c->tcp->rate[c->port];

@@ -492,7 +492,7 @@ static int listen_on(struct connector *connector, const struct sockaddr *address
 
 /* --- both --- */
 
-/* Tries one address after the other, until a dial or listener has started. */
+/* Tries one address after another, until a dial or listener has started. */
 static void try_addresses(struct connector *connector)
 {
     while (connector->next < connector->count) {

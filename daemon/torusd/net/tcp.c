@@ -63,7 +63,7 @@ static void on_recheck(uv_timer_t *timer)
             router_dial_again(tcp->router, port);
 }
 
-/* Rechecks all connectors after so many milliseconds, unless a recheck is due earlier. */
+/* Rechecks all connectors after that many milliseconds, unless a recheck is due earlier. */
 static void host_changes_recheck_in(struct tcp *tcp, uint64_t milliseconds)
 {
     if (!uv_is_active((uv_handle_t *)&tcp->recheck) ||

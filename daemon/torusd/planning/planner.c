@@ -279,7 +279,7 @@ static struct kept_detour *find_kept_detour(const struct planner *p, const struc
     return k;
 }
 
-/* The routes that were found where nothing is out of order, if they are kept. */
+/* The routes that were found where nothing is down, if they are kept. */
 static const struct kept_detour *find_whole_detour(const struct planner *p)
 {
     const struct kept_detour *k = p->detours;

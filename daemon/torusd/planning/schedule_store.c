@@ -160,7 +160,7 @@ static struct schedule *oldest_unused(const struct schedules *all)
     return unused;
 }
 
-/* Makes room for one more schedule, or for so many more bytes. */
+/* Makes room for one more schedule, or for that many more bytes. */
 static int make_room(struct schedules *all, unsigned more, uint64_t bytes, struct error *e)
 {
     struct schedule *s;

@@ -25,7 +25,7 @@ struct decoder {
 typedef int (*decoder_frame_fn)(void *context, const struct peer_message *message,
                                 const struct extents *body, uint32_t body_length, struct error *e);
 
-/* Initialises *d. Heads and bodies of frames may have at most so many bytes. A decoded message takes more
+/* Initialises *d. Heads and bodies of frames may have at most that many bytes. A decoded message takes more
  * memory than its packed head: a few times as much, but many times as much if it has lists of empty
  * messages. A message that takes more than DECODER_TIMES the length of its head, plus max_more bytes, is
  * refused. The caller may raise max_more where it expects long lists. */

@@ -19,11 +19,11 @@ void flood_self_changed(struct router *r);
 /* States with which link states the IP routes of this node agree (daemon/lib/cluster/route_planner.h); 0: with none. */
 void router_confirm(struct router *r, uint64_t confirmed);
 
-/* States whether IP packets of other nodes may pass through this node. A yes counts for FORWARD_LEASE; whoever knows it
- * repeats it meanwhile. */
+/* States whether IP packets of other nodes may pass through this node. A yes is valid for FORWARD_LEASE, in which the
+ * nodes that know of it repeat it. */
 void router_forward(struct router *r, bool forwards);
-/* Whoever has said so last has gone without a word. Its routes may still be there, and another process may take them
- * over: a yes counts for FORWARD_GRACE. */
+/* The process that made the last such statement went away without withdrawing it. Its routes may still be there, and
+ * another process may take them over: a yes counts for FORWARD_GRACE. */
 void router_forward_lost(struct router *r);
 
 /* Whether what nodes say of `forwards` and `quiet` counts: all of them know these. Only then anybody sends it. */

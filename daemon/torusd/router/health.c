@@ -215,8 +215,8 @@ uint64_t quiet_deadline(const struct router *r)
 }
 
 /* The acknowledgements are only asked for if nothing else has arrived, because that takes three calls to the kernel. They are
- * asked for now: if this node was not running, they have arrived meanwhile. In the first such interval it is not known how
- * much was acknowledged before; then everything has to be. */
+ * asked for now: if this node was not running, they have arrived meanwhile. In the first such interval it is not known
+ * how much was acknowledged before, so everything must have been acknowledged. */
 static bool is_answered(struct link *link, uint64_t *round_trip)
 {
     struct quiet *q = &link->quiet;

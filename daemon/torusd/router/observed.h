@@ -1,5 +1,5 @@
 /* What a link has carried while data waited for it all the time, so that nothing but the link was the limit. A link is
- * slow if that is clearly less than its nominal rate. What is known of a slow link is quantised, changes only by more
+ * slow if that is clearly less than its nominal rate. What is known about a slow link is quantised, changes only by more
  * than noise, and not often; a link that is not slow counts as nominal. Pure. */
 #pragma once
 

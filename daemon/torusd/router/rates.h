@@ -21,7 +21,7 @@ enum rate_source {
     RATE_NEIGHBOUR, /* the other end states less */
 };
 
-/* What is known of the link of a port, in kbit/s; 0: not known. */
+/* What is known about the link of a port, in kbit/s; 0: not known. */
 struct port_rates {
     struct nominal_rate nominal; /* in Mbit/s */
     uint32_t negotiated;
@@ -42,7 +42,7 @@ bool router_knows_rates(const struct router *r);
 /* Returns what the link at this port of `rank` can carry away from that node, in kbit/s; 0: not known. */
 uint32_t router_channel_rate(const struct router *r, uint32_t rank, unsigned port);
 
-/* Fills *rates with what is known of the link of a port of this node. */
+/* Fills *rates with what is known about the link of a port of this node. */
 void router_port_rates(const struct router *r, unsigned port, struct port_rates *rates);
 
 /* To be called when a link has come up: what was observed of the one before does not count. */

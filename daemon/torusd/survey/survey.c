@@ -88,9 +88,8 @@ void survey_set_source(struct survey *s, const struct survey_source *source)
 
 /* --- answering --- */
 
-/* Sends a part of an answer back the way that the query has come: that way has just been fast. If that link is
- * down, another one that leads to the initiator is taken. Drops the part if there is none, or if too much waits
- * there. */
+/* Sends a part of an answer back along the path of the query, which was fast just now. If that link is down, another
+ * one that leads to the initiator is taken. Drops the part if there is none, or if too much waits there. */
 static void send_part(struct survey *s, const struct flooded *query,
                       const struct peer_survey_answer *part)
 {

@@ -193,7 +193,7 @@ def loads(torusctl):
     names = {'+0': '+ of\ndim. 1', '−0': '− of\ndim. 1', '+1': '+ of\ndim. 2', '−1': '− of\ndim. 2'}
     return Drawing(
         'products-loads', 'Section 5: channel load by step under Algorithms A2 and A3, 8×8 torus',
-        [moves.heat(torusctl, '8x8', 'a2', 'A2: one dimension after the other', names),
+        [moves.heat(torusctl, '8x8', 'a2', 'A2: one dimension after another', names),
          moves.heat(torusctl, '8x8', 'a3', 'A3: both dimensions at the same time', names)],
         'Blocks on each channel in each step, from torusd\'s routes. White: no blocks.',
         unit='blocks on the channel')

@@ -157,7 +157,7 @@ def cuts_tables(result):
                                str(len(c['rounds'])), str(sum(one['good'] for one in c['rounds'])),
                                milliseconds(c['before']), milliseconds(median(longest)),
                                milliseconds(max(longest))])
-        table.note = ('A program on every node makes calls one after the other, each after a barrier, and checks '
+        table.note = ('A program on every node makes calls one after another, each after a barrier, and checks '
                       'every byte. A cable is pulled at a random moment. A round passes if all calls of all '
                       'programs complete with the right data.')
         yield table

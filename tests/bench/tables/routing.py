@@ -16,7 +16,7 @@ def _key(result):
 
 
 def put(folder, result):
-    """Adds a result, in place of the former one of this system on this torus, and writes the page."""
+    """Adds a result, in place of the previous one of this system on this torus, and writes the page."""
     path = folder / FILE
     results = json.loads(path.read_text()) if path.exists() else []
     results = sorted([one for one in results if _key(one) != _key(result)] + [result], key=_key)

@@ -416,7 +416,7 @@ static void draw_options(struct copy_request *r, struct chance *c)
     }
 }
 
-/* Trees at the readers; often older versions of them, or other trees, at the writers. */
+/* Makes trees at the readers, and often older versions of these, or other trees, at the writers. */
 static void draw_trees(struct sim *sim, const struct copy_request *r, uint32_t files, uint64_t most,
                        struct chance *c)
 {

@@ -1,6 +1,6 @@
 /* A disk in memory behind daemon/torusd/disk/file_system.h. A power failure keeps what was synced, and a random
  * part of the rest, as POSIX allows. A sync of a folder makes its names durable, a sync of a file makes its contents
- * durable. Of a folder's changes since its last sync, a random number of the first ones survive.
+ * durable. A random number of the first changes of a folder since its last sync survive.
  *
  * Two kinds of files store no bytes. Reads of sources, /same/N and /random/N, return the generated pattern. Writes
  * to outputs, files in a temporary folder of an exchange, are compared with the pattern at once, and only their

@@ -1,5 +1,5 @@
 /* Links. A connection has two ends. Each end takes frames from its router while its socket buffer has room, and
- * puts pieces of them on the wire, one after the other, at the wire's rate. Pieces arrive in the order in which
+ * puts pieces of them on the wire, one after another, at the wire's rate. Pieces arrive in the order in which
  * they were sent, even if the latency changes.
  *
  * A wire that is cut has no carrier. Its routers are told as by daemon/torusd/net: they learn the present state, and miss

@@ -14,5 +14,5 @@ enum {
 
 /* Random calls of all operations, on the whole torus and on parts. */
 void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct chance *c);
-/* At the end: it is a violation if a mistake that no member has noticed was not noticed later, either. */
+/* Call this at the end: a mistake that no member has ever noticed is a violation. */
 void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g);

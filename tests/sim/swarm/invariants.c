@@ -75,7 +75,7 @@ static bool holds_together(const struct swarm_play *play, uint32_t away)
     return known == running;
 }
 
-/* What a node says of its links; that of a node that does not run differs from all others. */
+/* What a node says about its links; that of a node that does not run differs from all others. */
 static uint64_t links_of(const struct swarm_play *play, uint32_t rank)
 {
     if (!runs(play, rank))

@@ -60,7 +60,8 @@ struct swarm_group {
 struct swarm_copy {
     uint64_t at;
     uint32_t asked_node;
-    uint64_t leaves, changes; /* its client leaves, or a source changes, so much later; 0: never */
+    uint64_t leaves,
+        changes; /* its client leaves, or a source changes, this much later; 0: never */
     uint64_t timeout;
     bool hurries; /* its timeout is short */
     /* While it is played: */
@@ -184,7 +185,7 @@ struct swarm_play {
     uint64_t apart_at;       /* the last time when a node was down or cut off; or 0 */
     uint64_t torn_at;        /* the last time when more was broken than one node; or 0 */
     bool apart, torn;        /* it is so now, according to */
-    uint64_t links[64];      /* what each node says of its links */
+    uint64_t links[64];      /* what each node says about its links */
     uint64_t asked;          /* requests (bits) whose clients wait */
     uint64_t delays;         /* that faults are to blame for, added up */
     uint64_t frames[64][32]; /* by rank and kind */
@@ -219,7 +220,7 @@ void swarm_forget_routes(void);
 void swarm_begin(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log,
                  int *pid);
 void swarm_ended(struct swarm_outcome *outcome, int status, int log);
-/* Both, one after the other. */
+/* Both, one after another. */
 void swarm_run(struct swarm_world *world, struct swarm_outcome *outcome, bool tell, int log);
 /* Leaves out all parts that are not needed to violate the same invariant. */
 void swarm_shrink(struct swarm_world *world, struct swarm_outcome *outcome);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #define PIECE 8192u     /* bytes of data in one message, at most */
-#define OUT_FULL 65536u /* while so many bytes wait to be written, nothing is read from clients */
+#define OUT_FULL 65536u /* while this many bytes wait to be written, nothing is read from clients */
 
 enum kind { HELLO = 1, OPEN, DATA, CREDIT, END, CLOSE };
 enum service { CONTROL, SHELL, SERVICES };

@@ -125,7 +125,7 @@ const struct algorithm algorithm_a1 = {
     .route = a1_route,
 };
 
-/* A2: complete exchange with single hops on a one-port network, one dimension after the other.
+/* A2: complete exchange with single hops on a one-port network, one dimension after another.
  * Dimakopoulos, Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection
  * Networks, section 4, Fig. 4.
  *
@@ -161,7 +161,7 @@ static uint32_t a2_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_a2 = {
     .name = "a2",
-    .summary = "one dimension after the other by single hops; in each all blocks +, then all -",
+    .summary = "one dimension after another by single hops; in each all blocks +, then all -",
     .accepts_text = "any product of rings, lines and graphs; the distances in a graph add up to at "
                     "most 262144",
     .any_graph = true,

@@ -90,7 +90,7 @@ static uint64_t line_blocks(const struct torus *t)
  * between, and the first would have one block more in every step, the one for the opposite node. So
  * a few blocks wait, to give the second train one more block in every step.
  *
- * Let q = floor(n/4). Take two blocks of q hops, one of each train. Run one after the other in the
+ * Let q = floor(n/4). Take two blocks of q hops, one of each train. Run one after another in the
  * second train, they give it one more block in 2q steps: in all n/2 steps or all but one. A block
  * from between is in the second train if it waits an even number of steps, any other block if it
  * waits an odd number.

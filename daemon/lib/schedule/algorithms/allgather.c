@@ -17,9 +17,9 @@
  *
  * Seen from a node, the other sources are in its row, in its column, or in one of four boxes
  * between two of its links. A block from its row or column can come in by one link only, a block
- * from a box by either of two links. Number the cells of a box by distance. Of the first n cells,
- * n*k/t come in along the row, rounded down in two boxes that face each other and rounded up in the
- * two others. So each link borders on one box of either kind. How k/t is chosen:
+ * from a box by either of two links. Number the cells of a box by distance. n*k/t of the first n cells come in along
+ * the row, rounded down in two boxes that face each other and rounded up in the two others. So each link borders on one
+ * box of either kind. How k/t is chosen:
  * - Torus: all nodes are alike, and so are two boxes that face each other. A link in the row gets
  *   as many blocks as a link in the column, within one. On even rings some sources are equally near
  *   to two links: each box gets those along one of its sides; the exact opposite, the opposite in
@@ -50,7 +50,7 @@ struct plane {
     uint64_t k, t; /* of t sources in boxes, k reach the node along its row */
 };
 
-/* The link by which a block comes in to a node: its axis, and on which side of the node it is. */
+/* The link through which a block comes in to a node: its axis, and on which side of the node it is. */
 struct arrival {
     unsigned axis;
     int direction;
@@ -229,7 +229,7 @@ static struct arrival arrives_by_in_cylinder(const struct plane *p, unsigned rin
     return (struct arrival){ring, turn % 2 == 0 ? s->first : -s->first};
 }
 
-/* The link by which a node receives the block of a source; both are given by their coordinates. */
+/* The link through which a node receives the block of a source; both are given by their coordinates. */
 static struct arrival arrives_by(const struct plane *p, const uint32_t *node,
                                  const uint32_t *source)
 {

@@ -150,7 +150,7 @@ static struct window window_of(const struct cube *c, uint32_t stage)
                            .last = stage < c->bits ? stage : c->bits - 1};
 }
 
-/* The parts of a stage, one after the other, and the part of an iteration. */
+/* The parts of a stage, one after another, and the part of an iteration. */
 static unsigned parts_of(const struct cube *c, const struct window *w)
 {
     return (w->last - w->first) / c->ports + 1;

@@ -4,7 +4,7 @@
 /* Dimension after dimension, in both directions at once. In each step, every block that still has
  * to move in this dimension moves one hop the shorter path, and all blocks that leave by a port are
  * one message: floor(n/2) steps on a ring of n, n - 1 on a line. On a hypercube (n = 2) this is the
- * classic exchange with one neighbour after the other.
+ * classic exchange with one neighbour after another.
  *
  * The parity of the offset in the other dimensions decides which way blocks go to the opposite node
  * of an even ring. Every node has one block for each such offset, so both ways carry the same, or

@@ -58,7 +58,7 @@ uint32_t straight_route(const struct torus *t, uint32_t source, uint32_t destina
  * in each. The offsets are in the order of their numbers of nonzero coordinates, largest number
  * first; the block with the t-th offset (t = 0 to N-2) has its legs in steps t, t+1, ... That never
  * needs a step beyond N-2: an offset with z nonzero coordinates has z legs, and at least one offset
- * with z-1, z-2, ... 1 of them follows (set one coordinate after the other to zero), so t + z-1 <=
+ * with z-1, z-2, ... 1 of them follows (set one coordinate after another to zero), so t + z-1 <=
  * N-2. */
 
 /* Whether no route has more than one leg in a dimension. */

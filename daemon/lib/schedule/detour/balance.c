@@ -400,7 +400,7 @@ static int make_room(struct search *s, struct error *e)
                      text_plural(t->nodes, "node", "nodes"));
 }
 
-/* As balance_find(), with so many segments. Sets *time to the load of the busiest channel. */
+/* As balance_find(), with that many segments. Sets *time to the load of the busiest channel. */
 static int find_in_segments(struct balance *b, const struct damage *d, uint32_t segments,
                             uint64_t *time, struct error *e)
 {

@@ -21,7 +21,7 @@
 struct cut {
     const struct damage *damage;
     const struct paths *paths;
-    uint32_t nodes; /* nodes that are in order */
+    uint32_t nodes; /* nodes that are up */
     bool *inside;
     uint32_t inner;   /* nodes inside */
     uint64_t outward; /* rates of the channels from inside to outside, together */
@@ -245,8 +245,8 @@ static void set_lengths(struct paths *w, const double *exponent)
         w->cost[i] = 1 + (uint64_t)(exp(exponent[i] - largest) * LENGTH_MOST);
 }
 
-/* The best bound of lengths that are found by multiplicative weights: all blocks take the shortest paths,
- * the busiest channels grow, and so on. */
+/* The best bound from lengths of channels, which multiplicative weights find: all blocks take the shortest paths, the
+ * busiest channels get longer, and so on. */
 static double search_lengths(struct paths *w, const struct damage *d)
 {
     const uint64_t work = (uint64_t)w->nodes * w->nodes;

@@ -147,7 +147,7 @@ static void describe_gathers(struct detour *d)
     bool whole = damage_is_none(&d->damage);
 
     d->gather = d->algorithm;
-    d->gather.summary = "avoids links and nodes that are out of order, along trees of fewest hops";
+    d->gather.summary = "avoids links and nodes that are down, along trees of fewest hops";
     d->gather.transmission = "no formula";
     d->gather.operation = OPERATION_ALLGATHER;
     d->gather.segments = 1;
@@ -189,7 +189,7 @@ int detour_new(struct detour **out, const struct damage *damage, struct error *e
         .methods = &detour_methods,
         .detour = d,
         .name = DETOUR_NAME,
-        .summary = "avoids links and nodes that are out of order, by single hops, without steps",
+        .summary = "avoids links and nodes that are down, by single hops, without steps",
         .accepts_text = "the torus whose damage it is for",
         .startups = "in steps: the longest path; streamed: no steps",
         .transmission = "streamed: close to the lower bound; in steps: no formula",

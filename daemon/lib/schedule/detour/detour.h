@@ -1,7 +1,7 @@
 /* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus. Channels of
  * different rates carry what their rates allow.
  * balance.c finds the routes of exchanges, trees.c the trees of allgathers. Blocks from and to
- * nodes that are out of order have no route: algorithm_route() returns 0 legs for them. */
+ * nodes that are down have no route: algorithm_route() returns 0 legs for them. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"
@@ -9,7 +9,7 @@
 #include "daemon/lib/schedule/predict.h"
 
 #define DETOUR_NAME "detour"
-/* Their names where nothing is out of order, for exchanges and for allgathers. */
+/* Their names where nothing is down, for exchanges and for allgathers. */
 #define FOUND_NAME "stream"
 #define FOUND_GATHER_NAME "spread"
 /* The name of the trees that share no channel: that of algorithms/allgather.c, which has such trees for
@@ -25,7 +25,7 @@ struct detour;
  * second on a 16x16. Returns 0 with *out, which the caller gives to detour_free(); or -1 with *e:
  * the torus is in parts (ERROR_LINK) or too large (ERROR_REFUSED), no memory. */
 int detour_new(struct detour **out, const struct damage *damage, struct error *e);
-/* The same where nothing is out of order, with the bound. */
+/* The same where nothing is down, with the bound. */
 int detour_new_whole(struct detour **out, const struct torus *t, struct error *e);
 /* Adds a user, who calls detour_free() as well; the last call frees the routes. Not thread-safe. */
 void detour_keep(const struct detour *d);
@@ -35,8 +35,8 @@ void detour_free(const struct detour *d); /* ends one use; NULL does nothing */
  * *d. */
 const struct algorithm *detour_algorithm(const struct detour *d);
 const struct algorithm *detour_gather(const struct detour *d);
-/* For allgathers and broadcasts, by as many trees as share no channel. If that is one, detour_gather();
- * NULL on more than DETOUR_DISJOINT_MOST nodes. */
+/* For allgathers and broadcasts: routes along as many trees as can be found that share no channel. If there is only one
+ * such tree, the same as detour_gather(); NULL on more than DETOUR_DISJOINT_MOST nodes. */
 const struct algorithm *detour_disjoint(const struct detour *d);
 /* For reductions of long vectors on the trees of all nodes: the one of the two whose busiest link carries less. */
 const struct algorithm *detour_reductions(const struct detour *d);

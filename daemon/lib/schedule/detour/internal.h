@@ -7,8 +7,8 @@
 
 /* --- the cheapest paths --- */
 
-/* The cheapest paths from one node to all others over the channels of a damaged torus that are in
- * order. Each channel has a cost. All numbers are integers, so that every node chooses the same of
+/* The cheapest paths from one node to all others over the channels of a damaged torus that are
+ * up. Each channel has a cost. All numbers are integers, so that every node chooses the same of
  * several equally cheap paths. */
 
 #define WAYS_MOST_COST (UINT64_C(1) << 50) /* the highest cost of a channel */
@@ -23,7 +23,7 @@ struct paths {
     /* Results of the last paths_find(), by node: */
     uint64_t *distance; /* cost of its path; UINT64_MAX: not reached */
     uint32_t *before;   /* the node before it on its path; TORUS_NO_NODE at the source */
-    uint8_t *via;       /* the port by which the path leaves that node */
+    uint8_t *via;       /* the port through which the path leaves that node */
     uint32_t *order;    /* the nodes that were reached, nearest first */
     uint32_t reached;
     struct paths_entry *heap;
@@ -110,7 +110,7 @@ double cuts_bound(const struct damage *d);
  * channel carries one unit. The number is that of the least cut, by the theorem of Ford and
  * Fulkerson. Links have two channels, so that the least cut is the same for every root.
  *
- * The trees are made one after the other, as in Lovász's proof (On Two Minimum Minimax Theorems in
+ * The trees are made one after another, as in Lovász's proof (On Two Minimum Minimax Theorems in
  * Graph Theory, 1976). A tree takes a channel to a new node if the channels that are left still
  * carry one unit for each tree that is missing. Only the flow to that node has to be checked, since
  * every cut that the channel crosses has the node on its far side. A channel that was refused once

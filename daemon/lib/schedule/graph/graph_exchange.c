@@ -134,8 +134,8 @@ static void queue_block(struct maker *m, uint32_t block)
     m->tail[list] = block;
 }
 
-/* Takes a block out of the queue of a channel: of those with the most hops left, the one for whose
- * next channel the fewest blocks are expected, so that no channel runs out of blocks. */
+/* Takes a block out of the queue of a channel: one with the most hops left. If there are several, takes the one whose
+ * next channel expects the fewest blocks, so that no channel runs out of blocks. */
 static uint32_t take_block(struct maker *m, uint32_t channel)
 {
     size_t list = (size_t)channel * (m->g->diameter + 1) + m->g->diameter;
@@ -184,7 +184,7 @@ static void send_block(struct maker *m, uint32_t channel, uint32_t *moving)
     *moving = block;
 }
 
-/* The receiver with most left to receive, of those that a place has a block for and this search has
+/* The receiver that has most left to receive. Considers those that the place has a block for and that this search has
  * not visited. */
 static uint32_t best_channel(const struct maker *m, uint32_t place, uint32_t *receiver)
 {

@@ -7,7 +7,7 @@
  *
  * First every pair gets a path. The paths of a source form a tree of fewest hops. A node joins the
  * tree by the path whose nodes (with all ports: whose channels) the other paths use least. Then the
- * steps are filled, one after the other. With one port, a step is a matching of senders with
+ * steps are filled, one after another. With one port, a step is a matching of senders with
  * receivers, found by augmenting paths; nodes with the most blocks left to send are matched first.
  * With all ports, every channel for which a block waits sends one. The block with the most hops left
  * leaves first.
@@ -42,7 +42,7 @@ struct graph_exchange {
     uint32_t steps;
     uint32_t *hops_before; /* by node, and for n: the hops of all blocks from lower nodes */
     uint32_t *first;       /* by block: where in `hop` its path begins */
-    struct graph_hop *hop; /* of one block after the other */
+    struct graph_hop *hop; /* of one block after another */
     struct graph_exchange *next;
 };
 

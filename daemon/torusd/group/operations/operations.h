@@ -143,7 +143,7 @@ struct collective {
         RESULT_OWN,
         RESULT_ROOT,
         RESULT_SAME
-    } result;          /* each has its own; only the root has one; all the same */
+    } result;          /* each has its own; only the root has one; all have the same */
     unsigned compares; /* enum compared */
     bool in_place;     /* programs may call it in place */
     /* A member that completes it without waves knows that all members have made it. */
@@ -152,7 +152,7 @@ struct collective {
         measured; /* no member knows the sizes of the others' blocks: the first wave tells the largest */
     bool irregular; /* blocks have different sizes, which their frames tell */
     bool shares;    /* its check sets call.send_offset, although programs do not give that array */
-    /* NULL, or how calls are carried out that are so short that few messages matter more than few bytes
+    /* NULL, or how very short calls are carried out, for which the number of messages matters more than that of bytes
      * (algorithm_table.allgather_reduction). */
     const struct collective *short_form;
     /* Checks all but the arrays. Sets `largest` and `total`, which are 0 before. Returns 0, or -1 with *e. */
