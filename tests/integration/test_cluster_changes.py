@@ -247,7 +247,7 @@ def test_every_change_of_the_page():
         c.start(2)
         wait_for(lambda: c.found().get('gamma', former) != former, 60)
         refused = c.page(INIT, 'y')
-        assert c.status == 1 and 'has another id' in refused and c.key(2) is None
+        assert c.status == 1 and 'does not have the id' in refused and c.key(2) is None
         c.edit(f'^id = {former}\n', '')
         hosts.wait_reachable(0, 'gamma', trust='open')
         said = c.change(INIT + ' --host gamma', 'y', 'y')

@@ -567,7 +567,7 @@ def test_no_key_goes_to_a_name(tmp_path):
             for more in (), ('--dry-run',), ('--new-key',), ('--trust-cables',):
                 done = hosts.run(0, *init, *more)
                 assert done.returncode == 1, (name, more, done.stdout + done.stderr)
-                assert 'has another id' in done.stderr, (name, more, done.stderr)
+                assert 'does not have the id' in done.stderr, (name, more, done.stderr)
             # A cluster file that does not have the id yet: the stranger would have to be confirmed.
             cluster.write_text(re.sub('id = .*\n', '', written))
             for more in (), ('--dry-run',), ('--new-key',):
