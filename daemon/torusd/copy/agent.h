@@ -137,7 +137,7 @@ struct agent {
     bool refuses;         /* its initiator is to be told why, because the group was not open */
     uint64_t compared_at; /* when it was known what is missing */
     uint64_t moved;       /* bytes of streams, in all rounds */
-    struct group_carrier carried; /* by what, when all have been moved */
+    struct group_carrier carried; /* what carried them; set when all were moved */
     uint64_t counted;             /* of them, those that are in copies_counts.bytes */
 
     struct tree_progress progress;

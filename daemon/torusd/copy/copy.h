@@ -43,7 +43,7 @@ enum copy_phase {
 
 /* How a copy ended at a node that writes. */
 struct copy_outcome {
-    uint32_t node, from; /* from: whose trees these are */
+    uint32_t node, from; /* from: the node that the trees come from */
     struct error error;  /* ERROR_NONE: everything is in place */
     struct tree_report report;
     const uint8_t *going; /* dry_run: paths that would be removed, each with a 0 byte behind it */

@@ -99,8 +99,7 @@ void journal_remove(const struct journal *j, const char *id);
 int journal_each(const struct journal *j, void (*each)(void *context, const char *id),
                  void *context, struct error *e);
 
-/* Records the decision to commit, durably. Returns 0, or -1 with *e: then the record has been removed
- * again. */
+/* Records the decision to commit, durably. Returns 0, or -1 with *e and no record. */
 int journal_record_commit(const struct journal *j, const char *id, struct error *e);
 /* Removes the record of a decision. A failure is logged. */
 void journal_forget_commit(const struct journal *j, const char *id);

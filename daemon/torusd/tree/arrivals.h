@@ -1,5 +1,5 @@
-/* What of the files of a copy has arrived: whole files, and parts of large ones; and the record of it in the staging, from
- * which an interrupted copy resumes.
+/* Which files of a copy have arrived, large ones perhaps in part, and the record of that in the staging, from which an
+ * interrupted copy resumes.
  *
  * The record `arrived` is written about once a second, when the bytes that it names have been written, but perhaps are in
  * the system's memory only: syncing a disk while data arrives would cost the speed that copies are made for. So it counts
@@ -8,7 +8,7 @@
  * again.
  *
  * A record is believed about a file only if nobody has written to that file since. For whole files, `stamps` has a number
- * for each entry, which is written when its file is complete (file_stamp.h). Of a file of which a part has arrived, the
+ * for each entry, which is written when its file is complete (file_stamp.h). For a file of which a part has arrived, the
  * record has the stamp, which counts if no writer was at work when the daemon ended; otherwise the record's digests of the
  * pieces tell which of them are right. */
 #pragma once

@@ -29,7 +29,7 @@ void tree_at_init(struct tree_at *t, int above, const char *name, const char *sh
 /* Closes all folders; the tree can be used further. To be called when a folder may have been replaced. */
 void tree_at_close(struct tree_at *t);
 
-/* Opens the folder whose path are the first `length` bytes of `path` (0: the top). Returns its descriptor (O_PATH),
+/* Opens a folder; its path is the first `length` bytes of `path` (0: the top). Returns its descriptor (O_PATH),
  * which is valid until the next call, or -errno; -ENOTDIR if a part of the path is a link or no folder. */
 int tree_at_folder(struct tree_at *t, const char *path, size_t length);
 /* Opens the folder that holds `path`, and sets *name to its name there, which is valid as long as `path`. Returns the

@@ -69,12 +69,12 @@ int install_run(struct install *p, struct error *e);
 
 /* For copies that place each file as soon as it is there. Makes the folders of the manifest: returns 0, or -1 with *e. */
 int install_make_folders(struct install *p, struct error *e);
-/* Puts one file in place, whose folder is there. One call at a time. */
+/* Puts one file in place. Its folder must be there. One call at a time. */
 int install_one(struct install *p, const struct entry *entry, struct error *e);
 void install_init(struct install *p);
 void install_free(struct install *p);
 
-/* Puts a staging in place whose copy is complete, as its marker says. Returns 0, or -1 with *e; *changed_since counts files
- * that somebody has changed meanwhile, and *first names one. */
+/* Puts a staging in place if its marker says that the copy is complete. Returns 0, or -1 with *e; *changed_since counts files
+ * that somebody changed meanwhile, and *first names one. */
 int install_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
                    char first[256], struct error *e);

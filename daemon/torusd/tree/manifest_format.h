@@ -92,8 +92,8 @@ void record_state_free(struct record_state *s);
 size_t record_size(const struct entry *entry, size_t shared);
 void record_write(const struct entry *entry, size_t shared, uint8_t *at);
 
-/* Reads no more of a record than its path and entry->bytes; the first `length` bytes of it are there: all, or
- * RECORD_SKIPPED. Only for records that were checked before: otherwise the entry may have anything else. Returns NULL, or
+/* Reads only the path and entry->bytes of a record, whose first `length` bytes are there: all, or RECORD_SKIPPED. The
+ * record must have been checked before; everything else in *entry is undefined. Returns NULL, or
  * what is wrong. */
 #define RECORD_SKIPPED (RECORD_HEAD + MANIFEST_PATH_MOST + 16u)
 const char *record_skip(struct record_state *s, const uint8_t *at, size_t length,

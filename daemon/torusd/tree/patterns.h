@@ -8,7 +8,7 @@
  *   - '*' matches any bytes except '/', "**" any bytes, '?' one byte except '/', "[...]" one byte of a set except '/':
  *     ranges ("a-z"), classes ("[:digit:]"), and with '!' or '^' first any byte that is not in the set. "**" and '/' at the
  *     beginning of a pattern match the beginning of a path, too.
- *   - A '/' in a set makes the pattern one of paths, of which then only one with '/' at its beginning or "**" matches.
+ *   - A pattern with a '/' in a set is compared with paths, and matches one only if it begins with '/' or has "**".
  *   - '\' takes the special meaning of the next byte, in patterns that contain '*', '?' or '['; in others it stands for
  *     itself.
  *

@@ -65,7 +65,7 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
 int staging_check(const struct staging *s, struct error *e);
 /* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
-/* Whether the folder that was to have the staging has been removed, by a copy that had made it and has ended. */
+/* Whether the folder above the staging is gone: another copy had made it, and removed it at its end. */
 bool staging_location_is_gone(const struct staging *s);
 /* Closes the descriptors; the disk stays as it is. */
 void staging_close(struct staging *s);

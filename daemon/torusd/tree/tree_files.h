@@ -89,7 +89,7 @@ struct shown_path {
     char text[SHOWN_PATH];
 };
 
-/* Makes a path printable: `above`, and a path below it unless that is "". Of one that is too long the end is shown. The
+/* Makes a path printable: `above`, and a path below it unless that is "". If it is too long, its end is shown. The
  * result lives as long as *out. */
 const char *show_path(struct shown_path *out, const char *above, const char *below);
 
