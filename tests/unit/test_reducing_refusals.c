@@ -66,9 +66,9 @@ TEST(frames_that_are_not_expected_are_refused)
     bad = (struct frame){.port = PLUS, .pieces = 1, .sizes = 1, .length = 12};
     refuses(&line, false, &bad, "1 size for pieces whose sizes are known");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {1}, .length = 12};
-    refuses(&line, false, &bad, "no piece 1: this channel has ");
+    refuses(&line, false, &bad, "piece 1 out of range: the channel has ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .piece = {UINT32_MAX}, .length = 12};
-    refuses(&line, true, &bad, "no piece 4294967295: this channel has ");
+    refuses(&line, true, &bad, "piece 4294967295 out of range: the channel has ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 10};
     refuses(&line, false, &bad, "2 bytes less than");
     bad = (struct frame){.port = PLUS, .pieces = 1};
@@ -88,7 +88,7 @@ TEST(frames_that_are_not_expected_are_refused)
     refuses(&line, false, &bad, "a result of piece 0");
     refuses(&line, true, &bad, "a result of piece 0");
     other.everywhere = false;
-    refuses(&other, true, &bad, "no piece 0: this channel has ");
+    refuses(&other, true, &bad, "piece 0 out of range: the channel has ");
     other.unchecked = false;
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 7};
     refuses(&other, false, &bad, "a frame without a digest");

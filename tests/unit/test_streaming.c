@@ -364,10 +364,11 @@ TEST(frames_that_name_the_wrong_pieces_are_refused)
         {"s0 bBbBcCcC", "data of a step"},
         {"-", "a frame without pieces"},
         {"bBbBcCcC", "a frame without pieces"},
-        {"2 1 bBbBcCcC", "no piece 2: this channel has "},
-        {"4294967295 1 bBbBcCcC", "no piece 4294967295: this channel has "},
-        {"0 1 7 bBbBcCcC", "no piece 7: this channel has "}, /* behind two that are right */
-        {"0 0 bBbBcCcC", "piece 0 has arrived"},             /* twice in one frame */
+        {"2 1 bBbBcCcC", "piece 2 out of range: the channel has "},
+        {"4294967295 1 bBbBcCcC", "piece 4294967295 out of range: the channel has "},
+        {"0 1 7 bBbBcCcC",
+         "piece 7 out of range: the channel has "}, /* behind two that are right */
+        {"0 0 bBbBcCcC", "piece 0 has arrived"},    /* twice in one frame */
         {"1 1 c", "3 bytes less than"},
         {"0 1 -", "the frame has no byte of it"},
         {"0 1 bBb", "1 byte less than"}, /* a part of one that is not the last */

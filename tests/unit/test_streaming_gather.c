@@ -242,12 +242,12 @@ TEST_WITH(NULL, engine_teardown, frames_that_break_the_protocol_are_refused)
         const struct how *how;
         const char *frame, *reason;
     } rows[] = {
-        {&line, "1 bBbB", "no piece 1: this channel has "}, /* ours, back */
+        {&line, "1 bBbB", "piece 1 out of range: the channel has "}, /* ours, back */
         {&line, "0 0 bBbBb", "piece 0 has arrived"},
         {&line, "0 bBbBb", "1 byte more than"},
         {&line, "0 -", "the frame has no byte of it"},
         {&line, "r1 0 bBbB", "data of round 1"},
-        {&other, ONE_FROM_0, "no piece 0: this channel has "},
+        {&other, ONE_FROM_0, "piece 0 out of range: the channel has "},
         {&irregular, ONE_FROM_0, "piece 0 without a size"},
         {&irregular, "0=5 bBbB", "a piece of 5 bytes"},
         {&irregular, "0=4 =4 bBbB", "1 size more than"},

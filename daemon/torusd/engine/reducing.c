@@ -310,7 +310,8 @@ static int take_named_piece(struct reducing *s, struct reducing_round *r, unsign
         return take_contribution(s, r, trees->arrival[port][place], in, e);
     if (place - up < down)
         return take_result(s, r, trees->departure[port][place - up], in, e);
-    return error_set(e, ERROR_PROTOCOL, "no piece %u: this channel has %u", place, up + down);
+    return error_set(e, ERROR_PROTOCOL, "piece %u out of range: the channel has %u pieces", place,
+                     up + down);
 }
 
 static int check_reducing_head(const struct reducing *s, const struct peer_message *message,

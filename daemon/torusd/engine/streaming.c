@@ -210,8 +210,8 @@ static int begin_arriving_piece(struct streaming *s, struct streaming_round *r, 
                                 uint32_t *length, uint64_t *digest, struct error *e)
 {
     if (place >= s->passages->arrivals[port])
-        return error_set(e, ERROR_PROTOCOL, "no piece %u: this channel has %u", place,
-                         s->passages->arrivals[port]);
+        return error_set(e, ERROR_PROTOCOL, "piece %u out of range: the channel has %u pieces",
+                         place, s->passages->arrivals[port]);
     *index = s->passages->arrival[port][place];
     struct streaming_flow *flow = &r->flow[*index];
     bool first = !flow->begun;

@@ -72,7 +72,7 @@ static int damaged_at(const struct manifest_cursor *c, const char *what, struct 
 {
     if (what == record_no_memory)
         return refuse_memory(e);
-    return error_set(e, ERROR_PROTOCOL, "the manifest is damaged_at at entry %llu: %s",
+    return error_set(e, ERROR_PROTOCOL, "the manifest is damaged at entry %llu: %s",
                      (unsigned long long)c->index, what);
 }
 

@@ -418,7 +418,7 @@ static int on_read_document(struct tree_reader *r, enum tree_document which, uin
                             uint8_t *bytes, size_t length, struct error *e)
 {
     if (offset > r->size[which] || length > r->size[which] - offset)
-        return error_set(e, ERROR_PROTOCOL, "a document of the tree ends before byte %llu",
+        return error_set(e, ERROR_PROTOCOL, "a document of the tree has fewer than %llu bytes",
                          (unsigned long long)offset + length);
     if (file_read(r->document[which], bytes, length, offset) == 0)
         return 0;
@@ -434,7 +434,7 @@ static int on_read(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_
                    struct error *e)
 {
     if (offset > r->manifest.stream || length > r->manifest.stream - offset)
-        return error_set(e, ERROR_PROTOCOL, "the tree has no byte %llu",
+        return error_set(e, ERROR_PROTOCOL, "offset %llu is beyond the end of the tree",
                          (unsigned long long)offset + length - 1);
     return stream_read(r->stream, offset, bytes, length, e);
 }

@@ -253,9 +253,10 @@ static int find_file(struct spot *spot, uint64_t offset, struct error *e)
         result = manifest_next(spot->cursor, &spot->entry, e);
     while (result == 1 && !has_byte(&spot->entry, offset));
     if (result <= 0)
-        return result < 0 ? -1
-                          : error_set(e, ERROR_PROTOCOL, "the tree has no byte %llu",
-                                      (unsigned long long)offset);
+        return result < 0
+                   ? -1
+                   : error_set(e, ERROR_PROTOCOL, "offset %llu is beyond the end of the tree",
+                               (unsigned long long)offset);
     spot->has_entry = true;
     spot->data = file_data_of(&spot->entry);
     return 0;
