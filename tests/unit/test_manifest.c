@@ -207,10 +207,13 @@ static bool accepts(const uint8_t *bytes, size_t length)
 
     assert_int_equal(write(file, bytes, length), length);
     bool accepted = manifest_open(&m, file, length, &e) == 0;
-    if (accepted)
+    if (accepted) {
         walk_through(&m);
-    else
+    } else {
         assert_int_equal(e.code, ERROR_PROTOCOL);
+        assert_contains(e.text, "the manifest is damaged");
+        assert_null(strchr(e.text, '_')); /* a text has no names of the code */
+    }
     (void)close(file);
     return accepted;
 }
