@@ -34,7 +34,7 @@ COMMANDS = [
                  '--no-install', r'"system": "torus-routed"', None, marks=mininet),
     pytest.param('chaos 2x2 --rounds 1 --seed 5 --no-install', r'1 round, 0 failed', None, marks=mininet),
     ('chaos --vm 2x2 --rounds 1 --seed 5 --no-install', r'1 round, 0 failed', VM),
-    ('vm-up 1x2 --run "torusctl exchange --block-size 1KiB" --no-install', r'every byte of all 2 blocks', VM),
+    ('vm-up 1x2 --run "torusctl exchange --block-size 1KiB" --no-install', r'verified +every byte', VM),
     ('package --no-install', r'^torusd_.*\.deb$', DEBHELPER)]
 
 
