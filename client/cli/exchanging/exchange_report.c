@@ -17,6 +17,14 @@
         FIELD("nodes", "node_count"), FIELD("algorithm"), FIELD("mode"),                           \
         FIELD("missing nodes", "missing"), FIELD("without"), FIELD("reroutes"), FIELD("damages"),  \
         FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
+
+/* How a time compares with the bound, and what the schedule costs. */
+#define BOUND_FIELDS                                                                               \
+    FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),          \
+        FIELD("efficiency", "efficiency", FORMAT_PERCENT),                                         \
+        FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),                    \
+        FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES)
+
 #define PORT_FIELDS                                                                                \
     FIELDS(FIELD("node", "rank"), FIELD("time", "seconds", FORMAT_SECONDS), FIELD("port", "name"), \
            FIELD("sent", "tx_bytes", FORMAT_BYTES), FIELD("received", "rx_bytes", FORMAT_BYTES),   \
@@ -27,12 +35,8 @@ static const struct section sections[] = {
     RECORD(NULL, COMMON_FIELDS, FIELD("missing files", "missing_files"),
            FIELD("unused files", "unused_files"), FIELD("block", "block_bytes", FORMAT_BYTES),
            FIELD("time", "seconds", FORMAT_SECONDS),
-           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS),
-           FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),
-           FIELD("efficiency", "efficiency", FORMAT_PERCENT),
-           FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),
-           FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES),
-           FIELD("rounds"), FIELD("delivered blocks", "blocks_delivered"),
+           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS), BOUND_FIELDS, FIELD("rounds"),
+           FIELD("delivered blocks", "blocks_delivered"),
            FIELD("delivered bytes", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
     {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
 };
@@ -44,11 +48,7 @@ static const struct section repeated_sections[] = {
            FIELD("shortest", "seconds_min", FORMAT_SECONDS),
            FIELD("longest", "seconds_max", FORMAT_SECONDS),
            FIELD("interquartile range", "seconds_spread", FORMAT_SECONDS),
-           FIELD("sustained, each", "sustained_seconds", FORMAT_SECONDS),
-           FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),
-           FIELD("efficiency", "efficiency", FORMAT_PERCENT),
-           FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),
-           FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES),
+           FIELD("sustained, each", "sustained_seconds", FORMAT_SECONDS), BOUND_FIELDS,
            FIELD("rounds, each", "rounds"), FIELD("delivered blocks, each", "blocks_delivered"),
            FIELD("delivered bytes, each", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
     {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
