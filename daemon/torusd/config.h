@@ -10,7 +10,7 @@
 #include "daemon/torusd/disk/roots.h"
 #include "daemon/torusd/router/handshake.h"
 
-/* What is set of a port, which is known by its name. */
+/* The settings of one port, found by its name. */
 struct named_port {
     char name[TORUS_PORT_NAME_SIZE];
     struct endpoint endpoint; /* TCP port 0: not given */
@@ -54,13 +54,13 @@ struct config {
     unsigned hop_limit; /* limit for the hops of links, see daemon/lib/net/sockets.h */
     int log_level;
     uint32_t protocol_minor; /* of the peer protocol, at most PROTOCOL_MINOR */
-    /* What is set of ports, by their names: their numbers depend on the rank. */
+    /* The settings of ports. A port has a name here, because its number depends on the rank. */
     struct named_port *named;
     unsigned nameds;
     char file[PATH_MAX]; /* that was read last, */
     uint32_t line;       /* and the line that is being read; 0: none */
     /* By port, after config_finish(): */
-    struct endpoint *endpoint;                 /* TCP port 0 where there is no link. NULL before */
+    struct endpoint *endpoint;                 /* NULL before; without a link, the TCP port is 0 */
     struct nominal_rate rate[TORUS_MAX_PORTS]; /* of its own; 0: it has none */
 };
 

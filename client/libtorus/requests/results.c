@@ -10,7 +10,7 @@
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* What is allocated for a public struct: the struct itself, and what it points into. */
+/* A result: the public struct, and the memory that its pointers refer to. */
 struct holder {
     Control__Reply *reply;
     void **kept;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* From `begin` up to, but without, `end`. */
+/* From `begin` to `end`; `end` itself is not included. */
 struct interval {
     uint64_t begin, end;
 };

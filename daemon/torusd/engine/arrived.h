@@ -14,7 +14,7 @@ struct arrived {
 
 void arrived_free(struct arrived *a); /* afterwards *a has no spans */
 
-/* Adds bytes of a node's block: from `begin` up to, but without, `end`. Returns 0, or -1 if there is no memory. */
+/* Adds the bytes from `begin` to `end` (not included) of a node's block. Returns 0, or -1 if memory is short. */
 int arrived_add(struct arrived *a, uint32_t node, uint64_t begin, uint64_t end);
 
 /* Forgets spans until each node's block has at most `most` of them. */

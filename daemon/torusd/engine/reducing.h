@@ -45,9 +45,8 @@ struct reducing_options {
 /* Returns an engine that accepts frames of the first `window` rounds at once; engine_free() frees it. Setup
  * and trees are borrowed, options copied. one_port, gather, uniform and block_bytes of the setup are not
  * used; `segments` is that of the trees; the source knows the sizes; round_bytes must be a multiple of the element's
- * size; `idle` must be false, because every node contributes. Returns NULL with *e if there is no memory, or if the
- * setup is not valid (ERROR_USAGE).
- */
+ * size; `idle` must be false, because every node contributes. On failure, returns NULL with *e: memory is short, or the
+ * setup is invalid (ERROR_USAGE). */
 struct engine *reducing_new(const struct engine_setup *setup, const struct reduction_trees *trees,
                             const struct reducing_options *options, struct error *e);
 

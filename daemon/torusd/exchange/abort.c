@@ -48,7 +48,7 @@ bool abort_is_remembered(const struct exchanges *exchanges, const struct exchang
            abort_is_known(exchanges, abort_hash(id, true));
 }
 
-/* Remembers an abort. Returns false if there is no room, because the oldest one may still be on its way. */
+/* Remembers an abort in place of the oldest one. Returns false if the oldest one may still be on its way. */
 static bool remember_abort(struct exchanges *exchanges, uint64_t abort)
 {
     unsigned i = exchanges->next_abort;

@@ -42,7 +42,7 @@ static int compare_rates(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the rate that counts as full, in kbit/s; 0: none is known, or there is no memory. */
+/* Returns the rate that counts as full, in kbit/s, or 0: no rate is known, or memory is short. */
 static uint32_t full_rate(const uint32_t *kbit, size_t channels)
 {
     uint32_t *known = malloc(channels * sizeof *known), full = 0;
@@ -70,7 +70,8 @@ static uint16_t relative(uint32_t kbit, uint32_t full)
     return rate > 0 ? (uint16_t)rate : 1;
 }
 
-/* Returns the rates by channel, which the caller frees; NULL: all links are alike, or there is no memory. */
+/* Returns an array with the rate of each channel, which the caller frees. Returns NULL if all links are alike or memory is
+ * short: then the plan treats them as alike. */
 static uint16_t *stated_rates(const struct exchanges *exchanges)
 {
     const struct torus *t = router_torus(exchanges->set.router);

@@ -34,8 +34,8 @@ void plan_rates_free(struct exchanges *exchanges);
 /* --- the list in Prepare: for each slow channel its number (rank * ports + port) and its rate, 1 to DAMAGE_FULL_RATE - 1;
  * channels rising --- */
 
-/* Sets the list of a prepare, which the caller frees; it is empty if all links have the full rate. Returns 0, or -1 if
- * there is no memory, with nothing to free. */
+/* Sets the list of a prepare, which the caller frees; it is empty if all links have the full rate. Returns 0; or -1 if
+ * memory is short, and then the caller frees nothing. */
 int plan_rates_pack(const struct damage *d, struct peer_prepare *prepare);
 
 /* Reads the list into *d, whose links and nodes are set. Returns 0, or -1 with *e: no root sends such a list. */

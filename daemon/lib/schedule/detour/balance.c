@@ -80,9 +80,9 @@ static uint64_t price_of(const struct search *s, size_t channel)
     const uint64_t load = ((s->load[channel] + 1) * weight + s->unit - 1) / s->unit - 1;
     const uint64_t price = s->price[load < s->prices ? load : s->prices - 1];
 
-    return weight == LOAD_ONE                           ? price
-           : price / LOAD_ONE > WAYS_MOST_COST / weight ? WAYS_MOST_COST
-                                                        : price / LOAD_ONE * weight;
+    return weight == LOAD_ONE                            ? price
+           : price / LOAD_ONE > PATHS_MOST_COST / weight ? PATHS_MOST_COST
+                                                         : price / LOAD_ONE * weight;
 }
 
 static uint64_t largest_load(const struct search *s)
@@ -133,8 +133,8 @@ static int set_prices(struct search *s, uint32_t steep)
     p = UINT64_C(1) << TOP_BITS;
     for (uint32_t load = top; load < s->prices; load++) {
         p += p / top * steep;
-        if (p > WAYS_MOST_COST - BASE)
-            p = WAYS_MOST_COST - BASE;
+        if (p > PATHS_MOST_COST - BASE)
+            p = PATHS_MOST_COST - BASE;
         s->price[load] = p + BASE;
     }
     for (size_t i = 0; i < s->paths.channels; i++)

@@ -8,10 +8,10 @@
 /* --- the cheapest paths --- */
 
 /* The cheapest paths from one node to all others over the channels of a damaged torus that are
- * up. Each channel has a cost. All numbers are integers, so that every node chooses the same of
- * several equally cheap paths. */
+ * up. Each channel has a cost. All numbers are integers: where several paths are equally cheap, every
+ * node chooses the same one. */
 
-#define WAYS_MOST_COST (UINT64_C(1) << 50) /* the highest cost of a channel */
+#define PATHS_MOST_COST (UINT64_C(1) << 50) /* the highest cost of a channel */
 
 struct paths {
     uint32_t nodes;
