@@ -99,11 +99,11 @@ static struct lie_list list;
 /* A seed for a field that does not change when other fields are added. */
 static unsigned number_of(const struct lie_field *field)
 {
-    uint32_t sum = 2166136261u;
+    uint32_t sum = 2166136261u ^ (uint32_t)field->kind;
 
-    for (const char *c = field->name; *c != '\0'; c++)
-        sum = (sum ^ (uint8_t)*c) * 16777619u;
-    return sum >> 8;
+    for (unsigned i = 0; i < field->depth; i++)
+        sum = (sum ^ field->way[i]->id) * 16777619u;
+    return (sum * 2654435761u) >> 8;
 }
 
 static void lie(struct lie_play *s, const struct lie_scene *scene, const struct lie_field *field,
