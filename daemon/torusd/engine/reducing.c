@@ -649,29 +649,3 @@ struct engine *reducing_new(const struct engine_setup *setup, const struct reduc
     (void)error_set(e, ERROR_MEMORY, "out of memory for a reduction");
     return NULL;
 }
-
-uint64_t reducing_memory(const struct engine_setup *setup, const struct reduction_trees *trees,
-                         const struct reducing_options *options)
-{
-    const struct reducing s = {
-        .base = {.set = *setup}, .trees = trees, .element = reduction_size(options->type)};
-    uint64_t bytes = 0, chunks = 0, chunk = reducing_choose_chunk(setup, trees, s.element);
-
-    for (uint32_t i = 0; i < trees->count; i++) {
-        const struct reduction_tree *tree = &trees->tree[i];
-        uint64_t at,
-            length = reducing_piece_length(&s, 0, tree, &at); /* later rounds are not longer */
-        /* The chunks of each child and this node's part of one chunk; then the results, which all children
-         * share. */
-        uint64_t kept = tree->children + (options->everywhere && tree->children > 0 ? 1u : 0u);
-        bytes += kept * length + (length < chunk ? length : chunk);
-        chunks += (kept + tree->children) * (length / chunk + 1);
-    }
-    bytes += trees->count * sizeof(struct reducing_piece) +
-             trees->edges * sizeof(struct reducing_branch);
-    bytes += chunks * (sizeof(struct chunk) + offsetof(struct slab, data));
-    bytes += torus_ports(engine_torus(setup)) * (2 * trees->most_distance + 1) * 8;
-    bytes += ((uint64_t)trees->count + trees->edges) * 4;
-    return sizeof(struct reducing) + SLAB_SIZE +
-           setup->window * (sizeof(struct reducing_round) + bytes);
-}

@@ -26,9 +26,9 @@
  * combines anything. If the digest does not match, the engine fails with ERROR_DAMAGED, and the text names
  * the neighbour and the port.
  *
- * Memory. A child may be ahead of its slowest sibling by all admitted rounds. A node keeps at most
- * reducing_memory() bytes of chunks. Chunks of more than 4 KiB stay in the slabs that they were read into, as
- * blocks do in the other engines. */
+ * Memory. A child may be ahead of its slowest sibling by all admitted rounds, so a node keeps at most the pieces of
+ * all children in these rounds, and with `everywhere` the results. Chunks of more than 4 KiB stay in the slabs that
+ * they were read into, as blocks do in the other engines. */
 #pragma once
 
 #include "daemon/lib/base/arithmetic.h"
@@ -49,8 +49,3 @@ struct reducing_options {
  * setup is invalid (ERROR_USAGE). */
 struct engine *reducing_new(const struct engine_setup *setup, const struct reduction_trees *trees,
                             const struct reducing_options *options, struct error *e);
-
-/* Returns the most bytes that such an engine keeps at this node, its own state included, without frames
- * that it has handed over. Asks the source for the sizes of blocks. */
-uint64_t reducing_memory(const struct engine_setup *setup, const struct reduction_trees *trees,
-                         const struct reducing_options *options);
