@@ -207,4 +207,4 @@ def test_a_table_that_fits_has_one_line_a_row(shared):
     assert lines[0].split()[0] == 'port' and [line.split()[0] for line in lines[1:5]] == ['+0', '-0', '+1', '-1']
     lines = run_in_terminal(links, 80)[1].splitlines()
     assert lines[0].startswith('port') and lines[1].startswith('    ')
-    assert [line.split()[0] for line in lines[2:10:2]] == ['+0', '-0', '+1', '-1']
+    assert [line.split()[0] for line in lines[1:] if line[:1].strip()][:4] == ['+0', '-0', '+1', '-1']
