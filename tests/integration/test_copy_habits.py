@@ -3,6 +3,8 @@ copy removes, links."""
 
 import contextlib
 import os
+import shutil
+import struct
 import subprocess
 import threading
 
@@ -130,6 +132,61 @@ def test_a_target_with_coarse_times(torus, place):
             (place.source / 'one').write_text(text)
             copy(torus, place)
             assert (place.target(1) / 'one').read_text() == text
+
+
+@contextlib.contextmanager
+def xfs(base, folder):
+    image = base / 'image'
+    with open(image, 'wb') as file:
+        file.truncate(320_000_000)
+    subprocess.run(['mkfs.xfs', '-q', image], check=True)
+    if subprocess.run(['mount', '-o', 'loop', image, folder], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip('this machine mounts no XFS')
+    try:
+        yield
+    finally:
+        subprocess.run(['umount', folder], check=True)
+
+
+@contextlib.contextmanager
+def bindfs(base, folder):
+    """FUSE: no files without a name, and removed files that are open stay in their folder."""
+    (base / 'behind').mkdir()
+    if subprocess.run(['bindfs', base / 'behind', folder], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip('this machine mounts nothing by FUSE')
+    try:
+        yield
+    finally:
+        subprocess.run(['umount', folder], check=True)
+
+
+# version 2: the owner reads and writes, user 1234 reads, the group reads, at most reading, others read
+NO_ID = 2**32 - 1
+PERMISSIONS = struct.pack('<I' + 5 * 'HHI', 2, 1, 6, NO_ID, 2, 4, 1234, 4, 4, NO_ID, 16, 4, NO_ID, 32, 4, NO_ID)
+
+
+@needs_root
+@pytest.mark.full
+@pytest.mark.parametrize('mounted, program', [(xfs, 'mkfs.xfs'), (bindfs, 'bindfs')])
+def test_a_target_on_another_file_system(torus, place, mounted, program):
+    if shutil.which(program) is None:
+        pytest.skip(f'{program} is not installed')
+    (place.source / 'folder').mkdir(parents=True)
+    (place.source / 'link').symlink_to('file')
+    (place.source / 'file').write_bytes(os.urandom(300_000))
+    os.link(place.source / 'file', place.source / 'same')
+    os.setxattr(place.source / 'file', 'user.key', b'value')
+    os.setxattr(place.source / 'file', 'system.posix_acl_access', PERMISSIONS)
+    os.utime(place.source / 'folder', ns=(10**18, 10**18))
+    folder = place.base / 'at' / '1'
+    folder.mkdir(parents=True)
+    with mounted(place.base, folder):
+        for unchanged in 0, 5:
+            for node in copy(torus, place)['per_node']:
+                assert (node['changed'], node['unchanged']) == (0, unchanged), node
+            assert os.listdir(folder) == [place.target(1).name]
+        done = torus.ctl(0, 'copy', place.source, '--to', place.to, '--verify')
+        assert done.returncode == 0 and done.stdout.startswith('equal at all 2 nodes'), done.stdout
 
 
 @needs_root

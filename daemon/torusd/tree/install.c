@@ -245,6 +245,15 @@ static int install_file(struct install *p, const struct entry *entry, struct err
     return set_entry_metadata(p, entry, &spot, &st, e);
 }
 
+/* Fills *e from errno: a link cannot be made. Returns -1. */
+static int link_failed(const struct spot *spot, const char *kind, struct error *e)
+{
+    char done[64];
+
+    (void)snprintf(done, sizeof done, "made (its file system may have no %s links)", kind);
+    return entry_failed(spot, errno == EPERM || errno == EOPNOTSUPP ? done : "made", errno, e);
+}
+
 static int install_symlink(struct install *p, const struct entry *entry, struct error *e)
 {
     struct metadata_place place = {.file = -1, .folder = p->staging->folder, .name = STAGING_LINK};
@@ -266,7 +275,7 @@ static int install_symlink(struct install *p, const struct entry *entry, struct 
     }
     (void)unlinkat(p->staging->folder, STAGING_LINK, 0);
     if (symlinkat(entry->link, p->staging->folder, STAGING_LINK) != 0)
-        return entry_failed(&spot, "made", errno, e);
+        return link_failed(&spot, "symbolic", e);
     int result = tree_at_status(place.folder, place.name, &st, &mount);
     if (result == 0)
         result = metadata_set(install_rules(p, entry), &place, &st, entry);
@@ -300,7 +309,7 @@ static int install_hardlink(struct install *p, const struct entry *entry, struct
         return 0;
     (void)unlinkat(p->staging->folder, STAGING_LINK, 0);
     if (linkat(folder, name, p->staging->folder, STAGING_LINK, 0) != 0)
-        return entry_failed(&spot, "made", errno, e);
+        return link_failed(&spot, "hard", e);
     return move_entry(p, STAGING_LINK, &spot, e) == 0 ? 0 : -1;
 }
 

@@ -36,7 +36,7 @@ static const struct timespec precise = {.tv_sec = 1234567891, .tv_nsec = 9876543
 /* Sets a time, and reads what is stored. */
 static bool try_time(const struct stored *s, struct timespec wanted, struct timespec *stored)
 {
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, wanted};
+    const struct timespec times[2] = {wanted, wanted};
     struct stat st;
 
     if (s->file < 0 || futimens(s->file, times) != 0 || fstat(s->file, &st) != 0)
@@ -69,6 +69,25 @@ static uint64_t find_granularity(const struct stored *s, int folder)
     }
 }
 
+/* Whether others, in user space or on another machine, decide how precise times are. */
+static bool is_relayed(int folder)
+{
+    struct statfs system;
+
+    if (fstatfs(folder, &system) != 0)
+        return false;
+    switch ((unsigned long)system.f_type) {
+    case FUSE_SUPER_MAGIC:
+    case NFS_SUPER_MAGIC:
+    case CIFS_SUPER_MAGIC:
+    case SMB2_SUPER_MAGIC:
+    case V9FS_MAGIC:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool try_mode(const struct stored *s, mode_t mode)
 {
     struct stat st;
@@ -87,6 +106,7 @@ void stored_open(struct stored *s, int folder, int staging)
         (void)unlinkat(staging, NAME, 0);
     }
     s->granularity = find_granularity(s, folder);
+    s->vague = s->file < 0 && is_relayed(folder);
     s->modes = s->file < 0 || (try_mode(s, 0640) && try_mode(s, 0710) && try_mode(s, 0600));
 }
 
@@ -103,6 +123,12 @@ static bool is_far(struct timespec t)
     return t.tv_sec < 315532800 /* 1980 */ || t.tv_sec > INT32_MAX;
 }
 
+/* No file system in use stores less than every second second. */
+static bool is_near(struct timespec a, struct timespec b)
+{
+    return a.tv_sec - b.tv_sec < 2 && b.tv_sec - a.tv_sec < 2;
+}
+
 /* Without trials: rounded down. */
 static struct timespec round_down(const struct stored *s, struct timespec t)
 {
@@ -116,7 +142,7 @@ static struct timespec round_down(const struct stored *s, struct timespec t)
 /* Whether `found`, the time of a file, is what this file system stores if the time is set to `wanted`. */
 static bool stored_same_time(struct stored *s, struct timespec found, struct timespec wanted)
 {
-    if (same_time(found, wanted))
+    if (same_time(found, wanted) || (s != NULL && s->vague && is_near(found, wanted)))
         return true;
     if (s == NULL || (s->granularity == 1 && !is_far(wanted)))
         return false;
@@ -201,11 +227,13 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* Whether copies have this attribute at all. Others belong to the machine (security.selinux). */
+/* Whether copies have this attribute at all. Others belong to the machine (security.selinux), or to the file system: XFS
+ * lists the permissions of system.posix_acl_* once more as trusted.SGI_ACL_*. */
 static bool is_copied(const char *name)
 {
     return has_prefix(name, "user.") ||
-           (has_prefix(name, "trusted.") && !has_prefix(name, "trusted.overlay.")) ||
+           (has_prefix(name, "trusted.") && !has_prefix(name, "trusted.overlay.") &&
+            !has_prefix(name, "trusted.SGI_")) ||
            strcmp(name, "security.capability") == 0 ||
            strcmp(name, "system.posix_acl_access") == 0 ||
            strcmp(name, "system.posix_acl_default") == 0;
@@ -600,9 +628,11 @@ static int set_mode(const struct metadata_place *place, mode_t mode)
     return result == 0 ? 0 : -errno;
 }
 
-static int set_time(const struct metadata_place *place, struct timespec modified)
+/* Sets both times: some file systems in user space ignore a call that leaves one out. */
+static int set_time(const struct metadata_place *place, const struct stat *st,
+                    struct timespec modified)
 {
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, modified};
+    const struct timespec times[2] = {st->st_atim, modified};
 
     if ((place->file >= 0 ? futimens(place->file, times)
                           : utimensat(place->folder, place->name, times, AT_SYMLINK_NOFOLLOW)) != 0)
@@ -668,7 +698,7 @@ int metadata_set(struct metadata_rules *rules, const struct metadata_place *plac
     if (result == 0 && entry->kind != ENTRY_SYMLINK && mode != mode_for(entry, owner, group))
         result = forgive(place, set_mode(place, mode_for(entry, owner, group)), &no_mode);
     if (result == 0 && (place->fresh || !same_time(st->st_mtim, entry->modified)))
-        result = forgive(place, set_time(place, entry->modified), &no_time);
+        result = forgive(place, set_time(place, st, entry->modified), &no_time);
     if (owner != entry->owner || group != entry->group || no_time ||
         (no_mode && owner != geteuid()))
         atomic_fetch_add(&rules->not_owned, 1);

@@ -24,6 +24,7 @@
 struct stored {
     int file;                        /* for trials; -1: none could be made */
     uint64_t granularity;            /* of times, nanoseconds: 1 if they are exact */
+    bool vague;                      /* nothing is known about times, and no trial is possible */
     bool modes;                      /* the file system has modes */
     struct timespec asked, answered; /* the last time that was tried */
     struct stored_owner {

@@ -39,6 +39,21 @@ int staging_refuse(const struct staging *s, const char *path, mode_t mode, struc
 
 /* --- opening --- */
 
+/* Returns -1 with *e, for a folder that others may use, or that is not the daemon's. */
+static int refuse_folder(const struct staging *s, struct error *e)
+{
+    if (s->resumed)
+        return error_set(e, ERROR_REFUSED,
+                         "%.400s is not a private folder of the daemon: remove it, and copy again",
+                         s->shown);
+    (void)unlinkat(s->above, s->name, AT_REMOVEDIR);
+    return error_set(e, ERROR_REFUSED,
+                     "the file system of %.400s keeps no owners and permissions, so a copy cannot "
+                     "be kept from other users until it is complete: mount it for torusd's user "
+                     "only (options uid=%u,umask=077), or name another target",
+                     s->printable, (unsigned)geteuid());
+}
+
 static int make_locked(struct staging *s, struct error *e)
 {
     struct stat st, named;
@@ -51,9 +66,7 @@ static int make_locked(struct staging *s, struct error *e)
         return errno == ENOENT ? -ENOENT : staging_failed(s, "opened", errno, e);
     if (fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0077u) != 0) {
         (void)close(folder);
-        return error_set(e, ERROR_REFUSED,
-                         "%.400s is not a private folder of the daemon: remove it, and copy again",
-                         s->shown);
+        return refuse_folder(s, e);
     }
     if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
         int error = errno;

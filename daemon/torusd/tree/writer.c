@@ -169,32 +169,54 @@ static int place_all(struct tree_writer *w, struct error *e)
     return 0;
 }
 
-/* The staging was inside the target, and has changed its time. */
-static void restore_time(struct tree_writer *w)
+/* Returns the time that the target gets if the staging is inside it, and changes its time. */
+static struct timespec time_of_target(const struct tree_writer *w)
 {
+    struct timespec modified = {.tv_nsec = UTIME_OMIT};
     struct manifest_cursor *cursor = manifest_cursor_new(&w->manifest);
     struct entry entry;
     struct error e;
 
-    if (cursor != NULL && manifest_next(cursor, &entry, &e) == 1 && entry.path_length == 0) {
-        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, entry.modified};
-        (void)utimensat(w->staging.above, ".", times, 0);
-    }
+    if (strcmp(w->staging.target, ".") == 0 && cursor != NULL &&
+        manifest_next(cursor, &entry, &e) == 1 && entry.path_length == 0)
+        modified = entry.modified;
     manifest_cursor_free(cursor);
+    return modified;
+}
+
+static void close_files(struct tree_writer *w)
+{
+    stored_close(&w->stored);
+    for (unsigned i = 0; i < TREE_DOCUMENTS; i++) {
+        if (w->document[i] >= 0)
+            (void)close(w->document[i]);
+        w->document[i] = -1;
+    }
+    arrivals_free(&w->arrivals);
+}
+
+/* First closes all files of the staging: NFS and FUSE keep a file that is removed while it is open under another name
+ * in its folder, which can then not be removed. */
+static void remove_staging(struct tree_writer *w)
+{
+    struct error e;
+
+    close_files(w);
+    if (staging_remove(&w->staging, &e) == 0)
+        staging_forget(&w->staging, w->files->state_folder);
+    else
+        log_warning("copy %s: %s", w->id, e.text);
 }
 
 /* Everything is in place: a failure from here on leaves only a staging that the next start removes. */
 static void clean_up(struct tree_writer *w)
 {
-    struct error e;
+    const struct timespec modified = time_of_target(w), times[2] = {modified, modified};
 
     w->placed = true;
-    if (staging_remove(&w->staging, &e) == 0)
-        staging_forget(&w->staging, w->files->state_folder);
-    else
-        log_warning("copy %s: %s", w->id, e.text);
-    if (strcmp(w->staging.target, ".") == 0)
-        restore_time(w);
+    remove_staging(w);
+    if (modified.tv_nsec != UTIME_OMIT)
+        (void)utimensat(w->staging.above, ".", times, 0);
 }
 
 int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e)
@@ -431,17 +453,15 @@ uint64_t writer_granularity(const struct tree_writer *w)
 static void close_staging(struct tree_writer *w)
 {
     struct staging *s = &w->staging;
+    const bool as_found =
+        !w->placed && !w->inherited && s->resumed; /* as the earlier copy left it */
+    const bool stays = !w->placed && w->has_arrivals && !w->skip_changing;
     struct error e;
-    int result = 0;
 
-    if (s->folder >= 0 && !w->look_only) {
-        if (!w->placed && !w->inherited && s->resumed)
-            result = 0; /* as the earlier copy has left it */
-        else if (!w->placed && w->has_arrivals && !w->skip_changing)
-            result = writer_save(w, true, &e);
-        else if ((result = staging_remove(s, &e)) == 0)
-            staging_forget(s, w->files->state_folder);
-        if (result != 0)
+    if (s->folder >= 0 && !w->look_only && !as_found) {
+        if (!stays)
+            remove_staging(w);
+        else if (writer_save(w, true, &e) != 0)
             log_warning("copy %s: %s", w->id, e.text);
     }
     if (w->placed)
@@ -456,13 +476,9 @@ void writer_close(struct tree_writer *w)
     if (w->install_open)
         install_free(&w->install);
     close_staging(w);
-    stored_close(&w->stored);
-    for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
-        if (w->document[i] >= 0)
-            (void)close(w->document[i]);
+    close_files(w);
     for (unsigned i = 0; i < WRITER_CURSORS; i++)
         manifest_cursor_free(w->cursor[i].cursor);
-    arrivals_free(&w->arrivals);
     intervals_free(&w->missing);
     patterns_free(w->patterns);
     complete_free(&w->rules);
