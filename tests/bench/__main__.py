@@ -13,7 +13,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / 'topo'))
 from torus_net import (CHECKOUT, MININET_MAX_MBIT, Geometry, TorusError, UsageError,  # noqa: E402
                        find_program, interrupts, mininet_obstacle, parse_mbit)
 
-from . import against, arithmetic, copying, cuts, files, fit, foreign, groups, machine, preloads, schedules  # noqa: E402
+from . import (  # noqa: E402
+    against,
+    arithmetic,
+    copying,
+    cuts,
+    files,
+    fit,
+    foreign,
+    groups,
+    machine,
+    preloads,
+    schedules,
+    uneven,
+)
 from .tables import page  # noqa: E402
 
 TORI = '4x4@50,4x8@20,5x7@20,8x8@10'
@@ -27,7 +40,7 @@ ELSEWHERE = {'scripts/mpi-bench': {'--preloads': '--torus', '--foreign': '--prog
 
 EPILOG = """\
 If none of --tori, --cables, --fit, --growth, --unlimited, --files, --schedules, --cuts and --groups is given,
-all of them are measured (--copy, --preloads and --foreign only on request).
+all of them are measured (--copy, --uneven, --preloads and --foreign only on request).
 Results: results.json, written after each size; results.txt; times.png and .svg.
 
 examples:
@@ -46,13 +59,14 @@ examples:
   scripts/bench --groups --repeats 6 --cell-seconds 0.4 --into tests/bench/results
   scripts/bench --groups 4x4@50 --operations allreduce --sizes 8,1MiB
   scripts/bench --copy 4@200 --sizes 64MiB             # copies of trees, and rsync, scp, BitTorrent
+  scripts/bench --uneven direction,ring                # some links are slower than the others
   scripts/bench --against ../before/build              # is this build slower than that one?
   scripts/bench --against ../before/build --unlimited  # and does a byte cost more?
   scripts/bench --overview tests/bench/results/4x4-at-50-mbit.md   # the plot in the README
   scripts/bench --render build/bench/results.json --into tests/bench/results
 """
 
-PARTS = ('fit', 'unlimited', 'growth', 'files', 'schedules', 'cuts', 'groups', 'preloads', 'foreign', 'copy')
+PARTS = ('fit', 'unlimited', 'growth', 'files', 'schedules', 'cuts', 'groups', 'preloads', 'foreign', 'copy', 'uneven')
 SAVED_OFTEN = PARTS[PARTS.index('cuts'):]  # their results are saved after each step
 
 
@@ -93,6 +107,12 @@ def operation(text):
 def foreign_program(text):
     if text.strip() not in foreign.NAMES:
         raise ValueError(f'"{text}" is not one of {", ".join(foreign.NAMES)}')
+    return text.strip()
+
+
+def uneven_case(text):
+    if text.strip() not in uneven.CASES:
+        raise ValueError(f'"{text}" is not one of {", ".join(uneven.CASES)}')
     return text.strip()
 
 
@@ -158,6 +178,10 @@ def parse_arguments(argv=None):
                       const=comma(torus_at_rate)(cuts.TORI),
                       help='exchanges on damaged tori, compared with their least load, and exchanges during '
                            f'which links go down or a node dies (default {cuts.TORI})')
+    what.add_argument('--uneven', metavar='NAME,...', type=comma(uneven_case), nargs='?', const=list(uneven.CASES),
+                      help='links of different rates: exchanges, copies and broadcasts, both MPI libraries over static '
+                           'routes, and an exchange during which a link becomes slow (default: all of '
+                           f'{", ".join(uneven.CASES)})')
     what.add_argument('--groups', metavar='DIMS@MBIT,...', type=comma(torus_at_any_rate), nargs='?',
                       const=comma(torus_at_any_rate)(groups.TORI),
                       help='calls of programs on every node: alltoall, allgather, allreduce, broadcast '
@@ -257,6 +281,7 @@ def complete(options):
     """Fills in the defaults that depend on other options."""
     everything = not asked(options, 'tori', 'cables', 'quick', *PARTS)
     copying.complete(options)
+    uneven.complete(options)
     options.out = options.out.resolve()
     options.groups_cell_seconds = options.cell_seconds or groups.CELL_SECONDS
     options.groups_longest = options.longest or groups.LONGEST
@@ -364,7 +389,7 @@ class Bench:
                 torus.result['failures'].append(str(e))
                 self.say(f'{dims}: {e}')
             self.save()
-        modules = dict(zip(PARTS, (fit, unlimited, growth, files, schedules, cuts, groups, preloads, foreign, copying),
+        modules = dict(zip(PARTS, (fit, unlimited, growth, files, schedules, cuts, groups, preloads, foreign, copying, uneven),
                            strict=True))
         for name, module in modules.items():
             if getattr(options, name):

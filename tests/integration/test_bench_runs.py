@@ -22,7 +22,7 @@ def bench(*options):
 @pytest.mark.parametrize('wrong', [
     ['--torus', '4x4'], ['--torus', '4x4@5000'], ['--sizes', 'x'], ['--frobnicate'], ['--groups', '4x'],
     ['--groups', '--operations', 'scatter'], ['--into', 'missing'], ['--against', BIN, '--growth'],
-    ['--against'], ['--json'], ['--files', '--files-in', 'missing']], ids=lambda words: ' '.join(map(str, words[:2])))
+    ['--against'], ['--json'], ['--uneven', 'square'], ['--files', '--files-in', 'missing']], ids=lambda words: ' '.join(map(str, words[:2])))
 def test_wrong_arguments(wrong, capsys):
     from bench.__main__ import parse_arguments
     with pytest.raises(SystemExit) as end:
@@ -134,6 +134,24 @@ def test_cuts(tmp_path):
     assert [(c['operation'], c['size'], c['before'] > 0) for c in cuts['calls']] == [('alltoall', 65536, True)]
     assert 'Calls of programs while a cable is pulled' in done.stdout
     assert 'Links that go down' in done.stdout
+
+
+@pytest.mark.mininet
+def test_uneven(tmp_path):
+    done = bench('--uneven', 'direction', '--quick', '--no-tori', '--no-plots', '--out', tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    uneven = json.loads((tmp_path / 'results.json').read_text())['uneven']
+    network, = uneven['networks']
+    assert network['uniform'] == 8 and network['least'] == pytest.approx(8 * 1.081, abs=0.01)
+    assert network['shortest'] == pytest.approx(20) and network['cut'] == pytest.approx(3.4)
+    assert set(network['systems']) == {'torusd'}
+    for cell in (network['systems']['torusd'], network['observed'], network['copy'], network['broadcast']):
+        assert len(cell['seconds']) == 1 and cell['median'] > 0
+    slowed, = uneven['slowed']
+    assert slowed['rounds'] > 3
+    turn, = slowed['turns']
+    assert 0 < turn['left'] < 1 and turn['seconds'] > turn['after'] and turn['optimum'] > 0
+    assert 'Exchanges: times as multiples of the bound for equal links' in done.stdout
 
 
 @pytest.mark.mininet

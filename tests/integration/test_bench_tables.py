@@ -9,6 +9,7 @@ from bench.tables.copies import copy_tables
 from bench.tables.model import MODEL, fit_tables
 from bench.tables.page import all_tables, as_pages, as_text, file_name, with_notes
 from bench.tables.torus import algorithms, best_mpi, name_of, predictions, summary
+from bench.tables.uneven import uneven_tables
 from torus_net import CHECKOUT
 
 pytestmark = pytest.mark.plain
@@ -282,3 +283,22 @@ def test_copy_tables():
     assert processors.rows[1][1:] == ['0.500', '-', '-']
     without, _, _ = copy_tables({'tori': [{**torus, 'mbit': None, 'rows': [{**torus['rows'][0], 'bound': None}]}]})
     assert without.heads[:2] == ['what', 'torusctl copy'] and without.rows[0][1] == '0.500'
+
+
+def test_uneven_tables():
+    head = {'name': 'ring', 'dims': '4', 'mbit': 20.0, 'slow': 'one link', 'part': 0.1, 'goodput_mbit': 19.0, 'load': 3.2}
+    spread = {'size': 1 << 20, 'bound': 0.5, 'seconds': [0.6], 'median': 0.6}
+    ring = {**head, 'block': 1 << 16, 'uniform': 2.0, 'least': 3.636, 'shortest': 20.0, 'uniform_seconds': 0.1,
+            'bound': 0.1818, 'systems': {'torusd': {'median': 0.2}, 'MPICH scattered': {'median': 1.2}},
+            'cut': 1.1, 'copy': spread, 'broadcast': spread, 'observed': {'median': 0.19, 'known_after': 4.4}}
+    equal = {**head, 'slow': '', 'part': 1.0, **{key: ring[key] for key in ('block', 'uniform', 'uniform_seconds')},
+             'least': 2.0, 'shortest': 2.0, 'bound': 0.1, 'systems': {'torusd': {'median': 0.1}}}
+    turn = {'after': 4.0, 'left': 0.6, 'seconds': 12.0, 'optimum': 7.0, 'ratio': 1.143, 'planned': ['observed'], 'reroutes': 1}
+    slowed = {**head, 'block': 1 << 20, 'least': 3.6, 'whole': 10.0, 'rounds': 60, 'turns': [turn, turn]}
+    compared, goals, during = uneven_tables({'networks': [ring, equal, {**ring, 'systems': {}}], 'slowed': [slowed]})
+    assert compared.rows == [['4 at 20, one link at 0.1', '1.818', '10.0', '2.000', '12.00 scattered', '-', '6.00', '-'],
+                             ['4 at 20', '1.000', '1.00', '1.000', '-', '-', '-', '-']]
+    assert goals.rows[0] == ['4 at 20, one link at 0.1', '19.00', '3', '64 KiB', '200', '1.100', '1.045', '4', '1 MiB',
+                             '1.200', '1 MiB', '1.200']
+    assert goals.rows[1][5:] == ['1.000', '-', '-', '-', '-', '-', '-']
+    assert during.rows == [['4 at 20, one link at 0.1', '3', '1 MiB', '60', '10.0', '4.0', '12.0', '7.0', '1.143', '1, 1']]

@@ -137,6 +137,14 @@ class IpHosts:
                 raise TorusError(f'torus-routed of {self.names[rank]} ended with status {code}: '
                                  f'{tail(self._log(rank).read_text())}')
 
+    def keep_routes(self):
+        """Ends torus-routed on all hosts without its knowledge: addresses and routes stay as they are."""
+        with interrupts.held():
+            for process in self.routed:
+                process.kill()
+                process.wait()
+            self.routed = []
+
     def stop(self):
         """Ends the keepers, and the routes."""
         self._end_routed()

@@ -7,6 +7,7 @@ from .copies import COPIES, copy_tables
 from .exchanges import cuts_tables, files_tables, growth_tables, schedules_tables, unlimited_tables
 from .model import MODEL, fit_tables
 from .torus import name_of, torus_tables
+from .uneven import UNEVEN, uneven_tables
 
 BUSY = 2  # the page reports a higher load average before the measurement
 NOTES = '\n## Notes\n'  # section written by hand at the end of a page
@@ -15,7 +16,7 @@ PARTS = {'fit': (MODEL, fit_tables), 'unlimited': ('Unlimited links', unlimited_
          'schedules': ('Schedules of a solver', schedules_tables),
          'cuts': ('Links that go down', cuts_tables), 'groups': (PROGRAMS, groups_tables),
          'preloads': (PRELOADS, preloads_tables), 'foreign': (FOREIGN, foreign_tables),
-         'copy': (COPIES, copy_tables)}
+         'copy': (COPIES, copy_tables), 'uneven': (UNEVEN, uneven_tables)}
 
 
 def failures(results):
