@@ -45,31 +45,13 @@ static const struct section sections[] = {
           FIELD("age", "age_seconds", FORMAT_SECONDS), FIELD("coordinator"), FIELD("reason")),
 };
 
-static json_t *texts(const char *const *text, size_t count)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(list, json_string(text[i]));
-    return list;
-}
+static JSON_MEMBERS(exchange_members, MEMBER(torus_activity, id), MEMBER(torus_activity, algorithm),
+                    NAMED(torus_activity, state, torus_state_name), MEMBER(torus_activity, reason),
+                    MEMBER(torus_activity, coordinator),
+                    FROM_MS("age_seconds", torus_activity, age_ms));
 
-static json_t *exchanges(const struct torus_status *s)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < s->exchange_count; i++) {
-        const struct torus_activity *x = s->exchanges[i];
-        json_t *o = json_object();
-        (void)json_object_set_new(o, "id", json_string(x->id));
-        (void)json_object_set_new(o, "algorithm", json_string(x->algorithm));
-        (void)json_object_set_new(o, "state", json_string(torus_state_name(x->state)));
-        (void)json_object_set_new(o, "reason", json_string(x->reason));
-        (void)json_object_set_new(o, "coordinator", json_integer(x->coordinator));
-        (void)json_object_set_new(o, "age_seconds", json_real((double)x->age_ms / 1000));
-        (void)json_array_append_new(list, o);
-    }
-    return list;
-}
+static JSON_MEMBERS(unconfirmed_members, MEMBER(torus_unconfirmed, id),
+                    MEMBER(torus_unconfirmed, count), MEMBER(torus_unconfirmed, reason));
 
 static json_t *unconfirmed(const struct torus_status *s)
 {
@@ -77,17 +59,15 @@ static json_t *unconfirmed(const struct torus_status *s)
 
     for (size_t i = 0; i < s->unconfirmed_count; i++) {
         const struct torus_unconfirmed *x = s->unconfirmed[i];
-        json_t *o = json_object(), *nodes = json_array();
-        for (size_t j = 0; j < x->node_count; j++)
-            (void)json_array_append_new(nodes, json_integer(x->nodes[j]));
-        (void)json_object_set_new(o, "id", json_string(x->id));
-        (void)json_object_set_new(o, "nodes", nodes);
-        (void)json_object_set_new(o, "count", json_integer(x->count));
-        (void)json_object_set_new(o, "reason", json_string(x->reason));
+        json_t *o = json_of(x, unconfirmed_members);
+        (void)json_object_set_new(o, "nodes", json_numbers(x->nodes, x->node_count));
         (void)json_array_append_new(list, o);
     }
     return list;
 }
+
+static JSON_MEMBERS(link_fault_members, MEMBER(torus_link_fault, node),
+                    MEMBER(torus_link_fault, code), MEMBER(torus_link_fault, text));
 
 static json_t *link_faults(const struct torus_status *s, const struct torus *t)
 {
@@ -97,119 +77,71 @@ static json_t *link_faults(const struct torus_status *s, const struct torus *t)
         const struct torus_link_fault *x = s->link_faults[i];
         const bool found = x->found_node != TORUS_RANK_NONE;
         char port[TORUS_PORT_NAME_SIZE] = "?", other[TORUS_PORT_NAME_SIZE] = "?";
-        json_t *o = json_object();
+        json_t *o = json_of(x, link_fault_members);
         if (x->node < t->nodes && x->port < torus_ports(t))
             (void)torus_port_name(t, x->node, x->port, port);
         if (x->found_node < t->nodes && x->found_port < torus_ports(t))
             (void)torus_port_name(t, x->found_node, x->found_port, other);
-        (void)json_object_set_new(o, "node", json_integer(x->node));
         (void)json_object_set_new(o, "port", json_string(port));
-        (void)json_object_set_new(o, "code", json_string(x->code));
         (void)json_object_set_new(o, "found_node",
                                   found ? json_integer(x->found_node) : json_null());
         (void)json_object_set_new(o, "found_port", found ? json_string(other) : json_null());
-        (void)json_object_set_new(o, "text", json_string(x->text));
         (void)json_array_append_new(list, o);
     }
     return list;
 }
 
-static json_t *shares(const struct torus_status *s)
-{
-    json_t *list = json_array();
+static JSON_MEMBERS(share_members, MEMBER(torus_share, resource), MEMBER(torus_share, user),
+                    MEMBER(torus_share, held), MEMBER(torus_share, most),
+                    MEMBER(torus_share, capacity));
 
-    for (size_t i = 0; i < s->share_count; i++) {
-        const struct torus_share *x = s->shares[i];
-        json_t *o = json_object();
-        (void)json_object_set_new(o, "resource", json_string(x->resource));
-        (void)json_object_set_new(o, "user", json_integer(x->user));
-        (void)json_object_set_new(o, "held", json_count(x->held));
-        (void)json_object_set_new(o, "most", json_count(x->most));
-        (void)json_object_set_new(o, "capacity", json_count(x->capacity));
-        (void)json_array_append_new(list, o);
-    }
-    return list;
-}
+static JSON_MEMBERS(group_members, MEMBER(torus_group_info, name), MEMBER(torus_group_info, id),
+                    MEMBER(torus_group_info, missing), MEMBER(torus_group_info, avoids),
+                    KNOWN(torus_group_info, pid), MEMBER(torus_group_info, calls),
+                    MEMBER(torus_group_info, calls_done), MEMBER(torus_group_info, bytes_sent),
+                    MEMBER(torus_group_info, bytes_received), MEMBER(torus_group_info, early_bytes),
+                    MEMBER(torus_group_info, reserved_bytes));
 
 static json_t *groups(const struct torus_status *s)
 {
-    json_t *list = json_array();
+    json_t *list = json_list_of(s->groups, s->group_count, group_members);
 
-    for (size_t i = 0; i < s->group_count; i++) {
-        const struct torus_group_info *x = s->groups[i];
-        json_t *o = json_object();
-        (void)json_object_set_new(o, "name", json_string(x->name));
-        (void)json_object_set_new(o, "id", json_string(x->id));
-        (void)json_object_set_new(o, "state", json_string(x->open ? "open" : "opening"));
-        (void)json_object_set_new(o, "missing", json_string(x->missing));
-        (void)json_object_set_new(o, "avoids", json_string(x->avoids));
-        (void)json_object_set_new(o, "pid", json_known(x->pid));
-        (void)json_object_set_new(o, "calls", json_count(x->calls));
-        (void)json_object_set_new(o, "calls_done", json_count(x->calls_done));
-        (void)json_object_set_new(o, "bytes_sent", json_count(x->bytes_sent));
-        (void)json_object_set_new(o, "bytes_received", json_count(x->bytes_received));
-        (void)json_object_set_new(o, "early_bytes", json_count(x->early_bytes));
-        (void)json_object_set_new(o, "reserved_bytes", json_count(x->reserved_bytes));
-        (void)json_array_append_new(list, o);
-    }
+    for (size_t i = 0; i < s->group_count; i++)
+        (void)json_object_set_new(json_array_get(list, i), "state",
+                                  json_string(s->groups[i]->open ? "open" : "opening"));
     return list;
 }
 
-static json_t *copies(const struct torus_status *s)
-{
-    json_t *list = json_array();
+static JSON_MEMBERS(memory_members, MEMBER_AS("budget_bytes", torus_status, memory_budget),
+                    MEMBER_AS("reserved_bytes", torus_status, memory_reserved),
+                    MEMBER_AS("used_bytes", torus_status, memory_used));
 
-    for (size_t i = 0; i < s->copy_count; i++) {
-        const struct torus_copy_activity *x = s->copies[i];
-        json_t *o = json_object();
-        (void)json_object_set_new(o, "id", json_string(x->id));
-        (void)json_object_set_new(o, "asker", json_integer(x->asker));
-        (void)json_object_set_new(o, "phase", json_string(torus_copy_phase_name(x->phase)));
-        (void)json_object_set_new(o, "files", json_count(x->files));
-        (void)json_object_set_new(o, "bytes", json_count(x->bytes));
-        (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
-        (void)json_object_set_new(o, "target", json_string(x->target));
-        (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
-        (void)json_array_append_new(list, o);
-    }
-    return list;
-}
+static JSON_MEMBERS(members, MEMBER(torus_status, version), KNOWN(torus_status, peer_protocol),
+                    MEMBER(torus_status, peer_minor), MEMBER(torus_status, least_peer_minor),
+                    KNOWN(torus_status, control_protocol), KNOWN(torus_status, program_protocol),
+                    MEMBER(torus_status, pid), MEMBER(torus_status, rank),
+                    FROM_MS("uptime_seconds", torus_status, uptime_ms),
+                    KNOWN(torus_status, metrics), MEMBER(torus_status, whole),
+                    KNOWN(torus_status, link_mbit));
 
 static json_t *value_of(const struct torus_status *s, const struct torus *t)
 {
-    json_t *o = json_object(), *coordinates = json_array(), *memory = json_object();
-    int r = 0;
+    json_t *o = json_of(s, members);
+    int r = json_set_torus(o, t);
 
-    for (size_t i = 0; i < s->coordinate_count; i++)
-        r |= json_array_append_new(coordinates, json_integer(s->coordinates[i]));
-    r |= json_object_set_new(memory, "budget_bytes", json_count(s->memory_budget));
-    r |= json_object_set_new(memory, "reserved_bytes", json_count(s->memory_reserved));
-    r |= json_object_set_new(memory, "used_bytes", json_count(s->memory_used));
-
-    r |= json_object_set_new(o, "version", json_string(s->version));
-    r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
-    r |= json_object_set_new(o, "peer_minor", json_integer(s->peer_minor));
-    r |= json_object_set_new(o, "least_peer_minor", json_integer(s->least_peer_minor));
-    r |= json_object_set_new(o, "control_protocol", json_known(s->control_protocol));
-    r |= json_object_set_new(o, "program_protocol", json_known(s->program_protocol));
-    r |= json_object_set_new(o, "pid", json_count(s->pid));
-    r |= json_set_torus(o, t);
-    r |= json_object_set_new(o, "rank", json_integer(s->rank));
-    r |= json_object_set_new(o, "coordinates", coordinates);
-    r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
-    r |= json_object_set_new(o, "metrics", json_text(s->metrics));
-    r |= json_object_set_new(o, "whole", json_boolean(s->whole));
-    r |= json_object_set_new(o, "faults", texts(s->faults, s->fault_count));
-    r |= json_object_set_new(o, "link_mbit", json_positive(s->link_mbit));
-    r |= json_object_set_new(o, "data_roots", texts(s->data_roots, s->data_root_count));
-    r |= json_object_set_new(o, "memory", memory);
+    r |= json_object_set_new(o, "coordinates", json_numbers(s->coordinates, s->coordinate_count));
+    r |= json_object_set_new(o, "faults", json_texts(s->faults, s->fault_count));
+    r |= json_object_set_new(o, "data_roots", json_texts(s->data_roots, s->data_root_count));
+    r |= json_object_set_new(o, "memory", json_of(s, memory_members));
     r |= json_object_set_new(o, "calibration", calibration_value(s->calibration));
     r |= json_object_set_new(o, "cables", link_faults(s, t));
     r |= json_object_set_new(o, "groups", groups(s));
     r |= json_object_set_new(o, "unconfirmed", unconfirmed(s));
-    r |= json_object_set_new(o, "shares", shares(s));
-    r |= json_object_set_new(o, "copies", copies(s));
-    r |= json_object_set_new(o, "exchanges", exchanges(s));
+    r |= json_object_set_new(o, "shares", json_list_of(s->shares, s->share_count, share_members));
+    r |= json_object_set_new(o, "copies",
+                             json_list_of(s->copies, s->copy_count, copy_activity_members));
+    r |= json_object_set_new(o, "exchanges",
+                             json_list_of(s->exchanges, s->exchange_count, exchange_members));
     return json_checked(o, r);
 }
 

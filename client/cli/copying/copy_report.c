@@ -535,45 +535,32 @@ static json_t *host_value(const struct all_nodes *names, uint32_t rank)
     return json_null();
 }
 
-static int set_counts(json_t *o, const struct torus_copy_node *n)
-{
-    const struct {
-        const char *key;
-        uint64_t count;
-    } counts[] = {
-        {"files", n->files},         {"folders", n->folders},
-        {"links", n->links},         {"added", n->added},
-        {"changed", n->changed},     {"removed", n->removed},
-        {"grown", n->grown},         {"unchanged", n->unchanged},
-        {"bytes", n->bytes},         {"bytes_missing", n->bytes_missing},
-        {"not_owned", n->not_owned}, {"not_attributed", n->not_attributed},
-    };
-    int r = 0;
+static JSON_MEMBERS(node_members, MEMBER(torus_copy_node, rank), MEMBER(torus_copy_node, files),
+                    MEMBER(torus_copy_node, folders), MEMBER(torus_copy_node, links),
+                    MEMBER(torus_copy_node, added), MEMBER(torus_copy_node, changed),
+                    MEMBER(torus_copy_node, removed), MEMBER(torus_copy_node, grown),
+                    MEMBER(torus_copy_node, unchanged), MEMBER(torus_copy_node, bytes),
+                    MEMBER(torus_copy_node, bytes_missing), MEMBER(torus_copy_node, not_owned),
+                    MEMBER(torus_copy_node, not_attributed), MEMBER(torus_copy_node, first));
 
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
-        r |= json_object_set_new(o, counts[i].key, json_count(counts[i].count));
-    return r;
-}
-
-/* Paths that a dry run would remove. */
-static json_t *going_value(const struct torus_copy_node *n)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < n->going_count; i++)
-        (void)json_array_append_new(list, json_string(n->going[i]));
-    return list;
-}
+static JSON_MEMBERS(result_members, MEMBER(torus_copy_result, id),
+                    MEMBER(torus_copy_result, bytes_all), MEMBER(torus_copy_result, bytes_sent),
+                    KNOWN(torus_copy_result, algorithm),
+                    FROM_NS("seconds", torus_copy_result, nanoseconds),
+                    FROM_NS("compare_seconds", torus_copy_result, compare_nanoseconds),
+                    MEMBER(torus_copy_result, left_out), MEMBER(torus_copy_result, first_left_out),
+                    MEMBER(torus_copy_result, links_out), MEMBER(torus_copy_result, first_link_out),
+                    MEMBER(torus_copy_result, skipped), MEMBER(torus_copy_result, first_skipped),
+                    MEMBER(torus_copy_result, attempts));
 
 static json_t *node_value(const struct copy_order *o, const struct torus_copy_node *n,
                           const struct all_nodes *names)
 {
-    json_t *v = json_object(), *error = json_null();
+    json_t *v = json_of(n, node_members), *error = json_null();
     int r = 0;
 
     if (n->code != TORUS_ERROR_NONE)
         error = json_pack("{s:s, s:s}", "code", torus_error_name(n->code), "text", n->error);
-    r |= json_object_set_new(v, "rank", json_integer(n->rank));
     r |= json_object_set_new(v, "host", host_value(names, n->rank));
     if (o->copy.kind == TORUS_COPY_GATHER || o->copy.kind == TORUS_COPY_EXCHANGE)
         r |= json_object_set_new(v, "from", json_integer(n->from));
@@ -581,14 +568,9 @@ static json_t *node_value(const struct copy_order *o, const struct torus_copy_no
     if (o->copy.verify)
         r |= json_object_set_new(
             v, "equal", json_boolean(n->code == TORUS_ERROR_NONE && !copy_report_differs(n)));
-    r |= set_counts(v, n);
-    r |= json_object_set_new(v, "first", json_string(n->first));
     if (o->copy.dry_run)
-        r |= json_object_set_new(v, "would_remove", going_value(n));
-    if (r == 0)
-        return v;
-    json_decref(v);
-    return NULL;
+        r |= json_object_set_new(v, "would_remove", json_texts(n->going, n->going_count));
+    return json_checked(v, r);
 }
 
 static json_t *nodes_value(const struct copy_order *o, const struct torus_copy_result *r,
@@ -599,10 +581,7 @@ static json_t *nodes_value(const struct copy_order *o, const struct torus_copy_r
 
     for (size_t i = 0; i < r->node_count; i++)
         failed |= json_array_append_new(list, node_value(o, r->node[i], names));
-    if (failed == 0)
-        return list;
-    json_decref(list);
-    return NULL;
+    return json_checked(list, failed);
 }
 
 static int set_request(json_t *v, const struct copy_order *o)
@@ -621,45 +600,20 @@ static int set_request(json_t *v, const struct copy_order *o)
     return r;
 }
 
-static json_t *absent_value(const struct torus_copy_result *r)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < r->absent_count; i++)
-        (void)json_array_append_new(list, json_integer(r->absent[i]));
-    return list;
-}
-
 json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_result *x,
                           const struct all_nodes *names)
 {
-    json_t *v = json_object();
-    int r = json_object_set_new(v, "id", json_string(x->id));
+    json_t *v = json_of(x, result_members);
+    int r = set_request(v, o);
 
-    r |= set_request(v, o);
     r |= json_object_set_new(v, "failures", json_count(copy_report_failures(x)));
     if (o->copy.verify)
         r |= json_object_set_new(
             v, "equal",
             json_boolean(copy_report_failures(x) == 0 && copy_report_differences(x) == 0));
-    r |= json_object_set_new(v, "bytes_all", json_count(x->bytes_all));
-    r |= json_object_set_new(v, "bytes_sent", json_count(x->bytes_sent));
-    r |= json_object_set_new(v, "algorithm", json_text(x->algorithm));
     r |= json_object_set_new(v, "mode",
                              json_text(x->algorithm[0] != '\0' ? torus_mode_name(x->mode) : ""));
-    r |= json_object_set_new(v, "seconds", json_real((double)x->nanoseconds / 1e9));
-    r |= json_object_set_new(v, "compare_seconds", json_real((double)x->compare_nanoseconds / 1e9));
-    r |= json_object_set_new(v, "left_out", json_count(x->left_out));
-    r |= json_object_set_new(v, "first_left_out", json_string(x->first_left_out));
-    r |= json_object_set_new(v, "links_out", json_count(x->links_out));
-    r |= json_object_set_new(v, "first_link_out", json_string(x->first_link_out));
-    r |= json_object_set_new(v, "skipped", json_count(x->skipped));
-    r |= json_object_set_new(v, "first_skipped", json_string(x->first_skipped));
-    r |= json_object_set_new(v, "attempts", json_integer(x->attempts));
-    r |= json_object_set_new(v, "absent", absent_value(x));
+    r |= json_object_set_new(v, "absent", json_numbers(x->absent, x->absent_count));
     r |= json_object_set_new(v, "per_node", nodes_value(o, x, names));
-    if (r == 0)
-        return v;
-    json_decref(v);
-    return NULL;
+    return json_checked(v, r);
 }

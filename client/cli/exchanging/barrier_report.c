@@ -97,6 +97,12 @@ static int set_ends(json_t *o, const struct torus_result *x, const struct torus_
                                json_sprintf("node %" PRIu32 ", %s later", last->rank, after));
 }
 
+static JSON_MEMBERS(members, MEMBER(torus_result, id),
+                    NAMED(torus_result, operation, torus_operation_name),
+                    MEMBER_AS("node_count", torus_result, nodes), PRESENT(torus_result, without),
+                    PRESENT(torus_result, reroutes),
+                    FROM_NS("waited_seconds", torus_result, waited_nanoseconds));
+
 json_t *barrier_report(const struct torus_result *x, const char *name, bool by_time,
                        struct error *e)
 {
@@ -112,22 +118,14 @@ json_t *barrier_report(const struct torus_result *x, const char *name, bool by_t
         return NULL;
     }
     sorted = calloc(x->arrival_count + 1, sizeof *sorted);
-    o = sorted != NULL ? json_object() : NULL;
+    o = sorted != NULL ? json_of(x, members) : NULL;
     for (size_t i = 0; sorted != NULL && i < x->arrival_count; i++)
         sorted[i] = x->arrival[i];
     if (sorted != NULL)
         qsort(sorted, x->arrival_count, sizeof *sorted, compare_times);
-    r |= json_object_set_new(o, "id", json_string(x->id));
-    r |= json_object_set_new(o, "operation", json_string("barrier"));
     if (name != NULL || !by_time) /* people see no line of the default name */
         r |= json_object_set_new(o, "name", json_string(name != NULL ? name : ""));
     r |= json_set_torus(o, &torus);
-    r |= json_object_set_new(o, "node_count", json_integer(x->nodes));
-    if (x->without[0] != '\0')
-        r |= json_object_set_new(o, "without", json_string(x->without));
-    if (x->reroutes > 0)
-        r |= json_object_set_new(o, "reroutes", json_integer(x->reroutes));
-    r |= json_object_set_new(o, "waited_seconds", json_real((double)x->waited_nanoseconds / 1e9));
     if (o != NULL) {
         r |= set_ends(o, x, sorted, by_time);
         r |= json_object_set_new(o, "nodes", by_time ? nodes_by_time(x, sorted) : nodes_by_rank(x));

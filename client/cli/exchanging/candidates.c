@@ -40,40 +40,26 @@ json_t *calibration_value(const struct torus_calibration *c)
 
     r |= json_object_set_new(o, "source", json_string(c->measured_at > 0 ? "measured" : "default"));
     r |= json_object_set_new(o, "measured_at", moment(c->measured_at));
-    r |= json_object_set_new(o, "step_seconds", json_real(c->costs->step_seconds));
-    r |= json_object_set_new(o, "message_seconds", json_real(c->costs->message_seconds));
+    r |= json_set_members(
+        o, c->costs, MEMBERS(REAL(torus_costs, step_seconds), REAL(torus_costs, message_seconds)));
     r |= json_object_set_new(o, "bits_per_second", json_real(c->costs->bytes_per_second * 8));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+    return json_checked(o, r);
 }
 
-json_t *candidates_value(const struct torus_candidates *candidates)
-{
-    json_t *o = json_object(), *list = json_array();
-    int r = 0;
+static JSON_MEMBERS(candidate_members, MEMBER(torus_candidate, algorithm),
+                    NAMED(torus_candidate, mode, torus_mode_name),
+                    MEMBER(torus_candidate, segments), MEMBER(torus_candidate, piece_bytes),
+                    MEMBER(torus_candidate, steps), MEMBER(torus_candidate, messages),
+                    MEMBER(torus_candidate, blocks), REAL(torus_candidate, seconds));
 
-    for (size_t i = 0; i < candidates->count; i++) {
-        const struct torus_candidate *c = candidates->candidate[i];
-        json_t *one = json_object();
-        r |= json_object_set_new(one, "algorithm", json_string(c->algorithm));
-        r |= json_object_set_new(one, "mode", json_string(torus_mode_name(c->mode)));
-        r |= json_object_set_new(one, "segments", json_integer(c->segments));
-        r |= json_object_set_new(one, "piece_bytes", json_count(c->piece_bytes));
-        r |= json_object_set_new(one, "steps", json_number(c->steps));
-        r |= json_object_set_new(one, "messages", json_number(c->messages));
-        r |= json_object_set_new(one, "blocks", json_number(c->blocks));
-        r |= json_object_set_new(one, "seconds", json_real(c->seconds));
-        r |= json_array_append_new(list, one);
-    }
-    r |= json_object_set_new(o, "block_bytes", json_count(candidates->block_bytes));
-    r |= json_object_set_new(o, "candidates", list);
-    r |= json_object_set_new(o, "costs", calibration_value(candidates->calibration));
-    if (r == 0)
-        return o;
-    json_decref(o);
-    return NULL;
+json_t *candidates_value(const struct torus_candidates *c)
+{
+    json_t *o = json_of(c, MEMBERS(MEMBER(torus_candidates, block_bytes)));
+    int r = json_object_set_new(o, "candidates",
+                                json_list_of(c->candidate, c->count, candidate_members)) |
+            json_object_set_new(o, "costs", calibration_value(c->calibration));
+
+    return json_checked(o, r);
 }
 
 double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,

@@ -64,31 +64,28 @@ static double seconds(uint64_t nanoseconds)
     return (double)nanoseconds / 1e9;
 }
 
-static int set_ports(json_t *object, const struct torus_node *n)
-{
-    json_t *ports = json_object();
-    int r = 0;
+static JSON_MEMBERS(port_members, MEMBER(torus_port, tx_bytes), MEMBER(torus_port, rx_bytes),
+                    MEMBER(torus_port, tx_blocks), MEMBER(torus_port, combined_messages),
+                    KNOWN(torus_port, min_rtt_us), KNOWN(torus_port, rate_bps));
 
-    for (size_t i = 0; i < n->port_count; i++) {
-        const struct torus_port *p = n->port[i];
-        json_t *o = json_object();
-        r |= json_object_set_new(o, "tx_bytes", json_count(p->tx_bytes));
-        r |= json_object_set_new(o, "rx_bytes", json_count(p->rx_bytes));
-        r |= json_object_set_new(o, "tx_blocks", json_count(p->tx_blocks));
-        r |= json_object_set_new(o, "combined_messages", json_count(p->combined_messages));
-        r |= json_object_set_new(o, "min_rtt_us", json_known(p->min_rtt_us));
-        r |= json_object_set_new(o, "rate_bps", json_known(p->rate_bps));
-        r |= json_object_set_new(ports, p->name, o);
-    }
-    return r | json_object_set_new(object, "ports", ports);
-}
+static JSON_MEMBERS(node_members, MEMBER(torus_node, rank),
+                    FROM_NS("seconds", torus_node, nanoseconds), MEMBER(torus_node, most_starts),
+                    MEMBER(torus_node, most_ends), PRESENT(torus_node, missing_files),
+                    PRESENT(torus_node, unused_files));
 
-/* What was counted in the steps of a schedule, by the names that plan has for it. */
-static int set_steps(json_t *object, const struct torus_result *x)
-{
-    return json_object_set_new(object, "startups", json_integer(x->startups)) |
-           json_object_set_new(object, "transmission", json_count(x->transmission));
-}
+static JSON_MEMBERS(result_members, MEMBER(torus_result, id),
+                    NAMED(torus_result, operation, torus_operation_name),
+                    MEMBER(torus_result, algorithm), NAMED(torus_result, mode, torus_mode_name),
+                    PRESENT(torus_result, without), PRESENT(torus_result, reroutes),
+                    PRESENT(torus_result, damages), PRESENT(torus_result, kept_bytes),
+                    PRESENT(torus_result, missing_files), PRESENT(torus_result, unused_files),
+                    MEMBER_AS("node_count", torus_result, nodes), MEMBER(torus_result, block_bytes),
+                    MEMBER(torus_result, rounds), MEMBER(torus_result, blocks_delivered),
+                    MEMBER(torus_result, bytes_delivered),
+                    MEMBER_AS("verified", torus_result, check, .name = torus_check_name));
+
+static JSON_MEMBERS(step_members, MEMBER(torus_result, startups),
+                    MEMBER(torus_result, transmission));
 
 /* Streaming has no steps. Adds what the busiest channel carried: its bytes, and where all blocks have one size, how many
  * blocks that is. */
@@ -110,44 +107,24 @@ static int set_channel(json_t *object, const struct torus_result *x)
     return r;
 }
 
-/* Adds the numbers of files that were not sent, unless they are 0. */
-static int set_unmoved(json_t *object, uint64_t missing, uint64_t unused)
+static json_t *node_value(const struct torus_node *n)
 {
+    json_t *o = json_of(n, node_members), *ports = json_object();
     int r = 0;
 
-    if (missing > 0)
-        r |= json_object_set_new(object, "missing_files", json_count(missing));
-    if (unused > 0)
-        r |= json_object_set_new(object, "unused_files", json_count(unused));
-    return r;
+    for (size_t i = 0; i < n->port_count; i++)
+        r |= json_object_set_new(ports, n->port[i]->name, json_of(n->port[i], port_members));
+    return json_checked(o, r | json_object_set_new(o, "ports", ports));
 }
 
-static int set_nodes(json_t *object, const struct torus_result *x)
+static json_t *nodes_value(const struct torus_result *x)
 {
     json_t *list = json_array();
     int r = 0;
 
-    for (size_t i = 0; i < x->node_count; i++) {
-        json_t *o = json_object();
-        r |= json_object_set_new(o, "rank", json_integer(x->node[i]->rank));
-        r |= json_object_set_new(o, "seconds", json_real(seconds(x->node[i]->nanoseconds)));
-        r |= json_object_set_new(o, "most_starts", json_integer(x->node[i]->most_starts));
-        r |= json_object_set_new(o, "most_ends", json_integer(x->node[i]->most_ends));
-        r |= set_unmoved(o, x->node[i]->missing_files, x->node[i]->unused_files);
-        r |= set_ports(o, x->node[i]);
-        r |= json_array_append_new(list, o);
-    }
-    return r | json_object_set_new(object, "per_node", list);
-}
-
-static int set_missing(json_t *object, const struct torus_result *x)
-{
-    json_t *list = json_array();
-    int r = 0;
-
-    for (size_t i = 0; i < x->missing_count; i++)
-        r |= json_array_append_new(list, json_integer(x->missing[i]));
-    return r | json_object_set_new(object, "missing", list);
+    for (size_t i = 0; i < x->node_count; i++)
+        r |= json_array_append_new(list, node_value(x->node[i]));
+    return json_checked(list, r);
 }
 
 /* Adds the times of all repetitions. Returns 0 with *median, or another value if memory is short. */
@@ -227,37 +204,18 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
                   x->nodes, text_plural(x->nodes, "node", "nodes"));
         return NULL;
     }
-    o = json_object();
-    r |= json_object_set_new(o, "id", json_string(x->id));
-    r |= json_object_set_new(o, "operation", json_string(torus_operation_name(x->operation)));
+    o = json_of(x, result_members);
     r |= json_set_torus(o, &torus);
-    r |= json_object_set_new(o, "algorithm", json_string(x->algorithm));
-    r |= json_object_set_new(o, "mode", json_string(torus_mode_name(x->mode)));
-    if (x->without[0] != '\0')
-        r |= json_object_set_new(o, "without", json_string(x->without));
     if (x->missing_count > 0)
-        r |= set_missing(o, x);
-    if (x->reroutes > 0)
-        r |= json_object_set_new(o, "reroutes", json_integer(x->reroutes));
-    if (x->damages > 0)
-        r |= json_object_set_new(o, "damages", json_integer(x->damages));
-    if (x->kept_bytes > 0)
-        r |= json_object_set_new(o, "kept_bytes", json_count(x->kept_bytes));
-    r |= set_unmoved(o, x->missing_files, x->unused_files);
-    r |= json_object_set_new(o, "node_count", json_integer(x->nodes));
-    r |= json_object_set_new(o, "block_bytes", json_count(x->block_bytes));
+        r |= json_object_set_new(o, "missing", json_numbers(x->missing, x->missing_count));
     if (repeated)
         r |= set_repetitions(o, x, &time);
     else
         r |= json_object_set_new(o, "seconds", json_real(time));
     r |= set_bound(o, x, time);
-    r |= x->mode == TORUS_MODE_STREAMING ? set_channel(o, x) : set_steps(o, x);
-    r |= json_object_set_new(o, "rounds", json_count(x->rounds));
+    r |= x->mode == TORUS_MODE_STREAMING ? set_channel(o, x) : json_set_members(o, x, step_members);
     r |= json_object_set_new(o, "call_seconds", json_real(call_seconds));
-    r |= json_object_set_new(o, "blocks_delivered", json_count(x->blocks_delivered));
-    r |= json_object_set_new(o, "bytes_delivered", json_count(x->bytes_delivered));
-    r |= json_object_set_new(o, "verified", json_string(torus_check_name(x->check)));
-    r |= set_nodes(o, x);
+    r |= json_object_set_new(o, "per_node", nodes_value(x));
     if (r == 0)
         return o;
     json_decref(o);

@@ -31,57 +31,47 @@ const char *link_security(const struct torus_link *l)
 /* What the link has counted in the last hour; null: not known. */
 static json_t *hour_value(const struct torus_link *l)
 {
-    json_t *hour;
-    int r = 0;
+    return l->hour_ms > 0
+               ? json_of(l, MEMBERS(FROM_MS("seconds", torus_link, hour_ms),
+                                    MEMBER_AS("tx_bytes", torus_link, hour_tx_bytes),
+                                    MEMBER_AS("retransmits", torus_link, hour_retransmits),
+                                    MEMBER_AS("connects", torus_link, hour_connects)))
+               : json_null();
+}
 
-    if (l->hour_ms == 0)
-        return json_null();
-    hour = json_object();
-    r |= json_object_set_new(hour, "seconds", json_real((double)l->hour_ms / 1000));
-    r |= json_object_set_new(hour, "tx_bytes", json_count(l->hour_tx_bytes));
-    r |= json_object_set_new(hour, "retransmits", json_count(l->hour_retransmits));
-    r |= json_object_set_new(hour, "connects", json_integer(l->hour_connects));
-    return json_checked(hour, r);
+static JSON_MEMBERS(link_members, MEMBER_AS("port", torus_link, name),
+                    NAMED(torus_link, state, torus_link_state_name), MEMBER(torus_link, reason),
+                    MEMBER(torus_link, address), KNOWN(torus_link, interface),
+                    MEMBER(torus_link, tx_bytes), MEMBER(torus_link, rx_bytes),
+                    KNOWN(torus_link, rtt_us), KNOWN(torus_link, rate_bps),
+                    MEMBER(torus_link, connects), KNOWN(torus_link, key),
+                    MEMBER(torus_link, queue_bytes), MEMBER(torus_link, unacked_bytes),
+                    MEMBER(torus_link, retransmits), KNOWN(torus_link, mtu),
+                    MEMBER_AS("nominal_bps", torus_link, nominal_send_bps, .rule = JSON_KNOWN),
+                    KNOWN(torus_link, nominal_receive_bps), KNOWN(torus_link, negotiated_bps),
+                    KNOWN(torus_link, observed_bps), KNOWN(torus_link, planned_bps),
+                    KNOWN(torus_link, planned_from));
+
+/* Adds the seconds of a state; null in other states. */
+static int set_state_seconds(json_t *link, const char *key, bool in_state, uint64_t milliseconds)
+{
+    return json_object_set_new(link, key,
+                               in_state ? json_real((double)milliseconds / 1000) : json_null());
 }
 
 json_t *link_value(const struct torus_link *l)
 {
     const bool up = l->state == TORUS_LINK_UP;
-    json_t *link = json_object();
-    int r = 0;
+    json_t *link = json_of(l, link_members);
+    int r = json_object_set_new(link, "neighbour",
+                                l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
+                                                                : json_null());
 
-    r |= json_object_set_new(link, "port", json_string(l->name));
-    r |= json_object_set_new(link, "neighbour",
-                             l->neighbour != TORUS_RANK_NONE ? json_integer(l->neighbour)
-                                                             : json_null());
     r |= json_object_set_new(link, "up", json_boolean(up));
-    r |= json_object_set_new(link, "state", json_string(torus_link_state_name(l->state)));
-    r |= json_object_set_new(link, "reason", json_string(l->reason));
-    r |= json_object_set_new(link, "address", json_string(l->address));
-    r |= json_object_set_new(link, "interface", json_text(l->interface));
-    r |= json_object_set_new(link, "tx_bytes", json_count(l->tx_bytes));
-    r |= json_object_set_new(link, "rx_bytes", json_count(l->rx_bytes));
-    r |= json_object_set_new(link, "rtt_us", json_known(l->rtt_us));
-    r |= json_object_set_new(link, "rate_bps", json_known(l->rate_bps));
-    r |= json_object_set_new(link, "up_seconds",
-                             up ? json_real((double)l->up_ms / 1000) : json_null());
-    r |= json_object_set_new(link, "held_seconds",
-                             l->state == TORUS_LINK_HELD ? json_real((double)l->held_ms / 1000)
-                                                         : json_null());
-    r |= json_object_set_new(link, "connects", json_integer(l->connects));
+    r |= set_state_seconds(link, "up_seconds", up, l->up_ms);
+    r |= set_state_seconds(link, "held_seconds", l->state == TORUS_LINK_HELD, l->held_ms);
     r |= json_object_set_new(link, "security", up ? json_string(link_security(l)) : json_null());
-    r |= json_object_set_new(link, "key", json_text(l->key));
-    r |= json_object_set_new(link, "queue_bytes", json_count(l->queue_bytes));
-    r |= json_object_set_new(link, "unacked_bytes", json_count(l->unacked_bytes));
-    r |= json_object_set_new(link, "retransmits", json_integer(l->retransmits));
-    r |= json_object_set_new(link, "mtu", json_known(l->mtu));
     r |= json_object_set_new(link, "last_hour", hour_value(l));
-    r |= json_object_set_new(link, "nominal_bps", json_known(l->nominal_send_bps));
-    r |= json_object_set_new(link, "nominal_receive_bps", json_known(l->nominal_receive_bps));
-    r |= json_object_set_new(link, "negotiated_bps", json_known(l->negotiated_bps));
-    r |= json_object_set_new(link, "observed_bps", json_known(l->observed_bps));
-    r |= json_object_set_new(link, "planned_bps", json_known(l->planned_bps));
-    r |= json_object_set_new(link, "planned_from", json_text(l->planned_from));
     return json_checked(link, r);
 }
 
@@ -194,29 +184,28 @@ static size_t running(const struct torus_status *s)
     return count;
 }
 
+static JSON_MEMBERS(node_members, MEMBER(torus_status, version), KNOWN(torus_status, peer_protocol),
+                    MEMBER(torus_status, pid), FROM_MS("uptime_seconds", torus_status, uptime_ms),
+                    MEMBER_AS("memory_used_bytes", torus_status, memory_used),
+                    MEMBER_AS("memory_budget_bytes", torus_status, memory_budget));
+
 static json_t *node_value(const struct all_nodes *c, uint32_t rank)
 {
     const struct torus_node_answer *n = c->state->nodes[rank];
     const struct torus_status *s = n->status;
-    json_t *o = json_object(), *keys = json_array();
+    json_t *o = json_object();
     int r = all_nodes_set_node(o, c, rank);
 
     r |= json_object_set_new(o, "name", json_string(all_nodes_name(c, rank)));
-    for (size_t i = 0; s != NULL && i < s->key_count; i++)
-        r |= json_array_append_new(keys, json_string(s->keys[i]));
-    r |= json_object_set_new(o, "keys", keys);
+    r |= json_object_set_new(o, "keys",
+                             s != NULL ? json_texts(s->keys, s->key_count) : json_array());
     if (s == NULL)
-        return o;
+        return json_checked(o, r);
     const size_t up = links_up(n->links);
-    r |= json_object_set_new(o, "version", json_string(s->version));
-    r |= json_object_set_new(o, "peer_protocol", json_known(s->peer_protocol));
-    r |= json_object_set_new(o, "pid", json_count(s->pid));
-    r |= json_object_set_new(o, "uptime_seconds", json_real((double)s->uptime_ms / 1000));
+    r |= json_set_members(o, s, node_members);
     r |= json_object_set_new(o, "links_up", json_count(up));
     r |= json_object_set_new(o, "links", json_count(n->links->count));
     r |= json_object_set_new(o, "links_text", json_sprintf("%zu of %zu", up, n->links->count));
-    r |= json_object_set_new(o, "memory_used_bytes", json_count(s->memory_used));
-    r |= json_object_set_new(o, "memory_budget_bytes", json_count(s->memory_budget));
     r |= json_object_set_new(o, "exchange_count", json_count(running(s)));
     r |= json_object_set_new(o, "group_count", json_count(s->group_count));
     return json_checked(o, r);
@@ -342,6 +331,13 @@ static void add_group(json_t *list, const struct torus_group_info *g)
     add(o, "bytes_sent", g->bytes_sent);
 }
 
+JSON_MEMBERS(copy_activity_members, MEMBER(torus_copy_activity, id),
+             MEMBER(torus_copy_activity, asker),
+             NAMED(torus_copy_activity, phase, torus_copy_phase_name),
+             MEMBER(torus_copy_activity, files), MEMBER(torus_copy_activity, bytes),
+             KNOWN(torus_copy_activity, bytes_of), MEMBER(torus_copy_activity, target),
+             MEMBER(torus_copy_activity, waits_for));
+
 /* Adds a copy at one node to its line, which shows what the asked node knows, if it has answered. */
 static void add_copy(json_t *list, const struct all_nodes *c, uint32_t rank,
                      const struct torus_copy_activity *x)
@@ -351,13 +347,8 @@ static void add_copy(json_t *list, const struct all_nodes *c, uint32_t rank,
     add(o, "node_count", 1);
     if (json_object_get(o, "phase") != NULL && x->asker != rank)
         return;
-    (void)json_object_set_new(o, "asker", json_integer(x->asker));
     (void)json_object_set_new(o, "name", json_string(all_nodes_name(c, x->asker)));
-    (void)json_object_set_new(o, "phase", json_string(torus_copy_phase_name(x->phase)));
-    (void)json_object_set_new(o, "bytes", json_count(x->bytes));
-    (void)json_object_set_new(o, "bytes_of", json_known(x->bytes_of));
-    (void)json_object_set_new(o, "target", json_string(x->target));
-    (void)json_object_set_new(o, "waits_for", json_string(x->waits_for));
+    (void)json_set_members(o, x, copy_activity_members);
 }
 
 static void add_cable(json_t *list, const struct all_nodes *c, const struct torus_link_fault *f)

@@ -5,6 +5,7 @@
 #include <torus/torus.h>
 
 #include "client/cli/terminal/cli.h"
+#include "client/cli/terminal/json.h"
 
 struct all_nodes;
 
@@ -19,6 +20,9 @@ json_t *links_all_value(const struct all_nodes *c);
 
 /* Returns a link as `torusctl links` shows it, or NULL if memory is short. */
 json_t *link_value(const struct torus_link *l);
+
+/* The fields of a copy under way (struct torus_copy_activity). */
+extern const struct json_member copy_activity_members[];
 
 /* Returns how a link that is up is protected, in the words of every view: "open" (no cluster key), "proved" or
  * "encrypted". Static; NULL for a link that is not up. */

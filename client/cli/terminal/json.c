@@ -77,3 +77,79 @@ int json_set_torus(json_t *object, const struct torus *t)
         r |= json_object_set_new(object, "network", json_string(torus_format(t, text)));
     return r;
 }
+
+/* --- objects from structs --- */
+
+/* Returns the value of a member; NULL if it is 0 or "", and *m is not for that. */
+static json_t *member_value(const void *at, const struct json_member *m)
+{
+    const char *text = m->type == 's' ? *(const char *const *)at : NULL;
+    const uint64_t count = m->type == 'u'   ? *(const uint32_t *)at
+                           : m->type == 'U' ? *(const uint64_t *)at
+                                            : 0;
+    const double number = m->type == 'd' ? *(const double *)at : (double)count;
+
+    if (m->type == 'b')
+        return json_boolean(*(const bool *)at);
+    if (m->rule != JSON_ALWAYS && (text != NULL ? text[0] == '\0' : !(number > 0)))
+        return NULL;
+    if (text != NULL)
+        return json_string(text);
+    if (m->name != NULL)
+        return json_string(m->name((unsigned)count));
+    if (m->scale > 0)
+        return json_real(number / m->scale);
+    return m->type == 'd' ? json_number(number) : json_count(count);
+}
+
+int json_set_members(json_t *object, const void *from, const struct json_member *members)
+{
+    int r = 0;
+
+    for (const struct json_member *m = members; m->key != NULL; m++) {
+        json_t *value = member_value((const char *)from + m->offset, m);
+        if (value == NULL && m->rule == JSON_KNOWN)
+            value = json_null();
+        if (value != NULL || m->rule != JSON_PRESENT)
+            r |= json_object_set_new(object, m->key, value);
+    }
+    return r;
+}
+
+json_t *json_of(const void *from, const struct json_member *members)
+{
+    json_t *object = json_object();
+
+    return json_checked(object, json_set_members(object, from, members));
+}
+
+json_t *json_list_of(const void *list, size_t count, const struct json_member *members)
+{
+    const void *const *from = list;
+    json_t *value = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        r |= json_array_append_new(value, json_of(from[i], members));
+    return json_checked(value, r);
+}
+
+json_t *json_numbers(const uint32_t *number, size_t count)
+{
+    json_t *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        r |= json_array_append_new(list, json_integer(number[i]));
+    return json_checked(list, r);
+}
+
+json_t *json_texts(const char *const *text, size_t count)
+{
+    json_t *list = json_array();
+    int r = 0;
+
+    for (size_t i = 0; i < count; i++)
+        r |= json_array_append_new(list, json_string(text[i]));
+    return json_checked(list, r);
+}
