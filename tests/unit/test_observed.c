@@ -26,6 +26,51 @@ static unsigned measure_same(struct observed *o, uint64_t *now, uint32_t kbit, u
     return changes;
 }
 
+/* Looks at a connection at intervals: so many bytes are acknowledged in each, and data waits for so much of it. Returns how
+ * often its rate is measured. */
+static unsigned look(struct busy_rate *rate, unsigned times, uint64_t bytes, unsigned percent)
+{
+    static uint64_t now = 100 * SECONDS;
+    static struct busy_look l = {.queued = true};
+    const uint32_t before = rate->measured;
+
+    busy_rate_look(rate, now, &l);
+    for (unsigned i = 0; i < times; i++) {
+        now += WINDOW;
+        l.acked += bytes;
+        l.waited += WINDOW / 1000 * percent / 100;
+        busy_rate_look(rate, now, &l);
+    }
+    return rate->measured - before;
+}
+
+TEST(what_waits_for_the_network_has_a_rate)
+{
+    struct busy_rate rate = {0};
+
+    assert_int_equal(look(&rate, 4, 500000, 100), 4);
+    assert_int_equal(rate.bps, 16000000);
+    assert_int_equal(look(&rate, 4, 5000, 50), 0); /* the application is the limit */
+    assert_int_equal(rate.bps, 16000000);
+}
+
+/* Few bytes arrive between two looks, but they always waited. */
+TEST(a_link_that_is_very_slow_has_a_rate)
+{
+    struct busy_rate rate = {0};
+
+    assert_int_equal(look(&rate, 20, 2000, 100), 2);
+    assert_int_equal(rate.bps, 64000);
+}
+
+TEST(a_link_that_carries_nothing_has_none)
+{
+    struct busy_rate rate = {0};
+
+    assert_int_equal(look(&rate, 1000, 0, 100), 0);
+    assert_int_equal(rate.bps, 0);
+}
+
 TEST(a_link_is_slow_after_several_measurements)
 {
     struct observed o = {0};

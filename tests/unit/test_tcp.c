@@ -11,6 +11,7 @@
 #include "daemon/lib/net/sockets.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/net/tcp_stat.h"
+#include "daemon/torusd/router/observed.h"
 #include "tests/support/cmocka.h"
 
 struct options {
@@ -135,7 +136,7 @@ TEST(sockets_are_set_up_before_they_connect_or_listen)
 
 struct ends {
     int here, there;
-    struct tcp_rate rate;
+    struct busy_rate rate;
     uint64_t now; /* a second passes between two looks */
 };
 

@@ -10,6 +10,7 @@
 #include "daemon/torusd/net/connector.h"
 #include "daemon/torusd/net/tcp.h"
 #include "daemon/torusd/net/tcp_stat.h"
+#include "daemon/torusd/router/observed.h"
 #include "daemon/torusd/router/outgoing.h"
 #include "daemon/torusd/router/router.h"
 
@@ -32,7 +33,7 @@ struct connection {
     bool proved;           /* it belongs to the neighbour: it is paced */
     unsigned rate_changes; /* of its port, which the pacing knows */
     struct pacing pacing;
-    struct tcp_rate rate;
+    struct busy_rate rate;
     struct cipher *cipher;       /* NULL: not encrypted, or not yet */
     bool sealed;                 /* the bytes that are being written are in the cipher */
     struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */

@@ -8,13 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "proto/elapsed.h"
-
-#define SHORTEST                                                                                   \
-    200000u /* microseconds: in a shorter time, what a card or queue takes at once counts as a higher rate */
-#define BUSY 90u /* percent of the time */
-#define LEAST                                                                                      \
-    16384u /* bytes: fewer have perhaps waited for an acknowledgement that the peer delays */
+#include "daemon/torusd/router/observed.h"
 
 /* Returns how many bytes were written and not acknowledged, including bytes that the interface itself has
  * dropped, which the kernel does not count as sent. */
@@ -34,29 +28,17 @@ static uint32_t route_mtu(int fd)
     return getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > 0 ? (uint32_t)mtu : 0;
 }
 
-/* The kernel's own rate (tcpi_delivery_rate) is that of a few packets, or of what the application wrote. If data has
- * waited for the network nearly all the time since the last mark, its rate is what was acknowledged since then. */
-static void measure_rate(struct tcp_rate *rate, const struct tcp_info *info, uint64_t now)
+/* The kernel's own rate (tcpi_delivery_rate) is that of a few packets, or of what the application wrote. */
+static void measure_rate(struct busy_rate *rate, const struct tcp_info *info, uint64_t now)
 {
-    const uint64_t waited =
-        info->tcpi_busy_time - info->tcpi_rwnd_limited - info->tcpi_sndbuf_limited;
-    const uint64_t time = elapsed(rate->at, now) / 1000;
-    const uint64_t waiting = elapsed(rate->waited, waited),
-                   acked = info->tcpi_bytes_acked - rate->acked;
-
-    if (rate->at != 0 && time < SHORTEST)
-        return;
-    if (rate->queued && waiting >= time / 100 * BUSY && acked >= LEAST) {
-        rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
-        rate->measured++;
-    }
-    rate->at = now;
-    rate->acked = info->tcpi_bytes_acked;
-    rate->waited = waited;
-    rate->queued = info->tcpi_notsent_bytes > 0;
+    busy_rate_look(rate, now,
+                   &(struct busy_look){.acked = info->tcpi_bytes_acked,
+                                       .waited = info->tcpi_busy_time - info->tcpi_rwnd_limited -
+                                                 info->tcpi_sndbuf_limited,
+                                       .queued = info->tcpi_notsent_bytes > 0});
 }
 
-void tcp_stat(int fd, struct tcp_rate *rate, uint64_t now, struct connection_stat *stat)
+void tcp_stat(int fd, struct busy_rate *rate, uint64_t now, struct connection_stat *stat)
 {
     struct tcp_info info;
     socklen_t size = sizeof info;

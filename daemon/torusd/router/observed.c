@@ -4,6 +4,31 @@
 
 #include "proto/elapsed.h"
 
+#define SHORTEST                                                                                   \
+    200000u /* microseconds: in a shorter time, what a card or queue takes at once counts as a higher rate */
+#define BUSY 90u /* percent of the time */
+#define LEAST                                                                                      \
+    16384u /* bytes: fewer have perhaps waited for an acknowledgement that the peer delays */
+
+void busy_rate_look(struct busy_rate *rate, uint64_t now, const struct busy_look *look)
+{
+    const uint64_t time = elapsed(rate->at, now) / 1000;
+    const uint64_t waiting = elapsed(rate->waited, look->waited), acked = look->acked - rate->acked;
+    const bool busy = rate->queued && waiting >= time / 100 * BUSY;
+
+    /* A slow link needs longer for so many bytes; one that carries nothing has no rate. */
+    if (rate->at != 0 && (time < SHORTEST || (busy && look->queued && acked < LEAST)))
+        return;
+    if (busy && acked >= LEAST) {
+        rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
+        rate->measured++;
+    }
+    rate->at = now;
+    rate->acked = look->acked;
+    rate->waited = look->waited;
+    rate->queued = look->queued;
+}
+
 /* In eighths. A link becomes slow below SLOW of its nominal rate, and stays so until it carries WELL. Another rate of a
  * slow link counts if it differs by more than CHANGE. */
 #define SLOW 6u

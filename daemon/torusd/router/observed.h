@@ -13,6 +13,27 @@
 #define OBSERVED_FORGET                                                                            \
     (10 * SECONDS) /* measurements that are so far apart do not belong together */
 
+/* How fast a connection sends while data waits for the network, measured from one look to a later one. Begins as zeros. */
+struct busy_rate {
+    uint64_t bps;      /* bits per second, the last time that data always waited; 0 = unknown */
+    uint64_t at;       /* when it was last looked at, in nanoseconds; 0 = never */
+    uint64_t acked;    /* bytes that had been acknowledged then */
+    uint64_t waited;   /* microseconds that data had waited for the network until then */
+    bool queued;       /* the network did not take all data then */
+    uint32_t measured; /* how often `bps` has been set */
+};
+
+/* What a system tells of a connection, since its beginning. */
+struct busy_look {
+    uint64_t acked;  /* bytes */
+    uint64_t waited; /* microseconds */
+    bool queued;     /* data waits now that the network has not taken */
+};
+
+/* Looks at a connection: if data has waited nearly all the time since a look before, its rate is what was acknowledged
+ * since then. */
+void busy_rate_look(struct busy_rate *rate, uint64_t now, const struct busy_look *look);
+
 struct observed {
     uint32_t recent[OBSERVED_WINDOWS]; /* kbit/s, the latest first */
     unsigned count;                    /* of these */
