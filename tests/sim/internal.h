@@ -40,6 +40,7 @@ struct node {
     enum sim_death death;
     uint32_t life; /* counts starts */
     uint32_t minors_back;
+    uint64_t nominal[TORUS_MAX_PORTS]; /* bytes per second that its configuration says it sends */
     struct slab_pool pool;
     struct core *core;
     struct workers workers;
@@ -80,6 +81,7 @@ struct sim {
     uint64_t harmed_at;
     unsigned harms;
     bool slowed, lied;
+    bool rated; /* links have had different rates */
 };
 
 /* For violations of invariants without a name of their own. */

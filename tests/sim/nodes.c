@@ -130,6 +130,18 @@ static void on_survey(void *context, enum survey_kind kind)
     survey_tell(core_survey(node->core), kind, bytes, sizeof bytes);
 }
 
+static double mbit_of(uint64_t bytes_per_second)
+{
+    return (double)bytes_per_second * 8 / 1e6;
+}
+
+static void read_nominal(struct node *node, unsigned port)
+{
+    router_set_nominal(
+        core_router(node->core), port,
+        (struct nominal_rate){mbit_of(node->nominal[port]), mbit_of(node->sim->set.rate)});
+}
+
 void sim_start_node(struct node *node)
 {
     struct sim *sim = node->sim;
@@ -143,7 +155,7 @@ void sim_start_node(struct node *node)
         .trees = node->trees.absent ? NULL : &node->tree_store,
         .memory_budget = sim->set.memory,
         .minors_back = node->minors_back,
-        .link_mbit = (double)sim->set.rate * 8 / 1e6,
+        .link_mbit = mbit_of(sim->set.rate),
         .daemons_per_processor = sim->set.shared ? sim->torus.nodes : 1,
         .link_burst = sim->set.burst > 0 ? RELAY_FRAME_MOST : 0, /* whole pieces pass at once */
     };
@@ -166,10 +178,31 @@ void sim_start_node(struct node *node)
     node->core = core_new(&setup, &e);
     if (node->core == NULL)
         abort();
+    for (unsigned port = 0; port < torus_ports(&sim->torus); port++)
+        if (node->nominal[port] != sim->set.rate)
+            read_nominal(node, port);
     survey_set_source(core_survey(node->core), &(struct survey_source){node, on_survey});
     core_start(node->core);
     network_node_started(node);
     sim_settle(node);
+}
+
+void sim_set_nominal(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
+{
+    struct node *node = &sim->node[rank];
+
+    node->nominal[port] = rate;
+    if (!node->alive)
+        return;
+    sim_enter(node);
+    read_nominal(node, port);
+    sim_leave();
+    sim_settle(node);
+}
+
+uint64_t sim_nominal(const struct sim *sim, uint32_t rank, unsigned port)
+{
+    return sim->node[rank].nominal[port];
 }
 
 void sim_set_minors_back(struct sim *sim, uint32_t rank, uint32_t minors_back)

@@ -29,6 +29,8 @@ struct sim *sim_new(const struct sim_setup *setup)
         struct node *node = &sim->node[rank];
         node->sim = sim;
         node->rank = rank;
+        for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+            node->nominal[port] = setup->rate;
         node->chance = chance_stream(setup->seed, SIM_STREAM_DAEMONS, rank);
         disk_init(&node->disk, node);
         node->disk.chance = chance_stream(setup->seed, SIM_STREAM_DISKS, rank);

@@ -162,6 +162,12 @@ void sim_half_open(struct sim *sim, uint32_t rank, unsigned port);
 void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
 /* The same for what leaves this node. */
 void sim_set_rate_from(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
+/* What usually leaves this node there, also after sim_heal(): the initial value is that of the setup. */
+void sim_set_usual_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
+uint64_t sim_usual_rate(struct sim *sim, uint32_t rank, unsigned port);
+/* The configuration of a node, and from its next start on: what it sends there, in bytes per second. */
+void sim_set_nominal(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate);
+uint64_t sim_nominal(const struct sim *sim, uint32_t rank, unsigned port);
 /* Whether the node lies from now on: its links may then be closed without a fault. sim_setup.on_bytes and sim_say()
  * decide what it sends. */
 void sim_set_lying(struct sim *sim, uint32_t rank, bool lies);

@@ -17,7 +17,8 @@ void network_open(struct sim *sim)
     for (size_t i = 0; i < wires; i++) {
         struct wire *w = &sim->wire[i];
         w->chance = chance_stream(sim->set.seed, SIM_STREAM_WIRES, i);
-        w->rate[0] = w->rate[1] = sim->set.rate;
+        for (unsigned end = 0; end < 2; end++)
+            w->usual_rate[end] = w->rate[end] = sim->set.rate;
         w->usual_latency = sim->set.latency;
         if (sim->set.chop && sim->set.latency > 0)
             w->usual_latency = sim->set.latency / 2 + chance_below(&w->chance, sim->set.latency);
@@ -316,7 +317,7 @@ void network_heal(struct sim *sim)
     for (size_t i = 0; i < wire_count(sim); i++) {
         struct wire *w = &sim->wire[i];
         w->stalls++;
-        w->rate[0] = w->rate[1] = sim->set.rate;
+        memcpy(w->rate, w->usual_rate, sizeof w->rate);
         w->latency = w->usual_latency;
         if (w->state != SIM_WIRE_UP) {
             wire_excuse(sim, w);
@@ -360,11 +361,24 @@ void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
     struct wire *w = wire_at(sim, rank, port);
 
     w->rate[0] = w->rate[1] = rate;
+    sim->rated = true;
 }
 
 void sim_set_rate_from(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
 {
     wire_at(sim, rank, port)->rate[end_at(sim, rank, port)] = rate;
+    sim->rated = true;
+}
+
+void sim_set_usual_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
+{
+    wire_at(sim, rank, port)->usual_rate[end_at(sim, rank, port)] = rate;
+    sim_set_rate_from(sim, rank, port, rate);
+}
+
+uint64_t sim_usual_rate(struct sim *sim, uint32_t rank, unsigned port)
+{
+    return wire_at(sim, rank, port)->usual_rate[end_at(sim, rank, port)];
 }
 
 /* Implements daemon/torusd/router/io.h. */
@@ -445,25 +459,21 @@ static void io_close(void *context, void *connection, struct outgoing *last)
 }
 
 /* Received bytes are acknowledged at once, if the wire carries anything to this end. */
-#define RATE_SHORTEST (200 * MILLISECONDS)
-
-/* As daemon/torusd/net/tcp_stat.c: a rate is that of a time in which bytes always waited for the wire. */
+/* As the kernel counts it: bytes wait for the wire while the socket buffer has some, and the other system has room. */
 static void measure_rate(struct connection_end *end)
 {
     const uint64_t now = end->node->sim->now, no_room = end_without_room(end);
 
-    if (end->rate.at != 0 && now < end->rate.at + RATE_SHORTEST)
-        return;
-    if (end->rate.at != 0 && end->rate.queued && end->queued > 0 &&
-        end->rate.emptied == end->emptied && end->rate.no_room == no_room) {
-        end->rate.bps = (end->acked - end->rate.acked) * 8 * SECONDS / (now - end->rate.at);
-        end->rate.measured++;
-    }
-    end->rate.at = now;
-    end->rate.acked = end->acked;
-    end->rate.no_room = no_room;
-    end->rate.emptied = end->emptied;
-    end->rate.queued = end->queued > 0;
+    if (end->waits.queued && end->waits.emptied == end->emptied && end->waits.no_room == no_room)
+        end->waits.waited += now - end->waits.at;
+    end->waits.at = now;
+    end->waits.emptied = end->emptied;
+    end->waits.no_room = no_room;
+    end->waits.queued = end->queued > 0;
+    busy_rate_look(&end->rate, now,
+                   &(struct busy_look){.acked = end->acked,
+                                       .waited = end->waits.waited / 1000,
+                                       .queued = end->queued > 0});
 }
 
 static void io_stat(void *context, void *connection, struct connection_stat *stat)

@@ -270,6 +270,7 @@ void network_flush(struct node *node)
 }
 
 #define PIECE_MOST (64u * 1024u) /* with `chop`; otherwise a packet, or with `burst` as many as */
+#define CHOP_PART 200u           /* with `chop`: at most what passes in this part of a second, */
 #define PACED_PART 1024u /* TCP hands over at once when it is paced: a millisecond's worth, */
 #define PACED_LEAST 2u   /* but no fewer than these */
 #define RECEIVE_BUFFER (256u * 1024u) /* of the kernel, for a process that does not read */
@@ -426,6 +427,15 @@ static uint64_t time_to_leave(struct connection_end *end, size_t length)
     return begin > now + ahead ? begin - ahead - now : 0;
 }
 
+static uint64_t most_in_a_piece(uint64_t rate)
+{
+    const uint64_t most = rate / CHOP_PART;
+
+    return rate == 0 || most > PIECE_MOST ? PIECE_MOST
+           : most > PACED_LEAST * PACKET  ? most
+                                          : PACED_LEAST * PACKET;
+}
+
 /* The number of bytes that leave in one piece. */
 static size_t piece_length(struct connection_end *end)
 {
@@ -440,7 +450,9 @@ static size_t piece_length(struct connection_end *end)
                                                 : PACED_LEAST * PACKET;
     }
     if (sim->set.chop)
-        length = 1 + chance_below(&w->chance, chance_below(&w->chance, 8) == 0 ? 16 : PIECE_MOST);
+        length = 1 + chance_below(&w->chance, chance_below(&w->chance, 8) == 0
+                                                  ? 16
+                                                  : most_in_a_piece(w->rate[end_index(end)]));
     if (w->state == SIM_WIRE_NARROW && length > end_next_frame(end))
         length = end_next_frame(end);
     return length < end->queued ? length : end->queued;

@@ -9,6 +9,7 @@
  * consequence of a fault (excuse()). */
 #pragma once
 
+#include "daemon/torusd/router/observed.h"
 #include "tests/sim/internal.h"
 
 #define PACKET 1500u
@@ -17,7 +18,7 @@ struct wire {
     enum sim_wire state;
     unsigned deaf; /* SIM_WIRE_DEAF: the end that hears nothing */
     uint64_t usual_latency, latency;
-    uint64_t rate[2]; /* from each end */
+    uint64_t usual_rate[2], rate[2]; /* from each end */
     struct chance chance;
     uint64_t excused_until;
     unsigned liars; /* at its ends */
@@ -49,13 +50,14 @@ struct connection_end {
     uint64_t no_room,
         no_room_since; /* time in which the other system had no room; when that began, 0: it has */
     bool reset_held;
-    /* For connection_stat.rate_bps: how often the socket buffer has been empty, and what was known at the last look. */
-    uint32_t emptied;
-    struct {
-        uint64_t at, acked, no_room, bps;
-        uint32_t emptied, measured;
+    struct busy_rate rate;
+    uint32_t emptied; /* how often the socket buffer has been empty */
+    struct
+    { /* for the rate: how long bytes have waited for the wire, and what was known at the last look */
+        uint64_t waited, at, no_room;
+        uint32_t emptied;
         bool queued;
-    } rate;
+    } waits;
     bool sending;
     bool closing;  /* after the queued bytes */
     bool vanished; /* its machine is dead: it sends and receives nothing */

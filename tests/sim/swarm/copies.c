@@ -43,7 +43,7 @@ void swarm_draw_copies(struct swarm_world *w)
     for (unsigned i = 0; i < faults && copies > 0 && w->faults < SWARM_FAULTS; i++) {
         struct chance own = chance_stream(w->seed, STREAM_COPY_FAULTS, i);
         struct swarm_fault *f = &w->fault[w->faults++];
-        swarm_draw_fault(f, w, false, &own);
+        swarm_draw_fault(f, w, NEMESIS_ANY, &own);
         f->frame = 0;
         f->at = w->copy[chance_below(&own, copies)].at +
                 chance_magnitude(&own, 10 * MICROSECONDS, 2 * SECONDS);

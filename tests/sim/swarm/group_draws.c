@@ -138,7 +138,7 @@ void swarm_draw_groups(struct swarm_world *w)
     }
     for (unsigned i = 0; i < faults && w->faults < SWARM_FAULTS; i++) {
         struct chance own = chance_stream(w->seed, STREAM_PROGRAM_FAULTS, i);
-        swarm_draw_fault(&w->fault[w->faults++], w, true, &own);
+        swarm_draw_fault(&w->fault[w->faults++], w, NEMESIS_PROGRAMS, &own);
     }
 }
 

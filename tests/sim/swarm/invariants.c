@@ -348,6 +348,7 @@ void swarm_check_dear(struct swarm_play *play)
         }
     }
     check_waits(play);
+    swarm_check_rates(play);
     for (unsigned i = 0; i < w->requests; i++)
         for (uint32_t rank = 0; rank < w->torus.nodes; rank++)
             if (w->request[i].asked != NULL && has_folders(&w->request[i]))
@@ -474,6 +475,7 @@ void swarm_check_end(struct swarm_play *play)
     if (!sim_run(play->sim, REST_TIME, has_settled, play))
         name_unsettled(play);
     sim_pass(play->sim, 1 * SECONDS);
+    swarm_end_rates(play);
     swarm_check_dear(play);
     for (unsigned i = 0; i < w->requests; i++) {
         struct swarm_request *r = &w->request[i];

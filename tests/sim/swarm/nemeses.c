@@ -247,35 +247,143 @@ static void leave_group(struct swarm_fault *f, struct sim *sim)
     leave_later(sim, f);
 }
 
+/* --- rates --- */
+
+#define SLOWEST 20u /* times */
+#define BOTH_WAYS (1u << 16)
+#define IS_SAID (1u << 17)
+#define UNLIMITED UINT64_C(10000000) /* bytes per second, in worlds without a rate */
+
+static void draw_rate(struct swarm_fault *f, const struct swarm_world *w, struct chance *c)
+{
+    f->amount = chance_magnitude(c, 2, SLOWEST);
+    f->amount |= chance_below(c, 2) == 0 ? BOTH_WAYS : 0;
+    f->amount |= chance_below(c, 2) == 0 ? IS_SAID : 0;
+}
+
+static uint64_t slow_rate(const struct swarm_fault *f)
+{
+    const uint64_t usual = f->play->world->setup.rate;
+
+    return (usual > 0 ? usual : UNLIMITED) / (f->amount & (BOTH_WAYS - 1));
+}
+
+/* Calls `set` for the end of the link that sends slowly, or both. */
+static void at_ends(const struct swarm_fault *f, struct sim *sim,
+                    void (*set)(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate))
+{
+    const struct torus *t = sim_torus(sim);
+    const uint64_t rate = slow_rate(f);
+
+    set(sim, f->rank, f->port, rate);
+    if ((f->amount & BOTH_WAYS) != 0)
+        set(sim, torus_neighbour(t, f->rank, f->port), torus_port_opposite(t, f->port), rate);
+}
+
+static void slow_link(struct swarm_fault *f, struct sim *sim)
+{
+    at_ends(f, sim, sim_set_rate_from);
+}
+
+static void set_usual(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
+{
+    sim_set_rate_from(sim, rank, port, sim_usual_rate(sim, rank, port));
+}
+
+static void slow_link_over(struct swarm_fault *f, struct sim *sim)
+{
+    at_ends(f, sim, set_usual);
+}
+
+static void say_rate(struct sim *sim, void *context)
+{
+    struct swarm_fault *f = context;
+
+    if (!must_wait(f, sim, say_rate))
+        sim_set_nominal(sim, f->rank, f->port, sim_usual_rate(sim, f->rank, f->port));
+}
+
+static void other_rate(struct swarm_fault *f, struct sim *sim)
+{
+    at_ends(f, sim, sim_set_usual_rate);
+    if ((f->amount & IS_SAID) != 0 && f->play->world->setup.rate > 0)
+        say_rate(sim, f);
+}
+
+static void older(struct swarm_fault *f, struct sim *sim)
+{
+    sim_kill(sim, f->rank, SIM_CRASH);
+    sim_set_minors_back(sim, f->rank, 1);
+    sim_restart(sim, f->rank);
+}
+
+static void upgrade(struct swarm_fault *f, struct sim *sim)
+{
+    sim_kill(sim, f->rank, SIM_CRASH);
+    sim_set_minors_back(sim, f->rank, 0);
+    sim_restart(sim, f->rank);
+}
+
 static const struct nemesis nemeses[] = {
-    {"cut", 10, false, "both ends of a link see the carrier go", 20 * SECONDS, NULL, cut, mend},
-    {"flap", 6, false, "a link is cut and mended up to eight times", 4 * SECONDS, NULL, flap, mend},
-    {"stall", 8, false, "nothing passes a link", 12 * SECONDS, NULL, stall, NULL},
-    {"deaf", 6, false, "nothing passes a link in one direction", 12 * SECONDS, NULL, deafen, NULL},
-    {"half-open", 6, false, "one end of a connection is gone and the other is not told", 0, NULL,
-     half_open, NULL},
-    {"delay", 6, false, "a link's latency grows", 20 * SECONDS, draw_delay, delay, delay_over},
-    {"kill", 10, false, "SIGKILL", 20 * SECONDS, NULL, kill_process, start_again},
-    {"terminate", 4, false, "SIGTERM", 20 * SECONDS, NULL, terminate, start_again},
-    {"power", 10, false, "a machine loses its power", 20 * SECONDS, NULL, power_off, start_again},
-    {"restart", 6, false, "a daemon is started again at once", 0, NULL, restart, NULL},
-    {"deciding", 6, false, "the daemon is killed once it has recorded a decision", 0, NULL,
+    {"cut", 10, NEMESIS_ANY, "both ends of a link see the carrier go", 20 * SECONDS, NULL, cut,
+     mend},
+    {"flap", 6, NEMESIS_ANY, "a link is cut and mended up to eight times", 4 * SECONDS, NULL, flap,
+     mend},
+    {"stall", 8, NEMESIS_ANY, "nothing passes a link", 12 * SECONDS, NULL, stall, NULL},
+    {"deaf", 6, NEMESIS_ANY, "nothing passes a link in one direction", 12 * SECONDS, NULL, deafen,
+     NULL},
+    {"half-open", 6, NEMESIS_ANY, "one end of a connection is gone and the other is not told", 0,
+     NULL, half_open, NULL},
+    {"delay", 6, NEMESIS_ANY, "a link's latency grows", 20 * SECONDS, draw_delay, delay,
+     delay_over},
+    {"kill", 10, NEMESIS_ANY, "SIGKILL", 20 * SECONDS, NULL, kill_process, start_again},
+    {"terminate", 4, NEMESIS_ANY, "SIGTERM", 20 * SECONDS, NULL, terminate, start_again},
+    {"power", 10, NEMESIS_ANY, "a machine loses its power", 20 * SECONDS, NULL, power_off,
+     start_again},
+    {"restart", 6, NEMESIS_ANY, "a daemon is started again at once", 0, NULL, restart, NULL},
+    {"deciding", 6, NEMESIS_ANY, "the daemon is killed once it has recorded a decision", 0, NULL,
      die_deciding, NULL},
-    {"freeze", 8, false, "SIGSTOP, SIGCONT", 12 * SECONDS, NULL, freeze, NULL},
-    {"slow disk", 6, false, "each operation of a disk takes long", 20 * SECONDS, draw_slowness,
-     slow_disk, slow_disk_over},
-    {"full disk", 5, false, "a disk takes nothing more", 20 * SECONDS, NULL, full_disk,
+    {"freeze", 8, NEMESIS_ANY, "SIGSTOP, SIGCONT", 12 * SECONDS, NULL, freeze, NULL},
+    {"slow disk", 6, NEMESIS_ANY, "each operation of a disk takes long", 20 * SECONDS,
+     draw_slowness, slow_disk, slow_disk_over},
+    {"full disk", 5, NEMESIS_ANY, "a disk takes nothing more", 20 * SECONDS, NULL, full_disk,
      full_disk_over},
-    {"disk error", 8, false, "an operation of a disk fails", 0, NULL, disk_error, NULL},
-    {"memory", 8, false, "an allocation fails", 0, draw_allocation, fail_allocation, NULL},
-    {"cancel", 6, false, "a client asks that its exchange ends", 0, NULL, cancel, NULL},
-    {"vanish", 6, false, "a client goes away", 0, NULL, vanish, NULL},
-    {"late", 8, true, "a program calls nothing for a while", 12 * SECONDS, NULL, stop_program,
-     go_on_program},
-    {"dead", 8, true, "a program dies", 0, NULL, kill_program, NULL},
-    {"mistaken", 8, true, "a program calls something else", 0, draw_mistake, mistake, NULL},
-    {"leaves", 6, true, "a program closes its group", 0, NULL, leave_group, NULL},
+    {"disk error", 8, NEMESIS_ANY, "an operation of a disk fails", 0, NULL, disk_error, NULL},
+    {"memory", 8, NEMESIS_ANY, "an allocation fails", 0, draw_allocation, fail_allocation, NULL},
+    {"cancel", 6, NEMESIS_ANY, "a client asks that its exchange ends", 0, NULL, cancel, NULL},
+    {"vanish", 6, NEMESIS_ANY, "a client goes away", 0, NULL, vanish, NULL},
+    {"late", 8, NEMESIS_PROGRAMS, "a program calls nothing for a while", 12 * SECONDS, NULL,
+     stop_program, go_on_program},
+    {"dead", 8, NEMESIS_PROGRAMS, "a program dies", 0, NULL, kill_program, NULL},
+    {"mistaken", 8, NEMESIS_PROGRAMS, "a program calls something else", 0, draw_mistake, mistake,
+     NULL},
+    {"leaves", 6, NEMESIS_PROGRAMS, "a program closes its group", 0, NULL, leave_group, NULL},
+    {"slow link", 10, NEMESIS_RATES, "a link carries less for a while", 30 * SECONDS, draw_rate,
+     slow_link, slow_link_over},
+    {"other rate", 4, NEMESIS_RATES, "a link carries less from now on, and a setting may say so", 0,
+     draw_rate, other_rate, NULL},
+    {"older", 1, NEMESIS_RATES, "a node has an older version for a while", 20 * SECONDS, NULL,
+     older, upgrade},
 };
+
+uint64_t swarm_fault_rate(const struct swarm_fault *f, uint32_t rank, unsigned port)
+{
+    const struct torus *t = &f->play->world->torus;
+    const bool here = f->rank == rank && f->port == port;
+    const bool there =
+        torus_neighbour(t, f->rank, f->port) == rank && torus_port_opposite(t, f->port) == port;
+
+    if (f->nemesis->begin != slow_link && f->nemesis->begin != other_rate)
+        return 0;
+    return here || (there && (f->amount & BOTH_WAYS) != 0) ? slow_rate(f) : 0;
+}
+
+bool swarm_fault_stalls(const struct swarm_fault *f)
+{
+    void (*const begin)(struct swarm_fault * fault, struct sim * sim) = f->nemesis->begin;
+
+    return begin == stall || begin == deafen || begin == delay || begin == cut || begin == flap;
+}
 
 #define NEMESES (sizeof nemeses / sizeof nemeses[0])
 _Static_assert(NEMESES <= SWARM_NEMESES, "swarm_outcome counts them");
@@ -290,20 +398,20 @@ unsigned swarm_nemesis_index(const struct nemesis *nemesis)
     return (unsigned)(nemesis - nemeses);
 }
 
-static uint64_t weight(size_t i, bool programs)
+static uint64_t weight(size_t i, enum nemesis_kind kind)
 {
-    return nemeses[i].programs == programs ? nemeses[i].weight : 0;
+    return nemeses[i].kind == kind ? nemeses[i].weight : 0;
 }
 
-static const struct nemesis *draw_nemesis(bool programs, struct chance *c)
+static const struct nemesis *draw_nemesis(enum nemesis_kind kind, struct chance *c)
 {
     uint64_t all = 0, chosen;
     size_t i = 0;
 
     for (size_t k = 0; k < NEMESES; k++)
-        all += weight(k, programs);
-    for (chosen = chance_below(c, all); chosen >= weight(i, programs); i++)
-        chosen -= weight(i, programs);
+        all += weight(k, kind);
+    for (chosen = chance_below(c, all); chosen >= weight(i, kind); i++)
+        chosen -= weight(i, kind);
     return &nemeses[i];
 }
 
@@ -339,10 +447,10 @@ static void draw_moment(struct swarm_fault *f, const struct swarm_world *w, stru
     f->at = chance_below(c, 2) == 0 ? 0 : soon;
 }
 
-void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, bool programs,
+void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, enum nemesis_kind kind,
                       struct chance *c)
 {
-    *f = (struct swarm_fault){.nemesis = draw_nemesis(programs, c)};
+    *f = (struct swarm_fault){.nemesis = draw_nemesis(kind, c)};
     f->rank = (uint32_t)(chance_word(c) % w->torus.nodes);
     unsigned ports = torus_ports(&w->torus), port = (unsigned)(chance_word(c) % ports);
     while (torus_neighbour(&w->torus, f->rank, port) == TORUS_NO_NODE)
@@ -351,7 +459,7 @@ void swarm_draw_fault(struct swarm_fault *f, const struct swarm_world *w, bool p
     f->amount = chance_word(c) >> 32;
     f->time =
         f->nemesis->longest > 0 ? chance_magnitude(c, 1 * MILLISECONDS, f->nemesis->longest) : 0;
-    if (programs) {
+    if (kind == NEMESIS_PROGRAMS) {
         f->group = (unsigned)chance_below(c, w->groups);
         f->at = w->group[f->group].at + chance_magnitude(c, 10 * MICROSECONDS, 1 * SECONDS);
     } else {

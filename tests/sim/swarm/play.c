@@ -85,6 +85,7 @@ static void end_fault(struct sim *sim, void *context)
 
     swarm_tell(f->play, "%s of node %u is over", f->nemesis->name, f->rank);
     f->over = true;
+    f->changed_at = sim_now(sim);
     if (f->nemesis->end != NULL)
         f->nemesis->end(f, sim);
 }
@@ -96,6 +97,7 @@ static void begin_fault(struct sim *sim, void *context)
     if (f->begun || f->play->healing)
         return;
     f->begun = true;
+    f->changed_at = sim_now(sim);
     f->play->outcome->begun[swarm_nemesis_index(f->nemesis)]++;
     f->play->delays += f->time;
     swarm_tell(f->play, "%s of node %u port %u begins", f->nemesis->name, f->rank, f->port);

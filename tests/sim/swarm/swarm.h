@@ -74,10 +74,16 @@ struct swarm_copy {
 
 struct swarm_fault;
 
+enum nemesis_kind {
+    NEMESIS_ANY,
+    NEMESIS_PROGRAMS, /* it concerns programs, so there must be some */
+    NEMESIS_RATES,    /* the rates of links, and who knows them */
+};
+
 struct nemesis {
     const char *name;
     unsigned weight;
-    bool programs;    /* it concerns programs, so there must be some */
+    enum nemesis_kind kind;
     const char *does; /* a description */
     /* The longest duration; 0: it is over at once. */
     uint64_t longest;
@@ -101,6 +107,7 @@ struct swarm_fault {
     /* While it is played: */
     struct swarm_play *play;
     bool begun, over;
+    uint64_t changed_at; /* when it has begun, or is over */
 };
 
 struct swarm_world {
@@ -116,6 +123,7 @@ struct swarm_world {
     unsigned groups;
     struct swarm_copy copy[SWARM_COPIES];
     unsigned copies;
+    bool rated;                                       /* links change their rates */
     uint64_t no_request, no_fault, no_group, no_copy; /* bits: parts that are left out */
     const char *find; /* NULL, or part of an error that counts as a violation */
 };
@@ -139,8 +147,22 @@ bool swarm_stays_connected(const struct torus *torus);
 /* nemeses.c. The table; NULL after the last. */
 const struct nemesis *swarm_nemesis(unsigned index);
 unsigned swarm_nemesis_index(const struct nemesis *nemesis);
-void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world, bool programs,
-                      struct chance *c);
+void swarm_draw_fault(struct swarm_fault *fault, const struct swarm_world *world,
+                      enum nemesis_kind kind, struct chance *c);
+
+/* The rate that the fault gives a link in this direction, in bytes per second; 0: it does not. */
+uint64_t swarm_fault_rate(const struct swarm_fault *fault, uint32_t rank, unsigned port);
+/* Whether links carry nothing for a while because of the fault, though they stay up. */
+bool swarm_fault_stalls(const struct swarm_fault *fault);
+
+/* rates.c. Decides whether links of a world change their rates. */
+void swarm_draw_rate(struct swarm_world *world);
+/* Makes links slow, with faults and with exchanges that show it. */
+void swarm_draw_rates(struct swarm_world *world);
+/* At intervals. */
+void swarm_check_rates(struct swarm_play *play);
+/* When everything has healed: what nodes state of links that were slow. */
+void swarm_end_rates(struct swarm_play *play);
 
 /* group_draws.c, groups.c, group_ends.c. Draws the groups of a world. */
 void swarm_draw_groups(struct swarm_world *world);
@@ -189,8 +211,10 @@ struct swarm_play {
     uint64_t asked;          /* requests (bits) whose clients wait */
     uint64_t delays;         /* that faults are to blame for, added up */
     uint64_t frames[64][32]; /* by rank and kind */
-    bool healing;            /* no more faults happen */
-    bool tell;               /* print events on standard error */
+    uint32_t stated[64]
+                   [TORUS_MAX_PORTS]; /* kbit/s that each node said it sends, at the last look */
+    bool healing;                     /* no more faults happen */
+    bool tell;                        /* print events on standard error */
 };
 
 /* Plays it to the end. On a violation the process exits with status 1, *outcome filled. */

@@ -167,6 +167,7 @@ static void draw_setup(struct swarm_world *w, struct chance *c)
         .chop = chance_below(c, 4) > 0,
         .shared = w->seed % 2 == 1,
     };
+    swarm_draw_rate(w);
 }
 
 void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
@@ -205,10 +206,11 @@ void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
     }
     for (unsigned i = 0; i < faults; i++) {
         struct chance own = chance_stream(seed, STREAM_FAULTS, i);
-        swarm_draw_fault(&w->fault[w->faults++], w, false, &own);
+        swarm_draw_fault(&w->fault[w->faults++], w, NEMESIS_ANY, &own);
     }
     swarm_draw_groups(w);
     swarm_draw_copies(w);
+    swarm_draw_rates(w);
     for (unsigned i = 0; i < w->requests; i++) { /* the requests do not move any more */
         w->request[i].spec.from = w->request[i].from;
         w->request[i].spec.to = w->request[i].to;
