@@ -1,6 +1,10 @@
 /* Links of different rates: exchanges use them by what they carry, whether somebody has said that or it was observed. */
+#include <inttypes.h>
+
 #include "daemon/torusd/core/core.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "tests/sim/internal.h"
+#include "tests/sim/lies.h"
 #include "tests/support/cmocka.h"
 
 #define RATE UINT64_C(2500000) /* 20 Mbit/s */
@@ -67,6 +71,7 @@ TEST(a_slow_link_slows_an_exchange_little)
     assert_true(seconds(slow) < 1.4 * whole);
     assert_true(seconds(exchange_of(sim, "stream", BLOCK)) < 1.4 * whole);
     assert_true(seconds(exchange_of(sim, "direct", BLOCK)) > 3 * whole); /* as printed */
+    sim_pass(sim, PLAN_RATES_HOLD);
     configure(sim, RATE);
     assert_true(seconds(exchange_of(sim, "auto", BLOCK)) < 1.05 * whole);
     sim_free(sim);
@@ -101,6 +106,19 @@ TEST(a_slow_link_is_observed)
     assert_true(sim_run(sim, 10 * SECONDS, is_slow, &slow));
     sim_pass(sim, 1 * SECONDS);
     assert_true(seconds(exchange_of(sim, "auto", BLOCK)) < 1.05 * whole);
+    sim_free(sim);
+}
+
+/* One that carries nearly nothing, too: few bytes arrive between two beats. */
+TEST(a_very_slow_link_is_observed)
+{
+    const struct spec spec = {.algorithm = "auto", .block_bytes = BLOCK, .from = "", .to = ""};
+    struct sim *sim = start("3x3", UINT64_C(1) << 32);
+    bool slow = true;
+
+    sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, RATE / 100);
+    (void)sim_exchange(sim, 0, &spec);
+    assert_true(sim_run(sim, 10 * SECONDS, is_slow, &slow));
     sim_free(sim);
 }
 
@@ -140,4 +158,127 @@ SEED_TEST(20, random_rates)
         (void)exchange_of(sim, "auto", 1 + sim_any(sim, BLOCK));
     }
     sim_free(sim);
+}
+
+/* --- a node that lies about rates --- */
+
+#define LIAR 4u
+#define LIES_TIME (25 * SECONDS)
+#define RATES 8u /* of a node: two for each of four ports */
+
+/* What the liar states of each of its links, and perhaps of those of others: one number after another. */
+struct lie_of_rates {
+    uint32_t number[4];
+    unsigned numbers;
+    bool of_others;
+    unsigned told;
+};
+
+static const struct lie_of_rates lies_of_rates[] = {
+    {{0}, 1, false, 0},
+    {{20000, 2000}, 2, false, 0},
+    {{20000, 2000, UINT32_MAX, 1}, 4, true, 0},
+};
+
+static unsigned state_false_rates(struct sim *sim, uint32_t rank, unsigned port, uint8_t **bytes,
+                                  size_t *length)
+{
+    struct lie_of_rates *lie = sim_context(sim);
+    size_t body;
+    Peer__Head *head = rank == LIAR ? lie_read(*bytes, *length, &body) : NULL;
+
+    if (head == NULL)
+        return 1;
+    for (size_t i = 0; head->kind_case == PEER__HEAD__KIND_LINK_STATE && lie->numbers > 0 &&
+                       i < head->link_state->n_entry;
+         i++) {
+        Peer__LinkState__Entry *entry = head->link_state->entry[i];
+        if (entry->rank != LIAR && !lie->of_others)
+            continue;
+        entry->version += entry->rank != LIAR;
+        free(entry->rates);
+        entry->n_rates = RATES;
+        entry->rates = malloc(RATES * sizeof *entry->rates);
+        for (size_t k = 0; k < RATES; k++)
+            entry->rates[k] = lie->number[lie->told % lie->numbers];
+    }
+    if (head->kind_case == PEER__HEAD__KIND_LINK_STATE && lie->numbers > 0) {
+        const size_t rest = *length - body;
+        uint8_t *old = *bytes;
+        *bytes = lie_frame(head, old + body, rest, length);
+        free(old);
+        lie->told++;
+    }
+    peer__head__free_unpacked(head, NULL);
+    return 1;
+}
+
+/* Makes the liar say everything that it knows once more, again and again. */
+static void say_again(struct sim *sim, void *context)
+{
+    struct lie_of_rates *lie = context;
+
+    if (lie->numbers == 0 || !sim_alive(sim, LIAR))
+        return;
+    for (unsigned port = 0; port < 4; port++)
+        flood_mark_all_unsent(sim_router(sim, LIAR), port);
+    sim_settle(&sim->node[LIAR]);
+    sim_at(sim, sim_now(sim) + 100 * MILLISECONDS, say_again, lie);
+}
+
+/* What node 0 makes its plans from is what honest nodes have said. */
+static bool knows_the_truth(struct sim *sim, void *context)
+{
+    const struct torus *t = sim_torus(sim);
+
+    for (uint32_t rank = 0; rank < t->nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (router_channel_rate(sim_router(sim, 0), rank, port) != RATE * 8 / 1000)
+                return false;
+    return sim_exchanges(sim, 0)->rates.used == NULL;
+}
+
+/* Exchanges with such a node are done, others do not plan for each of its words, and nothing is left when it is gone. */
+static void lie_of(const struct lie_of_rates *what)
+{
+    struct lie_of_rates lie = *what, nothing = {.numbers = 0};
+    const struct sim_setup setup = {.dims = "3x3",
+                                    .seed = 1,
+                                    .latency = 100 * 1000,
+                                    .rate = RATE,
+                                    .on_bytes = state_false_rates,
+                                    .context = &lie};
+    struct sim *sim = sim_new(&setup);
+    uint64_t most = PLAN_RATES_AT_ONCE + LIES_TIME / PLAN_RATES_HOLD + 1, exchanges = 0;
+
+    lie.numbers = 0;
+    sim_run_until_whole(sim);
+    sim_pass(sim, 1 * SECONDS);
+    lie.numbers = what->numbers;
+    sim_set_lying(sim, LIAR, true);
+    const uint64_t end = sim_now(sim) + LIES_TIME;
+    say_again(sim, &lie);
+    while (sim_now(sim) < end) {
+        (void)exchange_of(sim, "auto", 1000);
+        exchanges++;
+        sim_pass(sim, 4 * SECONDS);
+    }
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (rank != LIAR && sim_exchanges(sim, rank)->rates.changes > most)
+            sim_violated(sim, "plans do not follow a liar", "%" PRIu64 " changes at node %u",
+                         sim_exchanges(sim, rank)->rates.changes, rank);
+    assert_true(exchanges > 3 && lie.told > 500);
+    lie = nothing;
+    sim_set_lying(sim, LIAR, false);
+    sim_kill(sim, LIAR, SIM_CRASH);
+    sim_restart(sim, LIAR);
+    sim_run_until_whole(sim);
+    assert_true(sim_run(sim, 2 * PLAN_RATES_HOLD, knows_the_truth, NULL));
+    sim_free(sim);
+}
+
+TEST(a_node_that_lies_about_rates)
+{
+    for (size_t i = 0; i < sizeof lies_of_rates / sizeof *lies_of_rates; i += SIM_SHARE)
+        lie_of(&lies_of_rates[i]);
 }

@@ -6,6 +6,7 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "daemon/lib/base/allowance.h"
 #include "daemon/lib/base/shares.h"
 #include "daemon/lib/schedule/tree.h"
 #include "daemon/torusd/exchange/exchange_types.h"
@@ -42,9 +43,11 @@ struct attempt_name;
 
 /* The rates of links in plans: see plan_rates.h. */
 struct plan_rates {
-    uint16_t *used;      /* by rank * ports + port; NULL: all links are alike */
-    uint64_t changes;    /* how often these have changed */
-    uint64_t changed_at; /* when; 0: never */
+    uint16_t *used;             /* by rank * ports + port; NULL: all links are alike */
+    uint64_t changes;           /* how often these have changed */
+    uint64_t changed_at;        /* when; 0: never */
+    uint64_t *cleared;          /* when the rate of each channel last changed clearly; 0: never */
+    struct allowance allowance; /* for changes of plans */
     uint64_t
         look_at; /* when those that nodes state are looked at; ROUTER_NEVER: nothing has changed */
 };

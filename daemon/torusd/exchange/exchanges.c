@@ -115,6 +115,7 @@ struct exchanges *exchanges_new(const struct exchanges_setup *setup, struct erro
     start_queue_set_capacities(setup->shares);
     exchanges_rates_changed(exchanges, setup->link_mbit);
     exchanges->ask_at = exchanges->rates.look_at = ROUTER_NEVER;
+    exchanges->rates.allowance.left = UINT64_MAX; /* as much as may gather */
     exchanges->planner = planner_new(router_torus(setup->router), router_rank(setup->router),
                                      &setup->workers, on_planned, exchanges);
     exchanges->schedules = schedules_new(&(struct schedules_setup){

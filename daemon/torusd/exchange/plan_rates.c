@@ -132,19 +132,44 @@ void plan_rates_heard(struct exchanges *exchanges)
         exchanges->rates.look_at = at;
 }
 
-/* Whether any rate differs from those in use; *clearly: one differs by more than noise. */
-static bool differ(const struct exchanges *exchanges, const uint16_t *fresh, bool *clearly)
+static bool is_clear(uint32_t before, uint32_t now)
+{
+    return before > now * CLEARLY || now > before * CLEARLY;
+}
+
+/* Whether any rate differs from those in use; *at_once: one does so by more than noise, and has not for long. */
+static bool differ(const struct exchanges *exchanges, const uint16_t *fresh, uint64_t now,
+                   bool *at_once)
 {
     const size_t channels = channels_of(router_torus(exchanges->set.router));
+    const uint64_t *cleared = exchanges->rates.cleared;
     bool any = false;
 
-    *clearly = false;
+    *at_once = false;
     for (size_t i = 0; i < channels; i++) {
-        const uint32_t before = rate_of(exchanges->rates.used, i), now = rate_of(fresh, i);
-        any = any || before != now;
-        *clearly = *clearly || before > now * CLEARLY || now > before * CLEARLY;
+        const uint32_t before = rate_of(exchanges->rates.used, i), then = rate_of(fresh, i);
+        const bool lately =
+            cleared != NULL && cleared[i] > 0 && elapsed(cleared[i], now) < PLAN_RATES_HOLD;
+        any = any || before != then;
+        *at_once = *at_once || (!lately && is_clear(before, then));
     }
     return any;
+}
+
+static void take_over(struct exchanges *exchanges, uint16_t *fresh, uint64_t now)
+{
+    const size_t channels = channels_of(router_torus(exchanges->set.router));
+    struct plan_rates *r = &exchanges->rates;
+
+    if (r->cleared == NULL) /* without memory, PLAN_RATES_AT_ONCE alone is the limit */
+        r->cleared = calloc(channels, sizeof *r->cleared);
+    for (size_t i = 0; r->cleared != NULL && i < channels; i++)
+        if (is_clear(rate_of(r->used, i), rate_of(fresh, i)))
+            r->cleared[i] = now;
+    free(r->used);
+    r->used = fresh;
+    r->changed_at = now;
+    r->changes++;
 }
 
 /* Whether it pays that an exchange of this node continues on a new plan. */
@@ -168,29 +193,35 @@ static void change_plans(struct exchanges *exchanges, uint64_t now)
             retry_rates_changed(x);
 }
 
+/* Whether plans may change now: a link has clearly changed, or they have not changed for long. */
+static bool may_change(struct plan_rates *r, bool at_once, uint64_t now)
+{
+    const bool held = r->changed_at > 0 && elapsed(r->changed_at, now) < PLAN_RATES_HOLD;
+
+    return (at_once || !held) && allowance_take(&r->allowance, now, PLAN_RATES_HOLD,
+                                                PLAN_RATES_AT_ONCE * PLAN_RATES_HOLD);
+}
+
 void plan_rates_tick(struct exchanges *exchanges, uint64_t now)
 {
     struct plan_rates *r = &exchanges->rates;
     uint16_t *fresh;
-    bool clearly;
+    bool at_once;
 
     if (now < r->look_at)
         return;
     r->look_at = ROUTER_NEVER;
     fresh = stated_rates(exchanges);
-    if (!differ(exchanges, fresh, &clearly)) {
+    if (!differ(exchanges, fresh, now, &at_once)) {
         free(fresh);
         return;
     }
-    if (!clearly && r->changed_at > 0 && elapsed(r->changed_at, now) < PLAN_RATES_HOLD) {
+    if (!may_change(r, at_once, now)) {
         r->look_at = r->changed_at + PLAN_RATES_HOLD;
         free(fresh);
         return;
     }
-    free(r->used);
-    r->used = fresh;
-    r->changed_at = now;
-    r->changes++;
+    take_over(exchanges, fresh, now);
     change_plans(exchanges, now);
 }
 
@@ -202,7 +233,8 @@ uint64_t plan_rates_deadline(const struct exchanges *exchanges)
 void plan_rates_free(struct exchanges *exchanges)
 {
     free(exchanges->rates.used);
-    exchanges->rates.used = NULL;
+    free(exchanges->rates.cleared);
+    exchanges->rates = (struct plan_rates){0};
 }
 
 /* --- the list in Prepare --- */

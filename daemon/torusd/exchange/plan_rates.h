@@ -1,6 +1,6 @@
 /* The rates of links that plans of this node's exchanges use: those of the link states (router/rates.h), relative to the
- * fastest links. They are taken over at once if a link has clearly changed, and otherwise at most once in
- * PLAN_RATES_HOLD, so that plans do not follow noise. The root of an exchange lists them in Prepare, so nodes need not
+ * fastest links. They are taken over at once if a link has clearly changed that had not for PLAN_RATES_HOLD, and otherwise
+ * at most once in that time, so that plans follow neither noise nor a link that changes all the time. The root of an exchange lists them in Prepare, so nodes need not
  * know the same ones. */
 #pragma once
 
@@ -9,6 +9,9 @@
 #include "daemon/torusd/exchange/attempt.h"
 
 #define PLAN_RATES_HOLD (10 * SECONDS)
+/* So many changes may follow each other at once, and then one each PLAN_RATES_HOLD: a node that states other rates all the
+ * time does not make the others plan all the time. */
+#define PLAN_RATES_AT_ONCE 8u
 
 /* Whether the routes of such an exchange are found for the rates of links: it is an exchange whose algorithm is `auto` or
  * `stream`; the others have their own routes. */
