@@ -34,7 +34,7 @@
 #define COPY_BY_MINOR 6u      /* algorithms in requests for copies */
 #define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats, `rates` in prepares */
 
-/* The version of control.proto, and the oldest version of clients that daemons serve. A new field or request does
+/* The version of control.proto.in, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */
 #define CONTROL_VERSION 1u
 #define CONTROL_OLDEST 1u

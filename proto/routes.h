@@ -6,7 +6,7 @@
 #define ROUTE_PROTOCOL 84
 #define ROUTE_METRIC 84
 
-/* What packets to a host take, in the words of 'torusctl routes'. The numbers stand in RouteCounts (control.proto). */
+/* What packets to a host take, in the words of 'torusctl routes'. The numbers stand in RouteCounts (control.proto.in). */
 enum route_state {
     ROUTE_ROUTED,      /* the shortest paths */
     ROUTE_CHANGES,     /* a part of them, as links have changed */

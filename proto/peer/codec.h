@@ -1,7 +1,5 @@
-/* Converts between plain structs and those of protobuf-c; for the files of this folder only. Each
- * message has one list of its fields, from which its writing and its reading function are made:
- *     #define GO(NUMBER, TEXT, BYTES, LIST) NUMBER(exchange) NUMBER(rounds) NUMBER(repetition)
- *     PEER_CODEC(go, Go, GO)
+/* Converts between plain structs and those of protobuf-c; for the files of this folder only. The writing and the reading
+ * function of a message come from the list of its fields (proto/peer_fields.h): PEER_CODEC(go, Go, PEER_GO_FIELDS).
  *
  * A message that holds a list of messages has functions of its own. */
 #pragma once
@@ -30,19 +28,28 @@ struct peer_scratch {
                                 __attribute__((unused)) void **owned,                              \
                                 __attribute__((unused)) struct error *e)
 
-#define PEER_DECLARE(NAME, name, Name)                                                             \
+#define PEER_DECLARE(NAME, name, Name, number)                                                     \
     PEER_WRITE(name, Name);                                                                        \
     PEER_READ(name, Name);
 PEER_MESSAGES(PEER_DECLARE)
 #undef PEER_DECLARE
 
+#define PEER_WRITE_FIELD(KIND, type, number, ...) PEER_WRITE_##KIND(__VA_ARGS__)
 #define PEER_WRITE_NUMBER(field) to->field = m->field;
 #define PEER_WRITE_TEXT(field) to->field = peer_text(m->field);
 #define PEER_WRITE_BYTES(field) to->field = peer_bytes(&m->field);
 #define PEER_WRITE_LIST(field)                                                                     \
     to->n_##field = m->n_##field;                                                                  \
     to->field = (void *)(uintptr_t)m->field; /* packing only reads it */
+#define PEER_WRITE_CODE(field) to->field = (uint32_t)m->field;
+#define PEER_WRITE_CALL(field) to->field = peer_write_call(m->has_##field, &m->field, scratch);
+#define PEER_WRITE_SPEC(field) to->field = (Torus__Spec *)(uintptr_t)m->field; /* likewise */
+#define PEER_WRITE_BYTES_LIST(field)
+#define PEER_WRITE_PARTS(field, part)
+#define PEER_WRITE_CULPRIT(field)
+#define PEER_WRITE_WIRE(field)
 
+#define PEER_READ_FIELD(KIND, type, number, ...) PEER_READ_##KIND(__VA_ARGS__)
 #define PEER_READ_NUMBER(field) m->field = from->field;
 #define PEER_READ_TEXT(field)                                                                      \
     text_clean(from->field);                                                                       \
@@ -51,22 +58,24 @@ PEER_MESSAGES(PEER_DECLARE)
 #define PEER_READ_LIST(field)                                                                      \
     m->n_##field = from->n_##field;                                                                \
     m->field = from->field;
-
-#define PEER_WRITE_FIELDS(FIELDS)                                                                  \
-    FIELDS(PEER_WRITE_NUMBER, PEER_WRITE_TEXT, PEER_WRITE_BYTES, PEER_WRITE_LIST)
-#define PEER_READ_FIELDS(FIELDS)                                                                   \
-    FIELDS(PEER_READ_NUMBER, PEER_READ_TEXT, PEER_READ_BYTES, PEER_READ_LIST)
+#define PEER_READ_CODE(field) m->field = peer_read_code(from->field);
+#define PEER_READ_CALL(field) m->has_##field = peer_read_call(from->field, &m->field);
+#define PEER_READ_SPEC(field) m->field = from->field;
+#define PEER_READ_BYTES_LIST(field)
+#define PEER_READ_PARTS(field, part)
+#define PEER_READ_CULPRIT(field)
+#define PEER_READ_WIRE(field)
 
 #define PEER_CODEC(name, Name, FIELDS)                                                             \
     PEER_WRITE(name, Name)                                                                         \
     {                                                                                              \
         peer__##name##__init(to);                                                                  \
-        PEER_WRITE_FIELDS(FIELDS)                                                                  \
+        FIELDS(PEER_WRITE_FIELD)                                                                   \
         return 0;                                                                                  \
     }                                                                                              \
     PEER_READ(name, Name)                                                                          \
     {                                                                                              \
-        PEER_READ_FIELDS(FIELDS)                                                                   \
+        FIELDS(PEER_READ_FIELD)                                                                    \
         return 0;                                                                                  \
     }
 

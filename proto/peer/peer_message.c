@@ -23,9 +23,9 @@ HANDLE_FIRST(group_answer);
 HANDLE_FIRST(group_report);
 HANDLE_FIRST(group_compare);
 
-#define PEER_MEMBER(NAME, name, Name) Peer__##Name name;
+#define PEER_UNION(NAME, name, Name, number) Peer__##Name name;
 union packed {
-    PEER_MESSAGES(PEER_MEMBER)
+    PEER_MESSAGES(PEER_UNION)
 };
 
 static size_t room_of_call(bool has_call, const struct peer_group_call *call)
@@ -58,7 +58,7 @@ static int to_wire(const struct peer_message *m, Peer__Head *head, union packed 
                    struct peer_scratch *scratch)
 {
     switch (m->kind) {
-#define PEER_CASE(NAME, name, Name)                                                                \
+#define PEER_CASE(NAME, name, Name, number)                                                        \
     case PEER_##NAME:                                                                              \
         head->kind_case = PEER__HEAD__KIND_##NAME;                                                 \
         head->name = &packed->name;                                                                \
@@ -100,7 +100,7 @@ int peer_message_read(const struct Peer__Head *from, struct peer_message *m, str
     m->unpacked = NULL;
     m->kind = PEER_NOTHING;
     switch (from->kind_case) {
-#define PEER_CASE(NAME, name, Name)                                                                \
+#define PEER_CASE(NAME, name, Name, number)                                                        \
     case PEER__HEAD__KIND_##NAME:                                                                  \
         m->kind = PEER_##NAME;                                                                     \
         result = peer_##name##_from_wire(from->name, &m->name, &m->owned, e);                      \

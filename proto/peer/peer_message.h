@@ -10,61 +10,70 @@
  * fields are dropped. */
 #pragma once
 
-#include "proto/peer/copy_messages.h"
-#include "proto/peer/data_messages.h"
-#include "proto/peer/exchange_messages.h"
-#include "proto/peer/group_messages.h"
-#include "proto/peer/link_messages.h"
-#include "proto/peer/survey_messages.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-/* Every kind of message, by KIND(NAME, name, Name): PEER_NAME, struct peer_name, and Name in peer.proto. */
-#define PEER_MESSAGES(KIND)                                                                        \
-    KIND(STEPPED_DATA, stepped_data, SteppedData)                                                  \
-    KIND(STREAMED_DATA, streamed_data, StreamedData)                                               \
-    KIND(CLEAR, clear, Clear)                                                                      \
-    KIND(HELLO, hello, Hello)                                                                      \
-    KIND(PROOF, proof, Proof)                                                                      \
-    KIND(REFUSAL, refusal, Refusal)                                                                \
-    KIND(PROBE, probe, Probe)                                                                      \
-    KIND(PROBE_ANSWERED, probe_answered, ProbeAnswered)                                            \
-    KIND(HEARTBEAT, heartbeat, Heartbeat)                                                          \
-    KIND(LINK_STATE, link_state, LinkState)                                                        \
-    KIND(LINK_FAULT, link_fault, LinkFault)                                                        \
-    KIND(PREPARE, prepare, Prepare)                                                                \
-    KIND(SCHEDULE_QUERY, schedule_query, ScheduleQuery)                                            \
-    KIND(SCHEDULE_PART, schedule_part, SchedulePart)                                               \
-    KIND(SIZES, sizes, Sizes)                                                                      \
-    KIND(ARRIVED, arrived, Arrived)                                                                \
-    KIND(REPAIR_QUERY, repair_query, RepairQuery)                                                  \
-    KIND(REPAIR_PART, repair_part, RepairPart)                                                     \
-    KIND(LAYOUT, layout, Layout)                                                                   \
-    KIND(READY, ready, Ready)                                                                      \
-    KIND(GO, go, Go)                                                                               \
-    KIND(REPEATED, repeated, Repeated)                                                             \
-    KIND(ROUND_DONE, round_done, RoundDone)                                                        \
-    KIND(ROUND_GO, round_go, RoundGo)                                                              \
-    KIND(DONE, done, Done)                                                                         \
-    KIND(COMMIT, commit, Commit)                                                                   \
-    KIND(CONFIRM, confirm, Confirm)                                                                \
-    KIND(NACK, nack, Nack)                                                                         \
-    KIND(ABORT, abort, Abort)                                                                      \
-    KIND(OUTCOME_QUERY, outcome_query, OutcomeQuery)                                               \
-    KIND(OUTCOME, outcome, Outcome)                                                                \
-    KIND(CALIBRATION, calibration, Calibration)                                                    \
-    KIND(GROUP_CENSUS, group_census, GroupCensus)                                                  \
-    KIND(GROUP_ANSWER, group_answer, GroupAnswer)                                                  \
-    KIND(GROUP_REPORT, group_report, GroupReport)                                                  \
-    KIND(GROUP_COMPARE, group_compare, GroupCompare)                                               \
-    KIND(SURVEY_QUERY, survey_query, SurveyQuery)                                                  \
-    KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer)                                               \
-    KIND(COPY_CALL, copy_call, CopyCall)                                                           \
-    KIND(COPY_REFUSAL, copy_refusal, CopyRefusal)
+#include "proto/error.h"
+#include "proto/peer_fields.h"
 
-#define PEER_KIND(NAME, name, Name) PEER_##NAME,
+struct Torus__Spec; /* daemon/torusd/planning/spec.h reads and writes it; clients use it, too */
+
+struct peer_bytes {
+    const uint8_t *data; /* may be NULL if len is 0 */
+    size_t len;
+};
+
+/* --- the structs: names and meanings are those of proto/peer_fields.h --- */
+
+#define PEER_TYPE_uint32 uint32_t
+#define PEER_TYPE_fixed32 uint32_t
+#define PEER_TYPE_uint64 uint64_t
+#define PEER_TYPE_fixed64 uint64_t
+#define PEER_TYPE_double double
+#define PEER_TYPE_bool bool
+
+#define PEER_MEMBER(KIND, type, number, ...) PEER_MEMBER_##KIND(PEER_TYPE_##type, __VA_ARGS__)
+#define PEER_MEMBER_NUMBER(type, name) type name;
+#define PEER_MEMBER_TEXT(type, name) const char *name;
+#define PEER_MEMBER_BYTES(type, name) struct peer_bytes name;
+#define PEER_MEMBER_LIST(type, name)                                                               \
+    size_t n_##name;                                                                               \
+    const type *name;
+#define PEER_MEMBER_CODE(type, name) enum error_code name;
+#define PEER_MEMBER_CALL(type, name)                                                               \
+    bool has_##name; /* otherwise it has no meaning */                                             \
+    struct peer_group_call name;
+#define PEER_MEMBER_SPEC(type, name) const struct Torus__Spec *name;
+#define PEER_MEMBER_BYTES_LIST(type, name)                                                         \
+    size_t n_##name;                                                                               \
+    const struct peer_bytes *name;
+#define PEER_MEMBER_PARTS(type, name, part)                                                        \
+    size_t n_##name;                                                                               \
+    const struct peer_##part *name;
+#define PEER_MEMBER_CULPRIT(type, name) struct culprit name;
+#define PEER_MEMBER_WIRE(type, name)
+
+#define PEER_STRUCT(NAME, name, Name, number)                                                      \
+    struct peer_##name {                                                                           \
+        PEER_##NAME##_FIELDS(PEER_MEMBER)                                                          \
+    };
+PEER_STRUCT(GROUP_CALL, group_call, GroupCall, )
+PEER_STRUCT(GROUP_CHOICE, group_choice, Choice, )
+PEER_STRUCT(GROUP_TABLE, group_table, GroupTable, )
+PEER_STRUCT(LINK_STATE_ENTRY, link_state_entry, Entry, )
+PEER_STRUCT(PORT_REPORT, port_report, PortReport, )
+PEER_STRUCT(NODE_REPORT, node_report, NodeReport, )
+PEER_MESSAGES(PEER_STRUCT)
+#undef PEER_STRUCT
+
+/* --- a message --- */
+
+#define PEER_KIND(NAME, name, Name, number) PEER_##NAME,
 enum peer_kind { PEER_NOTHING, PEER_MESSAGES(PEER_KIND) PEER_KINDS };
 #undef PEER_KIND
 
-#define PEER_MEMBER(NAME, name, Name) struct peer_##name name;
+#define PEER_ONE(NAME, name, Name, number) struct peer_##name name;
 struct Peer__Head; /* proto/peer.pb-c.h */
 
 struct peer_message {
@@ -73,10 +82,10 @@ struct peer_message {
                                   * peer_message_free() */
     struct Peer__Head *unpacked; /* likewise, if made by peer_message_unpack() */
     union {
-        PEER_MESSAGES(PEER_MEMBER)
+        PEER_MESSAGES(PEER_ONE)
     };
 };
-#undef PEER_MEMBER
+#undef PEER_ONE
 
 /* The handle of the exchange that a message belongs to; for kinds that begin with a handle only. */
 static inline uint32_t peer_message_exchange(const struct peer_message *m)
@@ -104,3 +113,24 @@ void peer_message_free(struct peer_message *m);
  * else. Returns -1 also if the bytes are not a message. */
 int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
                         struct error *e);
+
+/* --- messages that are no frames --- */
+
+/* Writes a hello that stands alone, in a datagram, to at most `size` bytes. Returns its length,
+ * or 0 if it is longer than `size` or there is no memory. */
+size_t peer_hello_write(const struct peer_hello *hello, uint8_t *bytes, size_t size);
+
+/* Calls heard() with a hello that stands alone, which is valid during that call only. Returns 0,
+ * or -1 if the bytes are not a hello or there is no memory. */
+int peer_hello_read(const uint8_t *bytes, size_t length,
+                    void (*heard)(void *context, const struct peer_hello *hello), void *context);
+
+/* Writes the table to at most `size` bytes. Returns how many bytes it takes, also if that is
+ * more than `size` and nothing was written; 0 if there is no memory. */
+size_t peer_group_table_write(const struct peer_group_table *table, uint8_t *bytes, size_t size);
+
+/* Calls heard() with the table, which is valid during that call only. Returns what heard()
+ * returns, or -1 with *malformed set if the bytes are not a table or there is no memory. */
+int peer_group_table_read(const uint8_t *bytes, size_t length,
+                          int (*heard)(void *context, const struct peer_group_table *table),
+                          void *context, bool *malformed);

@@ -11,13 +11,13 @@ PAGES = {'daemon/doc/architecture.md': ('daemon/lib/', 'daemon/torusd/', 'daemon
          'client/doc/architecture.md': ('client/cli/', 'client/', '')}
 # Where a path may begin, beside the folder of the file that names it and the folders above that.
 BASES = ('', 'daemon/lib/', 'daemon/torusd/', 'client/cli/', 'daemon/', 'client/', 'client/include/')
-SUFFIX = r'\.(?:c|h|py|md|proto)'
+SUFFIX = r'\.(?:c|h|py|md|proto(?:\.in)?)'
 BEFORE, AFTER = r'(?<![\w./<:@~$}*-])', r'(?![\w/-])'
 PATH = re.compile(rf'{BEFORE}((?:\.\./)*[\w.*-]+(?:/[\w.*-]+)+{SUFFIX}){AFTER}')
 NAME = re.compile(rf'{BEFORE}([\w*][\w.*-]*{SUFFIX}){AFTER}')
 PLACEHOLDER = re.compile(r'(?<![a-z])[A-Z]+(?![a-z])')  # NAME.c, test_X.py
 # Headers of the system and of libraries, and what is made in the build.
-ELSEWHERE = re.compile(r'^(linux|sys|net|netinet|arpa|asm)/[\w/-]*\.h$|\.pb-c\.[ch]$')
+ELSEWHERE = re.compile(r'^(linux|sys|net|netinet|arpa|asm)/[\w/-]*\.h$|\.pb-c\.[ch]$|^(peer|control|copy|spec)\.proto$')
 
 
 def folders_named(page, text, exists):
@@ -76,7 +76,7 @@ def check_files(root):
         places = [os.path.normpath(os.path.join(base, path)) for base in (*folders, *BASES)]
         return any(place in known or '*' in place and any(fnmatch(file, place) for file in known) for place in places)
 
-    for by in sources.files(root, '.c', '.h', '.py', '.js', '.md', '.proto'):
+    for by in sources.files(root, '.c', '.h', '.py', '.js', '.md', '.proto', '.proto.in'):
         for line, text in comments(by, (root / by).read_text()):
             for path in PATH.findall(text):
                 if not PLACEHOLDER.search(path) and not ELSEWHERE.search(path) and not exists(by, path):

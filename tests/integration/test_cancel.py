@@ -3,7 +3,7 @@
 from support.waiting import wait_for
 from support.wire import connect, frame, frames, send
 
-# Kinds of requests and replies in proto/control.proto; fields of proto/spec.proto.
+# Kinds of requests and replies in proto/control.proto.in; fields of Spec in proto/control_fields.h.
 STATUS, EXCHANGE, CANDIDATES, CANCEL = 1, 3, 4, 6
 ERROR, STATUS_REPLY, ACCEPTED, PROGRESS, RESULT = 1, 2, 4, 5, 6
 ALGORITHM, BLOCK_BYTES, REPEAT, TIMEOUT_MS = 1, 6, 10, 11

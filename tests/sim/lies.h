@@ -1,4 +1,4 @@
-/* Every field of a head in proto/peer.proto, and the worst values for it. */
+/* Every field of a head in proto/peer_fields.h, and the worst values for it. */
 #pragma once
 
 #include <stdbool.h>

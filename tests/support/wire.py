@@ -1,5 +1,5 @@
 """Frames as a hostile peer or client could send them: prefix, protobuf head, body. The field numbers are those
-of proto/peer.proto and proto/control.proto. The handshake follows daemon/torusd/router/handshake.h; the check of a
+of proto/peer_fields.h and proto/control.proto.in. The handshake follows daemon/torusd/router/handshake.h; the check of a
 peer's head follows daemon/torusd/router/outgoing.h."""
 
 import ctypes

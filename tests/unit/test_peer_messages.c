@@ -1,4 +1,4 @@
-/* The codec of the messages between daemons. Every message is filled by its descriptor, so that a field of peer.proto
+/* The codec of the messages between daemons. Every message is filled by its descriptor, so that a field of peer_fields.h
  * that the codec leaves out is noticed: reading and writing a message must give the same bytes. */
 #include "failing_memory.h"
 #include "proto/peer.pb-c.h"
@@ -419,7 +419,14 @@ TEST(a_table_may_stand_alone)
 {
     const struct peer_group_choice exchange[] = {{0, "a1", "stepped"}, {4, "direct", "streaming"}};
     const struct peer_group_choice gather = {1, "g", "stepped"}, broadcast = {2, "tree", "stepped"};
-    const struct peer_group_table table = {2, 1, 1, exchange, &gather, &broadcast, 1000, 2000};
+    const struct peer_group_table table = {.n_exchange = 2,
+                                           .exchange = exchange,
+                                           .n_gather = 1,
+                                           .gather = &gather,
+                                           .n_broadcast = 1,
+                                           .broadcast = &broadcast,
+                                           .long_reduction = 1000,
+                                           .allgather_reduction = 2000};
     uint8_t bytes[128];
     size_t length = peer_group_table_write(&table, bytes, sizeof bytes), heard = 0;
     bool malformed = true;

@@ -210,7 +210,7 @@ static void fill(Torus__CopyRequest *body, const struct torus_copy *c, ProtobufC
         sources[i] = bytes_of(c->source[i]);
     for (size_t i = 0; i < c->pattern_count; i++)
         patterns[i] = bytes_of(c->pattern[i]);
-#define WRITE(field, ours, public) body->field = c->public;
+#define WRITE(type, number, field, ours, public) body->field = c->public;
     COPY_REQUEST_NUMBERS(WRITE)
 #undef WRITE
     body->kind = (uint32_t)c->kind;

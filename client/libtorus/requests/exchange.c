@@ -224,7 +224,7 @@ static int start_exchange(struct torus_client *client, const struct torus_reques
         spec.algorithm = (char *)(uintptr_t) "";
         spec.schedule = (char *)(uintptr_t)r.schedule;
     }
-#define WRITE(field) spec.field = r.field;
+#define WRITE(type, number, field) spec.field = r.field;
     SPEC_NUMBERS(WRITE)
 #undef WRITE
     if (r.from != NULL) {

@@ -116,7 +116,7 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
     if (costs != NULL) {
         if (costs_read(costs, &known, error) != 0)
             return -1;
-#define COST(field, value, result) measured.field = known.result;
+#define COST(type, number, field, value, result) measured.field = known.result;
         CONTROL_COSTS(COST)
 #undef COST
         body.measured = &measured;

@@ -132,7 +132,7 @@ static int fill_calibration(struct known_calibration *to, const Control__Calibra
         !is_measurement(costs->message_seconds) || !is_measurement(costs->bytes_per_second))
         return invalid_reply(e, "its costs are not valid numbers");
     torus_costs_init(&to->costs);
-#define COST(field, value, result) to->costs.result = costs->field;
+#define COST(type, number, field, value, result) to->costs.result = costs->field;
     CONTROL_COSTS(COST)
 #undef COST
     to->calibration.costs = &to->costs;

@@ -37,7 +37,7 @@ bool is_measurement(double value);
 /* --- conversions --- */
 
 /* Fills *to from the message *from, by a list of fields: CONTROL_LINK(CONTROL_READ). Texts stay in the message. */
-#define CONTROL_READ(KIND, ...) CONTROL_READ_##KIND(__VA_ARGS__)
+#define CONTROL_READ(KIND, type, number, ...) CONTROL_READ_##KIND(__VA_ARGS__)
 #define CONTROL_READ_SAME(field) to->field = from->field;
 #define CONTROL_READ_SAME_TEXT(field) to->field = clean_text(from->field);
 #define CONTROL_READ_OF(part, field) to->field = from->field;

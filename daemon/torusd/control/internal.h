@@ -14,7 +14,7 @@
 #define PROGRESS_MS 200
 
 /* Fills the message *to from *from, by a list of fields: CONTROL_LINK(CONTROL_FILL). The message borrows its texts. */
-#define CONTROL_FILL(KIND, ...) CONTROL_FILL_##KIND(__VA_ARGS__)
+#define CONTROL_FILL(KIND, type, number, ...) CONTROL_FILL_##KIND(__VA_ARGS__)
 #define CONTROL_FILL_SAME(field) to->field = from->field;
 #define CONTROL_FILL_SAME_TEXT(field) to->field = (char *)(uintptr_t)from->field;
 #define CONTROL_FILL_OF(part, field) to->field = from->part.field;

@@ -12,7 +12,7 @@ void control_calibration_fill(const struct exchanges *exchanges, struct calibrat
 
     control__calibration__init(&out->message);
     control__costs__init(&out->costs);
-#define COST(field, cost, result) out->costs.field = costs.cost;
+#define COST(type, number, field, cost, result) out->costs.field = costs.cost;
     CONTROL_COSTS(COST)
 #undef COST
     out->message.costs = &out->costs;
@@ -34,7 +34,7 @@ void control_calibration(struct control_client *client, const Control__Request *
         result = error_set(&e, ERROR_USAGE,
                            "the request has new costs and a reset: ask for one or the other");
     } else if (wanted->measured != NULL) {
-#define COST(field, cost, result) .cost = wanted->measured->field,
+#define COST(type, number, field, cost, result) .cost = wanted->measured->field,
         const struct predict_costs costs = {CONTROL_COSTS(COST)};
 #undef COST
         result = exchanges_calibrate(exchanges, &costs, (uint64_t)time(NULL), &e);

@@ -1,4 +1,4 @@
-/* The control socket: a Unix socket on which clients send requests (proto/control.proto), one at
+/* The control socket: a Unix socket on which clients send requests (proto/control.proto.in), one at
  * a time on a connection. A client that goes away abandons its exchange. */
 #pragma once
 

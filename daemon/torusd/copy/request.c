@@ -375,7 +375,7 @@ static int take_algorithm(struct copy_request *r, const Torus__CopyRequest *from
 
 int copy_request_take(struct copy_request *r, const Torus__CopyRequest *from, struct error *e)
 {
-#define READ(field, ours, result) .ours = from->field,
+#define READ(type, number, field, ours, result) .ours = from->field,
     *r = (struct copy_request){
         .kind = (enum copy_kind)(from->kind < COPY_KINDS ? from->kind : COPY_KINDS),
         .delete_most = from->delete_most,
@@ -429,7 +429,7 @@ static void fill_message(Torus__CopyRequest *m, const struct copy_request *r,
                          ProtobufCBinaryData *texts)
 {
     torus__copy_request__init(m);
-#define WRITE(field, ours, result) m->field = r->ours;
+#define WRITE(type, number, field, ours, result) m->field = r->ours;
     COPY_REQUEST_NUMBERS(WRITE)
 #undef WRITE
     m->kind = r->kind;

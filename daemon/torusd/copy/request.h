@@ -1,4 +1,4 @@
-/* What a copy is asked to do, the same at all nodes; its check, and its codec (proto/copy.proto).
+/* What a copy is asked to do, the same at all nodes; its check, and its codec (proto/copy.proto.in).
  *
  * In paths, %r stands for the rank of a node and %% for a per cent sign:
  *

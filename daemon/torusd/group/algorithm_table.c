@@ -9,7 +9,7 @@
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/product.h"
 #include "daemon/torusd/group/call.h"
-#include "proto/peer/group_messages.h"
+#include "proto/peer/peer_message.h"
 #include "proto/text.h"
 
 #define OCTAVE_MOST 47u

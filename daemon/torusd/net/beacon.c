@@ -8,7 +8,7 @@
 
 #include "daemon/lib/net/address.h"
 #include "proto/frame.h"
-#include "proto/peer/link_messages.h"
+#include "proto/peer/peer_message.h"
 
 #define INTERVAL_MS 2000
 #define FIRST_MS 500

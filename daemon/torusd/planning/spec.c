@@ -32,7 +32,7 @@ const char *mode_name(enum mode mode)
 
 void spec_free(struct spec *s)
 {
-#define FREE(text) free((char *)(uintptr_t)s->text);
+#define FREE(type, number, text) free((char *)(uintptr_t)s->text);
     SPEC_TEXTS(FREE)
 #undef FREE
     *s = (struct spec){0};
@@ -51,7 +51,7 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
     bool good = true;
 
     *to = *from;
-#define COPY(text) to->text = copy_text(from->text, &good);
+#define COPY(type, number, text) to->text = copy_text(from->text, &good);
     SPEC_TEXTS(COPY)
 #undef COPY
     if (to->repeat == 0)
@@ -64,7 +64,7 @@ int spec_copy(struct spec *to, const struct spec *from, struct error *e)
 
 int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 {
-#define READ(field) .field = message->field,
+#define READ(type, number, field) .field = message->field,
     struct spec borrowed = {.unchecked = message->unchecked,
                             .timeout_ns = message->timeout_ms > SPEC_LONGEST_TIMEOUT / MILLISECOND
                                               ? SPEC_LONGEST_TIMEOUT
@@ -86,8 +86,8 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
 void spec_pack(const struct spec *s, Torus__Spec *message)
 {
     torus__spec__init(message);
-#define WRITE_TEXT(field) message->field = (char *)(uintptr_t)s->field;
-#define WRITE_NUMBER(field) message->field = s->field;
+#define WRITE_TEXT(type, number, field) message->field = (char *)(uintptr_t)s->field;
+#define WRITE_NUMBER(type, number, field) message->field = s->field;
     SPEC_TEXTS(WRITE_TEXT)
     SPEC_NUMBERS(WRITE_NUMBER)
 #undef WRITE_TEXT
