@@ -57,7 +57,7 @@ static int note(struct holdings *h, struct error *e)
 
 /* --- begin and end --- */
 
-/* A process that has the name of the namespace, and is not root's, has no business with it. */
+/* Whether a process of root has the name. Another user may have taken it, to keep torus-routed from starting. */
 static bool is_of_root(const struct sockaddr_un *address, socklen_t length)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -357,7 +357,7 @@ static int read_key(const char *path, struct secrets *secrets, struct error *e)
     return 0;
 }
 
-/* An identity for this process only. */
+/* Makes an identity for this process only. */
 static int begin_alone(struct discovery_process *p, struct error *e)
 {
     struct secrets secrets = {0};

@@ -132,7 +132,7 @@ static void add_this_machine(struct bundle *b)
 
 /* --- the command --- */
 
-/* The name of the folder in the archive, and of the archive without a FILE. */
+/* Makes the name of the folder in the archive, and of the archive if no FILE is given. */
 static void make_name(char *name, size_t size)
 {
     struct utsname u = {.nodename = "host"};

@@ -178,7 +178,7 @@ static void add_leads(const struct doctor *d, const struct plugs *p, struct find
                             torus_port_opposite(d->torus, end.interface), right));
 }
 
-/* A cable of which a move says what to do. */
+/* Finds a fault of a cable for which there is a move. */
 static void find_move(struct doctor *d, const struct plugs *p, const struct cabling_result *r,
                       uint32_t number)
 {
@@ -263,7 +263,7 @@ static bool mtu_differs(const struct doctor *d, uint32_t node, unsigned port)
            here != far;
 }
 
-/* A fault that is not about where a cable leads. */
+/* Finds a fault other than a cable that leads elsewhere. */
 static void find_other(struct doctor *d, uint32_t node, const struct torus_link_fault *fault)
 {
     const uint32_t there = torus_neighbour(d->torus, node, fault->port);

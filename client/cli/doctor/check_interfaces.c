@@ -154,7 +154,7 @@ static uint64_t usual_speed(struct doctor *d)
     return d->usual_mbit;
 }
 
-/* A cable that came up at less than its two cards can have, or at a small part of what the others have. */
+/* Finds a cable that came up slower than its two cards allow, or much slower than the other cables. */
 static void check_slow_cable(struct doctor *d, uint32_t node, unsigned port, const char *interface,
                              uint64_t speed)
 {

@@ -134,7 +134,7 @@ static void check_losses(struct doctor *d, uint32_t node, const struct torus_lin
     }
 }
 
-/* The link between a node that has answered and one that has not. */
+/* Checks the link between a node that answered and one that did not. */
 static void check_half(struct doctor *d, uint32_t node, unsigned port, uint32_t missing)
 {
     const struct torus_link *l = doctor_link(d, node, port);

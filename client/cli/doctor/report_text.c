@@ -63,7 +63,7 @@ static void print_mend(struct page *p, const char *mend)
         wrap_labelled(p->out, "         mend: ", TEXTS, mend, p->columns);
 }
 
-/* The others of a finding that has several of one kind: the first few, each with what mends it. */
+/* Prints the first few of the other cases that a finding has, each with what mends it. */
 static void print_others(struct page *p, const json_t *f, const char **mend)
 {
     const json_t *each = json_object_get(f, "each");

@@ -91,7 +91,7 @@ static const char *interface_at(const struct cabling_result *r, const struct cab
                : NULL;
 }
 
-/* The characters of a name; those of UTF-8 have several bytes. */
+/* Returns the number of characters of a name; one of UTF-8 may have several bytes. */
 static int length_of(const char *text)
 {
     int length = 0;
@@ -526,7 +526,7 @@ static void put_moves(const struct sheet *s, int top)
     }
 }
 
-/* The pixels that a text of this many bytes takes at most. */
+/* Returns the most pixels that a text of this many bytes takes. */
 static int text_width(const char *text, double pixels)
 {
     return (int)((double)strlen(text) * pixels);

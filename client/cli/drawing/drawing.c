@@ -108,7 +108,7 @@ static size_t count_members(struct drawing *d, const struct routes *r, const str
     return count;
 }
 
-/* The messages of all nodes from those of the classes. */
+/* Derives the messages of all nodes from those of the classes. */
 static int expand(struct drawing *d, const struct routes *r, const struct tally *classes)
 {
     d->message = calloc(count_members(d, r, classes, NULL) + 1, sizeof *d->message);

@@ -286,7 +286,7 @@ static void row(struct point *at, uint32_t count)
         at[i] = (struct point){i, 0};
 }
 
-/* The middle, and the other nodes on a circle. */
+/* Places one node in the middle, and the others on a circle. */
 static void star(struct point *at, uint32_t count)
 {
     double radius = radius_of(count - 1);

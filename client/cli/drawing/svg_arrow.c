@@ -92,7 +92,7 @@ static void put_point(FILE *out, char command, const struct view *v, double s, d
     (void)fprintf(out, "%c%.1f %.1f", command, p.x, p.y);
 }
 
-/* A straight arrow from `from` to `tip` ahead of the centre. */
+/* Draws a straight arrow from `from` to `tip` ahead of the centre. */
 static void put_arrow(FILE *out, const struct view *v, double from, double tip, double h,
                       double width)
 {
@@ -493,7 +493,7 @@ static struct point beside(struct point before, struct point node, struct point 
     return point_plus(node, (struct point){in.x + out.x, in.y + out.y}, rise / along);
 }
 
-/* An arrow along a ring or line, past the nodes that relay the message. */
+/* Draws an arrow along a ring or line, past the nodes that relay the message. */
 static void passing_arrow(FILE *out, const struct svg_layout *l, const struct svg_arrow *a,
                           unsigned port)
 {

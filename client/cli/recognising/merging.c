@@ -318,7 +318,7 @@ static int remove_ports(struct merging *m, const struct node *n, const struct ho
     return 0;
 }
 
-/* A host that has a section. */
+/* Updates a host that has a section. */
 static int update(struct merging *m, const struct node *n, struct error *e)
 {
     const struct host *h = &m->cluster.hosts[n->former];

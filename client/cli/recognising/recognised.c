@@ -56,7 +56,7 @@ static int fill_heard(const struct recognised *r, const struct reported_interfac
     return 0;
 }
 
-/* The port that the cluster file gives to an interface, or -1. */
+/* Returns the port that the cluster file gives to an interface, or -1. */
 static int port_in(const struct cluster *c, int64_t rank, const char *interface)
 {
     if (rank < 0 || !c->has_dims || !c->has_ports)

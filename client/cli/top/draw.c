@@ -153,7 +153,7 @@ static void make_run(struct entry *e, const struct run *r, bool chosen, unsigned
     (void)top_text_run(e->text, r, columns);
 }
 
-/* Makes an entry: first come runs that are under way, then faults, then runs that have ended. */
+/* Makes an entry: runs under way come first, then faults, then runs that have ended. */
 static void make_entry(struct entry *e, const struct top_model *m, const struct top_view *v,
                        size_t index, unsigned columns)
 {

@@ -68,7 +68,7 @@ static int direction_of(const struct observed_link *l)
     return l->towards > ONE_WAY * l->away && l->away >= 0 ? -1 : 0;
 }
 
-/* A link to the right, in `columns` cells. */
+/* Draws a link to the right, in `columns` cells. */
 static void draw_across(struct top_window *w, unsigned row, unsigned column, unsigned columns,
                         const struct observed_link *l, bool chosen)
 {

@@ -270,7 +270,7 @@ static void add_counters(json_t *list, const struct collected_traces *c, uint32_
     }
 }
 
-/* A slice of the node's track. */
+/* Adds a slice to the node's track. */
 static void add_slice(json_t *list, const char *name, uint32_t rank, double from, double to)
 {
     add(list, "X", name, rank, NODE_TRACK, from,

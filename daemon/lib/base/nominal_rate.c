@@ -34,7 +34,7 @@ struct nominal_rate nominal_rate_reversed(struct nominal_rate rate)
     return (struct nominal_rate){.send = rate.receive, .receive = rate.send};
 }
 
-/* The shortest text of a number that is read as the same number. */
+/* Writes the shortest text that is read as the same number. */
 static void format_number(double number, char *text, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {

@@ -223,7 +223,7 @@ struct looking {
     bool failed;
 };
 
-/* The most mismatches of a placement that needs at most l->most moves, negative if there are none. */
+/* Returns the most mismatches of a placement that needs at most l->most moves; negative if no placement does. */
 static int limit(const struct looking *l)
 {
     uint32_t missing =

@@ -227,7 +227,7 @@ static int on_line(void *context, const struct ini_line *line, struct error *e)
     return 0;
 }
 
-/* The second pass: the hosts in the order of their ranks, with the interfaces of their ports. */
+/* The second pass: reads the hosts in the order of their ranks, with the interfaces of their ports. */
 static int read_hosts(struct reading *r, const char *name, struct error *e)
 {
     struct cluster *c = r->cluster;

@@ -175,7 +175,7 @@ static void add_memory(struct facts *f)
         (void)fclose(file);
 }
 
-/* The memory limit of the control group (version 2) of this process, as systemd sets it. */
+/* Adds the memory limit of the control group (version 2) of this process, which systemd may have set. */
 static void add_group(struct facts *f)
 {
     char line[512], path[640];

@@ -252,7 +252,7 @@ static const struct {
 
 #define MASK_WORDS 127u /* most that the kernel may tell */
 
-/* The fastest speed that both the card and what is plugged into it can have. */
+/* Adds the fastest speed that both the card and the other end of its cable can have. */
 static void add_most_speed(const struct list *l, const char *interface)
 {
     struct {

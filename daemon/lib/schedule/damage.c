@@ -146,7 +146,7 @@ static int parse_rank(const struct torus *t, const char *text, size_t length, ui
     return 0;
 }
 
-/* The port of that name of a node, if it has a link; otherwise -1. */
+/* Returns the port of a node with this name, if it has a link; otherwise -1. */
 static int find_port(const struct torus *t, uint32_t rank, const char *text, size_t length)
 {
     char name[TORUS_PORT_NAME_SIZE] = "";

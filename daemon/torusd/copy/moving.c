@@ -433,7 +433,7 @@ static void advance_reading(struct agent *a, struct slot *s)
     s->state = SLOT_READY;
 }
 
-/* The sizes and offsets of this node's blocks, by member, in the two areas. */
+/* Sets the sizes and offsets of this node's blocks in the two areas, by member. */
 static void set_counts(struct agent *a, const struct slot *s)
 {
     uint64_t **count = a->moving.count;

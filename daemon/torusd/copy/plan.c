@@ -196,7 +196,7 @@ static uint32_t least(uint64_t a, uint64_t b)
     return (uint32_t)(a < b ? a : b);
 }
 
-/* The bytes of each tree if the busier of its two nodes divided its room equally. */
+/* Gives each tree the bytes that it would have if the busier of its two nodes divided its room equally. */
 static void share_out(struct copy_rounds *r)
 {
     const struct copy_plan *p = r->plan;

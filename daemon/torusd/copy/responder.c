@@ -70,7 +70,7 @@ static int begin_agent(struct copies *c, const struct peer_copy_call *call, stru
     return result;
 }
 
-/* A call of another node, which is new. */
+/* Takes a new call of another node. */
 static void take_call(struct copies *c, const struct peer_copy_call *call)
 {
     struct agent *a = copies_find_agent(c, call->initiator, call->id);

@@ -80,7 +80,7 @@ static const uint8_t *take(struct codec *c, uint64_t length)
     return at;
 }
 
-/* A number in 8 bytes, the lowest first. */
+/* Reads or writes a number in 8 bytes, the lowest first. */
 static void code_number(struct codec *c, uint64_t *value)
 {
     uint8_t bytes[8];
@@ -110,7 +110,7 @@ static void code_limited(struct codec *c, uint64_t *value, uint64_t most)
     c->bad |= c->out == NULL && *value > most;
 }
 
-/* A text in an array of `size` bytes; cut if that is written. */
+/* Reads or writes a text in an array of `size` bytes; a longer one is cut when it is written. */
 static void code_text(struct codec *c, char *text, size_t size)
 {
     const uint64_t length = code_value(c, c->out != NULL ? strnlen(text, size - 1) : 0);
@@ -127,7 +127,7 @@ static void code_text(struct codec *c, char *text, size_t size)
     text_clean(text);
 }
 
-/* An error of this node. */
+/* Reads or writes an error of this node. */
 static void code_error(struct codec *c, uint32_t node, struct error *e)
 {
     const uint64_t code = code_value(c, (uint64_t)e->code);

@@ -116,8 +116,8 @@ int exchanges_check(const struct exchanges *exchanges, struct error *e)
                          (unsigned long long)shares_total(exchanges->set.shares, SHARE_STARTED),
                          (unsigned long long)shares_total(exchanges->set.shares, SHARE_EXCHANGES));
     if (tellable != exchanges->tellable)
-        return error_set(e, ERROR_PROTOCOL, "%u %s to be told of an end, but %u are counted",
-                         tellable, text_plural(tellable, "client is", "clients are"),
-                         exchanges->tellable);
+        return error_set(e, ERROR_PROTOCOL,
+                         "%u %s to be told when an exchange ends, but the count is %u", tellable,
+                         text_plural(tellable, "client is", "clients are"), exchanges->tellable);
     return 0;
 }

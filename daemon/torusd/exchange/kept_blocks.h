@@ -32,7 +32,7 @@ struct resumed {
     /* When the first attempt's `go` arrived; 0: nothing of that attempt is kept here. */
     uint64_t go_at;
     uint8_t *heard; /* by node: its message arrived; 1: from a child, 2: from the parent */
-    bool told;      /* this node has told what had arrived here */
+    bool told;      /* this node has sent its message about what had arrived here */
     bool wrapped;   /* local.sink skips what had arrived here */
     /* Only for files: */
     /* Root: for each pair of nodes, the block of the first one for the second one; NULL: not known. */

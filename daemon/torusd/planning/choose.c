@@ -154,8 +154,8 @@ void choose_learn_times(struct planner *planner, const struct predict_costs *cos
 
 /* --- choosing --- */
 
-/* Returns the extra seconds of the largest block: its links carry the excess after everything else; with steps,
- * one link after another. */
+/* Returns the seconds that the largest block takes longer than a block of mean size. Its links carry the excess at the
+ * end, all at the same time when streaming, one after another in steps. */
 static double skew_seconds(const struct torus *t, const struct predict_counts *counts,
                            const struct predict_costs *costs, const struct block_sizes *sizes)
 {

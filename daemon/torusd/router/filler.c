@@ -7,7 +7,7 @@
 /* Probes last PROBE_BEATS: in the first, bytes begin to wait for the link; then two measurements are made. */
 #define PROBE_BEATS 3u
 #define PROBE_PAUSE (4 * SECONDS)   /* between two probes, and after other measurements */
-#define PROBE_AGAIN (1 * SECONDS)   /* after a probe that has given way */
+#define PROBE_AGAIN (1 * SECONDS)   /* after a probe that gave way to other frames */
 #define PROBE_OVERDUE (7 * SECONDS) /* without a measurement: then a probe does not give way */
 #define FILLER 8192u                /* bytes in a frame */
 

@@ -437,7 +437,7 @@ static int check_room(struct tree_writer *w, struct tree_progress *progress, str
         return staging_failed(s, "given room", errno, e);
     uint64_t free_bytes = (geteuid() == 0 ? room.f_bfree : room.f_bavail) * room.f_frsize;
     w->tight = need.bytes > free_bytes;
-    if (w->rules.as_it_comes) { /* older versions go as new ones come */
+    if (w->rules.as_it_comes) { /* each new file replaces its older version at once */
         uint64_t more = need.bytes > w->old_bytes ? need.bytes - w->old_bytes : 0;
         need.bytes = more > need.largest ? more : need.largest;
     }

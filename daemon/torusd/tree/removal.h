@@ -1,5 +1,5 @@
-/* Removing files and folders with everything in them, bottom up, whatever the modes of folders of this process. Mount
- * points, stagings, and what patterns leave out stay, and the folders that hold them. */
+/* Removes files, and folders with everything in them, bottom up. Folders of this process may have any mode. Mount points,
+ * stagings and what patterns leave out are kept, and so are the folders that hold them. */
 #pragma once
 
 #include <stdatomic.h>

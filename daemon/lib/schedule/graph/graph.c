@@ -337,7 +337,7 @@ static int number_links(struct graph *g, const struct draft *d, struct error *e)
     return 0;
 }
 
-/* The distances from one node, by breadth-first search. */
+/* Finds the distances from one node, by breadth-first search. */
 static void find_distances(struct graph *g, uint32_t from, uint32_t *queue)
 {
     uint16_t *distance = g->distance + (size_t)from * g->nodes;
