@@ -17,6 +17,16 @@
  * (client/libtorus/requests/results.h); there `to` is what is filled. */
 #pragma once
 
+/* A request or a reply, for as long as the block that it is in: CONTROL_REPLY(LINKS, links, &links). */
+#define CONTROL_REQUEST(KIND, member, body)                                                        \
+    (&(const Control__Request){.base = PROTOBUF_C_MESSAGE_INIT(&control__request__descriptor),     \
+                               .kind_case = CONTROL__REQUEST__KIND_##KIND,                         \
+                               {.member = (body)}})
+#define CONTROL_REPLY(KIND, member, body)                                                          \
+    (&(const Control__Reply){.base = PROTOBUF_C_MESSAGE_INIT(&control__reply__descriptor),         \
+                             .kind_case = CONTROL__REPLY__KIND_##KIND,                             \
+                             {.member = (body)}})
+
 /* As fields of protobuf; of requests, and of messages to a client. */
 #define REQUEST_FIELD(type, number, name, ...) type name = number;
 #define CONTROL_FIELD(KIND, type, number, ...) CONTROL_FIELD_##KIND(type, number, __VA_ARGS__, )

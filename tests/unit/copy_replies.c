@@ -40,23 +40,16 @@ void copy_reply_make(struct copy_reply *r)
 
 void copy_reply_send(int fd, struct copy_reply *r)
 {
-    Control__Reply reply = CONTROL__REPLY__INIT;
-
-    reply.kind_case = CONTROL__REPLY__KIND_COPY_RESULT;
-    reply.copy_result = &r->result;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(COPY_RESULT, copy_result, &r->result));
 }
 
 void copy_reply_progress(int fd, uint32_t phase, uint64_t files, uint64_t bytes, uint64_t bytes_of)
 {
     Control__CopyProgress body = CONTROL__COPY_PROGRESS__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     body.phase = phase;
     body.files = files;
     body.bytes = bytes;
     body.bytes_of = bytes_of;
-    reply.kind_case = CONTROL__REPLY__KIND_COPY_PROGRESS;
-    reply.copy_progress = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(COPY_PROGRESS, copy_progress, &body));
 }

@@ -17,7 +17,6 @@ static void serve_survey(int fd)
     Control__Survey survey = CONTROL__SURVEY__INIT;
     Control__Survey__Node node[16], *list[16];
     Control__NodeAnswer answer = CONTROL__NODE_ANSWER__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     uint8_t bytes[64];
 
     answer.host = (char *)(uintptr_t) "al\033pha";
@@ -30,9 +29,7 @@ static void serve_survey(int fd)
     node[3].answer.len = control__node_answer__pack(&answer, bytes);
     survey.n_node = 16;
     survey.node = list;
-    reply.kind_case = CONTROL__REPLY__KIND_SURVEY;
-    reply.survey = &survey;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(SURVEY, survey, &survey));
 }
 
 static void serve(int fd)

@@ -55,7 +55,6 @@ static void reply_candidates(int fd, double seconds)
     Control__Costs costs = CONTROL__COSTS__INIT;
     Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
     Control__Candidates body = CONTROL__CANDIDATES__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     candidate.algorithm = (char *)(uintptr_t) "at2";
     candidate.mode = (char *)(uintptr_t) "stepped";
@@ -67,9 +66,7 @@ static void reply_candidates(int fd, double seconds)
     body.n_candidate = 1;
     body.candidate = candidates;
     body.calibration = &calibration;
-    reply.kind_case = CONTROL__REPLY__KIND_CANDIDATES;
-    reply.candidates = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(CANDIDATES, candidates, &body));
 }
 
 static void expect_candidates_request(int fd)

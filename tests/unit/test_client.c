@@ -134,12 +134,9 @@ static char schedule[SCHEDULE_BYTES];
 static void reply_have(int fd, uint32_t offset)
 {
     Control__Schedule message = CONTROL__SCHEDULE__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     message.offset = offset;
-    reply.kind_case = CONTROL__REPLY__KIND_SCHEDULE;
-    reply.schedule = &message;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(SCHEDULE, schedule, &message));
 }
 
 /* Takes a part, which must begin at this offset and have this length. */

@@ -16,7 +16,6 @@ static void serve_repetitions(int fd)
     Control__Request *request = fake_request(fd);
     Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
     Control__Progress progress = CONTROL__PROGRESS__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     uint64_t *times = malloc(MANY * sizeof *times);
 
     FAKE_MUST(times != NULL);
@@ -26,9 +25,7 @@ static void serve_repetitions(int fd)
     progress.repetition = 6;
     progress.repeat = MANY;
     progress.state = (char[]){"running"};
-    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
-    reply.progress = &progress;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(PROGRESS, progress, &progress));
     for (size_t i = 0; i < MANY; i++)
         times[i] = UINT64_MAX - i;
     body.id = (char[]){"0.7.1"};
@@ -39,9 +36,7 @@ static void serve_repetitions(int fd)
     body.n_each_nanoseconds = MANY;
     body.each_nanoseconds = times;
     body.all_nanoseconds = 12345;
-    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
-    reply.exchange = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(EXCHANGE, exchange, &body));
     free(times);
 }
 
@@ -454,7 +449,6 @@ static void serve_spoilt(int fd)
                                   b = CONTROL__EXCHANGE_RESULT__NODE__INIT;
     Control__ExchangeResult__Node *nodes[] = {&a, &b};
     Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     client_expect_request(fd);
     b.rank = 1;
@@ -465,9 +459,7 @@ static void serve_spoilt(int fd)
     body.n_node = 2;
     body.node = nodes;
     spoil(&body);
-    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
-    reply.exchange = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(EXCHANGE, exchange, &body));
     client_serve_silence(fd);
 }
 

@@ -110,14 +110,11 @@ void fake_reply(int fd, const Control__Reply *reply)
 void fake_reply_error(int fd, uint32_t code, const char *text, const char *exchange)
 {
     Control__Error body = CONTROL__ERROR__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     body.code = code;
     body.text = (char *)(uintptr_t)text;
     body.exchange = (char *)(uintptr_t)exchange;
-    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
-    reply.error = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(ERROR, error, &body));
 }
 
 static void fill_group(Control__Status__Group *group)
@@ -186,7 +183,6 @@ void fake_reply_status(int fd)
     Control__Status__Copy *copies[] = {&copy};
     Control__Costs costs = CONTROL__COSTS__INIT;
     Control__Calibration calibration = CONTROL__CALIBRATION__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     uint32_t coordinates[] = {1, 2};
     /* An escape sequence, a line end, and bytes that are not UTF-8. */
     char fault[] = "link +0 of \033[31mnode 3\nis down \xff";
@@ -223,9 +219,7 @@ void fake_reply_status(int fd)
     calibration.costs = &costs;
     calibration.measured_at = 86400;
     body.calibration = &calibration;
-    reply.kind_case = CONTROL__REPLY__KIND_STATUS;
-    reply.status = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(STATUS, status, &body));
 }
 
 void fake_reply_links(int fd)
@@ -233,7 +227,6 @@ void fake_reply_links(int fd)
     Control__Links body = CONTROL__LINKS__INIT;
     Control__Links__Link up = CONTROL__LINKS__LINK__INIT, down = CONTROL__LINKS__LINK__INIT;
     Control__Links__Link *links[] = {&up, &down};
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     up.name = (char[]){"+0"};
     up.neighbour = 4;
@@ -255,42 +248,33 @@ void fake_reply_links(int fd)
     body.link = links;
     body.heartbeat_ms = 250;
     body.silence_ms = 1000;
-    reply.kind_case = CONTROL__REPLY__KIND_LINKS;
-    reply.links = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(LINKS, links, &body));
 }
 
 void fake_reply_accepted(int fd, const char *id)
 {
     Control__Accepted body = CONTROL__ACCEPTED__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     body.id = (char *)(uintptr_t)id;
-    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
-    reply.accepted = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(ACCEPTED, accepted, &body));
 }
 
 void fake_reply_progress(int fd, const char *state, uint64_t done, uint64_t total)
 {
     Control__Progress body = CONTROL__PROGRESS__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     body.state = (char *)(uintptr_t)state;
     body.round = 1;
     body.rounds = 1;
     body.done_bytes = done;
     body.total_bytes = total;
-    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
-    reply.progress = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(PROGRESS, progress, &body));
 }
 
 void fake_reply_barrier(int fd, const uint32_t *ranks, size_t count)
 {
     Control__ExchangeResult body = CONTROL__EXCHANGE_RESULT__INIT;
     Control__ExchangeResult__Arrival arrival[16], *arrivals[16];
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     FAKE_MUST(count <= 16);
     for (size_t i = 0; i < count; i++) {
@@ -306,9 +290,7 @@ void fake_reply_barrier(int fd, const uint32_t *ranks, size_t count)
     body.waited_nanoseconds = 2500000;
     body.n_arrival = count;
     body.arrival = arrivals;
-    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
-    reply.exchange = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(EXCHANGE, exchange, &body));
 }
 
 static void reply_result(int fd, uint64_t *each, size_t repeat)
@@ -319,7 +301,6 @@ static void reply_result(int fd, uint64_t *each, size_t repeat)
     Control__ExchangeResult__Port port = CONTROL__EXCHANGE_RESULT__PORT__INIT;
     Control__ExchangeResult__Port *ports[] = {&port};
     Control__ExchangeResult__Node *nodes[] = {&second, &first}; /* not in order */
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     port.name = (char[]){"+0"};
     port.tx_bytes = 131072;
@@ -354,9 +335,7 @@ static void reply_result(int fd, uint64_t *each, size_t repeat)
     body.n_each_nanoseconds = repeat;
     body.each_nanoseconds = each;
     body.all_nanoseconds = 1200000000;
-    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
-    reply.exchange = &body;
-    fake_reply(fd, &reply);
+    fake_reply(fd, CONTROL_REPLY(EXCHANGE, exchange, &body));
 }
 
 void fake_reply_result(int fd)

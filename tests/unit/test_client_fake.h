@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "proto/control.pb-c.h"
+#include "proto/control_fields.h"
 #include "proto/frame.h"
 
 struct fake {

@@ -115,65 +115,45 @@ static int feed(struct decoder *d, struct slab_pool *pool, const uint8_t *bytes,
     return result;
 }
 
+/* Feeds the first bytes of a stream in pieces, the first of which may have another length. Returns how many frames they
+ * had. Afterwards the pool holds nothing. */
+static unsigned frames_of(const struct stream *s, size_t length, size_t first, size_t piece)
+{
+    struct slab_pool pool;
+    struct decoder d;
+    struct seen seen = {.fail_at = -1};
+
+    slab_pool_init(&pool, 4 * SLAB_SIZE);
+    decoder_init(&d, MAX_HEAD, MAX_BODY);
+    for (size_t at = 0, next = first; at < length; at += next, next = piece) {
+        next = length - at < next ? length - at : next;
+        assert_int_equal(feed(&d, &pool, s->bytes + at, next, &seen, NULL), 0);
+    }
+    if (length == s->length)
+        assert_int_equal(pool.in_use, 0); /* nothing is held between frames */
+    decoder_free(&d);
+    assert_int_equal(slab_pool_close(&pool), 0);
+    return seen.frames;
+}
+
 TEST(a_stream_may_be_cut_anywhere)
 {
     struct stream s;
-    struct slab_pool pool;
 
     make_stream(&s);
-    slab_pool_init(&pool, 4 * SLAB_SIZE);
-    for (size_t cut = 0; cut <= s.length; cut++) {
-        struct decoder d;
-        struct seen seen = {.fail_at = -1};
-        decoder_init(&d, MAX_HEAD, MAX_BODY);
-        assert_int_equal(feed(&d, &pool, s.bytes, cut, &seen, NULL), 0);
-        assert_int_equal(feed(&d, &pool, s.bytes + cut, s.length - cut, &seen, NULL), 0);
-        assert_int_equal(seen.frames, 5);
-        assert_int_equal(pool.in_use, 0); /* nothing is held between frames */
-        decoder_free(&d);
-    }
-    assert_int_equal(slab_pool_close(&pool), 0);
-}
-
-TEST(a_stream_may_come_in_small_pieces)
-{
-    struct stream s;
-    struct slab_pool pool;
-
-    make_stream(&s);
-    slab_pool_init(&pool, 4 * SLAB_SIZE);
-    for (size_t piece = 1; piece < 40; piece++) {
-        struct decoder d;
-        struct seen seen = {.fail_at = -1};
-        decoder_init(&d, MAX_HEAD, MAX_BODY);
-        for (size_t at = 0; at < s.length; at += piece)
-            assert_int_equal(feed(&d, &pool, s.bytes + at,
-                                  s.length - at < piece ? s.length - at : piece, &seen, NULL),
-                             0);
-        assert_int_equal(seen.frames, 5);
-        decoder_free(&d);
-    }
-    assert_int_equal(slab_pool_close(&pool), 0);
+    for (size_t cut = 0; cut <= s.length; cut++)
+        assert_int_equal(frames_of(&s, s.length, cut, s.length), 5);
+    for (size_t piece = 1; piece < 40; piece++)
+        assert_int_equal(frames_of(&s, s.length, piece, piece), 5);
 }
 
 TEST(a_decoder_can_be_freed_at_any_point)
 {
     struct stream s;
-    struct slab_pool pool;
 
     make_stream(&s);
-    slab_pool_init(&pool, 4 * SLAB_SIZE);
-    for (size_t cut = 0; cut <= s.length; cut++) {
-        struct decoder d;
-        struct seen seen = {.fail_at = -1};
-        decoder_init(&d, MAX_HEAD, MAX_BODY);
-        for (size_t at = 0; at < cut; at += 97)
-            assert_int_equal(
-                feed(&d, &pool, s.bytes + at, cut - at < 97 ? cut - at : 97, &seen, NULL), 0);
-        decoder_free(&d);
-        assert_int_equal(pool.in_use, 0);
-    }
-    assert_int_equal(slab_pool_close(&pool), 0);
+    for (size_t cut = 0; cut <= s.length; cut++)
+        (void)frames_of(&s, cut, 97, 97);
 }
 
 TEST(the_handler_may_refuse_a_frame)

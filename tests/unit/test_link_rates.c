@@ -26,40 +26,42 @@ static const uint32_t *sent_rates(struct fixture_connection *c, uint32_t rank, s
     return rates;
 }
 
-TEST(a_node_states_what_its_links_carry)
+/* Checks what plans use for a port, and from where. */
+static void planned(const struct router *router, unsigned port, uint32_t kbit, const char *from)
 {
-    struct router_fixture f;
     struct port_rates rates;
+
+    router_port_rates(router, port, &rates);
+    assert_int_equal(rates.planned, kbit);
+    assert_string_equal(rate_source_name(rates.source), from);
+}
+
+ROUTER_TEST(a_node_states_what_its_links_carry)
+{
     size_t count;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    (void)sent_rates(f.up[0], 5, &count);
+    fixture_link_up(f, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
+    (void)sent_rates(f->up[0], 5, &count);
     assert_int_equal(count, 0); /* nothing is known */
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 10});
-    router_set_negotiated(f.router, 0, 15000);
-    router_set_negotiated(f.router, 3, 1000000);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    const uint32_t *sent = sent_rates(f.up[0], 5, &count);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 10});
+    router_set_negotiated(f->router, 0, 15000);
+    router_set_negotiated(f->router, 3, 1000000);
+    fixture_pass(f, 50 * MILLISECONDS);
+    const uint32_t *sent = sent_rates(f->up[0], 5, &count);
     assert_int_equal(count, 8);
     assert_int_equal(sent[0], 15000); /* never above what is configured or negotiated */
     assert_int_equal(sent[1], 10000);
     assert_int_equal(sent[2], 0);
     assert_int_equal(sent[6], 1000000);
-    router_port_rates(f.router, 0, &rates);
-    assert_int_equal(rates.planned, 15000);
-    assert_string_equal(rate_source_name(rates.source), "negotiated");
-    router_port_rates(f.router, 2, &rates);
-    assert_int_equal(rates.planned, 0);
-    assert_string_equal(rate_source_name(rates.source), "");
-    router_set_nominal(f.router, 0, (struct nominal_rate){0, 0});
-    router_set_negotiated(f.router, 0, 0);
-    router_set_negotiated(f.router, 3, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    (void)sent_rates(f.up[0], 5, &count);
+    planned(f->router, 0, 15000, "negotiated");
+    planned(f->router, 2, 0, "");
+    router_set_nominal(f->router, 0, (struct nominal_rate){0, 0});
+    router_set_negotiated(f->router, 0, 0);
+    router_set_negotiated(f->router, 3, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
+    (void)sent_rates(f->up[0], 5, &count);
     assert_int_equal(count, 0);
-    fixture_close(&f);
 }
 
 static void say_rates(struct fixture_connection *c, uint32_t rank, uint32_t version,
@@ -79,76 +81,62 @@ static void say_rates(struct fixture_connection *c, uint32_t rank, uint32_t vers
 }
 
 /* The neighbour at port +0 is node 9. */
-TEST(what_the_other_end_states_counts)
+ROUTER_TEST(what_the_other_end_states_counts)
 {
     const uint32_t low[8] = {[2] = 7000, [3] = 6000},
                    high[8] = {[2] = UINT32_MAX, [3] = UINT32_MAX};
-    struct router_fixture f;
-    struct port_rates rates;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
-    say_rates(f.up[0], 9, 1, low, 8);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    router_port_rates(f.router, 0, &rates);
-    assert_int_equal(rates.planned, 6000);
-    assert_string_equal(rate_source_name(rates.source), "neighbour");
-    assert_int_equal(router_channel_rate(f.router, 9, 1), 7000);
-    say_rates(f.up[0], 9, 2, high, 8);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    router_port_rates(f.router, 0, &rates);
-    assert_int_equal(rates.planned, 20000);
-    assert_string_equal(rate_source_name(rates.source), "nominal");
-    assert_int_equal(router_channel_rate(f.router, 9, 1), 20000);
-    fixture_close(&f);
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    say_rates(f->up[0], 9, 1, low, 8);
+    fixture_pass(f, 50 * MILLISECONDS);
+    planned(f->router, 0, 6000, "neighbour");
+    assert_int_equal(router_channel_rate(f->router, 9, 1), 7000);
+    say_rates(f->up[0], 9, 2, high, 8);
+    fixture_pass(f, 50 * MILLISECONDS);
+    planned(f->router, 0, 20000, "nominal");
+    assert_int_equal(router_channel_rate(f->router, 9, 1), 20000);
 }
 
-TEST(rates_that_are_not_two_a_port_cost_the_connection)
+ROUTER_TEST(rates_that_are_not_two_a_port_cost_the_connection)
 {
     static const uint32_t rates[9];
-    struct router_fixture f;
 
-    fixture_open(&f, "4x4", 5, NULL);
     for (size_t count = 1; count <= 9; count++) {
-        fixture_link_up(&f, 0);
-        say_rates(f.up[0], 9, 1, rates, count);
-        assert_true((f.up[0]->link == NULL) == (count != 8));
+        fixture_link_up(f, 0);
+        say_rates(f->up[0], 9, 1, rates, count);
+        assert_true((f->up[0]->link == NULL) == (count != 8));
         if (count != 8)
-            assert_contains(f.up[0]->last, "rates, not 8");
+            assert_contains(f->up[0]->last, "rates, not 8");
     }
-    fixture_close(&f);
 }
 
 /* Rates are passed on with the link states, and kept back from an older node. */
-TEST(rates_are_passed_on_once_all_know_them)
+ROUTER_TEST(rates_are_passed_on_once_all_know_them)
 {
     const uint32_t said[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    struct router_fixture f;
     size_t count;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    f.minor = RATES_MINOR - 1;
-    fixture_link_up(&f, 1);
-    say_rates(f.up[0], 12, 1, said, 8);
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
-    fixture_pass(&f, 50 * MILLISECONDS);
+    fixture_link_up(f, 0);
+    f->minor = RATES_MINOR - 1;
+    fixture_link_up(f, 1);
+    say_rates(f->up[0], 12, 1, said, 8);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    fixture_pass(f, 50 * MILLISECONDS);
     for (unsigned port = 0; port < 2; port++) {
-        (void)sent_rates(f.up[port], port == 0 ? 5 : 12, &count);
+        (void)sent_rates(f->up[port], port == 0 ? 5 : 12, &count);
         assert_int_equal(count, 0);
     }
-    assert_false(router_knows_rates(f.router));
-    assert_int_equal(router_channel_rate(f.router, 5, 0), 0);
-    link_closed(f.up[1]->link, "reset");
-    f.up[1]->link = NULL;
-    f.minor = PROTOCOL_MINOR;
-    fixture_link_up(&f, 1);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    assert_memory_equal(sent_rates(f.up[1], 12, &count), said, sizeof said);
+    assert_false(router_knows_rates(f->router));
+    assert_int_equal(router_channel_rate(f->router, 5, 0), 0);
+    link_closed(f->up[1]->link, "reset");
+    f->up[1]->link = NULL;
+    f->minor = PROTOCOL_MINOR;
+    fixture_link_up(f, 1);
+    fixture_pass(f, 50 * MILLISECONDS);
+    assert_memory_equal(sent_rates(f->up[1], 12, &count), said, sizeof said);
     assert_int_equal(count, 8);
-    assert_true(router_knows_rates(f.router));
-    fixture_close(&f);
+    assert_true(router_knows_rates(f->router));
 }
 
 /* Lets beats pass in which the port's connection was measured at this rate; a measurement a beat. */
@@ -178,77 +166,67 @@ static size_t take_filler(struct fixture_connection *c, size_t most)
     return bytes;
 }
 
-TEST(a_link_that_carries_less_than_it_should_is_stated)
+ROUTER_TEST(a_link_that_carries_less_than_it_should_is_stated)
 {
-    struct router_fixture f;
     struct port_rates rates;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
-    measure(&f, 0, 1900000, 8);
-    router_port_rates(f.router, 0, &rates);
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    measure(f, 0, 1900000, 8);
+    router_port_rates(f->router, 0, &rates);
     assert_true(rates.planned > 1940 && rates.planned < 2060); /* with headers */
     assert_int_equal(rates.observed / 100, 19);
     assert_string_equal(rate_source_name(rates.source), "observed");
-    assert_int_equal(router_channel_rate(f.router, 9, 1), 20000); /* the other direction is well */
-    assert_int_equal(take_filler(f.up[0], 100000), 0); /* it is in use, and needs no probe */
-    link_closed(f.up[0]->link, "reset");
-    f.up[0]->link = NULL;
-    fixture_link_up(&f, 0);
-    fixture_pass(&f, 50 * MILLISECONDS);
-    router_port_rates(f.router, 0, &rates);
+    assert_int_equal(router_channel_rate(f->router, 9, 1), 20000); /* the other direction is well */
+    assert_int_equal(take_filler(f->up[0], 100000), 0); /* it is in use, and needs no probe */
+    link_closed(f->up[0]->link, "reset");
+    f->up[0]->link = NULL;
+    fixture_link_up(f, 0);
+    fixture_pass(f, 50 * MILLISECONDS);
+    router_port_rates(f->router, 0, &rates);
     assert_int_equal(rates.planned, 20000); /* nothing is known about the new one */
-    fixture_close(&f);
 }
 
 /* A slow link that is not in use is filled now and then for a moment, where nothing else leaves by it. */
-TEST(a_slow_link_is_probed)
+ROUTER_TEST(a_slow_link_is_probed)
 {
     const struct peer_message other = {.kind = PEER_GO};
-    struct router_fixture f;
     struct port_rates rates;
     unsigned filled = 0;
 
-    fixture_open(&f, "4x4", 5, NULL);
-    fixture_link_up(&f, 0);
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
-    measure(&f, 0, 1900000, 8);
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    measure(f, 0, 1900000, 8);
     for (unsigned beat = 0; beat < 200; beat++) {
-        measure(&f, 0, 0, 1);
-        filled += take_filler(f.up[0], 100000) > 0;
+        measure(f, 0, 0, 1);
+        filled += take_filler(f->up[0], 100000) > 0;
     }
     assert_true(filled >= 20 && filled <= 60);
-    while (take_filler(f.up[0], 100000) == 0)
-        measure(&f, 0, 0, 1);
-    measure(&f, 0, 19100000,
+    while (take_filler(f->up[0], 100000) == 0)
+        measure(f, 0, 0, 1);
+    measure(f, 0, 19100000,
             1); /* it makes way for other frames, unless it has not been measured for long */
-    while (take_filler(f.up[0], 100000) == 0)
-        measure(&f, 0, 0, 1);
-    router_send(f.router, 0, &other);
-    assert_int_equal(take_filler(f.up[0], 100000), 0);
-    measure(&f, 0, 19100000, 2);
-    router_port_rates(f.router, 0, &rates);
+    while (take_filler(f->up[0], 100000) == 0)
+        measure(f, 0, 0, 1);
+    router_send(f->router, 0, &other);
+    assert_int_equal(take_filler(f->up[0], 100000), 0);
+    measure(f, 0, 19100000, 2);
+    router_port_rates(f->router, 0, &rates);
     assert_int_equal(rates.planned, 20000);
     for (unsigned beat = 0; beat < 100; beat++) {
-        measure(&f, 0, 0, 1);
-        assert_int_equal(take_filler(f.up[0], 100000), 0);
+        measure(f, 0, 0, 1);
+        assert_int_equal(take_filler(f->up[0], 100000), 0);
     }
-    fixture_close(&f);
 }
 
-TEST(an_older_neighbour_is_not_probed)
+ROUTER_TEST(an_older_neighbour_is_not_probed)
 {
-    struct router_fixture f;
-
-    fixture_open(&f, "4x4", 5, NULL);
-    f.minor = RATES_MINOR - 1;
-    fixture_link_up(&f, 0);
-    router_set_nominal(f.router, 0, (struct nominal_rate){20, 20});
-    measure(&f, 0, 1900000, 8);
+    f->minor = RATES_MINOR - 1;
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    measure(f, 0, 1900000, 8);
     for (unsigned beat = 0; beat < 100; beat++) {
-        measure(&f, 0, 0, 1);
-        assert_int_equal(take_filler(f.up[0], 100000), 0);
+        measure(f, 0, 0, 1);
+        assert_int_equal(take_filler(f->up[0], 100000), 0);
     }
-    fixture_close(&f);
 }

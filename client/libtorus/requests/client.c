@@ -193,7 +193,6 @@ static void client_expire(struct torus_client *c)
 static void client_end_early(struct torus_client *c)
 {
     Control__CancelRequest body = CONTROL__CANCEL_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
     int64_t latest = client_clock_after(CANCEL_LIMIT);
     struct torus_error e;
 
@@ -208,9 +207,7 @@ static void client_end_early(struct torus_client *c)
     c->phase = PHASE_CANCELLING;
     if (latest < c->deadline_ms)
         c->deadline_ms = latest;
-    request.kind_case = CONTROL__REQUEST__KIND_CANCEL;
-    request.cancel = &body;
-    if (connection_queue(&c->connection, &request, &e) != 0 ||
+    if (connection_queue(&c->connection, CONTROL_REQUEST(CANCEL, cancel, &body), &e) != 0 ||
         connection_flush(&c->connection, &e) != 0)
         client_break_off(c, &e);
 }

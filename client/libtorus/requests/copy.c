@@ -235,7 +235,6 @@ static int start(struct torus_client *client, const struct torus_copy *copy,
 {
     ProtobufCBinaryData sources[TORUS_COPY_LIST_MAX], patterns[TORUS_COPY_LIST_MAX];
     Torus__CopyRequest body = TORUS__COPY_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
     struct torus_copy c;
 
     if (copy_read(copy, &c, error) != 0 || check(&c, error) != 0)
@@ -251,9 +250,7 @@ static int start(struct torus_client *client, const struct torus_copy *copy,
     pending.waits = c.wait;
     if (c.timeout_ms > 0 && c.timeout_ms < INT64_MAX / 2)
         pending.limit_ms = (int64_t)c.timeout_ms + CLIENT_GRACE;
-    request.kind_case = CONTROL__REQUEST__KIND_COPY;
-    request.copy = &body;
-    return client_start(client, &pending, &request, error);
+    return client_start(client, &pending, CONTROL_REQUEST(COPY, copy, &body), error);
 }
 
 /* ---- The public functions -------------------------------------------------------------------- */

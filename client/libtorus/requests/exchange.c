@@ -192,15 +192,12 @@ static int start(struct torus_client *client, Torus__Spec *spec, const struct pe
 {
     struct pending_request pending = *what;
     Control__ExchangeRequest body = CONTROL__EXCHANGE_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
 
     pending.expects = CONTROL__REPLY__KIND_EXCHANGE;
     pending.convert = result_from;
     pending.is_exchange = true;
-    request.kind_case = CONTROL__REQUEST__KIND_EXCHANGE;
-    request.exchange = &body;
     body.spec = spec;
-    return client_start(client, &pending, &request, error);
+    return client_start(client, &pending, CONTROL_REQUEST(EXCHANGE, exchange, &body), error);
 }
 
 static int start_exchange(struct torus_client *client, const struct torus_request *request,

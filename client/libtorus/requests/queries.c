@@ -32,13 +32,10 @@ int torus_client_start_status(struct torus_client *client, struct torus_status *
                               torus_done_fn *done, void *data, struct torus_error *error)
 {
     Control__StatusRequest body = CONTROL__STATUS_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
 
     *status = NULL;
-    request.kind_case = CONTROL__REQUEST__KIND_STATUS;
-    request.status = &body;
-    return ask(client, &request, CONTROL__REPLY__KIND_STATUS, status_from, status, done, data,
-               error);
+    return ask(client, CONTROL_REQUEST(STATUS, status, &body), CONTROL__REPLY__KIND_STATUS,
+               status_from, status, done, data, error);
 }
 
 int torus_client_status(struct torus_client *client, struct torus_status **status,
@@ -54,12 +51,10 @@ int torus_client_start_links(struct torus_client *client, struct torus_links **l
                              torus_done_fn *done, void *data, struct torus_error *error)
 {
     Control__LinksRequest body = CONTROL__LINKS_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
 
     *links = NULL;
-    request.kind_case = CONTROL__REQUEST__KIND_LINKS;
-    request.links = &body;
-    return ask(client, &request, CONTROL__REPLY__KIND_LINKS, links_from, links, done, data, error);
+    return ask(client, CONTROL_REQUEST(LINKS, links, &body), CONTROL__REPLY__KIND_LINKS, links_from,
+               links, done, data, error);
 }
 
 int torus_client_links(struct torus_client *client, struct torus_links **links,
@@ -76,7 +71,6 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
                                   void *data, struct torus_error *error)
 {
     Control__CandidatesRequest body = CONTROL__CANDIDATES_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
     struct torus_request known;
 
     *candidates = NULL;
@@ -85,10 +79,8 @@ int torus_client_start_candidates(struct torus_client *client, const struct toru
     body.block_bytes = known.block_bytes;
     body.folders = known.from != NULL;
     body.mode = wire_mode(known.mode);
-    request.kind_case = CONTROL__REQUEST__KIND_CANDIDATES;
-    request.candidates = &body;
-    return ask(client, &request, CONTROL__REPLY__KIND_CANDIDATES, candidates_from, candidates, done,
-               data, error);
+    return ask(client, CONTROL_REQUEST(CANDIDATES, candidates, &body),
+               CONTROL__REPLY__KIND_CANDIDATES, candidates_from, candidates, done, data, error);
 }
 
 int torus_client_candidates(struct torus_client *client, const struct torus_request *request,
@@ -107,7 +99,6 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
 {
     Control__CalibrationRequest body = CONTROL__CALIBRATION_REQUEST__INIT;
     Control__Costs measured = CONTROL__COSTS__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
     struct torus_costs known;
 
     if (calibration != NULL)
@@ -121,10 +112,8 @@ int torus_client_start_calibrate(struct torus_client *client, const struct torus
 #undef COST
         body.measured = &measured;
     }
-    request.kind_case = CONTROL__REQUEST__KIND_CALIBRATION;
-    request.calibration = &body;
-    return ask(client, &request, CONTROL__REPLY__KIND_CALIBRATION, calibration_from, calibration,
-               done, data, error);
+    return ask(client, CONTROL_REQUEST(CALIBRATION, calibration, &body),
+               CONTROL__REPLY__KIND_CALIBRATION, calibration_from, calibration, done, data, error);
 }
 
 int torus_client_calibrate(struct torus_client *client, const struct torus_costs *costs,
@@ -171,16 +160,14 @@ static void on_part(void *data, const struct torus_error *error);
 static int send_part(struct upload *u, size_t length, struct torus_error *e)
 {
     Control__ScheduleRequest body = CONTROL__SCHEDULE_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
 
     body.digest = u->digest;
     body.total = (uint32_t)u->length;
     body.offset = u->have;
     body.part.data = (uint8_t *)(uintptr_t)(u->text + u->have);
     body.part.len = length;
-    request.kind_case = CONTROL__REQUEST__KIND_SCHEDULE;
-    request.schedule = &body;
-    return ask(u->client, &request, CONTROL__REPLY__KIND_SCHEDULE, have_from, u, on_part, u, e);
+    return ask(u->client, CONTROL_REQUEST(SCHEDULE, schedule, &body), CONTROL__REPLY__KIND_SCHEDULE,
+               have_from, u, on_part, u, e);
 }
 
 static void on_part(void *data, const struct torus_error *error)

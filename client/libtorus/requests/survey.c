@@ -212,14 +212,11 @@ int torus_client_start_survey(struct torus_client *client, enum torus_survey_kin
         .limit_ms = client->timeout_ms > 0 ? (int64_t)client->timeout_ms + wait : 0,
     };
     Control__SurveyRequest body = CONTROL__SURVEY_REQUEST__INIT;
-    Control__Request request = CONTROL__REQUEST__INIT;
 
     *survey = NULL;
     body.kind = (uint32_t)kind;
     body.timeout_ms = wait;
-    request.kind_case = CONTROL__REQUEST__KIND_SURVEY;
-    request.survey = &body;
-    return client_start(client, &pending, &request, error);
+    return client_start(client, &pending, CONTROL_REQUEST(SURVEY, survey, &body), error);
 }
 
 int torus_client_survey(struct torus_client *client, enum torus_survey_kind kind, uint32_t wait_ms,

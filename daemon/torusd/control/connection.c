@@ -62,14 +62,11 @@ void control_reply(struct control_client *client, const Control__Reply *reply)
 void control_reply_error(struct control_client *client, const struct error *e, const char *id)
 {
     Control__Error error = CONTROL__ERROR__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     error.code = (uint32_t)e->code;
     error.text = (char *)(uintptr_t)e->text;
     error.exchange = (char *)(uintptr_t)(id != NULL ? id : "");
-    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
-    reply.error = &error;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(ERROR, error, &error));
 }
 
 static void refuse_client(struct control_client *client, const struct error *e)

@@ -11,13 +11,10 @@ static void on_progress(uv_timer_t *timer)
     struct copy_progress now;
     const struct copy_progress *from = &now;
     Control__CopyProgress progress = CONTROL__COPY_PROGRESS__INIT, *to = &progress;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     copy_progress(client->copy, &now);
     CONTROL_COPY_PROGRESS(CONTROL_FILL)
-    reply.kind_case = CONTROL__REPLY__KIND_COPY_PROGRESS;
-    reply.copy_progress = &progress;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(COPY_PROGRESS, copy_progress, &progress));
 }
 
 /* A path, as bytes of any kind. */
@@ -40,7 +37,6 @@ static void reply_result(struct control_client *client, const struct copy_result
     Control__CopyResult__Node *node = calloc(count, sizeof *node),
                               **list = calloc(count, sizeof *list);
     Control__CopyResult message = CONTROL__COPY_RESULT__INIT, *to = &message;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     for (size_t i = 0; node != NULL && list != NULL && i < count; i++) {
         list[i] = &node[i];
@@ -54,10 +50,8 @@ static void reply_result(struct control_client *client, const struct copy_result
     to->first_skipped = path_bytes(from->first_changed);
     to->n_absent = from->absents;
     to->absent = (uint32_t *)(uintptr_t)from->absent;
-    reply.kind_case = CONTROL__REPLY__KIND_COPY_RESULT;
-    reply.copy_result = &message;
     if (node != NULL && list != NULL)
-        control_reply(client, &reply);
+        control_reply(client, CONTROL_REPLY(COPY_RESULT, copy_result, &message));
     else
         control_reply_error(client,
                             &(struct error){.code = ERROR_MEMORY,
@@ -121,7 +115,6 @@ void control_copy_abandon(struct control_client *client)
 void control_copy_stopped(struct control_client *client)
 {
     Control__Error error = CONTROL__ERROR__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     char text[160];
 
     if (client->copy == NULL)
@@ -134,7 +127,5 @@ void control_copy_stopped(struct control_client *client)
     error.text = text;
     error.exchange = (char *)(uintptr_t) "";
     error.stopping = true;
-    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
-    reply.error = &error;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(ERROR, error, &error));
 }

@@ -11,15 +11,12 @@ static void say_accepted(struct control_client *client)
 {
     const char *id = exchange_id(client->exchange);
     Control__Accepted accepted = CONTROL__ACCEPTED__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     if (strcmp(client->exchange_id, id) == 0)
         return;
     (void)snprintf(client->exchange_id, sizeof client->exchange_id, "%s", id);
     accepted.id = client->exchange_id;
-    reply.kind_case = CONTROL__REPLY__KIND_ACCEPTED;
-    reply.accepted = &accepted;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(ACCEPTED, accepted, &accepted));
 }
 
 static void on_progress(uv_timer_t *timer)
@@ -29,14 +26,11 @@ static void on_progress(uv_timer_t *timer)
     const struct exchange_progress *from = &now;
     char missing[100];
     Control__Progress progress = CONTROL__PROGRESS__INIT, *to = &progress;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     say_accepted(client);
     exchange_progress(client->exchange, &now);
     CONTROL_PROGRESS(CONTROL_FILL)
-    reply.kind_case = CONTROL__REPLY__KIND_PROGRESS;
-    reply.progress = &progress;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(PROGRESS, progress, &progress));
 }
 
 static void on_ended(void *context, const struct exchange_result *result, const struct error *e)
@@ -80,7 +74,6 @@ void control_exchange(struct control_client *client, const Control__Request *req
 void control_exchange_stopped(struct control_client *client)
 {
     Control__Error error = CONTROL__ERROR__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     char text[160];
 
     if (client->exchange == NULL || !exchange_is_undecided(client->exchange))
@@ -93,9 +86,7 @@ void control_exchange_stopped(struct control_client *client)
     error.text = text;
     error.exchange = (char *)(uintptr_t)exchange_id(client->exchange);
     error.stopping = true;
-    reply.kind_case = CONTROL__REPLY__KIND_ERROR;
-    reply.error = &error;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(ERROR, error, &error));
 }
 
 void control_exchange_abandon(struct control_client *client)

@@ -47,11 +47,7 @@ void control_with_links(const struct control_server *server,
 
 static void reply_links(void *client, Control__Links *links)
 {
-    Control__Reply reply = CONTROL__REPLY__INIT;
-
-    reply.kind_case = CONTROL__REPLY__KIND_LINKS;
-    reply.links = links;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(LINKS, links, links));
 }
 
 void control_links(struct control_client *client, const Control__Request *request)

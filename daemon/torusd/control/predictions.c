@@ -24,7 +24,6 @@ void control_calibration(struct control_client *client, const Control__Request *
     const Control__CalibrationRequest *wanted = request->calibration;
     struct exchanges *exchanges = client->server->set.exchanges;
     struct calibration_message calibration;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     struct error e;
     int result = 0;
 
@@ -46,9 +45,7 @@ void control_calibration(struct control_client *client, const Control__Request *
         return;
     }
     control_calibration_fill(exchanges, &calibration);
-    reply.kind_case = CONTROL__REPLY__KIND_CALIBRATION;
-    reply.calibration = &calibration.message;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(CALIBRATION, calibration, &calibration.message));
 }
 
 /* The assumed block size of files whose sizes are not known yet. */
@@ -65,7 +62,6 @@ static bool answer_candidates(struct control_client *client,
     Control__Candidates__Candidate candidate[CHOOSE_MOST], *candidates[CHOOSE_MOST];
     struct calibration_message calibration;
     Control__Candidates message = CONTROL__CANDIDATES__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     enum mode mode;
     struct error e;
     unsigned count = 0;
@@ -93,9 +89,7 @@ static bool answer_candidates(struct control_client *client,
     message.candidate = candidates;
     message.calibration = &calibration.message;
     message.block_bytes = block_bytes;
-    reply.kind_case = CONTROL__REPLY__KIND_CANDIDATES;
-    reply.candidates = &message;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(CANDIDATES, candidates, &message));
     return true;
 }
 

@@ -35,16 +35,13 @@ static int take_part(struct control_client *client, const Control__ScheduleReque
 static void on_schedule(struct control_client *client, const Control__Request *request)
 {
     Control__Schedule message = CONTROL__SCHEDULE__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     struct error e;
 
     if (take_part(client, request->schedule, &message.offset, &e) != 0) {
         control_reply_error(client, &e, NULL);
         return;
     }
-    reply.kind_case = CONTROL__REPLY__KIND_SCHEDULE;
-    reply.schedule = &message;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(SCHEDULE, schedule, &message));
 }
 
 /* --- all requests --- */

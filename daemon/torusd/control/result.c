@@ -115,7 +115,6 @@ void control_reply_result(struct control_client *client, const struct exchange_r
     const struct control_setup *set = &client->server->set;
     const struct torus *t = router_torus(set->router);
     Control__ExchangeResult message = CONTROL__EXCHANGE_RESULT__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     struct figures figures;
 
     if (figures_alloc(&figures, t) != 0) {
@@ -123,8 +122,6 @@ void control_reply_result(struct control_client *client, const struct exchange_r
         return;
     }
     fill_result(&message, &figures, t, set->link_mbit, result);
-    reply.kind_case = CONTROL__REPLY__KIND_EXCHANGE;
-    reply.exchange = &message;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(EXCHANGE, exchange, &message));
     figures_free(&figures);
 }

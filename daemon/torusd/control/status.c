@@ -235,14 +235,11 @@ void control_status(struct control_client *client, const Control__Request *reque
 {
     struct status_message m;
     Control__Status status = CONTROL__STATUS__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     (void)request;
     set_status(&status, client->server, &m);
-    reply.kind_case = CONTROL__REPLY__KIND_STATUS;
-    reply.status = &status;
     if (control_graphs_fill(&status, router_torus(client->server->set.router), &m.graphs) == 0)
-        control_reply(client, &reply);
+        control_reply(client, CONTROL_REPLY(STATUS, status, &status));
     else
         control_reply_error(
             client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the status"},

@@ -32,7 +32,6 @@ static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t
     const size_t count = router_torus(client->server->set.router)->nodes;
     Control__Survey__Node *node = calloc(count, sizeof *node), **list = calloc(count, sizeof *list);
     Control__Survey survey = CONTROL__SURVEY__INIT;
-    Control__Reply reply = CONTROL__REPLY__INIT;
 
     client->surveys = false;
     for (size_t i = 0; node != NULL && list != NULL && i < count; i++) {
@@ -47,10 +46,8 @@ static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t
     survey.node = list;
     survey.took_us = took / 1000;
     survey.began_us = elapsed(survey.took_us, clock_us());
-    reply.kind_case = CONTROL__REPLY__KIND_SURVEY;
-    reply.survey = &survey;
     if (node != NULL && list != NULL)
-        control_reply(client, &reply);
+        control_reply(client, CONTROL_REPLY(SURVEY, survey, &survey));
     else
         control_reply_error(
             client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the survey"},

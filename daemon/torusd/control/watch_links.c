@@ -115,7 +115,6 @@ static void set_place(Control__LinkStates *states, const struct control_setup *s
 static void send_states(struct control_client *client, Control__LinkStates *states)
 {
     const struct control_setup *set = &client->server->set;
-    Control__Reply reply = CONTROL__REPLY__INIT;
     struct graphs_message graphs;
     struct states_message m;
     Control__Status lists = CONTROL__STATUS__INIT;
@@ -128,9 +127,7 @@ static void send_states(struct control_client *client, Control__LinkStates *stat
     }
     states->graph = lists.graph;
     states->n_graph = lists.n_graph;
-    reply.kind_case = CONTROL__REPLY__KIND_LINK_STATES;
-    reply.link_states = states;
-    control_reply(client, &reply);
+    control_reply(client, CONTROL_REPLY(LINK_STATES, link_states, states));
     control_graphs_free(&graphs, lists.n_graph);
 }
 
