@@ -12,6 +12,10 @@
 #define DIALLING_ADDRESS "fe80::a"
 #define LISTENING_ADDRESS "fe80::b"
 
+/* Connections that are not spread take the port that they would take if all links had the same rate, unless it has less
+ * than this part of the largest weight. */
+#define CHOSEN_PART 2u
+
 int installer_init(struct installer *i)
 {
     i->families = i->hosts->v6 ? FAMILIES : 1;
@@ -92,6 +96,22 @@ uint32_t installer_direct(const struct installer *i, uint32_t to)
     return result;
 }
 
+/* Returns those of these ports whose weight is at least the `part`th part of the largest. */
+static uint32_t heaviest(const struct route_planner *p, uint32_t to, uint32_t usable, unsigned part)
+{
+    unsigned most = 0;
+    uint32_t result = 0;
+
+    for (uint32_t left = usable; left != 0; left &= left - 1) {
+        const unsigned weight = route_planner_weight(p, to, (unsigned)__builtin_ctz(left));
+        most = weight > most ? weight : most;
+    }
+    for (uint32_t left = usable; left != 0; left &= left - 1)
+        if (part * route_planner_weight(p, to, (unsigned)__builtin_ctz(left)) >= most)
+            result |= left & -left;
+    return result;
+}
+
 uint32_t installer_used(const struct installer *i, uint32_t to)
 {
     uint32_t usable = i->planner->route[to].ports;
@@ -99,9 +119,19 @@ uint32_t installer_used(const struct installer *i, uint32_t to)
     for (unsigned port = 0; port < ports(i); port++)
         if (!i->cable[port].interface.up)
             usable &= ~(1u << port);
-    if (usable == 0 || i->spread == NULL || i->spread[to])
-        return usable;
-    return 1u << ip_routes_choose(i->planner->torus, i->planner->self, to, usable);
+    if (usable == 0)
+        return 0;
+    if (i->spread == NULL || i->spread[to])
+        return heaviest(i->planner, to, usable, ROUTE_WEIGHT_SUM);
+    return 1u << ip_routes_choose(i->planner->torus, i->planner->self, to,
+                                  heaviest(i->planner, to, usable, CHOSEN_PART));
+}
+
+unsigned installer_weight(const struct installer *i, uint32_t to, unsigned port)
+{
+    const unsigned weight = route_planner_weight(i->planner, to, port);
+
+    return weight > 0 ? weight : 1;
 }
 
 bool installer_knows(const struct installer *i, uint32_t to)
@@ -178,6 +208,36 @@ static uint32_t ports_of(const struct installer *i, const struct netlink_route *
     return result;
 }
 
+/* Stores the weights of a route's hops by port, if it has several. */
+static void weights_of(const struct installer *i, const struct netlink_route *r,
+                       uint16_t weight[TORUS_MAX_PORTS])
+{
+    memset(weight, 0, TORUS_MAX_PORTS * sizeof *weight);
+    for (unsigned hop = 0; hop < r->hops && r->hops > 1; hop++)
+        for (unsigned port = 0; port < ports(i); port++)
+            if (i->cable[port].interface.index == r->hop[hop].interface)
+                weight[port] = (uint16_t)r->hop[hop].weight;
+}
+
+static bool has_weights(const struct installed *installed)
+{
+    bool any = false;
+
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        any |= installed->weight[port] > 1;
+    return any;
+}
+
+/* Returns the number of routes that differ in weights. */
+static unsigned count_weighted(const struct installer *i, unsigned family)
+{
+    unsigned count = 0;
+
+    for (uint32_t to = 0; to < i->hosts->count; to++)
+        count += i->installed[family][to].known && has_weights(&i->installed[family][to]);
+    return count;
+}
+
 /* Whether a route has the source and the congestion control that put() gives. */
 static bool has_attributes(const struct installer *i, const struct netlink_route *r,
                            unsigned family)
@@ -223,6 +283,7 @@ static void on_route(void *context, const struct netlink_route *r)
         installed->kind = r->kind;
         installed->mtu = r->mtu;
         installed->ports = ports_of(i, r, l->family, &installed->known);
+        weights_of(i, r, installed->weight);
         if (l->adopt != NULL && l->family == 0) {
             adopt_cables(i, to, installed->ports);
             l->adopt(l->context, to, installed->ports);
@@ -242,9 +303,12 @@ void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t t
     i->failures = 0;
     for (unsigned family = 0; family < FAMILIES; family++) {
         struct looking l = {.installer = i, .family = family, .adopt = adopt, .context = context};
+        const unsigned before = family < i->families ? count_weighted(i, family) : 0;
         if (family < i->families)
             memset(i->installed[family], 0, i->hosts->count * sizeof *i->installed[family]);
         (void)netlink_list_routes(i->netlink, family == 0 ? AF_INET : AF_INET6, on_route, &l);
+        if (before > 0)
+            i->unweighted[family] = count_weighted(i, family) == 0;
         for (size_t n = 0; n < l.stranger; n++)
             (void)netlink_remove_route(i->netlink, &l.strange[n]);
         free(l.strange);
@@ -264,18 +328,23 @@ static void put(struct installer *i, uint32_t to, unsigned family)
                                   .congestion = i->congestion};
 
     wanted.ports = installer_used(i, to) | installer_direct(i, to);
+    const bool several = (wanted.ports & (wanted.ports - 1)) != 0;
     for (unsigned port = 0; port < ports(i); port++) {
         if ((wanted.ports & 1u << port) == 0)
             continue;
+        const unsigned weight =
+            several && !i->unweighted[family] ? installer_weight(i, to, port) : 1;
         route.hop[route.hops++] =
-            (struct netlink_hop){i->cable[port].interface.index, gateway(i, port, family)};
+            (struct netlink_hop){i->cable[port].interface.index, weight, gateway(i, port, family)};
+        wanted.weight[port] = several ? (uint16_t)weight : 0;
     }
     wanted.kind = wanted.ports != 0        ? NETLINK_NEXT_HOPS
                   : r->hops == PLANNER_FAR ? NETLINK_UNREACHABLE
                                            : NETLINK_DROP;
     wanted.mtu = wanted.kind == NETLINK_NEXT_HOPS ? i->mtu : 0;
     if (installed->known && installed->kind == wanted.kind && installed->ports == wanted.ports &&
-        installed->mtu == wanted.mtu)
+        installed->mtu == wanted.mtu &&
+        memcmp(installed->weight, wanted.weight, sizeof wanted.weight) == 0)
         return;
     route.kind = wanted.kind;
     *installed = wanted;

@@ -19,6 +19,7 @@ struct installed {
     bool known; /* false: perhaps there is none, or another one */
     enum netlink_kind kind;
     uint32_t ports;
+    uint16_t weight[TORUS_MAX_PORTS]; /* by port, if there are several */
     unsigned mtu;
 };
 
@@ -33,6 +34,7 @@ struct installer {
     unsigned mtu;                          /* of the narrowest cable; 0: all are the same */
     struct installed *installed[FAMILIES]; /* by family and node */
     unsigned families;
+    bool unweighted[FAMILIES]; /* the kernel does not keep weights: Linux before 4.16, IPv6 */
     unsigned failures;    /* routes that the kernel has refused since the last installer_look() */
     struct error failure; /* the first of these */
 };
@@ -59,6 +61,9 @@ uint32_t installer_direct(const struct installer *i, uint32_t to);
 
 /* Returns those of the planner's ports that packets to a node take. */
 uint32_t installer_used(const struct installer *i, uint32_t to);
+
+/* Returns the weight of one of these ports, if there are several. */
+unsigned installer_weight(const struct installer *i, uint32_t to, unsigned port);
 
 /* Returns whether the kernel has the routes to a node as they were put there last. */
 bool installer_knows(const struct installer *i, uint32_t to);

@@ -403,9 +403,10 @@ static void use_states(struct routed *r, bool fresh)
     for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
         r->up[rank] = r->states.up[rank] & ~r->without.dead[rank];
     uv_update_time(r->loop);
-    route_planner_heard(&r->planner, r->up, r->states.forwards, uv_now(r->loop));
+    route_planner_heard(&r->planner, r->up, r->states.forwards, r->states.kbit, uv_now(r->loop));
     installer_prove_cables(&r->installer, r->up[r->states.rank]);
     install(r, fresh);
+    route_planner_weigh(&r->planner);
     confirm(r, false);
     wake_up(r);
 }

@@ -74,12 +74,22 @@ static void write_why(const struct route_planner *p, uint32_t to, uint32_t direc
         (void)snprintf(why, WHY_SIZE, "longer by %u than if all links were up; down: %s",
                        r->hops - usual,
                        down[0] != '\0' ? down : "none, but some hosts do not forward");
+    else if (p->rated)
+        (void)snprintf(why, WHY_SIZE, "what links carry decides: some are slower than others");
     else
         (void)snprintf(why, WHY_SIZE, "shortest");
 }
 
+/* Returns what torusd says that a link carries away from this host, in Mbit/s. */
+static json_t *rate_json(const struct route_planner *p, unsigned port)
+{
+    const uint32_t kbit = p->kbit[(size_t)p->self * torus_ports(p->torus) + port];
+
+    return kbit > 0 ? json_real(kbit / 1000.0) : json_null();
+}
+
 /* `used`: those of the ports that packets take now. */
-static json_t *next_hops_json(const struct report_of *r, uint32_t ports, uint32_t used)
+static json_t *next_hops_json(const struct report_of *r, uint32_t to, uint32_t ports, uint32_t used)
 {
     const struct torus *t = r->planner->torus;
     json_t *list = json_array();
@@ -88,11 +98,15 @@ static json_t *next_hops_json(const struct report_of *r, uint32_t ports, uint32_
     for (unsigned port = 0; port < torus_ports(t); port++)
         if ((ports & 1u << port) != 0)
             (void)json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:b}", "port",
-                                torus_port_name(t, r->planner->self, port, name), "interface",
-                                r->installer->cable[port].name, "host",
-                                r->hosts->host[torus_neighbour(t, r->planner->self, port)].name,
-                                "used", (used & 1u << port) != 0));
+                list,
+                json_pack(
+                    "{s:s, s:s, s:s, s:b, s:i, s:o}", "port",
+                    torus_port_name(t, r->planner->self, port, name), "interface",
+                    r->installer->cable[port].name, "host",
+                    r->hosts->host[torus_neighbour(t, r->planner->self, port)].name, "used",
+                    (used & 1u << port) != 0, "weight",
+                    (int)((used & 1u << port) != 0 ? installer_weight(r->installer, to, port) : 0),
+                    "mbit", rate_json(r->planner, port)));
     return list;
 }
 
@@ -115,7 +129,7 @@ static json_t *route_json(const struct report_of *r, struct kernel_query *a, uin
                      ip_json(&host->ip[1]), "state",
                      route_state_name(installer_state(r->installer, to, diverted)), "hops",
                      route->hops == PLANNER_FAR ? json_null() : json_integer(route->hops), "ways",
-                     next_hops_json(r, route->ports | direct, used), "why", why, "seconds",
+                     next_hops_json(r, to, route->ports | direct, used), "why", why, "seconds",
                      (double)elapsed(route->since, r->now) / 1000.0, "in_kernel",
                      installer_knows(r->installer, to), "mend",
                      diverted && answer.mend[0] != '\0' ? json_string(answer.mend) : json_null());

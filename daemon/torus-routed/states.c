@@ -42,7 +42,7 @@ static void on_closed(struct framed *framed)
 
 static int take_torus(struct states *s, const Control__LinkStates *states, struct error *e)
 {
-    uint32_t *up;
+    uint32_t *up, *kbit;
     bool *forwards;
     uint64_t *confirmed;
 
@@ -57,20 +57,31 @@ static int take_torus(struct states *s, const Control__LinkStates *states, struc
     up = calloc(s->torus.nodes, sizeof *up);
     forwards = calloc(s->torus.nodes, sizeof *forwards);
     confirmed = calloc(s->torus.nodes, sizeof *confirmed);
-    if (up == NULL || forwards == NULL || confirmed == NULL) {
+    kbit = calloc((size_t)s->torus.nodes * torus_ports(&s->torus), sizeof *kbit);
+    if (up == NULL || kbit == NULL || forwards == NULL || confirmed == NULL) {
         free(up);
+        free(kbit);
         free(forwards);
         free(confirmed);
         return error_set(e, ERROR_MEMORY, "out of memory for %u nodes", s->torus.nodes);
     }
-    free(s->up);
-    free(s->forwards);
-    free(s->confirmed);
+    states_free(s);
     s->up = up;
+    s->kbit = kbit;
     s->forwards = forwards;
     s->confirmed = confirmed;
     s->rank = states->rank;
     return 0;
+}
+
+/* What a message says of the links of its node number `i`. An older daemon says nothing: all are alike. */
+static void take_rates(struct states *s, const Control__LinkStates *states, size_t i)
+{
+    const size_t ports = torus_ports(&s->torus);
+
+    for (size_t port = 0; port < ports; port++)
+        s->kbit[states->node[i] * ports + port] =
+            states->n_rate > 0 ? states->rate[i * ports + port] : 0;
 }
 
 static int take(struct states *s, const Control__LinkStates *states, struct error *e)
@@ -79,12 +90,14 @@ static int take(struct states *s, const Control__LinkStates *states, struct erro
         return -1;
     if (s->up == NULL || states->n_node != states->n_up ||
         (states->n_forwards != 0 && states->n_forwards != states->n_node) ||
-        states->n_confirmed_node != states->n_confirmed)
+        states->n_confirmed_node != states->n_confirmed ||
+        (states->n_rate != 0 && states->n_rate != states->n_node * torus_ports(&s->torus)))
         return error_set(e, ERROR_PROTOCOL, "its message is not complete");
     for (size_t i = 0; i < states->n_node; i++) {
         if (states->node[i] >= s->torus.nodes)
             return error_set(e, ERROR_PROTOCOL, "there is no node %u", states->node[i]);
         s->up[states->node[i]] = states->up[i];
+        take_rates(s, states, i);
         s->forwards[states->node[i]] = states->n_forwards == 0 || states->forwards[i] != 0;
     }
     for (size_t i = 0; i < states->n_confirmed_node; i++) {
@@ -161,6 +174,7 @@ void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again
     message.routes_confirmed = &confirmed;
     confirmed.digest = digest;
     confirmed.forwards = forwards;
+    confirmed.rates = true;
     s->count(s->context, &counts, hosts);
     counts.hosts = hosts;
     counts.n_hosts = ROUTE_STATES;
@@ -221,6 +235,7 @@ void states_stop(struct states *s)
 void states_free(struct states *s)
 {
     free(s->up);
+    free(s->kbit);
     free(s->forwards);
     free(s->confirmed);
 }

@@ -25,8 +25,9 @@ struct states {
 
     struct torus torus; /* valid when anything was heard */
     uint32_t rank;
-    uint32_t *up;        /* by node: bits of the ports whose links are up */
-    bool *forwards;      /* by node: packets of others may pass through it */
+    uint32_t *up;   /* by node: bits of the ports whose links are up */
+    uint32_t *kbit; /* by node * ports + port: what links carry away from nodes; 0: not known */
+    bool *forwards; /* by node: packets of others may pass through it */
     uint64_t *confirmed; /* by node: the digest that it has confirmed; 0: none, or this node */
     bool confirms;       /* the daemon takes confirmations */
     uint64_t said;       /* what it has been told over this connection, */

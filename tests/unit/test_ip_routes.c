@@ -4,6 +4,8 @@
 
 #include "daemon/lib/cluster/hosts_file.h"
 #include "daemon/lib/cluster/ip_routes.h"
+#include "daemon/lib/cluster/route_planner.h"
+#include "daemon/lib/cluster/route_weights.h"
 #include "tests/support/cmocka.h"
 
 #define FAR 1000000u
@@ -240,6 +242,128 @@ TEST(refused)
     }
     assert_int_equal(torus_parse(&t, "65x64", &e), 0);
     assert_fails(ip_routes_init(&r, &t, NULL, &e), e, ERROR_USAGE, "");
+}
+
+/* --- links of different rates --- */
+
+struct rated {
+    struct torus torus;
+    uint32_t up[MOST];
+    bool forwards[MOST];
+    uint16_t rate[MOST * TORUS_MAX_PORTS];
+    struct route_links links;
+};
+
+/* Cuts one link in `dead` and makes one direction in `slow` slow; 0: none. */
+static void make_rated(struct rated *n, const char *dims, int dead, int slow)
+{
+    static const uint16_t some[] = {1, 20, 100, 250, 500, 700, 950};
+    struct error e;
+
+    memset(n, 0, sizeof *n);
+    assert_int_equal(torus_parse(&n->torus, dims, &e), 0);
+    assert_true(n->torus.nodes <= MOST);
+    for (uint32_t rank = 0; rank < n->torus.nodes; rank++) {
+        n->forwards[rank] = dead == 0 || rand() % (2 * dead) != 0;
+        for (unsigned port = 0; port < torus_ports(&n->torus); port++) {
+            n->rate[rank * torus_ports(&n->torus) + port] =
+                slow == 0 || rand() % slow != 0 ? DAMAGE_FULL_RATE : some[rand() % 7];
+            if (torus_neighbour(&n->torus, rank, port) != TORUS_NO_NODE)
+                n->up[rank] |= UINT32_C(1) << port;
+        }
+    }
+    for (uint32_t rank = 0; dead > 0 && rank < n->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&n->torus); port++)
+            if ((n->up[rank] & UINT32_C(1) << port) != 0 && rand() % dead == 0) {
+                n->up[rank] &= ~(UINT32_C(1) << port);
+                n->up[torus_neighbour(&n->torus, rank, port)] &=
+                    ~(UINT32_C(1) << torus_port_opposite(&n->torus, port));
+            }
+    n->links = (struct route_links){&n->torus, n->up, n->forwards, n->rate};
+}
+
+static const char *const rated_shapes[] = {"2", "5m", "7", "3x4", "4x4", "3x3m", "2x2x2", "3x3x3"};
+
+/* If all links have the same rate, packets may take all shortest paths and no others. */
+TEST(equal_rates_lead_by_shortest_paths)
+{
+    struct rated n;
+    uint32_t hops[MOST], queue[MOST];
+    struct route_paths p;
+
+    srand(1);
+    for (unsigned round = 0; round < 64; round++) {
+        make_rated(&n, rated_shapes[round % 8], round % 3 == 0 ? 0 : 12, 0);
+        assert_int_equal(route_paths_init(&p, &n.torus), 0);
+        for (uint32_t to = 0; to < n.torus.nodes; to++) {
+            route_paths_find(&p, &n.links, to);
+            for (uint32_t at = 0; at < n.torus.nodes; at++) {
+                uint32_t nearer = 0, best;
+                route_planner_measure(&n.torus, n.up, n.forwards, at, hops, queue);
+                best = hops[to];
+                assert_int_equal(p.cost[at], best == PLANNER_FAR ? ROUTE_FAR : best * ROUTE_COST);
+                assert_int_equal(p.hops[at], best == PLANNER_FAR ? 0 : best);
+                for (unsigned port = 0; port < torus_ports(&n.torus); port++) {
+                    const uint32_t next = torus_neighbour(&n.torus, at, port);
+                    if ((n.up[at] & UINT32_C(1) << port) == 0 || (next != to && !n.forwards[next]))
+                        continue;
+                    route_planner_measure(&n.torus, n.up, n.forwards, next, hops, queue);
+                    nearer |= hops[to] < best ? UINT32_C(1) << port : 0;
+                }
+                assert_int_equal(p.nearer[at], nearer);
+            }
+        }
+        route_paths_free(&p);
+    }
+}
+
+/* Follows all ports that have a weight. */
+static void assert_arrives(const struct rated *n, const uint8_t *weight, uint32_t at, uint32_t to,
+                           uint32_t hops)
+{
+    const unsigned ports = torus_ports(&n->torus);
+    unsigned sum = 0;
+
+    assert_true(hops <= n->torus.nodes);
+    for (unsigned port = 0; at != to && port < ports; port++) {
+        const uint32_t next = torus_neighbour(&n->torus, at, port);
+        const unsigned one = weight[((size_t)at * n->torus.nodes + to) * ports + port];
+        sum += one;
+        if (one == 0)
+            continue;
+        assert_true((n->up[at] & UINT32_C(1) << port) != 0 && (next == to || n->forwards[next]));
+        assert_arrives(n, weight, next, to, hops + 1);
+    }
+    assert_true(at == to || (sum > 0 && sum <= ROUTE_WEIGHT_SUM + ports));
+}
+
+/* Whatever the rates are, and however much time there is for weights. Nodes compute the weights of their own routes as
+ * those that compute all. */
+TEST(weights_lead_to_every_node_without_loops)
+{
+    static uint8_t all[MOST * MOST * 8], own[MOST * 8];
+    static struct rated n;
+    struct route_paths p;
+
+    srand(2);
+    for (unsigned round = 0; round < 120; round++) {
+        const uint64_t effort = round % 4 == 0 ? 0 : ROUTE_EFFORT;
+        make_rated(&n, rated_shapes[round % 8], round % 3 == 0 ? 0 : 12, 1 + (int)(round % 5));
+        const size_t row = (size_t)n.torus.nodes * torus_ports(&n.torus);
+        assert_int_equal(route_weights_find(&n.links, ROUTE_ALL_NODES, effort, all), 0);
+        assert_int_equal(route_paths_init(&p, &n.torus), 0);
+        for (uint32_t to = 0; to < n.torus.nodes; to++) {
+            route_paths_find(&p, &n.links, to);
+            for (uint32_t at = 0; at < n.torus.nodes; at++)
+                if (p.cost[at] != ROUTE_FAR)
+                    assert_arrives(&n, all, at, to, 0);
+        }
+        route_paths_free(&p);
+        for (uint32_t at = 0; at < n.torus.nodes; at++) {
+            assert_int_equal(route_weights_find(&n.links, at, effort, own), 0);
+            assert_memory_equal(own, &all[at * row], row);
+        }
+    }
 }
 
 /* The bits of the ports that lead nearer. */

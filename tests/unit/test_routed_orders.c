@@ -107,7 +107,7 @@ static void hear_loss(struct search *s, uint32_t rank, struct node *n, unsigned 
                 ~(1u << torus_port_opposite(&s->torus, port));
         }
     load(s, rank, n);
-    route_planner_heard(&s->planner[rank], up, forwards, CUT);
+    route_planner_heard(&s->planner[rank], up, forwards, NULL, CUT);
     act(s, rank, n);
     save(s, rank, n);
 }
@@ -251,7 +251,7 @@ static bool search(const char *dims, unsigned losses, const uint32_t (*ports)[2]
     all_up(&s.torus, up);
     for (uint32_t i = 0; i < s.torus.nodes; i++) {
         assert_int_equal(route_planner_init(&s.planner[i], &s.torus, i, CONVERGENCE), 0);
-        route_planner_heard(&s.planner[i], up, NULL, BEGIN);
+        route_planner_heard(&s.planner[i], up, NULL, NULL, BEGIN);
         route_planner_tick(&s.planner[i], BEGIN + MOST * CONVERGENCE);
         assert_true(s.planner[i].converged);
         save(&s, i, &nodes[i]);

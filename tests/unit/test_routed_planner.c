@@ -1,4 +1,4 @@
-/* The routes of torus-routed: links are cut and return at random, every node hears of it, and of what the others
+/* The routes of torus-routed: links are cut, return and have other rates at random, every node hears of it, and of what the others
  * confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked for
  * loops. test_routed_orders.c tries all orders of a few events. */
 #include "daemon/lib/cluster/route_planner.h"
@@ -8,6 +8,8 @@
 #define CONVERGENCE 100u
 #define CHANGES 100u
 #define WAITING 32768u
+#define FULL 1000u
+#define CHANNELS (MOST * 8u)
 
 /* A change, or what `rank` has confirmed, on its way to a node. */
 struct news {
@@ -15,6 +17,7 @@ struct news {
     uint32_t node, rank;
     unsigned port;
     bool up, is_confirmation, is_forwarding; /* up: links; or the node forwards */
+    uint32_t kbit;                           /* not 0: only the rate of the link has changed */
     unsigned number;                         /* of the confirmation: later ones replace it */
     uint64_t digest;
 };
@@ -26,6 +29,8 @@ struct world {
     uint32_t seen[MOST][MOST];                      /* by node: what it has heard */
     bool forwards[MOST], seen_forwards[MOST][MOST]; /* the same of who forwards */
     uint64_t changed_forwards[MOST];
+    uint32_t kbit[CHANNELS], seen_kbit[MOST][CHANNELS]; /* the same of rates */
+    uint64_t rated[CHANNELS];
     uint64_t changed[MOST][TORUS_MAX_PORTS], now;
     struct news news[WAITING];
     unsigned count;
@@ -33,6 +38,7 @@ struct world {
     uint32_t seed;
     bool looped;
     bool silent[MOST];     /* the node never confirms */
+    bool with_rates;       /* rates change, too */
     bool blind;            /* nodes believe at once that all others have confirmed */
     uint64_t stated[MOST]; /* what each node has confirmed last */
     unsigned statements[MOST],
@@ -117,11 +123,15 @@ static void begin(struct world *w, const char *dims, uint64_t convergence_time, 
                 w->up[i] |= 1u << port;
     for (uint32_t i = 0; i < w->torus.nodes; i++)
         w->forwards[i] = true;
+    assert_true(w->torus.nodes * torus_ports(&w->torus) <= CHANNELS);
+    for (uint32_t i = 0; i < CHANNELS; i++)
+        w->kbit[i] = FULL;
     for (uint32_t i = 0; i < w->torus.nodes; i++) {
         memcpy(w->seen_forwards[i], w->forwards, sizeof w->forwards);
         assert_int_equal(route_planner_init(&w->planner[i], &w->torus, i, convergence_time), 0);
         memcpy(w->seen[i], w->up, sizeof w->up);
-        route_planner_heard(&w->planner[i], w->up, w->forwards, w->now);
+        memcpy(w->seen_kbit[i], w->kbit, sizeof w->kbit);
+        route_planner_heard(&w->planner[i], w->up, w->forwards, w->kbit, w->now);
     }
 }
 
@@ -161,6 +171,37 @@ static void change_forwards(struct world *w, uint32_t rank, bool forwards)
                                             .is_forwarding = true,
                                             .up = forwards};
     }
+}
+
+/* A direction of a link has another rate. All nodes hear of it. */
+static void change_rate(struct world *w, uint32_t rank, unsigned port, uint32_t kbit)
+{
+    const uint32_t channel = rank * torus_ports(&w->torus) + port;
+
+    w->kbit[channel] = kbit;
+    w->rated[channel] = w->now;
+    for (uint32_t node = 0; node < w->torus.nodes; node++) {
+        assert_true(w->count < WAITING);
+        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
+                                            .node = node,
+                                            .rank = rank,
+                                            .port = port,
+                                            .kbit = kbit};
+    }
+}
+
+/* Returns whether any rate was changed. */
+static bool change_any_rate(struct world *w)
+{
+    static const uint32_t some[] = {FULL, FULL, FULL, 980, 700, 500, 250, 100, 10};
+    const uint32_t rank = draw(w, w->torus.nodes), ports = torus_ports(&w->torus);
+    const unsigned port = draw(w, ports);
+
+    if (torus_neighbour(&w->torus, rank, port) == TORUS_NO_NODE ||
+        w->now < w->rated[rank * ports + port] + w->delay + 1)
+        return false;
+    change_rate(w, rank, port, some[draw(w, sizeof some / sizeof some[0])]);
+    return true;
 }
 
 /* Does what torus-routed does after each change and confirmation. */
@@ -206,11 +247,14 @@ static void hear(struct world *w, unsigned which)
         w->known[n.node][n.rank] = n.number;
         route_planner_confirm(&w->planner[n.node], n.rank, n.digest);
     } else if (!n.is_confirmation) {
-        if (n.is_forwarding)
+        if (n.kbit != 0)
+            w->seen_kbit[n.node][n.rank * torus_ports(&w->torus) + n.port] = n.kbit;
+        else if (n.is_forwarding)
             w->seen_forwards[n.node][n.rank] = n.up;
         else
             set_bit(w->seen[n.node], &w->torus, n.rank, n.port, n.up);
-        route_planner_heard(&w->planner[n.node], w->seen[n.node], w->seen_forwards[n.node], w->now);
+        route_planner_heard(&w->planner[n.node], w->seen[n.node], w->seen_forwards[n.node],
+                            w->seen_kbit[n.node], w->now);
         w->looped |= has_loop(w);
     }
     act(w, n.node);
@@ -250,6 +294,8 @@ static void change_any(struct world *w)
     uint32_t rank = draw(w, w->torus.nodes);
     unsigned port = draw(w, torus_ports(&w->torus));
 
+    if (w->with_rates && draw(w, 3) > 0 && change_any_rate(w))
+        return;
     if (draw(w, 3) == 0 && w->now >= w->changed_forwards[rank] + w->delay + 1) {
         change_forwards(w, rank, !w->forwards[rank]);
         return;
@@ -277,8 +323,9 @@ static void check_converged(const struct world *w)
 enum confirming { NOBODY, EVERYBODY, MANY, BLIND };
 
 /* Returns whether any loop was seen. `pause` is the most between two changes. */
-static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t delay,
-                          uint32_t pause, uint32_t seed, enum confirming confirming)
+static bool change_at_random(const char *dims, uint64_t convergence_time, uint64_t delay,
+                             uint32_t pause, uint32_t seed, enum confirming confirming,
+                             bool with_rates)
 {
     static struct world w;
     bool looped;
@@ -287,6 +334,7 @@ static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t 
     for (uint32_t i = 0; i < w.torus.nodes; i++)
         w.silent[i] = confirming == NOBODY || (confirming == MANY && draw(&w, 8) == 0);
     w.blind = confirming == BLIND;
+    w.with_rates = with_rates;
     run(&w, w.now + 2 * CONVERGENCE * MOST);
     check_converged(&w);
     for (unsigned i = 0; i < CHANGES; i++) {
@@ -302,6 +350,12 @@ static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t 
     return looped;
 }
 
+static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t delay,
+                          uint32_t pause, uint32_t seed, enum confirming confirming)
+{
+    return change_at_random(dims, convergence_time, delay, pause, seed, confirming, false);
+}
+
 static const char *const networks[] = {"4", "7", "5m", "3x3m", "4x4", "2x2x2", "complete:5", "2x3"};
 
 TEST(test_no_loop_whatever_the_order)
@@ -315,6 +369,39 @@ TEST(test_no_loop_whatever_the_order)
             assert_false(
                 cut_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 1500, 200 + seed, who));
         }
+}
+
+TEST(test_no_loop_while_rates_change)
+{
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        for (uint32_t seed = 1; seed <= 6; seed++) {
+            const enum confirming who = (enum confirming)(seed % 3);
+            assert_false(
+                change_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 40, seed, who, true));
+            assert_false(change_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 250,
+                                          100 + seed, who, true));
+            assert_false(change_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 1500,
+                                          200 + seed, who, true));
+        }
+}
+
+/* The check finds loops, if nodes go over to other rates too soon. */
+TEST(test_loops_of_rates_would_be_seen)
+{
+    static struct world w;
+    unsigned seen = 0;
+
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        begin(&w, "4", 1, CONVERGENCE / 2, seed);
+        run(&w, w.now + 2 * CONVERGENCE * MOST);
+        for (unsigned i = 0; i < CHANGES; i++) {
+            (void)change_any_rate(&w);
+            run(&w, w.now + CONVERGENCE);
+        }
+        seen += w.looped;
+        end(&w);
+    }
+    assert_true(seen >= 4);
 }
 
 /* The check finds loops, if the convergence time is too short for the delay. */
@@ -365,6 +452,57 @@ TEST(test_nothing_is_lost_when_a_link_returns)
         check_converged(&w);
         end(&w);
     }
+}
+
+/* Only rates change: each node replaces its ports in place. */
+TEST(test_nothing_is_lost_when_rates_change)
+{
+    static struct world w;
+
+    for (uint32_t seed = 1; seed <= 20; seed++) {
+        begin(&w, seed % 2 == 0 ? "4x4" : "6", CONVERGENCE, CONVERGENCE / 2, seed);
+        run(&w, w.now + 2 * CONVERGENCE * MOST);
+        for (unsigned i = 0; i < 5; i++)
+            (void)change_any_rate(&w);
+        for (uint64_t stop = w.now + 2 * CONVERGENCE * MOST; w.now < stop;) {
+            run(&w, w.now + 5);
+            assert_true(all_arrive(&w));
+            if (draw(&w, 40) == 0)
+                (void)change_any_rate(&w);
+        }
+        run(&w, w.now + 2 * CONVERGENCE * MOST);
+        check_converged(&w);
+        assert_false(w.looped);
+        end(&w);
+    }
+}
+
+/* A ring of four, a direction of a link at a tenth: connections to the next node go around, too, and return. */
+TEST(test_weights_follow_rates)
+{
+    static struct world w;
+    const struct route_planner *p = &w.planner[0];
+
+    begin(&w, "4", CONVERGENCE, CONVERGENCE / 2, 3);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
+    route_planner_weigh(&w.planner[0]);
+    assert_int_equal(p->route[1].ports, 1);
+    assert_int_equal(route_planner_weight(p, 1, 0), 0);
+    change_rate(&w, 0, 0, FULL / 10);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
+    assert_true(p->rated);
+    route_planner_weigh(&w.planner[0]);
+    assert_int_equal(p->route[1].ports, 3);
+    assert_true(route_planner_weight(p, 1, 0) > 0);
+    assert_true(route_planner_weight(p, 1, 0) * 3 < route_planner_weight(p, 1, 1));
+    assert_int_equal(p->route[1].hops, 1);
+    assert_int_equal(p->route[1].longest, 3);
+    change_rate(&w, 0, 0, FULL);
+    run(&w, w.now + 2 * CONVERGENCE * MOST);
+    route_planner_weigh(&w.planner[0]);
+    assert_int_equal(p->route[1].ports, 1);
+    assert_int_equal(route_planner_weight(p, 1, 0), 0);
+    end(&w);
 }
 
 TEST(test_time_without_a_way_after_a_cut)
@@ -488,7 +626,7 @@ TEST(test_ports_of_a_former_process_stay)
     assert_int_equal(route_planner_deadline(&p), PLANNER_NEVER);
     route_planner_adopt(&p, 1, 3); /* one of them is not nearer */
     route_planner_adopt(&p, 2, 3);
-    route_planner_heard(&p, up, NULL, 5);
+    route_planner_heard(&p, up, NULL, NULL, 5);
     assert_int_equal(p.route[1].ports, 1);
     assert_int_equal(p.route[2].ports, 3);
     assert_int_equal(p.route[3].ports, 0);

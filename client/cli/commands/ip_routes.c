@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/ip_routes/route_script.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
@@ -23,7 +24,7 @@ struct ip_routes_arguments {
     const char *dims;
     const char *hosts;
     const char *to;
-    const char *without;
+    struct link_arguments links;
     const char *address;
     const char *congestion;
     const char *state;
@@ -37,9 +38,10 @@ static const struct option options[] = {
      "cables are"},
     {"--to", "DIR", offsetof(struct ip_routes_arguments, to),
      "write the scripts into this folder (default: " DEFAULT_FOLDER ")"},
-    {"--without", "LIST", offsetof(struct ip_routes_arguments, without),
+    {"--without", "LIST", offsetof(struct ip_routes_arguments, links.without),
      "cables that routes avoid: 5:+0,7 are the cable at port +0 of node 5, and\n"
      "all cables of node 7"},
+    RATE_OPTIONS(ip_routes_arguments, links),
     {"--address", "ADDRESS", offsetof(struct ip_routes_arguments, address),
      "address of node 0; the other nodes have the addresses that follow\n"
      "(default: " DEFAULT_ADDRESS ")"},
@@ -53,9 +55,10 @@ static const struct option options[] = {
 
 static const struct section sections[] = {
     RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-           FIELD("addresses"), FIELD("broken cables", "broken"), FIELD("longest route", "longest"),
-           FIELD("routes by one cable", "busiest"), FIELD("unreachable pairs", "unreachable"),
-           FIELD("scripts"), FIELD("names")),
+           FIELD("addresses"), FIELD("broken cables", "broken"), FIELD("rates"),
+           FIELD("longest route", "longest"), FIELD("routes by one cable", "busiest"),
+           FIELD("routes by one cable, over its rate", "busiest_by_rate"),
+           FIELD("unreachable pairs", "unreachable"), FIELD("scripts"), FIELD("names")),
     TABLE("parts", FIELD("nodes that only reach each other", "nodes")),
 };
 
@@ -63,46 +66,130 @@ static const struct section sections[] = {
 
 struct figures {
     uint32_t broken, longest;
-    uint64_t busiest, unreachable; /* routes in one direction of a cable; pairs */
+    uint64_t unreachable; /* pairs */
+    double busiest; /* routes in one direction of a cable or, with rates, those over its rate */
 };
 
-/* Follows a route, and counts each hop in loads[], by rank and port. Returns the number of hops. */
-static uint32_t follow(const struct ip_routes *r, uint32_t rank, uint32_t to, uint64_t *loads)
-{
-    uint32_t hops = 0;
+/* The routes to a node are followed from all others at once: each node passes on what it has to the next ones. */
+struct following {
+    const struct ip_routes *r;
+    double *load;      /* by channel: parts of routes */
+    double *passing;   /* by node */
+    uint32_t *hops;    /* by node: of the longest route to the destination */
+    uint32_t *waiting; /* by node: nodes before it whose parts have not passed */
+    uint32_t *ready;
+};
 
-    for (unsigned port; (port = ip_routes_port(r, rank, to)) != IP_ROUTES_NO_PORT; hops++) {
-        loads[(size_t)rank * torus_ports(&r->torus) + port]++;
-        rank = torus_neighbour(&r->torus, rank, port);
-    }
-    return hops;
+static unsigned weights_of(const struct ip_routes *r, uint32_t rank, uint32_t to)
+{
+    unsigned sum = 0;
+
+    for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+        sum += ip_routes_weight(r, rank, to, port);
+    return sum;
 }
 
-static int measure(const struct ip_routes *r, struct figures *f, struct error *e)
+/* Returns the neighbour at a port to which the route to `to` leads, or TORUS_NO_NODE. */
+static uint32_t next_of(const struct ip_routes *r, uint32_t rank, uint32_t to, unsigned port)
 {
-    uint32_t nodes = r->torus.nodes, ends = 0;
-    size_t channels = (size_t)nodes * torus_ports(&r->torus);
-    uint64_t *loads = calloc(channels, sizeof loads[0]), missing = 0;
+    return ip_routes_weight(r, rank, to, port) > 0 ? torus_neighbour(&r->torus, rank, port)
+                                                   : TORUS_NO_NODE;
+}
 
-    *f = (struct figures){0};
-    if (loads == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
-    for (uint32_t rank = 0; rank < nodes; rank++) {
-        watch_tell((double)rank / nodes);
-        for (uint32_t to = 0; to < nodes; to++) {
-            uint32_t hops = follow(r, rank, to, loads);
-            f->longest = hops > f->longest ? hops : f->longest;
-            missing += hops == 0 && rank != to;
+/* Stores the nodes that have routes to `to`, each before those to which it sends, in f->ready. Returns their number. */
+static uint32_t sort_nodes(struct following *f, uint32_t to)
+{
+    const struct ip_routes *r = f->r;
+    uint32_t count = 0;
+
+    memset(f->waiting, 0, r->torus.nodes * sizeof *f->waiting);
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++)
+            if (next_of(r, rank, to, port) != TORUS_NO_NODE)
+                f->waiting[next_of(r, rank, to, port)]++;
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        if (f->waiting[rank] == 0 && rank != to && weights_of(r, rank, to) > 0)
+            f->ready[count++] = rank;
+    for (uint32_t i = 0; i < count; i++)
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++) {
+            const uint32_t next = next_of(r, f->ready[i], to, port);
+            if (next != TORUS_NO_NODE && --f->waiting[next] == 0 && next != to)
+                f->ready[count++] = next;
+        }
+    return count;
+}
+
+/* Follows all routes to a node. */
+static void follow(struct following *f, uint32_t to, struct figures *figures)
+{
+    const struct ip_routes *r = f->r;
+    const uint32_t count = sort_nodes(f, to);
+
+    figures->unreachable += r->torus.nodes - 1 - count;
+    for (uint32_t rank = 0; rank < r->torus.nodes; rank++)
+        f->passing[rank] = 1;
+    memset(f->hops, 0, r->torus.nodes * sizeof *f->hops);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t rank = f->ready[i];
+        const unsigned sum = weights_of(r, rank, to);
+        for (unsigned port = 0; port < torus_ports(&r->torus); port++) {
+            const uint32_t next = next_of(r, rank, to, port);
+            if (next == TORUS_NO_NODE)
+                continue;
+            const double part = f->passing[rank] * ip_routes_weight(r, rank, to, port) / sum;
+            f->load[(size_t)rank * torus_ports(&r->torus) + port] += part;
+            f->passing[next] += part;
+            if (f->hops[next] <= f->hops[rank])
+                f->hops[next] = f->hops[rank] + 1;
         }
     }
-    for (size_t i = 0; i < channels; i++)
-        f->busiest = loads[i] > f->busiest ? loads[i] : f->busiest;
-    for (uint32_t rank = 0; rank < nodes; rank++)
-        ends += (uint32_t)__builtin_popcount(r->damage.dead[rank]);
-    f->broken = ends / 2;
-    f->unreachable = missing / 2;
-    free(loads);
-    return 0;
+    figures->longest = f->hops[to] > figures->longest ? f->hops[to] : figures->longest;
+}
+
+static void follow_all(struct following *f, struct figures *figures)
+{
+    const struct torus *t = &f->r->torus;
+    uint32_t ends = 0;
+
+    for (uint32_t to = 0; to < t->nodes; to++) {
+        watch_tell((double)to / t->nodes);
+        follow(f, to, figures);
+    }
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        ends += (uint32_t)__builtin_popcount(f->r->damage.dead[rank]);
+        for (unsigned port = 0; port < torus_ports(t); port++) {
+            const double load = f->load[(size_t)rank * torus_ports(t) + port] * DAMAGE_FULL_RATE /
+                                damage_rate(&f->r->damage, rank, port);
+            figures->busiest = load > figures->busiest ? load : figures->busiest;
+        }
+    }
+    figures->broken = ends / 2;
+    figures->unreachable /= 2;
+}
+
+static int measure(const struct ip_routes *r, struct figures *figures, struct error *e)
+{
+    const size_t nodes = r->torus.nodes;
+    struct following f = {.r = r,
+                          .load = calloc(nodes * torus_ports(&r->torus) + 1, sizeof *f.load),
+                          .passing = calloc(nodes, sizeof *f.passing),
+                          .hops = calloc(nodes, sizeof *f.hops),
+                          .waiting = calloc(nodes, sizeof *f.waiting),
+                          .ready = calloc(nodes, sizeof *f.ready)};
+    int rc = 0;
+
+    *figures = (struct figures){0};
+    if (f.load == NULL || f.passing == NULL || f.hops == NULL || f.waiting == NULL ||
+        f.ready == NULL)
+        rc = error_set(e, ERROR_MEMORY, "out of memory for the routes");
+    else
+        follow_all(&f, figures);
+    free(f.load);
+    free(f.passing);
+    free(f.hops);
+    free(f.waiting);
+    free(f.ready);
+    return rc;
 }
 
 static int find_routes(struct ip_routes *r, struct figures *figures, struct error *e)
@@ -138,6 +225,18 @@ static json_t *parts(const struct ip_routes *r)
     return list;
 }
 
+static int set_load(json_t *o, const struct ip_routes *routes, const struct figures *f)
+{
+    const double load = (double)(uint64_t)(f->busiest * 1000 + 0.5) / 1000;
+    char rates[1024];
+
+    if (routes->weight == NULL)
+        return json_object_set_new(o, "busiest", json_count((uint64_t)(f->busiest + 0.5)));
+    return json_object_set_new(o, "busiest_by_rate", json_real(load)) |
+           json_object_set_new(
+               o, "rates", json_string(damage_format_rates(&routes->damage, rates, sizeof rates)));
+}
+
 static json_t *value_of(const struct route_script *s, const char *folder, const struct figures *f)
 {
     const struct torus *t = &s->routes->torus;
@@ -151,7 +250,7 @@ static json_t *value_of(const struct route_script *s, const char *folder, const 
     r |= json_object_set_new(o, "addresses", json_sprintf("%s to %s", first, last));
     r |= json_object_set_new(o, "broken", json_integer(f->broken));
     r |= json_object_set_new(o, "longest", json_integer(f->longest));
-    r |= json_object_set_new(o, "busiest", json_count(f->busiest));
+    r |= set_load(o, s->routes, f);
     r |= json_object_set_new(o, "unreachable", json_count(f->unreachable));
     if (f->unreachable > 0)
         r |= json_object_set_new(o, "parts", parts(s->routes));
@@ -287,9 +386,12 @@ static int run(struct cli *cli, const void *arguments)
     code = check_texts(cli, a, &t, &first);
     if (code != EXIT_DONE)
         return code;
-    if (ip_routes_init(&r, &t, a->without, &e) != 0)
+    if (ip_routes_init(&r, &t, NULL, &e) != 0)
         return cli_fail(cli, &e);
-    code = write_routes(cli, a, &r, first);
+    damage_free(&r.damage);
+    code = link_arguments_read(cli, &a->links, &t, &r.damage);
+    if (code == EXIT_DONE)
+        code = write_routes(cli, a, &r, first);
     ip_routes_free(&r);
     return code;
 }
@@ -297,8 +399,10 @@ static int run(struct cli *cli, const void *arguments)
 const struct command command_ip_routes = {
     .name = "ip-routes",
     .summary = "Write scripts that make all hosts reachable by IP over the cables",
-    .usage = "--dims DIMS --hosts FILE [--to DIR] [--without LIST] [--address ADDRESS]\n"
-             "           [--congestion NAME] [--state DIR] [--json]",
+    .usage =
+        "--dims DIMS --hosts FILE [--to DIR] [--without LIST] [--rate LIST]\n"
+        "           [--link-rate LIST] [--rates FILE] [--address ADDRESS] [--congestion NAME]\n"
+        "           [--state DIR] [--json]",
     .options = options,
     .arguments_size = sizeof(struct ip_routes_arguments),
     .run = run,

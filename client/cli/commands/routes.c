@@ -86,10 +86,29 @@ static char *read_report(int fd, struct error *e)
     return NULL;
 }
 
-/* Adds "by": the interfaces of the next hosts, and their names. */
+/* Returns the sum of the weights if they differ, or 0. */
+static json_int_t sum_of_weights(const json_t *hops)
+{
+    json_int_t sum = 0, first = 0;
+    bool differ = false;
+    const json_t *hop;
+    size_t i;
+
+    json_array_foreach(hops, i, hop)
+    {
+        const json_int_t weight = json_integer_value(json_object_get(hop, "weight"));
+        first = first > 0 ? first : weight;
+        differ |= weight > 0 && weight != first;
+        sum += weight;
+    }
+    return differ ? sum : 0;
+}
+
+/* Adds "by": the interfaces of the next hosts, their names, and what part of the packets each takes unless it is the same. */
 static int add_next_hops(json_t *route)
 {
     const json_t *hops = json_object_get(route, "ways"), *hop;
+    const json_int_t sum = sum_of_weights(hops);
     char text[1024] = "";
     size_t i, used = 0;
 
@@ -101,6 +120,10 @@ static int add_next_hops(json_t *route)
         if (interface != NULL && host != NULL && used < sizeof text)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%.15s (%.64s)",
                                      i > 0 ? ", " : "", spare ? "spare: " : "", interface, host);
+        if (sum > 0 && !spare && used < sizeof text)
+            used += (size_t)snprintf(text + used, sizeof text - used, " %.0f %%",
+                                     100.0 * json_number_value(json_object_get(hop, "weight")) /
+                                         (double)sum);
     }
     return json_object_set_new(route, "by", json_string(text));
 }

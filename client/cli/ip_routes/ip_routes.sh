@@ -1,6 +1,6 @@
 # The common part of all route scripts. 'torusctl ip-routes' prints it after the part of the host (see
-# route_script.c), which sets host, address, device, protocol, state, interfaces and lowered, and
-# defines nodes() and routes().
+# route_script.c), which sets host, address, device, protocol, state, interfaces, lowered and spread (the setting that
+# makes connections take different next hops of a route, or nothing), and defines nodes() and routes().
 sys=/proc/sys/net/ipv4
 saved=$state/torus-routes-$host
 
@@ -16,6 +16,9 @@ check() {
 check_settings() {
     [ "$(cat $sys/ip_forward)" = 1 ] || fail "this host forwards no packets (net.ipv4.ip_forward):" \
         "sh $host.sh up"
+    for name in $spread; do
+        [ "$(cat "$sys/$name")" = 1 ] || fail "net.ipv4.$name must be 1: sh $host.sh up"
+    done
     for i in all $interfaces; do
         for name in $lowered; do
             [ "$(cat "$sys/conf/$i/$name")" = 0 ] || fail "net.ipv4.conf.$i.$name must be 0:" \
@@ -27,9 +30,14 @@ check_settings() {
 check_routes() {
     ip link show dev $device >/dev/null 2>&1 || fail "the interface $device is missing: sh $host.sh up"
     missing=$({ ip -4 route show table main proto $protocol; echo; routes; } | awk '
+        function hop(i) { return to " " $(i + 1) " " $(i + 3) " " ($(i + 4) == "weight" ? $(i + 5) : 1) }
         NF == 0 { rest = 1; next }
-        !rest { if ($0 !~ / (dead|linkdown)( |$)/) found[$1 " " $3 " " $5]; next }
-        { sub("/32", "", $3); if (!($3 " " $5 " " $7 in found)) print $3 }')
+        !rest && $1 != "nexthop" { to = $1 }
+        !rest && / (dead|linkdown)( |$)/ { next }
+        rest { to = $3; sub("/32", "", to) }
+        { for (i = 1; i < NF; i++)
+              if ($i == "via" && !rest) found[hop(i)]
+              else if ($i == "via" && !(hop(i) in found) && !(to in told)) { told[to]; print to } }')
     [ -z "$missing" ] || fail "routes are missing, or lead to a cable that is down, for" \
         $missing "('sh $host.sh up' sets them again)"
 }
@@ -71,7 +79,7 @@ check_addresses() {
 # Prints the settings that may change, as lines FILE VALUE. ip_forward comes first, because setting it sets others.
 settings() {
     cd "$sys" || return 1
-    set -- ip_forward conf/all/accept_redirects
+    set -- ip_forward conf/all/accept_redirects $spread
     for name in forwarding $lowered; do
         set -- "$@" conf/*/"$name"
     done
@@ -106,7 +114,8 @@ add_device() {
 }
 
 apply() {
-    add_device && echo 'ip_forward 1' | put && lower | put && routes | ip -4 -batch -
+    add_device && echo 'ip_forward 1' | put && lower | put &&
+        for name in $spread; do echo "$name 1"; done | put && routes | ip -4 -batch -
 }
 
 # Prints the saved lines of settings that have changed.

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 
 #include "daemon/lib/cluster/route_planner.h"
+#include "daemon/lib/cluster/route_weights.h"
 #include "daemon/lib/schedule/work.h"
+
+#define EFFORT UINT64_C(400000000) /* some seconds */
 
 int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *without, struct error *e)
 {
@@ -28,6 +31,7 @@ void ip_routes_free(struct ip_routes *r)
 {
     damage_free(&r->damage);
     free(r->port);
+    free(r->weight);
     *r = (struct ip_routes){0};
 }
 
@@ -127,25 +131,75 @@ static void list_links(const struct ip_routes *r, uint32_t *up)
                 up[rank] |= UINT32_C(1) << port;
 }
 
-int ip_routes_find(struct ip_routes *r, struct error *e)
+/* Finds routes by the rates of cables. */
+static int find_by_rates(struct ip_routes *r, const uint32_t *up)
 {
-    uint32_t nodes = r->torus.nodes, *room = calloc((size_t)3 * nodes, sizeof *room);
-    uint32_t *up = room, *hops = room + nodes, *queue = hops + nodes;
+    const size_t nodes = r->torus.nodes, ports = torus_ports(&r->torus);
+    const struct route_links links = {&r->torus, up, NULL, r->damage.rate};
 
-    if (room == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for the routes");
-    list_links(r, up);
+    r->weight = calloc(nodes * nodes * ports, sizeof *r->weight);
+    if (r->weight == NULL || route_weights_find(&links, ROUTE_ALL_NODES, EFFORT, r->weight) != 0)
+        return -1;
+    for (size_t i = 0; i < nodes * nodes; i++) {
+        const uint8_t *weight = &r->weight[i * ports];
+        unsigned best = 0;
+        for (unsigned port = 1; port < ports; port++)
+            if (weight[port] > weight[best])
+                best = port;
+        r->port[i] = ports > 0 && weight[best] > 0 ? (uint8_t)best : IP_ROUTES_NO_PORT;
+    }
+    return 0;
+}
+
+static void find_by_hops(struct ip_routes *r, const uint32_t *up, uint32_t *hops, uint32_t *queue)
+{
+    const uint32_t nodes = r->torus.nodes;
+
     for (uint32_t to = 0; to < nodes; to++) {
         watch_tell((double)to / nodes);
         route_planner_measure(&r->torus, up, NULL, to, hops, queue);
         for (uint32_t rank = 0; rank < nodes; rank++)
             r->port[(size_t)rank * nodes + to] = choose(&r->torus, up, rank, to, hops);
     }
-    free(room);
-    return 0;
+}
+
+/* Whether the cables that work have different rates. */
+static bool has_rates(const struct damage *d)
+{
+    bool any = false;
+
+    for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            any |= damage_has_link(d, rank, port) && damage_rate(d, rank, port) < DAMAGE_FULL_RATE;
+    return any;
+}
+
+int ip_routes_find(struct ip_routes *r, struct error *e)
+{
+    uint32_t nodes = r->torus.nodes, *up = calloc((size_t)3 * nodes, sizeof *up);
+    int rc = up != NULL ? 0 : -1;
+
+    if (rc == 0)
+        list_links(r, up);
+    if (rc == 0 && has_rates(&r->damage))
+        rc = find_by_rates(r, up);
+    else if (rc == 0)
+        find_by_hops(r, up, up + nodes, up + 2 * (size_t)nodes);
+    free(up);
+    return rc == 0 ? 0 : error_set(e, ERROR_MEMORY, "out of memory for the routes");
 }
 
 unsigned ip_routes_port(const struct ip_routes *r, uint32_t rank, uint32_t destination)
 {
     return r->port[(size_t)rank * r->torus.nodes + destination];
+}
+
+unsigned ip_routes_weight(const struct ip_routes *r, uint32_t rank, uint32_t destination,
+                          unsigned port)
+{
+    const size_t route = (size_t)rank * r->torus.nodes + destination;
+
+    if (r->weight == NULL)
+        return r->port[route] == port;
+    return r->weight[route * torus_ports(&r->torus) + port];
 }

@@ -4,12 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/schedule/damage.h"
 #include "proto/elapsed.h"
 #include "proto/sha256.h"
 
 /* A hop of flooding may gather changes for a moment (daemon/torusd/router/flood.c), and the processes have to run. */
 #define SETTLE_MS 50u
 #define SETTLE_MS_A_HOP 10u
+
+static size_t channels_of(const struct route_planner *p)
+{
+    return (size_t)p->torus->nodes * torus_ports(p->torus);
+}
 
 int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
                        uint64_t convergence_time)
@@ -22,13 +28,22 @@ int route_planner_init(struct route_planner *p, const struct torus *torus, uint3
     p->forwards = calloc(torus->nodes, sizeof *p->forwards);
     p->route = calloc(torus->nodes, sizeof *p->route);
     p->hops = calloc(torus->nodes, sizeof *p->hops);
-    p->queue = calloc(3 * (size_t)torus->nodes, sizeof *p->queue);
+    p->queue = calloc((3 + (size_t)torus_ports(torus)) * torus->nodes, sizeof *p->queue);
     p->confirmed = calloc(torus->nodes, sizeof *p->confirmed);
+    p->kbit = calloc(channels_of(p), sizeof *p->kbit);
+    p->rate = calloc(channels_of(p), sizeof *p->rate);
+    p->fresh_rate = calloc(channels_of(p), sizeof *p->fresh_rate);
+    p->weight = calloc(channels_of(p), sizeof *p->weight);
+    p->fresh_weight = calloc(channels_of(p), sizeof *p->fresh_weight);
     if (p->up == NULL || p->forwards == NULL || p->route == NULL || p->hops == NULL ||
-        p->queue == NULL || p->confirmed == NULL) {
+        p->queue == NULL || p->confirmed == NULL || p->kbit == NULL || p->rate == NULL ||
+        p->fresh_rate == NULL || p->weight == NULL || p->fresh_weight == NULL ||
+        route_paths_init(&p->paths, torus) != 0) {
         route_planner_free(p);
         return -1;
     }
+    for (size_t i = 0; i < channels_of(p); i++)
+        p->rate[i] = DAMAGE_FULL_RATE;
     for (uint32_t to = 0; to < torus->nodes; to++)
         p->route[to] = (struct planner_route){.hops = PLANNER_FAR, .is_new = true};
     p->heard = PLANNER_NEVER;
@@ -43,6 +58,12 @@ void route_planner_free(struct route_planner *p)
     free(p->hops);
     free(p->queue);
     free(p->confirmed);
+    free(p->kbit);
+    free(p->rate);
+    free(p->fresh_rate);
+    free(p->weight);
+    free(p->fresh_weight);
+    route_paths_free(&p->paths);
     *p = (struct route_planner){0};
 }
 
@@ -99,25 +120,48 @@ static uint64_t digest_view(const struct route_planner *p)
             p->queue[length++] = htole32(i);
             p->queue[length++] = htole32(p->up[i]);
             p->queue[length++] = htole32(p->forwards[i]);
+            for (unsigned port = 0; p->rated && port < torus_ports(p->torus); port++)
+                p->queue[length++] = htole32(p->rate[i * torus_ports(p->torus) + port]);
         }
     sha256_text(p->queue, length * sizeof *p->queue, text);
     text[16] = '\0';
     return strtoull(text, NULL, 16) | 1u;
 }
 
-/* Computes what is known about all routes. Links lead both ways, so distances do, too. */
-static void compute(struct route_planner *p)
+/* Finds out to which nodes links lead. */
+static void find_linked(struct route_planner *p)
 {
     measure(p, p->self, true);
     for (uint32_t to = 0; to < p->torus->nodes; to++)
         p->route[to].linked = p->hops[to] != PLANNER_FAR;
-    measure(p, p->self, false);
-    for (uint32_t to = 0; to < p->torus->nodes; to++) {
-        struct planner_route *r = &p->route[to];
-        r->is_new |= r->hops != p->hops[to];
-        r->hops = p->hops[to];
-        r->nearer = 0;
-    }
+}
+
+/* Takes over what the links that are up can carry, relative to the fastest of them. Returns whether that has changed. */
+static bool compare_rates(struct route_planner *p)
+{
+    const unsigned ports = torus_ports(p->torus);
+    uint32_t *kbit = p->queue; /* has room for that */
+    bool changed;
+
+    for (uint32_t i = 0; i < p->torus->nodes; i++)
+        for (unsigned port = 0; port < ports; port++)
+            kbit[i * ports + port] = p->route[i].linked && (p->up[i] & 1u << port) != 0
+                                         ? p->kbit[(size_t)i * ports + port]
+                                         : 0;
+    p->rated = damage_relative_rates(kbit, channels_of(p), p->fresh_rate);
+    changed = memcmp(p->rate, p->fresh_rate, channels_of(p) * sizeof *p->rate) != 0;
+    memcpy(p->rate, p->fresh_rate, channels_of(p) * sizeof *p->rate);
+    return changed;
+}
+
+static struct route_links links_of(const struct route_planner *p)
+{
+    return (struct route_links){p->torus, p->up, p->forwards, p->rate};
+}
+
+/* Finds the ports that are nearer if all links have the same rate. Links lead both ways, so distances do, too. */
+static void compare_hops(struct route_planner *p)
+{
     for (unsigned port = 0; port < torus_ports(p->torus); port++) {
         uint32_t next = torus_neighbour(p->torus, p->self, port);
         if (next == TORUS_NO_NODE || (p->up[p->self] & 1u << port) == 0)
@@ -127,6 +171,33 @@ static void compute(struct route_planner *p)
             if (p->hops[to] < p->route[to].hops && (p->forwards[next] || next == to))
                 p->route[to].nearer |= 1u << port;
     }
+}
+
+static void compare_costs(struct route_planner *p)
+{
+    const struct route_links links = links_of(p);
+
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        route_paths_find(&p->paths, &links, to);
+        p->route[to].nearer = p->paths.nearer[p->self];
+        p->route[to].longest = p->paths.hops[p->self];
+    }
+}
+
+/* Computes what is known about all routes. */
+static void compute(struct route_planner *p)
+{
+    measure(p, p->self, false);
+    for (uint32_t to = 0; to < p->torus->nodes; to++) {
+        struct planner_route *r = &p->route[to];
+        r->is_new |= r->hops != p->hops[to];
+        r->hops = r->longest = p->hops[to];
+        r->nearer = 0;
+    }
+    if (p->rated)
+        compare_costs(p);
+    else
+        compare_hops(p);
 }
 
 static void use(struct route_planner *p, struct planner_route *r, uint32_t ports, uint64_t now)
@@ -141,10 +212,13 @@ static void use(struct route_planner *p, struct planner_route *r, uint32_t ports
     r->is_new = true;
 }
 
-/* Takes over the link states. Returns which procedure they need: *lost and *found say what has changed. */
-static void compare(struct route_planner *p, const uint32_t *up, const bool *forwards, bool *lost,
-                    bool *found)
+/* Takes over the link states: *lost and *found say what has changed. Another rate is like a link that comes up: nothing is
+ * broken. */
+static void compare(struct route_planner *p, const uint32_t *up, const bool *forwards,
+                    const uint32_t *kbit, bool *lost, bool *found)
 {
+    bool rerated = false;
+
     for (uint32_t i = 0; i < p->torus->nodes; i++) {
         const bool may = forwards == NULL || forwards[i];
         *lost |= p->forwards[i] && !may;
@@ -154,14 +228,23 @@ static void compare(struct route_planner *p, const uint32_t *up, const bool *for
         *found |= (up[i] & ~p->up[i]) != 0;
         p->up[i] = up[i];
     }
+    for (size_t i = 0; i < channels_of(p); i++) {
+        const uint32_t now = kbit != NULL ? kbit[i] : 0;
+        rerated |= p->kbit[i] != now;
+        p->kbit[i] = now;
+    }
+    if (!*lost && !*found && !rerated && p->heard != PLANNER_NEVER)
+        return;
+    find_linked(p);
+    *found |= compare_rates(p);
 }
 
 void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool *forwards,
-                         uint64_t now)
+                         const uint32_t *kbit, uint64_t now)
 {
     bool lost = false, found = false;
 
-    compare(p, up, forwards, &lost, &found);
+    compare(p, up, forwards, kbit, &lost, &found);
     if (found)
         p->found = now;
     if (!lost && !found && p->heard != PLANNER_NEVER)
@@ -175,7 +258,7 @@ void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool
                 : PLANNER_SMOOTH;
     if (p->heard == PLANNER_NEVER)
         p->changed = now;
-    p->converged = false;
+    p->converged = p->weighed = false;
     p->heard = now;
     compute(p);
     p->may_confirm =
@@ -187,6 +270,27 @@ void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool
         if (p->procedure != PLANNER_SMOOTH)
             use(p, r, r->ports & r->nearer, now);
     }
+}
+
+void route_planner_weigh(struct route_planner *p)
+{
+    const struct route_links links = links_of(p);
+    const unsigned ports = torus_ports(p->torus);
+
+    if (p->weighed)
+        return;
+    p->weighed = true;
+    if (!p->rated || route_weights_find(&links, p->self, ROUTE_EFFORT, p->fresh_weight) != 0)
+        memset(p->fresh_weight, 0, channels_of(p));
+    for (uint32_t to = 0; to < p->torus->nodes; to++)
+        p->route[to].is_new |=
+            memcmp(&p->weight[to * ports], &p->fresh_weight[to * ports], ports) != 0;
+    memcpy(p->weight, p->fresh_weight, channels_of(p));
+}
+
+unsigned route_planner_weight(const struct route_planner *p, uint32_t to, unsigned port)
+{
+    return p->weight[(size_t)to * torus_ports(p->torus) + port];
 }
 
 /* Returns how long after the last change the first ports may be added. */
@@ -227,7 +331,7 @@ void route_planner_tick(struct route_planner *p, uint64_t now)
     p->converged = true;
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         struct planner_route *r = &p->route[to];
-        if (p->procedure == PLANNER_FAST || r->hops == PLANNER_FAR || r->hops <= steps)
+        if (p->procedure == PLANNER_FAST || r->hops == PLANNER_FAR || r->longest <= steps)
             use(p, r, r->nearer, now);
         else
             p->converged &= r->ports == r->nearer;
@@ -249,8 +353,8 @@ uint64_t route_planner_deadline(const struct route_planner *p)
         return all_confirmed(p) ? p->heard : p->heard + wait_of(p);
     for (uint32_t to = 0; to < p->torus->nodes; to++) {
         const struct planner_route *r = &p->route[to];
-        if (to != p->self && r->hops != PLANNER_FAR && r->hops < first && r->ports != r->nearer)
-            first = r->hops;
+        if (to != p->self && r->hops != PLANNER_FAR && r->longest < first && r->ports != r->nearer)
+            first = r->longest;
     }
     return p->heard + p->convergence_time * (first == PLANNER_FAR ? 1 : first);
 }

@@ -1,9 +1,9 @@
-/* By which ports a node forwards packets to every other node: all shortest paths over the links that are up. No I/O;
- * every node computes its part from the same link states.
+/* By which ports a node forwards packets to every other node: all shortest paths over the links that are up or, if links
+ * have different rates, those of route_weights.h. No I/O; every node computes its part from the same link states.
  *
  * Nodes hear of a change at different moments. No packet may go round in a loop in between, whatever the order. Let V
  * be the link states that a node knows (those among the nodes that it reaches), and call a port "nearer in V" if it
- * leads to a node that is nearer to the destination in V. Let D be half of `convergence_time`. Assumption: all nodes
+ * leads to a node that is nearer to the destination in V: by the number of links, or by their costs, which follow from V, too. Let D be half of `convergence_time`. Assumption: all nodes
  * know a change, or what a node confirms, at most D after the first node knows it. (Both are flooded within a few
  * milliseconds a hop.)
  *
@@ -41,12 +41,13 @@
  *   not count.
  *   While no link comes up, and nobody adds ports by waiting, this holds whatever time messages take.
  *
- * A link comes up, and no other is lost: nothing is broken, so nobody drops anything. A node goes over to the ports
- * that are nearer in V at k * `convergence_time` after it has heard of the last change, where k is its new distance to
- * the destination.
- * Proof. A node that has gone over sends to nodes at distance k - 1, which went over at least D before, and so on: a
+ * A link comes up or has another rate, and no other is lost: nothing is broken, so nobody drops anything. A node goes over
+ * to the ports that are nearer in V at k * `convergence_time` after it has heard of the last change, where k is the number
+ * of links of the longest path to the destination that these ports permit.
+ * Proof. A node that has gone over sends to nodes with k - 1 or less, which went over at least D before, and so on: a
  * path that has reached such a node gets nearer in V until it is at the destination. A path that has not follows the
- * former ports, which have no loop.
+ * former ports, which have no loop. What the former ports were does not matter: they need not be nearer in V.
+ * In both proofs of lost links, a change of a rate counts as a link that comes up.
  *
  * Both at once are not safe, because the second proof allows ports that are not nearer in V, and the first does not
  * expect them. A lost link always begins the first procedure at all nodes. A link that comes up while that lasts
@@ -56,7 +57,7 @@
  * would have completed it by waiting. */
 #pragma once
 
-#include "daemon/lib/schedule/torus.h"
+#include "daemon/lib/cluster/route_weights.h"
 
 #define PLANNER_NEVER UINT64_MAX
 #define PLANNER_FAR UINT32_MAX
@@ -71,12 +72,13 @@ enum planner_procedure {
 
 /* What is known about a destination. */
 struct planner_route {
-    uint32_t ports;  /* in use: bits of ports; 0: packets are dropped */
-    uint32_t nearer; /* bits of the ports that are nearer in the last link states */
-    uint32_t hops;   /* shortest path there in the last link states; PLANNER_FAR: none */
-    uint64_t since;  /* when `ports` has changed last */
-    bool linked;     /* links lead there */
-    bool is_new;     /* `ports` or `hops` has changed; the caller clears it */
+    uint32_t ports;   /* in use: bits of ports; 0: packets are dropped */
+    uint32_t nearer;  /* bits of the ports that are nearer in the last link states */
+    uint32_t hops;    /* shortest path there in the last link states; PLANNER_FAR: none */
+    uint32_t longest; /* path by the ports that are nearer */
+    uint64_t since;   /* when `ports` has changed last */
+    bool linked;      /* links lead there */
+    bool is_new;      /* `ports` or `hops` has changed; the caller clears it */
 };
 
 struct route_planner {
@@ -87,7 +89,15 @@ struct route_planner {
     bool *forwards;              /* by node: packets of others may pass through it */
     struct planner_route *route; /* by node */
     uint64_t *confirmed; /* by node: the digest of the link states that it has confirmed; 0: none */
-    uint32_t *hops, *queue; /* room to work */
+    uint32_t *kbit;      /* by node * ports + port: what nodes state of their links; 0: not known */
+    uint16_t *rate;      /* the same relative to the fastest links that are up */
+    bool rated;          /* these differ */
+    uint8_t *weight;     /* by destination * ports + port: route_weights.h; all 0: alike */
+    bool weighed;        /* `weight` belongs to the last link states */
+    uint32_t *hops, *queue; /* room to work, as are the next three */
+    struct route_paths paths;
+    uint16_t *fresh_rate;
+    uint8_t *fresh_weight;
     enum planner_procedure procedure;
     bool converged, may_confirm;
     uint64_t digest; /* of the last link states */
@@ -117,9 +127,17 @@ uint32_t route_planner_convergence_ms(const struct torus *torus);
 void route_planner_adopt(struct route_planner *p, uint32_t to, uint32_t ports);
 
 /* Takes the link states: by node, bits of the ports whose links are up, each at both of its ends, and whether packets may
- * pass through it (NULL: through all). Does nothing if they have not changed. */
+ * pass through it (NULL: through all); and by node * ports + port, what links can carry away from nodes, in kbit/s (0: not
+ * known; NULL: all are alike). Does nothing if they have not changed. */
 void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool *forwards,
-                         uint64_t now);
+                         const uint32_t *kbit, uint64_t now);
+
+/* Finds the weights for the last link states, which takes up to a tenth of a second if links have different rates. To be
+ * called after route_planner_heard(), when the kernel has the routes. */
+void route_planner_weigh(struct route_planner *p);
+
+/* Returns the weight of a port on the way to a node; 0: the packets take others, unless all have 0. */
+unsigned route_planner_weight(const struct route_planner *p, uint32_t to, unsigned port);
 
 /* Returns the digest that this node confirms when the kernel has the routes as they are now; 0: none. */
 uint64_t route_planner_statement(const struct route_planner *p);

@@ -6,6 +6,11 @@
 
 #include "proto/text.h"
 
+#define NEARLY_FULL (DAMAGE_FULL_RATE - DAMAGE_FULL_RATE / 40) /* as fast as the fastest ones */
+/* The fastest links count as at most so much faster than half of the others: so two nodes that make up a rate do not make
+ * all other links look alike. */
+#define FASTEST 64u
+
 int damage_init(struct damage *d, const struct torus *t, struct error *e)
 {
     *d = (struct damage){.torus = *t};
@@ -108,6 +113,53 @@ int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rat
         return -1;
     d->rate[(size_t)rank * torus_ports(&d->torus) + port] = rate;
     return 0;
+}
+
+static int compare_rates(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Returns the rate that counts as full, in kbit/s, or 0: no rate is known, or memory is short. */
+static uint32_t full_rate(const uint32_t *kbit, size_t channels)
+{
+    uint32_t *known = malloc(channels * sizeof *known), full = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; known != NULL && i < channels; i++)
+        if (kbit[i] > 0)
+            known[count++] = kbit[i];
+    if (count > 0) {
+        qsort(known, count, sizeof *known, compare_rates);
+        const uint64_t most = (uint64_t)known[count / 2] * FASTEST;
+        full = known[count - 1] < most ? known[count - 1] : (uint32_t)most;
+    }
+    free(known);
+    return full;
+}
+
+static uint16_t relative(uint32_t kbit, uint32_t full)
+{
+    const uint64_t rate = ((uint64_t)kbit * DAMAGE_FULL_RATE + full / 2) / full;
+
+    if (kbit == 0 ||
+        rate >= NEARLY_FULL) /* a link of which nothing is known counts as the fastest ones */
+        return DAMAGE_FULL_RATE;
+    return rate > 0 ? (uint16_t)rate : 1;
+}
+
+bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rates)
+{
+    const uint32_t full = full_rate(kbit, channels);
+    bool differ = false;
+
+    for (size_t i = 0; i < channels; i++) {
+        rates[i] = full > 0 ? relative(kbit[i], full) : DAMAGE_FULL_RATE;
+        differ = differ || rates[i] != DAMAGE_FULL_RATE;
+    }
+    return differ;
 }
 
 bool damage_is_whole(const struct damage *d)

@@ -40,6 +40,10 @@ static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsign
                            : d->rate[(size_t)rank * torus_ports(&d->torus) + port];
 }
 
+/* Stores rates relative to the fastest channels, 1 to DAMAGE_FULL_RATE. kbit: what each channel can carry; 0: not known,
+ * which counts as full. Returns whether any is slower than the others; also false if memory is short, and all are full. */
+bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rates);
+
 /* Reads "6:-1=0.4,7:+0=0.125": the rates of the channels that leave node 6 by port -1, and node 7 by port
  * +0, as parts of the full rate, rounded to three decimal places; "*:+0=0.5" is port +0 of all nodes. With `both`, sets
  * the other direction of each link, too. Returns 0, or -1 with *e: the text is wrong (ERROR_USAGE), no memory; then some rates may

@@ -62,8 +62,11 @@ enum netlink_kind {
     NETLINK_UNREACHABLE, /* senders are told that there is no route */
 };
 
+#define NETLINK_WEIGHT_MOST 256u
+
 struct netlink_hop {
     unsigned interface;
+    unsigned weight; /* 1 to NETLINK_WEIGHT_MOST; of a single hop 1 */
     struct ip gateway;
 };
 

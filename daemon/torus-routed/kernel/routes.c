@@ -39,6 +39,7 @@ static void put_hops(struct nlmsghdr *request, struct rtmsg *head, const struct 
         struct rtnexthop *hop = mnl_nlmsg_get_payload_tail(request);
         request->nlmsg_len += (uint32_t)sizeof *hop;
         *hop = (struct rtnexthop){.rtnh_flags = RTNH_F_ONLINK,
+                                  .rtnh_hops = (unsigned char)(r->hop[i].weight - 1),
                                   .rtnh_ifindex = (int)r->hop[i].interface};
         mnl_attr_put(request, RTA_GATEWAY, ip_length(&r->hop[i].gateway), &r->hop[i].gateway.v6);
         hop->rtnh_len = (unsigned short)((char *)mnl_nlmsg_get_payload_tail(request) - (char *)hop);
@@ -86,14 +87,14 @@ struct listing {
     void *context;
 };
 
-static void add_hop(struct netlink_route *r, unsigned interface, unsigned flags,
+static void add_hop(struct netlink_route *r, unsigned interface, unsigned weight, unsigned flags,
                     const struct nlattr *gateway)
 {
     struct netlink_hop *hop = &r->hop[r->hops];
 
     if (r->hops == TORUS_MAX_PORTS || (flags & RTNH_F_DEAD) != 0)
         return;
-    *hop = (struct netlink_hop){.interface = interface};
+    *hop = (struct netlink_hop){.interface = interface, .weight = weight};
     if (gateway != NULL)
         ip_take(&hop->gateway, r->to.family, gateway);
     r->hops++;
@@ -105,7 +106,7 @@ static void take_hops(struct netlink_route *r, const struct nlattr *all)
     int left = mnl_attr_get_payload_len(all);
 
     while (left >= (int)sizeof *hop && hop->rtnh_len >= sizeof *hop && hop->rtnh_len <= left) {
-        add_hop(r, (unsigned)hop->rtnh_ifindex, hop->rtnh_flags,
+        add_hop(r, (unsigned)hop->rtnh_ifindex, hop->rtnh_hops + 1u, hop->rtnh_flags,
                 netlink_between(hop + 1, (const char *)hop + hop->rtnh_len, RTA_GATEWAY));
         left -= (int)RTNH_ALIGN(hop->rtnh_len);
         hop = (const struct rtnexthop *)((const char *)hop + RTNH_ALIGN(hop->rtnh_len));
@@ -146,7 +147,7 @@ static int on_message(const struct nlmsghdr *message, void *context)
     if (all != NULL)
         take_hops(&r, all);
     else if (r.kind == NETLINK_NEXT_HOPS && interface != NULL)
-        add_hop(&r, netlink_u32(interface), head->rtm_flags,
+        add_hop(&r, netlink_u32(interface), 1, head->rtm_flags,
                 netlink_attribute(message, sizeof *head, RTA_GATEWAY));
     l->on_route(l->context, &r);
     return MNL_CB_OK;

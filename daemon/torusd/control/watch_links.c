@@ -19,7 +19,9 @@ struct link_watch {
     uint32_t *told;           /* by rank: bits of ports whose links the client knows to be up */
     bool *told_forwards;      /* by rank: what the client knows of forwarding */
     uint64_t *told_confirmed; /* by rank: what the client knows to be confirmed */
-    bool confirms;            /* this node states what the client has confirmed */
+    uint32_t *told_rates;     /* by rank and port: what the client knows of rates */
+    bool confirms;            /* this node states what the client has confirmed, */
+    bool forwards, by_rates;  /* which has said this */
     char interface[TORUS_MAX_PORTS][IFNAMSIZ]; /* that the client knows */
 };
 
@@ -30,6 +32,7 @@ void control_watch_forget(struct control_client *client)
     free(client->watch->told);
     free(client->watch->told_forwards);
     free(client->watch->told_confirmed);
+    free(client->watch->told_rates);
     free(client->watch);
     client->watch = NULL;
 }
@@ -62,6 +65,15 @@ static void note_counts(const struct control_setup *set, const Control__RoutesCo
     known->changed = uv_now(set->loop) - counts->unchanged_ms;
 }
 
+/* States whether this host forwards. If nodes plan by rates, those whose routes do not follow them may be no node on the way of others. */
+static void state_forwarding(const struct control_client *client)
+{
+    struct router *router = client->server->set.router;
+    const struct link_watch *watch = client->watch;
+
+    router_forward(router, watch->forwards && (watch->by_rates || !router_knows_rates(router)));
+}
+
 void control_routes_confirmed(struct control_client *client, const Control__Request *request)
 {
     const struct error early = {.code = ERROR_PROTOCOL,
@@ -76,7 +88,9 @@ void control_routes_confirmed(struct control_client *client, const Control__Requ
             c->watch->confirms = c == client;
     note_counts(&client->server->set, request->routes_confirmed);
     router_confirm(client->server->set.router, request->routes_confirmed->digest);
-    router_forward(client->server->set.router, request->routes_confirmed->forwards);
+    client->watch->forwards = request->routes_confirmed->forwards;
+    client->watch->by_rates = request->routes_confirmed->rates;
+    state_forwarding(client);
 }
 
 /* `knows`: router_knows_forwarding(). */
@@ -160,15 +174,19 @@ static bool look_at_interfaces(const struct control_setup *set, struct link_watc
 }
 
 /* Makes room for the states and confirmations of all nodes. Returns 0, or -1 without memory. */
-static int make_room(Control__LinkStates *states, uint32_t nodes)
+static int make_room(Control__LinkStates *states, const struct torus *t)
 {
+    const size_t nodes = t->nodes;
+
     states->node = calloc(nodes, sizeof *states->node);
     states->up = calloc(nodes, sizeof *states->up);
     states->forwards = calloc(nodes, sizeof *states->forwards);
     states->confirmed_node = calloc(nodes, sizeof *states->confirmed_node);
     states->confirmed = calloc(nodes, sizeof *states->confirmed);
-    return states->node != NULL && states->up != NULL && states->forwards != NULL &&
-                   states->confirmed_node != NULL && states->confirmed != NULL
+    states->rate = calloc(nodes * torus_ports(t), sizeof *states->rate);
+    return states->rate != NULL && states->node != NULL && states->up != NULL &&
+                   states->forwards != NULL && states->confirmed_node != NULL &&
+                   states->confirmed != NULL
                ? 0
                : -1;
 }
@@ -180,6 +198,30 @@ static void free_room(Control__LinkStates *states)
     free(states->forwards);
     free(states->confirmed_node);
     free(states->confirmed);
+    free(states->rate);
+}
+
+/* Whether the client knows other rates of the links of a node. */
+static bool has_other_rates(const struct link_watch *watch, const struct router *router,
+                            uint32_t rank)
+{
+    const unsigned ports = torus_ports(router_torus(router));
+    bool other = false;
+
+    for (unsigned port = 0; port < ports; port++)
+        other |= watch->told_rates[(size_t)rank * ports + port] !=
+                 router_channel_rate(router, rank, port);
+    return other;
+}
+
+static void list_rates(Control__LinkStates *states, struct link_watch *watch,
+                       const struct router *router, uint32_t rank)
+{
+    const unsigned ports = torus_ports(router_torus(router));
+
+    for (unsigned port = 0; port < ports; port++)
+        states->rate[states->n_rate++] = watch->told_rates[(size_t)rank * ports + port] =
+            router_channel_rate(router, rank, port);
 }
 
 /* Lists what the client does not know yet. */
@@ -193,7 +235,9 @@ static void list_news(Control__LinkStates *states, struct link_watch *watch,
         const uint32_t up = up_ports(router, rank, knows);
         const bool forwards = !knows || entry->forwards != TOPOLOGY_FORWARDS_NOT;
         const uint64_t confirmed = entry->confirmed;
-        if (!watch->told_any || up != watch->told[rank] || forwards != watch->told_forwards[rank]) {
+        if (!watch->told_any || up != watch->told[rank] || forwards != watch->told_forwards[rank] ||
+            has_other_rates(watch, router, rank)) {
+            list_rates(states, watch, router, rank);
             states->node[states->n_node++] = rank;
             states->up[states->n_up++] = watch->told[rank] = up;
             states->forwards[states->n_forwards++] = watch->told_forwards[rank] = forwards;
@@ -218,7 +262,9 @@ void control_watch_update(struct control_client *client, bool looks)
         (void)uv_timer_start(&client->progress, on_again, AGAIN_MS, 0);
         return;
     }
-    if (make_room(&states, router_torus(set->router)->nodes) != 0) {
+    if (watch->confirms)
+        state_forwarding(client);
+    if (make_room(&states, router_torus(set->router)) != 0) {
         free_room(&states);
         control_client_close(client);
         return;
@@ -240,7 +286,8 @@ void control_watch_update(struct control_client *client, bool looks)
 
 void control_watch_links(struct control_client *client, const Control__Request *request)
 {
-    const uint32_t nodes = router_torus(client->server->set.router)->nodes;
+    const struct torus *t = router_torus(client->server->set.router);
+    const uint32_t nodes = t->nodes;
     struct error e;
     unsigned watchers = 0;
 
@@ -258,9 +305,12 @@ void control_watch_links(struct control_client *client, const Control__Request *
         client->watch->told = calloc(nodes, sizeof *client->watch->told);
         client->watch->told_forwards = calloc(nodes, sizeof *client->watch->told_forwards);
         client->watch->told_confirmed = calloc(nodes, sizeof *client->watch->told_confirmed);
+        client->watch->told_rates =
+            calloc((size_t)nodes * torus_ports(t), sizeof *client->watch->told_rates);
     }
     if (client->watch == NULL || client->watch->told == NULL ||
-        client->watch->told_forwards == NULL || client->watch->told_confirmed == NULL) {
+        client->watch->told_forwards == NULL || client->watch->told_confirmed == NULL ||
+        client->watch->told_rates == NULL) {
         control_watch_forget(client);
         (void)error_set(&e, ERROR_MEMORY, "out of memory for the link states");
         control_reply_error(client, &e, NULL);

@@ -12,14 +12,10 @@
 #include "daemon/torusd/exchange/states.h"
 #include "proto/elapsed.h"
 
-#define GATHER (50 * MILLISECONDS)                             /* many statements arrive together */
-#define NEARLY_FULL (DAMAGE_FULL_RATE - DAMAGE_FULL_RATE / 40) /* as fast as the fastest ones */
-#define CLEARLY 5u / 4u /* a link has changed, if its rate has by this factor */
-/* The fastest links count as at most so much faster than half of the others: so two nodes that make up a rate do not make
- * all other links look alike. */
-#define FASTEST 64u
-#define ROUNDS_LEFT 2u          /* fewest for which a new plan is made while an exchange runs, */
-#define TIME_LEFT (2 * SECONDS) /* and the shortest time that it would still take */
+#define GATHER (50 * MILLISECONDS) /* many statements arrive together */
+#define CLEARLY 5u / 4u            /* a link has changed, if its rate has by this factor */
+#define ROUNDS_LEFT 2u             /* fewest for which a new plan is made while an exchange runs, */
+#define TIME_LEFT (2 * SECONDS)    /* and the shortest time that it would still take */
 
 bool plan_rates_count(const struct spec *s)
 {
@@ -35,41 +31,6 @@ static size_t channels_of(const struct torus *t)
     return (size_t)t->nodes * torus_ports(t);
 }
 
-static int compare_rates(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Returns the rate that counts as full, in kbit/s, or 0: no rate is known, or memory is short. */
-static uint32_t full_rate(const uint32_t *kbit, size_t channels)
-{
-    uint32_t *known = malloc(channels * sizeof *known), full = 0;
-    size_t count = 0;
-
-    for (size_t i = 0; known != NULL && i < channels; i++)
-        if (kbit[i] > 0)
-            known[count++] = kbit[i];
-    if (count > 0) {
-        qsort(known, count, sizeof *known, compare_rates);
-        const uint64_t most = (uint64_t)known[count / 2] * FASTEST;
-        full = known[count - 1] < most ? known[count - 1] : (uint32_t)most;
-    }
-    free(known);
-    return full;
-}
-
-static uint16_t relative(uint32_t kbit, uint32_t full)
-{
-    const uint64_t rate = ((uint64_t)kbit * DAMAGE_FULL_RATE + full / 2) / full;
-
-    if (kbit == 0 ||
-        rate >= NEARLY_FULL) /* a link of which nothing is known counts as the fastest ones */
-        return DAMAGE_FULL_RATE;
-    return rate > 0 ? (uint16_t)rate : 1;
-}
-
 /* Returns an array with the rate of each channel, which the caller frees. Returns NULL if all links are alike or memory is
  * short: then the plan treats them as alike. */
 static uint16_t *stated_rates(const struct exchanges *exchanges)
@@ -80,7 +41,6 @@ static uint16_t *stated_rates(const struct exchanges *exchanges)
     const bool knows = router_knows_rates(exchanges->set.router);
     uint32_t *kbit = knows ? calloc(channels, sizeof *kbit) : NULL;
     uint16_t *rates = kbit != NULL ? calloc(channels, sizeof *rates) : NULL;
-    bool alike = true;
 
     for (size_t i = 0; rates != NULL && i < channels; i++) {
         const uint32_t rank = (uint32_t)(i / torus_ports(t));
@@ -88,13 +48,9 @@ static uint16_t *stated_rates(const struct exchanges *exchanges)
         if (topology_link_up(topology, rank, port))
             kbit[i] = topology_channel_rate(topology, rank, port);
     }
-    const uint32_t full = rates != NULL ? full_rate(kbit, channels) : 0;
-    for (size_t i = 0; full > 0 && i < channels; i++) {
-        rates[i] = relative(kbit[i], full);
-        alike = alike && rates[i] == DAMAGE_FULL_RATE;
-    }
+    const bool differ = rates != NULL && damage_relative_rates(kbit, channels, rates);
     free(kbit);
-    if (!alike)
+    if (differ)
         return rates;
     free(rates);
     return NULL;
