@@ -59,6 +59,32 @@ def test_confirmed_link_states_are_told_to_all_nodes(loopback):
         late.hear()
 
 
+def test_rates_are_told_with_the_links(loopback):
+    """A host whose torus-routed does not know rates may not be on the way of others, or packets could go in a loop."""
+    torus = loopback('4', bw=20)
+    first, older = Watcher(torus, 0), Watcher(torus, 2)
+    while first.rates != {rank: [20000, 20000] for rank in range(4)}:
+        first.hear()
+    for by_rates in True, False:
+        older.tell_routes(by_rates=by_rates)
+        while first.forwards[2] != by_rates:
+            first.hear()
+
+
+def test_no_rates_count_until_all_nodes_know_them(loopback):
+    torus = loopback('4', bw=20, extra=lambda rank: ('--protocol-minor=5',) if rank == 1 else ())
+    first, older = Watcher(torus, 0), Watcher(torus, 2)
+    first.hear_until({rank: 3 for rank in range(4)})
+    older.tell_routes(by_rates=False)
+    while not first.forwards[2]:
+        first.hear()
+    assert not any(map(any, first.rates.values()))
+    torus.node(1).daemon.send_signal(signal.SIGTERM)
+    torus.node(1).daemon.wait()
+    while first.forwards[2] or first.rates[3] != [20000, 20000]:
+        first.hear()
+
+
 def test_only_watchers_confirm(loopback):
     torus = loopback('2')
     with connect(torus.node(0).socket, 30) as client:

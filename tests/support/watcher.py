@@ -15,7 +15,7 @@ class Watcher:
 
     def __init__(self, torus, rank):
         self.socket = connect(torus.node(rank).socket, 30)
-        self.data, self.up, self.confirmed, self.messages = b'', {}, {}, []
+        self.data, self.up, self.confirmed, self.forwards, self.rates, self.messages = b'', {}, {}, {}, {}, []
         send(self.socket, WATCH)
 
     def hear(self):
@@ -28,7 +28,11 @@ class Watcher:
             heads = frames(self.data)
             self.messages = [fields_of(fields_of(head)[LINK_STATES][0]) for head in heads]
         for message in self.messages[seen:]:
-            self.up.update(zip(packed(message.get(5, [b''])[0]), packed(message.get(6, [b''])[0])))
+            nodes, rates = packed(message.get(5, [b''])[0]), packed(message.get(12, [b''])[0])
+            self.up.update(zip(nodes, packed(message.get(6, [b''])[0])))
+            self.forwards.update(zip(nodes, packed(message.get(11, [b''])[0])))
+            ports = len(rates) // len(nodes) if nodes else 0
+            self.rates.update((node, rates[i * ports:(i + 1) * ports]) for i, node in enumerate(nodes))
             digests = message.get(10, [b''])[0]
             self.confirmed.update(zip(packed(message.get(9, [b''])[0]), struct.unpack(f'<{len(digests) // 8}Q', digests)))
         return self.up
@@ -37,6 +41,7 @@ class Watcher:
         while self.up != up:
             self.hear()
 
-    def tell_routes(self, forwards=True, counts=COUNTS):
-        """Says what torus-routed says about its routes; without `counts`, as an earlier release of it."""
-        send(self.socket, frame({10: {1: Fixed64(1), 2: int(forwards), **({3: counts} if counts else {})}}))
+    def tell_routes(self, forwards=True, counts=COUNTS, by_rates=True):
+        """Says what torus-routed says about its routes; without `counts` or `by_rates`, as an earlier release of it."""
+        send(self.socket, frame({10: {1: Fixed64(1), 2: int(forwards), **({3: counts} if counts else {}),
+                                      **({4: 1} if by_rates else {})}}))
