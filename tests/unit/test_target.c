@@ -60,7 +60,7 @@ static int fill(struct fixture *f, bool replace, struct error *e)
     if (target_prepare(&f->target, &f->place, 0, replace, e) != 0)
         return -1;
     for (uint32_t i = 0; i < 2; i++) {
-        int file = target_create(&f->target, i, e);
+        int file = target_open(&f->target, i, true, e);
         if (file < 0)
             return -1;
         ssize_t n = files->write(files->context, file, &bytes, 1, 0);
@@ -545,7 +545,7 @@ FOLDER_TEST(the_target_of_a_copy_is_left_alone)
     int folder = open(at(state, "data/.in.torus-copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int other = open(at(state, "data/.other.torus-copy"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_int_equal(flock(folder, LOCK_EX) | flock(other, LOCK_EX), 0);
-    assert_fails(fill(&f, false, &e), e, ERROR_BUSY, "a copy is writing to target");
+    assert_fails(fill(&f, false, &e), e, ERROR_BUSY, "a copy is writing to ");
     assert_int_equal(target_discard(&f.target, &e), 0);
     (void)close(folder);
     fill_well(&f, false);

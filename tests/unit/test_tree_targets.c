@@ -154,7 +154,7 @@ COPYING_TEST(only_one_copy_writes_to_a_target)
     struct tree_write_options options = {.id = "first", .path = how.to};
     copying.files.patience_ms = 100;
     assert_int_equal(copying.store->write_open(copying.store->context, &options, &w, &e), 0);
-    copy_refused(ERROR_BUSY, "another copy to ");
+    copy_refused(ERROR_BUSY, "another copy is writing to ");
     how.write.look_only = true; /* looking is possible anyway */
     copy_well();
     how.write.look_only = false;

@@ -119,6 +119,14 @@ struct file_system {
     void (*close)(void *context, int file);
 };
 
+/* Closes a descriptor, unless it is negative, and sets it to -1. */
+static inline void file_system_close(const struct file_system *files, int *file)
+{
+    if (*file >= 0)
+        files->close(files->context, *file);
+    *file = -1;
+}
+
 /* Skips the `done` bytes that a read() or write() has transferred, which may be fewer than requested. */
 static inline void file_system_advance(struct iovec **piece, int *count, size_t done)
 {

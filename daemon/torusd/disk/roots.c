@@ -198,6 +198,15 @@ int roots_find(const struct roots *roots, const char *path, struct location *pla
     return 0;
 }
 
+const char *location_split(const struct location *place, struct location *above)
+{
+    const char *slash = strrchr(place->path, '/');
+
+    *above = *place;
+    (void)strcpy(above->path + (slash != NULL ? slash - place->path : 0), slash != NULL ? "" : ".");
+    return slash != NULL ? slash + 1 : place->path;
+}
+
 int roots_find_target(const struct roots *roots, const char *path, struct location *place,
                       struct error *e)
 {

@@ -20,6 +20,10 @@ struct location {
     char path[PATH_MAX];
 };
 
+/* Sets *above to the folder above a place, and returns the name of the place in it, which is valid as long as *place. A root
+ * is "." in itself. */
+const char *location_split(const struct location *place, struct location *above);
+
 /* Opens an existing folder as a root. All roots use the same `files`. Returns 0, or -1 with *e.
  */
 int roots_add(struct roots *roots, const struct file_system *files, const char *path,

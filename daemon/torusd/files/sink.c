@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/lib/base/log.h"
+#include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/files/target.h"
 #include "daemon/torusd/files/tasks.h"
 
@@ -153,16 +154,12 @@ static void run_sync(struct work *work)
 static void name_changed(const struct folder_sink *s, struct error *e)
 {
     enum file_kind kind = FILE_REGULAR;
-    char name[16];
 
-    for (uint32_t i = 0; i < s->request.nodes; i++) {
-        const int there = s->output[i].made ? output_is_there(s, i, &kind) : 1;
-        if (there == 1)
-            continue;
-        (void)snprintf(name, sizeof name, "%u", i);
-        (void)target_file_differs(&s->target, name, kind, e);
-        return;
-    }
+    for (uint32_t i = 0; i < s->request.nodes; i++)
+        if (s->output[i].made && output_is_there(s, i, &kind) != 1) {
+            (void)target_file_differs(&s->target, target_name(i).text, kind, e);
+            return;
+        }
 }
 
 static void run_seal(struct work *work)
@@ -304,12 +301,8 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
         const struct folder_sink *other = JOB_OWNER(open, struct folder_sink, open);
         if (!roots_same_location(other->target.roots, &other->place, s->target.roots, &s->place))
             continue;
-        if (strcmp(open->id, id) == 0)
-            return error_set(e, ERROR_REFUSED,
-                             "target %s is also the target of another node: put %%r (the node's "
-                             "rank) into its path",
-                             path);
-        return error_set(e, ERROR_BUSY, "another exchange is writing to target %s", path);
+        return strcmp(open->id, id) == 0 ? staging_shared(path, e)
+                                         : staging_rival("another exchange", path, e);
     }
     return 0;
 }

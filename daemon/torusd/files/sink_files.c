@@ -37,8 +37,7 @@ int output_open(struct folder_sink *s, uint32_t origin, struct error *e)
 
     if (o->fd >= 0)
         return o->fd;
-    int fd =
-        o->made ? target_reopen_file(&s->target, origin, e) : target_create(&s->target, origin, e);
+    int fd = target_open(&s->target, origin, !o->made, e);
     if (fd >= 0 && !o->made) {
         o->made = true;
         int result = output_note(s, origin, fd);
@@ -80,21 +79,21 @@ static int output_check(const struct folder_sink *s, uint32_t origin, int fd, st
 {
     const struct file_system *files = sink_files(s);
     struct file_status status;
-    char name[16];
     int result = files->status(files->context, fd, &status);
 
     if (result < 0)
         return output_cannot_write(s, origin, result, e);
-    if (target_stamp_of(origin, &status) == s->output[origin].stamp)
-        return 0;
-    (void)snprintf(name, sizeof name, "%u", origin);
-    return target_file_differs(&s->target, name, status.kind, e);
+    return target_stamp_of(origin, &status) == s->output[origin].stamp
+               ? 0
+               : target_file_differs(&s->target, target_name(origin).text, status.kind, e);
 }
 
 int output_is_there(const struct folder_sink *s, uint32_t origin, enum file_kind *kind)
 {
+    const struct file_system *files = sink_files(s);
     struct file_status status;
-    int result = target_find_file(&s->target, origin, &status);
+    int result =
+        files->status_at(files->context, s->target.folder, target_name(origin).text, &status);
 
     if (result < 0)
         return result;
@@ -149,16 +148,14 @@ static int take_over_file(struct folder_sink *s, uint32_t i, struct error *e)
 {
     struct output *o = &s->output[i];
     enum file_kind kind = FILE_REGULAR;
-    char name[16];
     int there = output_is_there(s, i, &kind);
 
     if (there < 0 && there != -ENOENT)
         return output_cannot_write(s, i, there, e);
     if (there == 1 && output_has_block(s, i))
         return 0;
-    (void)snprintf(name, sizeof name, "%u", i);
     if (there == 0) {
-        (void)target_file_differs(&s->target, name, kind, e);
+        (void)target_file_differs(&s->target, target_name(i).text, kind, e);
         if (kind != FILE_REGULAR)
             return -1;
         log_warning("exchange %s: %s; the block arrives again", s->open.id, e->text);

@@ -8,59 +8,111 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/file_stamp.h"
+#include "daemon/torusd/disk/staging.h"
 
-/* --- the temporary folder --- */
+#define AGAIN "start the exchange again"
 
-/* Returns 0 if the entry with the temporary name is the open temporary folder, -ESTALE if it is another
- * one, or another -errno. */
-static int target_check_temporary(const struct target *t)
+struct target_name target_name(uint32_t origin)
 {
-    const struct file_system *files = target_files(t);
-    struct file_status open, named;
-    int result = files->status(files->context, t->folder, &open);
+    struct target_name name;
 
-    if (result == 0)
-        result = files->status_at(files->context, t->parent, t->entry.temporary, &named);
-    if (result == 0 && (open.device != named.device || open.number != named.number))
-        result = -ESTALE;
-    return result == -ENOENT ? -ESTALE : result;
+    (void)snprintf(name.text, sizeof name.text, "%u", origin);
+    return name;
 }
 
-struct removal {
+/* Whether a file of a result can have this name. */
+static bool is_result_name(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+
+    return digits > 0 && digits <= 10 && name[digits] == '\0';
+}
+
+/* --- errors --- */
+
+static const char *reason(int result)
+{
+    return result == -ESTALE ? "another process has moved or replaced it" : strerror(-result);
+}
+
+/* Fills *e: what has this name in the staging ("": the staging itself) cannot be `done`. Returns -1. */
+static int failed(const struct target *t, const char *name, const char *done, int result,
+                  struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s%s%s cannot be %s: %s", t->entry.folder, t->entry.temporary,
+                     name[0] != '\0' ? "/" : "", name, done, reason(result));
+}
+
+static int cannot_install(const struct target *t, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
+                     t->entry.temporary, t->entry.final, reason(result));
+}
+
+/* Fills *e for a target that cannot be made. */
+static int cannot_make(const struct target *t, int result, struct error *e)
+{
+    if (result == -ELOOP)
+        return error_set(e, ERROR_REFUSED,
+                         "a folder above target %s is a symbolic link, and torusd creates no "
+                         "targets through links: name the folder that the link leads to",
+                         t->path);
+    return error_set(e, ERROR_IO, "target %s cannot be written: %s", t->path, reason(result));
+}
+
+static int refused(const struct target *t, const char *why, int result, struct error *e)
+{
+    return error_set(e, ERROR_REFUSED, "target %s %s: %s", t->path, why, strerror(-result));
+}
+
+static int sync_above(const struct target *t, struct error *e)
+{
+    int result = target_files(t)->sync(target_files(t)->context, t->parent);
+
+    return result == 0 ? 0
+                       : error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
+                                   strerror(-result));
+}
+
+/* --- the staging --- */
+
+static int check_staging(const struct target *t)
+{
+    return staging_folder_check(target_files(t), t->parent, t->entry.temporary, t->folder);
+}
+
+struct removing {
     const struct target *t;
     int error;
 };
 
 static void remove_file(void *argument, const char *name)
 {
-    struct removal *r = argument;
+    struct removing *r = argument;
     const struct file_system *files = target_files(r->t);
-    int result =
-        old_result_is_name(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
+    int result = is_result_name(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
 
     if (result < 0 && r->error == 0)
         r->error = result;
 }
 
-/* Removes the open folder that has the temporary name, with its files. Returns 0 or -errno. */
-static int target_remove_temporary(const struct target *t)
+/* Removes the open folder that has the name of the staging, with its files. Returns 0 or -errno. */
+static int remove_staging(const struct target *t)
 {
     const struct file_system *files = target_files(t);
-    struct removal r = {t, 0};
+    struct removing r = {t, 0};
     int result = files->list(files->context, t->folder, remove_file, &r);
 
-    if (result < 0 || r.error < 0)
-        return result < 0 ? result : r.error;
-    result = attributes_clean_up(files, t->folder);
     if (result == 0)
-        result = target_check_temporary(t);
-    if (result < 0)
-        return result;
-    return files->remove_folder(files->context, t->parent, t->entry.temporary);
+        result = r.error;
+    if (result == 0)
+        result = attributes_clean_up(files, t->folder);
+    return result < 0 ? result
+                      : staging_folder_remove(files, t->parent, t->entry.temporary, t->folder);
 }
 
 /* Removes the journal's entry. To be called last. */
-static void target_forget(struct target *t)
+static void forget(struct target *t)
 {
     if (t->has_entry)
         journal_remove(t->journal, t->id);
@@ -69,7 +121,23 @@ static void target_forget(struct target *t)
 
 /* --- whether the files are those that torusd has written --- */
 
-#define AGAIN "start the exchange again"
+uint64_t target_stamp_of(uint32_t origin, const struct file_status *status)
+{
+    return file_stamp(origin, status->number, status->size, status->changed);
+}
+
+int target_file_differs(const struct target *t, const char *name, enum file_kind kind,
+                        struct error *e)
+{
+    static const mode_t modes[] = {
+        [FILE_REGULAR] = S_IFREG, [FILE_FOLDER] = S_IFDIR, [FILE_LINK] = S_IFLNK, [FILE_OTHER] = 0};
+    char path[PATH_MAX + 2 * NAME_MAX + 3];
+
+    (void)snprintf(path, sizeof path, "%s/%s/%s", t->entry.folder, t->entry.temporary, name);
+    return kind == FILE_REGULAR && is_result_name(name)
+               ? file_stamp_changed(path, AGAIN, e)
+               : file_stamp_refuse(path, modes[kind], AGAIN, e);
+}
 
 struct adding {
     const struct target *t;
@@ -78,44 +146,18 @@ struct adding {
     bool failed;
 };
 
-static mode_t mode_of(enum file_kind kind)
-{
-    return kind == FILE_REGULAR  ? S_IFREG
-           : kind == FILE_FOLDER ? S_IFDIR
-           : kind == FILE_LINK   ? S_IFLNK
-                                 : 0;
-}
-
-uint64_t target_stamp_of(uint32_t name, const struct file_status *status)
-{
-    return file_stamp(name, status->number, status->size, status->changed);
-}
-
-int target_file_differs(const struct target *t, const char *name, enum file_kind kind,
-                        struct error *e)
-{
-    char path[PATH_MAX + 2 * NAME_MAX + 3];
-
-    (void)snprintf(path, sizeof path, "%s/%s/%s", t->entry.folder, t->entry.temporary, name);
-    return kind == FILE_REGULAR && old_result_is_name(name)
-               ? file_stamp_changed(path, AGAIN, e)
-               : file_stamp_refuse(path, mode_of(kind), AGAIN, e);
-}
-
 static void add_file(void *argument, const char *name)
 {
     struct adding *a = argument;
     const struct file_system *files = target_files(a->t);
-    const struct journal_entry *entry = &a->t->entry;
     struct file_status status;
 
     if (a->failed)
         return;
     int result = files->status_at(files->context, a->t->folder, name, &status);
-    a->failed = result < 0 || status.kind != FILE_REGULAR || !old_result_is_name(name);
+    a->failed = result < 0 || status.kind != FILE_REGULAR || !is_result_name(name);
     if (result < 0)
-        (void)error_set(a->error, ERROR_IO, "%s/%s/%s cannot be examined: %s", entry->folder,
-                        entry->temporary, name, strerror(-result));
+        (void)failed(a->t, name, "examined", result, a->error);
     else if (a->failed)
         (void)target_file_differs(a->t, name, status.kind, a->error);
     else
@@ -129,14 +171,13 @@ int target_contents(const struct target *t, uint64_t *contents, struct error *e)
     int result = files->list(files->context, t->folder, add_file, &a);
 
     if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s cannot be read: %s", t->entry.folder,
-                         t->entry.temporary, strerror(-result));
+        return failed(t, "", "read", result, e);
     *contents = a.sum | 1; /* never 0 */
     return a.failed ? -1 : 0;
 }
 
 /* Compares the sum of the stamps. Returns 0, or -1 with *e, which says what to remove. */
-static int target_check_contents(const struct target *t, uint64_t contents, struct error *e)
+static int check_contents(const struct target *t, uint64_t contents, struct error *e)
 {
     uint64_t now;
 
@@ -166,93 +207,79 @@ void target_init(struct target *t, const struct roots *roots, const struct journ
 
 void target_close(struct target *t)
 {
-    target_close_one(t, &t->folder);
-    target_close_one(t, &t->parent);
+    file_system_close(target_files(t), &t->folder);
+    file_system_close(target_files(t), &t->parent);
     made_folders_leave(t->made, t->use, false);
     t->use = NULL;
 }
 
-int target_create(const struct target *t, uint32_t name, struct error *e)
+int target_open(const struct target *t, uint32_t origin, bool make, struct error *e)
 {
-    char text[16];
+    const struct file_system *files = target_files(t);
+    const struct target_name name = target_name(origin);
+    int file =
+        make ? files->create_file(files->context, t->folder, name.text, t->attributes.file_mode)
+             : files->reopen_file(files->context, t->folder, name.text);
+    int result = file < 0 ? file : make ? attributes_set_file(files, file, &t->attributes) : 0;
 
-    (void)snprintf(text, sizeof text, "%u", name);
-    int file = target_files(t)->create_file(target_files(t)->context, t->folder, text,
-                                            t->attributes.file_mode);
-    int result = file < 0 ? file : attributes_set_file(target_files(t), file, &t->attributes);
-    if (result < 0) {
-        target_close_one(t, &file);
-        return error_set(e, ERROR_IO, "%s/%s/%s cannot be created: %s", t->entry.folder,
-                         t->entry.temporary, text, strerror(-result));
-    }
-    return file;
+    if (result >= 0)
+        return file;
+    file_system_close(files, &file);
+    return failed(t, name.text, make ? "created" : "opened again", result, e);
 }
 
-int target_reopen_file(const struct target *t, uint32_t name, struct error *e)
+int target_remove_file(const struct target *t, uint32_t origin, struct error *e)
 {
-    char text[16];
+    const struct file_system *files = target_files(t);
+    int result = files->remove_file(files->context, t->folder, target_name(origin).text);
 
-    (void)snprintf(text, sizeof text, "%u", name);
-    int file = target_files(t)->reopen_file(target_files(t)->context, t->folder, text);
-    if (file < 0)
-        return error_set(e, ERROR_IO, "%s/%s/%s cannot be opened again: %s", t->entry.folder,
-                         t->entry.temporary, text, strerror(-file));
-    return file;
-}
-
-int target_find_file(const struct target *t, uint32_t name, struct file_status *status)
-{
-    char text[16];
-
-    (void)snprintf(text, sizeof text, "%u", name);
-    return target_files(t)->status_at(target_files(t)->context, t->folder, text, status);
-}
-
-int target_remove_file(const struct target *t, uint32_t name, struct error *e)
-{
-    char text[16];
-
-    (void)snprintf(text, sizeof text, "%u", name);
-    int result = target_files(t)->remove_file(target_files(t)->context, t->folder, text);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s/%s cannot be removed: %s", t->entry.folder,
-                         t->entry.temporary, text, strerror(-result));
-    return 0;
+    return result == 0 ? 0 : failed(t, target_name(origin).text, "removed", result, e);
 }
 
 int target_seal(struct target *t, uint64_t contents, struct error *e)
 {
-    if (target_check_contents(t, contents, e) != 0)
-        return -1;
-    int result = target_sync_one(t, t->folder);
+    const struct file_system *files = target_files(t);
 
-    if (result == 0)
-        result = target_sync_one(t, t->parent);
+    if (check_contents(t, contents, e) != 0)
+        return -1;
+    int result = files->sync(files->context, t->folder);
     if (result < 0)
-        return error_set(e, ERROR_IO, "%s/%s cannot be synced: %s", t->entry.folder,
-                         t->entry.temporary, strerror(-result));
+        return failed(t, "", "synced", result, e);
+    if (sync_above(t, e) != 0)
+        return -1;
     t->entry.finished = true;
     t->entry.contents = contents | 1;
     return journal_write(t->journal, t->id, &t->entry, e);
 }
 
-/* The journal has an entry for each of the two names, so that the folder has an entry after a power failure,
- * whatever its name. */
-static int rename_temporary(struct target *t, const struct target *former, struct error *e)
+/* Returns 0, or -1 with *e: the name is too long. */
+static int name_staging(struct target *t, const char *name, uint32_t rank, struct error *e)
+{
+    int n = snprintf(t->entry.temporary, sizeof t->entry.temporary, ".%s.torusd-%s-%u", name, t->id,
+                     rank);
+
+    if (n >= 0 && (size_t)n < sizeof t->entry.temporary && strlen(name) <= NAME_MAX)
+        return 0;
+    return error_set(e, ERROR_USAGE,
+                     "target name is too long: %zu bytes, at most %zu are possible, because the "
+                     "name of its temporary folder is longer: %.60s...",
+                     strlen(name), sizeof t->entry.temporary - 1 - ((size_t)n - strlen(name)),
+                     name);
+}
+
+/* The journal has an entry for each of the two names, so that the staging has an entry after a power failure, whatever its
+ * name. */
+static int rename_staging(struct target *t, const struct target *former, struct error *e)
 {
     const struct file_system *files = target_files(t);
-    int result = target_check_temporary(former);
+    int result = check_staging(former);
 
     if (result == 0 && journal_write(t->journal, t->id, &t->entry, e) != 0)
         return error_wrap(e, "state folder");
     if (result == 0)
         result =
             files->rename(files->context, t->parent, former->entry.temporary, t->entry.temporary);
-    if (result < 0)
-        return error_set(
-            e, ERROR_IO, "%s/%s cannot be renamed: %s", t->entry.folder, former->entry.temporary,
-            result == -ESTALE ? "another process has moved or replaced it" : strerror(-result));
-    return 0;
+    return result < 0 ? failed(former, "", "renamed", result, e) : 0;
 }
 
 int target_rename(struct target *t, const char *id, uint32_t rank, struct error *e)
@@ -266,41 +293,43 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     if (strcmp(t->id, id) == 0) /* retried before other nodes knew of this attempt */
         return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
     (void)snprintf(t->id, sizeof t->id, "%s", id);
-    if (target_set_temporary(t, t->entry.final, rank, e) != 0 ||
-        rename_temporary(t, &former, e) != 0) {
+    if (name_staging(t, t->entry.final, rank, e) != 0 || rename_staging(t, &former, e) != 0) {
         journal_remove(t->journal, t->id);
         *t = former;
         return -1;
     }
-    int result = target_sync_one(t, t->parent);
+    int result = sync_above(t, e);
     journal_remove(t->journal, former.id);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
-                         strerror(-result));
-    return 0;
+    return result;
 }
 
 int target_discard(struct target *t, struct error *e)
 {
-    int result = 0;
+    const struct file_system *files = target_files(t);
+    int result = t->folder >= 0 ? remove_staging(t) : 0;
 
-    if (t->folder >= 0)
-        result = target_remove_temporary(t);
-    target_close_one(t, &t->folder);
+    file_system_close(files, &t->folder);
     if (result == 0)
         made_folders_remove(t->made, t->use, t->roots, &t->above, t->entry.made, &t->parent);
     if (result == 0 && t->has_entry && t->parent >= 0)
-        result = target_sync_one(t, t->parent);
-    if (result == -ESTALE)
+        result = files->sync(files->context, t->parent);
+    if (result == -ESTALE) {
         log_warning("another process has moved or replaced %s/%s: torusd does not touch it",
                     t->entry.folder, t->entry.temporary);
-    else if (result < 0)
+        result = 0;
+    }
+    if (result < 0)
         (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; torusd tries again",
                         t->entry.folder, t->entry.temporary, strerror(-result));
-    if (result == 0 || result == -ESTALE)
-        target_forget(t);
+    else
+        forget(t);
     target_close(t);
-    return result == 0 || result == -ESTALE ? 0 : -1;
+    return result < 0 ? -1 : 0;
+}
+
+static void set_path(struct target *t)
+{
+    (void)snprintf(t->path, sizeof t->path, "%s/%s", t->entry.folder, t->entry.final);
 }
 
 int target_reopen(struct target *t, struct error *e)
@@ -310,30 +339,297 @@ int target_reopen(struct target *t, struct error *e)
     if (journal_read(t->journal, t->id, &t->entry, e) != 0)
         return -1;
     t->has_entry = true;
+    set_path(t);
     if (roots_find(t->roots, t->entry.folder, &t->above, e) != 0)
         return error_wrap(e, "output of exchange %s", t->id);
     t->parent = roots_open_folder(t->roots, &t->above, t->above.path);
     if (t->parent >= 0)
         t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
     int result = t->parent < 0 ? t->parent : t->folder;
-    if (result < 0 && result != -ENOENT)
-        return error_set(e, ERROR_IO, "%s/%s cannot be opened: %s", t->entry.folder,
-                         t->parent < 0 ? "" : t->entry.temporary, strerror(-result));
+    return result < 0 && result != -ENOENT ? failed(t, "", "opened", result, e) : 0;
+}
+
+/* --- what is at the target --- */
+
+struct checking {
+    const struct target *t;
+    int folder;
+    struct error *error;
+    bool failed;
+};
+
+static void check_old(void *argument, const char *name)
+{
+    struct checking *c = argument;
+    const struct file_system *files = target_files(c->t);
+    struct file_status status;
+    const char *why = "cannot be examined";
+
+    if (c->failed)
+        return;
+    int result = files->status_at(files->context, c->folder, name, &status);
+    if (result == 0 && (status.kind != FILE_REGULAR || !is_result_name(name))) {
+        c->failed = true;
+        (void)error_set(c->error, ERROR_REFUSED,
+                        "target folder %s contains %s, which is not a file of a result (their "
+                        "names are ranks): only a result can be replaced",
+                        c->t->path, name);
+        return;
+    }
+    if (result == 0)
+        result = files->check_removable(files->context, c->folder, name, &why);
+    c->failed = result < 0;
+    if (c->failed)
+        (void)error_set(c->error, ERROR_REFUSED,
+                        "target folder %s cannot be replaced, because %s in it %s: %s", c->t->path,
+                        name, why, strerror(-result));
+}
+
+static void note_any(void *argument, const char *name)
+{
+    (void)name;
+    *(bool *)argument = true;
+}
+
+enum occupant { NOTHING, EMPTY, OLD_RESULT };
+
+static int cannot_read(const struct target *t, int result, struct error *e)
+{
+    return error_set(e, ERROR_IO, "target %s cannot be read: %s", t->path, strerror(-result));
+}
+
+/* Finds out what the open folder at the target contains. */
+static int look_into(const struct target *t, int folder, enum occupant *what, struct error *e)
+{
+    const struct file_system *files = target_files(t);
+    struct checking c = {.t = t, .folder = folder, .error = e};
+    const char *why = "";
+    bool any = false;
+    int result = files->check_removable(files->context, t->parent, t->entry.final, &why);
+
+    if (result < 0)
+        return refused(t, why, result, e);
+    result = files->list(files->context, folder, note_any, &any);
+    if (result < 0)
+        return cannot_read(t, result, e);
+    if (any && !t->entry.replaces)
+        return error_set(
+            e, ERROR_REFUSED,
+            "target folder %s exists and is not empty; --replace replaces an old result", t->path);
+    result = files->check_writable(files->context, folder);
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED, "torusd cannot write to target folder %s: %s", t->path,
+                         strerror(-result));
+    *what = any ? OLD_RESULT : EMPTY;
+    if (any)
+        result = files->list(files->context, folder, check_old, &c);
+    return result < 0 ? cannot_read(t, result, e) : c.failed ? -1 : 0;
+}
+
+/* Checks that the target is absent, an empty folder, or an old result that may be replaced, and that nothing can keep the
+ * new folder from its place. Returns 0 with *what, or -1 with *e. */
+static int check_free(const struct target *t, enum occupant *what, struct error *e)
+{
+    const struct file_system *files = target_files(t);
+    struct file_status status;
+    int result = files->status_at(files->context, t->parent, t->entry.final, &status);
+
+    *what = NOTHING;
+    if (result == -ENOENT)
+        return 0;
+    if (result == 0 && status.kind != FILE_FOLDER)
+        return error_set(e, ERROR_REFUSED, "target %s exists and is not a folder", t->path);
+    int folder =
+        result < 0 ? result : files->open_folder(files->context, t->parent, t->entry.final);
+    if (folder < 0)
+        return cannot_read(t, folder, e);
+    result = look_into(t, folder, what, e);
+    file_system_close(files, &folder);
+    return result;
+}
+
+/* Whether an output of this node is complete, and waits for its outcome; `id` ends with the node's rank. */
+static bool is_in_doubt(const void *context, const char *id, const char *name)
+{
+    const struct target *t = context;
+    const char *end = strrchr(id, '-');
+    struct journal_entry entry;
+    char other[sizeof t->id];
+    struct error e;
+
+    if (end == NULL || (size_t)(end - id) >= sizeof other)
+        return false;
+    (void)snprintf(other, sizeof other, "%.*s", (int)(end - id), id);
+    return journal_id_is_valid(other) && journal_read(t->journal, other, &entry, &e) == 0 &&
+           entry.finished && strcmp(entry.temporary, name) == 0 &&
+           strcmp(entry.folder, t->entry.folder) == 0;
+}
+
+/* --- preparing --- */
+
+#define ATTEMPTS 5 /* how often to try to make folders that other processes remove */
+
+/* Fills in all names of a target at `place`. Returns 0, or -1 with *e: one is too long. */
+static int set_names(struct target *t, const struct location *place, uint32_t rank, struct error *e)
+{
+    const char *root = t->roots->path[place->root], *name = location_split(place, &t->above);
+    int n;
+
+    if (name_staging(t, name, rank, e) != 0)
+        return -1;
+    (void)strcpy(t->entry.final, name);
+    if (strcmp(t->above.path, ".") == 0)
+        n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s", root);
+    else
+        n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s/%s",
+                     strcmp(root, "/") == 0 ? "" : root, t->above.path);
+    set_path(t);
+    if (n < 0 || (size_t)n >= sizeof t->entry.folder)
+        return error_set(e, ERROR_USAGE,
+                         "target path is too long: %d bytes, at most %zu are possible: %.60s...", n,
+                         sizeof t->entry.folder - 1, place->path);
     return 0;
 }
 
-/* --- putting in place --- */
-
-static int cannot_rename(const struct target *t, int result, struct error *e)
+/* Makes the staging. Returns 0 or -errno: -ENOENT if another process has removed a folder above. */
+static int make_staging(struct target *t)
 {
-    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
-                     t->entry.temporary, t->entry.final,
-                     result == -ESTALE ? "another process has moved or replaced it"
-                                       : strerror(-result));
+    const struct file_system *files = target_files(t);
+    int result = made_folders_make(t->made, t->use, t->roots, &t->above, &t->parent, t->entry.made,
+                                   t->output_mode);
+
+    if (result == 0)
+        result =
+            files->make_folder(files->context, t->parent, t->entry.temporary, ATTRIBUTES_PRIVATE);
+    if (result < 0)
+        return result;
+    t->folder = staging_folder_open(files, t->parent, t->entry.temporary);
+    if (t->folder < 0)
+        (void)files->remove_folder(files->context, t->parent, t->entry.temporary);
+    return t->folder < 0 ? t->folder : 0;
 }
 
-/* Determines the attributes again after a restart: those of the folder in the target's place or, if there is
- * none, of a new folder. */
+/* Tries with two files whether the file system can exchange two names. Returns 0 or -errno. */
+static int try_swap(const struct target *t)
+{
+    static const char *const name[] = {"0", "1"}; /* target_discard() would remove them */
+    const struct file_system *files = target_files(t);
+    int result = 0;
+
+    for (unsigned i = 0; i < 2 && result >= 0; i++) {
+        int file = files->create_file(files->context, t->folder, name[i], 0600);
+        result = file;
+        file_system_close(files, &file);
+    }
+    if (result >= 0)
+        result = files->swap(files->context, t->folder, name[0], name[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        int removed = files->remove_file(files->context, t->folder, name[i]);
+        if (result >= 0)
+            result = removed;
+    }
+    return result;
+}
+
+/* Copies the attributes of the folder that will be replaced, and gives its lists to the staging; if there is none, takes
+ * those of a new folder. */
+static int set_attributes(struct target *t, enum occupant what, struct error *e)
+{
+    const struct file_system *files = target_files(t);
+
+    if (what == NOTHING) {
+        int result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+        if (result < 0)
+            return cannot_make(t, result, e);
+    } else {
+        int folder = files->open_folder(files->context, t->parent, t->entry.final);
+        int result =
+            folder < 0 ? folder : attributes_copy(files, folder, t->folder, &t->attributes);
+        file_system_close(files, &folder);
+        if (result < 0)
+            return error_set(
+                e, ERROR_REFUSED,
+                "target folder %s has an owner, a group, a mode or an access-control "
+                "list that torusd cannot give to the new folder in its place: %s. Remove the "
+                "folder, and the result gets the attributes of a new one (output_mode)",
+                t->path, strerror(-result));
+    }
+    t->has_attributes = true;
+    return 0;
+}
+
+/* Checks that target_install() will be possible, and that nobody else writes to this target. */
+static int check_prospects(struct target *t, struct error *e)
+{
+    const struct staging_claim claim = {.files = target_files(t),
+                                        .above = t->parent,
+                                        .target = t->entry.final,
+                                        .own = t->entry.temporary,
+                                        .path = t->path,
+                                        .id = t->id,
+                                        .in_doubt = is_in_doubt,
+                                        .context = t};
+    enum occupant what;
+
+    if (staging_check_rivals(&claim, e) != 0 || check_free(t, &what, e) != 0 ||
+        set_attributes(t, what, e) != 0)
+        return -1;
+    int result = what == OLD_RESULT ? try_swap(t) : 0;
+    if (result < 0)
+        return error_set(e, ERROR_REFUSED,
+                         "target folder %s cannot be replaced atomically on its file system: %s. "
+                         "Remove the folder first",
+                         t->path, strerror(-result));
+    return 0;
+}
+
+/* Checks that names in the deepest existing folder, t->parent, can be removed again. Returns 0, or -1 with *e. */
+static int check_above(const struct target *t, struct error *e)
+{
+    const char *why = "";
+    int result = target_files(t)->check_removable(target_files(t)->context, t->parent, NULL, &why);
+
+    return result < 0 ? refused(t, why, result, e) : 0;
+}
+
+int target_prepare(struct target *t, const struct location *place, uint32_t rank, bool replace,
+                   struct error *e)
+{
+    enum occupant what;
+    unsigned missing;
+    int result = -ENOENT;
+
+    if (!journal_id_is_valid(t->id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", t->id);
+    t->entry.replaces = replace;
+    if (set_names(t, place, rank, e) != 0)
+        return -1;
+    t->use = made_folders_enter(t->made, t->roots, &t->above);
+    if (t->use == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a target");
+    for (int i = 0; result == -ENOENT && i < ATTEMPTS; i++) {
+        file_system_close(target_files(t), &t->parent);
+        t->parent = made_folders_open(t->roots, &t->above, &missing);
+        if (t->parent < 0)
+            return cannot_make(t, t->parent, e);
+        if (check_above(t, e) != 0 || (missing == 0 && check_free(t, &what, e) != 0))
+            return -1;
+        if (!t->has_entry || missing > t->entry.made) {
+            t->entry.made = missing;
+            t->has_entry = true; /* a part of the entry may exist even if the next call fails */
+            if (journal_write(t->journal, t->id, &t->entry, e) != 0)
+                return error_wrap(e, "state folder");
+        }
+        t->entry.made = missing;
+        result = make_staging(t);
+    }
+    return result < 0 ? cannot_make(t, result, e) : check_prospects(t, e);
+}
+
+/* --- installing --- */
+
+/* Determines the attributes again after a restart: those of the folder at the target or, if there is none, of a new
+ * folder. */
 static int find_attributes(struct target *t)
 {
     const struct file_system *files = target_files(t);
@@ -346,7 +642,7 @@ static int find_attributes(struct target *t)
     if (result == 0)
         result = files->status_at(files->context, t->parent, t->entry.final, &status);
     if (result == 0) {
-        t->attributes.mode = status.mode; /* the temporary folder has its lists already */
+        t->attributes.mode = status.mode; /* the staging has its lists already */
         t->attributes.owner = status.owner;
         t->attributes.group = status.group;
     }
@@ -354,14 +650,15 @@ static int find_attributes(struct target *t)
     return t->has_attributes ? 0 : result;
 }
 
-/* Gives the temporary folder its final attributes. Returns 0 or -errno. */
-static int open_temporary(struct target *t)
+/* Gives the staging its final attributes. Returns 0 or -errno. */
+static int open_staging(struct target *t)
 {
+    const struct file_system *files = target_files(t);
     int result = find_attributes(t);
 
     if (result == 0)
-        result = attributes_set(target_files(t), t->folder, &t->attributes);
-    return result > 0 ? target_sync_one(t, t->folder) : result;
+        result = attributes_set(files, t->folder, &t->attributes);
+    return result > 0 ? files->sync(files->context, t->folder) : result;
 }
 
 /* Exchanges the names of the new and the old folder. Afterwards t->folder is the old one. */
@@ -374,22 +671,22 @@ static int swap_folders(struct target *t, struct error *e)
     if (result == 0)
         result = files->status_at(files->context, t->parent, t->entry.final, &old);
     if (result < 0)
-        return cannot_rename(t, result, e);
+        return cannot_install(t, result, e);
     t->entry.new_number = fresh.number;
     t->entry.old_number = old.number;
     if (journal_write(t->journal, t->id, &t->entry, e) != 0)
         return error_wrap(e, "state folder");
     result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
     if (result < 0)
-        return cannot_rename(t, result, e);
-    target_close_one(t, &t->folder);
+        return cannot_install(t, result, e);
+    file_system_close(files, &t->folder);
     t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
     t->old_result_remains = t->folder < 0;
     return 0;
 }
 
-/* Whether a crash has left the new result in place and the old one under the temporary name. Returns 1, 0, or
- * -1 with *e. */
+/* Whether a crash has left the new result in place and the old one under the name of the staging. Returns 1, 0, or -1
+ * with *e. */
 static int is_swapped(const struct target *t, struct error *e)
 {
     const struct journal_entry *entry = &t->entry;
@@ -399,7 +696,7 @@ static int is_swapped(const struct target *t, struct error *e)
         return 0;
     int result = target_files(t)->status(target_files(t)->context, t->folder, &status);
     if (result < 0)
-        return cannot_rename(t, result, e);
+        return cannot_install(t, result, e);
     if (status.number == entry->old_number || status.number == entry->new_number)
         return status.number == entry->old_number;
     return error_set(
@@ -408,13 +705,13 @@ static int is_swapped(const struct target *t, struct error *e)
         entry->folder, entry->temporary, entry->final);
 }
 
-/* Returns 0, or -1 with *e: the files are not those that were complete. */
-static int check_contents(const struct target *t, struct error *e)
+/* Checks that the files are those that were complete. Returns 0, or -1 with *e. */
+static int check_recorded(const struct target *t, struct error *e)
 {
     char path[PATH_MAX + NAME_MAX + 2];
 
     if (t->entry.contents != 0)
-        return target_check_contents(t, t->entry.contents, e);
+        return check_contents(t, t->entry.contents, e);
     (void)snprintf(path, sizeof path, "%s/%s", t->entry.folder, t->entry.temporary);
     file_stamp_warn_of_none(path);
     return 0;
@@ -425,38 +722,39 @@ static int put_in_place(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
     struct error obstacle;
-    enum target_occupant what;
+    enum occupant what;
     int result = is_swapped(t, e);
 
     if (result != 0)
         return result < 0 ? -1 : 0;
-    result = target_check_temporary(t);
+    result = check_staging(t);
     if (result < 0)
-        return cannot_rename(t, result, e);
-    if (check_contents(t, e) != 0)
+        return cannot_install(t, result, e);
+    if (check_recorded(t, e) != 0)
         return -1;
-    if (target_check_free(t, &what, &obstacle) != 0)
+    if (check_free(t, &what, &obstacle) != 0)
         return error_set(e, obstacle.code, "%s; the complete output is kept as %s", obstacle.text,
                          t->entry.temporary);
-    result = open_temporary(t);
-    if (result == 0 && what == TARGET_OLD_RESULT)
+    result = open_staging(t);
+    if (result == 0 && what == OLD_RESULT)
         return swap_folders(t, e);
     if (result == 0)
         result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
     if (result < 0)
-        return cannot_rename(t, result, e);
-    target_close_one(t, &t->folder);
+        return cannot_install(t, result, e);
+    file_system_close(files, &t->folder);
     return 0;
 }
 
 /* Removes the old result. If that fails, the new one is in place nevertheless. */
 static void remove_old(struct target *t)
 {
-    int result = target_remove_temporary(t);
+    const struct file_system *files = target_files(t);
+    int result = remove_staging(t);
 
     if (result == 0)
-        result = target_sync_one(t, t->parent);
-    target_close_one(t, &t->folder);
+        result = files->sync(files->context, t->parent);
+    file_system_close(files, &t->folder);
     t->old_result_remains = result < 0;
     if (result < 0)
         log_warning(
@@ -466,19 +764,12 @@ static void remove_old(struct target *t)
 
 int target_install(struct target *t, struct error *e)
 {
-    int result = 0;
-
-    if (t->folder >= 0 && put_in_place(t, e) != 0)
+    if ((t->folder >= 0 && put_in_place(t, e) != 0) || (t->parent >= 0 && sync_above(t, e) != 0))
         return -1;
-    if (t->parent >= 0)
-        result = target_sync_one(t, t->parent);
-    if (result < 0)
-        return error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
-                         strerror(-result));
     if (t->folder >= 0)
         remove_old(t);
     if (!t->old_result_remains)
-        target_forget(t);
+        forget(t);
     made_folders_leave(t->made, t->use, true);
     t->use = NULL;
     return 0;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/torusd/disk/beside.h"
+#include "daemon/torusd/disk/attributes.h"
 #include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/names.h"
+#include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/tree/metadata.h"
 #include "daemon/torusd/tree/removal.h"
+#include "proto/text.h"
 
-#define PRIVATE 0700
+#define TRIES 10u /* to make folders that other copies remove */
 #define LOCK_EVERY_MS 50u
 #define HOLDER_SIZE 200u
 
@@ -35,6 +39,143 @@ int staging_refuse(const struct staging *s, const char *path, mode_t mode, struc
 
     (void)snprintf(whole, sizeof whole, "%s%s%s", s->shown, path[0] != '\0' ? "/" : "", path);
     return file_stamp_refuse(whole, mode, "copy again", e);
+}
+
+/* --- where a target and its staging are --- */
+
+bool staging_is_name(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(STAGING_COPY);
+
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, STAGING_COPY) == 0;
+}
+
+/* Whether there is a staging of the target now, whoever has made it. */
+static bool staging_exists(const void *staging)
+{
+    const struct staging *s = staging;
+    struct stat st;
+
+    return fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void staging_forget(const struct staging *s, const char *state_folder)
+{
+    journal_remove_copy(state_folder, s->path, staging_exists, s);
+}
+
+bool staging_is_path(const char *path)
+{
+    char name[NAME_MAX + 1];
+
+    for (size_t length; *path != '\0'; path += length + (path[length] == '/')) {
+        length = strcspn(path, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        if (staging_is_name(name))
+            return true;
+    }
+    return false;
+}
+
+void staging_remove_made(struct staging *s)
+{
+    int folder = -1;
+
+    if (s->use != NULL)
+        made_folders_remove(s->made, s->use, s->roots, &s->place, 0, &folder);
+    if (folder >= 0)
+        (void)close(folder);
+}
+
+void staging_keep_made(struct staging *s)
+{
+    made_folders_leave(s->made, s->use, true);
+    s->use = NULL;
+}
+
+/* If the target is a mount point, everything is done inside it. */
+static int enter_mount(struct staging *s)
+{
+    struct stat st, above;
+    bool mount;
+
+    if (tree_at_status(s->above, s->target, &st, &mount) != 0 || !S_ISDIR(st.st_mode) ||
+        fstat(s->above, &above) != 0 || (!mount && st.st_dev == above.st_dev))
+        return 0;
+    int inside = openat(s->above, s->target, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inside < 0)
+        return -errno;
+    (void)close(s->above);
+    s->above = inside;
+    (void)strcpy(s->target, ".");
+    return 0;
+}
+
+/* Opens s->above, the folder s->place; makes what is missing on the way. Returns 0 or -errno. */
+static int open_above(struct staging *s)
+{
+    const struct file_system *files = s->roots->files;
+    unsigned missing;
+    int result = -ENOENT;
+
+    if (s->made != NULL && (s->use = made_folders_enter(s->made, s->roots, &s->place)) == NULL)
+        return -ENOMEM;
+    /* another copy may remove a folder that it has made just when this one has found it */
+    for (unsigned tries = 0; result == -ENOENT && tries < (s->made != NULL ? TRIES : 1); tries++) {
+        file_system_close(files, &s->above);
+        result = s->above = made_folders_open(s->roots, &s->place, &missing);
+        if (result >= 0 && missing > 0)
+            result = s->made == NULL ? -ENOENT
+                                     : made_folders_make(s->made, s->use, s->roots, &s->place,
+                                                         &s->above, missing, s->output_mode);
+    }
+    if (result < 0)
+        file_system_close(files, &s->above);
+    return result < 0 ? result : 0;
+}
+
+int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
+                 struct made_folders *made, struct error *e)
+{
+    struct location place;
+
+    *s = (struct staging){.above = -1,
+                          .folder = -1,
+                          .roots = roots,
+                          .output_mode = output_mode & 0777u,
+                          .made = made};
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
+        s->path[end - 1] = '\0';
+    (void)text_printable(s->printable, sizeof s->printable, s->path);
+    if (roots_find(roots, path, &place, e) != 0)
+        return -1;
+    if (staging_is_path(place.path))
+        return error_set(e, ERROR_REFUSED,
+                         "%s has a name that torusd gives to the new files of copies: name another "
+                         "target",
+                         s->printable);
+    const char *name = location_split(&place, &s->place);
+    s->is_root = strcmp(name, ".") == 0;
+    if (strlen(name) > NAME_MAX)
+        return error_set(e, ERROR_USAGE, "the name of target %.100s... is too long", path);
+    (void)strcpy(s->target, name);
+    int result = open_above(s);
+    if (result == 0 && !s->is_root)
+        result = enter_mount(s);
+    staging_name_copy(s->target, s->name);
+    int above =
+        strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
+    (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
+    if (result == 0 || (result == -ENOENT && made == NULL))
+        return 0;
+    const bool is_link = result == -ENOTDIR || result == -ELOOP;
+    return error_set(e,
+                     is_link             ? ERROR_REFUSED
+                     : result == -ENOMEM ? ERROR_MEMORY
+                                         : ERROR_IO,
+                     "the folder above %s cannot be opened: %s", s->printable,
+                     is_link ? "a part of the path is a link, or no folder" : strerror(-result));
 }
 
 /* --- opening --- */
@@ -54,30 +195,22 @@ static int refuse_folder(const struct staging *s, struct error *e)
                      s->printable, (unsigned)geteuid());
 }
 
-static int make_locked(struct staging *s, struct error *e)
+/* Opens the staging. Returns 0; -errno if it does not exist, or is locked or replaced just now; or -1 with *e. */
+static int open_locked(struct staging *s, struct error *e)
 {
-    struct stat st, named;
+    struct stat st;
+    int folder = staging_folder_open(s->roots->files, s->above, s->name);
 
-    int folder = openat(s->above, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0 && (errno == ENOTDIR || errno == ELOOP) &&
+    if ((folder == -ENOTDIR || folder == -ELOOP) &&
         fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return staging_refuse(s, "", st.st_mode, e);
+    if (folder == -ENOENT || folder == -EWOULDBLOCK || folder == -ESTALE)
+        return folder;
     if (folder < 0)
-        return errno == ENOENT ? -ENOENT : staging_failed(s, "opened", errno, e);
+        return staging_failed(s, "opened", -folder, e);
     if (fstat(folder, &st) != 0 || st.st_uid != geteuid() || (st.st_mode & 0077u) != 0) {
         (void)close(folder);
         return refuse_folder(s, e);
-    }
-    if (flock(folder, LOCK_EX | LOCK_NB) != 0) {
-        int error = errno;
-        (void)close(folder);
-        return error == EWOULDBLOCK ? -EWOULDBLOCK : staging_failed(s, "locked", error, e);
-    }
-    /* the copy that had it locked may have removed it */
-    if (fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != st.st_ino ||
-        named.st_dev != st.st_dev) {
-        (void)close(folder);
-        return -EAGAIN;
     }
     s->folder = folder;
     return 0;
@@ -137,9 +270,7 @@ static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct
                          "of its own (%%r)",
                          s->printable);
     if (step == 0)
-        return error_set(e, ERROR_BUSY,
-                         "another copy to %s is under way: wait for its end, or stop it",
-                         s->printable);
+        return staging_rival("another copy", s->printable, e);
     (void)nanosleep(&pause, NULL);
     *patience_ms -= step;
     return 0;
@@ -148,14 +279,13 @@ static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct
 /* Checks that no exchange of files writes to the target: both would put a folder in place. */
 static int check_exchanges(const struct staging *s, struct error *e)
 {
-    const int found = strcmp(s->target, ".") == 0
-                          ? 0
-                          : beside_find_exchange(file_system_posix(), s->above, s->target);
+    const struct staging_claim claim = {.files = s->roots->files,
+                                        .above = s->above,
+                                        .target = s->target,
+                                        .own = s->name,
+                                        .path = s->printable};
 
-    if (found <= 0)
-        return found < 0 ? staging_failed(s, "opened", -found, e) : 0;
-    return error_set(e, ERROR_BUSY, "an exchange is writing to %s: wait for its end, or stop it",
-                     s->printable);
+    return strcmp(s->target, ".") == 0 ? 0 : staging_check_rivals(&claim, e);
 }
 
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e)
@@ -167,22 +297,22 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
     if (s->above >= 0 && fstat(s->above, &st) == 0)
         s->before = st.st_mtim;
     for (unsigned tries = 0; tries < 100 && s->above >= 0; tries++) {
-        int result = make_locked(s, e);
+        int result = open_locked(s, e);
         while (result == -EWOULDBLOCK && wait_for_other(s, &patience_ms, e) == 0)
-            result = make_locked(s, e);
+            result = open_locked(s, e);
         if (result == 0 && !s->resumed)
             metadata_clear_defaults(s->folder);
-        if (result == 0 && fchmod(s->folder, PRIVATE) != 0)
+        if (result == 0 && fchmod(s->folder, ATTRIBUTES_PRIVATE) != 0)
             return staging_failed(s, "opened", errno, e);
         if (result == 0)
             return write_holder(s), check_exchanges(s, e);
         if (result == -1 || result == -EWOULDBLOCK)
             return -1;
-        if (result == -EAGAIN)
+        if (result == -ESTALE)
             continue;
         if (!make)
             return -1;
-        if (mkdirat(s->above, s->name, PRIVATE) == 0)
+        if (mkdirat(s->above, s->name, ATTRIBUTES_PRIVATE) == 0)
             s->resumed = false;
         else if (errno != EEXIST)
             return staging_failed(s, "made", errno, e);
@@ -199,11 +329,10 @@ bool staging_location_is_gone(const struct staging *s)
 
 void staging_close(struct staging *s)
 {
-    if (s->folder >= 0)
-        (void)close(s->folder);
-    if (s->above >= 0)
-        (void)close(s->above);
-    s->folder = s->above = -1;
+    if (s->roots != NULL) { /* it has been looked for */
+        file_system_close(s->roots->files, &s->folder);
+        file_system_close(s->roots->files, &s->above);
+    }
     made_folders_leave(s->made, s->use, false);
     s->use = NULL;
 }
@@ -224,7 +353,6 @@ int staging_clear(const struct staging *s, const char *name, struct error *e)
 int staging_remove(struct staging *s, struct error *e)
 {
     struct tree_at at;
-    struct stat st, named;
 
     /* what must not survive a crash halfway comes first */
     if (unlinkat(s->folder, "complete", 0) != 0 && errno != ENOENT)
@@ -235,13 +363,10 @@ int staging_remove(struct staging *s, struct error *e)
     tree_at_close(&at);
     if (result != 0)
         return -1;
-    if (fstat(s->folder, &st) == 0 &&
-        fstatat(s->above, s->name, &named, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == named.st_ino &&
-        st.st_dev == named.st_dev && unlinkat(s->above, s->name, AT_REMOVEDIR) != 0 &&
-        errno != ENOENT)
-        return staging_failed(s, "removed", errno, e);
-    (void)close(s->folder);
-    s->folder = -1;
+    result = staging_folder_remove(s->roots->files, s->above, s->name, s->folder);
+    if (result < 0 && result != -ENOENT && result != -ESTALE)
+        return staging_failed(s, "removed", -result, e);
+    file_system_close(s->roots->files, &s->folder);
     return 0;
 }
 
@@ -265,8 +390,8 @@ static int open_file(const struct staging *s, uint64_t index, int flags, mode_t 
         return file >= 0 ? file : -errno;
     slash = strrchr(name, '/');
     *slash = '\0';
-    if ((mkdirat(s->folder, STAGING_FILES, PRIVATE) != 0 && errno != EEXIST) ||
-        (mkdirat(s->folder, name, PRIVATE) != 0 && errno != EEXIST))
+    if ((mkdirat(s->folder, STAGING_FILES, ATTRIBUTES_PRIVATE) != 0 && errno != EEXIST) ||
+        (mkdirat(s->folder, name, ATTRIBUTES_PRIVATE) != 0 && errno != EEXIST))
         return -errno;
     *slash = '/';
     file = openat(s->folder, name, flags, mode);
