@@ -83,7 +83,7 @@ struct exchanges {
     uint64_t abort_at[ABORTS_REMEMBERED]; /* when each of these aborts arrived */
     unsigned next_abort;                  /* index of the oldest abort */
     struct kept_trees *trees;
-    struct kept *kept; /* blocks that arrived in withdrawn attempts (kept_blocks.h) */
+    struct resumed *kept; /* blocks that arrived in withdrawn attempts (kept_blocks.h) */
     struct doubt *doubts;
     struct decision *decisions;
     /* When doubts and decisions are next checked; ROUTER_NEVER: there are none. */

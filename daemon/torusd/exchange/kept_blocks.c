@@ -29,17 +29,6 @@
 #define TOLD_SPANS_MOST (16u * 1024u)
 #define TOLD_SPANS_LEAST 16u /* for each block in a large torus */
 
-struct kept {
-    struct kept *next;
-    struct exchange_id id; /* id of the first attempt */
-    uint64_t go_at;
-    struct arrived here;
-    /* Only for files: */
-    uint64_t until; /* when this is dropped; ROUTER_NEVER for generated blocks */
-    uint64_t *marks;
-    struct kept_sink *kept_sink; /* NULL: the sink has failed, and nothing is kept */
-};
-
 uint32_t kept_blocks_spans_most(const struct attempt *x)
 {
     uint32_t most = TOLD_SPANS_MOST / torus_of(x)->nodes;
@@ -66,8 +55,8 @@ static void on_kept_sink_closed(void *context)
 
 static void close_kept_sink(struct kept_sink *p)
 {
-    *p->at = NULL;
-    p->at = NULL;
+    p->of->kept_sink = NULL;
+    p->of = NULL;
     if (p->sink->ops->close(p->sink, false))
         free(p);
 }
@@ -77,16 +66,15 @@ static void on_kept_sink_failed(void *context, const struct error *e)
 {
     struct kept_sink *p = context;
 
-    if (p->at == NULL)
+    if (p->of == NULL)
         return;
     log_warning("the blocks kept for a retry are lost: %s", e->text);
-    arrived_free(p->here);
+    arrived_free(&p->of->here);
     close_kept_sink(p);
 }
 
-/* Keeps the sink in *at, together with the record `here` of what has arrived. Returns false on failure: the
- * sink still belongs to the caller. */
-static bool keep_sink(struct sink *sink, struct kept_sink **at, struct arrived *here)
+/* Keeps the sink of the attempt. Returns false on failure: it still belongs to the caller. */
+static bool keep_sink(struct sink *sink, struct resumed *r)
 {
     struct kept_sink *p = calloc(1, sizeof *p);
     const struct block_events events = {p, ignore_wake, on_kept_sink_failed, on_kept_sink_closed};
@@ -95,31 +83,43 @@ static bool keep_sink(struct sink *sink, struct kept_sink **at, struct arrived *
         free(p);
         return false;
     }
-    *p = (struct kept_sink){sink, at, here};
-    *at = p;
+    *p = (struct kept_sink){sink, r};
+    r->kept_sink = p;
     return true;
-}
-
-static void move_kept_sink(struct kept_sink **from, struct kept_sink **to, struct arrived *here)
-{
-    *to = *from;
-    *from = NULL;
-    if (*to != NULL) {
-        (*to)->at = to;
-        (*to)->here = here;
-    }
 }
 
 /* --- between two attempts --- */
 
-static void drop_kept(struct exchanges *exchanges, struct kept *k)
+/* Frees what belongs to one attempt only. */
+static void end_attempt(struct resumed *r)
+{
+    arrived_free(&r->there);
+    free(r->incoming);
+    free(r->heard);
+    free(r->size);
+    free(r->elsewhere);
+    free(r->pairs);
+    r->incoming = r->size = r->elsewhere = NULL;
+    r->heard = NULL;
+    r->pairs = NULL;
+    r->bytes = r->all_bytes = 0;
+    r->told = r->wrapped = false;
+}
+
+static void resumed_free(struct resumed *r)
+{
+    end_attempt(r);
+    if (r->kept_sink != NULL)
+        close_kept_sink(r->kept_sink);
+    arrived_free(&r->here);
+    free(r->marks);
+    free(r);
+}
+
+static void drop_kept(struct exchanges *exchanges, struct resumed *k)
 {
     LL_DELETE(exchanges->kept, k);
-    if (k->kept_sink != NULL)
-        close_kept_sink(k->kept_sink);
-    arrived_free(&k->here);
-    free(k->marks);
-    free(k);
+    resumed_free(k);
 }
 
 void kept_blocks_free(struct exchanges *exchanges)
@@ -133,7 +133,7 @@ static void forget_old(struct exchanges *exchanges)
 {
     unsigned count = 0;
     uint64_t spans = 0;
-    struct kept *k, *next;
+    struct resumed *k, *next;
 
     LL_FOREACH_SAFE(exchanges->kept, k, next)
     {
@@ -147,7 +147,7 @@ uint64_t kept_blocks_deadline(const struct exchanges *exchanges)
 {
     uint64_t at = ROUTER_NEVER;
 
-    for (const struct kept *k = exchanges->kept; k != NULL; k = k->next)
+    for (const struct resumed *k = exchanges->kept; k != NULL; k = k->next)
         at = k->until < at ? k->until : at;
     return at;
 }
@@ -155,7 +155,7 @@ uint64_t kept_blocks_deadline(const struct exchanges *exchanges)
 /* Drops what is kept for a root that is down, because that root does not retry. */
 void kept_blocks_tick(struct exchanges *exchanges, uint64_t now)
 {
-    struct kept *k, *next;
+    struct resumed *k, *next;
 
     LL_FOREACH_SAFE(exchanges->kept, k, next)
     {
@@ -166,9 +166,9 @@ void kept_blocks_tick(struct exchanges *exchanges, uint64_t now)
     }
 }
 
-static struct kept *find_kept(const struct exchanges *exchanges, const struct exchange_id *id)
+static struct resumed *find_kept(const struct exchanges *exchanges, const struct exchange_id *id)
 {
-    struct kept *k = exchanges->kept;
+    struct resumed *k = exchanges->kept;
 
     while (k != NULL && !exchange_id_equal(&k->id, id))
         k = k->next;
@@ -177,7 +177,7 @@ static struct kept *find_kept(const struct exchanges *exchanges, const struct ex
 
 void kept_blocks_drop(struct attempt *x)
 {
-    struct kept *k = find_kept(x->exchanges, attempt_first_id(x));
+    struct resumed *k = find_kept(x->exchanges, attempt_first_id(x));
     struct block_events events = x->exchanges->block_events;
 
     if (k == NULL)
@@ -195,60 +195,43 @@ void kept_blocks_drop(struct attempt *x)
     drop_kept(x->exchanges, k);
 }
 
-/* Keeps this node's unfinished output, and the marks of the files that it sends. */
-static void keep_files(struct attempt *x, struct resumed *r, struct kept *k)
+/* Keeps this node's unfinished output. The files that it sends have marks. */
+static void keep_files(struct attempt *x, struct resumed *r)
 {
-    k->until = router_now(router_of(x)) + KEPT_TIME;
-    if (attempt_waits_for_nodes(x) && x->began + x->timeout_ns > k->until)
-        k->until = x->began + x->timeout_ns;
-    k->marks = r->marks;
-    r->marks = NULL;
-    move_kept_sink(&r->kept_sink, &k->kept_sink, &k->here);
+    r->until = router_now(router_of(x)) + KEPT_TIME;
+    if (attempt_waits_for_nodes(x) && x->began + x->timeout_ns > r->until)
+        r->until = x->began + x->timeout_ns;
     if (x->local.sink == NULL)
         return;
     if (r->wrapped)
         x->local.sink = remainder_whole(x->local.sink);
-    if (keep_sink(x->local.sink, &k->kept_sink, &k->here))
+    if (keep_sink(x->local.sink, r))
         x->local.sink = NULL;
     else
-        arrived_free(&k->here);
+        arrived_free(&r->here);
 }
 
 void kept_blocks_keep(struct attempt *x)
 {
     struct resumed *r = x->local.resumed;
     bool files = spec_has_folders(&x->spec);
-    struct kept *k = NULL;
 
     x->local.resumed = NULL;
     if (r == NULL)
         return;
     x->local.kept_bytes = r->all_bytes;
-    if (files ? r->marks != NULL && attempt_may_be_followed(x)
-              : r->here.spans > 0 && x->state != EXCHANGE_COMMITTED)
-        k = calloc(1, sizeof *k); /* without memory everything is sent again */
-    if (k != NULL) {
-        k->id = *attempt_first_id(x);
-        k->go_at = r->go_at;
-        k->until = ROUTER_NEVER;
-        k->here = r->here;
-        r->here = (struct arrived){0};
-        if (files)
-            keep_files(x, r, k);
-        LL_PREPEND(x->exchanges->kept, k);
-        forget_old(x->exchanges);
+    if (!(files ? r->marks != NULL && attempt_may_be_followed(x)
+                : r->here.spans > 0 && x->state != EXCHANGE_COMMITTED)) {
+        resumed_free(r);
+        return;
     }
-    if (r->kept_sink != NULL)
-        close_kept_sink(r->kept_sink);
-    arrived_free(&r->here);
-    arrived_free(&r->there);
-    free(r->incoming);
-    free(r->heard);
-    free(r->size);
-    free(r->elsewhere);
-    free(r->marks);
-    free(r->pairs);
-    free(r);
+    r->id = *attempt_first_id(x);
+    r->until = ROUTER_NEVER;
+    if (files)
+        keep_files(x, r);
+    end_attempt(r);
+    LL_PREPEND(x->exchanges->kept, r);
+    forget_old(x->exchanges);
 }
 
 struct noting {
@@ -318,18 +301,171 @@ void kept_blocks_note(struct attempt *x)
     note_marks(x);
 }
 
-void kept_blocks_take(struct exchanges *exchanges, const struct exchange_id *first,
-                      struct resumed *r)
-{
-    struct kept *k = find_kept(exchanges, first);
+/* --- the next attempt --- */
 
-    if (k == NULL)
+#define PAIRS_OF_MOST 1024u /* nodes; the table then has 16 MiB */
+
+int resumed_blocks_begin(struct attempt *x, struct error *e)
+{
+    uint32_t nodes = torus_of(x)->nodes;
+    struct resumed *r;
+
+    if (exchange_id_is_none(&x->resumes) || x->local.resumed != NULL || !kind_of(x)->has_blocks)
+        return 0;
+    r = find_kept(x->exchanges, &x->resumes);
+    if (r != NULL)
+        LL_DELETE(x->exchanges->kept, r);
+    else if ((r = calloc(1, sizeof *r)) == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    r->heard = calloc(nodes, sizeof *r->heard);
+    r->elsewhere = calloc(nodes, sizeof *r->elsewhere);
+    r->incoming = calloc(nodes, sizeof *r->incoming);
+    r->size = malloc(nodes * sizeof *r->size);
+    if (r->heard == NULL || r->elsewhere == NULL || r->incoming == NULL || r->size == NULL) {
+        resumed_free(r);
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    }
+    x->local.resumed = r;
+    for (uint32_t origin = 0; origin < nodes; origin++)
+        r->size[origin] = spec_has_folders(&x->spec) ? ENGINE_NOT_TOLD : x->spec.block_bytes;
+    if (spec_has_folders(&x->spec) && attempt_is_root(x) && nodes <= PAIRS_OF_MOST)
+        /* may fail: resumed_blocks_largest() then uses more rounds */
+        r->pairs = calloc((size_t)nodes * nodes, sizeof *r->pairs);
+    return 0;
+}
+
+void resumed_blocks_ask(const struct attempt *x, struct folder_request *request)
+{
+    const struct resumed *r = x->local.resumed;
+
+    if (r == NULL)
         return;
-    r->here = k->here;
-    r->go_at = k->go_at;
-    r->marks = k->marks;
-    move_kept_sink(&k->kept_sink, &r->kept_sink, &r->here);
-    k->here = (struct arrived){0};
-    k->marks = NULL;
-    drop_kept(exchanges, k);
+    request->marks = r->marks;
+    request->kept_sink = r->kept_sink != NULL ? r->kept_sink->sink : NULL;
+}
+
+int resumed_blocks_wrap(struct attempt *x, struct error *e)
+{
+    struct resumed *r = x->local.resumed;
+    struct sink *sink;
+
+    if (r == NULL)
+        return 0;
+    free(r->kept_sink); /* the sink is open again */
+    r->kept_sink = NULL;
+    sink = remainder_sink(x->local.sink, &r->here, kept_blocks_bytes(x));
+    if (sink == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for an exchange");
+    x->local.sink = sink;
+    x->local.source->irregular = r->wrapped = true;
+    for (uint32_t node = 0; spec_has_folders(&x->spec) && node < torus_of(x)->nodes; node++)
+        if (avoided_is_left_out(x, node))
+            arrived_drop(&r->here, node); /* the node's file has been removed */
+    return 0;
+}
+
+void resumed_blocks_opened(struct attempt *x)
+{
+    struct resumed *r = x->local.resumed;
+    struct sink *sink = x->local.sink;
+
+    if (r == NULL || r->told || sink->ops->lost == NULL)
+        return;
+    for (uint32_t node = 0; node < torus_of(x)->nodes; node++)
+        if (sink->ops->lost(sink, node))
+            arrived_drop(&r->here, node);
+}
+
+void resumed_blocks_sizes(struct attempt *x)
+{
+    const struct arrived *here = &x->local.resumed->here;
+
+    x->local.bytes_here = 0;
+    for (uint32_t origin = 0; origin < torus_of(x)->nodes; origin++) {
+        uint64_t missing = x->spec.block_bytes - arrived_of(here, origin)->bytes;
+        if (avoided_is_left_out(x, origin))
+            continue;
+        if (missing > x->local.largest_block)
+            x->local.largest_block = missing;
+        if (origin != rank_of(x) &&
+            __builtin_add_overflow(x->local.bytes_here, missing, &x->local.bytes_here))
+            x->local.bytes_here = UINT64_MAX;
+    }
+}
+
+static int too_much(uint32_t at, uint32_t origin, struct error *e)
+{
+    return error_set(e, ERROR_DAMAGED, "node %u has received more than node %u has for it", at,
+                     origin);
+}
+
+int resumed_blocks_largest(struct attempt *x, struct error *e)
+{
+    const struct resumed *r = x->local.resumed;
+    uint32_t nodes = torus_of(x)->nodes;
+    uint64_t largest = 0, bytes = 0;
+
+    if (x->local.largest_block > x->local.whole_block)
+        x->local.whole_block = x->local.largest_block;
+    if (r == NULL || r->pairs == NULL)
+        return 0; /* may use more rounds than needed */
+    for (uint32_t from = 0; from < nodes; from++) {
+        if (avoided_is_left_out(x, from))
+            continue;
+        if (r->size[from] == ENGINE_NOT_TOLD)
+            return 0; /* the largest block may belong to this node */
+        for (uint32_t to = 0; to < nodes; to++) {
+            const struct resumed_pair *p = &r->pairs[(size_t)from * nodes + to];
+            if (avoided_is_left_out(x, to))
+                continue;
+            if (p->arrived > p->whole)
+                return too_much(to, from, e);
+            if (p->whole - p->arrived > largest)
+                largest = p->whole - p->arrived;
+            if (from != to && __builtin_add_overflow(bytes, p->whole - p->arrived, &bytes))
+                bytes = UINT64_MAX;
+        }
+    }
+    x->local.largest_block = largest;
+    x->local.bytes_here = bytes;
+    x->local.bytes_below = 0;
+    return 0;
+}
+
+/* Calculates what each node sends to and receives from this node. Files of a node that has not told what it has
+ * may have changed. */
+int resumed_blocks_lay_out(struct attempt *x, struct error *e)
+{
+    struct resumed *r = x->local.resumed;
+    struct source *source = x->local.source;
+    struct sink *sink = x->local.sink;
+    uint32_t nodes = torus_of(x)->nodes, rank = rank_of(x);
+
+    if (r == NULL)
+        return 0;
+    r->bytes = r->all_bytes = 0;
+    for (uint32_t node = 0; node < nodes; node++) {
+        bool told = r->size[node] != ENGINE_NOT_TOLD;
+        if (!told)
+            arrived_drop(&r->here, node);
+        if (told && arrived_end(&r->here, node) > r->size[node])
+            return too_much(rank, node, e);
+        if (spec_has_folders(&x->spec))
+            sink->ops->limit(sink, node, told ? r->size[node] : 0);
+        r->incoming[node] =
+            told ? r->size[node] - arrived_of(&r->here, node)->bytes : ENGINE_NOT_TOLD;
+        if (told && arrived_end(&r->there, node) > source->ops->size(source, node) &&
+            r->size[rank] != ENGINE_NOT_TOLD)
+            return too_much(node, rank, e);
+        if (!told || avoided_is_left_out(x, node))
+            continue;
+        r->all_bytes += r->elsewhere[node];
+        if (node != rank)
+            r->bytes += arrived_of(&r->here, node)->bytes;
+    }
+    if (r->size[rank] != ENGINE_NOT_TOLD) {
+        source->skips = &r->there;
+        source->even = x->mode == MODE_STREAMING;
+    }
+    return 0;
 }

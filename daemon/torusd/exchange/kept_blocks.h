@@ -8,9 +8,7 @@
 /* A sink between two attempts: the context of its events. */
 struct kept_sink {
     struct sink *sink;
-    /* The pointer that owns this sink; NULL is stored there when the sink fails. */
-    struct kept_sink **at;
-    struct arrived *here; /* what is lost if the sink fails */
+    struct resumed *of; /* what is lost if the sink fails; NULL: it is being closed */
 };
 
 /* The size of a block and how much of it has arrived, in bytes, as nodes have told. */
@@ -21,6 +19,11 @@ struct resumed_pair {
 /* For an attempt that resumes an earlier one: blocks that have arrived since the first attempt are not sent
  * again. */
 struct resumed {
+    /* Between two attempts: */
+    struct resumed *next;
+    struct exchange_id id; /* of the first attempt */
+    uint64_t until;        /* when this is dropped; ROUTER_NEVER for generated blocks */
+
     struct arrived here; /* by origin: what had arrived here before this attempt */
     /* By destination: what had arrived of this node's blocks, as the nodes have told. */
     struct arrived there;
@@ -53,12 +56,27 @@ void kept_blocks_note(struct attempt *x);
 void kept_blocks_keep(struct attempt *x);
 /* Frees what was noted, because there is no next attempt. */
 void kept_blocks_drop(struct attempt *x);
-/* Moves what is kept of the exchange whose first attempt had this id to *r. */
-void kept_blocks_take(struct exchanges *exchanges, const struct exchange_id *first,
-                      struct resumed *r);
 /* Frees everything that is kept. */
 void kept_blocks_free(struct exchanges *exchanges);
 /* Frees what has waited too long for a next attempt, or waits for a node that is down. */
 void kept_blocks_tick(struct exchanges *exchanges, uint64_t now);
 /* Returns when kept_blocks_tick() must be called next. */
 uint64_t kept_blocks_deadline(const struct exchanges *exchanges);
+
+/* --- blocks of an attempt that resumes an earlier one; for any other attempt these functions do nothing --- */
+
+/* Takes over what is kept at this node. Returns 0, or -1 with *e. */
+int resumed_blocks_begin(struct attempt *x, struct error *e);
+/* Makes the request ask for the kept output, and for source files that have not changed. */
+void resumed_blocks_ask(const struct attempt *x, struct folder_request *request);
+/* Makes the open source and sink skip what has arrived. Returns 0, or -1 with *e. */
+int resumed_blocks_wrap(struct attempt *x, struct error *e);
+/* To be called when source and sink are open. What no longer exists counts as not arrived. */
+void resumed_blocks_opened(struct attempt *x);
+/* Calculates what is missing, after all nodes have told what has arrived. Returns 0, or -1 with *e. */
+int resumed_blocks_lay_out(struct attempt *x, struct error *e);
+/* For generated blocks: calculates the largest missing block, and the missing bytes, at this node. */
+void resumed_blocks_sizes(struct attempt *x);
+/* For files, at the root, after all nodes have told: calculates the largest missing block on all nodes. Returns
+ * 0, or -1 with *e. */
+int resumed_blocks_largest(struct attempt *x, struct error *e);

@@ -11,7 +11,6 @@
 #include "daemon/torusd/exchange/kept_blocks.h"
 #include "daemon/torusd/exchange/link_costs.h"
 #include "daemon/torusd/exchange/membership.h"
-#include "daemon/torusd/exchange/resumed_blocks.h"
 #include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* number of exchanges of any size that fit at once */

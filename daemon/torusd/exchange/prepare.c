@@ -14,7 +14,6 @@
 #include "daemon/torusd/exchange/local_resources.h"
 #include "daemon/torusd/exchange/membership.h"
 #include "daemon/torusd/exchange/plan_rates.h"
-#include "daemon/torusd/exchange/resumed_blocks.h"
 #include "daemon/torusd/exchange/rounds.h"
 #include "daemon/torusd/exchange/tree_messages.h"
 #include "proto/elapsed.h"
