@@ -239,18 +239,20 @@ static uint64_t any_number(void)
     return numbers[chance_below(&liar.chance, sizeof numbers / sizeof *numbers)];
 }
 
-static uint64_t lie_stream_size(const struct tree_reader *r)
-{
-    uint64_t size = liar.honest.stream_size(r);
-
-    return chance_below(&liar.chance, 2) == 0 ? any_number() : size + 1;
-}
-
-static uint64_t lie_document_size(const struct tree_reader *r, enum tree_document which)
+static struct tree_facts lie_facts(const struct tree_reader *r)
 {
     static const uint64_t sizes[] = {0, 1, MANIFEST_MOST, UINT64_MAX, TREE_DOCUMENT_MOST + 1};
+    struct tree_facts facts = liar.honest.facts(r);
 
-    return sizes[chance_below(&liar.chance, sizeof sizes / sizeof *sizes)];
+    if (liar.lie == 0)
+        facts.stream = chance_below(&liar.chance, 2) == 0 ? any_number() : facts.stream + 1;
+    for (unsigned i = 0; i < TREE_DOCUMENTS && liar.lie == 1; i++)
+        facts.size[i] = sizes[chance_below(&liar.chance, sizeof sizes / sizeof *sizes)];
+    if (liar.lie == 4) {
+        facts.left_out = UINT64_MAX;
+        facts.first_left_out = "/\x1b[2J\nnode 2 is down %s%n";
+    }
+    return facts;
 }
 
 static int lie_read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
@@ -266,12 +268,6 @@ static int lie_read(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size
 {
     memset(bytes, 0x55, length);
     return 0;
-}
-
-static uint64_t lie_left_out(const struct tree_reader *r, const char **first)
-{
-    *first = "/\x1b[2J\nnode 2 is down %s%n";
-    return UINT64_MAX;
 }
 
 static int lie_compare(struct tree_writer *w, struct tree_progress *progress,
@@ -328,10 +324,11 @@ static void begin_to_lie(struct sim *sim, uint32_t node, unsigned lie)
     liar.lie = lie;
     switch (lie) {
     case 0:
-        store->stream_size = lie_stream_size;
+    case 4:
+        store->facts = lie_facts;
         break;
     case 1:
-        store->document_size = lie_document_size;
+        store->facts = lie_facts;
         store->read_document = lie_read_document;
         break;
     case 2:
@@ -339,9 +336,6 @@ static void begin_to_lie(struct sim *sim, uint32_t node, unsigned lie)
         break;
     case 3:
         store->read = lie_read;
-        break;
-    case 4:
-        store->left_out = lie_left_out;
         break;
     case 5:
     case 6:

@@ -61,7 +61,7 @@ struct run {
 static int pass_document(struct run *u, enum tree_document which, struct error *e)
 {
     const struct tree_store *store = u->c->store;
-    uint64_t size = store->document_size(u->r, which), at = 0;
+    uint64_t size = store->facts(u->r).size[which], at = 0;
     uint8_t bytes[1000];
 
     while (at < size) {
@@ -115,7 +115,7 @@ static int find_pieces(struct run *u, struct error *e)
     assert_in_range(spans, 0, u->how->most != 0 ? u->how->most : 64);
     u->result->spans = spans;
     for (uint32_t i = 0; i < spans; i++) {
-        assert_true(span[i].begin < span[i].end && span[i].end <= store->stream_size(u->r));
+        assert_true(span[i].begin < span[i].end && span[i].end <= store->facts(u->r).stream);
         assert_true(i == 0 || span[i - 1].end < span[i].begin);
         for (uint64_t at = span[i].begin; at < span[i].end; at += size) {
             uint64_t end = at + size < span[i].end ? at + size : span[i].end;
@@ -178,13 +178,12 @@ static int move_all(struct run *u)
 /* Passes on which files have changed. */
 static int leave_changed(struct run *u, struct error *e)
 {
-    const uint64_t *index;
-    const char *first;
+    const struct tree_facts facts = u->c->store->facts(u->r);
 
     if (!u->how->write.skip_changing)
         return 0;
-    u->result->changed = u->c->store->changed(u->r, &index, &first);
-    return u->c->store->leave(u->w, index, u->result->changed, e);
+    u->result->changed = facts.changes;
+    return u->c->store->leave(u->w, facts.changed, facts.changes, e);
 }
 
 static int run_all(struct run *u)

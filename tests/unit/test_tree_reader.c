@@ -70,7 +70,7 @@ static void make_stream(void **state, struct stream_tree *t)
             add_file(state, t, name, i % 7 == 0 ? 0 : i % 100 == 1 ? 70000 + i : i);
     }
     t->reader = open_reader_of(state, "t");
-    assert_int_equal(t->store->stream_size(t->reader), t->length);
+    assert_int_equal(t->store->facts(t->reader).stream, t->length);
 }
 
 static void check_read(const struct stream_tree *t, size_t offset, size_t length)
@@ -245,7 +245,7 @@ TREES_TEST(what_changes_between_open_and_read_is_found)
         make_tree(state, names);
         assert_int_equal(symlink("somewhere", data_at(state, "t/l")), 0);
         struct tree_reader *r = open_reader_of(state, "t"), *all = open_reader_of(state, "t");
-        assert_int_equal(t->store->stream_size(r), 8); /* "t/d/a", "t/f" */
+        assert_int_equal(t->store->facts(r).stream, 8); /* "t/d/a", "t/f" */
         assert_int_equal(t->store->check(r, NULL, &e), 0);
         changes[i].make(state);
         int result = t->store->read(r, 5, bytes, 3, &e);
@@ -478,11 +478,10 @@ TREES_TEST(what_cannot_be_copied_is_counted)
     static const char *const names[] = {"t/", "t/f", NULL}, *const paths[] = {"/", "f", NULL};
     struct trees *t = *state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *first;
     make_tree(state, names);
     struct tree_reader *r = open_reader_of(state, "t");
-    assert_int_equal(t->store->left_out(r, &first), 0);
-    assert_string_equal(first, "");
+    assert_int_equal(t->store->facts(r).left_out, 0);
+    assert_string_equal(t->store->facts(r).first_left_out, "");
     close_reader(state, r);
     assert_int_equal(mkfifo(data_at(state, "t/a\n"), 0600), 0);
     assert_true((size_t)snprintf(address.sun_path, sizeof address.sun_path, "%s",
@@ -491,8 +490,8 @@ TREES_TEST(what_cannot_be_copied_is_counted)
     assert_int_equal(bind(s, (struct sockaddr *)&address, sizeof address), 0);
     (void)close(s);
     r = open_reader_of(state, "t");
-    assert_int_equal(t->store->left_out(r, &first), 2);
-    assert_string_equal(first, data_at(state, "t/a?"));
+    assert_int_equal(t->store->facts(r).left_out, 2);
+    assert_string_equal(t->store->facts(r).first_left_out, data_at(state, "t/a?"));
     check_paths(state, r, paths);
     close_reader(state, r);
 }
@@ -529,11 +528,10 @@ TREES_TEST(what_copies_have_left_is_no_content)
                                         NULL};
     static const char *const paths[] = {"/", "k/", "x.torus-copy", NULL};
     static const char *const within[] = {"t/.torus-copy", "t/.torus-copy/f"};
-    const char *first;
     make_tree(state, names);
     struct tree_reader *r = open_reader_of(state, "t");
     check_paths(state, r, paths);
-    assert_int_equal(((struct trees *)*state)->store->left_out(r, &first), 0);
+    assert_int_equal(((struct trees *)*state)->store->facts(r).left_out, 0);
     close_reader(state, r);
     for (unsigned i = 0; i < 4; i++) {
         const char *path = data_at(state, "%s", within[i / 2]);

@@ -384,15 +384,15 @@ static int write_to_full_disk(void **state, struct error *e)
 
     assert_int_equal(store->read_open(store->context, &read, &progress, &r, e), 0);
     assert_int_equal(store->write_open(store->context, &write, &w, e), 0);
-    uint64_t size = store->document_size(r, TREE_MANIFEST);
+    uint64_t size = store->facts(r).size[TREE_MANIFEST];
     uint8_t *bytes = malloc(1 << 20);
     assert_int_equal(store->read_document(r, TREE_MANIFEST, 0, bytes, (size_t)size, e), 0);
     assert_int_equal(store->write_document(w, TREE_MANIFEST, bytes, (size_t)size, e), 0);
     assert_int_equal(store->compare(w, &progress, &wanted, &length, e), 0);
     assert_int_equal(store->missing(w, 10, &progress, &span, &spans, e), 0);
     fill_disk(at(state, "data/filler"), 300000);
-    for (uint64_t place = 0; place < store->stream_size(r) && code == 0; place += 100000) {
-        uint64_t left = store->stream_size(r) - place;
+    for (uint64_t place = 0; place < store->facts(r).stream && code == 0; place += 100000) {
+        uint64_t left = store->facts(r).stream - place;
         size_t part = left < 100000 ? (size_t)left : 100000;
         assert_int_equal(store->read(r, place, bytes, part, e), 0);
         code = store->write(w, place, bytes, part, e);

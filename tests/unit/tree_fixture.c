@@ -99,7 +99,7 @@ int document_of(void **state, struct tree_reader *r, enum tree_document which, u
     struct error e = {0};
     int file = memory_file();
 
-    *size = t->store->document_size(r, which);
+    *size = t->store->facts(r).size[which];
     uint8_t *bytes = malloc(*size);
     assert_non_null(bytes);
     for (uint64_t at_byte = 0; at_byte < *size;) {
@@ -122,7 +122,7 @@ int manifest_of(void **state, struct tree_reader *r, struct manifest *m)
     int file = document_of(state, r, TREE_MANIFEST, &size);
 
     assert_success(manifest_open(m, file, size, &e), e);
-    assert_int_equal(m->stream, t->store->stream_size(r));
+    assert_int_equal(m->stream, t->store->facts(r).stream);
     return file;
 }
 

@@ -416,15 +416,15 @@ static void describe_node(const struct agent *a, struct step_report_of_node *sel
         .call_bytes = a->call_bytes, .first_left_out = "", .first_link_out = ""};
     for (uint32_t i = 0; i < a->plan.trees; i++) {
         const struct copy_tree *tree = &a->plan.tree[i];
-        const char *first = "";
         if (tree->r == NULL)
             continue;
-        self->left_out += a->set.trees->left_out(tree->r, &first);
+        const struct tree_facts facts = a->set.trees->facts(tree->r);
+        self->left_out += facts.left_out;
+        self->links_out += facts.links_out;
         if (self->first_left_out[0] == '\0')
-            self->first_left_out = first;
-        self->links_out += a->set.trees->links_out(tree->r, &first);
+            self->first_left_out = facts.first_left_out;
         if (self->first_link_out[0] == '\0')
-            self->first_link_out = first;
+            self->first_link_out = facts.first_link_out;
     }
 }
 

@@ -44,6 +44,25 @@ struct tree_progress {
     atomic_bool stop;
 };
 
+/* What a reader has found. Texts and lists are valid until read_close(). */
+struct tree_facts {
+    uint64_t size
+        [TREE_DOCUMENTS]; /* bytes of the documents that have been made: all of them are there */
+    uint64_t stream;      /* bytes */
+    uint64_t left_out;    /* sockets, FIFOs and devices, which cannot be copied; */
+    const char *first_left_out; /* path of one of them, or "" */
+    uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
+    const char *first_link_out;
+    const uint64_t *
+        place; /* numbers that tell where the sources are, so that nodes which share a file system notice it */
+    uint32_t places;
+    /* With skip_changing, after check(): numbers of the entries of files that have changed, and are not to be put in place;
+     * rising; UINT64_MAX: a file that the manifest does not have. */
+    const uint64_t *changed;
+    uint32_t changes;
+    const char *first_changed;
+};
+
 struct tree_read_options {
     const char *const *path; /* absolute, expanded */
     uint32_t paths;
@@ -96,15 +115,7 @@ struct tree_store {
      * read_close(), only on success. */
     int (*read_open)(void *context, const struct tree_read_options *options,
                      struct tree_progress *progress, struct tree_reader **r, struct error *e);
-    /* Returns how many sockets, FIFOs and devices were left out; these cannot be copied. Sets *first to the path of one
-     * of them, or "". */
-    uint64_t (*left_out)(const struct tree_reader *r, const char **first);
-    /* Returns how many symbolic links lead to places that the copy does not have, and sets *first to the path of one of
-     * them, or "". */
-    uint64_t (*links_out)(const struct tree_reader *r, const char **first);
-    /* Returns how many numbers tell where the sources are, so that nodes which share a file system notice it; sets *place
-     * to them. They are valid until read_close(). */
-    uint32_t (*places)(const struct tree_reader *r, const uint64_t **place);
+    struct tree_facts (*facts)(const struct tree_reader *r);
     /* Waits until a change from now on gives every file of the tree a time that differs by at least `granularity`
      * nanoseconds from the one that was found, and that differs at all in the source. To be called before anything is read;
      * without it, a change just after the copy could have the time of before. It takes two seconds at most, and no time for
@@ -114,22 +125,15 @@ struct tree_store {
      * may contain anything. */
     int (*digest)(struct tree_reader *r, const uint8_t *const *wanted, const size_t *length,
                   uint32_t answers, struct tree_progress *progress, struct error *e);
-    /* Size in bytes of a document that has been made, and bytes of it: all of them are there. */
-    uint64_t (*document_size)(const struct tree_reader *r, enum tree_document which);
+    /* Reads bytes of a document that has been made. */
     int (*read_document)(struct tree_reader *r, enum tree_document which, uint64_t offset,
                          uint8_t *bytes, size_t length, struct error *e);
-    /* Size of the stream in bytes. */
-    uint64_t (*stream_size)(const struct tree_reader *r);
     /* Reads bytes of the stream. Fails if a file has changed, unless such files are left out; a file may have grown. */
     int (*read)(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
                 struct error *e);
     /* Checks that the tree has not changed since read_open(): sizes and times of files and folders, and of files that have
      * grown, that what was read of them is still there. */
     int (*check)(struct tree_reader *r, struct tree_progress *progress, struct error *e);
-    /* With skip_changing, after check(): which files have changed, and are not to be put in place. Returns their number,
-     * with the numbers of their entries, rising, borrowed (UINT64_MAX: a file that the manifest does not have); sets *first
-     * to the path of one of them, or "". */
-    uint32_t (*changed)(const struct tree_reader *r, const uint64_t **index, const char **first);
     void (*read_close)(struct tree_reader *r);
 
     /* --- writing --- */

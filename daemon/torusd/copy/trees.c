@@ -40,16 +40,17 @@ static void free_paths(char **path, uint32_t count)
     free((void *)path);
 }
 
-/* Notes where the sources are, to be told. Without memory nothing is told. */
-static void take_places(struct agent *a, struct copy_tree *tree)
+/* Notes what is to be told of an open tree. Without memory it is not told where the sources are. */
+static void take_facts(struct agent *a, struct copy_tree *tree)
 {
-    const uint64_t *place = NULL;
-    const uint32_t count = a->set.trees->places(tree->r, &place);
+    const struct tree_facts facts = a->set.trees->facts(tree->r);
 
-    tree->place = count > 0 ? malloc(count * sizeof *place) : NULL;
-    tree->places = tree->place != NULL ? count : 0;
+    tree->size[TREE_MANIFEST] = facts.size[TREE_MANIFEST];
+    tree->stream = facts.stream;
+    tree->place = facts.places > 0 ? malloc(facts.places * sizeof *facts.place) : NULL;
+    tree->places = tree->place != NULL ? facts.places : 0;
     if (tree->place != NULL)
-        memcpy(tree->place, place, count * sizeof *place);
+        memcpy(tree->place, facts.place, facts.places * sizeof *facts.place);
 }
 
 static void open_reader(struct agent *a, struct copy_tree *tree)
@@ -79,11 +80,8 @@ static void open_reader(struct agent *a, struct copy_tree *tree)
     else
         tree->r = NULL;
     free_paths(path, r->sources);
-    if (tree->r == NULL)
-        return;
-    tree->size[TREE_MANIFEST] = a->set.trees->document_size(tree->r, TREE_MANIFEST);
-    tree->stream = a->set.trees->stream_size(tree->r);
-    take_places(a, tree);
+    if (tree->r != NULL)
+        take_facts(a, tree);
 }
 
 static void open_writer(struct agent *a, struct copy_end *end)
@@ -198,7 +196,7 @@ static void digest(struct agent *a, uint32_t number)
                                                  &tree->failed) == 0)
         tree->failed.code = ERROR_NONE;
     if (answers > 0 && tree->failed.code == ERROR_NONE)
-        tree->size[TREE_DIGESTS] = a->set.trees->document_size(tree->r, TREE_DIGESTS);
+        tree->size[TREE_DIGESTS] = a->set.trees->facts(tree->r).size[TREE_DIGESTS];
     free((void *)wanted);
     free(length);
 }
@@ -231,22 +229,20 @@ void copy_trees_find_missing(struct agent *a)
 /* Notes which files have changed, to be told. Returns 0, or -1 with *e. */
 static int take_changes(struct agent *a, struct copy_tree *tree, struct error *e)
 {
-    const uint64_t *index = NULL;
-    const char *first = "";
-    const uint32_t count = a->set.trees->changed(tree->r, &index, &first);
+    const struct tree_facts facts = a->set.trees->facts(tree->r);
 
-    if (count > step_reports_changes_most(&a->plan))
+    if (facts.changes > step_reports_changes_most(&a->plan))
         return error_set(e, ERROR_IO,
                          "%u files were changed while they were being copied, such as %s: copy "
                          "again when they are at rest",
-                         count, first);
-    tree->changed = calloc(count + 1, sizeof *tree->changed);
+                         facts.changes, facts.first_changed);
+    tree->changed = calloc(facts.changes + 1, sizeof *tree->changed);
     if (tree->changed == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory for a copy");
-    if (count > 0)
-        memcpy(tree->changed, index, count * sizeof *index);
-    tree->changes = count;
-    (void)snprintf(tree->first_changed, sizeof tree->first_changed, "%s", first);
+    if (facts.changes > 0)
+        memcpy(tree->changed, facts.changed, facts.changes * sizeof *facts.changed);
+    tree->changes = facts.changes;
+    (void)snprintf(tree->first_changed, sizeof tree->first_changed, "%s", facts.first_changed);
     return 0;
 }
 

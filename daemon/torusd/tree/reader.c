@@ -336,22 +336,19 @@ static int on_read_open(void *context, const struct tree_read_options *options,
     return 0;
 }
 
-static uint64_t on_left_out(const struct tree_reader *r, const char **first)
+static struct tree_facts on_facts(const struct tree_reader *r)
 {
-    *first = r->first_left_out.text;
-    return r->left_out;
-}
-
-static uint32_t on_places(const struct tree_reader *r, const uint64_t **place)
-{
-    *place = r->place;
-    return r->places;
-}
-
-static uint64_t on_links_out(const struct tree_reader *r, const char **first)
-{
-    *first = r->first_link_out.text;
-    return r->links_out;
+    return (struct tree_facts){.size = {r->size[TREE_MANIFEST], r->size[TREE_DIGESTS]},
+                               .stream = r->manifest.stream,
+                               .left_out = r->left_out,
+                               .first_left_out = r->first_left_out.text,
+                               .links_out = r->links_out,
+                               .first_link_out = r->first_link_out.text,
+                               .place = r->place,
+                               .places = r->places,
+                               .changed = r->changing.index,
+                               .changes = r->changing.count,
+                               .first_changed = r->changing.first.text};
 }
 
 /* --- times --- */
@@ -409,11 +406,6 @@ static int on_digest(struct tree_reader *r, const uint8_t *const *wanted, const 
     return 0;
 }
 
-static uint64_t on_document_size(const struct tree_reader *r, enum tree_document which)
-{
-    return r->size[which];
-}
-
 static int on_read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
                             uint8_t *bytes, size_t length, struct error *e)
 {
@@ -423,11 +415,6 @@ static int on_read_document(struct tree_reader *r, enum tree_document which, uin
     if (file_read(r->document[which], bytes, length, offset) == 0)
         return 0;
     return tree_files_temporary_failed(e);
-}
-
-static uint64_t on_stream_size(const struct tree_reader *r)
-{
-    return r->manifest.stream;
 }
 
 static int on_read(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
@@ -513,26 +500,14 @@ static int on_check(struct tree_reader *r, struct tree_progress *progress, struc
     return result;
 }
 
-static uint32_t on_changed(const struct tree_reader *r, const uint64_t **index, const char **first)
-{
-    *index = r->changing.index;
-    *first = r->changing.first.text;
-    return r->changing.count;
-}
-
 void tree_reader_add(struct tree_store *store)
 {
     store->read_open = on_read_open;
-    store->left_out = on_left_out;
-    store->places = on_places;
-    store->links_out = on_links_out;
+    store->facts = on_facts;
     store->settle = on_settle;
     store->digest = on_digest;
-    store->document_size = on_document_size;
     store->read_document = on_read_document;
-    store->stream_size = on_stream_size;
     store->read = on_read;
     store->check = on_check;
-    store->changed = on_changed;
     store->read_close = on_read_close;
 }

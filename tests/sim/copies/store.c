@@ -384,36 +384,23 @@ static int read_open(void *context, const struct tree_read_options *o,
     return 0;
 }
 
-static uint64_t left_out(const struct tree_reader *r, const char **first)
+/* Files of simulated nodes change only where the copy fails for it. */
+static struct tree_facts facts(const struct tree_reader *r)
 {
-    *first = r->sources.first_left_out != NULL ? r->sources.first_left_out : "";
-    return r->sources.left_out;
-}
+    const char *first = r->sources.first_left_out;
 
-static uint32_t places(const struct tree_reader *r, const uint64_t **place)
-{
-    *place = NULL;
-    return 0;
-}
-
-static uint64_t links_out(const struct tree_reader *r, const char **first)
-{
-    *first = "";
-    return 0;
+    return (struct tree_facts){
+        .size = {r->document[TREE_MANIFEST].length, r->document[TREE_DIGESTS].length},
+        .stream = r->stream,
+        .left_out = r->sources.left_out,
+        .first_left_out = first != NULL ? first : "",
+        .first_link_out = "",
+        .first_changed = ""};
 }
 
 static void settle(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress)
 {
     rule(r, !r->failed && granularity > 0, "settle() after a failure, or for no time");
-}
-
-/* Files of simulated nodes change only where the copy fails for it. */
-static uint32_t changed(const struct tree_reader *r, const uint64_t **index, const char **first)
-{
-    rule(r, !r->failed, "changed() after a failure");
-    *index = NULL;
-    *first = "";
-    return 0;
 }
 
 static int failed(struct tree_reader *r, const struct error *e)
@@ -464,12 +451,6 @@ static int digest(struct tree_reader *r, const uint8_t *const *wanted, const siz
     return 0;
 }
 
-static uint64_t document_size(const struct tree_reader *r, enum tree_document which)
-{
-    rule(r, r->document[which].length > 0, "the size of a document that has not been made");
-    return r->document[which].length;
-}
-
 static int read_document(struct tree_reader *r, enum tree_document which, uint64_t offset,
                          uint8_t *bytes, size_t length, struct error *e)
 {
@@ -483,11 +464,6 @@ static int read_document(struct tree_reader *r, enum tree_document which, uint64
     if (length > 0)
         memcpy(bytes, document->bytes + offset, length);
     return 0;
-}
-
-static uint64_t stream_size(const struct tree_reader *r)
-{
-    return r->stream;
 }
 
 /* Whether an item is as it was when the tree was walked. */
@@ -565,15 +541,10 @@ static void read_close(struct tree_reader *r)
 
 const struct tree_store tree_reading = {
     .read_open = read_open,
-    .left_out = left_out,
-    .changed = changed,
-    .places = places,
-    .links_out = links_out,
+    .facts = facts,
     .settle = settle,
     .digest = digest,
-    .document_size = document_size,
     .read_document = read_document,
-    .stream_size = stream_size,
     .read = read_stream,
     .check = check,
     .read_close = read_close,
