@@ -12,6 +12,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
+#include "daemon/torusd/disk/names.h"
 
 #define OUTPUT "exchange-"
 #define DECISION "committed-"
@@ -42,55 +43,19 @@ bool journal_id_is_valid(const char *id)
            strspn(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_") == length;
 }
 
-/* --- names --- */
-
-struct names {
-    const char *prefix;
-    char **name; /* names without the prefix */
-    size_t count;
-    bool no_memory;
-};
-
-static void note_name(void *argument, const char *name)
-{
-    struct names *names = argument;
-    size_t length = strlen(names->prefix);
-    char **more;
-
-    if (strncmp(name, names->prefix, length) != 0)
-        return;
-    more = reallocarray(names->name, names->count + 1, sizeof *more);
-    if (more != NULL)
-        names->name = more;
-    if (more == NULL || (more[names->count] = strdup(name + length)) == NULL)
-        names->no_memory = true;
-    else
-        names->count++;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Calls each() for a copy of the names, because each() may remove files. Returns 0, or -1 with *e if not
- * all names could be read: then each() has not been called. */
+/* Calls each() for all names with a prefix, in order; it may remove files. Returns 0, or -1 with *e if not all names could be
+ * read: then each() has not been called. */
 static int each_name(const struct journal *j, const char *prefix,
                      void (*each)(void *context, const char *name), void *context, struct error *e)
 {
-    struct names names = {.prefix = prefix};
-    int result = j->files->list(j->files->context, j->folder, note_name, &names);
+    const size_t length = strlen(prefix);
+    struct names names;
+    const int result = names_list(&names, j->files, j->folder);
 
-    if (result == 0 && names.no_memory)
-        result = -ENOMEM;
-    if (names.count > 0)
-        qsort(names.name, names.count, sizeof *names.name, compare_names);
-    for (size_t i = 0; i < names.count; i++) {
-        if (result == 0)
-            each(context, names.name[i]);
-        free(names.name[i]);
-    }
-    free(names.name);
+    for (size_t i = 0; i < names.count && result == 0; i++)
+        if (strncmp(names_get(&names, i), prefix, length) == 0)
+            each(context, names_get(&names, i) + length);
+    names_free(&names);
     return result == 0 ? 0
                        : error_set(e, ERROR_IO, "state folder %s cannot be read completely: %s",
                                    j->path, strerror(-result));

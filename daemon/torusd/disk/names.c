@@ -39,24 +39,40 @@ static int compare(const void *a, const void *b, void *bytes)
                   (char *)bytes + *(const uint32_t *)b + 1);
 }
 
+/* Returns 0 or -errno. */
+static int add(struct names *n, const char *name, unsigned char type)
+{
+    const size_t size = strlen(name) + 1;
+    const int result = reserve(n, size + 1);
+
+    if (result < 0)
+        return result;
+    n->offset[n->count++] = (uint32_t)n->used;
+    n->bytes[n->used] = (char)type;
+    memcpy(n->bytes + n->used + 1, name, size);
+    n->used += size + 1;
+    return 0;
+}
+
 /* Adds the names of a block that getdents64() has filled. Returns 0 or -errno. */
 static int add_block(struct names *n, const char *block, ssize_t length)
 {
-    for (ssize_t at = 0; at < length;) {
+    int result = 0;
+
+    for (ssize_t at = 0; at < length && result == 0;) {
         const struct dirent64 *d = (const struct dirent64 *)(const void *)(block + at);
-        const size_t size = strlen(d->d_name) + 1;
         at += d->d_reclen;
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-            continue;
-        const int result = reserve(n, size + 1);
-        if (result < 0)
-            return result;
-        n->offset[n->count++] = (uint32_t)n->used;
-        n->bytes[n->used] = (char)d->d_type;
-        memcpy(n->bytes + n->used + 1, d->d_name, size);
-        n->used += size + 1;
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+            result = add(n, d->d_name, d->d_type);
     }
-    return 0;
+    return result;
+}
+
+static int sort(struct names *n, int result)
+{
+    if (result == 0 && n->count > 1)
+        qsort_r(n->offset, n->count, sizeof *n->offset, compare, n->bytes);
+    return result;
 }
 
 int names_read_opened(struct names *n, int folder)
@@ -71,9 +87,29 @@ int names_read_opened(struct names *n, int folder)
     if (length < 0)
         result = -errno;
     free(block);
-    if (result == 0 && n->count > 1)
-        qsort_r(n->offset, n->count, sizeof *n->offset, compare, n->bytes);
-    return result;
+    return sort(n, result);
+}
+
+struct listing {
+    struct names *names;
+    int result;
+};
+
+static void note(void *argument, const char *name)
+{
+    struct listing *l = argument;
+
+    if (l->result == 0)
+        l->result = add(l->names, name, DT_UNKNOWN);
+}
+
+int names_list(struct names *n, const struct file_system *files, int folder)
+{
+    struct listing l = {.names = n};
+
+    *n = (struct names){0};
+    const int result = files->list(files->context, folder, note, &l);
+    return sort(n, result < 0 ? result : l.result);
 }
 
 int names_read(struct names *n, int folder)

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/torusd/disk/file_system.h"
+
 struct names {
     char *bytes;      /* each name: a byte with its type (as d_type), the name, a 0 byte */
     uint32_t *offset; /* of each name in `bytes` */
@@ -16,6 +18,8 @@ struct names {
 int names_read(struct names *n, int folder);
 /* The same, of a folder that has just been opened for reading. */
 int names_read_opened(struct names *n, int folder);
+/* The same, of an open folder of any file system; types are not known. */
+int names_list(struct names *n, const struct file_system *files, int folder);
 void names_free(struct names *n);
 
 static inline const char *names_get(const struct names *n, size_t i)

@@ -44,7 +44,7 @@ int folders_init(struct folders *folders, struct storage *storage, struct error 
     folders->on_unused = close_journal;
     folders->task_reserve = NULL;
     folders->unremoved = NULL;
-    folders->users = folders->task_reserve_count = 0;
+    folders->users = 0;
     folders->closed = folders->storing = folders->stored_late = false;
     if (folders->files->limitation != NULL && folders->roots->count > 0)
         log_info("%s", folders->files->limitation);

@@ -38,10 +38,9 @@ struct folders {
     void (*on_unused)(struct folders *folders);
     struct unremoved *unremoved;
     struct task *task_reserve; /* see tasks.h */
-    unsigned task_reserve_count;
-    bool closed;      /* storage.close() was called: done() is no longer called */
-    bool storing;     /* a calibration is being written */
-    bool stored_late; /* `calibration` must be written again after that */
+    bool closed;               /* storage.close() was called: done() is no longer called */
+    bool storing;              /* a calibration is being written */
+    bool stored_late;          /* `calibration` must be written again after that */
     struct calibration calibration;
     atomic_uint open_files; /* files of all sources and sinks that stay open between jobs */
 };

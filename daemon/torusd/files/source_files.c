@@ -22,25 +22,22 @@ static int source_file_changed(const char *path, struct error *e)
     return error_set(e, ERROR_DAMAGED, "%s was changed while it was being sent", path);
 }
 
-/* Returns a digest of the identity, size and time of the file; never 0. */
-static uint64_t source_file_mark(const struct file *f)
+/* Returns a digest of whether there is a file, its identity, size and time; never 0. */
+static uint64_t mark_of(bool there, const struct file_status *status)
 {
-    uint64_t mark = digest_mix(f->there);
+    const uint64_t facts[] = {there,
+                              status->size,
+                              (uint64_t)status->modified.tv_sec,
+                              (uint64_t)status->modified.tv_nsec,
+                              status->device,
+                              status->number};
 
-    mark = digest_mix(mark ^ f->status.size);
-    mark = digest_mix(mark ^ (uint64_t)f->status.modified.tv_sec);
-    mark = digest_mix(mark ^ (uint64_t)f->status.modified.tv_nsec);
-    mark = digest_mix(mark ^ f->status.device);
-    return digest_mix(mark ^ f->status.number) | 1;
+    return digest_bytes(facts, sizeof facts, 0) | 1;
 }
 
-/* Whether the file has not changed between the two statuses. */
-static bool source_file_is_as_before(const struct file_status *now,
-                                     const struct file_status *before)
+static bool is_as_before(const struct file *f, const struct file_status *now)
 {
-    return now->size == before->size && now->modified.tv_sec == before->modified.tv_sec &&
-           now->modified.tv_nsec == before->modified.tv_nsec && now->device == before->device &&
-           now->number == before->number;
+    return mark_of(true, now) == mark_of(true, &f->status);
 }
 
 /* Says what to use for a file that is not regular. */
@@ -77,7 +74,7 @@ static int source_file_open(struct folder_source *s, uint32_t d, struct error *e
         f->status = (struct file_status){0};
     if (!f->there && e->code != ERROR_NONE)
         return -1;
-    if (f->marked != 0 && f->marked != source_file_mark(f))
+    if (f->marked != 0 && f->marked != mark_of(f->there, &f->status))
         return source_file_changed(path, e);
     s->base.unmoved.missing += !f->there;
     if (f->there || s->request.missing_ok)
@@ -98,7 +95,7 @@ int source_file_borrow(const struct folder_source *s, uint32_t d, struct error *
     if (f->fd >= 0)
         return f->fd;
     int fd = roots_open(s->roots, source_file_path(s, d, path), &place, &now, e);
-    if (fd >= 0 && source_file_is_as_before(&now, &f->status))
+    if (fd >= 0 && is_as_before(f, &now))
         return fd;
     if (fd >= 0)
         source_files(s)->close(source_files(s)->context, fd);
@@ -215,7 +212,9 @@ uint64_t source_mark(const struct source *base, uint32_t destination)
 {
     const struct folder_source *s = (const struct folder_source *)base;
 
-    return folder_is_gone(&s->request, destination) ? 0 : source_file_mark(&s->file[destination]);
+    const struct file *f = &s->file[destination];
+
+    return folder_is_gone(&s->request, destination) ? 0 : mark_of(f->there, &f->status);
 }
 
 /* --- the check at the end: no file was changed while it was sent --- */
@@ -238,7 +237,7 @@ static void run_check(struct work *work)
         if (result < 0)
             (void)error_set(e, ERROR_IO, "%s cannot be read: %s", source_file_path(s, d, path),
                             strerror(-result));
-        else if (!source_file_is_as_before(&now, &s->file[d].status))
+        else if (!is_as_before(&s->file[d], &now))
             (void)source_file_changed(source_file_path(s, d, path), e);
         if (e->code != ERROR_NONE)
             return;

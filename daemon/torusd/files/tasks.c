@@ -15,8 +15,7 @@
 
 struct task {
     struct work work;
-    struct task *next; /* next task in reserve */
-    struct folders *folders;
+    struct folders *folders;   /* NULL: in the reserve, and not in use */
     const struct roots *roots; /* this and the mode: those of the time when it began */
     mode_t output_mode;
     char id[128];
@@ -29,46 +28,32 @@ struct task {
 
 static void free_task(struct folders *folders, struct task *task)
 {
-    if (folders->task_reserve_count == TASKS_KEPT) {
+    if (task >= folders->task_reserve && task < folders->task_reserve + TASKS_KEPT)
+        task->folders = NULL;
+    else
         free(task);
-        return;
-    }
-    task->next = folders->task_reserve;
-    folders->task_reserve = task;
-    folders->task_reserve_count++;
 }
 
 static struct task *take_task(struct folders *folders)
 {
     struct task *task = malloc(sizeof *task);
 
-    if (task == NULL && folders->task_reserve != NULL) {
-        task = folders->task_reserve;
-        folders->task_reserve = task->next;
-        folders->task_reserve_count--;
-    }
+    for (unsigned i = 0; task == NULL && i < TASKS_KEPT; i++)
+        if (folders->task_reserve[i].folders == NULL)
+            task = &folders->task_reserve[i];
     return task;
 }
 
 void tasks_free(struct folders *folders)
 {
-    while (folders->task_reserve != NULL) {
-        struct task *task = folders->task_reserve;
-        folders->task_reserve = task->next;
-        free(task);
-    }
-    folders->task_reserve_count = 0;
+    free(folders->task_reserve);
+    folders->task_reserve = NULL;
 }
 
 int tasks_init(struct folders *folders)
 {
-    for (unsigned i = 0; i < TASKS_KEPT; i++) {
-        struct task *task = malloc(sizeof *task);
-        if (task == NULL)
-            return -1;
-        free_task(folders, task);
-    }
-    return 0;
+    folders->task_reserve = calloc(TASKS_KEPT, sizeof *folders->task_reserve);
+    return folders->task_reserve != NULL ? 0 : -1;
 }
 
 static void on_task_done(struct work *work)

@@ -125,31 +125,51 @@ void file_data_free(struct file_data *d)
 
 /* --- data --- */
 
-int file_data_read(int file, struct file_data *d, uint64_t place, uint8_t *bytes, size_t length)
+/* Finds where a place of the data is: returns its offset in the file, and sets *run to the bytes up to the next hole or the
+ * end of the data. */
+static uint64_t offset_of(struct file_data *d, uint64_t place, uint64_t *run)
 {
-    if (d->extent == NULL)
-        return file_read(file, bytes, length, place);
+    if (d->extent == NULL) {
+        *run = place < d->bytes ? d->bytes - place : 0;
+        return place;
+    }
     if (place < d->before_last) {
         d->last = 0;
         d->before_last = 0;
     }
-    while (length > 0 && d->last < d->extents) {
+    for (; d->last < d->extents; d->before_last += d->extent[d->last++].length) {
         const struct extent_of_file *x = &d->extent[d->last];
-        uint64_t inside = place - d->before_last;
-        if (inside >= x->length) {
-            d->before_last += x->length;
-            d->last++;
-            continue;
+        const uint64_t inside = place - d->before_last;
+        if (inside < x->length) {
+            *run = x->length - inside;
+            return x->offset + inside;
         }
-        size_t part = x->length - inside < length ? (size_t)(x->length - inside) : length;
-        if (file_read(file, bytes, part, x->offset + inside) != 0)
+    }
+    *run = 0;
+    return d->size;
+}
+
+/* Reads or writes data. Returns 0, or -1 with errno; 0: the file ends too early. */
+static int transfer(int file, struct file_data *d, uint64_t place, uint8_t *bytes, size_t length,
+                    bool write)
+{
+    while (length > 0) {
+        uint64_t run, offset = offset_of(d, place, &run);
+        size_t part = run < length ? (size_t)run : length;
+        errno = 0;
+        if (part == 0 || (write ? file_write(file, bytes, part, offset)
+                                : file_read(file, bytes, part, offset)) != 0)
             return -1;
-        bytes += part;
         place += part;
+        bytes += part;
         length -= part;
     }
-    errno = 0;
-    return length == 0 ? 0 : -1;
+    return 0;
+}
+
+int file_data_read(int file, struct file_data *d, uint64_t place, uint8_t *bytes, size_t length)
+{
+    return transfer(file, d, place, bytes, length, false);
 }
 
 int file_data_digest(int file, struct file_data *d, struct tree_progress *progress,
@@ -185,29 +205,6 @@ int file_data_digest(int file, struct file_data *d, struct tree_progress *progre
 
 #define COPY_BLOCK 65536u
 #define ALIGNMENT 4096u /* blocks that file systems can share begin at multiples */
-
-/* Finds where a place of the data of a file is: returns its offset in the file, and sets *run to the bytes up to the next
- * hole or the end of the data. */
-/* Extents are few in most files; with many, a search by halves would need their places in the data. */
-static uint64_t copy_data_offset(const struct file_data *d, uint64_t place, uint64_t *run)
-{
-    uint64_t before = 0;
-
-    if (d->extent == NULL) {
-        *run = place < d->bytes ? d->bytes - place : 0;
-        return place;
-    }
-    for (uint32_t i = 0; i < d->extents; i++) {
-        const struct extent_of_file *x = &d->extent[i];
-        if (place - before < x->length) {
-            *run = x->length - (place - before);
-            return x->offset + (place - before);
-        }
-        before += x->length;
-    }
-    *run = 0;
-    return d->size;
-}
 
 static int copy_through_memory(int from, uint64_t from_offset, int to, uint64_t to_offset,
                                uint64_t length)
@@ -260,13 +257,13 @@ static int copy_aligned(int from, uint64_t from_offset, int to, uint64_t to_offs
                        : copy_range(from, from_offset + head, to, to_offset + head, length - head);
 }
 
-int copy_data(int from, const struct file_data *from_data, uint64_t from_place, int to,
-              const struct file_data *to_data, uint64_t to_place, uint64_t length)
+int copy_data(int from, struct file_data *from_data, uint64_t from_place, int to,
+              struct file_data *to_data, uint64_t to_place, uint64_t length)
 {
     while (length > 0) {
         uint64_t from_run, to_run;
-        uint64_t from_offset = copy_data_offset(from_data, from_place, &from_run);
-        uint64_t to_offset = copy_data_offset(to_data, to_place, &to_run);
+        uint64_t from_offset = offset_of(from_data, from_place, &from_run);
+        uint64_t to_offset = offset_of(to_data, to_place, &to_run);
         uint64_t part = from_run < to_run ? from_run : to_run;
         if (part == 0)
             return -EIO;
@@ -282,21 +279,12 @@ int copy_data(int from, const struct file_data *from_data, uint64_t from_place, 
     return 0;
 }
 
-int copy_data_write(int file, const struct file_data *d, uint64_t place, const uint8_t *bytes,
+int copy_data_write(int file, struct file_data *d, uint64_t place, const uint8_t *bytes,
                     size_t length)
 {
-    while (length > 0) {
-        uint64_t run, offset = copy_data_offset(d, place, &run);
-        size_t part = run < length ? (size_t)run : length;
-        if (part == 0)
-            return -EIO;
-        if (file_write(file, bytes, part, offset) != 0)
-            return -errno;
-        place += part;
-        bytes += part;
-        length -= part;
-    }
-    return 0;
+    if (transfer(file, d, place, (uint8_t *)(uintptr_t)bytes, length, true) == 0)
+        return 0;
+    return errno != 0 ? -errno : -EIO;
 }
 
 /* --- comparing --- */

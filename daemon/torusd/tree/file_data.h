@@ -39,11 +39,11 @@ int file_data_digest(int file, struct file_data *d, struct tree_progress *progre
 
 /* Copies `length` bytes from a place of the data of one file to a place of that of another one. Returns 0 or -errno; -EIO
  * if the source is shorter than its data. */
-int copy_data(int from, const struct file_data *from_data, uint64_t from_place, int to,
-              const struct file_data *to_data, uint64_t to_place, uint64_t length);
+int copy_data(int from, struct file_data *from_data, uint64_t from_place, int to,
+              struct file_data *to_data, uint64_t to_place, uint64_t length);
 
 /* Writes bytes to a place of the data of a file. Returns 0 or -errno. */
-int copy_data_write(int file, const struct file_data *d, uint64_t place, const uint8_t *bytes,
+int copy_data_write(int file, struct file_data *d, uint64_t place, const uint8_t *bytes,
                     size_t length);
 
 /* --- comparing with the digest of an entry --- */

@@ -98,6 +98,3 @@ const char *show_path(struct shown_path *out, const char *above, const char *bel
 /* Set the functions; store->context must be a struct tree_files. */
 void tree_reader_add(struct tree_store *store);
 void tree_writer_add(struct tree_store *store);
-
-/* Sets the reading functions; store->context must be a struct tree_files. */
-void tree_reader_add(struct tree_store *store);

@@ -68,7 +68,7 @@ static int leave_hardlink(void *context, const struct entry *entry, struct error
     return 0;
 }
 
-int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
+static int on_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e)
 {
     struct leaving leaving = {w, index, count};
 
@@ -219,7 +219,7 @@ static void clean_up(struct tree_writer *w)
         (void)utimensat(w->staging.above, ".", times, 0);
 }
 
-int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e)
+static int on_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e)
 {
     const struct tree_report *r = &w->report;
 
@@ -249,6 +249,8 @@ int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct 
 }
 
 #define TRIES 10u /* to open a staging */
+
+static void on_close(struct tree_writer *w);
 
 /* --- opening --- */
 
@@ -350,8 +352,8 @@ static int copy_options(struct tree_writer *w, const struct tree_write_options *
     return w->patterns != NULL ? 0 : -1;
 }
 
-int writer_open(void *context, const struct tree_write_options *options, struct tree_writer **out,
-                struct error *e)
+static int on_open(void *context, const struct tree_write_options *options,
+                   struct tree_writer **out, struct error *e)
 {
     struct tree_writer *w = calloc(1, sizeof *w);
 
@@ -366,7 +368,7 @@ int writer_open(void *context, const struct tree_write_options *options, struct 
     metadata_rules_init(&w->metadata);
     const struct roots *roots = tree_files_enter(w->files);
     if (copy_options(w, options, e) != 0 || open_target(w, roots, options->path, e) != 0) {
-        writer_close(w);
+        on_close(w);
         return -1;
     }
     stored_open(&w->stored, w->staging.above, w->staging.folder);
@@ -389,8 +391,8 @@ static int open_document(struct tree_writer *w, enum tree_document which, struct
     return w->document[which] >= 0 ? 0 : staging_failed(&w->staging, "described", errno, e);
 }
 
-int writer_write_document(struct tree_writer *w, enum tree_document which, const uint8_t *bytes,
-                          size_t length, struct error *e)
+static int on_write_document(struct tree_writer *w, enum tree_document which, const uint8_t *bytes,
+                             size_t length, struct error *e)
 {
     uint64_t *size = &w->document_size[which];
 
@@ -406,15 +408,15 @@ int writer_write_document(struct tree_writer *w, enum tree_document which, const
 
 /* --- the end --- */
 
-void writer_report(const struct tree_writer *w, struct tree_report *report)
+static void on_report(const struct tree_writer *w, struct tree_report *report)
 {
     *report = w->report;
     report->not_owned = atomic_load(&w->metadata.not_owned);
     report->not_attributed = atomic_load(&w->metadata.not_attributed);
 }
 
-int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t places,
-                        struct error *e)
+static int on_check_places(struct tree_writer *w, const uint64_t *place, uint32_t places,
+                           struct error *e)
 {
     const struct staging *s = &w->staging;
 
@@ -438,13 +440,13 @@ int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t p
     }
 }
 
-size_t writer_going(const struct tree_writer *w, const uint8_t **paths)
+static size_t on_going(const struct tree_writer *w, const uint8_t **paths)
 {
     *paths = w->going.bytes;
     return w->going.length;
 }
 
-uint64_t writer_granularity(const struct tree_writer *w)
+static uint64_t on_granularity(const struct tree_writer *w)
 {
     return w->stored.granularity;
 }
@@ -471,7 +473,7 @@ static void close_staging(struct tree_writer *w)
     staging_close(s);
 }
 
-void writer_close(struct tree_writer *w)
+static void on_close(struct tree_writer *w)
 {
     if (w->install_open)
         install_free(&w->install);
@@ -493,16 +495,16 @@ void writer_close(struct tree_writer *w)
 
 void tree_writer_add(struct tree_store *store)
 {
-    store->write_open = writer_open;
-    store->write_document = writer_write_document;
+    store->write_open = on_open;
+    store->write_document = on_write_document;
     store->compare = writer_compare;
     store->missing = writer_missing;
     store->write = writer_write;
-    store->leave = writer_leave;
-    store->finish = writer_finish;
-    store->report = writer_report;
-    store->check_places = writer_check_places;
-    store->going = writer_going;
-    store->granularity = writer_granularity;
-    store->write_close = writer_close;
+    store->leave = on_leave;
+    store->finish = on_finish;
+    store->report = on_report;
+    store->check_places = on_check_places;
+    store->going = on_going;
+    store->granularity = on_granularity;
+    store->write_close = on_close;
 }

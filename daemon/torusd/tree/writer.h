@@ -78,22 +78,10 @@ int writer_file_failed(const struct tree_writer *w, const struct entry *entry, c
 /* Notes the first path that differs, for the report. */
 void writer_note_first(struct tree_writer *w, const char *path);
 
-/* These functions; `context` is that struct tree_files. */
-int writer_open(void *context, const struct tree_write_options *options, struct tree_writer **w,
-                struct error *e);
-int writer_write_document(struct tree_writer *w, enum tree_document which, const uint8_t *bytes,
-                          size_t length, struct error *e);
+/* Functions of the store (tree_store.h). */
 int writer_compare(struct tree_writer *w, struct tree_progress *progress, const uint8_t **wanted,
                    size_t *length, struct error *e);
 int writer_missing(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
                    const struct interval **span, uint32_t *spans, struct error *e);
 int writer_write(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct error *e);
-int writer_leave(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e);
-int writer_finish(struct tree_writer *w, struct tree_progress *progress, struct error *e);
-int writer_check_places(struct tree_writer *w, const uint64_t *place, uint32_t places,
-                        struct error *e);
-size_t writer_going(const struct tree_writer *w, const uint8_t **paths);
-uint64_t writer_granularity(const struct tree_writer *w);
-void writer_report(const struct tree_writer *w, struct tree_report *report);
-void writer_close(struct tree_writer *w);
