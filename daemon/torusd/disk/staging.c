@@ -25,6 +25,26 @@ void staging_name_copy(const char *target, char out[NAME_MAX + 1])
     }
 }
 
+bool staging_is_name(const char *name)
+{
+    size_t length = strlen(name), suffix = strlen(STAGING_COPY);
+
+    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, STAGING_COPY) == 0;
+}
+
+bool staging_is_path(const char *path)
+{
+    char name[NAME_MAX + 1];
+
+    for (size_t length; *path != '\0'; path += length + (path[length] == '/')) {
+        length = strcspn(path, "/");
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
+        if (staging_is_name(name))
+            return true;
+    }
+    return false;
+}
+
 int staging_folder_check(const struct file_system *files, int above, const char *name, int folder)
 {
     struct file_status open, named;

@@ -18,6 +18,11 @@
 /* Writes the name of the staging of copies to a target with this name; ".": inside the target. */
 void staging_name_copy(const char *target, char out[NAME_MAX + 1]);
 
+/* Whether a name is that of a staging of copies: such names are left alone in targets, and are no content of sources. */
+bool staging_is_name(const char *name);
+/* Whether one of the names on a path is that of a staging of copies. */
+bool staging_is_path(const char *path);
+
 /* Opens and locks the folder with this name. Returns its descriptor; -EWOULDBLOCK if somebody has locked it; -ESTALE if
  * it was removed or replaced meanwhile; or another -errno. */
 int staging_folder_open(const struct file_system *files, int above, const char *name);

@@ -18,7 +18,6 @@
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/names.h"
-#include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/tree/metadata.h"
 #include "daemon/torusd/tree/removal.h"
 #include "proto/text.h"
@@ -43,13 +42,6 @@ int staging_refuse(const struct staging *s, const char *path, mode_t mode, struc
 
 /* --- where a target and its staging are --- */
 
-bool staging_is_name(const char *name)
-{
-    size_t length = strlen(name), suffix = strlen(STAGING_COPY);
-
-    return name[0] == '.' && length >= suffix && strcmp(name + length - suffix, STAGING_COPY) == 0;
-}
-
 /* Whether there is a staging of the target now, whoever has made it. */
 static bool staging_exists(const void *staging)
 {
@@ -62,19 +54,6 @@ static bool staging_exists(const void *staging)
 void staging_forget(const struct staging *s, const char *state_folder)
 {
     journal_remove_copy(state_folder, s->path, staging_exists, s);
-}
-
-bool staging_is_path(const char *path)
-{
-    char name[NAME_MAX + 1];
-
-    for (size_t length; *path != '\0'; path += length + (path[length] == '/')) {
-        length = strcspn(path, "/");
-        (void)snprintf(name, sizeof name, "%.*s", (int)length, path);
-        if (staging_is_name(name))
-            return true;
-    }
-    return false;
 }
 
 void staging_remove_made(struct staging *s)

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "daemon/torusd/disk/made_folders.h"
+#include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/tree/at.h"
 
 #define STAGING_MANIFEST "manifest"
@@ -91,12 +92,6 @@ int staging_open_file(const struct staging *s, uint64_t index, bool empty);
 /* Makes the new file of an entry with this mode, less the umask, in place of one that may be there. Nobody else can enter
  * the staging, so that files may have their modes from the start. Returns the descriptor or -errno. */
 int staging_make_file(const struct staging *s, uint64_t index, mode_t mode);
-
-/* Whether a name is that of a staging, of this copy or another one: such names are left alone in targets, and are no
- * content of sources. */
-bool staging_is_name(const char *name);
-/* Whether one of the names on a path is that of a staging. */
-bool staging_is_path(const char *path);
 
 /* Fills *e: "the new files of PATH cannot be `done`: ...". Returns -1. */
 int staging_failed(const struct staging *s, const char *done, int error, struct error *e);
