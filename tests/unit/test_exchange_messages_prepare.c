@@ -70,112 +70,65 @@ TEST(prepares_that_no_root_sends_close_the_link)
     }
 }
 
-/* Links that are down according to the root. The line of three nodes has links 0 (between nodes 0 and 1) and 1. */
-TEST(a_prepare_says_what_is_down)
+/* What a prepare says of the line of three nodes, of which node 0 is the root and node 1 hears it: links that are down (0 is
+ * between nodes 0 and 1, 2 is the other one), nodes that are missing, and channels that are slow (0 leaves node 0, 2 and 3
+ * node 1, 5 node 2). */
+struct said {
+    const char *wrong; /* what is wrong with it; NULL: nothing */
+    size_t n_without, n_missing, n_rates;
+    uint32_t without[2], missing[2], rates[4];
+    bool fails;       /* not spec.shrink */
+    const char *nack; /* a part of the node's objection, which knows better; NULL: it has none */
+};
+
+static const struct said said[] = {
+    {"there is no such link", 1, .without = {4}},
+    {"nobody dials there", 1, .without = {3}},
+    {"a huge link", 1, .without = {UINT32_MAX}},
+    {"a link twice", 2, .without = {2, 2}},
+    {"links that fall", 2, .without = {2, 0}},
+    {"the link that brings it", 1, .without = {0}},
+    {NULL, 1, .without = {2}, .fails = true, .nack = "1:+0"},
+    {"the root is missing", 0, 1, .missing = {0}},
+    {"there is no such node", 0, 1, .missing = {3}},
+    {"a node twice", 0, 2, .missing = {2, 2}},
+    {"the node itself", 0, 1, .missing = {1}},
+    {"a missing node and its link", 1, 1, .without = {2}, .missing = {2}},
+    {"an exchange that needs all nodes", 0, 1, .missing = {2}, .fails = true},
+    {NULL, 0, 1, .missing = {2}, .nack = "2, as the root knows"},
+    {"there is no such channel", 0, 0, 2, .rates = {4, 500}},
+    {"a huge channel", 0, 0, 2, .rates = {UINT32_MAX, 500}},
+    {"no rate", 0, 0, 2, .rates = {2, 0}},
+    {"the full rate", 0, 0, 2, .rates = {2, 1000}},
+    {"a channel twice", 0, 0, 4, .rates = {2, 500, 2, 500}},
+    {"channels that fall", 0, 0, 4, .rates = {3, 500, 2, 500}},
+    {"half of a pair", 0, 0, 3, .rates = {2, 500, 3}},
+    {NULL, 0, 0, 4, .rates = {2, 500, 5, 1}},
+};
+
+TEST(a_prepare_says_what_is_down_and_slow)
 {
-    static uint32_t there_is_none[] = {4}, listens[] = {3}, huge[] = {UINT32_MAX}, twice[] = {2, 2},
-                    falls[] = {2, 0}, its_own[] = {0}, beyond[] = {2};
-    static const struct {
-        uint32_t *links;
-        size_t count;
-    } wrong[] = {{there_is_none, 1}, {listens, 1}, {huge, 1}, {twice, 2}, {falls, 2}, {its_own, 1}};
     struct exchange_fixture n;
     struct xf_prepare p;
 
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        line_open(&n, 1);
-        xf_prepare_init(&p, &n);
-        p.message.prepare.without = wrong[i].links;
-        p.message.prepare.n_without = wrong[i].count;
-        if (xf_say(&n, PARENT, &p.message))
-            fail_msg("list %zu was taken", i);
-        assert_int_equal(line_known(&n), 0);
-        xf_close(&n);
-    }
-    line_open(&n, 1); /* this node knows better; the root may know, too, when it retries */
-    xf_prepare_init(&p, &n);
-    p.message.prepare.without = beyond;
-    p.message.prepare.n_without = 1;
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(line_known(&n), 0);
-    line_hears_nack(&n, ERROR_BUSY, 1, "1:+0");
-    xf_close(&n);
-}
-
-/* Rates of channels of the line: 0 leaves node 0, 2 and 3 node 1, 5 node 2. They are the root's. */
-TEST(a_prepare_says_which_channels_are_slow)
-{
-    static uint32_t there_is_none[] = {4, 500}, huge[] = {UINT32_MAX, 500}, none[] = {2, 0},
-                    full[] = {2, 1000}, twice[] = {2, 500, 2, 500}, falls[] = {3, 500, 2, 500},
-                    half[] = {2, 500, 3}, good[] = {2, 500, 5, 1};
-    static const struct {
-        uint32_t *rates;
-        size_t count;
-    } wrong[] = {{there_is_none, 2}, {huge, 2},  {none, 2}, {full, 2},
-                 {twice, 4},         {falls, 4}, {half, 3}};
-    struct exchange_fixture n;
-    struct xf_prepare p;
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (const struct said *s = said; s < said + sizeof said / sizeof *said; s++) {
         line_open(&n, 1);
         xf_prepare_init(&p, &n);
         p.spec.algorithm = TEXT("auto");
-        p.message.prepare.rates = wrong[i].rates;
-        p.message.prepare.n_rates = wrong[i].count;
-        if (xf_say(&n, PARENT, &p.message))
-            fail_msg("list %zu was taken", i);
-        assert_int_equal(line_known(&n), 0);
+        p.spec.shrink = s->n_missing > 0 && !s->fails;
+        p.message.prepare.without = s->without;
+        p.message.prepare.n_without = s->n_without;
+        p.message.prepare.missing = s->missing;
+        p.message.prepare.n_missing = s->n_missing;
+        p.message.prepare.rates = s->rates;
+        p.message.prepare.n_rates = s->n_rates;
+        if (xf_say(&n, PARENT, &p.message) != (s->wrong == NULL))
+            fail_msg("row %zu: %s", (size_t)(s - said), s->wrong != NULL ? s->wrong : "refused");
+        assert_int_equal(line_known(&n), s->wrong == NULL && s->nack == NULL);
+        if (s->nack != NULL)
+            line_hears_nack(&n, ERROR_BUSY, 1, s->nack);
         xf_close(&n);
     }
-    line_open(&n, 1);
-    xf_prepare_init(&p, &n);
-    p.spec.algorithm = TEXT("auto");
-    p.message.prepare.rates = good;
-    p.message.prepare.n_rates = 4;
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(line_known(&n), 1);
-    xf_close(&n);
-}
-
-/* Nodes that are missing according to the root. The line has nodes 0 (the root), 1 and 2. */
-TEST(a_prepare_says_who_is_missing)
-{
-    static uint32_t root[] = {0}, there_is_none[] = {3}, twice[] = {2, 2}, itself[] = {1},
-                    last[] = {2}, its_link[] = {2};
-    static const struct {
-        uint32_t *nodes, *links;
-        size_t count, link_count;
-        bool fails; /* not spec.shrink */
-    } wrong[] = {{root, NULL, 1, 0, false},     {there_is_none, NULL, 1, 0, false},
-                 {twice, NULL, 2, 0, false},    {itself, NULL, 1, 0, false},
-                 {last, its_link, 1, 1, false}, {last, NULL, 1, 0, true}};
-    struct exchange_fixture n;
-    struct xf_prepare p;
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        line_open(&n, 1);
-        xf_prepare_init(&p, &n);
-        p.spec.algorithm = TEXT("auto");
-        p.spec.shrink = !wrong[i].fails;
-        p.message.prepare.missing = wrong[i].nodes;
-        p.message.prepare.n_missing = wrong[i].count;
-        p.message.prepare.without = wrong[i].links;
-        p.message.prepare.n_without = wrong[i].link_count;
-        if (xf_say(&n, PARENT, &p.message))
-            fail_msg("list %zu was taken", i);
-        assert_int_equal(line_known(&n), 0);
-        xf_close(&n);
-    }
-    line_open(&n, 1); /* which knows better */
-    xf_prepare_init(&p, &n);
-    p.spec.algorithm = TEXT("auto");
-    p.spec.shrink = true;
-    p.message.prepare.missing = last;
-    p.message.prepare.n_missing = 1;
-    assert_true(xf_say(&n, PARENT, &p.message));
-    assert_int_equal(line_known(&n), 0);
-    line_hears_nack(&n, ERROR_BUSY, 1, "2, as the root knows");
-    xf_close(&n);
 }
 
 TEST(a_prepare_comes_once)
