@@ -104,7 +104,7 @@ static int refuse_useless(const struct perf_plan *plan, const struct cli *cli,
     const struct perf_operation *o = plan->operation;
     const char *useless = NULL;
 
-    if (!o->has_data)
+    if (o->fill == NULL)
         useless = a->sizes != NULL ? "--sizes"
                   : a->verify      ? "--verify"
                   : a->registered  ? "--registered"
@@ -160,9 +160,9 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
     plan->warm_up = DEFAULT_WARM_UP;
     plan->verify = a->verify;
     plan->ordinary = a->ordinary;
-    if (parse_sizes(!plan->operation->has_data ? "0"
-                    : a->sizes != NULL         ? a->sizes
-                                               : DEFAULT_SIZES,
+    if (parse_sizes(plan->operation->fill == NULL ? "0"
+                    : a->sizes != NULL            ? a->sizes
+                                                  : DEFAULT_SIZES,
                     plan->size, PERF_MOST_SIZES, &plan->sizes, &e) != 0)
         return cli_fail_usage(cli, "--sizes: %s", e.text);
     if (a->repeat != NULL && parse_repeat(a->repeat, &plan->repeat, &e) != 0)

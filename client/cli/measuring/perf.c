@@ -223,14 +223,13 @@ int perf_run(const struct perf_plan *plan, size_t index, struct torus_group *who
                                   .rank = torus_group_rank(part),
                                   .members = torus_group_size(part),
                                   .bytes = plan->size[index]}};
-    const struct perf_operation *operation = plan->operation;
     int r = prepare(&run, e);
 
     *row = (struct perf_row){.bytes = run.job.bytes};
     if (r == 0) {
         r = measure(&run, row, e);
-        row->received = operation->has_data ? operation->received(&run.job) : 0;
-        row->bound = operation->has_data ? operation->bound(&run.job, t) : 0;
+        row->received = perf_received(&run.job);
+        row->bound = perf_bound(&run.job, t);
     }
     release_area(&run, run.job.send);
     release_area(&run, run.job.receive);
@@ -299,7 +298,7 @@ json_t *perf_row_value(const struct perf_plan *plan, const struct perf_row *row,
     json_t *o = json_object();
     int r = 0;
 
-    if (plan->operation->has_data)
+    if (plan->operation->fill != NULL)
         r |= json_object_set_new(o, "bytes", json_count(row->bytes));
     r |= json_object_set_new(o, "repeat", json_count(row->repeat));
     r |= set_times(o, latency, row->latency, row->repeat);

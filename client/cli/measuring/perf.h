@@ -16,21 +16,34 @@ struct perf_job;
 /* An operation. */
 struct perf_operation {
     const char *name;
-    bool has_data; /* has data (a barrier has none) */
-    bool reduces;  /* has a type and an operator */
-    bool rooted;   /* has a root */
 
     /* Sets the sizes of both areas and the arguments of the call, for job->bytes. */
     void (*lay_out)(struct perf_job *job);
     int (*call)(struct perf_job *job, struct torus_error *e);
-    /* Fill the send area for call job->number, and return how many blocks (or elements) are wrong after the call. */
+    /* Fill the send area for call job->number, and return how many blocks (or elements) are wrong after the call. NULL: the
+     * operation has no data. */
     void (*fill)(struct perf_job *job);
     uint64_t (*wrong)(const struct perf_job *job);
-    /* Return the bytes that a node receives from other nodes, on average, and a lower bound on the bytes that the
-     * busiest channel must carry. */
-    double (*received)(const struct perf_job *job);
+
+    /* A lower bound on the bytes that the busiest channel must carry: job->bytes times a factor, or a function. */
+    double (*bound_factor)(const struct torus *t);
     double (*bound)(const struct perf_job *job, const struct torus *t);
+
+    /* What a node receives from other nodes, on average: */
+    size_t (*size)(uint64_t bytes, uint32_t i,
+                   uint32_t j); /* the bytes from member i to member j; or */
+    bool to_each;               /* job->bytes from each other member; or */
+    double
+        shares; /* this many times what all other members would have if they shared job->bytes with this one */
+
+    bool reduces; /* has a type and an operator */
+    bool rooted;  /* has a root */
 };
+
+/* Return the bytes that a node receives from other nodes, on average; and a lower bound on the bytes that the busiest
+ * channel must carry. 0: there is no data. */
+double perf_received(const struct perf_job *job);
+double perf_bound(const struct perf_job *job, const struct torus *t);
 
 extern const struct perf_operation perf_operations[]; /* ended by a row without a name */
 

@@ -42,74 +42,27 @@ static bool is_wrong(const uint8_t *block, size_t size, uint64_t from)
 
 /* ---- Blocks for each member ------------------------------------------------------------------ */
 
-static void lay_out_alltoall(struct perf_job *job)
-{
-    job->send_size = job->receive_size = (size_t)job->bytes * job->members;
-}
-
-static int call_alltoall(struct perf_job *job, struct torus_error *e)
-{
-    return torus_alltoall(job->group, job->send, job->receive, (size_t)job->bytes, e);
-}
-
-static void fill_alltoall(struct perf_job *job)
-{
-    for (uint32_t j = 0; j < job->members; j++)
-        fill_block(job->send + j * job->bytes, job->bytes, seed(job, job->rank, j));
-}
-
-static uint64_t wrong_alltoall(const struct perf_job *job)
-{
-    uint64_t wrong = 0;
-
-    for (uint32_t i = 0; i < job->members; i++)
-        wrong += is_wrong(job->receive + i * job->bytes, job->bytes, seed(job, i, job->rank));
-    return wrong;
-}
-
-static double received_alltoall(const struct perf_job *job)
-{
-    return (double)job->bytes * (job->members - 1);
-}
-
-static double bound_alltoall(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_all_port(t);
-}
-
-/* ---- Blocks of different sizes --------------------------------------------------------------- */
-
-size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j)
-{
-    return (size_t)(bytes * ((i + 3 * (uint64_t)j) % 5) / 2);
-}
-
-static void lay_out_alltoallv(struct perf_job *job)
+/* Divides both areas among the members: size() has the bytes of the block from member i to member j. */
+static void lay_out_blocks(struct perf_job *job, size_t (*size)(uint64_t, uint32_t, uint32_t))
 {
     job->send_size = job->receive_size = 0;
     for (uint32_t k = 0; k < job->members; k++) {
-        job->send_bytes[k] = perf_uneven(job->bytes, job->rank, k);
+        job->send_bytes[k] = size(job->bytes, job->rank, k);
         job->send_offset[k] = job->send_size;
         job->send_size += job->send_bytes[k];
-        job->receive_bytes[k] = perf_uneven(job->bytes, k, job->rank);
+        job->receive_bytes[k] = size(job->bytes, k, job->rank);
         job->receive_offset[k] = job->receive_size;
         job->receive_size += job->receive_bytes[k];
     }
 }
 
-static int call_alltoallv(struct perf_job *job, struct torus_error *e)
-{
-    return torus_alltoallv(job->group, job->send, job->send_bytes, job->send_offset, job->receive,
-                           job->receive_bytes, job->receive_offset, e);
-}
-
-static void fill_alltoallv(struct perf_job *job)
+static void fill_blocks(struct perf_job *job)
 {
     for (uint32_t j = 0; j < job->members; j++)
         fill_block(job->send + job->send_offset[j], job->send_bytes[j], seed(job, job->rank, j));
 }
 
-static uint64_t wrong_alltoallv(const struct perf_job *job)
+static uint64_t wrong_blocks(const struct perf_job *job)
 {
     uint64_t wrong = 0;
 
@@ -119,14 +72,37 @@ static uint64_t wrong_alltoallv(const struct perf_job *job)
     return wrong;
 }
 
-static double received_alltoallv(const struct perf_job *job)
+static size_t even(uint64_t bytes, uint32_t i, uint32_t j)
 {
-    double sum = 0;
+    (void)i;
+    (void)j;
+    return (size_t)bytes;
+}
 
-    for (uint32_t i = 0; i < job->members; i++)
-        for (uint32_t j = 0; j < job->members; j++)
-            sum += i != j ? (double)perf_uneven(job->bytes, i, j) : 0;
-    return sum / job->members;
+static void lay_out_alltoall(struct perf_job *job)
+{
+    lay_out_blocks(job, even);
+}
+
+static int call_alltoall(struct perf_job *job, struct torus_error *e)
+{
+    return torus_alltoall(job->group, job->send, job->receive, (size_t)job->bytes, e);
+}
+
+size_t perf_uneven(uint64_t bytes, uint32_t i, uint32_t j)
+{
+    return (size_t)(bytes * ((i + 3 * (uint64_t)j) % 5) / 2);
+}
+
+static void lay_out_alltoallv(struct perf_job *job)
+{
+    lay_out_blocks(job, perf_uneven);
+}
+
+static int call_alltoallv(struct perf_job *job, struct torus_error *e)
+{
+    return torus_alltoallv(job->group, job->send, job->send_bytes, job->send_offset, job->receive,
+                           job->receive_bytes, job->receive_offset, e);
 }
 
 static double bound_alltoallv(const struct perf_job *job, const struct torus *t)
@@ -161,11 +137,6 @@ static uint64_t wrong_allgather(const struct perf_job *job)
     return wrong;
 }
 
-static double bound_allgather(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_broadcast(t);
-}
-
 /* Only the root has a receive area. */
 static void lay_out_gather(struct perf_job *job)
 {
@@ -185,19 +156,20 @@ static uint64_t wrong_gather(const struct perf_job *job)
     return job->rank == job->plan->root ? wrong_allgather(job) : 0;
 }
 
-/* On average over all members. */
-static double received_gather(const struct perf_job *job)
+static unsigned links_of(const struct torus *t, uint32_t rank)
 {
-    return (double)job->bytes * (job->members - 1) / job->members;
+    unsigned links = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        links += torus_neighbour(t, rank, port) != TORUS_NO_NODE;
+    return links;
 }
 
 /* All blocks but its own reach the root by its links. */
 static double bound_gather(const struct perf_job *job, const struct torus *t)
 {
-    unsigned links = 0;
+    const unsigned links = links_of(t, job->plan->root);
 
-    for (unsigned port = 0; port < torus_ports(t); port++)
-        links += torus_neighbour(t, job->plan->root, port) != TORUS_NO_NODE;
     return links > 0 ? (double)job->bytes * ((t->nodes - 1 + links - 1) / links) : 0;
 }
 
@@ -221,17 +193,6 @@ static void fill_broadcast(struct perf_job *job)
 static uint64_t wrong_broadcast(const struct perf_job *job)
 {
     return is_wrong(job->receive, job->bytes, seed(job, job->plan->root, 0));
-}
-
-static double received_broadcast(const struct perf_job *job)
-{
-    return (double)job->bytes * (job->members - 1) / job->members;
-}
-
-/* A broadcast is a reduce backwards. */
-static double bound_broadcast(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_reduce(t);
 }
 
 /* ---- Reductions ------------------------------------------------------------------------------ */
@@ -349,21 +310,6 @@ static uint64_t wrong_allreduce(const struct perf_job *job)
     return wrong_elements(job, 0, job->count);
 }
 
-static double received_reduce_scatter(const struct perf_job *job)
-{
-    return (double)job->bytes * (job->members - 1) / job->members;
-}
-
-static double received_allreduce(const struct perf_job *job)
-{
-    return 2 * received_reduce_scatter(job);
-}
-
-static double bound_allreduce(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_allreduce(t);
-}
-
 /* Only the root has a receive area. */
 static void lay_out_reduce(struct perf_job *job)
 {
@@ -381,11 +327,6 @@ static int call_reduce(struct perf_job *job, struct torus_error *e)
 static uint64_t wrong_reduce(const struct perf_job *job)
 {
     return job->rank == job->plan->root ? wrong_allreduce(job) : 0;
-}
-
-static double bound_reduce(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_reduce(t);
 }
 
 /* The vector is divided as evenly as it can be; the counts are in receive_bytes. */
@@ -410,11 +351,6 @@ static uint64_t wrong_reduce_scatter(const struct perf_job *job)
     return wrong_elements(job, job->receive_offset[job->rank], job->receive_bytes[job->rank]);
 }
 
-static double bound_reduce_scatter(const struct perf_job *job, const struct torus *t)
-{
-    return (double)job->bytes * torus_bound_reduce_scatter(t);
-}
-
 /* ---- Barrier --------------------------------------------------------------------------------- */
 
 static void lay_out_nothing(struct perf_job *job)
@@ -430,79 +366,52 @@ static int call_barrier(struct perf_job *job, struct torus_error *e)
 /* ---- The operations -------------------------------------------------------------------------- */
 
 const struct perf_operation perf_operations[] = {
-    {.name = "alltoall",
-     .has_data = true,
-     .lay_out = lay_out_alltoall,
-     .call = call_alltoall,
-     .fill = fill_alltoall,
-     .wrong = wrong_alltoall,
-     .received = received_alltoall,
-     .bound = bound_alltoall},
-    {.name = "alltoallv",
-     .has_data = true,
-     .lay_out = lay_out_alltoallv,
-     .call = call_alltoallv,
-     .fill = fill_alltoallv,
-     .wrong = wrong_alltoallv,
-     .received = received_alltoallv,
-     .bound = bound_alltoallv},
-    {.name = "allgather",
-     .has_data = true,
-     .lay_out = lay_out_allgather,
-     .call = call_allgather,
-     .fill = fill_allgather,
-     .wrong = wrong_allgather,
-     .received = received_alltoall,
-     .bound = bound_allgather},
-    {.name = "gather",
-     .has_data = true,
-     .rooted = true,
-     .lay_out = lay_out_gather,
-     .call = call_gather,
-     .fill = fill_allgather,
-     .wrong = wrong_gather,
-     .received = received_gather,
-     .bound = bound_gather},
-    {.name = "broadcast",
-     .has_data = true,
-     .rooted = true,
-     .lay_out = lay_out_broadcast,
-     .call = call_broadcast,
-     .fill = fill_broadcast,
-     .wrong = wrong_broadcast,
-     .received = received_broadcast,
-     .bound = bound_broadcast},
+    {"alltoall", lay_out_alltoall, call_alltoall, fill_blocks, wrong_blocks,
+     .bound_factor = torus_bound_all_port, .to_each = true},
+    {"alltoallv", lay_out_alltoallv, call_alltoallv, fill_blocks, wrong_blocks,
+     .bound = bound_alltoallv, .size = perf_uneven},
+    {"allgather", lay_out_allgather, call_allgather, fill_allgather, wrong_allgather,
+     .bound_factor = torus_bound_broadcast, .to_each = true},
+    {"gather", lay_out_gather, call_gather, fill_allgather, wrong_gather, .bound = bound_gather,
+     .shares = 1, .rooted = true},
+    {"broadcast", lay_out_broadcast, call_broadcast, fill_broadcast, wrong_broadcast,
+     .bound_factor = torus_bound_reduce, /* which is a broadcast backwards */
+     .shares = 1, .rooted = true},
     {.name = "barrier", .lay_out = lay_out_nothing, .call = call_barrier},
-    {.name = "allreduce",
-     .has_data = true,
-     .reduces = true,
-     .lay_out = lay_out_allreduce,
-     .call = call_allreduce,
-     .fill = fill_vector,
-     .wrong = wrong_allreduce,
-     .received = received_allreduce,
-     .bound = bound_allreduce},
-    {.name = "reduce",
-     .has_data = true,
-     .reduces = true,
-     .rooted = true,
-     .lay_out = lay_out_reduce,
-     .call = call_reduce,
-     .fill = fill_vector,
-     .wrong = wrong_reduce,
-     .received = received_reduce_scatter,
-     .bound = bound_reduce},
-    {.name = "reduce-scatter",
-     .has_data = true,
-     .reduces = true,
-     .lay_out = lay_out_reduce_scatter,
-     .call = call_reduce_scatter,
-     .fill = fill_vector,
-     .wrong = wrong_reduce_scatter,
-     .received = received_reduce_scatter,
-     .bound = bound_reduce_scatter},
+    {"allreduce", lay_out_allreduce, call_allreduce, fill_vector, wrong_allreduce,
+     .bound_factor = torus_bound_allreduce, .shares = 2, .reduces = true},
+    {"reduce", lay_out_reduce, call_reduce, fill_vector, wrong_reduce,
+     .bound_factor = torus_bound_reduce, .shares = 1, .reduces = true, .rooted = true},
+    {"reduce-scatter", lay_out_reduce_scatter, call_reduce_scatter, fill_vector,
+     wrong_reduce_scatter, .bound_factor = torus_bound_reduce_scatter, .shares = 1,
+     .reduces = true},
     {0},
 };
+
+double perf_received(const struct perf_job *job)
+{
+    const struct perf_operation *o = job->plan->operation;
+    const double others = job->members - 1;
+    double sum = 0;
+
+    if (o->to_each)
+        return (double)job->bytes * others;
+    if (o->size == NULL)
+        return o->shares * (double)job->bytes * others / job->members;
+    for (uint32_t i = 0; i < job->members; i++)
+        for (uint32_t j = 0; j < job->members; j++)
+            sum += i != j ? (double)o->size(job->bytes, i, j) : 0;
+    return sum / job->members;
+}
+
+double perf_bound(const struct perf_job *job, const struct torus *t)
+{
+    const struct perf_operation *o = job->plan->operation;
+
+    if (o->bound != NULL)
+        return o->bound(job, t);
+    return o->bound_factor != NULL ? (double)job->bytes * o->bound_factor(t) : 0;
+}
 
 /* Sizes are multiplied by up to 4 in perf_uneven(), and by the number of members. */
 int perf_lay_out(struct perf_job *job, struct torus_error *e)
@@ -588,15 +497,6 @@ static double by_graph_cuts(const struct torus *t, unsigned dim, const double *a
         most = bytes / (links * lines) > most ? bytes / (links * lines) : most;
     }
     return most;
-}
-
-static unsigned links_of(const struct torus *t, uint32_t rank)
-{
-    unsigned links = 0;
-
-    for (unsigned port = 0; port < torus_ports(t); port++)
-        links += torus_neighbour(t, rank, port) != TORUS_NO_NODE;
-    return links;
 }
 
 static double by_nodes(const struct torus *t, uint64_t bytes,
