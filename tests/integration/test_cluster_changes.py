@@ -103,15 +103,15 @@ INIT = 'torusctl init cluster.ini --links'
 THREE = {'alpha': '+0 = ea', 'beta': '-0 = ea\n+0 = eb', 'gamma': '-0 = ea'}
 
 
-def interrupted(hosts, c, draw, *options):
-    """Runs init over the cables, and kills it at any moment, or the process of a host that carries it out. Then runs the
-    same command to its end."""
+def interrupted(hosts, c, kill, *options):
+    """Runs init over the cables, and kills it, or the process of a host that carries it out. Then runs the same command to
+    its end. Twelve successive numbers kill each of the four in each third of the two seconds that this takes."""
     command = [*hosts[0].enter(), find_program('torusctl'), 'init', c.file, '--links', '--discover-socket',
                hosts.socket(0), '--no-wait', '--yes', *options]
-    victim = draw.randrange(4)
+    victim, third = kill % 4, kill // 4 % 3
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(draw.uniform(0, 2))
+            process.wait((third + random.Random(kill).random()) * 2 / 3)
         if victim < 3:  # the processes of a host; what they run goes on
             hosts.end(victim, signal.SIGKILL)
             c.start(victim)
@@ -128,52 +128,54 @@ def interrupted(hosts, c, draw, *options):
     wait_for(finishes, 60, lambda: ends[-1].stdout + ends[-1].stderr)
 
 
-FEW_AND_MANY = pytest.mark.parametrize('seeds', [range(3), pytest.param(range(3, 40), marks=pytest.mark.full)],
-                                       ids=['few', 'many'])
+# Of the numbers of interrupted(), three by default: three victims, each in another third.
+KILLS = pytest.mark.parametrize('kills', [(0, 5, 10), *(
+    pytest.param(kills, marks=pytest.mark.full) for kills in ((1, 2, 3), (4, 6, 7), (8, 9, 11)))],
+                                ids=['few', 'second', 'third', 'fourth'])
+SHIFT = 5  # the next change of a test has another victim, in another third
 
 
 @pytest.mark.full  # the same for a change of the key
-@FEW_AND_MANY
-def test_a_killed_change_of_the_key_is_finished_over_the_cables(seeds):
+@KILLS
+def test_a_killed_change_of_the_key_is_finished_over_the_cables(kills):
     with discoveries(3) as hosts:
         c = Cluster(hosts)
         c.write(THREE)
         c.change(INIT + ' --trust-cables --yes')
-        for seed in seeds:
+        for kill in kills:
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
             before = c.key(0)
-            interrupted(hosts, c, random.Random(seed), '--new-key', '--key', c.root(0) / 'etc' / 'torusd' / 'cluster.key')
+            interrupted(hosts, c, kill, '--new-key', '--key', c.root(0) / 'etc' / 'torusd' / 'cluster.key')
             assert c.key(0) == c.key(1) == c.key(2) != before
             assert not any((c.root(number) / 'etc/torusd/second.key').exists() for number in range(3))
 
 
-@FEW_AND_MANY
-def test_a_killed_setup_is_finished_over_the_cables(seeds):
+@KILLS
+def test_a_killed_setup_is_finished_over_the_cables(kills):
     """The first setup of three hosts, then one of them is removed, and added again."""
     def dims(number):
         return re.search('^dims = (.*)', (c.root(number) / 'etc/torusd/torusd.ini').read_text(), re.M)[1]
 
     with discoveries(3) as hosts:
         c = Cluster(hosts)
-        for seed in seeds:
-            draw = random.Random(seed)
+        for kill in kills:
             c.write(THREE)
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], accepts_setups=True)
-            interrupted(hosts, c, draw, '--trust-cables')
+            interrupted(hosts, c, kill, '--trust-cables')
             assert c.key(0) == c.key(1) == c.key(2) and len(c.ids()) == 3
             assert [dims(number) for number in range(3)] == ['3m'] * 3
             ids = c.ids()
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
             c.write({'alpha': '+0 = ea', 'beta': '-0 = ea'})
-            interrupted(hosts, c, draw)
+            interrupted(hosts, c, kill + SHIFT)
             assert [dims(number) for number in range(3)] == ['2m', '2m', '3m'] and c.names_at(1) == ['alpha', 'beta']
             for number in range(3):
                 hosts.wait_reachable(0, NAMES[number], trust='proved')
             c.write(THREE)
-            interrupted(hosts, c, draw)
+            interrupted(hosts, c, kill + 2 * SHIFT)
             assert [dims(number) for number in range(3)] == ['3m'] * 3 and c.ids() == ids and c.key(2) == c.key(0)
             # All hosts are new again.
             for path in c.file, c.file.with_name('cluster.key'):
@@ -186,8 +188,8 @@ def test_a_killed_setup_is_finished_over_the_cables(seeds):
 
 
 @pytest.mark.full  # test_init_killed kills a renaming by ssh
-@FEW_AND_MANY
-def test_a_killed_renaming_is_finished_over_the_cables(seeds):
+@KILLS
+def test_a_killed_renaming_is_finished_over_the_cables(kills):
     """Of a host, and of an interface."""
     def wait_proved():
         for name in c.names:
@@ -198,17 +200,16 @@ def test_a_killed_renaming_is_finished_over_the_cables(seeds):
         c.write(THREE)
         c.change(INIT + ' --trust-cables --yes')
         key, ids = c.key(0), c.ids()
-        for seed in seeds:
-            draw = random.Random(seed)
-            c.rename(2, f'gamma{seed}')
+        for kill in kills:
+            c.rename(2, f'gamma{kill}')
             wait_proved()
-            interrupted(hosts, c, draw)
+            interrupted(hosts, c, kill)
             assert [c.names_at(number) for number in range(3)] == [c.names] * 3
             wait_proved()
-            c.rename_interface(1, f'lan{seed}')
+            c.rename_interface(1, f'lan{kill}')
             wait_proved()
-            interrupted(hosts, c, draw)
-            assert set((c.root(1) / 'etc/torusd/links').read_text().split()[::2]) == {'ea', f'lan{seed}'}
+            interrupted(hosts, c, kill + SHIFT)
+            assert set((c.root(1) / 'etc/torusd/links').read_text().split()[::2]) == {'ea', f'lan{kill}'}
             wait_proved()
             assert c.key(0) == c.key(1) == c.key(2) == key and c.ids() == ids
 
