@@ -2,7 +2,8 @@
 two commands on a bare machine.
 
 Packages are not installed: the machine must have those of the group test, and of the group vm or package, else the
-commands that need them are skipped."""
+commands that need them are skipped; so are those that need Mininet, without root. All share one clone and its object files,
+so they are of one part of scripts/test."""
 
 import os
 import re
@@ -14,7 +15,7 @@ from torus_net import CHECKOUT, patience
 
 pytestmark = pytest.mark.full  # the tests of each command run the same with programs that are built
 
-mininet = pytest.mark.mininet
+MININET = [CHECKOUT / 'topo' / 'torus.py', '--check-mininet']
 VM = [CHECKOUT / 'topo' / 'vms.py', '--check']
 DEBHELPER = ['dh', '--help']
 PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -27,12 +28,11 @@ COMMANDS = [
     ('swarm --first 4711 --seeds 1', r'^1 seeds from 4711 on, .* 0 violations', None),
     ('lint format lengths links options subjects words', r'no findings', None),
     ('format --check', r'', None),
-    pytest.param('bench --quick --no-plots --no-install', r'results in', None, marks=mininet),
-    pytest.param('mpi-bench --quick --operations alltoall --sizes 64 --no-plots --no-install', r'results in', None,
-                 marks=mininet),
-    pytest.param('routing-bench 4 --systems torus-routed --cuts 1 --silent 0 --rest 0 --iperf-runs 0 --no-mpi '
-                 '--no-install', r'"system": "torus-routed"', None, marks=mininet),
-    pytest.param('chaos 2x2 --rounds 1 --seed 5 --no-install', r'1 round, 0 failed', None, marks=mininet),
+    ('bench --quick --no-plots --no-install', r'results in', MININET),
+    ('mpi-bench --quick --operations alltoall --sizes 64 --no-plots --no-install', r'results in', MININET),
+    ('routing-bench 4 --systems torus-routed --cuts 1 --silent 0 --rest 0 --iperf-runs 0 --no-mpi '
+     '--no-install', r'"system": "torus-routed"', MININET),
+    ('chaos 2x2 --rounds 1 --seed 5 --no-install', r'1 round, 0 failed', MININET),
     ('chaos --vm 2x2 --rounds 1 --seed 5 --no-install', r'1 round, 0 failed', VM),
     ('vm-up 1x2 --run "torusctl exchange --block-size 1KiB" --no-install', r'verified +every byte', VM),
     ('package --no-install', r'^torusd_.*\.deb$', DEBHELPER)]

@@ -1,6 +1,6 @@
 """torus-routed in random trials: cables are pulled and return, daemons and torus-routed are killed. After each event
-all hosts that are connected answer each other within a second; no packet goes round in a loop; nothing is left at the
-end. $TORUS_TRIALS (200) events in all, from the seed $TORUS_TRIALS_SEED (1)."""
+all hosts that are connected answer each other within a second, or longer on a busy machine; no packet goes round in a
+loop; nothing is left at the end. $TORUS_TRIALS (200) events in all, from the seed $TORUS_TRIALS_SEED (1)."""
 
 import json
 import os
@@ -11,12 +11,13 @@ import pytest
 from support.prober import Prober
 from support.routed import connected_pairs, state_of
 from support.waiting import wait_for
+from torus_net.patience import stretched
 
 TRIALS = int(os.environ.get('TORUS_TRIALS', 200))
 SEED = int(os.environ.get('TORUS_TRIALS_SEED', 1))
 # Shapes, and their shares of the events
 SHAPES = {'4': 5, '3x3': 5, '3mx3m': 5, '4x4': 3, 'complete:4': 2}
-SECONDS = 1.0         # within which all pairs must answer
+SECONDS = 1.0         # within which all pairs must answer: without an event, torus-routed looks after two
 RESTART_SECONDS = 0.1  # after which the unit starts a torus-routed that was killed (RestartSec)
 
 
@@ -33,7 +34,7 @@ class Trials:
     def answer(self, what, pairs=None):
         pairs = connected_pairs(self.geometry, self.up) if pairs is None else pairs
         try:
-            seconds = self.prober.await_answers(pairs, SECONDS)
+            seconds = self.prober.await_answers(pairs, stretched(SECONDS))
         except AssertionError as e:
             raise AssertionError(f'{e}; events: {"; ".join(self.said[-8:])}; routes of the first one: '
                                  f'{self.torus.ip_hosts.routes(0)}') from None

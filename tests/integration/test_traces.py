@@ -285,7 +285,10 @@ def test_healthy_links(mininet, tmp_path, run):
     path = tmp_path / 'trace.json'
     torus.json(0, *(word.format(tmp_path) for word in HEALTHY[run]), '--trace', path)
     found = traces.findings(torus, path)
-    assert not [text for kind, _, text in found if kind in ('link', 'resending', 'down', 'disk', 'program')]
+    unfounded = {'link', 'resending', 'down', 'program'}
+    if HEALTHY[run][0] == 'exchange':  # files may really wait for a disk that others use as well
+        unfounded.add('disk')
+    assert not [text for kind, _, text in found if kind in unfounded]
     assert ('algorithm' in [kind for kind, *_ in found]) == (run == 'pair'), found
 
 

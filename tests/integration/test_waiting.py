@@ -185,9 +185,7 @@ def test_four(another): pass
 def test_five(): pass
 def test_six(late): pass
 '''
-CONFTEST = f'''
-import sys
-sys.path.insert(0, {str(SUPPORT)!r})
+CONFTEST = '''
 from support.shared_failures import SharedFailures
 
 def pytest_configure(config):
@@ -196,13 +194,14 @@ def pytest_configure(config):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize('parallel', [(), ('-n', '2', '--dist', 'loadfile')], ids=['alone', 'parallel'])
+@pytest.mark.parametrize('parallel', [(), ('-p', 'support.spread', '--workers', '2')], ids=['alone', 'parallel'])
 def test_a_shared_fixture_that_fails_is_one_failure(tmp_path, parallel):
     (tmp_path / 'test_it.py').write_text(textwrap.dedent(FILE))
     (tmp_path / 'conftest.py').write_text(CONFTEST)
 
     def run(*options):
         env = {name: value for name, value in os.environ.items() if not name.startswith('PYTEST_')}
+        env['PYTHONPATH'] = str(SUPPORT)
         return patience.run([sys.executable, '-m', 'pytest', '-q', '-rsE', '--rootdir', tmp_path, *options, tmp_path],
                             cwd=tmp_path, env=env).stdout
     said = run(*parallel)

@@ -21,6 +21,8 @@ struct torus_client *client_begin(struct fake *f, void (*serve)(int fd))
     fake_start(f, serve);
     client = torus_client_open(f->path, &e);
     assert_non_null(client);
+    /* Under valgrind on a busy machine, ten seconds may pass between two messages. */
+    torus_client_set_timeout(client, 60000);
     return client;
 }
 
