@@ -17,7 +17,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
-from roots import FOLDER, OLD, Root, bare_root, base_root, foreign_root, obstacle  # noqa: E402
+from roots import FOLDER, OLD, Root, alone, bare_root, base_root, foreign_root, obstacle  # noqa: E402
 
 
 def pytest_configure(config):
@@ -29,6 +29,8 @@ def pytest_collection_modifyitems(config, items):
         own = item.path.is_relative_to(CHECKOUT / 'tests' / 'packaging')  # this hook gets the items of all folders
         if own and item.get_closest_marker('full') and config.obstacle:
             item.add_marker(pytest.mark.skip(reason=config.obstacle))
+        if own and 'arm_root' in item.fixturenames:
+            item.unit = 'arm_root'  # unpacked by one process
 
 
 def sources_digest():
@@ -46,13 +48,14 @@ def build(folder, *options):
     """The folder with the packages of the checkout, built if the sources have changed."""
     output, digest = FOLDER / folder, sources_digest()
     stamp = output / 'sources'
-    if not stamp.exists() or stamp.read_text() != digest:
-        shutil.rmtree(output, ignore_errors=True)
-        output.mkdir(parents=True)
-        done = subprocess.run([CHECKOUT / 'scripts' / 'package', '--no-install', '--output', output, *options],
-                              capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        stamp.write_text(digest)
+    with alone(output):
+        if not stamp.exists() or stamp.read_text() != digest:
+            shutil.rmtree(output, ignore_errors=True)
+            output.mkdir()
+            done = subprocess.run([CHECKOUT / 'scripts' / 'package', '--no-install', '--output', output, *options],
+                                  capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            stamp.write_text(digest)
     return output
 
 

@@ -1,11 +1,13 @@
 """Root file systems in which packages are installed."""
 
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -83,19 +85,28 @@ def suite():
     return re.search(r'^VERSION_CODENAME=(\w+)', Path('/etc/os-release').read_text(), re.M)[1]
 
 
+@contextmanager
+def alone(folder):
+    """One process at a time makes a folder; those that have waited find it made."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder.with_name(f'{folder.name}.lock'), 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def make(folder, names, *options):
     """Makes a root file system with packages of Debian, unless the folder has one made from the same ones."""
     options = [f'--aptopt={apt_options()}', *options]
     digest = hashlib.sha256(repr((sources(), sorted(names), options)).encode()).hexdigest()
     stamp = folder.with_name(f'{folder.name}.made')
-    if stamp.exists() and stamp.read_text() == digest:
-        return folder
-    stamp.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(['mmdebstrap', '--quiet', '--mode=root', f'--include={",".join(names)}', *options, suite(), folder,
-                    '-'], input=sources(), text=True, check=True)
-    stamp.write_text(digest)
+    with alone(folder):
+        if stamp.exists() and stamp.read_text() == digest:
+            return folder
+        stamp.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run(['mmdebstrap', '--quiet', '--mode=root', f'--include={",".join(names)}', *options, suite(),
+                        folder, '-'], input=sources(), text=True, check=True)
+        stamp.write_text(digest)
     return folder
 
 
