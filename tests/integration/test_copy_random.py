@@ -1,6 +1,6 @@
 """torusctl copy: random trees, changed at random, with random faults: each node has what was copied, or what it had.
 
-The seed is in the name of each test. The `full` run has 500 trees; a few dozen of them run by default."""
+The seed is in the name of each test. The `full` run has 240 trees; a few dozen of them run by default."""
 
 import os
 import random
@@ -13,7 +13,7 @@ from support.compare_trees import differences
 from support.copies import Copying, Place, copy, others, try_copy
 from support.waiting import wait_for
 
-TREES = 500
+TREES = 240
 QUICK = 24
 FAULTY = 40   # of them, with faults
 QUICK_FAULTY = 4
