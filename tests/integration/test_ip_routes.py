@@ -477,3 +477,35 @@ def test_options_with_paths_of_all_kinds(tmp_path, library, before, socket):
         (tmp_path / name).rename(spaced / name)
     done = said(folder=spaced)
     assert done.returncode == 1 and b'a path in LD_PRELOAD cannot have a space' in done.stderr, done
+
+
+@pytest.mark.mininet
+def test_next_hops_have_weights(mininet, tmp_path):
+    torus = mininet('4')
+    out = write_scripts(tmp_path, '4', '--state', tmp_path, '--rate', '0:+0=0.1',
+                        interface=lambda rank, port: torus.node(rank).interface(port.name))
+
+    def run(node, action):
+        return node.run('env', f'TORUS_HOST=h{node.rank}', 'sh', str(out / f'h{node.rank}.sh'), action)
+
+    before = [state_of(node) for node in torus.nodes]
+    for node in torus.nodes:
+        run(node, 'up')
+        assert run(node, 'check') == ''
+    node, show = torus.node(0), ('ip', 'route', 'show', '10.128.0.2', 'proto', '84')
+    weights = {name: int(weight) for name, weight in re.findall(r'dev (\S+) weight (\d+)', node.run(*show))}
+    assert 3 * weights[node.interface('+0')] < weights[node.interface('-0')]
+    assert node.run('sysctl', '-n', 'net.ipv4.fib_multipath_hash_policy') == '1\n'
+    ping_all(torus, addresses=[f'10.128.0.{rank + 1}' for rank in range(4)])
+    route = node.run(*show).replace('\n', ' ').replace(' src', ' proto 84 src', 1)
+    for harm, says in ((f'ip route replace {re.sub("weight [0-9]+", "weight 7", route, count=1)}', 'for 10.128.0.2 ('),
+                       ('sysctl -qw net.ipv4.fib_multipath_hash_policy=0', 'fib_multipath_hash_policy must be 1')):
+        node.run('sh', '-c', harm)
+        done = subprocess.run([*node.enter(), 'env', 'TORUS_HOST=h0', 'sh', out / 'h0.sh', 'check'],
+                              capture_output=True, text=True)
+        assert done.returncode == 1 and says in done.stderr, done.stderr
+        run(node, 'up')
+        assert run(node, 'check') == ''
+    for node in torus.nodes:
+        run(node, 'down')
+    assert [state_of(node) for node in torus.nodes] == before

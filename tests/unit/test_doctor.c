@@ -189,7 +189,9 @@ TEST_WITH(begin, NULL, slow_interface)
 {
     ring_set(&r, 0, "interface.eth0.speed_mbit", "100");
     ring_set(&r, 1, "interface.eth1.speed_mbit", "100");
-    assert_int_equal(ring_count(&r, "speed"), 2);
+    assert_int_equal(ring_count(&r, "speed"), 1); /* one cable */
+    ring_expect(&r, SEVERITY_WARNING, "speed", "another cable; or correct link_mbit",
+                "link_mbit says", NULL);
     ring_begin(&r);
     ring_set(&r, 0, "interface.eth0.speed_mbit", "2500");
     ring_expect(&r, SEVERITY_WARNING, "speed", "ethtool -s eth0", "2500", "beta", NULL);
@@ -232,11 +234,30 @@ TEST_WITH(begin, NULL, slow_cable_as_configured)
     ring_expect_fine(&r);
 }
 
+/* What a port receives may be above the speed of the interface, too. */
+TEST_WITH(begin, NULL, configured_above_the_speed)
+{
+    r.link[0][0].nominal_send_bps = 1000000000;
+    r.link[0][0].nominal_receive_bps = 2500000000;
+    ring_expect(&r, SEVERITY_WARNING, "speed", "correct link_mbit", "link_mbit says 2500", NULL);
+}
+
+/* The two ends of a cable are configured differently, in one direction. */
+TEST_WITH(begin, NULL, ends_that_disagree)
+{
+    r.link[0][0].nominal_send_bps = 1000000000;
+    r.link[1][1].nominal_receive_bps = 12345000;
+    ring_expect(&r, SEVERITY_WARNING, "speed", "+0.link_mbit or, on beta, -0.link_mbit",
+                "port +0 sends 1000 Mbit/s", "beta receives 12.345 by its port -0", NULL);
+    r.link[1][1].nominal_receive_bps = 990000000;
+    ring_expect_fine(&r);
+}
+
 TEST_WITH(begin, NULL, link_that_carries_little)
 {
-    r.link[0][0].planned_bps = 400000000;
+    r.link[0][0].planned_bps = 14336000000;
     r.link[0][0].planned_from = "observed";
-    ring_expect(&r, SEVERITY_WARNING, "speed", "another slot", "400 Mbit/s", "+0", NULL);
+    ring_expect(&r, SEVERITY_WARNING, "speed", "another slot", "14336 Mbit/s", "+0", NULL);
 }
 
 TEST_WITH(begin, NULL, interface_errors)

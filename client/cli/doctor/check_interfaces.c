@@ -182,11 +182,25 @@ static void check_slow_cable(struct doctor *d, uint32_t node, unsigned port, con
     finding_mend(f, "another cable; then ethtool -s %s autoneg on, at both ends", interface);
 }
 
-static void check_speed(struct doctor *d, uint32_t node, unsigned port, const char *interface)
+/* Returns the rate of a port as configured, in Mbit/s, if it is above that of its interface; otherwise 0. */
+static double nominal_above_speed(const struct doctor *d, uint32_t node, unsigned port)
 {
     const struct torus_link *link = doctor_link(d, node, port);
-    const double nominal = link->nominal_send_bps > 0 ? (double)link->nominal_send_bps / 1e6
-                                                      : d->node[node].status->link_mbit;
+    const char *interface = interface_of(d, node, port);
+    uint64_t speed, bps;
+
+    if (interface == NULL || !number(d, node, interface, "speed_mbit", &speed) || speed == 0)
+        return 0;
+    bps = link->nominal_send_bps > link->nominal_receive_bps ? link->nominal_send_bps
+                                                             : link->nominal_receive_bps;
+    const double nominal = bps > 0 ? (double)bps / 1e6 : d->node[node].status->link_mbit;
+    return (double)speed < 0.95 * nominal ? nominal : 0;
+}
+
+static void check_speed(struct doctor *d, uint32_t node, unsigned port, const char *interface)
+{
+    const double nominal = nominal_above_speed(d, node, port);
+    const uint32_t there = torus_neighbour(d->torus, node, port);
     uint64_t speed;
     struct finding *f;
 
@@ -199,16 +213,45 @@ static void check_speed(struct doctor *d, uint32_t node, unsigned port, const ch
         unknown_speed(d, "speed", node, interface);
         return;
     }
-    if (nominal > 0 && (double)speed < 0.95 * nominal) {
+    if (nominal > 0 && there < node &&
+        nominal_above_speed(d, there, torus_port_opposite(d->torus, port)) > 0)
+        return; /* the other end has said it */
+    if (nominal > 0) {
         f = doctor_find(d, SEVERITY_WARNING, "speed", node,
                         "%s runs at %llu Mbit/s; link_mbit says %g", interface,
                         (unsigned long long)speed, nominal);
+        f->peer = there;
         f->why = "a damaged cable often makes both ends choose a lower speed; one slow link slows "
                  "every exchange";
         finding_mend(f, "another cable; or correct link_mbit in torusd.ini");
         return;
     }
     check_slow_cable(d, node, port, interface, speed);
+}
+
+/* What this end sends and the other one receives, as configured. */
+static void check_agreement(struct doctor *d, uint32_t node, unsigned port)
+{
+    const uint32_t there = torus_neighbour(d->torus, node, port);
+    const struct torus_link *here = doctor_link(d, node, port);
+    const struct torus_link *other =
+        there < d->nodes ? doctor_link(d, there, torus_port_opposite(d->torus, port)) : NULL;
+    const double sends = (double)here->nominal_send_bps,
+                 takes = other != NULL ? (double)other->nominal_receive_bps : 0;
+    struct finding *f;
+
+    if (sends <= 0 || takes <= 0 || (sends > 0.95 * takes && takes > 0.95 * sends))
+        return;
+    f = doctor_find(d, SEVERITY_WARNING, "speed", node,
+                    "link_mbit says that port %.40s sends %g Mbit/s, and that %.60s receives %g by "
+                    "its port %.40s",
+                    here->name, sends / 1e6, d->node[there].host, takes / 1e6, other->name);
+    f->peer = there;
+    f->why = "plans use the smaller rate of the two";
+    finding_mend(f,
+                 "correct %.40s.link_mbit or, on %.60s, %.40s.link_mbit in torusd.ini; then "
+                 "systemctl reload torusd",
+                 here->name, d->node[there].host, other->name);
 }
 
 /* What the link itself carries, whatever its cards say. */
@@ -219,7 +262,7 @@ static void check_observed(struct doctor *d, uint32_t node, const struct torus_l
     if (strcmp(link->planned_from, "observed") != 0)
         return;
     f = doctor_find(d, SEVERITY_WARNING, "speed", node,
-                    "the link at port %.40s carries %.3g Mbit/s, and should carry more", link->name,
+                    "the link at port %.40s carries %g Mbit/s, and should carry more", link->name,
                     (double)link->planned_bps / 1e6);
     f->peer = link->neighbour < d->nodes ? link->neighbour : node;
     f->why = "plans of exchanges give it less to carry; the cable loses packets, a card is in a "
@@ -362,6 +405,7 @@ static void check_ports(struct doctor *d, uint32_t node)
         }
         check_both_ends(d, node, port, interface);
         check_speed(d, node, port, interface);
+        check_agreement(d, node, port);
         check_observed(d, node, l);
         check_errors(d, node, interface);
         check_offloads(d, node, interface);
