@@ -11,6 +11,8 @@
 /* A hop of flooding may gather changes for a moment (daemon/torusd/router/flood.c), and the processes have to run. */
 #define SETTLE_MS 50u
 #define SETTLE_MS_A_HOP 10u
+/* In larger networks, all links count as alike: to compare costs would take longer than nodes may take to hear of a loss. */
+#define RATED_MOST 1024u
 
 static size_t channels_of(const struct route_planner *p)
 {
@@ -148,6 +150,8 @@ static bool compare_rates(struct route_planner *p)
             kbit[i * ports + port] = p->route[i].linked && (p->up[i] & 1u << port) != 0
                                          ? p->kbit[(size_t)i * ports + port]
                                          : 0;
+    if (p->torus->nodes > RATED_MOST)
+        memset(kbit, 0, channels_of(p) * sizeof *kbit);
     p->rated = damage_relative_rates(kbit, channels_of(p), p->fresh_rate);
     changed = memcmp(p->rate, p->fresh_rate, channels_of(p) * sizeof *p->rate) != 0;
     memcpy(p->rate, p->fresh_rate, channels_of(p) * sizeof *p->rate);

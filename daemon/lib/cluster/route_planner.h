@@ -132,7 +132,7 @@ void route_planner_adopt(struct route_planner *p, uint32_t to, uint32_t ports);
 void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool *forwards,
                          const uint32_t *kbit, uint64_t now);
 
-/* Finds the weights for the last link states, which takes up to a tenth of a second if links have different rates. To be
+/* Finds the weights for the last link states, which takes some hundredths of a second if links have different rates. To be
  * called after route_planner_heard(), when the kernel has the routes. */
 void route_planner_weigh(struct route_planner *p);
 

@@ -18,7 +18,7 @@
 #define ROUTE_WEIGHT_SUM 64u /* weights of a route are parts of this, without common factors */
 #define ROUTE_FAR UINT32_MAX
 #define ROUTE_ALL_NODES UINT32_MAX
-#define ROUTE_EFFORT UINT64_C(13000000) /* about a tenth of a second */
+#define ROUTE_EFFORT UINT64_C(5000000) /* some hundredths of a second */
 
 struct route_links {
     const struct torus *torus;

@@ -101,8 +101,8 @@ static void tell_observed(const struct router *r, unsigned i)
 
     (void)torus_port_name(r->torus, r->rank, i, name);
     if (port->rate.observed.slow > 0)
-        log_warning("port %s: the link to node %u carries %g of %g Mbit/s", name,
-                    port->neighbour, port->rate.observed.slow / 1e3, should_send(port) / 1e3);
+        log_warning("port %s: the link to node %u carries %g of %g Mbit/s", name, port->neighbour,
+                    port->rate.observed.slow / 1e3, should_send(port) / 1e3);
     else
         log_info("port %s: the link to node %u carries its nominal rate again", name,
                  port->neighbour);
