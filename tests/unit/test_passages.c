@@ -1,6 +1,7 @@
 /* The passages of all nodes of a torus together: the nodes at both ends of a channel agree, and every segment follows
  * its route from end to end. */
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/file/imported.h"
 #include "daemon/lib/schedule/passages.h"
 #include "tests/support/cmocka.h"
@@ -295,6 +296,55 @@ TEST(trees_with_long_legs)
         close_all(&all);
     }
     imported_free(s);
+}
+
+/* The time on the channels that are left of a passage's route, by their rates. */
+static double time_left(const struct all *all, const struct damage *d, uint32_t rank,
+                        const struct passage *x)
+{
+    double time = 0;
+
+    while (x->out != PASSAGE_HERE) {
+        time += (double)DAMAGE_FULL_RATE / damage_rate(d, rank, x->out);
+        rank = torus_neighbour(&all->t, rank, x->out);
+        const struct passages *p = &all->node[rank];
+        x = &p->passage[p->arrival[torus_port_opposite(&all->t, x->out)][x->place]];
+    }
+    return time;
+}
+
+static void check_order(const struct all *all, const struct damage *d, uint32_t rank, uint32_t i)
+{
+    const struct passages *p = &all->node[rank];
+    const struct passage *x = &p->passage[i];
+    const double time = time_left(all, d, rank, x);
+
+    assert_in_range(x->ahead, 0, p->most_ahead);
+    for (uint32_t j = 0; j < p->count; j++)
+        if (time_left(all, d, rank, &p->passage[j]) > 1.1 * time)
+            assert_true(p->passage[j].ahead > x->ahead);
+}
+
+/* A slow channel takes the time of many fast ones: what still has to pass it comes first. */
+TEST(time_counts_if_rates_differ)
+{
+    struct torus t;
+    struct damage damage;
+    struct detour *detour;
+    struct all all;
+    struct error e;
+
+    assert_int_equal(torus_parse(&t, "3x4", NULL), 0);
+    assert_int_equal(damage_init(&damage, &t, NULL), 0);
+    assert_success(damage_parse_rates(&damage, "4:-1=0.1,0:+0=0.5,7:+0=0.001", false, &e), e);
+    assert_success(detour_new(&detour, &damage, &e), e);
+    assert_true(open_all(&all, "3x4", detour_algorithm(detour), TORUS_NO_NODE));
+    for (uint32_t rank = 0; rank < t.nodes; rank++)
+        for (uint32_t i = 0; i < all.node[rank].count; i++)
+            check_order(&all, &damage, rank, i);
+    close_all(&all);
+    detour_free(detour);
+    damage_free(&damage);
 }
 
 /* Node 1 of a mesh of three has all kinds of passages:

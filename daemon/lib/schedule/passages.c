@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/lib/schedule/damage.h"
 #include "daemon/lib/schedule/routes.h"
 #include "proto/text.h"
 
@@ -25,9 +26,10 @@ struct draft {
     struct list list;
     struct routes *routes;
     uint32_t rank;
-    uint32_t source;     /* the only source whose blocks count; TORUS_NO_NODE: all */
-    uint32_t most_ahead; /* largest `ahead` of any passage of any node */
-    uint16_t *beyond;    /* allgather, by node: channels from it to the farthest node behind it
+    uint32_t source;            /* the only source whose blocks count; TORUS_NO_NODE: all */
+    uint32_t most_ahead;        /* largest `ahead` of any passage of any node */
+    const struct damage *rated; /* exchange: the rates of channels; NULL: all are alike */
+    uint16_t *beyond; /* allgather, by node: channels from it to the farthest node behind it
                           * in the tree */
 };
 
@@ -70,27 +72,69 @@ static uint32_t count_hops(const struct routes *r)
 
 /* --- an exchange: each route by itself --- */
 
+/* If rates differ: the time of a segment on a channel of the full rate, and the levels for times that differ by a
+ * factor of less than two. */
+#define HOP 16u
+#define LEVELS 32u
+
+static uint32_t time_on(const struct draft *d, uint32_t node, unsigned port)
+{
+    if (d->rated == NULL)
+        return 1;
+    return HOP * DAMAGE_FULL_RATE / damage_rate(d->rated, node, port);
+}
+
+static uint32_t time_of_route(const struct draft *d)
+{
+    const struct routes *r = d->routes;
+    uint32_t here = r->source, time = 0;
+
+    if (d->rated == NULL)
+        return count_hops(r);
+    for (uint32_t i = 0; i < r->legs; i++) {
+        unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
+        for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
+            time += time_on(d, here, port);
+            here = routes_neighbour(r, here, port);
+        }
+    }
+    return time;
+}
+
+/* Returns passage.ahead for the time on the channels that are left. */
+static uint16_t ahead_of(const struct draft *d, uint32_t time)
+{
+    uint32_t octave = 0;
+
+    if (d->rated == NULL)
+        return (uint16_t)time;
+    while (time >> octave >= 2 * LEVELS)
+        octave++;
+    return (uint16_t)(octave * LEVELS + (time >> octave));
+}
+
 static int note_route(struct draft *d)
 {
     const struct routes *r = d->routes;
     struct passage passage = {.in = PASSAGE_HERE, .destination = r->destination};
-    uint32_t here = r->source;
+    uint32_t here = r->source, left = time_of_route(d);
 
-    passage.ahead = (uint16_t)count_hops(r);
-    if (passage.ahead > d->most_ahead)
-        d->most_ahead = passage.ahead;
+    if (ahead_of(d, left) > d->most_ahead)
+        d->most_ahead = ahead_of(d, left);
     for (uint32_t i = 0; i < r->legs; i++) {
         unsigned port = torus_port(r->torus, r->leg[i].dim, r->leg[i].direction);
         for (uint16_t hop = 0; hop < r->leg[i].hops; hop++) {
             passage.out = (uint8_t)port;
+            passage.ahead = ahead_of(d, left);
+            left -= time_on(d, here, port);
             if (note(d, here, &passage) != 0)
                 return -1;
             here = routes_neighbour(r, here, port);
             passage.in = (uint8_t)torus_port_opposite(r->torus, port);
             passage.hop++;
-            passage.ahead--;
         }
     }
+    passage.ahead = 0;
     passage.out = PASSAGE_HERE;
     return note(d, here, &passage);
 }
@@ -302,8 +346,12 @@ int passages_build_source(struct passages *p, const struct torus *t, const struc
                           uint32_t rank, uint32_t source, struct error *e)
 {
     bool gather = a->operation == OPERATION_ALLGATHER;
+    const struct damage *damage = algorithm_damage(a);
     struct routes routes;
-    struct draft d = {.routes = &routes, .rank = rank, .source = source};
+    struct draft d = {.routes = &routes,
+                      .rank = rank,
+                      .source = source,
+                      .rated = damage != NULL && damage->rate != NULL ? damage : NULL};
 
     *p = (struct passages){.rank = rank, .source = source};
     if (rank >= t->nodes)

@@ -26,8 +26,10 @@ struct passage {
     uint32_t place;   /* place among all that leave by `out` */
     uint16_t segment; /* of the block */
     uint16_t hop;     /* channels that it has crossed when it arrives here */
-    uint16_t ahead;   /* channels that are left; allgather: on the longest path */
-    uint8_t in, out;  /* ports, or PASSAGE_HERE */
+    /* Channels that are left; if rates differ, the time on them, which grows with it but not in proportion; allgather:
+     * channels on the longest path. */
+    uint16_t ahead;
+    uint8_t in, out; /* ports, or PASSAGE_HERE */
 };
 
 struct passages {
