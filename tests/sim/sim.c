@@ -5,6 +5,7 @@
 #include "tests/sim/internal.h"
 #include "tests/sim/sim.h"
 
+#define DEFAULT_UNSENT (128u * 1024u)
 #define DEFAULT_MEMORY (64u * 1024u * 1024u)
 #define LISTED 100u /* exchanges at a node */
 #define WHOLE_TIME (30 * SECONDS + ROUTER_HOLD_MOST)
@@ -18,6 +19,8 @@ struct sim *sim_new(const struct sim_setup *setup)
     sim->set = *setup;
     if (sim->set.memory == 0)
         sim->set.memory = DEFAULT_MEMORY;
+    if (sim->set.unsent == 0)
+        sim->set.unsent = DEFAULT_UNSENT;
     if (torus_parse(&sim->torus, setup->dims, NULL) != 0)
         abort();
     sim->chance = chance_stream(setup->seed, SIM_STREAM_TEST, 0);

@@ -33,8 +33,11 @@ struct sim_setup {
     uint64_t seed;
     uint64_t latency; /* of a link, in nanoseconds; with `chop`, random values around it */
     uint64_t rate;    /* of a link in each direction, in bytes per second; 0: unlimited */
-    uint64_t burst;  /* 0, or bytes by which a link's limiter may be ahead of its rate: like Linux's
+    uint64_t burst; /* 0, or bytes by which a link's limiter may be ahead of its rate: like Linux's
                        * htb, it lets a packet through at once below this, then holds back */
+    /* Bytes that a socket takes before they leave; 0: 128 KiB. Those of torusd take 16 KiB for a link of up to 500
+     * Mbit/s (net/sockets.c). */
+    uint64_t unsent;
     uint64_t memory; /* budget of a node; 0: 64 MiB */
     bool shared;     /* nodes assume that they share a processor: messages are expensive */
     bool chop;       /* bytes arrive in pieces of any size, disk operations take random times */

@@ -169,8 +169,6 @@ void network_excuse_node(struct node *node)
 
 /* Sends frames from routers to their sockets, as they are or as a test has altered them. */
 
-#define SOCKET_BUFFER (128u * 1024u)
-
 /* Counts a frame by its kind: the number of the head's only field, from its first bytes. */
 static void count_frame(struct node *node, const struct outgoing *frame)
 {
@@ -250,7 +248,7 @@ void network_flush(struct node *node)
     while ((end = node->dirty) != NULL) {
         node->dirty = end->next_dirty;
         end->dirty = false;
-        while (end->link != NULL && end->queued < SOCKET_BUFFER) {
+        while (end->link != NULL && end->queued < node->sim->set.unsent) {
             sim_enter(node);
             struct outgoing *frame = link_next(end->link);
             sim_leave();
