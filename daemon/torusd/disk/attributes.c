@@ -138,8 +138,7 @@ static int try_out(const struct file_system *files, int private, const struct at
         result = -EPERM; /* the system has cleared set-group-ID without an error */
     if (result == 0)
         result = files->check_writable(files->context, folder);
-    if (folder >= 0)
-        files->close(files->context, folder);
+    file_system_close(files, &folder);
     removed = attributes_clean_up(files, private);
     return result < 0 ? result : removed;
 }

@@ -4,6 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+void file_close(int *file)
+{
+    if (*file >= 0)
+        (void)close(*file);
+    *file = -1;
+}
+
 int file_read(int file, void *bytes, size_t length, uint64_t offset)
 {
     for (size_t done = 0; done < length;) {

@@ -8,6 +8,9 @@
 
 #include "daemon/torusd/disk/file_system.h"
 
+/* Closes a descriptor, unless it is negative, and sets it to -1. */
+void file_close(int *file);
+
 /* Read or write all bytes at an offset. Return 0; -1 with errno, and errno 0 if the file ends before. */
 int file_read(int file, void *bytes, size_t length, uint64_t offset);
 int file_write(int file, const void *bytes, size_t length, uint64_t offset);

@@ -135,9 +135,7 @@ int journal_open(struct journal *j, const struct file_system *files, const char 
 
 void journal_close(struct journal *j)
 {
-    if (j->folder >= 0)
-        j->files->close(j->files->context, j->folder);
-    j->folder = -1;
+    file_system_close(j->files, &j->folder);
 }
 
 /* --- files --- */

@@ -221,8 +221,7 @@ void made_folders_remove(struct made_folders *m, const struct made_use *use,
         int above = roots_open_folder(roots, place, at);
         int result = above < 0 ? above : files->remove_folder(files->context, above, name);
         if (above >= 0 && (result == 0 || result == -ENOENT)) {
-            if (*folder >= 0)
-                files->close(files->context, *folder);
+            file_system_close(files, folder);
             *folder = above;
         } else if (above >= 0) {
             files->close(files->context, above);

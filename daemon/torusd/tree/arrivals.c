@@ -150,8 +150,7 @@ int arrivals_init(struct arrivals *a, uint64_t entries)
 
 static void free_one(struct partial *p)
 {
-    if (p->file >= 0)
-        (void)close(p->file);
+    file_close(&p->file);
     intervals_free(&p->spans);
     free(p->piece);
     free(p);

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_system.h"
 #include "proto/text.h"
 
@@ -23,9 +24,7 @@ void tree_at_init(struct tree_at *t, int above, const char *name, const char *sh
 
 static void close_deep(struct tree_at *t)
 {
-    if (t->deep >= 0)
-        (void)close(t->deep);
-    t->deep = -1;
+    file_close(&t->deep);
 }
 
 void tree_at_close(struct tree_at *t)

@@ -25,8 +25,7 @@ void changing_init(struct changing *c, int file, bool skip)
 
 void changing_free(struct changing *c)
 {
-    if (c->file >= 0)
-        (void)close(c->file);
+    file_close(&c->file);
     free(c->index);
     (void)pthread_mutex_destroy(&c->lock);
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/inodes.h"
@@ -88,8 +89,7 @@ static int check_pieces(struct inheriting *h, struct partial *p, const struct en
     int file = openat(s->folder, old_name(h, old->index, name), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     /* a file whose mode closes it to its owner is whole, or nearly */
     int result = file >= 0 ? arrivals_check_pieces(p, file, &data, progress) : 1;
-    if (file >= 0)
-        (void)close(file);
+    file_close(&file);
     if (result == -ECANCELED)
         return tree_stopped(progress, e) ? -1 : 1;
     if (result == -ENOMEM)
@@ -260,8 +260,7 @@ int writer_inherit(struct tree_writer *w, struct tree_progress *progress, struct
     if (result == 0 && w->has_arrivals)
         result = writer_save(w, true, e);
     arrivals_free(&h.arrivals);
-    if (h.file >= 0)
-        (void)close(h.file);
+    file_close(&h.file);
     return result;
 }
 

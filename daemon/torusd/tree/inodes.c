@@ -98,8 +98,7 @@ void file_links_free(struct file_links *l)
 {
     if (l == NULL)
         return;
-    if (l->file >= 0)
-        (void)close(l->file);
+    file_close(&l->file);
     free(l->link);
     free(l);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/grow.h"
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
 #include "daemon/torusd/tree/arrivals.h"
 #include "daemon/torusd/tree/file_data.h"
@@ -377,8 +378,7 @@ static int rename_build(const struct install *p, int folder, const char *name)
         result = -errno;
     if (closed && result == 0)
         result = tree_at_set_mode(build, st.st_mode & 07777u);
-    if (build >= 0)
-        (void)close(build);
+    file_close(&build);
     return result;
 }
 
@@ -585,8 +585,7 @@ static int check_files(const struct staging *s, const struct manifest *manifest,
         file_stamp_warn_of_none(s->shown);
     if (result >= 0)
         result = manifest_each(manifest, check_staged, &staged, e);
-    if (staged.stamps.stamps >= 0)
-        (void)close(staged.stamps.stamps);
+    file_close(&staged.stamps.stamps);
     return result;
 }
 

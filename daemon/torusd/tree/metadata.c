@@ -15,6 +15,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_system.h"
 #include "daemon/torusd/tree/manifest_format.h"
 
@@ -112,9 +113,7 @@ void stored_open(struct stored *s, int folder, int staging)
 
 void stored_close(struct stored *s)
 {
-    if (s->file >= 0)
-        (void)close(s->file);
-    s->file = -1;
+    file_close(&s->file);
 }
 
 /* Whether a time is beyond what some file systems can store. */
@@ -314,9 +313,11 @@ static int add(struct attribute_reader *r, const struct holder *h, const char *n
     return 0;
 }
 
-static int read_all(struct attribute_reader *r, const struct holder *h, uint32_t *length)
+int attributes_read(struct attribute_reader *r, int file, int folder, const char *name,
+                    uint32_t *length)
 {
-    ssize_t names = read_names(r, h);
+    const struct holder h = holder_of(file, folder, name);
+    ssize_t names = read_names(r, &h);
     const char **sorted;
     size_t used = 0;
     int result = 0;
@@ -328,26 +329,12 @@ static int read_all(struct attribute_reader *r, const struct holder *h, uint32_t
     if (count < 0)
         return -1;
     for (ssize_t i = 0; i < count && result == 0; i++)
-        result = add(r, h, sorted[i], &used);
+        result = add(r, &h, sorted[i], &used);
     int error = errno;
     free(sorted);
     errno = error;
     *length = (uint32_t)used;
     return result;
-}
-
-int attributes_read(struct attribute_reader *r, int file, uint32_t *length)
-{
-    const struct holder h = holder_of(file, -1, "");
-
-    return read_all(r, &h, length);
-}
-
-int attributes_read_link(struct attribute_reader *r, int folder, const char *name, uint32_t *length)
-{
-    const struct holder h = holder_of(-1, folder, name);
-
-    return read_all(r, &h, length);
 }
 
 void attribute_reader_free(struct attribute_reader *r)

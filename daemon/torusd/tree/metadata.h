@@ -96,11 +96,11 @@ struct attribute_reader {
     size_t room;
 };
 
-/* Read the attributes of an open file or folder; of a symbolic link with a name in an open folder. Return 0 with *length;
- * the bytes stay until the next call. Return -1 with errno: E2BIG for more than MANIFEST_ATTRIBUTES_MOST bytes. */
-int attributes_read(struct attribute_reader *r, int file, uint32_t *length);
-int attributes_read_link(struct attribute_reader *r, int folder, const char *name,
-                         uint32_t *length);
+/* Reads the attributes of an open file or folder; of a name in an open folder, such as a symbolic link, if `file` is -1.
+ * Returns 0 with *length; the bytes stay until the next call. Returns -1 with errno: E2BIG for more than
+ * MANIFEST_ATTRIBUTES_MOST bytes. */
+int attributes_read(struct attribute_reader *r, int file, int folder, const char *name,
+                    uint32_t *length);
 void attribute_reader_free(struct attribute_reader *r);
 
 /* Whether a file has other attributes than an entry, among those that can be set here. *refused: the entry has some that

@@ -10,6 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/file_data.h"
 
 /* Chunks of a new file that are looked for in one reading of the old version: a file of 64 GiB has about as many. */
@@ -285,8 +286,7 @@ static int use_old_of(struct using *u, struct tree_at *target, struct digests_cu
         u->partial->stamp = arrivals_stamp_of(u->entry->index, &st);
     }
     file_data_free(&u->old_data);
-    if (u->new >= 0)
-        (void)close(u->new);
+    file_close(&u->new);
     (void)close(u->old);
     u->run_length = 0;
     return result;

@@ -216,8 +216,7 @@ static void on_read_close(struct tree_reader *r)
     sources_close(&r->sources);
     changing_free(&r->changing);
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++)
-        if (r->document[i] >= 0)
-            (void)close(r->document[i]);
+        file_close(&r->document[i]);
     tree_files_leave(r->files);
     free(r);
 }
@@ -394,8 +393,7 @@ static int on_digest(struct tree_reader *r, const uint8_t *const *wanted, const 
 {
     const struct wanted_answers all = {wanted, length, answers, r->sizes};
 
-    if (r->document[TREE_DIGESTS] >= 0)
-        (void)close(r->document[TREE_DIGESTS]);
+    file_close(&r->document[TREE_DIGESTS]);
     r->document[TREE_DIGESTS] = tree_files_temporary(r->files, e);
     if (r->document[TREE_DIGESTS] < 0 ||
         reader_digests_make(&r->manifest, &r->sources, &all, r->fast_digests, progress,

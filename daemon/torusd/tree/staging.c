@@ -62,8 +62,7 @@ void staging_remove_made(struct staging *s)
 
     if (s->use != NULL)
         made_folders_remove(s->made, s->use, s->roots, &s->place, 0, &folder);
-    if (folder >= 0)
-        (void)close(folder);
+    file_close(&folder);
 }
 
 void staging_keep_made(struct staging *s)
@@ -447,8 +446,7 @@ static int check_name(struct checking *c, int folder, const char *name, unsigned
     int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int result = inner >= 0 ? check_below(c, inner, depth + 1, e)
                             : staging_failed(c->staging, "examined", errno, e);
-    if (inner >= 0)
-        (void)close(inner);
+    file_close(&inner);
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/tree/file_data.h"
 #include "daemon/torusd/tree/sources.h"
 
@@ -154,9 +155,7 @@ struct stream *stream_new(const struct manifest *manifest, const struct sources 
 
 static void close_file(struct spot *spot)
 {
-    if (spot->file >= 0)
-        (void)close(spot->file);
-    spot->file = -1;
+    file_close(&spot->file);
 }
 
 static void free_spot(struct spot *spot)

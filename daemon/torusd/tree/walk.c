@@ -102,7 +102,7 @@ static int take_attributes(struct entry_builder *b, const struct found *f, struc
 int build_folder(struct entry_builder *b, const struct found *f, int folder, struct error *e)
 {
     struct entry entry = entry_of(f, ENTRY_FOLDER);
-    int result = attributes_read(&b->attributes, folder, &entry.attributes_length);
+    int result = attributes_read(&b->attributes, folder, -1, "", &entry.attributes_length);
 
     result = take_attributes(b, f, &entry, result, e);
     return result == 0 ? add_entry(b, f, &entry, e) : result;
@@ -126,7 +126,7 @@ int build_symlink(struct entry_builder *b, const struct found *f, int folder, co
     b->link[length] = '\0';
     entry.link = b->link;
     int result = take_attributes(
-        b, f, &entry, attributes_read_link(&b->attributes, folder, name, &entry.attributes_length),
+        b, f, &entry, attributes_read(&b->attributes, -1, folder, name, &entry.attributes_length),
         e);
     return result == 0 ? add_entry(b, f, &entry, e) : result;
 }
@@ -203,7 +203,8 @@ int build_file(struct entry_builder *b, const struct found *f, int file, struct 
     int result = look_into(b, f, file, &data, &entry, e);
     if (result == 0)
         result = take_attributes(
-            b, f, &entry, attributes_read(&b->attributes, file, &entry.attributes_length), e);
+            b, f, &entry, attributes_read(&b->attributes, file, -1, "", &entry.attributes_length),
+            e);
     if (result == 0)
         result = add_entry(b, f, &entry, e);
     if (result == 0)

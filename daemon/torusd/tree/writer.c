@@ -188,9 +188,7 @@ static void close_files(struct tree_writer *w)
 {
     stored_close(&w->stored);
     for (unsigned i = 0; i < TREE_DOCUMENTS; i++) {
-        if (w->document[i] >= 0)
-            (void)close(w->document[i]);
-        w->document[i] = -1;
+        file_close(&w->document[i]);
     }
     arrivals_free(&w->arrivals);
 }
