@@ -1,5 +1,9 @@
 """The rate of a link, in `links`, in reports of exchanges, and in plans."""
 
+import contextlib
+import os
+import subprocess
+
 import pytest
 from support.waiting import wait_for
 
@@ -54,3 +58,27 @@ def test_a_link_that_becomes_slow_and_well_again(mininet):
     assert times[-1] < times[0] / 2, times
     torus.set_rate(4, '-1', MBIT)
     wait_for(lambda: plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT), 60)
+
+
+@contextlib.contextmanager
+def busy_processors():
+    """Four programs for each processor that only count."""
+    count = 4 * len(os.sched_getaffinity(0))
+    programs = [subprocess.Popen(['sh', '-c', 'while :; do :; done']) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def test_a_busy_processor_makes_no_link_slow(mininet):
+    """Daemons that wait for a processor, and neighbours that do, send less than their links carry: it is nobody's rate."""
+    torus = mininet('3x3', bw=MBIT)
+    loaded(torus)
+    with busy_processors():
+        for _ in range(8):
+            loaded(torus)
+    said = [link['planned_from'] for node in torus.nodes for link in torus.links(node.rank)['links']]
+    assert said == ['nominal'] * 36, [node.log() for node in torus.nodes if 'carries' in node.log()]

@@ -204,11 +204,13 @@ ROUTER_TEST(a_slow_link_is_probed)
     assert_true(filled >= 20 && filled <= 60);
     while (take_filler(f->up[0], 100000) == 0)
         measure(f, 0, 0, 1);
-    measure(f, 0, 19100000,
-            1); /* it makes way for other frames, unless it has not been measured for long */
+    measure(f, 0, 19100000, 1);
+    router_send(f->router, 0, &other);
+    assert_true(take_filler(f->up[0], 100000) > 0); /* for long, none had come to its end */
+    measure(f, 0, 0, 4);
     while (take_filler(f->up[0], 100000) == 0)
         measure(f, 0, 0, 1);
-    router_send(f->router, 0, &other);
+    router_send(f->router, 0, &other); /* otherwise a probe gives way */
     assert_int_equal(take_filler(f->up[0], 100000), 0);
     measure(f, 0, 19100000, 2);
     router_port_rates(f->router, 0, &rates);

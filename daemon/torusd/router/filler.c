@@ -23,6 +23,7 @@ void filler_check(struct link *link, uint64_t now)
         rate->probe_at = now + PROBE_PAUSE;
     } else if (now >= rate->probe_at && elapsed(rate->observed.at, now) >= PROBE_PAUSE) {
         rate->probing = true;
+        rate->insists = elapsed(rate->observed.at, now) >= PROBE_OVERDUE;
         rate->probe_at = now + PROBE_BEATS * r->heartbeat;
         r->io.wake(r->io.context, link->connection);
     }
@@ -31,12 +32,11 @@ void filler_check(struct link *link, uint64_t now)
 void filler_give_way(struct router *r, unsigned i)
 {
     struct port_rate *rate = &r->port[i].rate;
-    const uint64_t now = r->now;
 
-    if (!rate->probing || elapsed(rate->observed.at, now) >= PROBE_OVERDUE)
+    if (!rate->probing || rate->insists)
         return;
     rate->probing = false;
-    rate->probe_at = now + PROBE_AGAIN;
+    rate->probe_at = r->now + PROBE_AGAIN;
 }
 
 struct outgoing *filler_next(struct link *link)

@@ -69,6 +69,7 @@ struct port {
         struct observed observed;
         uint32_t measured; /* connection_stat.measured at the last beat */
         bool probing;      /* filler is sent where nothing else is */
+        bool insists;      /* this probe does not give way */
         uint64_t probe_at; /* when the next probe begins, or this one ends, if the link is slow */
     } rate;
     struct outgoing_queue control, relay;

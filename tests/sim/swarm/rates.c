@@ -39,11 +39,20 @@ static uint64_t distances(const struct torus *t)
     return sum;
 }
 
+static unsigned links_of(const struct torus *t, uint32_t rank)
+{
+    unsigned links = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        links += torus_neighbour(t, rank, port) != TORUS_NO_NODE;
+    return links;
+}
+
 /* An exchange that keeps links busy for about so long. */
 static void draw_load(struct swarm_world *w, uint64_t time, struct chance *c)
 {
     struct swarm_request *r = &w->request[w->requests];
-    const uint64_t bytes = w->setup.rate * torus_ports(&w->torus) * (time / MILLISECONDS) / 1000;
+    const uint64_t bytes = w->setup.rate * links_of(&w->torus, 0) * (time / MILLISECONDS) / 1000;
 
     if (w->requests == SWARM_REQUESTS || w->setup.rate == 0)
         return;
@@ -71,7 +80,7 @@ void swarm_draw_rates(struct swarm_world *w)
     }
     for (unsigned i = 0; i < loads && w->rated; i++) {
         struct chance own = chance_stream(w->seed, STREAM_LOADS, i);
-        draw_load(w, chance_magnitude(&own, 1 * SECONDS, 4 * SECONDS), &own);
+        draw_load(w, chance_magnitude(&own, 1 * SECONDS, 2 * SECONDS), &own);
     }
 }
 
