@@ -14,7 +14,7 @@
 enum { STREAM_RATES = 48, STREAM_RATE_FAULTS, STREAM_LOADS };
 
 #define RATE_FAULTS 6u
-#define LOADS 3u
+#define LOADS 2u
 #define LOAD_TIMEOUT (200 * SECONDS) /* also on links that are slow all the time */
 /* Measurements of that time may count: as many as there are, each just before the one before is forgotten. */
 #define LOOK_BACK (OBSERVED_WINDOWS * OBSERVED_FORGET)
@@ -24,9 +24,9 @@ void swarm_draw_rate(struct swarm_world *w)
 {
     struct chance c = chance_stream(w->seed, STREAM_RATES, 0);
 
-    w->rated = chance_below(&c, 3) == 0;
+    w->rated = chance_below(&c, 8) == 0;
     if (w->rated && w->setup.rate > 0) /* exchanges that last do not take many events */
-        w->setup.rate = chance_magnitude(&c, 1000000, 4000000);
+        w->setup.rate = chance_magnitude(&c, 500000, 2000000);
 }
 
 /* The mean number of links from a node to another, times the number of nodes. */
