@@ -1,8 +1,11 @@
-/* Links of different rates: exchanges use them by what they carry, whether somebody has said that or it was observed. */
+/* Links of different rates: exchanges, groups and copies use them by what they carry, whether somebody has said that or it
+ * was observed. */
 #include <inttypes.h>
 
 #include "daemon/torusd/core/core.h"
 #include "daemon/torusd/exchange/plan_rates.h"
+#include "tests/sim/copy_fixture.h"
+#include "tests/sim/group_fixture.h"
 #include "tests/sim/internal.h"
 #include "tests/sim/lies.h"
 #include "tests/support/cmocka.h"
@@ -12,6 +15,7 @@
 #define SLOW_NODE 6u
 #define SLOW_PORT 3u /* -1 */
 #define WAIT (600 * SECONDS)
+#define CUT 3.1 /* channels of the full rate into node 5, if that from node 6 has a tenth of it */
 
 static struct sim *start(const char *dims, uint64_t memory)
 {
@@ -31,14 +35,20 @@ static void succeeds(struct sim_request *r)
         sim_violated(r->sim, "success", "%s: %s", r->id, r->ended ? r->error.text : "not ended");
 }
 
-static struct sim_request *exchange_of(struct sim *sim, const char *algorithm, uint64_t block)
+static struct sim_request *run_of(struct sim *sim, const struct spec *spec)
 {
-    const struct spec spec = {.algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
-    struct sim_request *r = sim_exchange(sim, 0, &spec);
+    struct sim_request *r = sim_exchange(sim, 0, spec);
 
     (void)sim_run_until_ended(r, WAIT);
     succeeds(r);
     return r;
+}
+
+static struct sim_request *exchange_of(struct sim *sim, const char *algorithm, uint64_t block)
+{
+    const struct spec spec = {.algorithm = algorithm, .block_bytes = block, .from = "", .to = ""};
+
+    return run_of(sim, &spec);
 }
 
 static double seconds(const struct sim_request *r)
@@ -47,15 +57,20 @@ static double seconds(const struct sim_request *r)
 }
 
 /* The user says that a link is slow: what it really carries, and what its node sends. */
-static void configure(struct sim *sim, uint64_t rate)
+static void configure_at(struct sim *sim, uint32_t node, unsigned port, uint64_t rate)
 {
     const double mbit = (double)rate * 8 / 1e6;
 
-    sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, rate);
-    router_set_nominal(sim_router(sim, SLOW_NODE), SLOW_PORT,
+    sim_set_rate_from(sim, node, port, rate);
+    router_set_nominal(sim_router(sim, node), port,
                        (struct nominal_rate){mbit, (double)RATE * 8 / 1e6});
-    sim_settle(&sim->node[SLOW_NODE]);
+    sim_settle(&sim->node[node]);
     sim_pass(sim, 1 * SECONDS);
+}
+
+static void configure(struct sim *sim, uint64_t rate)
+{
+    configure_at(sim, SLOW_NODE, SLOW_PORT, rate);
 }
 
 /* One direction of one of 64 channels at a tenth costs an eighth, not nine tenths; and nothing once it is well. */
@@ -145,6 +160,279 @@ TEST(an_exchange_continues_on_a_new_plan)
     const double left = (double)(sim_now(sim) - begun) / 1e9;
     print_message("what was left took %.2f s; the optimum is %.2f s\n", left, optimum);
     assert_true(left < 1.25 * optimum);
+    sim_free(sim);
+}
+
+/* Allgathers and broadcasts that torusctl asks for. */
+TEST(allgathers_and_broadcasts_use_a_slow_link_by_its_rate)
+{
+    static const enum schedule_operation operations[] = {OPERATION_ALLGATHER, OPERATION_BROADCAST};
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+
+    for (unsigned i = 0; i < 2; i++) {
+        const struct spec spec = {.operation = operations[i],
+                                  .algorithm = "auto",
+                                  .block_bytes = i == 0 ? 4 * BLOCK : 64 * BLOCK,
+                                  .from = "",
+                                  .to = ""};
+        const double bound = (double)spec.block_bytes * (i == 0 ? 15 : 1) / CUT / RATE;
+        const struct sim_request *whole = run_of(sim, &spec);
+        configure(sim, RATE / 10);
+        const struct sim_request *slow = run_of(sim, &spec);
+        print_message("%.3f s, %.3f s with a slow link, bound %.3f s (%s)\n", seconds(whole),
+                      seconds(slow), bound, slow->algorithm);
+        assert_true(seconds(slow) < 1.10 * bound);
+        configure(sim, RATE);
+        assert_true(seconds(run_of(sim, &spec)) < 1.01 * seconds(whole));
+    }
+    sim_free(sim);
+}
+
+/* --- groups --- */
+
+/* Programs that make these calls, two at a time. */
+static struct sim_programs *programs_of(struct sim *sim, const struct sim_call *call,
+                                        uint32_t calls)
+{
+    const struct sim_programs_setup setup = {
+        .name = "g", .call = call, .calls = calls, .seed = 1, .depth = 2};
+
+    return sim_programs_new(sim, &setup);
+}
+
+/* Runs until all programs have completed that many calls, and returns the seconds that it took. */
+struct completed {
+    const struct sim_programs *programs;
+    uint32_t calls;
+};
+
+static bool have_completed(struct sim *sim, void *context)
+{
+    const struct completed *c = context;
+
+    for (uint32_t rank = 0; rank < sim_torus(sim)->nodes; rank++)
+        if (sim_program_completed(c->programs, rank) < c->calls)
+            return false;
+    return true;
+}
+
+static double until_completed(struct sim *sim, const struct sim_programs *p, uint32_t calls)
+{
+    struct completed c = {p, calls};
+    const uint64_t begun = sim_now(sim);
+
+    if (!sim_run(sim, WAIT, have_completed, &c))
+        sim_violated(sim, "success", "not all of %u calls: %s", calls,
+                     sim_program_error(p, 0)->text);
+    return (double)(sim_now(sim) - begun) / 1e9;
+}
+
+#define CALLS 8u
+
+/* The seconds of a call among others of the same kind. The first ones wait for the plan; the last ones keep the links
+ * busy. */
+static double call_of(struct sim *sim, struct sim_call call)
+{
+    struct sim_call list[CALLS + 4];
+
+    for (unsigned i = 0; i < CALLS + 4; i++)
+        list[i] = call;
+    struct sim_programs *p = programs_of(sim, list, CALLS + 4);
+    (void)until_completed(sim, p, 2);
+    const double seconds = until_completed(sim, p, CALLS + 2) / CALLS;
+    sim_programs_free(p);
+    sim_pass(sim, 1 * SECONDS);
+    return seconds;
+}
+
+#define SUM .type = REDUCTION_UINT64, .operator= REDUCTION_SUM
+
+static const struct kind {
+    const char *name;
+    struct sim_call call;
+    double bytes; /* that cross the least cut; 0: no bound is known */
+} kinds[] = {
+    {"broadcast", {.operation = GROUP_BROADCAST, .size = 1 << 20}, 1 << 20},
+    {"its own", {.operation = GROUP_BROADCAST, .root = SLOW_NODE, .size = 1 << 20}, 1 << 20},
+    {"small", {.operation = GROUP_BROADCAST, .root = 5, .size = 4096}, 0},
+    {"allgather", {.operation = GROUP_ALLGATHER, .size = BLOCK}, 15 * BLOCK},
+    {"alltoall", {.operation = GROUP_ALLTOALL, .size = BLOCK}, 0},
+    {"reduce", {.operation = GROUP_REDUCE, SUM, .size = 1 << 17}, 0},
+    {"reduce_scatter", {.operation = GROUP_REDUCE_SCATTER, SUM, .size = 1 << 13}, 0},
+    {"allreduce", {.operation = GROUP_ALLREDUCE, SUM, .size = 1 << 17}, 0},
+    {"short allreduce", {.operation = GROUP_ALLREDUCE, SUM, .size = 64}, 0},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+#define MORE 1.4
+
+/* One direction of one link at a tenth: every call takes little more than its bound; and as long as before once the link is
+ * well. */
+TEST(groups_use_a_slow_link_by_its_rate)
+{
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+    double whole[KINDS];
+
+    for (unsigned i = 0; i < KINDS; i++)
+        whole[i] = call_of(sim, kinds[i].call);
+    configure(sim, RATE / 10);
+    for (unsigned i = 0; i < KINDS; i++) {
+        const double slow = call_of(sim, kinds[i].call), bound = kinds[i].bytes / CUT / RATE;
+        print_message("%s: %.4f s with all links alike, %.4f s with one at a tenth, bound %.4f s\n",
+                      kinds[i].name, whole[i], slow, bound);
+        assert_true(slow < MORE * whole[i]);
+        assert_true(bound == 0 || slow < 1.10 * bound);
+    }
+    configure(sim, RATE);
+    for (unsigned i = 0; i < KINDS; i++)
+        assert_true(call_of(sim, kinds[i].call) < 1.01 * whole[i]);
+    sim_free(sim);
+}
+
+/* In a ring of four a broadcast has two trees; with one link at a tenth, one of them carries nearly all. */
+TEST(a_part_uses_its_slow_link_by_its_rate)
+{
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+    const struct sim_call part = {.operation = GROUP_PART, .part = 2};
+    const struct sim_call call = {
+        .operation = GROUP_BROADCAST, .part = 2, .root = 0, .size = 1 << 20};
+    struct sim_call list[CALLS + 2] = {part};
+
+    for (unsigned i = 1; i < CALLS + 2; i++)
+        list[i] = call;
+    configure(sim, RATE / 10);
+    struct sim_programs *p = programs_of(sim, list, CALLS + 2);
+    (void)until_completed(sim, p, 2);
+    const double slow = until_completed(sim, p, CALLS + 2) / CALLS,
+                 bound = (double)call.size / 1.1 / RATE;
+    print_message("a row: %.3f s, bound %.3f s\n", slow, bound);
+    assert_true(slow < 1.10 * bound);
+    sim_programs_free(p);
+    sim_free(sim);
+}
+
+/* The id of the attempt of the only group of a node. */
+static void group_attempt(struct sim *sim, char id[static 48])
+{
+    struct group_info info;
+
+    assert_int_equal(groups_list(sim_groups(sim, 0), &info, 1), 1);
+    (void)snprintf(id, 48, "%s", info.id);
+}
+
+/* A link becomes slow while a group runs, and well again: no call fails, each new plan is used at once, and between two
+ * changes the plan stays. */
+TEST(a_group_continues_on_a_new_plan)
+{
+    const struct sim_call call = {.operation = GROUP_BROADCAST, .size = 1 << 20};
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+    struct sim_call list[400];
+    char before[48], after[48];
+
+    for (unsigned i = 0; i < 400; i++)
+        list[i] = call;
+    struct sim_programs *p = programs_of(sim, list, 400);
+    (void)until_completed(sim, p, 10);
+    const double whole = until_completed(sim, p, 30) / 20;
+    configure(sim, RATE / 10);
+    uint32_t done = sim_program_completed(p, 0);
+    const double slow = until_completed(sim, p, done + 20) / 20;
+    print_message("%.3f s, then %.3f s with a slow link\n", whole, slow);
+    assert_true(slow < 1.10 * 4 / CUT * whole);
+    group_attempt(sim, before);
+    done = sim_program_completed(p, 0);
+    assert_true(until_completed(sim, p, done + 100) > 12); /* seconds */
+    group_attempt(sim, after);
+    assert_string_equal(before, after);
+    configure(sim, RATE);
+    done = sim_program_completed(p, 0);
+    assert_true(until_completed(sim, p, done + 20) / 20 < 1.01 * whole);
+    sim_programs_free(p);
+    sim_free(sim);
+}
+
+/* A node does not know rates: the group treats all links as alike, and works. */
+TEST(an_older_member_knows_no_rates)
+{
+    const struct sim_call call = {.operation = GROUP_BROADCAST, .size = 1 << 18};
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+    const double whole = call_of(sim, call);
+
+    sim_set_minors_back(sim, 9, 1);
+    sim_kill(sim, 9, SIM_CRASH);
+    sim_restart(sim, 9);
+    sim_run_until_whole(sim);
+    configure(sim, RATE / 10);
+    assert_true(call_of(sim, call) > 2 * whole);
+    sim_set_minors_back(sim, 9, 0);
+    sim_kill(sim, 9, SIM_CRASH);
+    sim_restart(sim, 9);
+    sim_run_until_whole(sim);
+    sim_pass(sim, 1 * SECONDS);
+    assert_true(call_of(sim, call) < MORE * whole);
+    sim_free(sim);
+}
+
+/* --- copies --- */
+
+#define COPIED (16u << 20)
+
+static double copy_to(struct sim *sim, const char *target, uint64_t slow_after, uint64_t rate)
+{
+    struct copy_request r = copy_default(0);
+
+    r.target = (char *)(uintptr_t)target;
+    struct sim_copy *c = sim_copy_start(sim, 0, &r);
+    if (slow_after > 0) {
+        assert_true(copy_reaches(c, COPY_MOVING, slow_after));
+        configure(sim, rate);
+    }
+    sim_copy_run(c, WAIT);
+    sim_copy_must_succeed(c);
+    return (double)(c->ended_at - c->asked_at) / 1e9;
+}
+
+/* A copy takes little more than its bound; if a link becomes slow in its middle, it continues on a new plan. */
+TEST(copies_use_a_slow_link_by_its_rate)
+{
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+
+    copy_tree(sim, 0, "/from", COPIED);
+    const double whole = copy_to(sim, "/whole", 0, 0);
+    const double middle = copy_to(sim, "/middle", COPIED / 2, RATE / 10);
+    const double slow = copy_to(sim, "/slow", 0, 0), bound = COPIED / CUT / RATE;
+    print_message(
+        "%.3f s with all links alike, %.3f s with a slow one (bound %.3f s), %.3f s if it "
+        "becomes slow in the middle\n",
+        whole, slow, bound, middle);
+    assert_true(slow < 1.10 * bound);
+    assert_true(middle < 1.10 * (whole + slow) / 2);
+    copy_end(sim);
+}
+
+/* --- everything at random --- */
+
+/* Rates that change at random while programs call whatever there is, on the whole and on rows: no group fails. Programs
+ * check what they receive. */
+SEED_TEST(6, groups_survive_random_rates)
+{
+    struct sim *sim = start(seed % 2 == 0 ? "3x3" : "2x4m", UINT64_C(1) << 26);
+    const struct torus *t = sim_torus(sim);
+    struct sim_call call[60] = {{.operation = GROUP_PART, .part = 1}};
+
+    for (unsigned i = 1; i < 60; i++) {
+        call[i] = sim_any_call(sim_chance(sim), t);
+        call[i].part = sim_any(sim, 2);
+    }
+    struct sim_programs *p = programs_of(sim, call, 60);
+    for (unsigned change = 0; change < 12; change++) {
+        const uint32_t node = sim_any(sim, t->nodes);
+        const unsigned port = sim_any(sim, torus_ports(t));
+        if (torus_neighbour(t, node, port) != TORUS_NO_NODE)
+            configure_at(sim, node, port, RATE / (1 + sim_any(sim, 20)));
+        sim_pass(sim, sim_any(sim, 3000) * MILLISECONDS);
+    }
+    (void)until_completed(sim, p, 60);
+    sim_programs_free(p);
     sim_free(sim);
 }
 

@@ -162,6 +162,27 @@ bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rate
     return differ;
 }
 
+uint16_t damage_slowest(const struct damage *d)
+{
+    uint16_t slowest = DAMAGE_FULL_RATE;
+
+    for (uint32_t rank = 0; d->rate != NULL && rank < d->torus.nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(&d->torus); port++)
+            if (damage_has_link(d, rank, port) && damage_rate(d, rank, port) < slowest)
+                slowest = damage_rate(d, rank, port);
+    return slowest;
+}
+
+void damage_level_links(struct damage *d)
+{
+    const struct torus *t = &d->torus;
+
+    for (uint32_t rank = 0; d->rate != NULL && rank < t->nodes; rank++)
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (damage_has_link(d, rank, port))
+                d->rate[rank * torus_ports(t) + port] = damage_link_rate(d, rank, port);
+}
+
 bool damage_is_whole(const struct damage *d)
 {
     for (uint32_t rank = 0; rank < d->torus.nodes; rank++)

@@ -43,6 +43,19 @@ static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsign
 /* Stores rates relative to the fastest channels, 1 to DAMAGE_FULL_RATE. kbit: what each channel can carry; 0: not known,
  * which counts as full. Returns whether any is slower than the others; also false if memory is short, and all are full. */
 bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rates);
+/* The lower rate of the two channels of a link. */
+static inline uint16_t damage_link_rate(const struct damage *d, uint32_t rank, unsigned port)
+{
+    const uint16_t there = damage_rate(d, rank, port);
+    const uint16_t back = damage_rate(d, torus_neighbour(&d->torus, rank, port),
+                                      torus_port_opposite(&d->torus, port));
+
+    return there < back ? there : back;
+}
+/* The lowest rate of all channels of links that are up. */
+uint16_t damage_slowest(const struct damage *d);
+/* Gives both channels of each link the lower rate of the two. */
+void damage_level_links(struct damage *d);
 
 /* Reads "6:-1=0.4,7:+0=0.125": the rates of the channels that leave node 6 by port -1, and node 7 by port
  * +0, as parts of the full rate, rounded to three decimal places; "*:+0=0.5" is port +0 of all nodes. With `both`, sets

@@ -37,26 +37,43 @@ void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_
     }
 }
 
-int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
+/* Finds the tree over links that carry at least this much in both directions. `order` has room for all nodes. Returns how
+ * many nodes it reaches. */
+static uint32_t reach(const struct damage *d, uint32_t root, uint32_t least, uint8_t *parent,
+                      uint32_t *order)
 {
     const struct torus *t = &d->torus;
-    uint32_t *order = calloc(t->nodes, sizeof *order), known = 0;
+    uint32_t known = 0;
 
-    if (order == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u %s", t->nodes,
-                         text_plural(t->nodes, "node", "nodes"));
     for (uint32_t node = 0; node < t->nodes; node++)
         parent[node] = TREE_NONE;
     order[known++] = root;
     for (uint32_t i = 0; i < known; i++) {
         for (unsigned port = 0; port < torus_ports(t); port++) {
             uint32_t there = torus_neighbour(t, order[i], port);
-            if (!damage_has_link(d, order[i], port) || there == root || parent[there] != TREE_NONE)
+            if (!damage_has_link(d, order[i], port) || there == root ||
+                parent[there] != TREE_NONE || damage_link_rate(d, order[i], port) < least)
                 continue;
             parent[there] = (uint8_t)torus_port_opposite(t, port);
             order[known++] = there;
         }
     }
+    return known;
+}
+
+int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
+{
+    uint32_t *order = calloc(d->torus.nodes, sizeof *order), least = 0;
+
+    if (order == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u %s", d->torus.nodes,
+                         text_plural(d->torus.nodes, "node", "nodes"));
+    const uint32_t all = reach(d, root, 0, parent, order);
+    if (d->rate != NULL)
+        least = DAMAGE_FULL_RATE;
+    do
+        least /= 2;
+    while (d->rate != NULL && reach(d, root, least, parent, order) < all);
     free(order);
     return 0;
 }

@@ -48,8 +48,8 @@ struct plan_rates {
     uint64_t changed_at;        /* when; 0: never */
     uint64_t *cleared;          /* when the rate of each channel last changed clearly; 0: never */
     struct allowance allowance; /* for changes of plans */
-    uint64_t
-        look_at; /* when those that nodes state are looked at; ROUTER_NEVER: nothing has changed */
+    uint64_t look_at;           /* when those that nodes state, and plans, are compared with these;
+                                 * ROUTER_NEVER: nothing has changed */
 };
 
 struct exchanges {

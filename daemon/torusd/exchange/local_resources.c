@@ -18,6 +18,7 @@
 #define STREAMING_WINDOW 4u
 #define WINDOW_MOST 64u /* half of the rounds that the round number in data frames can tell apart */
 #define ROUND_MOST (UINT64_C(1) << 30)
+#define SHORT_ROUNDS 16u
 
 /* --- the blocks --- */
 
@@ -155,6 +156,14 @@ static uint64_t part_of_budget(const struct attempt *x)
     return most < limit ? most : limit;
 }
 
+/* Whether rounds are short although memory holds longer ones: trees that share channels, because links have different rates,
+ * wait for each other in a round, but not for those of other rounds. */
+static bool has_short_rounds(const struct attempt *x)
+{
+    return x->spec.operation == OPERATION_BROADCAST && x->algorithm->segments > 1 &&
+           x->avoided != NULL && x->avoided->damage.rate != NULL;
+}
+
 /* Chooses the largest round that any node's share of memory holds, assuming that all nodes have as much memory
  * as this one. When streaming, several rounds must fit. */
 int local_resources_choose_rounds(struct attempt *x, struct error *e)
@@ -168,6 +177,8 @@ int local_resources_choose_rounds(struct attempt *x, struct error *e)
 
     if (most < STREAMING_WINDOW) /* the attempt has to wait for memory */
         most = budget / MEMORY_SHARES / blocks;
+    if (has_short_rounds(x) && most > wanted / SHORT_ROUNDS && wanted / SHORT_ROUNDS > unit)
+        most = wanted / SHORT_ROUNDS * STREAMING_WINDOW;
     local->window = 1;
     if (x->mode == MODE_STREAMING && wanted > most) {
         local->window = STREAMING_WINDOW;

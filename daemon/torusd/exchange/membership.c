@@ -224,9 +224,10 @@ const char *avoided_routes_name(const struct attempt *x)
 
 bool spec_finds_routes(const struct spec *s, const struct torus *t, bool whole)
 {
-    if (torus_is_plain(t))
-        return !whole && s->operation == OPERATION_EXCHANGE;
     const char *found = s->operation == OPERATION_EXCHANGE ? FOUND_NAME : FOUND_DISJOINT_NAME;
+
+    if (torus_is_plain(t)) /* allgathers and broadcasts find routes for different rates only */
+        return !whole && (s->operation == OPERATION_EXCHANGE || spec_uses_rates(s));
     if (!kind_of_spec(s)->has_blocks || spec_has_schedule(s))
         return false;
     if (strcmp(s->algorithm, found) == 0)

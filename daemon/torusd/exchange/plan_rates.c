@@ -17,13 +17,6 @@
 #define ROUNDS_LEFT 2u             /* fewest for which a new plan is made while an exchange runs, */
 #define TIME_LEFT (2 * SECONDS)    /* and the shortest time that it would still take */
 
-bool plan_rates_count(const struct spec *s)
-{
-    return s->operation == OPERATION_EXCHANGE && kind_of_spec(s)->has_blocks &&
-           !kind_of_spec(s)->has_session && !spec_has_schedule(s) &&
-           (strcmp(s->algorithm, SPEC_AUTO) == 0 || strcmp(s->algorithm, FOUND_NAME) == 0);
-}
-
 /* --- the rates that nodes state, relative to the fastest --- */
 
 static size_t channels_of(const struct torus *t)
@@ -68,8 +61,10 @@ int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, stru
 {
     const unsigned ports = torus_ports(&d->torus);
 
+    if (d->torus.nodes > DETOUR_DISJOINT_MOST && strcmp(s->algorithm, FOUND_DISJOINT_NAME) == 0)
+        return 0; /* its trees for tori know no rates */
     for (size_t i = 0;
-         exchanges->rates.used != NULL && plan_rates_count(s) && i < channels_of(&d->torus); i++) {
+         exchanges->rates.used != NULL && spec_uses_rates(s) && i < channels_of(&d->torus); i++) {
         const uint32_t rank = (uint32_t)(i / ports);
         const unsigned port = (unsigned)(i % ports);
         if (exchanges->rates.used[i] == DAMAGE_FULL_RATE || !damage_has_link(d, rank, port))
@@ -134,13 +129,13 @@ static bool is_worth_it(const struct attempt *x, uint64_t now)
     const struct rounds *r = &x->rounds;
     const uint64_t took = elapsed(r->first_go_at, now);
 
-    if (!attempt_is_root(x) || !plan_rates_count(&x->spec) || !retry_may_continue(x) ||
+    if (!attempt_is_root(x) || !spec_uses_rates(&x->spec) || !retry_may_continue(x) ||
         r->round == 0 || r->count < r->round + ROUNDS_LEFT)
         return false;
     return (double)took * (double)(r->count - r->round) / (double)r->round >= (double)TIME_LEFT;
 }
 
-static void change_plans(struct exchanges *exchanges, uint64_t now)
+static void change_exchanges(struct exchanges *exchanges, uint64_t now)
 {
     struct attempt *x, *next;
 
@@ -158,27 +153,74 @@ static bool may_change(struct plan_rates *r, bool at_once, uint64_t now)
                                                 PLAN_RATES_AT_ONCE * PLAN_RATES_HOLD);
 }
 
-void plan_rates_tick(struct exchanges *exchanges, uint64_t now)
+/* Whether this is an open group of this node that was planned with other rates. */
+static bool is_outdated(const struct attempt *x)
+{
+    const struct torus *t = torus_of(x);
+    const struct damage *d = x->avoided != NULL ? &x->avoided->damage : NULL;
+
+    if (!attempt_is_root(x) || !kind_of(x)->has_session || !state_of(x)->moves ||
+        x->fault.at != ROUTER_NEVER)
+        return false;
+    for (uint32_t i = 0; i < channels_of(t); i++) {
+        const uint32_t rank = i / torus_ports(t);
+        const unsigned port = i % torus_ports(t);
+        const bool used = d != NULL ? damage_has_link(d, rank, port)
+                                    : torus_neighbour(t, rank, port) != TORUS_NO_NODE;
+        const uint16_t planned = d != NULL ? damage_rate(d, rank, port) : DAMAGE_FULL_RATE;
+        if (used && planned != rate_of(x->exchanges->rates.used, i))
+            return true;
+    }
+    return false;
+}
+
+/* Restarts open groups of this node that were planned with other rates. A group is restarted at most once in
+ * PLAN_RATES_HOLD, because each restart pauses it. */
+static void change_groups(struct exchanges *exchanges, uint64_t now)
+{
+    struct attempt *x, *next;
+
+    DL_FOREACH_SAFE (exchanges->active, x, next) {
+        if (!is_outdated(x))
+            continue;
+        const uint64_t at = x->job->replanned_at > 0 ? x->job->replanned_at + PLAN_RATES_HOLD : now;
+        if (now >= at) {
+            x->job->replanned_at = now;
+            retry_rates_changed(x);
+        } else if (at < exchanges->rates.look_at) {
+            exchanges->rates.look_at = at;
+        }
+    }
+}
+
+/* Takes over the rates that nodes state, if they are others and it is time. Returns whether it did. */
+static bool look(struct exchanges *exchanges, uint64_t now)
 {
     struct plan_rates *r = &exchanges->rates;
-    uint16_t *fresh;
+    uint16_t *fresh = stated_rates(exchanges);
     bool at_once;
 
-    if (now < r->look_at)
-        return;
-    r->look_at = ROUTER_NEVER;
-    fresh = stated_rates(exchanges);
     if (!differ(exchanges, fresh, now, &at_once)) {
         free(fresh);
-        return;
+        return false;
     }
     if (!may_change(r, at_once, now)) {
         r->look_at = r->changed_at + PLAN_RATES_HOLD;
         free(fresh);
-        return;
+        return false;
     }
     take_over(exchanges, fresh, now);
-    change_plans(exchanges, now);
+    return true;
+}
+
+void plan_rates_tick(struct exchanges *exchanges, uint64_t now)
+{
+    if (now < exchanges->rates.look_at)
+        return;
+    exchanges->rates.look_at = ROUTER_NEVER;
+    if (look(exchanges, now))
+        change_exchanges(exchanges, now);
+    change_groups(exchanges, now);
 }
 
 uint64_t plan_rates_deadline(const struct exchanges *exchanges)

@@ -1,7 +1,7 @@
-/* The rates of links that plans of this node's exchanges use: those of the link states (router/rates.h), relative to the
- * fastest links. They are taken over at once if a link has clearly changed that had not for PLAN_RATES_HOLD, and otherwise
- * at most once in that time, so that plans follow neither noise nor a link that changes all the time. The root of an exchange lists them in Prepare, so nodes need not
- * know the same ones. */
+/* The rates of links that plans of this node's exchanges and groups use: those of the link states (router/rates.h),
+ * relative to the fastest links. They are taken over at once if a link has clearly changed that had not for
+ * PLAN_RATES_HOLD, and otherwise at most once in that time, so that plans follow neither noise nor a link that changes all
+ * the time. The root of an exchange or group lists them in Prepare, so nodes need not know the same ones. */
 #pragma once
 
 #include "daemon/lib/base/limits.h"
@@ -13,19 +13,15 @@
  * time does not make the others plan all the time. */
 #define PLAN_RATES_AT_ONCE 8u
 
-/* Whether the routes of such an exchange are found for the rates of links: it is an exchange whose algorithm is `auto` or
- * `stream`; the others have their own routes. */
-bool plan_rates_count(const struct spec *s);
-
-/* Sets the rates of the channels of *d, for such an exchange; otherwise does nothing. Returns 0, or -1 with *e. */
+/* Sets the rates of the channels of *d, if spec_uses_rates(); otherwise does nothing. Returns 0, or -1 with *e. */
 int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
                    struct error *e);
 
-/* To be called when a node has stated other rates, or links have come up or gone down. */
+/* To be called when a node has stated other rates, links have come up or gone down, or a group is open. */
 void plan_rates_heard(struct exchanges *exchanges);
 
 /* Takes over the rates that nodes have stated, if it is time. Exchanges of this node that are under way, and have much to
- * do still, continue on a new plan. */
+ * do still, continue on a new plan; so do open groups, each at most once in PLAN_RATES_HOLD. */
 void plan_rates_tick(struct exchanges *exchanges, uint64_t now);
 
 /* Returns when plan_rates_tick() must be called next; ROUTER_NEVER: it need not be called. */

@@ -11,7 +11,6 @@
 #include "daemon/torusd/exchange/fault_watch.h"
 #include "daemon/torusd/exchange/job.h"
 #include "daemon/torusd/exchange/membership.h"
-#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/tracing.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/text.h"
@@ -166,7 +165,7 @@ static int check_spec_here(struct exchanges *exchanges, const struct spec *spec,
     if (membership_agrees(exchanges, out, damage, e) != 0)
         return -1;
     a = algorithm_find(spec->algorithm);
-    if (!whole && !spec_avoids_links(spec) && !plan_rates_count(spec))
+    if (!whole && !spec_avoids_links(spec) && !spec_uses_rates(spec))
         return error_set(e, ERROR_USAGE, "links are down, and its algorithm cannot avoid them");
     if (!spec_chooses_late(spec) &&
         ((a == NULL && !spec_has_schedule(spec) && whole && !spec_finds_routes(spec, t, whole)) ||

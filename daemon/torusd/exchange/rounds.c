@@ -11,6 +11,7 @@
 #include "daemon/torusd/exchange/job.h"
 #include "daemon/torusd/exchange/kept_blocks.h"
 #include "daemon/torusd/exchange/local_resources.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/tree_messages.h"
 #include "proto/elapsed.h"
 
@@ -56,6 +57,8 @@ static void begin_rounds(struct attempt *x, uint64_t rounds)
     attempt_enter(x, EXCHANGE_RUNNING);
     begin_repetition(x);
     x->rounds.first_go_at = x->rounds.go_at;
+    if (kind_of(x)->has_session) /* rates may have changed since it was prepared */
+        plan_rates_heard(x->exchanges);
 }
 
 static void next_repetition(struct attempt *x)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/torusd/exchange/job.h"
 
 #define S(state) (1u << EXCHANGE_##state)
@@ -182,6 +183,16 @@ bool spec_avoids_links(const struct spec *spec)
         return true; /* waves work over any tree */
     return spec->operation == OPERATION_EXCHANGE && !spec_has_schedule(spec) &&
            strcmp(spec->algorithm, SPEC_AUTO) == 0;
+}
+
+bool spec_uses_rates(const struct spec *spec)
+{
+    const char *found = spec->operation == OPERATION_EXCHANGE ? FOUND_NAME : FOUND_DISJOINT_NAME;
+
+    if (kind_of_spec(spec)->has_session)
+        return true;
+    return kind_of_spec(spec)->has_blocks && !spec_has_schedule(spec) &&
+           (strcmp(spec->algorithm, SPEC_AUTO) == 0 || strcmp(spec->algorithm, found) == 0);
 }
 
 /* An attempt with spec.wait does not fail when a node or link that it needs goes down. Its root withdraws it,

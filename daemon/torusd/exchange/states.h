@@ -88,6 +88,9 @@ bool error_is_temporary(const struct error *e);
 
 /* Whether what is asked for works on any connected torus. */
 bool spec_avoids_links(const struct spec *spec);
+/* Whether the routes of such a job are found for the rates of links (plan_rates.h): those of groups, of exchanges by `auto`
+ * or `stream`, and of allgathers and broadcasts by `auto` or `disjoint`. The others have their own routes. */
+bool spec_uses_rates(const struct spec *spec);
 /* Whether the attempt waits for nodes and links that are down, instead of failing. An open group does not wait:
  * a node that went down has lost it. */
 bool attempt_waits_for_nodes(const struct attempt *x);

@@ -199,20 +199,35 @@ static const struct choices *choices_for(const struct call *c)
     return routes == ROUTES_GATHER ? &d->gather : &d->exchange;
 }
 
-/* The routes that were found for a call. For allgathers and broadcasts, these are the trees that share no channel, if
- * the table has an algorithm that splits such blocks. */
-static const struct algorithm *found_algorithm(const struct call *c)
+#define PIECE_LEAST 256u               /* bytes of a block's piece on one of several trees */
+#define SLOW_BLOCK (UINT64_C(1) << 16) /* is split, if other links are faster */
+
+/* Whether a block is split, one piece for each of the disjoint trees. A single tree may have the slowest link, and then
+ * takes as long as one of only fast links with a larger block: the table says whether that one would be split. */
+static bool is_split(const struct call *c, const struct detour *found,
+                     const struct algorithm *trees)
 {
-    const struct part *p = c->part;
     const struct choices *list = choices_for(c);
-    const struct algorithm *disjoint = detour_disjoint(p->detour);
+    const uint64_t bytes = c->attempt.block_bytes, slowest = damage_slowest(detour_damage(found));
+    const uint64_t most = UINT64_MAX / DAMAGE_FULL_RATE;
+    const uint64_t as_long = (bytes < most ? bytes : most) * DAMAGE_FULL_RATE / slowest;
+
+    if (list->count > 0 && algorithm_table_find(list, bytes)->algorithm->segments > 1)
+        return true;
+    if (slowest == DAMAGE_FULL_RATE || bytes / PIECE_LEAST < trees->segments)
+        return false;
+    return as_long >= SLOW_BLOCK ||
+           (list->count > 0 && algorithm_table_find(list, as_long)->algorithm->segments > 1);
+}
+
+/* The routes that were found for a call. */
+static const struct algorithm *found_algorithm(const struct call *c, const struct detour *found)
+{
+    const struct algorithm *disjoint = detour_disjoint(found);
 
     if (is_exchange(c))
-        return detour_algorithm(p->detour);
-    if (disjoint != NULL && list->count > 0 &&
-        algorithm_table_find(list, c->attempt.block_bytes)->algorithm->segments > 1)
-        return disjoint;
-    return detour_gather(p->detour);
+        return detour_algorithm(found);
+    return disjoint != NULL && is_split(c, found, disjoint) ? disjoint : detour_gather(found);
 }
 
 /* Takes the algorithm that the call names. Returns 1 with *out, or -1 with *e. */
@@ -221,7 +236,7 @@ static int take_named(const struct call *c, struct choice *out, struct error *e)
     const struct part *p = c->part;
     char down[100];
 
-    if (!damage_is_none(&p->damage))
+    if (!damage_is_whole(&p->damage))
         return error_set(e, ERROR_LINK,
                          "algorithm %s cannot avoid %s, which is down; the routes that the nodes "
                          "choose without --algorithm can",
@@ -235,17 +250,21 @@ static int take_named(const struct call *c, struct choice *out, struct error *e)
 static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 {
     struct part *p = c->part;
+    const bool both_ways = collective_combines(c->what.collective);
+    int found = 1;
 
     if (c->what.call.algorithm != NULL)
         return take_named(c, out, e);
-    int found = p->finds_routes ? part_detour(p, e) : 1;
-
+    if (p->finds_routes)
+        found = both_ways ? part_detour_both_ways(p, e) : part_detour(p, e);
     if (found <= 0)
         return found;
     if (!p->finds_routes)
         *out = *algorithm_table_find(choices_for(c), c->attempt.block_bytes);
     else
-        *out = (struct choice){.algorithm = found_algorithm(c), .mode = MODE_STREAMING};
+        *out =
+            (struct choice){.algorithm = found_algorithm(c, both_ways ? p->both_ways : p->detour),
+                            .mode = MODE_STREAMING};
     return 1;
 }
 

@@ -1,6 +1,7 @@
 /* The parts of a group: limits, routes, which nodes and links they have, and what is down there. */
 #include "daemon/torusd/group/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
@@ -61,14 +62,28 @@ int part_detour(struct part *p, struct error *e)
     return p->detour != NULL ? 1 : planner_get_detour(p->planner, &p->damage, &p->detour, e);
 }
 
+int part_detour_both_ways(struct part *p, struct error *e)
+{
+    struct damage level;
+
+    if (p->both_ways != NULL)
+        return 1;
+    if (damage_copy(&level, &p->damage, e) != 0)
+        return -1;
+    damage_level_links(&level);
+    const int result = planner_get_detour(p->planner, &level, &p->both_ways, e);
+    damage_free(&level);
+    return result;
+}
+
 int part_trees(struct part *p, struct error *e)
 {
-    int result = !p->has_trees && p->finds_routes ? part_detour(p, e) : 1;
+    int result = !p->has_trees && p->finds_routes ? part_detour_both_ways(p, e) : 1;
 
     if (result <= 0 || p->has_trees)
         return result;
     const struct algorithm *a =
-        p->finds_routes ? detour_reductions(p->detour) : even_algorithm(p->torus);
+        p->finds_routes ? detour_reductions(p->both_ways) : even_algorithm(p->torus);
     if (reduction_build(&p->trees, p->torus, a, p->rank, e) != 0)
         return -1;
     p->has_trees = true;
@@ -230,7 +245,7 @@ static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32
 
 /* --- damage --- */
 
-/* Sets *out to the damage of the whole that concerns the part that `node` is in. Returns 0, or -1 with *e. */
+/* Sets *out to the links of the whole that are down in the part that `node` is in. Returns 0, or -1 with *e. */
 static int damage_in(struct damage *out, const struct damage *whole,
                      const struct engine_part *place, uint32_t mask, uint32_t node, struct error *e)
 {
@@ -244,6 +259,39 @@ static int damage_in(struct damage *out, const struct damage *whole,
             if ((whole->dead[there] & 1u << place->port[port]) != 0)
                 damage_add_link(out, member, port);
     }
+    return 0;
+}
+
+/* The rate in the whole of a channel of this node's part. */
+static uint32_t rate_in(const struct part *p, uint32_t member, unsigned port)
+{
+    const struct damage *whole = &p->session->damage;
+    const uint32_t node =
+        node_of(&whole->torus, p->torus, p->mask, router_rank(p->session->base.set.router), member);
+
+    return damage_rate(whole, node, p->place->port[port]);
+}
+
+/* Sets the rates of the links of this node's part, relative to its fastest ones. Returns 0, or -1 with *e. */
+static int take_rates(struct part *p, struct error *e)
+{
+    const unsigned ports = torus_ports(p->torus);
+    const uint32_t channels = p->torus->nodes * ports;
+    uint32_t *rate;
+
+    if (p->session->damage.rate == NULL)
+        return 0;
+    rate = calloc(channels, sizeof *rate);
+    p->damage.rate = calloc(channels, sizeof *p->damage.rate);
+    for (uint32_t i = 0; rate != NULL && i < channels; i++)
+        if (damage_has_link(&p->damage, i / ports, i % ports))
+            rate[i] = rate_in(p, i / ports, i % ports);
+    if (rate == NULL || p->damage.rate == NULL) {
+        free(rate);
+        return error_set(e, ERROR_MEMORY, "out of memory for a group");
+    }
+    (void)damage_relative_rates(rate, channels, p->damage.rate);
+    free(rate);
     return 0;
 }
 
@@ -288,7 +336,7 @@ int part_take_damage(struct part *p, struct error *e)
     result = p->mask == 0 ? damage_copy(&p->damage, &s->damage, e)
                           : damage_in(&p->damage, &s->damage, p->place, p->mask,
                                       router_rank(s->base.set.router), e);
-    if (result != 0)
+    if (result != 0 || (p->mask != 0 && take_rates(p, e) != 0))
         return -1;
     p->finds_routes = !damage_is_none(&p->damage) || !torus_is_plain(p->torus);
     return 0;

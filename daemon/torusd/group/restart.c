@@ -327,7 +327,7 @@ no_memory:
     return NULL;
 }
 
-/* Frees the routes and trees that avoid what is down. */
+/* Frees the routes and trees that were found. */
 static void free_routes(struct part *p)
 {
     reduction_free(&p->tree);
@@ -337,7 +337,9 @@ static void free_routes(struct part *p)
     p->has_trees = false;
     if (p->detour != NULL)
         planner_put_detour(p->planner, p->detour);
-    p->detour = NULL;
+    if (p->both_ways != NULL)
+        planner_put_detour(p->planner, p->both_ways);
+    p->detour = p->both_ways = NULL;
     damage_free(&p->damage);
     p->damage = (struct damage){0};
     p->finds_routes = false;

@@ -108,8 +108,8 @@ struct session {
     struct group *group;
     struct part *part; /* list of parts; the whole comes first */
     struct tree_node tree;
-    /* Links that were down when the session was opened, if `damaged`. The session sends nothing there, even when
-     * they are up again. */
+    /* Links that were down when the session was opened, if `damaged`, and the rates of the others. The session sends
+     * nothing over the former, even when they are up again. */
     struct damage damage;
     bool damaged;
     bool shrunk;               /* some nodes were down, too: they are not members */
@@ -222,11 +222,13 @@ struct part {
     const struct torus *torus;
     uint32_t rank; /* this node's rank in the part */
     struct members members;
-    struct damage damage; /* links of the part that are down, if `finds_routes` */
-    /* Routes are found for the links that are up, whatever the table says: if links are down, and in networks
-     * with other graphs than rings and lines. */
+    struct damage
+        damage; /* links of the part that are down, and rates of the others, if `finds_routes` */
+    /* Routes are found for the links that are up, whatever the table says: if links are down or slower than others,
+     * and in networks with other graphs than rings and lines. */
     bool finds_routes;
-    const struct detour *detour; /* NULL: not found yet */
+    const struct detour *detour;    /* NULL: not found yet */
+    const struct detour *both_ways; /* the same for reductions; NULL: not found yet */
     struct limits limits;
     int8_t port[TORUS_MAX_PORTS]; /* by port of the node: port of the part, or -1 */
     struct planner *planner;
@@ -260,6 +262,9 @@ struct part *part_find(const struct session *s, uint32_t mask);
 /* Finds routes that avoid what is down. Returns 1 with p->detour; 0 while they are being found (the part's
  * planner wakes); or -1 with *e. */
 int part_detour(struct part *p, struct error *e);
+/* Finds routes for reductions, which go up and down the same trees: each link counts with the lower of its two rates.
+ * Returns 1 with p->both_ways; 0 while they are being found; or -1 with *e. */
+int part_detour_both_ways(struct part *p, struct error *e);
 /* Finds the trees for long vectors. Returns 1 with p->trees; 0 while they are being found; or -1 with *e. */
 int part_trees(struct part *p, struct error *e);
 /* Returns what the engines of a part have in common. */

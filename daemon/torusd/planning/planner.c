@@ -118,7 +118,8 @@ static int find_detour(struct plan_job *j)
     if (detour_new(&j->detour, &j->damage, &j->error) != 0)
         return -1;
     detour_find_bound(j->detour);
-    if (torus_is_plain(&j->torus)) /* there the counts of the registry's algorithms decide */
+    /* on plain tori of equal links the counts of the registry's algorithms decide */
+    if (torus_is_plain(&j->torus) && j->damage.rate == NULL)
         return 0;
     return detour_count_trees(j->detour, &j->error);
 }
