@@ -10,9 +10,10 @@
  *     CODE        enum error_code; ERROR_IO for a code that does not exist
  *     CALL        struct peer_group_call, with `has_call`
  *     SPEC        struct Torus__Spec; never NULL in a message that was read
- *     BYTES_LIST  a list of struct peer_bytes, which the codec of its message reads and writes
- *     PARTS       a list of messages, likewise; a fifth argument names their struct
- *     CULPRIT     struct culprit, likewise: CULPRIT_NONE for an unknown kind; its node and port may not exist
+ *     BYTES_LIST  a list of struct peer_bytes
+ *     PARTS       a list of messages; a fifth argument names their struct
+ *     CULPRIT     struct culprit, which the codec of its message reads and writes: CULPRIT_NONE for an unknown kind; its
+ *                 node and port may not exist
  *     WIRE        a further number of such a field */
 #pragma once
 

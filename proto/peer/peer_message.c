@@ -82,13 +82,15 @@ size_t peer_message_write(const struct peer_message *m,
     size_t length = room_of_data(m);
 
     scratch.owned = NULL;
-    if (to_wire(m, &head, &packed, &scratch) != 0)
+    if (to_wire(m, &head, &packed, &scratch) != 0) {
+        peer_room_free(scratch.owned);
         return 0;
+    }
     if (length == 0)
         length = peer__head__get_packed_size(&head);
     bytes = room(context, length);
     length = bytes != NULL ? peer__head__pack(&head, bytes) : 0;
-    free(scratch.owned);
+    peer_room_free(scratch.owned);
     return length;
 }
 
@@ -118,7 +120,7 @@ int peer_message_read(const struct Peer__Head *from, struct peer_message *m, str
 
 void peer_message_free(struct peer_message *m)
 {
-    free(m->owned);
+    peer_room_free(m->owned);
     m->owned = NULL;
     if (m->unpacked != NULL)
         unpack_free(m->unpacked);
