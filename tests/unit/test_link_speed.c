@@ -32,9 +32,11 @@ FOLDER_TEST(only_cards_have_a_speed)
     make_interface(state, "eth3", true, NULL);
     make_interface(state, "eth4", true, "fast\n");
     make_interface(state, "eth5", true, "99999999999999\n");
+    make_interface(state, "eth6", true, "65535\n");
+    make_interface(state, "eth7", true, "4294968\n");
     make_interface(state, "veth0", false, "10000\n");
     assert_int_equal(speed_of(state, "eth0"), 2500);
-    for (unsigned i = 1; i <= 5; i++) {
+    for (unsigned i = 1; i <= 7; i++) {
         char name[8];
         (void)snprintf(name, sizeof name, "eth%u", i);
         assert_int_equal(speed_of(state, name), 0);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_MBIT 4000000L /* in kbit/s, the rate must fit 32 bits */
+
 /* A path that is too long is that of no interface. */
 static bool path_of(char path[PATH_MAX], const char *folder, const char *interface,
                     const char *file)
@@ -35,7 +37,8 @@ uint32_t link_speed_mbit(const char *folder, const char *interface)
         return 0;
     text[length] = '\0';
     mbit = strtol(text, &end, 10);
-    return end != text && (*end == '\n' || *end == '\0') && mbit > 0 && mbit < INT32_MAX
+    return end != text && (*end == '\n' || *end == '\0') && mbit > 0 && mbit <= MOST_MBIT &&
+                   mbit != UINT16_MAX
                ? (uint32_t)mbit
-               : 0; /* -1: the driver does not know */
+               : 0; /* -1, and 65535 of old drivers: the driver does not know */
 }
