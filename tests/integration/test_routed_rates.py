@@ -35,14 +35,18 @@ def test_a_slow_direction_is_avoided_and_used_again(mininet):
     addresses[1] = route_to(converged(torus, 0), 'n1')['address6']
     assert [weights_in_kernel(torus, 0, address) for address in addresses] == [{direct: 1}] * 2
 
-    # Three fast links carry more than one slow one. Nothing else has changed: the others send over their shortest paths.
+    # Three fast links carry more than one slow one. The others send over their shortest paths; on a busy machine, their
+    # links may seem slow for a moment, too.
     load_until_slow(torus, 0, '+0')
     wait_for(lambda: [weights_in_kernel(torus, 0, address) for address in addresses] == [{around: 1}] * 2)
-    report = converged(torus, 0)
-    ways = {way['interface']: way for way in route_to(report, 'n1')['ways']}
-    assert used(report, 'n1') == ['n3'] and ways[direct]['mbit'] < MBIT / 4 and ways[around]['mbit'] == MBIT
-    assert 'slower than others' in route_to(report, 'n1')['why']
-    assert used(converged(torus, 1), 'n0') == ['n0'] and used(converged(torus, 2), 'n1') == ['n1']
+
+    def only_that_link():
+        report = converged(torus, 0)
+        mbit = {way['interface']: way['mbit'] for way in route_to(report, 'n1')['ways']}
+        return (used(report, 'n1') == ['n3'] and mbit[direct] < MBIT / 4 and mbit[around] == MBIT and
+                'slower than others' in route_to(report, 'n1')['why'] and
+                used(converged(torus, 1), 'n0') == ['n0'] and used(converged(torus, 2), 'n1') == ['n1'])
+    wait_for(only_that_link, 120)
     pings = Pings(torus, 0, 1)
     ping_all(torus)
 
@@ -53,11 +57,13 @@ def test_a_slow_direction_is_avoided_and_used_again(mininet):
         with subprocess.Popen([*torus.node(0).host.enter(), '/usr/bin/python3', '-c', BUSY, addresses[0], '4'],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sender:
             assert sender.stdout.readline()
-            wait_for(lambda: used(converged(torus, 0), 'n1') == ['n1', 'n3'])
-            weights = {way['interface']: way['weight'] for way in route_to(converged(torus, 0), 'n1')['ways']}
-            assert 3 * weights[direct] < weights[around]
-            assert [weights_in_kernel(torus, 0, address) for address in addresses] == [weights] * 2
-            assert '%' in torus.ctl(0, 'routes', '--from', torus.ip_hosts.routes_socket(0)).stdout
+
+            def are_in_kernel():  # the connections fill the slow link, which may become quiet, and be avoided, meanwhile
+                said = torus.ctl(0, 'routes', '--from', torus.ip_hosts.routes_socket(0)).stdout
+                weights = {way['interface']: way['weight'] for way in route_to(converged(torus, 0), 'n1')['ways']}
+                return (direct in weights and 3 * weights[direct] < weights[around] and '%' in said and
+                        [weights_in_kernel(torus, 0, address) for address in addresses] == [weights] * 2)
+            wait_for(are_in_kernel)
             sender.kill()
         wait_for(lambda: used(converged(torus, 0), 'n1') == ['n3'])
     finally:
@@ -72,4 +78,4 @@ def test_a_slow_direction_is_avoided_and_used_again(mininet):
     wait_for(lambda: [weights_in_kernel(torus, 0, address) for address in addresses] == [{direct: 1}] * 2, 60)
     lost, said = pings.end()
     assert lost <= 1 and 'xceeded' not in said, said  # one may be on its way at the end
-    assert route_to(converged(torus, 0), 'n1')['why'] == 'shortest'
+    wait_for(lambda: route_to(converged(torus, 0), 'n1')['why'] == 'shortest', 60)
