@@ -235,15 +235,13 @@ TEST(test_report)
 
     assert_non_null(value);
     check(value, NULL,
-          "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
-          "\"mode\":\"stepped\","
-          "\"node_count\":16,\"block_bytes\":65536,\"seconds\":0.1,\"bound_seconds\":0.08388608,"
-          "\"bound_of\":\"all-port\",\"efficiency\":0.8388608,\"startups\":4,\"transmission\":8,"
-          "\"rounds\":1,"
-          "\"call_seconds\":0.125,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
-          "\"verified\":\"every "
-          "byte\",\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_"
-          "ends\":2,\"ports\":{\"+0\":"
+          "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"algorithm\":\"at2\",\"mode\":\"stepped\","
+          "\"node_count\":16,\"block_bytes\":65536,\"rounds\":1,\"blocks_delivered\":240,"
+          "\"bytes_delivered\":15728640,\"verified\":\"every byte\",\"dims\":[4,4],\"seconds\":0.1,"
+          "\"bound_seconds\":0.08388608,\"bound_of\":\"all-port\",\"efficiency\":0.8388608,"
+          "\"startups\":4,\"transmission\":8,\"call_seconds\":0.125,"
+          "\"per_node\":[{\"rank\":1,\"seconds\":0.099,\"most_starts\":4,\"most_ends\":2,\"ports\":"
+          "{\"+0\":"
           "{\"tx_bytes\":1,\"rx_bytes\":2,\"tx_blocks\":3,\"combined_messages\":4,\"min_rtt_us\":5,"
           "\"rate_bps\":6}}}]}\n");
 #define SUMMARY                                                                                    \
@@ -343,15 +341,14 @@ TEST(test_report_of_repetitions)
         assert_true(json_real_value(json_array_get(list, i)) == (double)each[i] / 1e9);
     (void)json_object_del(value, "seconds_each");
     (void)json_object_del(value, "per_node");
-    check(
-        value, NULL,
-        "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"dims\":[4,4],\"algorithm\":\"at2\","
-        "\"mode\":\"stepped\",\"node_count\":16,\"block_bytes\":65536,\"repeat\":5,\"seconds\":0.3,"
-        "\"seconds_min\":0.1,\"seconds_max\":1.0,\"seconds_spread\":0.2,"
-        "\"sustained_seconds\":0.5,\"bound_seconds\":0.08388608,\"bound_of\":\"all-port\","
-        "\"efficiency\":0.279620266666667,\"startups\":4,\"transmission\":8,\"rounds\":1,"
-        "\"call_seconds\":3.0,\"blocks_delivered\":240,\"bytes_delivered\":15728640,"
-        "\"verified\":\"every byte\"}\n");
+    check(value, NULL,
+          "{\"id\":\"0.7.1\",\"operation\":\"exchange\",\"algorithm\":\"at2\","
+          "\"mode\":\"stepped\",\"node_count\":16,\"block_bytes\":65536,\"rounds\":1,"
+          "\"blocks_delivered\":240,\"bytes_delivered\":15728640,\"verified\":\"every byte\","
+          "\"dims\":[4,4],\"repeat\":5,\"seconds\":0.3,\"seconds_min\":0.1,\"seconds_max\":1.0,"
+          "\"seconds_spread\":0.2,\"sustained_seconds\":0.5,\"bound_seconds\":0.08388608,"
+          "\"bound_of\":\"all-port\",\"efficiency\":0.279620266666667,\"startups\":4,"
+          "\"transmission\":8,\"call_seconds\":3.0}\n");
     check(value, &view,
           "exchange                0.7.1\n"
           "operation               exchange\n"

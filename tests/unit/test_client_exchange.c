@@ -204,7 +204,12 @@ struct steps {
 static int note_step(void *data, const struct torus_progress *progress)
 {
     struct steps *steps = data;
-    if (steps->count < 8) {
+    const unsigned last = steps->count - 1;
+    const bool news = progress->exchange[0] != '\0' &&
+                      (steps->count == 0 || strcmp(steps->id[last], progress->exchange) != 0 ||
+                       steps->state[last] != progress->state);
+
+    if (news && steps->count < 8) {
         (void)snprintf(steps->id[steps->count], 16, "%s", progress->exchange);
         steps->state[steps->count++] = progress->state;
     }
