@@ -290,7 +290,7 @@ def test_uneven_tables():
     spread = {'size': 1 << 20, 'bound': 0.5, 'seconds': [0.6], 'median': 0.6}
     ring = {**head, 'block': 1 << 16, 'uniform': 2.0, 'least': 3.636, 'shortest': 20.0, 'uniform_seconds': 0.1,
             'bound': 0.1818, 'systems': {'torusd': {'median': 0.2}, 'MPICH scattered': {'median': 1.2}},
-            'cut': 1.1, 'copy': spread, 'broadcast': spread, 'observed': {'median': 0.19, 'known_after': 4.4}}
+            'cut': 1.1, 'copy': spread, 'broadcast': spread, 'observed': {'median': 0.19, 'known_after': 4.4, 'mistaken': 1}}
     equal = {**head, 'slow': '', 'part': 1.0, **{key: ring[key] for key in ('block', 'uniform', 'uniform_seconds')},
              'least': 2.0, 'shortest': 2.0, 'bound': 0.1, 'systems': {'torusd': {'median': 0.1}}}
     turn = {'after': 4.0, 'left': 0.6, 'seconds': 12.0, 'optimum': 7.0, 'ratio': 1.143, 'planned': ['observed'], 'reroutes': 1}
@@ -298,7 +298,7 @@ def test_uneven_tables():
     compared, goals, during = uneven_tables({'networks': [ring, equal, {**ring, 'systems': {}}], 'slowed': [slowed]})
     assert compared.rows == [['4 at 20, one link at 0.1', '1.818', '10.0', '2.000', '12.00 scattered', '-', '6.00', '-'],
                              ['4 at 20', '1.000', '1.00', '1.000', '-', '-', '-', '-']]
-    assert goals.rows[0] == ['4 at 20, one link at 0.1', '19.00', '3', '64 KiB', '200', '1.100', '1.045', '4', '1 MiB',
-                             '1.200', '1 MiB', '1.200']
-    assert goals.rows[1][5:] == ['1.000', '-', '-', '-', '-', '-', '-']
+    assert goals.rows[0] == ['4 at 20, one link at 0.1', '19.00', '3', '64 KiB', '200', '1.100', '1.045', '4', '1',
+                             '1 MiB', '1.200', '1 MiB', '1.200']
+    assert goals.rows[1][5:] == ['1.000', *['-'] * 7]
     assert during.rows == [['4 at 20, one link at 0.1', '3', '1 MiB', '60', '10.0', '4.0', '12.0', '7.0', '1.143', '1, 1']]

@@ -55,7 +55,7 @@ def _compared(rows):
 def _goals(rows):
     table = Table('Times over their bounds',
                   ['network, Mbit/s', 'goodput, Mbit/s', 'load of the machine', 'block', 'exchange, ms', 'over optimum',
-                   'rates observed', 'known after, s', 'copy', 'over cut', 'broadcast', 'over cut'])
+                   'rates observed', 'known after, s', 'mistaken', 'copy', 'over cut', 'broadcast', 'over cut'])
     for row in rows:
         ours, observed = _system(row, OURS)[0], row.get('observed')
         spread = []
@@ -65,10 +65,11 @@ def _goals(rows):
         table.rows.append([
             _name(row), f'{row["goodput_mbit"]:.2f}', f'{row["load"]:.0f}', format_size(row['block']), milliseconds(ours),
             _ratio(ours, row['bound']), _ratio(observed and observed['median'], row['bound']),
-            f'{observed["known_after"]:.0f}' if observed else NONE, *spread])
+            *((f'{observed["known_after"]:.0f}', str(observed['mistaken'])) if observed else (NONE, NONE)), *spread])
     table.note = ('Goodput: payload in each direction while all links are equal and busy. Exchange: `stream` back to back, '
-                  'with barriers; the nodes are told the rates of their ports, or observe them (rates observed). Copy: the '
-                  'whole command; a broadcast: back to back. The least cut parts node 0 from another node.')
+                  'with barriers; the nodes are told the rates of their ports, or observe them (rates observed). Mistaken: '
+                  'directions at full rate that some node took for slow at any time. Copy: the whole command; a '
+                  'broadcast: back to back. The least cut parts node 0 from another node.')
     return table
 
 
