@@ -63,6 +63,25 @@ TEST(a_link_that_is_very_slow_has_a_rate)
     assert_int_equal(rate.bps, 64000);
 }
 
+/* 1 Mbit/s, over a queue that passes 64 KiB at once. */
+TEST(a_few_large_segments_do_not_make_another_rate)
+{
+    struct busy_rate rate = {0};
+    struct busy_look l = {.queued = true};
+    uint32_t measured = 0;
+
+    for (unsigned i = 0; i < 100; i++) {
+        const uint64_t carried = i * WINDOW / 8000;
+        l.acked = carried - carried % 65536;
+        l.waited = i * WINDOW / 1000;
+        busy_rate_look(&rate, 100 * SECONDS + i * WINDOW, &l);
+        if (rate.measured != measured)
+            assert_true(rate.bps > 600000 && rate.bps < 1500000);
+        measured = rate.measured;
+    }
+    assert_true(measured > 30);
+}
+
 TEST(a_link_that_carries_nothing_has_none)
 {
     struct busy_rate rate = {0};

@@ -6,6 +6,9 @@
 
 #define SHORTEST                                                                                   \
     200000u /* microseconds: in a shorter time, what a card or queue takes at once counts as a higher rate */
+#define LONG 500000u /* microseconds; in a shorter time, */
+#define ENOUGH                                                                                     \
+    262144u      /* bytes: a queue may pass up to 64 KiB as a whole, and several of them count */
 #define BUSY 90u /* percent of the time */
 #define LEAST                                                                                      \
     16384u /* bytes: fewer have perhaps waited for an acknowledgement that the peer delays */
@@ -15,11 +18,12 @@ void busy_rate_look(struct busy_rate *rate, uint64_t now, const struct busy_look
     const uint64_t time = elapsed(rate->at, now) / 1000;
     const uint64_t waiting = elapsed(rate->waited, look->waited), acked = look->acked - rate->acked;
     const bool busy = rate->queued && waiting >= time / 100 * BUSY;
+    const bool enough = acked >= (time < LONG ? ENOUGH : LEAST);
 
     /* A slow link needs longer for so many bytes; one that carries nothing has no rate. */
-    if (rate->at != 0 && (time < SHORTEST || (busy && look->queued && acked < LEAST)))
+    if (rate->at != 0 && (time < SHORTEST || (busy && look->queued && !enough)))
         return;
-    if (busy && acked >= LEAST) {
+    if (busy && enough) {
         rate->bps = (uint64_t)((double)acked * 8e6 / (double)waiting);
         rate->measured++;
     }
