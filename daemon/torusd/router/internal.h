@@ -67,10 +67,13 @@ struct port {
         struct nominal_rate nominal; /* in Mbit/s; 0: not known */
         uint32_t negotiated;         /* by the card, in kbit/s; 0: not known */
         struct observed observed;
-        uint32_t measured; /* connection_stat.measured at the last beat */
-        bool probing;      /* filler is sent where nothing else is */
-        bool insists;      /* this probe does not give way */
-        uint64_t probe_at; /* when the next probe begins, or this one ends, if the link is slow */
+        uint32_t measured;    /* connection_stat.measured at the last beat */
+        bool probing;         /* filler is sent where nothing else is */
+        bool insists;         /* this probe does not give way */
+        unsigned probe_beats; /* of this probe */
+        uint64_t probe_at;    /* when the next probe begins, if the link is slow */
+        uint64_t acked;       /* connection_stat.acked at the last beat */
+        uint64_t filler_left; /* bytes of filler that may be sent until the next beat */
     } rate;
     struct outgoing_queue control, relay;
     bool holds;     /* some link does not read because this port's queue is full */

@@ -115,6 +115,7 @@ void rates_link_up(struct router *r, unsigned i)
 
     rate->observed = (struct observed){.count = 0};
     rate->measured = 0;
+    rate->acked = 0;
     rate->probing = false;
     if (was_slow)
         state_rates(r);
@@ -133,7 +134,7 @@ void rates_beat(struct link *link, const struct connection_stat *stat)
         tell_observed(r, link->port);
         state_rates(r);
     }
-    filler_check(link, now);
+    filler_check(link, stat, now);
 }
 
 bool router_knows_rates(const struct router *r)
