@@ -18,13 +18,17 @@ static const struct algorithm *algorithm_of(const struct spec *spec)
     return algorithm_find(name);
 }
 
+static bool has_found_name(const struct spec *spec)
+{
+    return strcmp(spec->algorithm, FOUND_NAME) == 0 ||
+           strcmp(spec->algorithm, FOUND_GATHER_NAME) == 0 ||
+           strcmp(spec->algorithm, FOUND_DISJOINT_NAME) == 0;
+}
+
 /* Whether the routes have been found for a network that is no torus. */
 static bool are_found(const struct sim_request *r, const struct spec *spec)
 {
-    return !torus_is_plain(sim_torus(r->sim)) &&
-           (strcmp(spec->algorithm, FOUND_NAME) == 0 ||
-            strcmp(spec->algorithm, FOUND_GATHER_NAME) == 0 ||
-            strcmp(spec->algorithm, FOUND_DISJOINT_NAME) == 0);
+    return !torus_is_plain(sim_torus(r->sim)) && has_found_name(spec);
 }
 
 /* The routes that avoid the links and leave out the nodes that the result names, or have been found for the network;
@@ -186,7 +190,7 @@ static void check_node_counts(struct sim_request *r, const struct spec *spec,
 static const struct algorithm *algorithm_used(const struct sim_request *r, const struct spec *spec,
                                               const struct detour *detour)
 {
-    if (r->sim->rated && (detour != NULL || algorithm_of(spec) == NULL))
+    if (r->sim->rated && (detour != NULL || has_found_name(spec) || algorithm_of(spec) == NULL))
         return NULL;
     return detour == NULL                                      ? algorithm_of(spec)
            : r->operation == OPERATION_EXCHANGE                ? detour_algorithm(detour)
