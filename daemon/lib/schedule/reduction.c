@@ -269,7 +269,7 @@ int reduction_build_around(struct reduction_trees *p, const struct damage *d, ui
     struct tree_node node;
 
     *p = (struct reduction_trees){.rank = rank, .single = true, .segments = 1};
-    if (parent == NULL || tree_find(d, root, parent, e) != 0) {
+    if (parent == NULL || tree_find_fast(d, root, parent, e) != 0) {
         free(parent);
         return no_memory(p, e);
     }

@@ -61,19 +61,34 @@ static uint32_t reach(const struct damage *d, uint32_t root, uint32_t least, uin
     return known;
 }
 
+static int no_memory(const struct torus *t, struct error *e)
+{
+    return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u %s", t->nodes,
+                     text_plural(t->nodes, "node", "nodes"));
+}
+
 int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
 {
-    uint32_t *order = calloc(d->torus.nodes, sizeof *order), least = 0;
+    uint32_t *order = calloc(d->torus.nodes, sizeof *order);
 
     if (order == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a tree of %u %s", d->torus.nodes,
-                         text_plural(d->torus.nodes, "node", "nodes"));
+        return no_memory(&d->torus, e);
+    (void)reach(d, root, 0, parent, order);
+    free(order);
+    return 0;
+}
+
+int tree_find_fast(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e)
+{
+    uint32_t *order = calloc(d->torus.nodes, sizeof *order);
+    uint32_t least = d->rate != NULL ? DAMAGE_FULL_RATE : 0;
+
+    if (order == NULL)
+        return no_memory(&d->torus, e);
     const uint32_t all = reach(d, root, 0, parent, order);
-    if (d->rate != NULL)
-        least = DAMAGE_FULL_RATE;
     do
         least /= 2;
-    while (d->rate != NULL && reach(d, root, least, parent, order) < all);
+    while (reach(d, root, least, parent, order) < all);
     free(order);
     return 0;
 }

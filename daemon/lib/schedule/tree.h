@@ -17,12 +17,14 @@ int tree_parent(const struct torus *t, uint32_t root, uint32_t rank);
 /* Computes the part of node `rank` in the tree of a whole torus. */
 void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_node *out);
 
-/* Finds a tree of fewest hops over the links that are in order, without those of less than half of the full rate if the
- * others suffice; otherwise without those of less than a quarter, and so on. Fills `parent`, by node, with the
+/* Finds a tree of fewest hops over the links that are in order. Fills `parent`, by node, with the
  * port towards the root; TREE_NONE at the root and at nodes that cannot reach it. Returns 0, or -1
  * with *e (no memory). */
 #define TREE_NONE UINT8_MAX
 int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
+/* The same without links of less than half of the full rate if the others suffice; otherwise without those of less than a
+ * quarter, and so on. */
+int tree_find_fast(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
 /* Sets *out to the part of node `rank` in such a tree. */
 void tree_node_found(const struct torus *t, const uint8_t *parent, uint32_t rank,
                      struct tree_node *out);

@@ -267,7 +267,8 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy)
     x->failure = j->failure = *busy;
     j->withdrawn_at = router_now(router_of(x));
     retry_pause(j);
-    if (x->spec.timeout_ns == 0) {
+    if (x->spec.timeout_ns == 0 ||
+        attempt_is_open_group(x)) { /* whose timeout was for opening it */
         j->timeout_ns = LONGEST_WAIT;
         j->deadline = j->waiting_since + j->timeout_ns;
     }

@@ -163,7 +163,7 @@ static void begin_attempt(struct attempt *x)
 {
     struct job *j = x->job;
 
-    if (x->spec.timeout_ns == 0) {
+    if (x->spec.timeout_ns == 0 || attempt_is_open_group(x)) {
         x->timeout_ns = prepare_default_timeout(x);
         x->deadline = router_now(router_of(x)) + x->timeout_ns;
     }
