@@ -94,6 +94,17 @@ TEST(a_slow_link_slows_an_exchange_little)
     sim_free(sim);
 }
 
+/* Tiny blocks keep an algorithm that combines them, at every node; the root decides, and lists no rates. */
+TEST(tiny_blocks_are_combined_beside_a_slow_link)
+{
+    struct sim *sim = start("4x4", UINT64_C(1) << 32);
+
+    configure(sim, RATE / 2);
+    assert_string_equal(exchange_of(sim, "auto", 1)->algorithm, "pair");
+    assert_string_equal(exchange_of(sim, "auto", BLOCK)->algorithm, DETOUR_NAME);
+    sim_free(sim);
+}
+
 static bool is_slow(struct sim *sim, void *context)
 {
     const bool *slow = context;

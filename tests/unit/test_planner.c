@@ -390,7 +390,8 @@ static void choose(struct planner_query *a, const struct predict_costs *costs, u
     const struct block_sizes sizes = {bytes, bytes};
     struct error e;
 
-    assert_int_equal(choose_from(a->planner, &a->torus, costs, &sizes, mode, list, number, &e), 1);
+    assert_int_equal(
+        choose_from(a->planner, &a->torus, costs, NULL, &sizes, mode, list, number, &e), 1);
     for (unsigned i = 1; i < *number; i++)
         assert_true(list[i - 1].seconds <= list[i].seconds);
 }
@@ -426,4 +427,91 @@ TEST(the_fastest_is_chosen)
         assert_string_equal(list[0].algorithm->name, i % 2 == 0 ? "stream" : "tree");
         planner_free(a.planner);
     }
+}
+
+/* --- the choice at rates --- */
+
+static const struct predict_costs slow_network = {40e-6, 10e-6, 2.39e6, 0, 0}; /* 20 Mbit/s */
+
+/* `rates`: as damage_parse_rates() reads them; NULL: all channels are alike. */
+static unsigned choose_rated(struct planner_query *a, const char *rates, uint64_t bytes,
+                             struct candidate *list)
+{
+    const struct block_sizes sizes = {bytes, bytes};
+    struct damage d;
+    struct error e;
+    unsigned number;
+    int result;
+
+    assert_int_equal(damage_init(&d, &a->torus, NULL), 0);
+    if (rates != NULL)
+        assert_int_equal(damage_parse_rates(&d, rates, false, NULL), 0);
+    while ((result = choose_from(a->planner, &a->torus, &slow_network, rates != NULL ? &d : NULL,
+                                 &sizes, MODE_OF_ALGORITHM, list, &number, &e)) == 0)
+        stepper_finish(&a->stepper);
+    assert_int_equal(result, 1);
+    damage_free(&d);
+    return number;
+}
+
+static const struct candidate *candidate_of(const struct candidate *list, unsigned number,
+                                            const char *name)
+{
+    for (unsigned i = 0; i < number; i++)
+        if (list[i].algorithm == algorithm_find(name))
+            return &list[i];
+    fail_msg("no candidate %s", name);
+    return NULL;
+}
+
+/* Tiny blocks keep an algorithm that combines them, though it takes all channels for alike. The routes for the rates are
+ * faster for all others. */
+TEST(tiny_blocks_are_combined_on_slow_links)
+{
+    static const struct {
+        const char *dims, *rates;
+        uint64_t combined; /* the largest of the sizes below for which that is so */
+        double
+            pair; /* blocks that take as long at the full rate: all steps, one of them with the slow channel */
+        double optimum; /* the same streaming, by the linear program of bench/flow.py */
+    } rows[] = {{"4x4", "6:-1=0.1", 1, 32 - 8 + 80, 8 * 1.127},
+                {"4x4", "6:-1=0.5", 4, 32 - 8 + 16, 8 * 1.067},
+                {"4", "1:+0=0.1", 4, 4 - 2 + 20, 2 * 1.82}};
+    struct candidate list[CHOOSE_MOST];
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct planner_query a;
+        begin_on(&a, rows[i].dims);
+        for (uint64_t bytes = 1; bytes <= 65536; bytes *= 4) {
+            const unsigned number = choose_rated(&a, rows[i].rates, bytes, list);
+            const struct candidate *stream = candidate_of(list, number, "stream"),
+                                   *pair = candidate_of(list, number, "pair");
+            assert_string_equal(list[0].algorithm->name,
+                                bytes <= rows[i].combined ? "pair" : "stream");
+            assert_float_equal(pair->counts.blocks, rows[i].pair, 1e-6);
+            assert_true(stream->counts.blocks < 1.02 * rows[i].optimum);
+        }
+        planner_free(a.planner);
+    }
+}
+
+/* Where all channels are alike, times are those of the model, whatever was counted for other rates. */
+TEST(equal_links_are_predicted_as_before)
+{
+    struct candidate list[CHOOSE_MOST], after[CHOOSE_MOST];
+    struct planner_query a;
+
+    begin_on(&a, "4x4");
+    for (uint64_t bytes = 1; bytes <= 65536; bytes *= 4) {
+        const unsigned number = choose_rated(&a, NULL, bytes, list);
+        (void)choose_rated(&a, "6:-1=0.1", bytes, after);
+        assert_int_equal(choose_rated(&a, NULL, bytes, after), number);
+        for (unsigned i = 0; i < number; i++) {
+            assert_ptr_equal(after[i].algorithm, list[i].algorithm);
+            assert_true(after[i].seconds == list[i].seconds);
+            assert_true(list[i].seconds ==
+                        predict_unmeasured_seconds(&list[i].counts, &slow_network, bytes));
+        }
+    }
+    planner_free(a.planner);
 }

@@ -107,6 +107,12 @@ void damage_add_node(struct damage *d, uint32_t rank)
             damage_add_link(d, rank, port);
 }
 
+void damage_clear_rates(struct damage *d)
+{
+    free(d->rate);
+    d->rate = NULL;
+}
+
 int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e)
 {
     if (d->rate == NULL && make_rates(d, e) != 0)

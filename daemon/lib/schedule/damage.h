@@ -33,6 +33,8 @@ void damage_add_node(struct damage *d, uint32_t rank);
 /* Sets the rate, 1 to DAMAGE_FULL_RATE, of the channel that leaves a node by a port, which must have a
  * link. Returns 0, or -1 with *e: no memory. */
 int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e);
+/* Gives all channels the full rate. */
+void damage_clear_rates(struct damage *d);
 /* The rate of a channel, whether or not its link is up. */
 static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsigned port)
 {

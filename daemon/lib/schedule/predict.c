@@ -154,6 +154,12 @@ static void count_streaming(const struct torus *t, uint32_t longest, double busi
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e)
 {
+    return predict_count_rated(t, a, streaming, algorithm_damage(a), counts, e);
+}
+
+int predict_count_rated(const struct torus *t, const struct algorithm *a, bool streaming,
+                        const struct damage *rates, struct predict_counts *counts, struct error *e)
+{
     struct schedule_report report;
 
     *counts = (struct predict_counts){.streaming = streaming, .segments = a->segments};
@@ -174,7 +180,7 @@ int predict_count(const struct torus *t, const struct algorithm *a, bool streami
         count_streaming(t, torus_diameter(t), torus_bound_all_port(t), counts);
         return 0;
     }
-    if (schedule_verify(t, a, &report, e) != 0)
+    if (schedule_verify_rated(t, a, rates, &report, e) != 0)
         return -1;
     counts->steps = report.startups;
     counts->hops = (double)(report.hops - report.startups);

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "daemon/lib/schedule/algorithm.h"
+#include "daemon/lib/schedule/damage.h"
 
 struct predict_costs {
     double step;             /* seconds that a short message takes from one end of a link to the
@@ -67,6 +68,10 @@ bool predict_is_quick(const struct torus *t, const struct algorithm *a);
  * (ERROR_REFUSED), no memory. */
 int predict_count(const struct torus *t, const struct algorithm *a, bool streaming,
                   struct predict_counts *counts, struct error *e);
+/* The same on channels of these rates (schedule_verify_rated()): `blocks` and `busiest` are in units of the time of a block
+ * at the full rate. Streaming, only for routes that were found for these rates. NULL: all channels are alike. */
+int predict_count_rated(const struct torus *t, const struct algorithm *a, bool streaming,
+                        const struct damage *rates, struct predict_counts *counts, struct error *e);
 
 /* As predict_count(), for an algorithm for allgathers; with `one`, for a broadcast along the trees
  * of one node. */

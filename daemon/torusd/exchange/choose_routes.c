@@ -15,10 +15,18 @@ int choose_candidates(struct exchanges *exchanges, const struct block_sizes *siz
                       struct candidate *list, unsigned *count, struct error *e)
 {
     struct predict_costs costs = exchanges_costs(exchanges);
+    struct damage d;
 
     costs.burst = 0; /* measurements already include bursts */
-    return choose_from(exchanges->planner, router_torus(exchanges->set.router), &costs, sizes, mode,
-                       list, count, e);
+    if (membership_view(exchanges, (struct left_out){.down = false}, &d, e) != 0)
+        return -1;
+    int result = membership_add_rates(exchanges, &d, e);
+    const bool rated = d.rate != NULL && damage_is_whole(&d);
+    if (result == 0)
+        result = choose_from(exchanges->planner, &d.torus, &costs, rated ? &d : NULL, sizes, mode,
+                             list, count, e);
+    damage_free(&d);
+    return result;
 }
 
 void choose_learn(const struct attempt *x)
@@ -26,9 +34,10 @@ void choose_learn(const struct attempt *x)
     const struct predict_costs costs = exchanges_costs(x->exchanges);
     const struct repetitions *r = &x->job->repetitions;
 
-    if (x->spec.operation == OPERATION_EXCHANGE && !spec_has_folders(&x->spec) &&
-        !spec_has_schedule(&x->spec) && r->each != NULL && r->kept == 0 &&
-        x->mode == (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
+    /* What slow links cost is no property of the algorithm. */
+    if (x->exchanges->rates.used == NULL && x->spec.operation == OPERATION_EXCHANGE &&
+        !spec_has_folders(&x->spec) && !spec_has_schedule(&x->spec) && r->each != NULL &&
+        r->kept == 0 && x->mode == (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
         choose_learn_times(x->exchanges->planner, &costs,
                            &(struct session_times){x->algorithm, x->spec.block_bytes, r->each,
                                                    x->spec.repeat, x->rounds.all_ns});
@@ -45,6 +54,29 @@ static struct block_sizes sizes_of(const struct attempt *x)
         total = UINT64_MAX;
     return (struct block_sizes){blocks > 0 ? total / blocks + (total % blocks != 0) : 0,
                                 x->local.largest_block};
+}
+
+/* Files keep the rates, because their sizes become known when all nodes have the routes. In steps, too: only streaming
+ * has the times of found routes been counted. */
+static bool may_be_unrated(const struct spec *s)
+{
+    return s->operation == OPERATION_EXCHANGE && strcmp(s->algorithm, SPEC_AUTO) == 0 &&
+           !spec_has_folders(s) && s->mode != MODE_STEPPED;
+}
+
+int choose_whether_rated(const struct attempt *x, struct damage *d, struct error *e)
+{
+    const struct block_sizes sizes = sizes_of(x);
+    struct candidate list[CHOOSE_MOST];
+    unsigned count = 0;
+    int result = 1;
+
+    if (d->rate == NULL || !damage_is_whole(d) || !may_be_unrated(&x->spec))
+        return 1;
+    result = choose_candidates(x->exchanges, &sizes, x->spec.mode, list, &count, e);
+    if (result > 0 && count > 0 && list[0].algorithm != algorithm_find(FOUND_NAME))
+        damage_clear_rates(d);
+    return result;
 }
 
 /* Bytes that a block of files is assumed to have while sizes are unknown. */

@@ -6,15 +6,22 @@
 #include "daemon/torusd/planning/choose.h"
 
 struct attempt;
+struct damage;
 struct exchanges;
 
-/* Works like choose_from(), for the torus and the costs of this node; bursts count only as far as they were measured.
+/* Works like choose_from(), for the torus and the costs of this node and, if all links are up, the rates that plans use
+ * (plan_rates.h); bursts count only as far as they were measured.
  * 0: call again after exchanges_setup.planned. */
 int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
                       struct candidate *list, unsigned *count, struct error *e);
 
 /* Learns from the times of a finished session of several exchanges, at its root (choose_learn_times()). */
 void choose_learn(const struct attempt *x);
+
+/* Decides at the root whether an attempt uses the rates in *d, and otherwise clears them: if "auto" is an algorithm that
+ * takes all links for alike, and still is predicted to be faster at these rates. Returns 1; 0 while schedules are being
+ * counted; or -1 with *e. */
+int choose_whether_rated(const struct attempt *x, struct damage *d, struct error *e);
 
 /* Sets the algorithm and mode of an attempt. Returns 1; 0 while schedules are being counted; or -1 with *e. */
 int choose_for(struct attempt *x, struct error *e);

@@ -94,6 +94,22 @@ int membership_view(const struct exchanges *exchanges, struct left_out out, stru
     return -1;
 }
 
+int membership_add_rates(const struct exchanges *exchanges, struct damage *d, struct error *e)
+{
+    const unsigned ports = torus_ports(&d->torus);
+    const size_t channels = (size_t)d->torus.nodes * ports;
+
+    for (size_t i = 0; exchanges->rates.used != NULL && i < channels; i++) {
+        const uint32_t rank = (uint32_t)(i / ports);
+        const unsigned port = (unsigned)(i % ports);
+        if (exchanges->rates.used[i] == DAMAGE_FULL_RATE || !damage_has_link(d, rank, port))
+            continue;
+        if (damage_set_rate(d, rank, port, exchanges->rates.used[i], e) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* Whether all nodes that this view leaves out count as down. */
 static bool membership_are_down(const struct exchanges *exchanges, const struct damage *d)
 {

@@ -22,6 +22,8 @@ uint32_t membership_first_down(const struct exchanges *exchanges, const bool *go
  * caller frees *d. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int membership_view(const struct exchanges *exchanges, struct left_out out, struct damage *d,
                     struct error *e);
+/* Sets the rates that plans use (plan_rates.h) of the links in *d that are up. Returns 0, or -1 with *e (ERROR_MEMORY). */
+int membership_add_rates(const struct exchanges *exchanges, struct damage *d, struct error *e);
 /* Checks that all nodes that must take part can be reached in this view. Returns 0, or -1 with *e. */
 int membership_check(const struct exchanges *exchanges, struct left_out out, const struct damage *d,
                      struct error *e);

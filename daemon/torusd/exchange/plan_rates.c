@@ -59,20 +59,9 @@ static uint16_t rate_of(const uint16_t *rates, size_t channel)
 int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
                    struct error *e)
 {
-    const unsigned ports = torus_ports(&d->torus);
-
     if (d->torus.nodes > DETOUR_DISJOINT_MOST && strcmp(s->algorithm, FOUND_DISJOINT_NAME) == 0)
         return 0; /* its trees for tori know no rates */
-    for (size_t i = 0;
-         exchanges->rates.used != NULL && spec_uses_rates(s) && i < channels_of(&d->torus); i++) {
-        const uint32_t rank = (uint32_t)(i / ports);
-        const unsigned port = (unsigned)(i % ports);
-        if (exchanges->rates.used[i] == DAMAGE_FULL_RATE || !damage_has_link(d, rank, port))
-            continue;
-        if (damage_set_rate(d, rank, port, exchanges->rates.used[i], e) != 0)
-            return -1;
-    }
-    return 0;
+    return spec_uses_rates(s) ? membership_add_rates(exchanges, d, e) : 0;
 }
 
 void plan_rates_heard(struct exchanges *exchanges)

@@ -50,11 +50,13 @@ static int start_queue_refuse_links(const struct exchanges *exchanges, struct er
     return -1;
 }
 
-/* Makes the attempt avoid the links that are down now, and use the others by their rates. Returns 0, or -1 with *e. */
+/* Makes the attempt avoid the links that are down now, and use the others by their rates, unless it is faster
+ * without these. Returns 1; 0 while schedules are counted; or -1 with *e. */
 static int avoid_links(struct attempt *x, struct error *e)
 {
     const struct left_out out = membership_left_out_next(x->job);
     struct damage damage;
+    int result = -1;
 
     if (membership_view(x->exchanges, out, &damage, e) != 0)
         return -1;
@@ -63,9 +65,11 @@ static int avoid_links(struct attempt *x, struct error *e)
     if (!fits && !x->avoids_links)
         (void)start_queue_refuse_links(x->exchanges, e);
     if (fits && plan_rates_add(x->exchanges, &x->spec, &damage, e) == 0)
-        return avoided_set(x, &damage, e);
+        result = choose_whether_rated(x, &damage, e);
+    if (result > 0)
+        return avoided_set(x, &damage, e) == 0 ? 1 : -1;
     damage_free(&damage);
-    return -1;
+    return result;
 }
 
 /* Whether to wait a moment before leaving out a node that cannot be reached: it may have a link that is up
@@ -192,9 +196,9 @@ static int try_begin(struct job *j)
         job_watch_topology(j); /* sets how long the job waits for the links */
         return job_has_ended(j) ? 1 : 0;
     }
-    if (result == 0 && awaits_news(x))
+    if (result > 0 && awaits_news(x))
         return 0;
-    if (result == 0)
+    if (result > 0)
         result = make_ready(x, &e);
     if (result > 0) {
         begin_attempt(x);

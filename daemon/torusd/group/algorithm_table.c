@@ -44,7 +44,7 @@ static int choose_one(struct planner *planner, const struct torus *t,
     unsigned count;
     int result =
         operation == OPERATION_EXCHANGE
-            ? choose_from(planner, t, costs, &sizes, MODE_OF_ALGORITHM, list, &count, e)
+            ? choose_from(planner, t, costs, NULL, &sizes, MODE_OF_ALGORITHM, list, &count, e)
             : choose_gather_from(planner, costs, operation, bytes, MODE_STREAMING, list, &count, e);
 
     if (result > 0 && count == 0)

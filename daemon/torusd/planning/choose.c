@@ -193,14 +193,15 @@ static double unmeasured_factor(const struct counted *counted, const size_t *ind
 }
 
 /* Collects the algorithms that "auto" chooses from, in the registry's order. */
-static unsigned collect_candidates(const struct counted *counted, enum mode mode, size_t *index)
+static unsigned collect_candidates(const struct counted *counted, const struct counted *here,
+                                   enum mode mode, size_t *index)
 {
     unsigned count = 0;
 
     for (size_t i = 0; i < algorithm_count() && count < CHOOSE_MOST; i++) {
         const struct algorithm *a = algorithm_at(i);
         enum mode its_mode = a->streaming ? MODE_STREAMING : MODE_STEPPED;
-        if (counted[i].candidate && a->operation == OPERATION_EXCHANGE &&
+        if (counted[i].candidate && here[i].candidate && a->operation == OPERATION_EXCHANGE &&
             (mode == MODE_OF_ALGORITHM || mode == its_mode))
             index[count++] = i;
     }
@@ -208,18 +209,22 @@ static unsigned collect_candidates(const struct counted *counted, enum mode mode
 }
 
 int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
-                const struct block_sizes *sizes, enum mode mode, struct candidate *list,
-                unsigned *count, struct error *e)
+                const struct damage *rates, const struct block_sizes *sizes, enum mode mode,
+                struct candidate *list, unsigned *count, struct error *e)
 {
     double seconds[CHOOSE_MOST], ratio[CHOOSE_MOST];
     size_t index[CHOOSE_MOST];
     struct counted *counted;
+    const struct counted *here; /* the counts at these rates */
     int result = planner_count(planner, &counted, e);
 
     *count = 0;
+    here = counted;
+    if (result > 0 && rates != NULL)
+        result = planner_count_rated(planner, rates, &here, e);
     if (result <= 0)
         return result;
-    unsigned found = collect_candidates(counted, mode, index);
+    unsigned found = collect_candidates(counted, here, mode, index);
     for (unsigned i = 0; i < found; i++) {
         const struct counted *c = &counted[index[i]];
         double by_model = predict_unmeasured_seconds(&c->counts, costs, sizes->mean);
@@ -227,10 +232,13 @@ int choose_from(struct planner *planner, const struct torus *t, const struct pre
         ratio[i] = seconds[i] / by_model;
         if (seconds[i] < 0)
             seconds[i] = by_model;
+        if (rates != NULL) /* what was measured applies to them as well */
+            seconds[i] *=
+                predict_unmeasured_seconds(&here[index[i]].counts, costs, sizes->mean) / by_model;
     }
     for (unsigned i = 0; i < found; i++) {
         const struct algorithm *a = algorithm_at(index[i]);
-        const struct counted *c = &counted[index[i]];
+        const struct counted *c = &here[index[i]];
         if (ratio[i] < 0)
             seconds[i] *= unmeasured_factor(counted, index, ratio, found, i);
         const struct candidate one = {

@@ -11,7 +11,7 @@
 #define CHOOSE_MOST 64u
 
 struct candidate {
-    /* In the registry. On networks other than tori `stream` stands for the routes that are found there. */
+    /* In the registry. With rates, and on networks other than tori, `stream` stands for the routes that are found there. */
     const struct algorithm *algorithm;
     enum mode mode;
     struct predict_counts counts;
@@ -26,12 +26,13 @@ struct block_sizes {
 };
 
 /* Lists the ways to exchange blocks of these sizes that work on the torus, fastest first, at most CHOOSE_MOST. `mode`
- * limits the list; MODE_OF_ALGORITHM allows both modes. Adds the cost of bursts, if the costs have one, where nothing was
+ * limits the list; MODE_OF_ALGORITHM allows both modes. `rates`: those of the channels of the whole network, or NULL if all
+ * are alike; with rates `stream` stands for the routes that are found for them. Adds the cost of bursts, if the costs have one, where nothing was
  * measured (predict_unmeasured_seconds()). The planner's first call counts the schedules in a worker thread. Returns 1
  * with *count entries in *list; 0 while the schedules are counted (call again after the planner's wake); or -1 with *e. */
 int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
-                const struct block_sizes *sizes, enum mode mode, struct candidate *list,
-                unsigned *count, struct error *e);
+                const struct damage *rates, const struct block_sizes *sizes, enum mode mode,
+                struct candidate *list, unsigned *count, struct error *e);
 
 /* Works like choose_from(), for an allgather or broadcast of blocks of this size, in both modes. */
 int choose_gather_from(struct planner *planner, const struct predict_costs *costs,

@@ -33,10 +33,10 @@ struct plan_job {
     struct passages passages;
     struct reduction_trees trees;
     uint32_t most_transit;
-    /* PLAN_JOB_COUNT: by index. On networks other than tori the request may have the algorithm with the found
-     * routes; otherwise the job finds them. */
+    /* PLAN_JOB_COUNT: by index. With rates, and on networks other than tori, the request may have the algorithm with
+     * the found routes; otherwise the job finds them. */
     struct counted *counted;
-    struct damage damage;  /* PLAN_JOB_DETOUR */
+    struct damage damage;  /* PLAN_JOB_DETOUR; PLAN_JOB_COUNT: with rates, or none */
     struct detour *detour; /* PLAN_JOB_DETOUR, PLAN_JOB_COUNT: found routes */
     struct error error;
 };
@@ -66,50 +66,20 @@ static int find_transit(struct plan_job *j)
     return plan_peak_transit(&j->torus, j->algorithm, &j->most_transit, &j->error);
 }
 
+static const struct damage *rates_of(const struct plan_job *j)
+{
+    return j->damage.rate != NULL ? &j->damage : NULL;
+}
+
 static int count_algorithm(struct plan_job *j, const struct algorithm *a, struct counted *c)
 {
     if (a->operation == OPERATION_EXCHANGE)
-        return predict_count(&j->torus, a, a->streaming, &c->counts, &j->error);
+        return predict_count_rated(&j->torus, a, a->streaming, rates_of(j), &c->counts, &j->error);
     for (int one = 0; one < 2; one++)
         for (int streaming = 0; streaming < 2; streaming++)
             if (predict_count_gather(&j->torus, a, one, streaming, &c->gather[one][streaming],
                                      &j->error) != 0)
                 return -1;
-    return 0;
-}
-
-/* On networks other than tori: finds the routes of `stream`, unless they are known. There are none if they would
- * take too much memory; then "auto" chooses among the others. */
-static int find_whole_routes(struct plan_job *j)
-{
-    if (torus_is_plain(&j->torus) || j->algorithm != NULL ||
-        detour_new_whole(&j->detour, &j->torus, &j->error) == 0)
-        return 0;
-    return j->error.code == ERROR_REFUSED ? 0 : -1;
-}
-
-/* Returns the algorithm whose counts stand for this one: the found routes for `stream`, if there are any. */
-static const struct algorithm *algorithm_here(const struct plan_job *j, const struct algorithm *a)
-{
-    if (strcmp(a->name, FOUND_NAME) != 0)
-        return a;
-    if (j->algorithm != NULL)
-        return j->algorithm;
-    return j->detour != NULL ? detour_algorithm(j->detour) : a;
-}
-
-static int count_algorithms(struct plan_job *j)
-{
-    if (find_whole_routes(j) != 0)
-        return -1;
-    for (size_t i = 0; i < algorithm_count(); i++) {
-        const struct algorithm *a = algorithm_here(j, algorithm_at(i));
-        struct counted *c = &j->counted[i];
-        c->candidate = a->port_model == PORT_MODEL_ALL &&
-                       algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
-        if (c->candidate && count_algorithm(j, a, c) != 0)
-            return -1;
-    }
     return 0;
 }
 
@@ -122,6 +92,46 @@ static int find_detour(struct plan_job *j)
     if (torus_is_plain(&j->torus) && j->damage.rate == NULL)
         return 0;
     return detour_count_trees(j->detour, &j->error);
+}
+
+/* With rates, and on networks other than tori: finds the routes of `stream`, unless they are known. There are none if
+ * they would take too much memory; then "auto" chooses among the others. */
+static int find_routes(struct plan_job *j)
+{
+    if ((torus_is_plain(&j->torus) && rates_of(j) == NULL) || j->algorithm != NULL ||
+        (rates_of(j) != NULL ? find_detour(j)
+                             : detour_new_whole(&j->detour, &j->torus, &j->error)) == 0)
+        return 0;
+    return j->error.code == ERROR_REFUSED ? 0 : -1;
+}
+
+/* Returns the algorithm whose counts stand for this one: the found routes for `stream`, if there are any. NULL: with rates
+ * there must be such routes. */
+static const struct algorithm *algorithm_here(const struct plan_job *j, const struct algorithm *a)
+{
+    if (strcmp(a->name, FOUND_NAME) != 0)
+        return a;
+    if (j->algorithm != NULL)
+        return j->algorithm;
+    if (j->detour != NULL)
+        return detour_algorithm(j->detour);
+    return rates_of(j) == NULL ? a : NULL;
+}
+
+static int count_algorithms(struct plan_job *j)
+{
+    if (find_routes(j) != 0)
+        return -1;
+    for (size_t i = 0; i < algorithm_count(); i++) {
+        const struct algorithm *a = algorithm_here(j, algorithm_at(i));
+        struct counted *c = &j->counted[i];
+        c->candidate = a != NULL && a->port_model == PORT_MODEL_ALL &&
+                       (rates_of(j) == NULL || a->operation == OPERATION_EXCHANGE) &&
+                       algorithm_accepts(a, &j->torus, NULL) == 0 && predict_is_quick(&j->torus, a);
+        if (c->candidate && count_algorithm(j, a, c) != 0)
+            return -1;
+    }
+    return 0;
 }
 
 static int run_plan_job(struct plan_job *j)
@@ -184,7 +194,7 @@ static struct plan_job *plan_job_new(const struct plan_job *like, const struct t
     j->work = (struct work){.run = run_work};
     j->torus = *torus;
     j->rank = rank;
-    if (j->kind == PLAN_JOB_DETOUR && damage_copy(&j->damage, &like->damage, &e) != 0)
+    if (like->damage.dead != NULL && damage_copy(&j->damage, &like->damage, &e) != 0)
         goto no_memory;
     if (j->kind == PLAN_JOB_COUNT &&
         (j->counted = calloc(algorithm_count(), sizeof *j->counted)) == NULL)
@@ -200,10 +210,10 @@ static bool plan_job_is_same(const struct plan_job *a, const struct plan_job *b)
 {
     if (a->kind != b->kind)
         return false;
-    if (a->kind == PLAN_JOB_DETOUR)
+    if (a->kind == PLAN_JOB_COUNT && (rates_of(a) == NULL || rates_of(b) == NULL))
+        return rates_of(a) == rates_of(b);
+    if (a->kind == PLAN_JOB_DETOUR || a->kind == PLAN_JOB_COUNT)
         return damage_equal(&a->damage, &b->damage);
-    if (a->kind == PLAN_JOB_COUNT)
-        return true;
     return a->algorithm == b->algorithm && a->mode == b->mode && a->sender == b->sender &&
            a->reduces == b->reduces;
 }
@@ -225,7 +235,9 @@ struct planner {
     void *context;
     struct planned *planned; /* in the order of their last use, the latest first */
     struct counted *counted; /* by index */
-    double least_pause;      /* seconds; see planner_least_pause() */
+    struct counted *rated;   /* the same for these rates; NULL: for none yet */
+    struct damage rates;
+    double least_pause; /* seconds; see planner_least_pause() */
     bool is_counted;
     struct kept_detour *detours;
     struct plan_job *jobs; /* under way */
@@ -290,6 +302,13 @@ static const struct kept_detour *find_whole_detour(const struct planner *p)
     return k;
 }
 
+static void drop_rated(struct planner *p)
+{
+    free(p->rated);
+    p->rated = NULL;
+    damage_free(&p->rates);
+}
+
 /* If there is no memory, the result is dropped, and the next request starts the search again. */
 static void keep_detour(struct planner *p, struct plan_job *j)
 {
@@ -303,6 +322,15 @@ static void keep_detour(struct planner *p, struct plan_job *j)
     LL_PREPEND(p->detours, k);
 }
 
+static void keep_rated(struct planner *p, struct plan_job *j)
+{
+    drop_rated(p);
+    p->rated = j->counted;
+    p->rates = j->damage;
+    j->counted = NULL;
+    j->damage = (struct damage){0};
+}
+
 static void install_result(struct planner *p, struct plan_job *j)
 {
     struct planned *planned;
@@ -312,8 +340,12 @@ static void install_result(struct planner *p, struct plan_job *j)
         return;
     }
     if (j->kind == PLAN_JOB_COUNT) {
-        if (j->detour != NULL && find_whole_detour(p) == NULL)
+        if (j->detour != NULL && find_kept_detour(p, detour_damage(j->detour)) == NULL)
             keep_detour(p, j);
+        if (rates_of(j) != NULL) {
+            keep_rated(p, j);
+            return;
+        }
         for (size_t i = 0; i < algorithm_count(); i++) {
             p->counted[i].candidate = j->counted[i].candidate;
             p->counted[i].counts = j->counted[i].counts;
@@ -459,6 +491,7 @@ void planner_free(struct planner *p)
         free_planned(planned);
     }
     drop_unused_detours(p, 0);
+    drop_rated(p);
     free(p->counted);
     free(p);
 }
@@ -592,6 +625,21 @@ int planner_count(struct planner *p, struct counted **out, struct error *e)
         return begin_job(p, &like, e);
     }
     *out = p->counted;
+    return 1;
+}
+
+int planner_count_rated(struct planner *p, const struct damage *rates, const struct counted **out,
+                        struct error *e)
+{
+    if (p->rated == NULL || !damage_equal(&p->rates, rates)) {
+        const struct kept_detour *found = find_kept_detour(p, rates);
+        const struct plan_job like = {.kind = PLAN_JOB_COUNT,
+                                      .damage = *rates,
+                                      .algorithm =
+                                          found != NULL ? detour_algorithm(found->detour) : NULL};
+        return begin_job(p, &like, e);
+    }
+    *out = p->rated;
     return 1;
 }
 

@@ -82,7 +82,13 @@ void planner_forget(struct planner *p, const struct algorithm *a);
  * which the caller may record times (`learnt`); 0 if they are being counted (wake follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 
-/* Returns the same array, also before the counts are complete: times can be learnt without them. */
+/* The counts of algorithms for exchanges on a whole network whose channels have these rates; those of `stream` are of the
+ * routes that are found for them, and it is no candidate if they are too many to be found. Only the counts for the latest
+ * rates are kept. As planner_count(), but nothing may be recorded in *out. */
+int planner_count_rated(struct planner *p, const struct damage *rates, const struct counted **out,
+                        struct error *e);
+
+/* Returns the same array as planner_count(), also before the counts are complete: times can be learnt without them. */
 struct counted *planner_counted(struct planner *p);
 
 /* Notes a pause between two exchanges of a session, in seconds, and returns the shortest one so far: the pause that the
