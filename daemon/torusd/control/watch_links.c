@@ -20,8 +20,8 @@ struct link_watch {
     bool *told_forwards;      /* by rank: what the client knows of forwarding */
     uint64_t *told_confirmed; /* by rank: what the client knows to be confirmed */
     uint32_t *told_rates;     /* by rank and port: what the client knows of rates */
-    bool confirms;            /* this node states what the client has confirmed, */
-    bool forwards, by_rates;  /* which has said this */
+    bool confirms;            /* this node states what the client has confirmed */
+    bool by_rates;            /* its routes follow rates */
     char interface[TORUS_MAX_PORTS][IFNAMSIZ]; /* that the client knows */
 };
 
@@ -65,13 +65,10 @@ static void note_counts(const struct control_setup *set, const Control__RoutesCo
     known->changed = uv_now(set->loop) - counts->unchanged_ms;
 }
 
-/* States whether this host forwards. If nodes plan by rates, those whose routes do not follow them may be no node on the way of others. */
-static void state_forwarding(const struct control_client *client)
+/* If nodes plan by rates, a host whose routes do not follow them may be no node on the way of others. */
+static bool may_forward(const struct control_client *client)
 {
-    struct router *router = client->server->set.router;
-    const struct link_watch *watch = client->watch;
-
-    router_forward(router, watch->forwards && (watch->by_rates || !router_knows_rates(router)));
+    return client->watch->by_rates || !router_knows_rates(client->server->set.router);
 }
 
 void control_routes_confirmed(struct control_client *client, const Control__Request *request)
@@ -88,9 +85,9 @@ void control_routes_confirmed(struct control_client *client, const Control__Requ
             c->watch->confirms = c == client;
     note_counts(&client->server->set, request->routes_confirmed);
     router_confirm(client->server->set.router, request->routes_confirmed->digest);
-    client->watch->forwards = request->routes_confirmed->forwards;
     client->watch->by_rates = request->routes_confirmed->rates;
-    state_forwarding(client);
+    router_forward(client->server->set.router,
+                   request->routes_confirmed->forwards && may_forward(client));
 }
 
 /* `knows`: router_knows_forwarding(). */
@@ -262,8 +259,9 @@ void control_watch_update(struct control_client *client, bool looks)
         (void)uv_timer_start(&client->progress, on_again, AGAIN_MS, 0);
         return;
     }
-    if (watch->confirms)
-        state_forwarding(client);
+    /* only what the client says itself may renew its lease */
+    if (watch->confirms && !may_forward(client))
+        router_forward(set->router, false);
     if (make_room(&states, router_torus(set->router)) != 0) {
         free_room(&states);
         control_client_close(client);
