@@ -2,7 +2,7 @@
  * which come their .proto files, what the daemon fills, and what libtorus reads. The other fields
  * (lists, paths and a few more) stand in control.proto.in, spec.proto.in and copy.proto.in, and are set by hand.
  *
- * Of a message to a client, a row is F(KIND, type on the wire, number, name, what the daemon puts there, its name in the
+ * A message to a client has rows F(KIND, type on the wire, number, name, what the daemon puts there, its name in the
  * struct of libtorus). `from` is what the daemon has of the thing, and what libtorus reads:
  *
  *     SAME      a number with the same name everywhere: no more arguments; SAME_TEXT: such a text

@@ -124,7 +124,7 @@ PEER_MESSAGES(PEER_DECLARE)
     }
 
 #define PEER_CODEC(name, Name, FIELDS) PEER_CODEC_OF(name, name, Name, FIELDS)
-/* The same for a message in another message, or for one that is no frame. */
+/* Defines the same functions for a message that is a part of another one, or that stands alone. */
 #define PEER_PART(name, wire, Name, FIELDS)                                                        \
     static PEER_WRITE(name, Name);                                                                 \
     static PEER_READ(name, Name);                                                                  \

@@ -117,20 +117,20 @@ int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message
 /* --- messages that are no frames --- */
 
 /* Writes a hello that stands alone, in a datagram, to at most `size` bytes. Returns its length,
- * or 0 if it is longer than `size` or there is no memory. */
+ * or 0 on failure: it is longer than `size`, or memory is short. */
 size_t peer_hello_write(const struct peer_hello *hello, uint8_t *bytes, size_t size);
 
 /* Calls heard() with a hello that stands alone, which is valid during that call only. Returns 0,
- * or -1 if the bytes are not a hello or there is no memory. */
+ * or -1 on failure: the bytes are not a hello, or memory is short. */
 int peer_hello_read(const uint8_t *bytes, size_t length,
                     void (*heard)(void *context, const struct peer_hello *hello), void *context);
 
-/* Writes the table to at most `size` bytes. Returns how many bytes it takes, also if that is
- * more than `size` and nothing was written; 0 if there is no memory. */
+/* Writes the table to at most `size` bytes. Returns the length of the table: if
+ * that is more than `size`, nothing was written. Returns 0 if memory is short. */
 size_t peer_group_table_write(const struct peer_group_table *table, uint8_t *bytes, size_t size);
 
 /* Calls heard() with the table, which is valid during that call only. Returns what heard()
- * returns, or -1 with *malformed set if the bytes are not a table or there is no memory. */
+ * returns. On failure returns -1 with *malformed set: the bytes are not a table, or memory is short. */
 int peer_group_table_read(const uint8_t *bytes, size_t length,
                           int (*heard)(void *context, const struct peer_group_table *table),
                           void *context, bool *malformed);

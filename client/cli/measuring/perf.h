@@ -40,9 +40,9 @@ struct perf_operation {
     bool rooted;  /* has a root */
 };
 
-/* Return the bytes that a node receives from other nodes, on average; and a lower bound on the bytes that the busiest
- * channel must carry. 0: there is no data. */
+/* Returns the bytes that a node receives from other nodes, on average. An operation without data has 0. */
 double perf_received(const struct perf_job *job);
+/* Returns a lower bound on the bytes that the busiest channel must carry. An operation without data has 0. */
 double perf_bound(const struct perf_job *job, const struct torus *t);
 
 extern const struct perf_operation perf_operations[]; /* ended by a row without a name */

@@ -8,8 +8,8 @@
  *
  * Weights say how the packets to a destination are divided among these ports. They come from traffic between all pairs of
  * nodes, in small parts: each part takes the path whose links are the least busy so far, relative to their rates. Loads of
- * links then come close to the optimum of the linear program (tests/integration/test_ip_weights.py). Weights need not be
- * the same at all nodes: whatever they are, there is no loop. */
+ * links then come close to the optimum of the linear program (tests/integration/test_ip_weights.py). Nodes may have
+ * different weights: no weights can make a loop. */
 #pragma once
 
 #include "daemon/lib/schedule/torus.h"
@@ -37,7 +37,8 @@ struct route_paths {
     uint64_t *heap;   /* room to work */
 };
 
-/* Returns 0, or -1 if there is no memory. The caller calls route_paths_free() in any case. */
+/* Makes *p ready for a network. Returns 0, or -1 if memory is short. The caller frees *p with route_paths_free() in both
+ * cases. */
 int route_paths_init(struct route_paths *p, const struct torus *torus);
 void route_paths_free(struct route_paths *p);
 
@@ -47,6 +48,6 @@ void route_paths_find(struct route_paths *p, const struct route_links *l, uint32
 /* Stores the weights of node `from`, by destination * ports + port, or those of all nodes (ROUTE_ALL_NODES) by (node *
  * nodes + destination) * ports + port: 0 to ROUTE_WEIGHT_SUM; 0 for ports that packets do not take. `effort`: how many
  * times a link may be looked at; if that is too little for the network, weights only follow the rates of the links at the
- * node itself. Returns 0, or -1 if there is no memory. */
+ * node itself. Returns 0, or -1 if memory is short. */
 int route_weights_find(const struct route_links *l, uint32_t from, uint64_t effort,
                        uint8_t *weight);

@@ -48,7 +48,7 @@ void kernel_network_add(struct kernel_network *n, int family, const void *addres
 /* Writes it as "10.128.0.0/24". */
 void kernel_network_write(const struct kernel_network *n, char *text, unsigned size);
 
-/* Returns the index of the interface that sends packets to `peer`, or 0 with errno if there is no route. `local` (may be
+/* Finds the interface that sends packets to `peer`. Returns its index, or 0 with errno: no route leads there. `local` (may be
  * NULL) is the source address of these packets; `bound` is the index of the interface to which their socket is bound (0:
  * none). */
 unsigned route_interface(const struct sockaddr *peer, const struct sockaddr *local, unsigned bound);

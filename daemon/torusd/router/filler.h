@@ -17,5 +17,6 @@ void filler_check(struct link *link, const struct connection_stat *stat, uint64_
 /* To be called when a frame other than a heartbeat leaves by a port, or waits for it: a probe ends early. */
 void filler_give_way(struct router *r, unsigned port);
 
-/* Returns a frame of filler if the link is being probed, which the caller owns; NULL: it is not, or there is no memory. */
+/* Makes a frame of filler for a link that is being probed. Returns the frame, which the caller owns, or NULL: the link is
+ * not being probed, or memory is short. */
 struct outgoing *filler_next(struct link *link);
