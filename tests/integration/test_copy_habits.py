@@ -100,19 +100,39 @@ def test_files_that_change_otherwise(torus, place):
 
 
 @contextlib.contextmanager
-def coarse_disk(base, folder):
-    """A file system with times to the second."""
-    image = base / 'image'
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(image, 'wb') as file:
-        file.truncate(30_000_000)
-    subprocess.run(['mkfs.ext4', '-q', '-I', '128', image], check=True, stderr=subprocess.DEVNULL)
-    if subprocess.run(['mount', '-o', 'loop', image, folder], stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip('this machine mounts no images')
+def mounted(command, folder):
+    """Mounts a file system with this command; skips the test where that is impossible."""
+    if subprocess.run([*command, folder], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip(f'this machine does not mount: {command[0]}')
     try:
         yield
     finally:
         subprocess.run(['umount', folder], check=True)
+
+
+def image(base, size, *make):
+    """The command that mounts a file of so many bytes, in which the command `make` has made a file system."""
+    path = base / 'image'
+    with open(path, 'wb') as file:
+        file.truncate(size)
+    subprocess.run([*make, path], check=True, stderr=subprocess.DEVNULL)
+    return 'mount', '-o', 'loop', path
+
+
+def coarse_disk(base, folder):
+    """A file system with times to the second."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return mounted(image(base, 30_000_000, 'mkfs.ext4', '-q', '-I', '128'), folder)
+
+
+def xfs(base, folder):
+    return mounted(image(base, 320_000_000, 'mkfs.xfs', '-q'), folder)
+
+
+def bindfs(base, folder):
+    """FUSE: no files without a name, and removed files that are open stay in their folder."""
+    (base / 'behind').mkdir()
+    return mounted(('bindfs', base / 'behind'), folder)
 
 
 @needs_root
@@ -134,32 +154,6 @@ def test_a_target_with_coarse_times(torus, place):
             assert (place.target(1) / 'one').read_text() == text
 
 
-@contextlib.contextmanager
-def xfs(base, folder):
-    image = base / 'image'
-    with open(image, 'wb') as file:
-        file.truncate(320_000_000)
-    subprocess.run(['mkfs.xfs', '-q', image], check=True)
-    if subprocess.run(['mount', '-o', 'loop', image, folder], stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip('this machine mounts no XFS')
-    try:
-        yield
-    finally:
-        subprocess.run(['umount', folder], check=True)
-
-
-@contextlib.contextmanager
-def bindfs(base, folder):
-    """FUSE: no files without a name, and removed files that are open stay in their folder."""
-    (base / 'behind').mkdir()
-    if subprocess.run(['bindfs', base / 'behind', folder], stderr=subprocess.DEVNULL).returncode != 0:
-        pytest.skip('this machine mounts nothing by FUSE')
-    try:
-        yield
-    finally:
-        subprocess.run(['umount', folder], check=True)
-
-
 # version 2: the owner reads and writes, user 1234 reads, the group reads, at most reading, others read
 NO_ID = 2**32 - 1
 PERMISSIONS = struct.pack('<I' + 5 * 'HHI', 2, 1, 6, NO_ID, 2, 4, 1234, 4, 4, NO_ID, 16, 4, NO_ID, 32, 4, NO_ID)
@@ -167,8 +161,8 @@ PERMISSIONS = struct.pack('<I' + 5 * 'HHI', 2, 1, 6, NO_ID, 2, 4, 1234, 4, 4, NO
 
 @needs_root
 @pytest.mark.full
-@pytest.mark.parametrize('mounted, program', [(xfs, 'mkfs.xfs'), (bindfs, 'bindfs')])
-def test_a_target_on_another_file_system(torus, place, mounted, program):
+@pytest.mark.parametrize('file_system, program', [(xfs, 'mkfs.xfs'), (bindfs, 'bindfs')])
+def test_a_target_on_another_file_system(torus, place, file_system, program):
     if shutil.which(program) is None:
         pytest.skip(f'{program} is not installed')
     (place.source / 'folder').mkdir(parents=True)
@@ -180,7 +174,7 @@ def test_a_target_on_another_file_system(torus, place, mounted, program):
     os.utime(place.source / 'folder', ns=(10**18, 10**18))
     folder = place.base / 'at' / '1'
     folder.mkdir(parents=True)
-    with mounted(place.base, folder):
+    with file_system(place.base, folder):
         for unchanged in 0, 5:
             for node in copy(torus, place)['per_node']:
                 assert (node['changed'], node['unchanged']) == (0, unchanged), node

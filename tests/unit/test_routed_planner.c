@@ -141,6 +141,16 @@ static void end(struct world *w)
         route_planner_free(&w->planner[i]);
 }
 
+/* All nodes hear of it, each after a time of its own. */
+static void tell_all(struct world *w, struct news news)
+{
+    for (news.node = 0; news.node < w->torus.nodes; news.node++) {
+        assert_true(w->count < WAITING);
+        news.at = w->now + draw(w, (uint32_t)w->delay + 1);
+        w->news[w->count++] = news;
+    }
+}
+
 /* Changes a link. Every node hears of it within the delay, the ends of the link first. */
 static void change(struct world *w, uint32_t rank, unsigned port, bool up)
 {
@@ -148,46 +158,25 @@ static void change(struct world *w, uint32_t rank, unsigned port, bool up)
     w->changed[rank][port] = w->now;
     w->changed[torus_neighbour(&w->torus, rank, port)][torus_port_opposite(&w->torus, port)] =
         w->now;
-    for (uint32_t node = 0; node < w->torus.nodes; node++) {
-        assert_true(w->count < WAITING);
-        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
-                                            .node = node,
-                                            .rank = rank,
-                                            .port = port,
-                                            .up = up};
-    }
+    tell_all(w, (struct news){.rank = rank, .port = port, .up = up});
 }
 
-/* A node forwards no more, or again. The others hear of it. */
+/* A node forwards no more, or again. */
 static void change_forwards(struct world *w, uint32_t rank, bool forwards)
 {
     w->forwards[rank] = forwards;
     w->changed_forwards[rank] = w->now;
-    for (uint32_t node = 0; node < w->torus.nodes; node++) {
-        assert_true(w->count < WAITING);
-        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
-                                            .node = node,
-                                            .rank = rank,
-                                            .is_forwarding = true,
-                                            .up = forwards};
-    }
+    tell_all(w, (struct news){.rank = rank, .is_forwarding = true, .up = forwards});
 }
 
-/* A direction of a link has another rate. All nodes hear of it. */
+/* A direction of a link has another rate. */
 static void change_rate(struct world *w, uint32_t rank, unsigned port, uint32_t kbit)
 {
     const uint32_t channel = rank * torus_ports(&w->torus) + port;
 
     w->kbit[channel] = kbit;
     w->rated[channel] = w->now;
-    for (uint32_t node = 0; node < w->torus.nodes; node++) {
-        assert_true(w->count < WAITING);
-        w->news[w->count++] = (struct news){.at = w->now + draw(w, (uint32_t)w->delay + 1),
-                                            .node = node,
-                                            .rank = rank,
-                                            .port = port,
-                                            .kbit = kbit};
-    }
+    tell_all(w, (struct news){.rank = rank, .port = port, .kbit = kbit});
 }
 
 /* Returns whether any rate was changed. */
