@@ -6,7 +6,7 @@
 #include "client/mpi/calls/packing.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/library/errors.h"
-#include "client/mpi/nodes/nodes.h"
+#include "client/mpi/nodes/node_collectives.h"
 
 #define SHORT_BYTES ((size_t)64 << 10)
 

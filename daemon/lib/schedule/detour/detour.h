@@ -1,6 +1,6 @@
 /* Routes that avoid what is out of order on a torus, as an algorithm: `stream` for a damaged torus. Channels of
  * different rates carry what their rates allow.
- * balance.c finds the routes of exchanges, trees.c the trees of allgathers. Blocks from and to
+ * exchange_routes.c finds the routes of exchanges, trees.c the trees of allgathers. Blocks from and to
  * nodes that are down have no route: algorithm_route() returns 0 legs for them. */
 #pragma once
 
@@ -44,7 +44,7 @@ const struct damage *detour_damage(const struct detour *d);
 
 /* Load of the busiest channel in an exchange: its segments, divided by its rate. */
 double detour_busiest(const struct detour *d);
-/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.c, balance.c), which
+/* detour_find_bound() computes a lower bound on the load of the busiest channel (cuts.c, exchange_routes.c), which
  * takes some 100 ms on a 16x16. detour_bound() returns it in blocks, or 0 if it has not been
  * computed. */
 void detour_find_bound(struct detour *d);

@@ -1,5 +1,5 @@
-/* What the files of this folder share: the cheapest paths (paths.c), routes of exchanges (balance.c), lower bounds
- * (cuts.c), trees (trees.c). */
+/* What the files of this folder share: the cheapest paths (paths.c), routes of exchanges (exchange_routes.c), lower
+ * bounds (cuts.c), trees (trees.c). */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"

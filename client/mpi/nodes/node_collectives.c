@@ -1,6 +1,6 @@
 /* Operations on the ranks of a communicator, and the messages by MPI between the ranks on one node. Rank 0 of a node is
  * the leader. All functions return 0 or -1 unless stated otherwise. Errors of MPI do not call an error handler. */
-#include "client/mpi/nodes/nodes.h"
+#include "client/mpi/nodes/node_collectives.h"
 
 #include <stdlib.h>
 #include <string.h>
