@@ -64,27 +64,6 @@ int roots_open_folder(const struct roots *roots, const struct location *place, c
     return roots->files->open_folder(roots->files->context, roots_folder(roots, place), path);
 }
 
-/* Writes the path of a place. */
-static void write_path(const struct roots *roots, const struct location *place,
-                       char out[2 * PATH_MAX])
-{
-    const char *root = roots->path[place->root];
-
-    (void)snprintf(out, 2 * PATH_MAX, "%s/%s", strcmp(root, "/") == 0 ? "" : root, place->path);
-}
-
-bool roots_same_location(const struct roots *a, const struct location *at_a, const struct roots *b,
-                         const struct location *at_b)
-{
-    char path[2][2 * PATH_MAX];
-
-    if (at_a->path[0] == '\0' || at_b->path[0] == '\0')
-        return false;
-    write_path(a, at_a, path[0]);
-    write_path(b, at_b, path[1]);
-    return strcmp(path[0], path[1]) == 0;
-}
-
 const char *roots_name(const struct roots *roots, size_t root)
 {
     return roots->root[root].name;

@@ -40,10 +40,6 @@ int roots_folder(const struct roots *roots, const struct location *place);
 /* Opens the folder with this path below the root of a place. Returns its descriptor or -errno. */
 int roots_open_folder(const struct roots *roots, const struct location *place, const char *path);
 
-/* Whether two places, below roots that may differ, have the same path; false if a place has no path. */
-bool roots_same_location(const struct roots *a, const struct location *at_a, const struct roots *b,
-                         const struct location *at_b);
-
 /* Whether two sets have the same roots, as configured, in the same order. */
 bool roots_are_same(const struct roots *a, const struct roots *b);
 

@@ -10,7 +10,6 @@
 
 #include "daemon/lib/base/work.h"
 #include "daemon/torusd/disk/journal.h"
-#include "daemon/torusd/disk/made_folders.h"
 #include "daemon/torusd/engine/output_store.h"
 #include "daemon/torusd/files/target.h"
 #include "daemon/torusd/planning/calibration.h"

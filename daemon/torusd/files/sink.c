@@ -136,8 +136,8 @@ static int sync_files(struct folder_sink *s, struct part *part, bool wait)
         if (wait)
             output_close(s, i);
         if (result < 0)
-            return error_set(&part->error, ERROR_IO, "%s/%s/%u cannot be synced: %s",
-                             s->target.entry.folder, s->target.entry.final, i, strerror(-result));
+            return error_set(&part->error, ERROR_IO, "%s/%u cannot be synced: %s",
+                             s->target.staging.path, i, strerror(-result));
     }
     return 0;
 }
@@ -246,7 +246,7 @@ static void run_close(struct work *work)
     for (uint32_t i = 0; i < s->request.nodes; i++)
         output_close(s, i);
     if (s->state == INSTALLED || s->keep_output) {
-        target_close(&s->target);
+        staging_close(&s->target.staging);
     } else if (target_discard(&s->target, &e) != 0) {
         log_warning("%s", e.text);
         s->not_removed = true;
@@ -299,7 +299,7 @@ static int check_own_rivals(const struct folder_sink *s, const char *id, const c
 {
     for (struct open_sink *open = s->folders->sinks; open != NULL; open = open->next) {
         const struct folder_sink *other = JOB_OWNER(open, struct folder_sink, open);
-        if (!roots_same_location(other->target.roots, &other->place, s->target.roots, &s->place))
+        if (strcmp(other->target.staging.path, s->target.staging.path) != 0)
             continue;
         return strcmp(open->id, id) == 0 ? staging_shared(path, e)
                                          : staging_rival("another exchange", path, e);
@@ -314,10 +314,10 @@ static void find_place(struct folder_sink *s, const struct folder_request *reque
     char path[PATH_MAX];
 
     if (path_expand(request->to, request->rank, path, e) == 0 &&
-        roots_find_target(s->folders->roots, path, &s->place, e) == 0)
+        target_find(&s->target, path, request->rank, e) == 0)
         (void)check_own_rivals(s, request->id, path, e);
     if (e->code != ERROR_NONE)
-        s->place.path[0] = '\0'; /* no place: the path is invalid */
+        s->target.staging.path[0] = '\0'; /* it is nobody's rival */
 }
 
 struct sink *folder_sink(struct folders *folders, const struct folder_request *request,

@@ -63,10 +63,9 @@ struct folder_sink {
     struct folder_request request; /* a copy; its texts are no longer valid */
     bool *gone;                    /* request.gone */
     enum sink_state state;
-    bool is_retried;       /* attempt open.id waits to take over this output */
-    bool *next_gone;       /* nodes that take no part in that attempt */
-    struct location place; /* place of the target; no other sink has the same */
-    struct target target;
+    bool is_retried;      /* attempt open.id waits to take over this output */
+    bool *next_gone;      /* nodes that take no part in that attempt */
+    struct target target; /* no other sink has the same path */
     struct output *output;
     uint32_t queue, queue_end; /* first and last file with waiting pieces; NONE: there are none */
     struct slab_writer kept;   /* copies of waiting bytes that do not stay in their slab */

@@ -16,8 +16,8 @@
 static int output_cannot_write(const struct folder_sink *s, uint32_t origin, int result,
                                struct error *e)
 {
-    return error_set(e, ERROR_IO, "%s/%s/%u cannot be written: %s", s->target.entry.folder,
-                     s->target.entry.final, origin, strerror(-result));
+    return error_set(e, ERROR_IO, "%s/%u cannot be written: %s", s->target.staging.path, origin,
+                     strerror(-result));
 }
 
 /* Notes the file as it is now, after torusd has written to it. Returns 0 or -errno. */
@@ -92,8 +92,8 @@ int output_is_there(const struct folder_sink *s, uint32_t origin, enum file_kind
 {
     const struct file_system *files = sink_files(s);
     struct file_status status;
-    int result =
-        files->status_at(files->context, s->target.folder, target_name(origin).text, &status);
+    int result = files->status_at(files->context, s->target.staging.folder,
+                                  target_name(origin).text, &status);
 
     if (result < 0)
         return result;
@@ -136,9 +136,9 @@ static void run_prepare(struct work *work)
 {
     struct folder_sink *s = JOB_OWNER(work, struct folder_sink, jobs.step);
 
-    if (s->jobs.error.code == ERROR_NONE && target_prepare(&s->target, &s->place, s->request.rank,
-                                                           s->request.replace, &s->jobs.error) == 0)
-        s->in_memory = sink_files(s)->in_memory(sink_files(s)->context, s->target.folder);
+    if (s->jobs.error.code == ERROR_NONE &&
+        target_prepare(&s->target, s->request.replace, &s->jobs.error) == 0)
+        s->in_memory = sink_files(s)->in_memory(sink_files(s)->context, s->target.staging.folder);
 }
 
 static void on_prepared(struct work *work);

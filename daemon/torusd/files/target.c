@@ -39,14 +39,14 @@ static const char *reason(int result)
 static int failed(const struct target *t, const char *name, const char *done, int result,
                   struct error *e)
 {
-    return error_set(e, ERROR_IO, "%s/%s%s%s cannot be %s: %s", t->entry.folder, t->entry.temporary,
+    return error_set(e, ERROR_IO, "%s%s%s cannot be %s: %s", t->staging.shown,
                      name[0] != '\0' ? "/" : "", name, done, reason(result));
 }
 
 static int cannot_install(const struct target *t, int result, struct error *e)
 {
-    return error_set(e, ERROR_IO, "%s/%s cannot be renamed to %s: %s", t->entry.folder,
-                     t->entry.temporary, t->entry.final, reason(result));
+    return error_set(e, ERROR_IO, "%s cannot be renamed to %s: %s", t->staging.shown,
+                     t->staging.target, reason(result));
 }
 
 /* Fills *e for a target that cannot be made. */
@@ -56,18 +56,19 @@ static int cannot_make(const struct target *t, int result, struct error *e)
         return error_set(e, ERROR_REFUSED,
                          "a folder above target %s is a symbolic link, and torusd creates no "
                          "targets through links: name the folder that the link leads to",
-                         t->path);
-    return error_set(e, ERROR_IO, "target %s cannot be written: %s", t->path, reason(result));
+                         t->staging.path);
+    return error_set(e, ERROR_IO, "target %s cannot be written: %s", t->staging.path,
+                     reason(result));
 }
 
 static int refused(const struct target *t, const char *why, int result, struct error *e)
 {
-    return error_set(e, ERROR_REFUSED, "target %s %s: %s", t->path, why, strerror(-result));
+    return error_set(e, ERROR_REFUSED, "target %s %s: %s", t->staging.path, why, strerror(-result));
 }
 
 static int sync_above(const struct target *t, struct error *e)
 {
-    int result = target_files(t)->sync(target_files(t)->context, t->parent);
+    int result = target_files(t)->sync(target_files(t)->context, t->staging.above);
 
     return result == 0 ? 0
                        : error_set(e, ERROR_IO, "%s cannot be synced: %s", t->entry.folder,
@@ -75,11 +76,6 @@ static int sync_above(const struct target *t, struct error *e)
 }
 
 /* --- the staging --- */
-
-static int check_staging(const struct target *t)
-{
-    return staging_folder_check(target_files(t), t->parent, t->entry.temporary, t->folder);
-}
 
 struct removing {
     const struct target *t;
@@ -90,7 +86,8 @@ static void remove_file(void *argument, const char *name)
 {
     struct removing *r = argument;
     const struct file_system *files = target_files(r->t);
-    int result = is_result_name(name) ? files->remove_file(files->context, r->t->folder, name) : 0;
+    int result =
+        is_result_name(name) ? files->remove_file(files->context, r->t->staging.folder, name) : 0;
 
     if (result < 0 && r->error == 0)
         r->error = result;
@@ -101,14 +98,13 @@ static int remove_staging(const struct target *t)
 {
     const struct file_system *files = target_files(t);
     struct removing r = {t, 0};
-    int result = files->list(files->context, t->folder, remove_file, &r);
+    int result = files->list(files->context, t->staging.folder, remove_file, &r);
 
     if (result == 0)
         result = r.error;
     if (result == 0)
-        result = attributes_clean_up(files, t->folder);
-    return result < 0 ? result
-                      : staging_folder_remove(files, t->parent, t->entry.temporary, t->folder);
+        result = attributes_clean_up(files, t->staging.folder);
+    return result < 0 ? result : staging_remove_folder(&t->staging);
 }
 
 /* Removes the journal's entry. To be called last. */
@@ -131,9 +127,9 @@ int target_file_differs(const struct target *t, const char *name, enum file_kind
 {
     static const mode_t modes[] = {
         [FILE_REGULAR] = S_IFREG, [FILE_FOLDER] = S_IFDIR, [FILE_LINK] = S_IFLNK, [FILE_OTHER] = 0};
-    char path[PATH_MAX + 2 * NAME_MAX + 3];
+    char path[sizeof t->staging.shown + NAME_MAX + 1];
 
-    (void)snprintf(path, sizeof path, "%s/%s/%s", t->entry.folder, t->entry.temporary, name);
+    (void)snprintf(path, sizeof path, "%s/%s", t->staging.shown, name);
     return kind == FILE_REGULAR && is_result_name(name)
                ? file_stamp_changed(path, AGAIN, e)
                : file_stamp_refuse(path, modes[kind], AGAIN, e);
@@ -154,7 +150,7 @@ static void add_file(void *argument, const char *name)
 
     if (a->failed)
         return;
-    int result = files->status_at(files->context, a->t->folder, name, &status);
+    int result = files->status_at(files->context, a->t->staging.folder, name, &status);
     a->failed = result < 0 || status.kind != FILE_REGULAR || !is_result_name(name);
     if (result < 0)
         (void)failed(a->t, name, "examined", result, a->error);
@@ -168,7 +164,7 @@ int target_contents(const struct target *t, uint64_t *contents, struct error *e)
 {
     const struct file_system *files = target_files(t);
     struct adding a = {.t = t, .error = e};
-    int result = files->list(files->context, t->folder, add_file, &a);
+    int result = files->list(files->context, t->staging.folder, add_file, &a);
 
     if (result < 0)
         return failed(t, "", "read", result, e);
@@ -186,9 +182,9 @@ static int check_contents(const struct target *t, uint64_t contents, struct erro
     if (now == (contents | 1))
         return 0;
     return error_set(e, ERROR_DAMAGED,
-                     "somebody has changed files in %s/%s after they had arrived: remove it, "
+                     "somebody has changed files in %s after they had arrived: remove it, "
                      "and " AGAIN,
-                     t->entry.folder, t->entry.temporary);
+                     t->staging.shown);
 }
 
 /* --- the life of a target --- */
@@ -196,30 +192,22 @@ static int check_contents(const struct target *t, uint64_t contents, struct erro
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
                  struct made_folders *made, mode_t output_mode, const char *id)
 {
-    *t = (struct target){.roots = roots,
-                         .journal = journal,
-                         .made = made,
-                         .parent = -1,
-                         .folder = -1,
-                         .output_mode = output_mode};
+    *t = (struct target){.staging = {.roots = roots,
+                                     .made = made,
+                                     .output_mode = output_mode,
+                                     .above = -1,
+                                     .folder = -1},
+                         .journal = journal};
     (void)snprintf(t->id, sizeof t->id, "%s", id);
-}
-
-void target_close(struct target *t)
-{
-    file_system_close(target_files(t), &t->folder);
-    file_system_close(target_files(t), &t->parent);
-    made_folders_leave(t->made, t->use, false);
-    t->use = NULL;
 }
 
 int target_open(const struct target *t, uint32_t origin, bool make, struct error *e)
 {
     const struct file_system *files = target_files(t);
     const struct target_name name = target_name(origin);
-    int file =
-        make ? files->create_file(files->context, t->folder, name.text, t->attributes.file_mode)
-             : files->reopen_file(files->context, t->folder, name.text);
+    int file = make ? files->create_file(files->context, t->staging.folder, name.text,
+                                         t->attributes.file_mode)
+                    : files->reopen_file(files->context, t->staging.folder, name.text);
     int result = file < 0 ? file : make ? attributes_set_file(files, file, &t->attributes) : 0;
 
     if (result >= 0)
@@ -231,7 +219,7 @@ int target_open(const struct target *t, uint32_t origin, bool make, struct error
 int target_remove_file(const struct target *t, uint32_t origin, struct error *e)
 {
     const struct file_system *files = target_files(t);
-    int result = files->remove_file(files->context, t->folder, target_name(origin).text);
+    int result = files->remove_file(files->context, t->staging.folder, target_name(origin).text);
 
     return result == 0 ? 0 : failed(t, target_name(origin).text, "removed", result, e);
 }
@@ -242,7 +230,7 @@ int target_seal(struct target *t, uint64_t contents, struct error *e)
 
     if (check_contents(t, contents, e) != 0)
         return -1;
-    int result = files->sync(files->context, t->folder);
+    int result = files->sync(files->context, t->staging.folder);
     if (result < 0)
         return failed(t, "", "synced", result, e);
     if (sync_above(t, e) != 0)
@@ -252,14 +240,28 @@ int target_seal(struct target *t, uint64_t contents, struct error *e)
     return journal_write(t->journal, t->id, &t->entry, e);
 }
 
-/* Returns 0, or -1 with *e: the name is too long. */
+/* The names are those of the entry. */
+static void take_names(struct target *t)
+{
+    char path[sizeof t->staging.path];
+
+    (void)snprintf(path, sizeof path, "%s/%s", t->entry.folder, t->entry.final);
+    (void)strcpy(t->staging.target, t->entry.final);
+    staging_set_path(&t->staging, path);
+    staging_set_name(&t->staging, t->entry.temporary);
+}
+
+/* Names the target and its staging. Returns 0, or -1 with *e: the name is too long. */
 static int name_staging(struct target *t, const char *name, uint32_t rank, struct error *e)
 {
     int n = snprintf(t->entry.temporary, sizeof t->entry.temporary, ".%s.torusd-%s-%u", name, t->id,
                      rank);
 
-    if (n >= 0 && (size_t)n < sizeof t->entry.temporary && strlen(name) <= NAME_MAX)
+    if (n >= 0 && (size_t)n < sizeof t->entry.temporary && strlen(name) <= NAME_MAX) {
+        (void)strcpy(t->entry.final, name);
+        take_names(t);
         return 0;
+    }
     return error_set(e, ERROR_USAGE,
                      "target name is too long: %zu bytes, at most %zu are possible, because the "
                      "name of its temporary folder is longer: %.60s...",
@@ -272,13 +274,13 @@ static int name_staging(struct target *t, const char *name, uint32_t rank, struc
 static int rename_staging(struct target *t, const struct target *former, struct error *e)
 {
     const struct file_system *files = target_files(t);
-    int result = check_staging(former);
+    int result = staging_check_open(&former->staging);
 
     if (result == 0 && journal_write(t->journal, t->id, &t->entry, e) != 0)
         return error_wrap(e, "state folder");
     if (result == 0)
         result =
-            files->rename(files->context, t->parent, former->entry.temporary, t->entry.temporary);
+            files->rename(files->context, t->staging.above, former->staging.name, t->staging.name);
     return result < 0 ? failed(former, "", "renamed", result, e) : 0;
 }
 
@@ -293,7 +295,7 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
     if (strcmp(t->id, id) == 0) /* retried before other nodes knew of this attempt */
         return former.entry.finished ? journal_write(t->journal, id, &t->entry, e) : 0;
     (void)snprintf(t->id, sizeof t->id, "%s", id);
-    if (name_staging(t, t->entry.final, rank, e) != 0 || rename_staging(t, &former, e) != 0) {
+    if (name_staging(t, former.entry.final, rank, e) != 0 || rename_staging(t, &former, e) != 0) {
         journal_remove(t->journal, t->id);
         *t = former;
         return -1;
@@ -306,46 +308,41 @@ int target_rename(struct target *t, const char *id, uint32_t rank, struct error 
 int target_discard(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
-    int result = t->folder >= 0 ? remove_staging(t) : 0;
+    int result = t->staging.folder >= 0 ? remove_staging(t) : 0;
 
-    file_system_close(files, &t->folder);
+    file_system_close(files, &t->staging.folder);
     if (result == 0)
-        made_folders_remove(t->made, t->use, t->roots, &t->above, t->entry.made, &t->parent);
-    if (result == 0 && t->has_entry && t->parent >= 0)
-        result = files->sync(files->context, t->parent);
+        staging_remove_made(&t->staging, t->entry.made);
+    if (result == 0 && t->has_entry && t->staging.above >= 0)
+        result = files->sync(files->context, t->staging.above);
     if (result == -ESTALE) {
-        log_warning("another process has moved or replaced %s/%s: torusd does not touch it",
-                    t->entry.folder, t->entry.temporary);
+        log_warning("another process has moved or replaced %s: torusd does not touch it",
+                    t->staging.shown);
         result = 0;
     }
     if (result < 0)
-        (void)error_set(e, ERROR_IO, "%s/%s cannot be removed: %s; torusd tries again",
-                        t->entry.folder, t->entry.temporary, strerror(-result));
+        (void)error_set(e, ERROR_IO, "%s cannot be removed: %s; torusd tries again",
+                        t->staging.shown, strerror(-result));
     else
         forget(t);
-    target_close(t);
+    staging_close(&t->staging);
     return result < 0 ? -1 : 0;
-}
-
-static void set_path(struct target *t)
-{
-    (void)snprintf(t->path, sizeof t->path, "%s/%s", t->entry.folder, t->entry.final);
 }
 
 int target_reopen(struct target *t, struct error *e)
 {
-    const struct file_system *files = target_files(t);
+    struct staging *s = &t->staging;
 
     if (journal_read(t->journal, t->id, &t->entry, e) != 0)
         return -1;
     t->has_entry = true;
-    set_path(t);
-    if (roots_find(t->roots, t->entry.folder, &t->above, e) != 0)
+    take_names(t);
+    if (roots_find(s->roots, t->entry.folder, &s->place, e) != 0)
         return error_wrap(e, "output of exchange %s", t->id);
-    t->parent = roots_open_folder(t->roots, &t->above, t->above.path);
-    if (t->parent >= 0)
-        t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
-    int result = t->parent < 0 ? t->parent : t->folder;
+    int result = s->above = roots_open_folder(s->roots, &s->place, s->place.path);
+    if (result >= 0)
+        result = s->folder =
+            target_files(t)->open_folder(target_files(t)->context, s->above, s->name);
     return result < 0 && result != -ENOENT ? failed(t, "", "opened", result, e) : 0;
 }
 
@@ -373,7 +370,7 @@ static void check_old(void *argument, const char *name)
         (void)error_set(c->error, ERROR_REFUSED,
                         "target folder %s contains %s, which is not a file of a result (their "
                         "names are ranks): only a result can be replaced",
-                        c->t->path, name);
+                        c->t->staging.path, name);
         return;
     }
     if (result == 0)
@@ -381,8 +378,8 @@ static void check_old(void *argument, const char *name)
     c->failed = result < 0;
     if (c->failed)
         (void)error_set(c->error, ERROR_REFUSED,
-                        "target folder %s cannot be replaced, because %s in it %s: %s", c->t->path,
-                        name, why, strerror(-result));
+                        "target folder %s cannot be replaced, because %s in it %s: %s",
+                        c->t->staging.path, name, why, strerror(-result));
 }
 
 static void note_any(void *argument, const char *name)
@@ -395,7 +392,8 @@ enum occupant { NOTHING, EMPTY, OLD_RESULT };
 
 static int cannot_read(const struct target *t, int result, struct error *e)
 {
-    return error_set(e, ERROR_IO, "target %s cannot be read: %s", t->path, strerror(-result));
+    return error_set(e, ERROR_IO, "target %s cannot be read: %s", t->staging.path,
+                     strerror(-result));
 }
 
 /* Finds out what the open folder at the target contains. */
@@ -405,7 +403,7 @@ static int look_into(const struct target *t, int folder, enum occupant *what, st
     struct checking c = {.t = t, .folder = folder, .error = e};
     const char *why = "";
     bool any = false;
-    int result = files->check_removable(files->context, t->parent, t->entry.final, &why);
+    int result = files->check_removable(files->context, t->staging.above, t->staging.target, &why);
 
     if (result < 0)
         return refused(t, why, result, e);
@@ -415,11 +413,12 @@ static int look_into(const struct target *t, int folder, enum occupant *what, st
     if (any && !t->entry.replaces)
         return error_set(
             e, ERROR_REFUSED,
-            "target folder %s exists and is not empty; --replace replaces an old result", t->path);
+            "target folder %s exists and is not empty; --replace replaces an old result",
+            t->staging.path);
     result = files->check_writable(files->context, folder);
     if (result < 0)
-        return error_set(e, ERROR_REFUSED, "torusd cannot write to target folder %s: %s", t->path,
-                         strerror(-result));
+        return error_set(e, ERROR_REFUSED, "torusd cannot write to target folder %s: %s",
+                         t->staging.path, strerror(-result));
     *what = any ? OLD_RESULT : EMPTY;
     if (any)
         result = files->list(files->context, folder, check_old, &c);
@@ -432,15 +431,16 @@ static int check_free(const struct target *t, enum occupant *what, struct error 
 {
     const struct file_system *files = target_files(t);
     struct file_status status;
-    int result = files->status_at(files->context, t->parent, t->entry.final, &status);
+    int result = files->status_at(files->context, t->staging.above, t->staging.target, &status);
 
     *what = NOTHING;
     if (result == -ENOENT)
         return 0;
     if (result == 0 && status.kind != FILE_FOLDER)
-        return error_set(e, ERROR_REFUSED, "target %s exists and is not a folder", t->path);
-    int folder =
-        result < 0 ? result : files->open_folder(files->context, t->parent, t->entry.final);
+        return error_set(e, ERROR_REFUSED, "target %s exists and is not a folder", t->staging.path);
+    int folder = result < 0
+                     ? result
+                     : files->open_folder(files->context, t->staging.above, t->staging.target);
     if (folder < 0)
         return cannot_read(t, folder, e);
     result = look_into(t, folder, what, e);
@@ -448,10 +448,32 @@ static int check_free(const struct target *t, enum occupant *what, struct error 
     return result;
 }
 
-/* Whether an output of this node is complete, and waits for its outcome; `id` ends with the node's rank. */
-static bool is_in_doubt(const void *context, const char *id, const char *name)
+/* As staging.check_above: notes in the journal, too, what will be made. */
+static int check_above(struct staging *s, unsigned missing, struct error *e)
 {
-    const struct target *t = context;
+    struct target *t = (struct target *)s;
+    enum occupant what;
+    const char *why = "";
+    int result = target_files(t)->check_removable(target_files(t)->context, s->above, NULL, &why);
+
+    if (result < 0)
+        return refused(t, why, result, e);
+    if (missing == 0 && check_free(t, &what, e) != 0)
+        return -1;
+    if (!t->has_entry || missing > t->entry.made) {
+        t->entry.made = missing;
+        t->has_entry = true; /* a part of the entry may exist even if the next call fails */
+        if (journal_write(t->journal, t->id, &t->entry, e) != 0)
+            return error_wrap(e, "state folder");
+    }
+    t->entry.made = missing;
+    return 0;
+}
+
+/* As in staging_check_rivals(); `id` ends with the node's rank. */
+static bool is_in_doubt(const struct staging *s, const char *id, const char *name)
+{
+    const struct target *t = (const struct target *)s;
     const char *end = strrchr(id, '-');
     struct journal_entry entry;
     char other[sizeof t->id];
@@ -467,46 +489,27 @@ static bool is_in_doubt(const void *context, const char *id, const char *name)
 
 /* --- preparing --- */
 
-#define ATTEMPTS 5 /* how often to try to make folders that other processes remove */
-
-/* Fills in all names of a target at `place`. Returns 0, or -1 with *e: one is too long. */
-static int set_names(struct target *t, const struct location *place, uint32_t rank, struct error *e)
+int target_find(struct target *t, const char *path, uint32_t rank, struct error *e)
 {
-    const char *root = t->roots->path[place->root], *name = location_split(place, &t->above);
+    struct staging *s = &t->staging;
+    struct location place;
     int n;
 
-    if (name_staging(t, name, rank, e) != 0)
+    if (!journal_id_is_valid(t->id))
+        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", t->id);
+    if (roots_find_target(s->roots, path, &place, e) != 0)
         return -1;
-    (void)strcpy(t->entry.final, name);
-    if (strcmp(t->above.path, ".") == 0)
+    const char *root = s->roots->path[place.root], *name = location_split(&place, &s->place);
+    if (strcmp(s->place.path, ".") == 0)
         n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s", root);
     else
         n = snprintf(t->entry.folder, sizeof t->entry.folder, "%s/%s",
-                     strcmp(root, "/") == 0 ? "" : root, t->above.path);
-    set_path(t);
+                     strcmp(root, "/") == 0 ? "" : root, s->place.path);
     if (n < 0 || (size_t)n >= sizeof t->entry.folder)
         return error_set(e, ERROR_USAGE,
                          "target path is too long: %d bytes, at most %zu are possible: %.60s...", n,
-                         sizeof t->entry.folder - 1, place->path);
-    return 0;
-}
-
-/* Makes the staging. Returns 0 or -errno: -ENOENT if another process has removed a folder above. */
-static int make_staging(struct target *t)
-{
-    const struct file_system *files = target_files(t);
-    int result = made_folders_make(t->made, t->use, t->roots, &t->above, &t->parent, t->entry.made,
-                                   t->output_mode);
-
-    if (result == 0)
-        result =
-            files->make_folder(files->context, t->parent, t->entry.temporary, ATTRIBUTES_PRIVATE);
-    if (result < 0)
-        return result;
-    t->folder = staging_folder_open(files, t->parent, t->entry.temporary);
-    if (t->folder < 0)
-        (void)files->remove_folder(files->context, t->parent, t->entry.temporary);
-    return t->folder < 0 ? t->folder : 0;
+                         sizeof t->entry.folder - 1, place.path);
+    return name_staging(t, name, rank, e);
 }
 
 /* Tries with two files whether the file system can exchange two names. Returns 0 or -errno. */
@@ -517,14 +520,14 @@ static int try_swap(const struct target *t)
     int result = 0;
 
     for (unsigned i = 0; i < 2 && result >= 0; i++) {
-        int file = files->create_file(files->context, t->folder, name[i], 0600);
+        int file = files->create_file(files->context, t->staging.folder, name[i], 0600);
         result = file;
         file_system_close(files, &file);
     }
     if (result >= 0)
-        result = files->swap(files->context, t->folder, name[0], name[1]);
+        result = files->swap(files->context, t->staging.folder, name[0], name[1]);
     for (unsigned i = 0; i < 2; i++) {
-        int removed = files->remove_file(files->context, t->folder, name[i]);
+        int removed = files->remove_file(files->context, t->staging.folder, name[i]);
         if (result >= 0)
             result = removed;
     }
@@ -538,13 +541,14 @@ static int set_attributes(struct target *t, enum occupant what, struct error *e)
     const struct file_system *files = target_files(t);
 
     if (what == NOTHING) {
-        int result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+        int result =
+            attributes_of_new(files, t->staging.folder, t->staging.output_mode, &t->attributes);
         if (result < 0)
             return cannot_make(t, result, e);
     } else {
-        int folder = files->open_folder(files->context, t->parent, t->entry.final);
+        int folder = files->open_folder(files->context, t->staging.above, t->staging.target);
         int result =
-            folder < 0 ? folder : attributes_copy(files, folder, t->folder, &t->attributes);
+            folder < 0 ? folder : attributes_copy(files, folder, t->staging.folder, &t->attributes);
         file_system_close(files, &folder);
         if (result < 0)
             return error_set(
@@ -552,7 +556,7 @@ static int set_attributes(struct target *t, enum occupant what, struct error *e)
                 "target folder %s has an owner, a group, a mode or an access-control "
                 "list that torusd cannot give to the new folder in its place: %s. Remove the "
                 "folder, and the result gets the attributes of a new one (output_mode)",
-                t->path, strerror(-result));
+                t->staging.path, strerror(-result));
     }
     t->has_attributes = true;
     return 0;
@@ -561,69 +565,36 @@ static int set_attributes(struct target *t, enum occupant what, struct error *e)
 /* Checks that target_install() will be possible, and that nobody else writes to this target. */
 static int check_prospects(struct target *t, struct error *e)
 {
-    const struct staging_claim claim = {.files = target_files(t),
-                                        .above = t->parent,
-                                        .target = t->entry.final,
-                                        .own = t->entry.temporary,
-                                        .path = t->path,
-                                        .id = t->id,
-                                        .in_doubt = is_in_doubt,
-                                        .context = t};
     enum occupant what;
 
-    if (staging_check_rivals(&claim, e) != 0 || check_free(t, &what, e) != 0 ||
-        set_attributes(t, what, e) != 0)
+    if (staging_check_rivals(&t->staging, t->id, is_in_doubt, e) != 0 ||
+        check_free(t, &what, e) != 0 || set_attributes(t, what, e) != 0)
         return -1;
     int result = what == OLD_RESULT ? try_swap(t) : 0;
     if (result < 0)
         return error_set(e, ERROR_REFUSED,
                          "target folder %s cannot be replaced atomically on its file system: %s. "
                          "Remove the folder first",
-                         t->path, strerror(-result));
+                         t->staging.path, strerror(-result));
     return 0;
 }
 
-/* Checks that names in the deepest existing folder, t->parent, can be removed again. Returns 0, or -1 with *e. */
-static int check_above(const struct target *t, struct error *e)
+int target_prepare(struct target *t, bool replace, struct error *e)
 {
-    const char *why = "";
-    int result = target_files(t)->check_removable(target_files(t)->context, t->parent, NULL, &why);
+    struct staging *s = &t->staging;
 
-    return result < 0 ? refused(t, why, result, e) : 0;
-}
-
-int target_prepare(struct target *t, const struct location *place, uint32_t rank, bool replace,
-                   struct error *e)
-{
-    enum occupant what;
-    unsigned missing;
-    int result = -ENOENT;
-
-    if (!journal_id_is_valid(t->id))
-        return error_set(e, ERROR_PROTOCOL, "\"%.40s\" is not the id of an exchange", t->id);
     t->entry.replaces = replace;
-    if (set_names(t, place, rank, e) != 0)
-        return -1;
-    t->use = made_folders_enter(t->made, t->roots, &t->above);
-    if (t->use == NULL)
-        return error_set(e, ERROR_MEMORY, "out of memory for a target");
-    for (int i = 0; result == -ENOENT && i < ATTEMPTS; i++) {
-        file_system_close(target_files(t), &t->parent);
-        t->parent = made_folders_open(t->roots, &t->above, &missing);
-        if (t->parent < 0)
-            return cannot_make(t, t->parent, e);
-        if (check_above(t, e) != 0 || (missing == 0 && check_free(t, &what, e) != 0))
-            return -1;
-        if (!t->has_entry || missing > t->entry.made) {
-            t->entry.made = missing;
-            t->has_entry = true; /* a part of the entry may exist even if the next call fails */
-            if (journal_write(t->journal, t->id, &t->entry, e) != 0)
-                return error_wrap(e, "state folder");
-        }
-        t->entry.made = missing;
-        result = make_staging(t);
+    s->check_above = check_above;
+    int result = staging_open_above(s, e);
+    if (result == 0)
+        result = staging_make(s, e);
+    if (result == 0 && (s->folder = staging_lock(s, s->name)) < 0) {
+        result = s->folder;
+        (void)target_files(t)->remove_folder(target_files(t)->context, s->above, s->name);
     }
-    return result < 0 ? cannot_make(t, result, e) : check_prospects(t, e);
+    if (result != 0)
+        return result < 0 ? cannot_make(t, result, e) : -1;
+    return check_prospects(t, e);
 }
 
 /* --- installing --- */
@@ -638,9 +609,9 @@ static int find_attributes(struct target *t)
 
     if (t->has_attributes)
         return 0;
-    result = attributes_of_new(files, t->folder, t->output_mode, &t->attributes);
+    result = attributes_of_new(files, t->staging.folder, t->staging.output_mode, &t->attributes);
     if (result == 0)
-        result = files->status_at(files->context, t->parent, t->entry.final, &status);
+        result = files->status_at(files->context, t->staging.above, t->staging.target, &status);
     if (result == 0) {
         t->attributes.mode = status.mode; /* the staging has its lists already */
         t->attributes.owner = status.owner;
@@ -657,31 +628,31 @@ static int open_staging(struct target *t)
     int result = find_attributes(t);
 
     if (result == 0)
-        result = attributes_set(files, t->folder, &t->attributes);
-    return result > 0 ? files->sync(files->context, t->folder) : result;
+        result = attributes_set(files, t->staging.folder, &t->attributes);
+    return result > 0 ? files->sync(files->context, t->staging.folder) : result;
 }
 
-/* Exchanges the names of the new and the old folder. Afterwards t->folder is the old one. */
+/* Exchanges the names of the new and the old folder. Afterwards t->staging.folder is the old one. */
 static int swap_folders(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
     struct file_status fresh, old;
-    int result = files->status(files->context, t->folder, &fresh);
+    int result = files->status(files->context, t->staging.folder, &fresh);
 
     if (result == 0)
-        result = files->status_at(files->context, t->parent, t->entry.final, &old);
+        result = files->status_at(files->context, t->staging.above, t->staging.target, &old);
     if (result < 0)
         return cannot_install(t, result, e);
     t->entry.new_number = fresh.number;
     t->entry.old_number = old.number;
     if (journal_write(t->journal, t->id, &t->entry, e) != 0)
         return error_wrap(e, "state folder");
-    result = files->swap(files->context, t->parent, t->entry.temporary, t->entry.final);
+    result = files->swap(files->context, t->staging.above, t->staging.name, t->staging.target);
     if (result < 0)
         return cannot_install(t, result, e);
-    file_system_close(files, &t->folder);
-    t->folder = files->open_folder(files->context, t->parent, t->entry.temporary);
-    t->old_result_remains = t->folder < 0;
+    file_system_close(files, &t->staging.folder);
+    t->staging.folder = files->open_folder(files->context, t->staging.above, t->staging.name);
+    t->old_result_remains = t->staging.folder < 0;
     return 0;
 }
 
@@ -694,30 +665,26 @@ static int is_swapped(const struct target *t, struct error *e)
 
     if (entry->old_number == 0)
         return 0;
-    int result = target_files(t)->status(target_files(t)->context, t->folder, &status);
+    int result = target_files(t)->status(target_files(t)->context, t->staging.folder, &status);
     if (result < 0)
         return cannot_install(t, result, e);
     if (status.number == entry->old_number || status.number == entry->new_number)
         return status.number == entry->old_number;
-    return error_set(
-        e, ERROR_IO,
-        "torusd cannot tell which of %s/%s and %s is the new result, and touches neither",
-        entry->folder, entry->temporary, entry->final);
+    return error_set(e, ERROR_IO,
+                     "torusd cannot tell which of %s and %s is the new result, and touches neither",
+                     t->staging.shown, entry->final);
 }
 
 /* Checks that the files are those that were complete. Returns 0, or -1 with *e. */
 static int check_recorded(const struct target *t, struct error *e)
 {
-    char path[PATH_MAX + NAME_MAX + 2];
-
     if (t->entry.contents != 0)
         return check_contents(t, t->entry.contents, e);
-    (void)snprintf(path, sizeof path, "%s/%s", t->entry.folder, t->entry.temporary);
-    file_stamp_warn_of_none(path);
+    file_stamp_warn_of_none(t->staging.shown);
     return 0;
 }
 
-/* Returns 0, or -1 with *e. t->folder is open if an old result must be removed. */
+/* Returns 0, or -1 with *e. t->staging.folder is open if an old result must be removed. */
 static int put_in_place(struct target *t, struct error *e)
 {
     const struct file_system *files = target_files(t);
@@ -727,7 +694,7 @@ static int put_in_place(struct target *t, struct error *e)
 
     if (result != 0)
         return result < 0 ? -1 : 0;
-    result = check_staging(t);
+    result = staging_check_open(&t->staging);
     if (result < 0)
         return cannot_install(t, result, e);
     if (check_recorded(t, e) != 0)
@@ -739,10 +706,11 @@ static int put_in_place(struct target *t, struct error *e)
     if (result == 0 && what == OLD_RESULT)
         return swap_folders(t, e);
     if (result == 0)
-        result = files->rename(files->context, t->parent, t->entry.temporary, t->entry.final);
+        result =
+            files->rename(files->context, t->staging.above, t->staging.name, t->staging.target);
     if (result < 0)
         return cannot_install(t, result, e);
-    file_system_close(files, &t->folder);
+    file_system_close(files, &t->staging.folder);
     return 0;
 }
 
@@ -753,24 +721,24 @@ static void remove_old(struct target *t)
     int result = remove_staging(t);
 
     if (result == 0)
-        result = files->sync(files->context, t->parent);
-    file_system_close(files, &t->folder);
+        result = files->sync(files->context, t->staging.above);
+    file_system_close(files, &t->staging.folder);
     t->old_result_remains = result < 0;
     if (result < 0)
         log_warning(
-            "%s/%s, the old result that %s has replaced, cannot be removed: %s; torusd tries again",
-            t->entry.folder, t->entry.temporary, t->entry.final, strerror(-result));
+            "%s, the old result that %s has replaced, cannot be removed: %s; torusd tries again",
+            t->staging.shown, t->staging.target, strerror(-result));
 }
 
 int target_install(struct target *t, struct error *e)
 {
-    if ((t->folder >= 0 && put_in_place(t, e) != 0) || (t->parent >= 0 && sync_above(t, e) != 0))
+    if ((t->staging.folder >= 0 && put_in_place(t, e) != 0) ||
+        (t->staging.above >= 0 && sync_above(t, e) != 0))
         return -1;
-    if (t->folder >= 0)
+    if (t->staging.folder >= 0)
         remove_old(t);
     if (!t->old_result_remains)
         forget(t);
-    made_folders_leave(t->made, t->use, true);
-    t->use = NULL;
+    staging_leave(&t->staging, true);
     return 0;
 }

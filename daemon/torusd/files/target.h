@@ -12,21 +12,14 @@
 
 #include "daemon/torusd/disk/attributes.h"
 #include "daemon/torusd/disk/journal.h"
-#include "daemon/torusd/disk/made_folders.h"
+#include "daemon/torusd/disk/staging.h"
 
 struct target {
-    const struct roots *roots;
+    struct staging staging; /* the first member */
     const struct journal *journal;
-    struct made_folders *made;
-    struct made_use *use; /* of the folders above the target; NULL: as from before a restart */
     char id[128];
     struct journal_entry entry;
-    struct location above;              /* the folder above the target */
-    int parent;                         /* descriptor of `above`; -1: it does not exist (yet) */
-    int folder;                         /* descriptor of the staging; -1: it does not exist */
-    char path[PATH_MAX + NAME_MAX + 2]; /* of the target, for errors */
-    bool has_entry;                     /* the journal has an entry */
-    mode_t output_mode;                 /* mode for a new folder */
+    bool has_entry; /* the journal has an entry */
     struct attributes attributes;
     bool has_attributes; /* `attributes` are valid */
     /* the output is in place, but target_discard() must still remove the old result */
@@ -36,7 +29,7 @@ struct target {
 /* The file system of a target. */
 static inline const struct file_system *target_files(const struct target *t)
 {
-    return t->roots->files;
+    return t->staging.roots->files;
 }
 
 /* The name of the file of a node in an output. */
@@ -50,12 +43,14 @@ struct target_name target_name(uint32_t origin);
 void target_init(struct target *t, const struct roots *roots, const struct journal *journal,
                  struct made_folders *made, mode_t output_mode, const char *id);
 
-/* Checks that the place (from roots_find_target()) is free: absent, an empty folder, or, if `replace`, an
- * old result; and that nothing will keep target_install() from succeeding. Makes the missing folders above
- * it, the staging, and the entry. Returns 0, or -1 with *e; the caller must call target_discard()
- * in both cases, unless the target is placed. */
-int target_prepare(struct target *t, const struct location *place, uint32_t rank, bool replace,
-                   struct error *e);
+/* Finds the place of a target with this path, which must be strictly below a data root, and names its staging. Touches no
+ * disk. Returns 0, or -1 with *e. */
+int target_find(struct target *t, const char *path, uint32_t rank, struct error *e);
+
+/* Checks that the target, which has been found, is free: absent, an empty folder, or, if `replace`, an old result; and that
+ * nothing will keep target_install() from succeeding. Makes the missing folders above it, the staging, and the entry.
+ * Returns 0, or -1 with *e; the caller must call target_discard() in both cases, unless the target is installed. */
+int target_prepare(struct target *t, bool replace, struct error *e);
 
 /* Makes the file of a node in the staging, or opens it again, for writing. Returns its descriptor, which the caller
  * closes, or -1 with *e. */
@@ -95,11 +90,7 @@ int target_install(struct target *t, struct error *e);
  * (target_reopen()). */
 int target_discard(struct target *t, struct error *e);
 
-/* Closes the descriptors; the disk stays as it is. */
-void target_close(struct target *t);
-
 /* Opens the output of an exchange from before a restart, from its entry in the journal. Returns 0 with an
  * open target, -1 with *e, or -1 with e->code == ERROR_NONE if there is no entry. The caller must call
- * target_close() in all cases.
- */
+ * staging_close() in all cases. */
 int target_reopen(struct target *t, struct error *e);

@@ -242,7 +242,7 @@ static void outcomes_run(struct work *work)
         (void)target_install(&target, &task->error);
     else
         (void)target_discard(&target, &task->error);
-    target_close(&target);
+    staging_close(&target.staging);
 }
 
 void outcomes_resolve(void *context, const char *id, bool committed, storage_done_fn *done,
@@ -289,8 +289,7 @@ void outcomes_clean_up(void *context, const char *id)
                 id);
     int result = target_reopen(&target, &e);
     if (result == 0 && !target.entry.finished) {
-        log_info("removing the unfinished output of exchange %s: %s/%s", id, target.entry.folder,
-                 target.entry.temporary);
+        log_info("removing the unfinished output of exchange %s: %s", id, target.staging.shown);
         if (target_discard(&target, &e) != 0)
             log_warning("%s at the next start", e.text);
     } else if (result != 0) {
@@ -298,7 +297,7 @@ void outcomes_clean_up(void *context, const char *id)
         if (e.code == ERROR_DAMAGED)
             journal_remove(&folders->journal, id);
     }
-    target_close(&target);
+    staging_close(&target.staging);
 }
 
 /* --- outputs that could not be removed --- */

@@ -22,7 +22,6 @@
 #include "daemon/torusd/tree/removal.h"
 #include "proto/text.h"
 
-#define TRIES 10u /* to make folders that other copies remove */
 #define LOCK_EVERY_MS 50u
 #define HOLDER_SIZE 200u
 
@@ -56,21 +55,6 @@ void staging_forget(const struct staging *s, const char *state_folder)
     journal_remove_copy(state_folder, s->path, staging_exists, s);
 }
 
-void staging_remove_made(struct staging *s)
-{
-    int folder = -1;
-
-    if (s->use != NULL)
-        made_folders_remove(s->made, s->use, s->roots, &s->place, 0, &folder);
-    file_close(&folder);
-}
-
-void staging_keep_made(struct staging *s)
-{
-    made_folders_leave(s->made, s->use, true);
-    s->use = NULL;
-}
-
 /* If the target is a mount point, everything is done inside it. */
 static int enter_mount(struct staging *s)
 {
@@ -89,32 +73,10 @@ static int enter_mount(struct staging *s)
     return 0;
 }
 
-/* Opens s->above, the folder s->place; makes what is missing on the way. Returns 0 or -errno. */
-static int open_above(struct staging *s)
-{
-    const struct file_system *files = s->roots->files;
-    unsigned missing;
-    int result = -ENOENT;
-
-    if (s->made != NULL && (s->use = made_folders_enter(s->made, s->roots, &s->place)) == NULL)
-        return -ENOMEM;
-    /* another copy may remove a folder that it has made just when this one has found it */
-    for (unsigned tries = 0; result == -ENOENT && tries < (s->made != NULL ? TRIES : 1); tries++) {
-        file_system_close(files, &s->above);
-        result = s->above = made_folders_open(s->roots, &s->place, &missing);
-        if (result >= 0 && missing > 0)
-            result = s->made == NULL ? -ENOENT
-                                     : made_folders_make(s->made, s->use, s->roots, &s->place,
-                                                         &s->above, missing, s->output_mode);
-    }
-    if (result < 0)
-        file_system_close(files, &s->above);
-    return result < 0 ? result : 0;
-}
-
 int staging_find(struct staging *s, const struct roots *roots, mode_t output_mode, const char *path,
                  struct made_folders *made, struct error *e)
 {
+    char staging[NAME_MAX + 1];
     struct location place;
 
     *s = (struct staging){.above = -1,
@@ -122,10 +84,7 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
                           .roots = roots,
                           .output_mode = output_mode & 0777u,
                           .made = made};
-    (void)snprintf(s->path, sizeof s->path, "%s", path);
-    for (size_t end = strlen(s->path); end > 1 && s->path[end - 1] == '/'; end--)
-        s->path[end - 1] = '\0';
-    (void)text_printable(s->printable, sizeof s->printable, s->path);
+    staging_set_path(s, path);
     if (roots_find(roots, path, &place, e) != 0)
         return -1;
     if (staging_is_path(place.path))
@@ -138,13 +97,11 @@ int staging_find(struct staging *s, const struct roots *roots, mode_t output_mod
     if (strlen(name) > NAME_MAX)
         return error_set(e, ERROR_USAGE, "the name of target %.100s... is too long", path);
     (void)strcpy(s->target, name);
-    int result = open_above(s);
+    int result = staging_open_above(s, e);
     if (result == 0 && !s->is_root)
         result = enter_mount(s);
-    staging_name_copy(s->target, s->name);
-    int above =
-        strcmp(s->target, ".") == 0 ? (int)strlen(s->path) : (int)(strrchr(s->path, '/') - s->path);
-    (void)snprintf(s->shown, sizeof s->shown, "%.*s/%s", above, s->path, s->name);
+    staging_name_copy(s->target, staging);
+    staging_set_name(s, staging);
     if (result == 0 || (result == -ENOENT && made == NULL))
         return 0;
     const bool is_link = result == -ENOTDIR || result == -ELOOP;
@@ -177,7 +134,7 @@ static int refuse_folder(const struct staging *s, struct error *e)
 static int open_locked(struct staging *s, struct error *e)
 {
     struct stat st;
-    int folder = staging_folder_open(s->roots->files, s->above, s->name);
+    int folder = staging_lock(s, s->name);
 
     if ((folder == -ENOTDIR || folder == -ELOOP) &&
         fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0)
@@ -254,18 +211,6 @@ static int wait_for_other(const struct staging *s, uint32_t *patience_ms, struct
     return 0;
 }
 
-/* Checks that no exchange of files writes to the target: both would put a folder in place. */
-static int check_exchanges(const struct staging *s, struct error *e)
-{
-    const struct staging_claim claim = {.files = s->roots->files,
-                                        .above = s->above,
-                                        .target = s->target,
-                                        .own = s->name,
-                                        .path = s->printable};
-
-    return strcmp(s->target, ".") == 0 ? 0 : staging_check_rivals(&claim, e);
-}
-
 int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct error *e)
 {
     struct stat st;
@@ -283,36 +228,22 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
         if (result == 0 && fchmod(s->folder, ATTRIBUTES_PRIVATE) != 0)
             return staging_failed(s, "opened", errno, e);
         if (result == 0)
-            return write_holder(s), check_exchanges(s, e);
+            write_holder(s);
+        if (result == 0) /* an exchange of files would put a folder in place, too */
+            return strcmp(s->target, ".") == 0 ? 0 : staging_check_rivals(s, NULL, NULL, e);
         if (result == -1 || result == -EWOULDBLOCK)
             return -1;
         if (result == -ESTALE)
             continue;
         if (!make)
             return -1;
-        if (mkdirat(s->above, s->name, ATTRIBUTES_PRIVATE) == 0)
+        result = staging_make(s, e);
+        if (result == 0)
             s->resumed = false;
-        else if (errno != EEXIST)
-            return staging_failed(s, "made", errno, e);
+        else if (result != -EEXIST)
+            return staging_failed(s, "made", -result, e);
     }
     return make ? staging_failed(s, "locked", EAGAIN, e) : -1;
-}
-
-bool staging_location_is_gone(const struct staging *s)
-{
-    struct stat st;
-
-    return s->above >= 0 && fstat(s->above, &st) == 0 && st.st_nlink == 0;
-}
-
-void staging_close(struct staging *s)
-{
-    if (s->roots != NULL) { /* it has been looked for */
-        file_system_close(s->roots->files, &s->folder);
-        file_system_close(s->roots->files, &s->above);
-    }
-    made_folders_leave(s->made, s->use, false);
-    s->use = NULL;
 }
 
 /* --- removing --- */
@@ -341,7 +272,7 @@ int staging_remove(struct staging *s, struct error *e)
     tree_at_close(&at);
     if (result != 0)
         return -1;
-    result = staging_folder_remove(s->roots->files, s->above, s->name, s->folder);
+    result = staging_remove_folder(s);
     if (result < 0 && result != -ENOENT && result != -ESTALE)
         return staging_failed(s, "removed", -result, e);
     file_system_close(s->roots->files, &s->folder);

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/torusd/disk/made_folders.h"
 #include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/tree/at.h"
 
@@ -32,26 +31,6 @@
 #define STAGING_LINK "link"
 #define STAGING_HOLDER "holder" /* which copy of which daemon uses it */
 #define STAGING_NAME_SIZE 48u   /* bytes of the name of a file in a staging */
-
-struct staging {
-    char path[PATH_MAX];      /* absolute path of the target */
-    char printable[160];      /* the same for people, cut if it is long */
-    char shown[2 * PATH_MAX]; /* absolute path of the staging */
-    int above; /* the folder that has the staging and the target; -1: it does not exist */
-    char target[NAME_MAX + 1]; /* name of the target in `above`; ".": it is `above` itself */
-    char name[NAME_MAX + 1];
-    int folder;         /* the staging; -1: it does not exist, or is not open */
-    bool resumed;       /* it was there already */
-    const char *id;     /* of the copy, borrowed; NULL: none */
-    bool is_root;       /* the target is a data root itself */
-    mode_t output_mode; /* of folders that are made for the target */
-    struct timespec
-        before; /* time of the target, if the staging is inside it, before that was made */
-    const struct roots *roots; /* borrowed */
-    struct location place;     /* of `above` */
-    struct made_folders *made; /* borrowed; NULL: none are made */
-    struct made_use *use;      /* of the folders down to `above` */
-};
 
 /* Finds the target of an absolute path. With `made`, missing folders above it are made, and noted there. Touches no
  * staging. Returns 0, or -1 with *e: the path is not below a data root, a folder on the way is a link, a name on the path is
@@ -66,21 +45,11 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
 int staging_check(const struct staging *s, struct error *e);
 /* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
-/* Whether the folder above the staging is gone: another copy had made it, and removed it at its end. */
-bool staging_location_is_gone(const struct staging *s);
-/* Closes the descriptors; the disk stays as it is. */
-void staging_close(struct staging *s);
-/* Says that the copy has a result, so that the folders that were made above the target stay. */
-void staging_keep_made(struct staging *s);
-
 /* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
 int staging_remove(struct staging *s, struct error *e);
 /* Removes the target, which has been found, from the list of the state folder (disk/journal.h), unless another copy has made
  * a new staging meanwhile. */
 void staging_forget(const struct staging *s, const char *state_folder);
-/* Removes the folders that were made above the target, by this copy or another one, if nobody else uses them and they are
- * empty. */
-void staging_remove_made(struct staging *s);
 /* Removes a file or folder in the staging with everything in it, if it exists. Returns 0, or -1 with *e. */
 int staging_clear(const struct staging *s, const char *name, struct error *e);
 

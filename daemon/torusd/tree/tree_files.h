@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "daemon/torusd/copy/tree_store.h"
-#include "daemon/torusd/disk/made_folders.h"
+#include "daemon/torusd/disk/staging.h"
 
 struct tree_files {
     /* What trees lie below. The caller may replace it at any time; it must not free an earlier set as long as there are

@@ -246,8 +246,6 @@ static int on_finish(struct tree_writer *w, struct tree_progress *progress, stru
                      w->install.first_changed);
 }
 
-#define TRIES 10u /* to open a staging */
-
 static void on_close(struct tree_writer *w);
 
 /* --- opening --- */
@@ -299,29 +297,15 @@ static int check_root(const struct tree_writer *w, struct error *e)
                      w->staging.printable);
 }
 
-/* Finds the target and opens its staging: again, if another copy has removed the folder above it meanwhile. */
 static int open_target(struct tree_writer *w, const struct roots *roots, const char *path,
                        struct error *e)
 {
-    struct staging *s = &w->staging;
-    const mode_t mode = atomic_load(&w->files->output_mode);
     struct made_folders *made = w->look_only ? NULL : &w->files->made;
-    struct made_use *before = NULL; /* folders that this copy has made remain its own */
-    int result;
 
-    for (unsigned tries = 0;; tries++) {
-        result = staging_find(s, roots, mode, path, made, e);
-        made_folders_leave(made, before, false);
-        if (result != 0 || check_root(w, e) != 0)
-            return -1;
-        if (w->look_only || open_staging(w, e) == 0)
-            return 0;
-        if (tries == TRIES || !staging_location_is_gone(s))
-            return -1;
-        before = s->use;
-        s->use = NULL;
-        staging_close(s);
-    }
+    if (staging_find(&w->staging, roots, atomic_load(&w->files->output_mode), path, made, e) != 0 ||
+        check_root(w, e) != 0)
+        return -1;
+    return w->look_only ? 0 : open_staging(w, e);
 }
 
 static int copy_options(struct tree_writer *w, const struct tree_write_options *options,
@@ -465,9 +449,9 @@ static void close_staging(struct tree_writer *w)
             log_warning("copy %s: %s", w->id, e.text);
     }
     if (w->placed)
-        staging_keep_made(s);
-    else if (s->above >= 0 && s->folder < 0)
-        staging_remove_made(s);
+        staging_leave(s, true);
+    else if (s->use != NULL && s->folder < 0)
+        staging_remove_made(s, 0);
     staging_close(s);
 }
 
