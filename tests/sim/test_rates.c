@@ -156,9 +156,10 @@ TEST(a_very_slow_link_is_observed)
 /* A link becomes slow in the middle of an exchange of many rounds, which continues on a new plan. The time for what is left
  * counts, with that until the slow link is noticed and has carried what was given to it; the optimum is that of the linear
  * program. */
-TEST(an_exchange_continues_on_a_new_plan)
+static void continues_on_a_new_plan(const char *algorithm)
 {
-    const struct spec spec = {.algorithm = "auto", .block_bytes = LONG_BLOCK, .from = "", .to = ""};
+    const struct spec spec = {
+        .algorithm = algorithm, .block_bytes = LONG_BLOCK, .from = "", .to = ""};
     struct sim *sim = SIM_WHOLE(.dims = "3x3", .seed = 1, .latency = 100 * 1000, .rate = LONG_RATE,
                                 .unsent = 16384, .memory = UINT64_C(1) << 20);
     const double optimum = 60.0 / 17 * LONG_BLOCK / LONG_RATE / 2;
@@ -171,9 +172,16 @@ TEST(an_exchange_continues_on_a_new_plan)
     succeeds(r);
     assert_true(r->result.rounds > 60);
     const double left = (double)(sim_now(sim) - begun) / 1e9;
-    print_message("what was left took %.2f s; the optimum is %.2f s\n", left, optimum);
+    print_message("%s: what was left took %.2f s; the optimum is %.2f s\n", algorithm, left,
+                  optimum);
     assert_true(left < 1.25 * optimum);
     sim_free(sim);
+}
+
+TEST(an_exchange_continues_on_a_new_plan)
+{
+    continues_on_a_new_plan("auto");
+    continues_on_a_new_plan("stream");
 }
 
 /* Allgathers and broadcasts that torusctl asks for. */

@@ -362,6 +362,8 @@ void retry_damaged(struct attempt *x, const struct error *damage)
     log_warning("exchange %s: attempt withdrawn, retrying: %s", x->id.text, damage->text);
     x->job->damages = damages_that_count(x) + 1;
     x->job->damaged_at = router_now(router_of(x));
+    if (x->job->damages == 1 || damage->culprit.kind != CULPRIT_NONE)
+        x->job->damage = *damage;
     retry_now(x, damage);
 }
 
@@ -417,14 +419,26 @@ static bool error_outweighs(const struct attempt *x, const struct error *e)
            !error_is_temporary(e);
 }
 
+/* Adds that data was damaged before. A small rest that is sent again may arrive damaged without telling which bytes are. */
+static void name_damages(const struct job *j, struct error *e)
+{
+    if (e->code != ERROR_DAMAGED || j->damages == 0)
+        return;
+    if (e->culprit.kind == CULPRIT_NONE && j->damage.culprit.kind != CULPRIT_NONE) {
+        (void)error_wrap(e, "damaged again after a retry (before: %s)", j->damage.text);
+        e->culprit = j->damage.culprit;
+    } else {
+        (void)error_wrap(e, "damaged again after a retry");
+    }
+}
+
 /* Root: fails the attempt on all nodes. */
 static void fail_everywhere(struct attempt *x, const struct error *e)
 {
     struct job *j = x->job;
 
     x->failure = *e;
-    if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&x->failure, "damaged again after a retry");
+    name_damages(j, &x->failure);
     name_repetition(x);
     name_missing(j, &x->failure);
     abort_send(x, &x->failure);
@@ -473,8 +487,7 @@ static void fail_waiting(struct job *j, const struct error *e)
             j->failure = *e;
         return;
     }
-    if (e->code == ERROR_DAMAGED && j->damages > 0)
-        (void)error_wrap(&why, "damaged again after a retry");
+    name_damages(j, &why);
     name_missing(j, &why);
     if (last != NULL && attempt_is_root(last)) {
         if (j->reroutes + j->damages > 0 && j->fault.at != ROUTER_NEVER)

@@ -61,6 +61,8 @@ struct job {
     uint32_t reroutes;     /* attempts that were withdrawn because a link went down */
     uint32_t damages;      /* attempts that were withdrawn because of damage */
     uint64_t damaged_at;   /* when the last of these was withdrawn */
+    struct error
+        damage; /* with damages > 0: why the last of them was withdrawn that could name the damaged bytes */
     uint64_t replanned_at; /* when a group was last restarted because rates had changed; 0: never */
     struct repetitions repetitions;
 

@@ -199,7 +199,7 @@ static int check_round(const struct spec *spec, const struct peer_prepare *prepa
     bool resumes = prepare->resumes[0] != '\0' && !group;
 
     if (prepare->resumes[0] != '\0' &&
-        (!prepare->avoids_links || exchange_id_is_none(&ids->resumes) ||
+        ((!prepare->avoids_links && !spec_uses_rates(spec)) || exchange_id_is_none(&ids->resumes) ||
          ids->resumes.root != prepare->root ||
          (!group && (spec->operation != OPERATION_EXCHANGE || spec->repeat != 1))))
         return error_set(e, ERROR_PROTOCOL,

@@ -167,7 +167,8 @@ bool attempt_may_be_followed(const struct attempt *x)
 
 bool attempt_may_resume(const struct attempt *x)
 {
-    return x->avoids_links && x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
+    return (x->avoids_links || spec_uses_rates(&x->spec)) &&
+           x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
 }
 
 bool error_is_temporary(const struct error *e)
