@@ -13,6 +13,7 @@ from support.expect import KEYS, PORT_KEYS, plan, routes
 from support.trees import same_file, seed_of, wait_tidy, write_file
 from support.waiting import wait_for
 from torus_net import CommandFailed, Geometry, Port
+from torus_net.patience import stretched
 
 SHAPES = {'4x4': ('balanced', 'saadschultz'), '5x3': ('balanced', 'yangwang', 'saadschultz'),
           '3mx4m': ('balanced', 'yangwang', 'saadschultz'), '2x2': ('balanced',),
@@ -352,10 +353,10 @@ def test_barriers_of_other_names_and_again(shared):
 @pytest.mark.parametrize('missing,named', [(0, 'node 0 '), (3, 'node 3 '), (5, 'nodes 4, 5, 6, 7, 8, 9, 10, 11 ')])
 def test_a_barrier_that_one_does_not_come_to(shared, missing, named):
     """All clients see the same missing nodes, as node 0 knows them."""
-    torus = shared('4x4')
+    torus, limit = shared('4x4'), stretched(3 if missing else 3.5)
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(
-            lambda rank: torus.ctl(rank, '--json', 'barrier', '--timeout', 3 if missing else 3.5),
+            lambda rank: torus.ctl(rank, '--json', 'barrier', '--timeout', limit),
             [rank for rank in range(16) if rank != missing]))
     for result in results:
         assert_refused(result, 'timeout')

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from support import random_trees
 from support.compare_trees import same
-from support.copies import copied, copy, count, failing, others, place, refused, try_copy  # noqa: F401
+from support.copies import copied, copy, count, failing, others, place, refused, try_copy, unmount  # noqa: F401
 from support.trees import write_file
 from support.users import needs_root
 
@@ -270,7 +270,7 @@ def test_a_target_that_is_a_mount_point(torus, place):
             assert os.listdir(place.target(1)) == [] and said['per_node'][0]['error'], said
         place.check([2, 3])
     finally:
-        subprocess.run(['umount', place.target(1)], check=True)
+        unmount(place.target(1))
 
 
 def test_the_same_target_from_two_nodes_at_once(torus, place):

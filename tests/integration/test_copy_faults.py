@@ -5,13 +5,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
 from support.background import Client
 from support.compare_trees import entries, same, snapshot
-from support.copies import Copying, Place, copied, copy, failing, others, refused, try_copy
+from support.copies import Copying, Place, copied, copy, failing, others, refused, try_copy, unmount
 from support.trees import write_file
 from support.users import DAEMON, as_user, needs_root, ring
 from support.waiting import wait_for
@@ -74,7 +73,7 @@ def test_a_node_dies_and_is_waited_for(torus, place):
     total = large_tree(place.source)
     with Copying(torus, place, '--on-failure', 'wait', at=2, arrived=total // 4) as client:
         torus.node(2).kill()
-        time.sleep(0.5)
+        torus.wait_broken(ranks=others(torus, 2))
         torus.node(2).start()
         status, out, error = client.end(120)
     assert status == 0, error
@@ -168,7 +167,7 @@ def small_disk(folder, megabytes):
     try:
         yield folder
     finally:
-        subprocess.run(['umount', folder], check=True)
+        unmount(folder)
 
 
 @needs_root
@@ -221,7 +220,7 @@ def test_no_room_for_many_names(torus, place, make):
         place.check([1, 3])
         place.check_nothing_there([2])
     finally:
-        subprocess.run(['umount', folder], check=True)
+        unmount(folder)
 
 
 @pytest.mark.full

@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 import pytest
-from support.copies import copy, failing, place, try_copy  # noqa: F401
+from support.copies import copy, failing, place, try_copy, unmount  # noqa: F401
 from support.users import needs_root
 
 
@@ -107,7 +107,7 @@ def mounted(command, folder):
     try:
         yield
     finally:
-        subprocess.run(['umount', folder], check=True)
+        unmount(folder)
 
 
 def image(base, size, *make):

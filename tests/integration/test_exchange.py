@@ -169,8 +169,7 @@ def test_numbers_of_links_and_memory(shared):
                 assert 0 <= link[way] - old[way] - said[way] < 20000
             assert link['connects'] == old['connects'] and link['up'] is True
     for node in torus.nodes:
-        memory = torus.status(node.rank)['memory']
-        assert memory['reserved_bytes'] == 0
+        wait_for(lambda: torus.status(node.rank)['memory']['reserved_bytes'] == 0)
 
 
 def test_plan_refuses_what_is_no_torus():

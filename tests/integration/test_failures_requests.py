@@ -11,6 +11,7 @@ from support.errors import assert_refused
 from support.expect import check_result, torusctl
 from support.failures import still_works
 from support.waiting import wait_for
+from torus_net.patience import stretched
 
 
 @pytest.mark.parametrize('args,code,named', [
@@ -84,7 +85,7 @@ def test_more_exchanges_than_memory(shared):
             wait_for(lambda: [x['state'] for x in torus.status(rank)['exchanges']].count('running')
                      == 3, 20)
         for rank in 0, 9:
-            late = torus.ctl(rank, '--json', *args, '--timeout', '0.5')
+            late = torus.ctl(rank, '--json', *args, '--timeout', stretched(0.5))
             assert_refused(late, 'timeout')
             assert re.search(r'node \d+ .*memory.* \d+ of \d+ bytes', late.stderr), late.stderr
         with Client(torus, '--json', *args, rank=9) as waiting:

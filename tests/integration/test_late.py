@@ -68,12 +68,13 @@ def test_the_other_ports_work_meanwhile(hosts):
 def test_an_address_that_is_checked_for_duplicates(pair):
     configure(pair, f'[fd00::2]:{PORT}', f'[fd00::2]:{PORT}')
     pair[0].ip('address add fd00::1/64 dev eth0 nodad')
-    pair[1].sysctl('net.ipv6.conf.eth1.dad_transmits', 5)  # that many seconds
+    pair[1].sysctl('net.ipv6.conf.eth1.dad_transmits', 100)  # one a second
     pair[1].ip('address add fd00::2/64 dev eth1')
     assert 'tentative' in pair[1].ip('address show dev eth1')
     pair.start(0, 1)
     pair.wait_link(1, '-0', state='waiting', reason='no interface has this address')
     assert 'tentative' in pair[1].ip('address show dev eth1')
+    pair[1].sysctl('net.ipv6.neigh.eth1.retrans_time_ms', 10)
     pair.wait_up()
 
 

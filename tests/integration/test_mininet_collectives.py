@@ -7,6 +7,7 @@ import pytest
 from support.errors import assert_refused
 from test_allgather import check
 from test_mininet import check_counters, counters
+from torus_net.patience import stretched
 
 pytestmark = pytest.mark.mininet
 
@@ -81,9 +82,9 @@ def test_barrier(torus_of, dims):
 @shapes
 def test_a_barrier_that_one_does_not_come_to(torus_of, dims):
     torus = torus_of(dims)
-    last = torus.geometry.nodes - 1
+    last, limit = torus.geometry.nodes - 1, stretched(2)
     with ThreadPoolExecutor(last) as pool:
-        results = list(pool.map(lambda rank: torus.ctl(rank, '--json', 'barrier', '--timeout', 2),
+        results = list(pool.map(lambda rank: torus.ctl(rank, '--json', 'barrier', '--timeout', limit),
                                 range(last)))
     for result in results:
         assert_refused(result, 'timeout')

@@ -104,7 +104,7 @@ def test_kept_files_that_somebody_changes(loopback, tmp_path):
         files.torus.node(4).start()
         done(client)
     files.check()
-    assert any('a new file that had arrived' in files.torus.node(rank).log() for rank in range(NODES) if rank != 4)
+    wait_for(lambda: any('a new file that had arrived' in files.torus.node(rank).log() for rank in range(NODES) if rank != 4))
 
 
 @pytest.mark.full

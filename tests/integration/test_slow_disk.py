@@ -82,6 +82,7 @@ def test_disks_that_hang(loopback, tmp_path, hang_ms):
     watch.check()
     assert code == 0, err
     check_target(f'{tmp_path}/in-%r', sizes)
+    wait_tidy(torus, tmp_path, 60)
     hung = [line.split(' ', 2) for line in control.read_text().splitlines()]
     assert not [line for line in hung if line[0] != 'job'], 'a call has held up the loop'
     seen = {(word, call) for _, call, path in hung for word in words if word in path}
@@ -107,10 +108,10 @@ def test_disks_that_hang(loopback, tmp_path, hang_ms):
     watch.check()
     assert code == 0, err
     check_target(f'{tmp_path}/in-%r', sizes)
+    wait_tidy(torus, tmp_path, 60)
     hung = [line.split(' ', 2) for line in control.read_text().splitlines()]
     assert [line for line in hung if line[:2] == ['job', 'unlink'] and target in line[2]], hung
     assert not [line for line in hung if line[0] != 'job'], 'a call has held up the loop'
-    wait_tidy(torus, tmp_path)
 
 
 @pytest.mark.slow

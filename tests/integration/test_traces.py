@@ -179,6 +179,7 @@ def test_a_slow_disk(loopback, tmp_path, word, kind):
     """It is not booked on the disks of other nodes, which wait for its blocks."""
     control = tmp_path / 'hangs'
     torus = loopback('2x2', data_roots=(str(tmp_path),), wrap=slow_disk(control, word, 700))
+    traces.wait_aligned(torus, tmp_path)
     source = make_sources(tmp_path, random_sizes(4, 'slow', 300000))
     path = tmp_path / 'trace.json'
     control.touch()

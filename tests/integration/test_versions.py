@@ -143,7 +143,7 @@ def test_a_neighbour_of_the_next_minor_version(without_node_1, minor):
         shake_hands(s, read_key(torus.run.key), '3', 1, 0, minor=minor)
         pass_probe(s)
         wait_for(lambda: link(torus, 2, '-0')['up'], 20)
-        assert torus.status(2)['least_peer_minor'] == min(minor, MINOR)
+        wait_for(lambda: torus.status(2)['least_peer_minor'] == min(minor, MINOR), 20)
         s.sendall(peer_frame({99: {}}))
         if minor > MINOR:
             s.sendall(peer('link_state', {1: [{1: 1, 2: 0, 3: 1, 4: Fixed64(7), 5: 5, 6: minor}]}))

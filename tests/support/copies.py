@@ -8,7 +8,7 @@ import pytest
 
 from .background import Client
 from .compare_trees import differences, entries
-from .waiting import wait_for
+from .waiting import run_when_possible, wait_for
 
 
 class Place:
@@ -66,6 +66,10 @@ class Place:
 def place(base):
     """For tests that share a torus."""
     return Place(base)
+
+
+def unmount(folder):
+    run_when_possible(['umount', folder])
 
 
 def others(torus, rank=0):

@@ -1,6 +1,7 @@
 """Waiting for conditions. All limits on waiting in the tests are those of torus_net.patience: they count only
 the time for which the machine lets the test and its daemons run."""
 
+import subprocess
 import time
 
 from torus_net.patience import Patience
@@ -26,6 +27,11 @@ def wait_logged(log, text, seconds=30):
         whole = log()
         return whole if (text in whole if isinstance(text, str) else text.search(whole)) else None
     return wait_for(said, seconds, lambda: f'{text!r} is not in the log:\n{log()[-4000:]}')
+
+
+def run_when_possible(command):
+    """Runs a command until it succeeds, such as umount: daemons may close files after they have answered."""
+    wait_for(lambda: subprocess.run(command).returncode == 0, what=f'{command} fails')
 
 
 def exchanges(torus, rank=0):
