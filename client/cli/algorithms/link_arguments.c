@@ -65,7 +65,7 @@ static int read_file(struct damage *d, const char *path, struct error *e)
 static int read_rates(const struct link_arguments *a, struct damage *d, struct error *e)
 {
     if (a->rates != NULL && read_file(d, a->rates, e) != 0)
-        return -1;
+        return error_wrap(e, "--rates");
     if (a->link_rate != NULL && damage_parse_rates(d, a->link_rate, true, e) != 0)
         return error_wrap(e, "--link-rate");
     if (a->rate != NULL && damage_parse_rates(d, a->rate, false, e) != 0)

@@ -29,6 +29,6 @@ bool link_arguments_given(const struct link_arguments *a);
 const char *link_arguments_option(const struct link_arguments *a);
 
 /* Reads them into *d. Returns EXIT_DONE, and the caller frees *d with damage_free(); or another exit code after printing
- * the reason, which names the option or the line of the file, and nothing to free. */
+ * the reason, which names the option, and the file with its line, and nothing to free. */
 int link_arguments_read(const struct cli *cli, const struct link_arguments *a,
                         const struct torus *t, struct damage *d);
