@@ -252,6 +252,17 @@
     F(OF, double, 7, counts, blocks) /* blocks on the busiest channel, summed over steps */ \
     F(SAME, double, 8, seconds) /* predicted */
 
+/* --- LinkRates: struct link_rates, struct torus_link_rates; absent: all links were taken for equal --- */
+
+#define CONTROL_LINK_RATES(F) \
+    /* "6:-1=0.4": channels that are slower than the fastest ones; ends in "..." if they are too many */ \
+    F(SAME_TEXT, string, 1, rates) \
+    F(SAME, uint64, 2, full_bps) /* rate of the fastest ones, in bits a second; 0 = unknown */ \
+    /* Lower bounds at these rates, and if all links were equal: blocks that a channel of the full rate carries one after
+     * another; 0 = unknown. */ \
+    F(SAME, double, 3, bound) \
+    F(SAME, double, 4, equal_bound)
+
 /* --- Progress and ExchangeResult --- */
 
 /* struct exchange_progress, struct torus_progress */
@@ -278,7 +289,7 @@
     F(NUMBER, uint32, 5, nodes, t->nodes, nodes) \
     F(SAME, uint64, 6, block_bytes) /* the largest block, where sizes differ */ \
     F(SAME, uint64, 7, nanoseconds) \
-    F(SAME, double, 8, bound) /* blocks on the busiest channel */ \
+    F(SAME, double, 8, bound) /* blocks on the busiest channel; as in LinkRates, if there are any */ \
     F(NUMBER, double, 9, link_mbit, link_mbit, link_mbit) /* nominal; 0 = unknown */ \
     F(SAME, uint32, 10, startups) /* counted, per round; 0 when streaming, which has no steps */ \
     F(SAME, uint64, 11, transmission) /* counted, per round; 0 when streaming */ \

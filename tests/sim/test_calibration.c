@@ -103,7 +103,7 @@ static bool are_counted(struct sim *sim, void *context)
     struct error e;
 
     return choose_candidates(sim_exchanges(sim, 0), &sizes, MODE_OF_ALGORITHM, c->list, &c->count,
-                             &e) == 1;
+                             NULL, &e) == 1;
 }
 
 /* The candidates of node 0, once it has counted them. */

@@ -38,7 +38,7 @@ static bool are_counted(struct sim *sim, void *context)
     struct error e;
 
     return choose_candidates(sim_exchanges(sim, c->rank), &sizes, MODE_OF_ALGORITHM, c->list,
-                             &c->count, &e) == 1;
+                             &c->count, NULL, &e) == 1;
 }
 
 static const struct candidate *candidate_of(struct sim *sim, struct candidates *c, uint32_t rank,

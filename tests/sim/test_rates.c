@@ -1,6 +1,7 @@
 /* Links of different rates: exchanges, groups and copies use them by what they carry, whether somebody has said that or it
  * was observed. */
 #include <inttypes.h>
+#include <math.h>
 
 #include "daemon/torusd/core/core.h"
 #include "daemon/torusd/exchange/plan_rates.h"
@@ -14,6 +15,7 @@
 #define BLOCK 65536u
 #define SLOW_NODE 6u
 #define SLOW_PORT 3u /* -1 */
+#define SLOW_CHANNEL "6:-1"
 #define WAIT (600 * SECONDS)
 #define CUT 3.1 /* channels of the full rate into node 5, if that from node 6 has a tenth of it */
 
@@ -75,6 +77,23 @@ static void configure(struct sim *sim, uint64_t rate)
     configure_at(sim, SLOW_NODE, SLOW_PORT, rate);
 }
 
+/* What is told of the plan: the rate of the slow channel, and the bounds at this rate and with equal links, in blocks. */
+static void tells(const struct sim_request *r, const char *rates, double bound, double equal_bound)
+{
+    const struct link_rates *links = &r->result.links;
+
+    assert_string_equal(links->rates, rates);
+    assert_true(fabs(links->bound - bound) <= 0.001 * bound);
+    assert_true(fabs(links->equal_bound - equal_bound) <= 1e-9);
+    assert_true(links->bound == r->result.bound && links->full_bps == 8 * RATE);
+}
+
+static void tells_nothing(const struct sim_request *r)
+{
+    assert_string_equal(r->result.links.rates, "");
+    assert_true(r->result.links.full_bps == 0 && r->result.links.equal_bound == 0);
+}
+
 /* One direction of one of 64 channels at a tenth costs an eighth, not nine tenths; and nothing once it is well. */
 TEST(a_slow_link_slows_an_exchange_little)
 {
@@ -86,11 +105,16 @@ TEST(a_slow_link_slows_an_exchange_little)
     print_message("%.3f s with all links alike, %.3f s with one at a tenth (%s)\n", whole,
                   seconds(slow), slow->algorithm);
     assert_true(seconds(slow) < 1.4 * whole);
+    tells(slow, SLOW_CHANNEL "=0.1", 8 * 1.1268, 8);
     assert_true(seconds(exchange_of(sim, "stream", BLOCK)) < 1.4 * whole);
-    assert_true(seconds(exchange_of(sim, "direct", BLOCK)) > 3 * whole); /* as printed */
+    const struct sim_request *direct = exchange_of(sim, "direct", BLOCK);
+    assert_true(seconds(direct) > 3 * whole); /* as printed */
+    tells_nothing(direct);
     sim_pass(sim, PLAN_RATES_HOLD);
     configure(sim, RATE);
-    assert_true(seconds(exchange_of(sim, "auto", BLOCK)) < 1.05 * whole);
+    const struct sim_request *again = exchange_of(sim, "auto", BLOCK);
+    assert_true(seconds(again) < 1.05 * whole);
+    tells_nothing(again);
     sim_free(sim);
 }
 
@@ -100,7 +124,9 @@ TEST(tiny_blocks_are_combined_beside_a_slow_link)
     struct sim *sim = start("4x4", UINT64_C(1) << 32);
 
     configure(sim, RATE / 2);
-    assert_string_equal(exchange_of(sim, "auto", 1)->algorithm, "pair");
+    const struct sim_request *tiny = exchange_of(sim, "auto", 1);
+    assert_string_equal(tiny->algorithm, "pair");
+    tells_nothing(tiny);
     assert_string_equal(exchange_of(sim, "auto", BLOCK)->algorithm, DETOUR_NAME);
     sim_free(sim);
 }
@@ -126,7 +152,10 @@ TEST(a_slow_link_is_observed)
     (void)exchange_of(sim, "auto", BLOCK);
     assert_true(is_slow(sim, &slow));
     sim_pass(sim, 1 * SECONDS);
-    assert_true(seconds(exchange_of(sim, "auto", BLOCK)) < 1.4 * whole);
+    const struct sim_request *slow_one = exchange_of(sim, "auto", BLOCK);
+    assert_true(seconds(slow_one) < 1.4 * whole);
+    assert_true(strncmp(slow_one->result.links.rates, SLOW_CHANNEL "=0.", 7) == 0);
+    assert_true(slow_one->result.links.bound > 8 && slow_one->result.links.equal_bound == 8);
     sim_pass(sim, 60 * SECONDS);
     assert_true(is_slow(sim, &slow)); /* it is not forgotten */
     sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, RATE);
@@ -203,6 +232,7 @@ TEST(allgathers_and_broadcasts_use_a_slow_link_by_its_rate)
         print_message("%.3f s, %.3f s with a slow link, bound %.3f s (%s)\n", seconds(whole),
                       seconds(slow), bound, slow->algorithm);
         assert_true(seconds(slow) < 1.10 * bound);
+        tells(slow, SLOW_CHANNEL "=0.1", (i == 0 ? 15 : 1) / CUT, (i == 0 ? 15 : 1) / 4.0);
         configure(sim, RATE);
         assert_true(seconds(run_of(sim, &spec)) < 1.01 * seconds(whole));
         sim_pass(sim, PLAN_RATES_HOLD);

@@ -506,6 +506,13 @@ static void spoil_missing(Control__ExchangeResult *r)
     r->n_missing = 1;
     r->missing = rank;
 }
+static void spoil_link_rates(Control__ExchangeResult *r)
+{
+    static Control__LinkRates links;
+    control__link_rates__init(&links);
+    links.equal_bound = -1;
+    r->link_rates = &links;
+}
 static void spoil_twice(Control__ExchangeResult *r)
 {
     r->node[1]->rank = 0;
@@ -514,8 +521,8 @@ static void spoil_twice(Control__ExchangeResult *r)
 TEST(test_senseless_results)
 {
     static void (*const spoils[])(Control__ExchangeResult *) = {
-        spoil_bound, spoil_rate,  spoil_id,        spoil_count,  spoil_rank,
-        spoil_times, spoil_twice, spoil_operation, spoil_missing};
+        spoil_bound, spoil_rate,  spoil_id,        spoil_count,   spoil_rank,
+        spoil_times, spoil_twice, spoil_operation, spoil_missing, spoil_link_rates};
     struct torus_error e;
 
     for (size_t i = 0; i < sizeof spoils / sizeof spoils[0]; i++) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/measuring/bench_texts.h"
 #include "client/cli/measuring/fit.h"
 #include "client/cli/measuring/sweep.h"
@@ -15,7 +16,41 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
 
+/* A result of exchanges whose routes were found for different rates of links, or NULL. */
+static const json_t *rated_result(const struct sweep *s)
+{
+    json_t *result;
+    size_t i;
+
+    json_array_foreach(s->results, i, result)
+    {
+        if (json_is_number(json_object_get(result, "bound_seconds")) &&
+            json_object_get(result, "rates") != NULL &&
+            json_integer_value(json_object_get(result, "block_bytes")) > 0)
+            return result;
+    }
+    return NULL;
+}
+
+static double number_of(const json_t *result, const char *key)
+{
+    return json_number_value(json_object_get(result, key));
+}
+
 /* --- the page --- */
+
+/* Blocks that the busiest channel carries at least, one after another, on links of *link_mbit. */
+static double bound_blocks(const struct sweep *s, double *link_mbit)
+{
+    const json_t *rated = rated_result(s);
+
+    *link_mbit = s->link_mbit;
+    if (rated == NULL)
+        return torus_bound_all_port(&s->torus);
+    const double full = number_of(rated, "full_bits_per_second");
+    *link_mbit = full / 1e6;
+    return number_of(rated, "bound_seconds") * full / (8 * number_of(rated, "block_bytes"));
+}
 
 /* Writes the page to a file ("-": standard output). Returns EXIT_DONE, or another exit code after printing the reason,
  * without a new file. */
@@ -23,10 +58,17 @@ static int bench_page_write(const struct cli *cli, const char *file, const struc
 {
     static const char *const scripts[] = {web_texts_js, bench_js, NULL};
     char network[TORUS_TEXT_SIZE];
-    json_t *data = json_pack(
-        "{s:s, s:I, s:I, s:f, s:f, s:O}", "network", torus_format(&s->torus, network), "node_count",
-        (json_int_t)s->torus.nodes, "repeat", (json_int_t)s->repeat, "link_mbit", s->link_mbit,
-        "bound_blocks", torus_bound_all_port(&s->torus), "results", s->results);
+    const json_t *rated = rated_result(s);
+    double link_mbit, blocks = bound_blocks(s, &link_mbit);
+    json_t *data =
+        json_pack("{s:s, s:I, s:I, s:f, s:f, s:O}", "network", torus_format(&s->torus, network),
+                  "node_count", (json_int_t)s->torus.nodes, "repeat", (json_int_t)s->repeat,
+                  "link_mbit", link_mbit, "bound_blocks", blocks, "results", s->results);
+
+    if (rated != NULL) {
+        (void)json_object_set(data, "rates", json_object_get(rated, "rates"));
+        (void)link_rates_shorten(data);
+    }
 
     return page_file_write(cli, file,
                            &(struct page){.body = bench_html,
@@ -86,6 +128,24 @@ static json_t *row_of(const struct sweep *s, uint64_t size)
     return row;
 }
 
+/* Adds what no exchange of this size can beat, at the rates of links if these differ. */
+static void add_bounds(json_t *row, const struct sweep *s, uint64_t size)
+{
+    const json_t *rated = rated_result(s);
+
+    if (rated != NULL) {
+        const double times = (double)size / number_of(rated, "block_bytes");
+        (void)json_object_set_new(row, "bound",
+                                  json_real(times * number_of(rated, "bound_seconds")));
+        (void)json_object_set_new(row, "equal_bound",
+                                  json_real(times * number_of(rated, "equal_bound_seconds")));
+    } else if (s->link_mbit > 0) {
+        (void)json_object_set_new(
+            row, "bound",
+            json_real(torus_bound_all_port(&s->torus) * (double)size * 8 / (s->link_mbit * 1e6)));
+    }
+}
+
 static json_t *table_of(const struct sweep *s)
 {
     json_t *rows = json_array();
@@ -95,10 +155,7 @@ static json_t *table_of(const struct sweep *s)
         if (row == NULL)
             continue;
         (void)json_object_set_new(row, "block", json_count(s->size[i]));
-        if (s->link_mbit > 0)
-            (void)json_object_set_new(row, "bound",
-                                      json_real(torus_bound_all_port(&s->torus) *
-                                                (double)s->size[i] * 8 / (s->link_mbit * 1e6)));
+        add_bounds(row, s, s->size[i]);
         (void)json_array_append_new(rows, row);
     }
     return rows;
@@ -127,7 +184,7 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
     struct field fields[MOST_FIELDS] = {{"block", "block", FORMAT_BYTES}};
     const struct section sections[] = {
         RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-               FIELD("exchanges each", "repeat"), FIELD("times")),
+               RATES_FIELDS, FIELD("exchanges each", "repeat"), FIELD("times")),
         {.layout = LAYOUT_TABLE, .key = "table", .fields = fields},
         TABLE("failures", FIELD("failed", "algorithm"), FIELD("block", "block_bytes", FORMAT_BYTES),
               FIELD("reason")),
@@ -137,8 +194,16 @@ static int bench_print_text(const struct cli *cli, const struct sweep *s)
 
     for (size_t k = 0; k < s->algorithms; k++)
         fields[columns++] = (struct field){s->algorithm[k], s->algorithm[k], FORMAT_PLAIN};
-    if (s->link_mbit > 0)
+    const json_t *rated = rated_result(s);
+    if (s->link_mbit > 0 || rated != NULL)
         fields[columns++] = (struct field){"bound", "bound", FORMAT_SECONDS};
+    if (rated != NULL) {
+        fields[columns++] = (struct field){"if links were equal", "equal_bound", FORMAT_SECONDS};
+        (void)json_object_set(o, "rates", json_object_get(rated, "rates"));
+        (void)json_object_set(o, "full_bits_per_second",
+                              json_object_get(rated, "full_bits_per_second"));
+        (void)link_rates_shorten(o);
+    }
     (void)sweep_set(o, s);
     (void)json_object_set_new(o, "times", json_string("medians; * marks the shortest"));
     (void)json_object_set_new(o, "table", table_of(s));

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/terminal/json.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 const struct field calibration_fields[] = {
     {"costs", "source", FORMAT_PLAIN},
@@ -18,6 +20,8 @@ static const struct section sections[] = {
           FIELD("piece", "piece_bytes", FORMAT_BYTES), FIELD("steps"), FIELD("messages"),
           FIELD("blocks"), FIELD("predicted", "seconds", FORMAT_SECONDS)),
     {.layout = LAYOUT_RECORD, .key = "costs", .fields = calibration_fields},
+    RECORD("link_rates", RATES_FIELDS, FIELD("lower bound", "bound_seconds", FORMAT_SECONDS),
+           EQUAL_BOUND_FIELD),
 };
 const struct view candidates_view = {sections, sizeof sections / sizeof sections[0]};
 
@@ -59,12 +63,29 @@ json_t *candidates_value(const struct torus_candidates *c)
                                 json_list_of(c->candidate, c->count, candidate_members)) |
             json_object_set_new(o, "costs", calibration_value(c->calibration));
 
+    if (c->link_rates != NULL) {
+        json_t *links = json_object();
+        r |= link_rates_set_bounds(links, c->link_rates, (double)c->block_bytes);
+        r |= json_object_set_new(o, "link_rates", links);
+    }
     return json_checked(o, r);
 }
 
-double candidates_seconds(const struct torus_candidates *candidates, const char *algorithm,
-                          enum torus_mode mode)
+/* Whether the routes of a result are those that the candidates name `stream`: found for the same rates. */
+static bool is_found(const struct torus_candidates *candidates, const struct torus_result *result)
 {
+    return strcmp(result->algorithm, DETOUR_NAME) == 0 && result->without[0] == '\0' &&
+           result->missing_count == 0 && result->link_rates != NULL &&
+           candidates->link_rates != NULL &&
+           strcmp(result->link_rates->rates, candidates->link_rates->rates) == 0;
+}
+
+double candidates_seconds(const struct torus_candidates *candidates,
+                          const struct torus_result *result)
+{
+    const char *algorithm = is_found(candidates, result) ? FOUND_NAME : result->algorithm;
+    const enum torus_mode mode = result->mode;
+
     for (size_t i = 0; i < candidates->count; i++)
         if (strcmp(candidates->candidate[i]->algorithm, algorithm) == 0 &&
             candidates->candidate[i]->mode == mode)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/lib/schedule/algorithm.h"
@@ -15,13 +16,13 @@
 #define COMMON_FIELDS                                                                              \
     FIELD("exchange", "id"), FIELD("operation"), FIELD("torus", "dims", FORMAT_TORUS),             \
         FIELD("nodes", "node_count"), FIELD("algorithm"), FIELD("mode"),                           \
-        FIELD("missing nodes", "missing"), FIELD("without"), FIELD("reroutes"), FIELD("damages"),  \
-        FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
+        FIELD("missing nodes", "missing"), FIELD("without"), RATES_FIELDS, FIELD("reroutes"),      \
+        FIELD("damages"), FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
 
 /* How a time compares with the bound, and what the schedule costs. */
 #define BOUND_FIELDS                                                                               \
-    FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), FIELD("bound of", "bound_of"),          \
-        FIELD("efficiency", "efficiency", FORMAT_PERCENT),                                         \
+    FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), EQUAL_BOUND_FIELD,                      \
+        FIELD("bound of", "bound_of"), FIELD("efficiency", "efficiency", FORMAT_PERCENT),          \
         FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),                    \
         FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES)
 
@@ -163,25 +164,31 @@ static json_t *bound_of(const struct torus_result *x)
     const struct algorithm *a = algorithm_find(x->algorithm);
 
     if (x->operation == TORUS_BROADCAST)
-        return json_string("one block");
+        return json_string(x->link_rates != NULL ? "one block, at these rates" : "one block");
     if ((x->without[0] != '\0' || x->missing_count > 0) && x->operation == TORUS_EXCHANGE)
         return json_string("all-port, what is in order");
+    if (x->link_rates != NULL)
+        return json_string(x->operation == TORUS_EXCHANGE
+                               ? "all-port, at these rates"
+                               : "all-to-all broadcast, all-port, at these rates");
     return a != NULL ? json_string(algorithm_bound_name(a)) : json_null();
 }
 
 /* Adds the time that the blocks of the bound take on a channel, and its ratio to the measured time. */
 static int set_bound(json_t *o, const struct torus_result *x, double time)
 {
-    json_t *bound = json_null(), *efficiency = json_null();
+    json_t *efficiency = json_null();
+    int r = link_rates_set_bounds(o, x->link_rates, (double)x->block_bytes);
 
-    if (x->link_mbit > 0) {
-        double s = x->bound * (double)x->block_bytes * 8 / (x->link_mbit * 1e6);
-        bound = json_real(s);
-        if (time > 0)
-            efficiency = json_real(s / time);
-    }
-    return json_object_set_new(o, "bound_seconds", bound) |
-           json_object_set_new(o, "bound_of", bound_of(x)) |
+    if (x->link_rates == NULL)
+        r |= json_object_set_new(o, "bound_seconds",
+                                 x->link_mbit > 0 ? json_real(x->bound * (double)x->block_bytes *
+                                                              8 / (x->link_mbit * 1e6))
+                                                  : json_null());
+    const json_t *bound = json_object_get(o, "bound_seconds");
+    if (time > 0 && json_is_number(bound))
+        efficiency = json_real(json_number_value(bound) / time);
+    return r | json_object_set_new(o, "bound_of", bound_of(x)) |
            json_object_set_new(o, "efficiency", efficiency);
 }
 

@@ -7,7 +7,7 @@
 #include "proto/error.h"
 
 /* Returns the report as a value, with times in seconds. The lower bound and the efficiency are null if the rate of
- * the links is unknown. `repeated`: with the times of all repetitions, and their median as the time. Returns NULL
+ * the links is unknown. If the routes were found for different rates of links, these are in it (link_rates.h). `repeated`: with the times of all repetitions, and their median as the time. Returns NULL
  * with *e if the daemon's dimensions are invalid, or if memory is short. */
 json_t *exchange_report(const struct torus_result *r, double call_seconds, bool repeated,
                         struct error *e);

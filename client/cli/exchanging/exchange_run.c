@@ -7,6 +7,7 @@
 #include "client/cli/copying/copy_run.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/clock.h"
@@ -175,10 +176,11 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
 static int set_choice(const struct cli *cli, json_t *value, const char *requested,
                       const struct torus_result *result, const struct torus_candidates *predictions)
 {
-    double predicted =
-        predictions != NULL ? candidates_seconds(predictions, result->algorithm, result->mode) : -1;
+    double predicted = predictions != NULL ? candidates_seconds(predictions, result) : -1;
     int r = json_object_set_new(value, "requested", json_string(requested));
 
+    if (!cli->json)
+        r |= link_rates_shorten(value);
     if (!cli->json && leaves_choice(requested))
         r |= json_object_set_new(value, "algorithm",
                                  json_sprintf("%s (%s)", result->algorithm, requested));
@@ -265,8 +267,12 @@ static int explain(struct cli *cli, const struct exchange_arguments *a,
 
     if (torus_client_candidates(cli->client, request, &predictions, &e) != 0)
         return cli_fail_client(cli, &e);
-    if (a->dry_run || !cli->json)
-        code = cli_print(cli, candidates_value(predictions), &candidates_view);
+    if (a->dry_run || !cli->json) {
+        json_t *value = candidates_value(predictions);
+        if (!cli->json)
+            (void)link_rates_shorten(json_object_get(value, "link_rates"));
+        code = cli_print(cli, value, &candidates_view);
+    }
     if (code == EXIT_DONE && !a->dry_run) {
         if (!cli->json)
             (void)putchar('\n');

@@ -129,7 +129,7 @@ function table() {
 document.title = `Exchanges on ${DATA.network}`;
 byId('title').textContent = document.title;
 byId('lead').textContent = `${DATA.node_count} nodes, ${DATA.repeat} exchanges back to back for each size and algorithm`
-  + `${DATA.link_mbit > 0 ? `, links of ${+DATA.link_mbit.toPrecision(4)} Mbit/s` : ''}.`;
+  + `${DATA.link_mbit > 0 ? `, links of ${+DATA.link_mbit.toPrecision(4)} Mbit/s` : ''}${DATA.rates ? `, slower: ${DATA.rates}` : ''}.`;
 byId('only').appendChild(new Option('all', ''));
 names.forEach((name) => byId('only').appendChild(new Option(name, name)));
 byId('show').addEventListener('change', () => {

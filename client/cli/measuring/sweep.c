@@ -69,6 +69,21 @@ static json_t *find_result(const struct sweep *s, uint64_t size, const char *nam
     return NULL;
 }
 
+/* In results whose routes were found for different rates of links. */
+static const char *const of_rates[] = {"rates", "full_bits_per_second", "equal_bound_seconds"};
+
+/* Removes the bounds of a result if another pass had other rates of links. */
+static int compare_rates(json_t *o, const json_t *another)
+{
+    json_t *before = json_object_get(o, "rates"), *now = json_object_get(another, "rates");
+
+    if (before == now || json_equal(before, now))
+        return 0;
+    for (size_t i = 0; i < sizeof of_rates / sizeof of_rates[0]; i++)
+        (void)json_object_del(o, of_rates[i]);
+    return json_object_set_new(o, "bound_seconds", json_null());
+}
+
 /* Adds the times of another pass to a result, and removes the figures that describe one pass only. If the other pass
  * has failed, the result becomes a failure. */
 static int add_pass(json_t *o, const json_t *another)
@@ -81,7 +96,8 @@ static int add_pass(json_t *o, const json_t *another)
 
     if (json_object_get(another, "error") != NULL)
         return json_object_update_missing(o, (json_t *)another);
-    if (json_array_extend(each, json_object_get(another, "seconds_each")) != 0)
+    if (json_array_extend(each, json_object_get(another, "seconds_each")) != 0 ||
+        compare_rates(o, another) != 0)
         return -1;
     count = json_array_size(each);
     seconds = calloc(count + 1, sizeof *seconds);
@@ -136,6 +152,9 @@ static int add_result(struct sweep *s, uint64_t size, const char *name,
         }
         for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
             r |= json_object_set(o, kept[i], json_object_get(report, kept[i]));
+        for (size_t i = 0; i < sizeof of_rates / sizeof of_rates[0]; i++)
+            if (json_object_get(report, of_rates[i]) != NULL)
+                r |= json_object_set(o, of_rates[i], json_object_get(report, of_rates[i]));
         if (leaves_choice(name))
             r |= json_object_set(o, "chosen", json_object_get(report, "algorithm"));
         if (s->passes > 0 && json_object_get(o, "seconds_each") == NULL)

@@ -178,6 +178,17 @@ struct torus_arrival {
     uint64_t after_nanoseconds;
 };
 
+/* The rates of links that a plan was made with. */
+struct torus_link_rates {
+    /* "6:-1=0.4,7:+0=0.125": what node 6 sends by port -1 goes at 0.4 of the rate of the fastest links. All that is left
+     * out has the full rate. Ends in "..." if it has more than 1000 characters. */
+    const char *rates;
+    uint64_t full_bps; /* rate of the fastest links, in bits per second; 0: unknown */
+    /* Lower bounds at these rates, and if all links had the full rate: blocks that a channel of the full rate carries one
+     * after another. 0: unknown. */
+    double bound, equal_bound;
+};
+
 /* The result of an operation. If it has several repetitions, all counts and the times of the nodes describe the last
  * one. */
 struct torus_result {
@@ -222,6 +233,8 @@ struct torus_result {
     uint64_t waited_nanoseconds;
     size_t arrival_count;
     const struct torus_arrival *const *arrival;
+    /* NULL: all links were taken for equal. Otherwise `bound` is the one of these. */
+    const struct torus_link_rates *link_rates;
 };
 
 #define TORUS_DIGEST_SIZE 65 /* 64 hexadecimal digits and the terminating 0 */

@@ -47,6 +47,8 @@ struct torus_candidates {
     const struct torus_calibration *calibration;
     size_t count;
     const struct torus_candidate *const *candidate; /* fastest first; TORUS_AUTO takes the first */
+    /* That the predictions are made for; NULL: all links are taken for equal. */
+    const struct torus_link_rates *link_rates;
 };
 
 /* Asks the daemon from which algorithms TORUS_AUTO would choose for this TORUS_EXCHANGE. Only the fields block_bytes,

@@ -108,7 +108,8 @@ static int fill_result(struct torus_result *to, const Control__ExchangeResult *f
     if (operation_named(from->operation, &to->operation) != 0)
         return invalid_reply(e, "its operation is unknown");
     if (check_result(from, e) != 0 || fill_nodes(to, from, e) != 0 ||
-        fill_arrival(to, from, e) != 0)
+        fill_arrival(to, from, e) != 0 ||
+        result_link_rates(to, from->link_rates, &to->link_rates, e) != 0)
         return -1;
     CONTROL_RESULT(CONTROL_READ)
     to->check = (enum torus_check)from->check;

@@ -166,6 +166,24 @@ int calibration_from(Control__Reply *reply, void *result, struct torus_error *e)
                          : -1;
 }
 
+/* ---- Rates of links -------------------------------------------------------------------------- */
+
+int result_link_rates(void *result, const Control__LinkRates *from,
+                      const struct torus_link_rates **out, struct torus_error *e)
+{
+    struct torus_link_rates *to;
+
+    if (from == NULL)
+        return 0;
+    if (!is_measurement(from->bound) || !is_measurement(from->equal_bound))
+        return invalid_reply(e, "a bound is not a valid number");
+    *out = to = result_array(result, 1, sizeof *to);
+    if (to == NULL)
+        return fail_memory(e);
+    CONTROL_LINK_RATES(CONTROL_READ)
+    return 0;
+}
+
 /* ---- Candidates ------------------------------------------------------------------------------ */
 
 void torus_candidates_free(struct torus_candidates *candidates)
@@ -187,7 +205,9 @@ static int fill_candidates(struct torus_candidates *to, const Control__Candidate
     }
     to->block_bytes = in->block_bytes;
     to->calibration = add_calibration(to, in->calibration, e);
-    return to->calibration != NULL ? fill_candidate(to, in, e) : -1;
+    if (to->calibration == NULL || result_link_rates(to, in->link_rates, &to->link_rates, e) != 0)
+        return -1;
+    return fill_candidate(to, in, e);
 }
 
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e)

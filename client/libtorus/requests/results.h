@@ -71,6 +71,9 @@ bool is_measurement(double value);
 int status_from(Control__Reply *reply, void *result, struct torus_error *e);
 int links_from(Control__Reply *reply, void *result, struct torus_error *e);
 int candidates_from(Control__Reply *reply, void *result, struct torus_error *e);
+/* Adds what a reply says of the rates of links; *to stays NULL if it says nothing. Returns 0, or -1 with *e. */
+int result_link_rates(void *result, const Control__LinkRates *from,
+                      const struct torus_link_rates **to, struct torus_error *e);
 /* Here `result` may be NULL. */
 int calibration_from(Control__Reply *reply, void *result, struct torus_error *e);
 /* Checks that all arrays of a node's trace have the lengths that belong together. Returns 0 with *out, which refers to

@@ -72,6 +72,7 @@ int damage_copy(struct damage *d, const struct damage *from, struct error *e)
         return -1;
     }
     memcpy(d->rate, from->rate, channels_of(&d->torus) * sizeof *d->rate);
+    d->full_kbit = from->full_kbit;
     return 0;
 }
 
@@ -111,6 +112,7 @@ void damage_clear_rates(struct damage *d)
 {
     free(d->rate);
     d->rate = NULL;
+    d->full_kbit = 0;
 }
 
 int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e)
@@ -128,8 +130,7 @@ static int compare_rates(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the rate that counts as full, in kbit/s, or 0: no rate is known, or memory is short. */
-static uint32_t full_rate(const uint32_t *kbit, size_t channels)
+uint32_t damage_full_rate(const uint32_t *kbit, size_t channels)
 {
     uint32_t *known = malloc(channels * sizeof *known), full = 0;
     size_t count = 0;
@@ -158,7 +159,7 @@ static uint16_t relative(uint32_t kbit, uint32_t full)
 
 bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rates)
 {
-    const uint32_t full = full_rate(kbit, channels);
+    const uint32_t full = damage_full_rate(kbit, channels);
     bool differ = false;
 
     for (size_t i = 0; i < channels; i++) {

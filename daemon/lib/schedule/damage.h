@@ -13,6 +13,8 @@ struct damage {
     uint32_t *dead; /* by node: bits of the ports whose links are down */
     bool *gone;     /* by node: the node is down */
     uint16_t *rate; /* by node * ports + port: 1 to DAMAGE_FULL_RATE; NULL: all have that */
+    /* The full rate in kbit/s, for people; 0: not known. It makes no difference between damages. */
+    uint32_t full_kbit;
 };
 
 /* Sets *d to no damage. Returns 0 with *d, which the caller frees with damage_free(), or -1 with *e
@@ -33,7 +35,7 @@ void damage_add_node(struct damage *d, uint32_t rank);
 /* Sets the rate, 1 to DAMAGE_FULL_RATE, of the channel that leaves a node by a port, which must have a
  * link. Returns 0, or -1 with *e: no memory. */
 int damage_set_rate(struct damage *d, uint32_t rank, unsigned port, uint16_t rate, struct error *e);
-/* Gives all channels the full rate. */
+/* Gives all channels the full rate, which is not known then. */
 void damage_clear_rates(struct damage *d);
 /* The rate of a channel, whether or not its link is up. */
 static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsigned port)
@@ -45,6 +47,8 @@ static inline uint16_t damage_rate(const struct damage *d, uint32_t rank, unsign
 /* Stores rates relative to the fastest channels, 1 to DAMAGE_FULL_RATE. kbit: what each channel can carry; 0: not known,
  * which counts as full. Returns whether any is slower than the others; also false if memory is short, and all are full. */
 bool damage_relative_rates(const uint32_t *kbit, size_t channels, uint16_t *rates);
+/* The rate that counts as full among these, in kbit/s; 0: none of them is known, or memory is short. */
+uint32_t damage_full_rate(const uint32_t *kbit, size_t channels);
 /* The lower rate of the two channels of a link. */
 static inline uint16_t damage_link_rate(const struct damage *d, uint32_t rank, unsigned port)
 {

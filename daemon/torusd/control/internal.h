@@ -92,6 +92,8 @@ bool control_may(struct control_client *client, enum access needed);
 
 /* result.c */
 void control_reply_result(struct control_client *client, const struct exchange_result *result);
+/* Fills *to, and returns it; or returns NULL if all links were taken for equal. */
+Control__LinkRates *control_link_rates(Control__LinkRates *to, const struct link_rates *from);
 
 /* requests.c: one function per kind of request, in a table. */
 void control_request(struct control_client *client, const Control__Request *request);

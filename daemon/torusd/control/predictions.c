@@ -61,6 +61,8 @@ static bool answer_candidates(struct control_client *client,
     struct candidate list[CHOOSE_MOST];
     Control__Candidates__Candidate candidate[CHOOSE_MOST], *candidates[CHOOSE_MOST];
     struct calibration_message calibration;
+    struct link_rates links;
+    Control__LinkRates link_rates;
     Control__Candidates message = CONTROL__CANDIDATES__INIT;
     enum mode mode;
     struct error e;
@@ -71,7 +73,7 @@ static bool answer_candidates(struct control_client *client,
         (void)error_set(&e, ERROR_USAGE, "mode \"%.20s\" is neither stepped nor streaming",
                         wanted->mode);
     else
-        result = choose_candidates(exchanges, &sizes, mode, list, &count, &e);
+        result = choose_candidates(exchanges, &sizes, mode, list, &count, &links, &e);
     if (result == 0)
         return false;
     if (result < 0) {
@@ -89,6 +91,7 @@ static bool answer_candidates(struct control_client *client,
     message.candidate = candidates;
     message.calibration = &calibration.message;
     message.block_bytes = block_bytes;
+    message.link_rates = control_link_rates(&link_rates, &links);
     control_reply(client, CONTROL_REPLY(CANDIDATES, candidates, &message));
     return true;
 }

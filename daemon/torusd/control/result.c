@@ -16,6 +16,7 @@ struct figures {
     Control__ExchangeResult__Arrival *arrival, **arrivals;
     char (*name)[TORUS_PORT_NAME_SIZE]; /* by port of each node, as `port` */
     char dims[TORUS_TEXT_SIZE];
+    Control__LinkRates link_rates;
 };
 
 static void figures_free(struct figures *f)
@@ -88,6 +89,15 @@ static void fill_arrivals(Control__ExchangeResult *message, struct figures *f,
     }
 }
 
+Control__LinkRates *control_link_rates(Control__LinkRates *to, const struct link_rates *from)
+{
+    if (from->rates[0] == '\0')
+        return NULL;
+    control__link_rates__init(to);
+    CONTROL_LINK_RATES(CONTROL_FILL)
+    return to;
+}
+
 static void fill_result(Control__ExchangeResult *to, struct figures *f, const struct torus *t,
                         double link_mbit, const struct exchange_result *from)
 {
@@ -105,6 +115,7 @@ static void fill_result(Control__ExchangeResult *to, struct figures *f, const st
     for (uint32_t i = 0; i < to->n_node; i++)
         fill_node(f, t, i, &from->node[i]);
     fill_arrivals(to, f, from);
+    to->link_rates = control_link_rates(&f->link_rates, &from->links);
 }
 
 void control_reply_result(struct control_client *client, const struct exchange_result *result)

@@ -44,6 +44,7 @@ struct attempt_name;
 /* The rates of links in plans: see plan_rates.h. */
 struct plan_rates {
     uint16_t *used;             /* by rank * ports + port; NULL: all links are alike */
+    uint32_t full_kbit;         /* the full rate */
     uint64_t changes;           /* how often these have changed */
     uint64_t changed_at;        /* when; 0: never */
     uint64_t *cleared;          /* when the rate of each channel last changed clearly; 0: never */

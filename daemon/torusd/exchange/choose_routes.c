@@ -12,7 +12,8 @@
 #include "daemon/torusd/planning/schedule_store.h"
 
 int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
-                      struct candidate *list, unsigned *count, struct error *e)
+                      struct candidate *list, unsigned *count, struct link_rates *links,
+                      struct error *e)
 {
     struct predict_costs costs = exchanges_costs(exchanges);
     struct damage d;
@@ -25,6 +26,11 @@ int choose_candidates(struct exchanges *exchanges, const struct block_sizes *siz
     if (result == 0)
         result = choose_from(exchanges->planner, &d.torus, &costs, rated ? &d : NULL, sizes, mode,
                              list, count, e);
+    if (result > 0 && links != NULL) {
+        link_rates_of(links, rated ? &d : NULL);
+        link_rates_bound_exchange(links,
+                                  rated ? planner_find_detour(exchanges->planner, &d) : NULL);
+    }
     damage_free(&d);
     return result;
 }
@@ -73,7 +79,7 @@ int choose_whether_rated(const struct attempt *x, struct damage *d, struct error
 
     if (d->rate == NULL || !damage_is_whole(d) || !may_be_unrated(&x->spec))
         return 1;
-    result = choose_candidates(x->exchanges, &sizes, x->spec.mode, list, &count, e);
+    result = choose_candidates(x->exchanges, &sizes, x->spec.mode, list, &count, NULL, e);
     if (result > 0 && count > 0 && list[0].algorithm != algorithm_find(FOUND_NAME))
         damage_clear_rates(d);
     return result;
@@ -153,7 +159,7 @@ static int choose_fastest(struct attempt *x, struct error *e)
     int result = 1;
 
     if (x->spec.operation == OPERATION_EXCHANGE)
-        result = choose_candidates(x->exchanges, &sizes, x->mode, list, &count, e);
+        result = choose_candidates(x->exchanges, &sizes, x->mode, list, &count, NULL, e);
     else if (x->spec.operation == OPERATION_ALLGATHER || x->spec.operation == OPERATION_BROADCAST)
         result = choose_gather(x, list, &count, e);
     if (result <= 0)

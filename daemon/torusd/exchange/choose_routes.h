@@ -4,6 +4,7 @@
 #pragma once
 
 #include "daemon/torusd/planning/choose.h"
+#include "daemon/torusd/planning/link_rates.h"
 
 struct attempt;
 struct damage;
@@ -11,9 +12,10 @@ struct exchanges;
 
 /* Works like choose_from(), for the torus and the costs of this node and, if all links are up, the rates that plans use
  * (plan_rates.h); bursts count only as far as they were measured.
- * 0: call again after exchanges_setup.planned. */
+ * Sets *links, unless it is NULL, to these rates. 0: call again after exchanges_setup.planned. */
 int choose_candidates(struct exchanges *exchanges, const struct block_sizes *sizes, enum mode mode,
-                      struct candidate *list, unsigned *count, struct error *e);
+                      struct candidate *list, unsigned *count, struct link_rates *links,
+                      struct error *e);
 
 /* Learns from the times of a finished session of several exchanges, at its root (choose_learn_times()). */
 void choose_learn(const struct attempt *x);

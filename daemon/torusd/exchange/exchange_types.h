@@ -8,6 +8,7 @@
 #include "daemon/torusd/engine/engine.h"
 #include "daemon/torusd/engine/output_store.h"
 #include "daemon/torusd/planning/calibration.h"
+#include "daemon/torusd/planning/link_rates.h"
 #include "daemon/torusd/planning/planner.h"
 #include "daemon/torusd/planning/spec.h"
 
@@ -98,10 +99,11 @@ struct exchange_result {
     uint64_t rounds;
     /* Time of the last repetition; all counters describe that repetition, too. */
     uint64_t nanoseconds;
-    double bound;
-    char without[200]; /* links that were avoided: "link 3:+0"; "": none */
-    const bool *gone;  /* by rank: nodes that were down and took no part; NULL: none */
-    uint32_t reroutes; /* attempts that were withdrawn because a link or node went down */
+    double bound;            /* at the rates of `links` */
+    struct link_rates links; /* that the routes were found for */
+    char without[200];       /* links that were avoided: "link 3:+0"; "": none */
+    const bool *gone;        /* by rank: nodes that were down and took no part; NULL: none */
+    uint32_t reroutes;       /* attempts that were withdrawn because a link or node went down */
     /* Attempts that were withdrawn because of damage, and pieces that were sent again. */
     uint32_t damages;
     uint64_t kept_bytes;   /* bytes that arrived in earlier attempts and were not sent again */

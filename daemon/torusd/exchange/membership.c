@@ -107,6 +107,7 @@ int membership_add_rates(const struct exchanges *exchanges, struct damage *d, st
         if (damage_set_rate(d, rank, port, exchanges->rates.used[i], e) != 0)
             return -1;
     }
+    d->full_kbit = d->rate != NULL ? exchanges->rates.full_kbit : 0;
     return 0;
 }
 
@@ -323,6 +324,8 @@ int avoided_set(struct attempt *x, struct damage *d, struct error *e)
     bool same = x->avoided != NULL ? damage_equal(&x->avoided->damage, d) : !needed;
 
     if (same) {
+        if (x->avoided != NULL)
+            x->avoided->damage.full_kbit = d->full_kbit;
         damage_free(d);
         avoided_tree(x, rank_of(x), &x->tree);
         return 0;

@@ -24,9 +24,9 @@ static size_t channels_of(const struct torus *t)
     return (size_t)t->nodes * torus_ports(t);
 }
 
-/* Returns an array with the rate of each channel, which the caller frees. Returns NULL if all links are alike or memory is
- * short: then the plan treats them as alike. */
-static uint16_t *stated_rates(const struct exchanges *exchanges)
+/* Returns an array with the rate of each channel, which the caller frees, and sets the full rate. Returns NULL if all links
+ * are alike or memory is short: then the plan treats them as alike. */
+static uint16_t *stated_rates(const struct exchanges *exchanges, uint32_t *full_kbit)
 {
     const struct torus *t = router_torus(exchanges->set.router);
     const struct topology *topology = router_topology(exchanges->set.router);
@@ -42,6 +42,7 @@ static uint16_t *stated_rates(const struct exchanges *exchanges)
             kbit[i] = topology_channel_rate(topology, rank, port);
     }
     const bool differ = rates != NULL && damage_relative_rates(kbit, channels, rates);
+    *full_kbit = differ ? damage_full_rate(kbit, channels) : 0;
     free(kbit);
     if (differ)
         return rates;
@@ -96,7 +97,8 @@ static bool differ(const struct exchanges *exchanges, const uint16_t *fresh, uin
     return any;
 }
 
-static void take_over(struct exchanges *exchanges, uint16_t *fresh, uint64_t now)
+static void take_over(struct exchanges *exchanges, uint16_t *fresh, uint32_t full_kbit,
+                      uint64_t now)
 {
     const size_t channels = channels_of(router_torus(exchanges->set.router));
     struct plan_rates *r = &exchanges->rates;
@@ -108,6 +110,7 @@ static void take_over(struct exchanges *exchanges, uint16_t *fresh, uint64_t now
             r->cleared[i] = now;
     free(r->used);
     r->used = fresh;
+    r->full_kbit = full_kbit;
     r->changed_at = now;
     r->changes++;
 }
@@ -186,10 +189,12 @@ static void change_groups(struct exchanges *exchanges, uint64_t now)
 static bool look(struct exchanges *exchanges, uint64_t now)
 {
     struct plan_rates *r = &exchanges->rates;
-    uint16_t *fresh = stated_rates(exchanges);
+    uint32_t full_kbit;
+    uint16_t *fresh = stated_rates(exchanges, &full_kbit);
     bool at_once;
 
     if (!differ(exchanges, fresh, now, &at_once)) {
+        r->full_kbit = full_kbit; /* all rates may have changed alike */
         free(fresh);
         return false;
     }
@@ -198,7 +203,7 @@ static bool look(struct exchanges *exchanges, uint64_t now)
         free(fresh);
         return false;
     }
-    take_over(exchanges, fresh, now);
+    take_over(exchanges, fresh, full_kbit, now);
     return true;
 }
 
@@ -222,6 +227,17 @@ void plan_rates_free(struct exchanges *exchanges)
     free(exchanges->rates.used);
     free(exchanges->rates.cleared);
     exchanges->rates = (struct plan_rates){0};
+}
+
+void plan_rates_set_full(const struct exchanges *exchanges, struct damage *d)
+{
+    const unsigned ports = torus_ports(&d->torus);
+    bool same = d->rate != NULL;
+
+    for (uint32_t i = 0; same && i < channels_of(&d->torus); i++)
+        same = !damage_has_link(d, i / ports, i % ports) ||
+               damage_rate(d, i / ports, i % ports) == rate_of(exchanges->rates.used, i);
+    d->full_kbit = same ? exchanges->rates.full_kbit : 0;
 }
 
 /* --- the list in Prepare --- */

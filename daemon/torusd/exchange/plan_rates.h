@@ -17,6 +17,9 @@
 int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
                    struct error *e);
 
+/* Sets the full rate of rates that the root has sent, for people: known if they are those of this node, too. */
+void plan_rates_set_full(const struct exchanges *exchanges, struct damage *d);
+
 /* To be called when a node has stated other rates, links have come up or gone down, or a group is open. */
 void plan_rates_heard(struct exchanges *exchanges);
 

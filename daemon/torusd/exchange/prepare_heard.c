@@ -11,6 +11,7 @@
 #include "daemon/torusd/exchange/fault_watch.h"
 #include "daemon/torusd/exchange/job.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "daemon/torusd/exchange/tracing.h"
 #include "daemon/torusd/planning/schedule_store.h"
 #include "proto/text.h"
@@ -410,6 +411,7 @@ int prepare_heard(struct exchanges *exchanges, unsigned port, const struct peer_
             ? take_on(exchanges, prepare, &ids, &spec, schedule, &why)
             : NULL;
     if (x != NULL) {
+        plan_rates_set_full(exchanges, &damage);
         begin_attempt(x, port, &damage);
         return 0;
     }

@@ -271,6 +271,23 @@ static double blocks_bound(const struct attempt *x, const struct torus *t)
     return algorithm_bound(x->algorithm, t);
 }
 
+/* Says for which rates the routes were found, and what these and equal links allow. */
+static void tell_rates(const struct attempt *x, struct exchange_result *result)
+{
+    const struct damage *d =
+        kind_of(x)->has_blocks && x->avoided != NULL ? &x->avoided->damage : NULL;
+
+    link_rates_of(&result->links, d);
+    if (x->spec.operation == OPERATION_EXCHANGE)
+        link_rates_bound_exchange(&result->links, x->algorithm->detour);
+    else if (x->spec.operation == OPERATION_BROADCAST)
+        link_rates_bound_broadcast(&result->links, d, x->spec.sender);
+    else
+        link_rates_bound_gather(&result->links, d);
+    if (result->links.bound > 0)
+        result->bound = result->links.bound;
+}
+
 /* Sets *result for the client; valid as long as the attempt. */
 static void report_result(const struct attempt *x, struct exchange_result *result)
 {
@@ -300,6 +317,7 @@ static void report_result(const struct attempt *x, struct exchange_result *resul
         .arrival = x->barrier_times.all,
         .arrivals = (uint32_t)(x->barrier_times.n_told / 2),
     };
+    tell_rates(x, result);
     if (x->avoided != NULL) {
         (void)damage_describe_links(&x->avoided->damage, result->without, sizeof result->without);
         result->gone = x->avoided->damage.gone;

@@ -509,6 +509,13 @@ int planner_get_detour(struct planner *p, const struct damage *damage, const str
     return 1;
 }
 
+const struct detour *planner_find_detour(const struct planner *p, const struct damage *damage)
+{
+    const struct kept_detour *k = find_kept_detour(p, damage);
+
+    return k != NULL ? k->detour : NULL;
+}
+
 void planner_put_detour(struct planner *p, const struct detour *detour)
 {
     for (struct kept_detour *k = p->detours; k != NULL; k = k->next)

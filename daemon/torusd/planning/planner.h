@@ -70,6 +70,8 @@ bool planner_is_busy(const struct planner *p);
  * planner_put_detour(); 0 if they are being found (wake follows); -1 with *e. */
 int planner_get_detour(struct planner *p, const struct damage *damage, const struct detour **out,
                        struct error *e);
+/* Returns the same routes if they have been found, until the next call of the planner; NULL: they have not. */
+const struct detour *planner_find_detour(const struct planner *p, const struct damage *damage);
 /* Gives back routes. No plan for them may be in use. */
 void planner_put_detour(struct planner *p, const struct detour *detour);
 

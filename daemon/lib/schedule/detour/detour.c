@@ -15,6 +15,7 @@ struct detour {
     struct disjoint_trees trees;
     bool reduces_disjoint; /* reductions use the disjoint trees */
     double bound;          /* 0: not computed */
+    double equal_bound;    /* the same if all links that are up had the full rate */
     bool counted;
     /* by disjoint, one, streaming: detour_gather_for() */
     struct predict_counts counts[2][2][2];
@@ -297,13 +298,30 @@ double detour_busiest(const struct detour *d)
     return d->balance.busiest;
 }
 
+/* The bound without the rates. Where nothing is down, rings and lines have a formula for it. */
+static double equal_links_bound(const struct damage *d)
+{
+    struct damage equal = *d;
+
+    equal.rate = NULL;
+    if (!damage_is_whole(d))
+        return cuts_bound(&equal);
+    const double formula = torus_bound_all_port(&d->torus);
+    const double cuts = d->rate == NULL || !torus_is_plain(&d->torus) ? cuts_bound(&equal) : 0;
+    return cuts > formula ? cuts : formula;
+}
+
 void detour_find_bound(struct detour *d)
 {
     if (d->bound > 0)
         return;
-    d->bound = cuts_bound(&d->damage);
-    if (damage_is_none(&d->damage) && torus_bound_all_port(&d->damage.torus) > d->bound)
-        d->bound = torus_bound_all_port(&d->damage.torus);
+    d->equal_bound = equal_links_bound(&d->damage);
+    d->bound = d->damage.rate == NULL ? d->equal_bound : cuts_bound(&d->damage);
+}
+
+double detour_equal_bound(const struct detour *d)
+{
+    return d->equal_bound;
 }
 
 double detour_broadcast_bound(const struct detour *d)

@@ -57,6 +57,13 @@ int detour_count_trees(struct detour *d, struct error *e);
 const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool streaming,
                                           const struct predict_costs *costs, uint64_t block_bytes);
 double detour_bound(const struct detour *d);
+/* The same bound if all links that are up had the full rate; 0 if it has not been computed. */
+double detour_equal_bound(const struct detour *d);
+/* A lower bound on the time of an allgather, in blocks on a channel of the full rate, from cuts; 0 without memory. */
+double detour_gather_bound(const struct damage *d);
+/* The least cut that everything crosses which a node sends to all others, in channels of the full rate. On more than
+ * DETOUR_DISJOINT_MOST nodes only cuts around single nodes count. 0 without memory, or if no other node is up. */
+double detour_least_cut(const struct damage *d, uint32_t root);
 /* A lower bound on the time of a broadcast from the root that needs the most, in blocks: 1 over its least cut; 0 if there
  * are no trees. */
 double detour_broadcast_bound(const struct detour *d);

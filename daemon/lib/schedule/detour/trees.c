@@ -226,13 +226,19 @@ static bool are_enough(const struct packing *p, const struct damage *d, uint32_t
 }
 
 /* Fills *p with the channels of a damaged network of at most PACKING_NODES_MOST nodes, which must
- * not be in parts, and finds how many trees there are. `n` is for the work. */
-static void packing_init(struct packing *p, const struct damage *d, struct network *n)
+ * not be in parts. */
+static void fill_all(struct packing *p, const struct damage *d)
 {
     *p = (struct packing){.nodes = d->torus.nodes, .unit = d->rate != NULL ? DAMAGE_FULL_RATE : 1};
     for (uint32_t node = 0; node < p->nodes; node++)
         p->present |= d->gone[node] ? 0 : bit(node);
     fill(&p->all, p, d, NULL, 0, NULL);
+}
+
+/* As fill_all(), and finds how many trees there are. `n` is for the work. */
+static void packing_init(struct packing *p, const struct damage *d, struct network *n)
+{
+    fill_all(p, d);
     if (__builtin_popcountll(p->present) < 2)
         return;
     find_cuts(p);
@@ -446,6 +452,58 @@ int disjoint_trees_find(struct disjoint_trees *f, const struct damage *d, struct
     free(p);
     free(g);
     return !several || f->towards != NULL ? 0 : no_memory(&d->torus, e);
+}
+
+/* --- bounds without trees --- */
+
+double detour_gather_bound(const struct damage *d)
+{
+    struct packing *p = d->torus.nodes <= PACKING_NODES_MOST ? malloc(sizeof *p) : NULL;
+    double bound = bound_of_links(d);
+
+    if (p != NULL) {
+        fill_all(p, d);
+        if (__builtin_popcountll(p->present) > 1)
+            find_cuts(p);
+        bound = p->bound > bound ? p->bound : bound;
+    }
+    free(p);
+    return bound;
+}
+
+/* The cut around a node, over which all comes in or, for the root, goes out. */
+static double cut_around(const struct damage *d, uint32_t node, bool out)
+{
+    const struct torus *t = &d->torus;
+    uint64_t rates = 0;
+
+    for (unsigned port = 0; port < torus_ports(t); port++)
+        if (damage_has_link(d, node, port))
+            rates +=
+                out ? damage_rate(d, node, port)
+                    : damage_rate(d, torus_neighbour(t, node, port), torus_port_opposite(t, port));
+    return (double)rates / DAMAGE_FULL_RATE;
+}
+
+double detour_least_cut(const struct damage *d, uint32_t root)
+{
+    struct packing *p = d->torus.nodes <= PACKING_NODES_MOST ? malloc(sizeof *p) : NULL;
+    double least = cut_around(d, root, true);
+
+    for (uint32_t node = 0; node < d->torus.nodes; node++) {
+        const double cut = cut_around(d, node, false);
+        if (node != root && !d->gone[node] && cut < least)
+            least = cut;
+    }
+    if (p != NULL) {
+        fill_all(p, d);
+        if (__builtin_popcountll(p->present) > 1) {
+            (void)find_cut(p, root);
+            least = (double)p->cut[root] / p->unit;
+        }
+    }
+    free(p);
+    return least;
 }
 
 void disjoint_trees_free(struct disjoint_trees *f)
