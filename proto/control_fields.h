@@ -1,6 +1,6 @@
-/* The fields of the messages between clients and the daemon that both sides handle alike: one list for each message, from
- * which come their .proto files, what the daemon fills, and what libtorus reads. The other fields
- * (lists, paths and a few more) stand in control.proto.in, spec.proto.in and copy.proto.in, and are set by hand.
+/* The fields of the messages between clients and the daemon that both sides handle alike: one list for each message,
+ * from which come their .proto files, what the daemon fills, and what libtorus reads. The other fields (lists, paths
+ * and a few more) stand in control.proto.in, spec.proto.in and copy.proto.in, and are set by hand.
  *
  * A message to a client has rows F(KIND, type on the wire, number, name, what the daemon puts there, its name in the
  * struct of libtorus). `from` is what the daemon has of the thing, and what libtorus reads:
@@ -342,9 +342,9 @@
 #define CONTROL_COPY_PROGRESS(F) \
     /* enum copy_phase (daemon/torusd/copy/copy.h) */ \
     F(CODE, uint32, 1, phase, from->phase, phase, copy_phase_of) \
-    F(SAME, uint64, 2, files) /* that the phase has read or compared at the asked node */ \
+    F(SAME, uint64, 2, files) /* files that the phase has read or compared at the asked node */ \
     F(SAME, uint64, 3, bytes) /* of the stream that have been moved, as the asked node knows */ \
-    F(SAME, uint64, 4, bytes_of) /* that will be moved; 0: not known yet */ \
+    F(SAME, uint64, 4, bytes_of) /* bytes that will be moved; 0: not known yet */ \
     F(SAME_TEXT, string, 5, waits_for) /* nodes that the copy waits for, for people; "": none */
 
 /* struct copy_result, struct torus_copy_result; paths and lists follow by hand */
@@ -359,9 +359,9 @@
     F(SAME, uint64, 13, links_out) /* symbolic links that lead to places which the copy does not have */ \
     /* files that changed meanwhile, with skip_changing */ \
     F(NUMBER, uint64, 11, skipped, from->changed, skipped) \
-    /* that has carried the files; "": nothing was moved */ \
+    /* the algorithm that carried most of the files; "": nothing was moved */ \
     F(TEXT, string, 15, algorithm, from->by.algorithm, algorithm) \
-    /* in which it did: "stepped" or "streaming" */ \
+    /* the mode of that algorithm: "stepped" or "streaming" */ \
     F(NAMED, string, 16, mode, from->by.algorithm[0] != '\0' ? mode_name(from->by.mode) : "", mode, mode_named)
 
 /* struct copy_outcome, struct torus_copy_node; paths follow by hand */

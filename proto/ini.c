@@ -13,7 +13,7 @@ struct reading {
     ini_line_fn *each;
     void *context;
     struct ini_line line;
-    bool has_begun;     /* a line that is no comment has been read */
+    bool has_begun;     /* a line that is not a comment has been read */
     const char *format; /* the recognised format of the file if its first line is wrong; NULL:
                          * unknown */
 };

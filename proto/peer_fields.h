@@ -1,5 +1,5 @@
-/* The fields of the messages between daemons: one list for each message, from which come the .proto file, the plain structs
- * (peer/peer_message.h) and their codec (peer/codec.h). peer.proto.in says what a message is for.
+/* The fields of the messages between daemons: one list for each message, from which come the .proto file, the plain
+ * structs (peer/peer_message.h) and their codec (peer/codec.h). peer.proto.in says what a message is for.
  *
  * A row is F(KIND, type on the wire, number, name):
  *
@@ -19,8 +19,8 @@
 
 /* clang-format off */
 
-/* Every kind of message, by KIND(NAME, name, Name, number): PEER_NAME, struct peer_name, and Name with the number of its
- * field in Head. */
+/* Every kind of message, by KIND(NAME, name, Name, number): PEER_NAME, struct peer_name, and Name with the number of
+ * its field in Head. */
 #define PEER_MESSAGES(KIND) \
     KIND(STEPPED_DATA, stepped_data, SteppedData, 1) \
     KIND(STREAMED_DATA, streamed_data, StreamedData, 15) \
@@ -144,7 +144,7 @@
     F(NUMBER, uint32, 2, initiator) /* the node that asks */ \
     F(NUMBER, uint32, 3, part) /* of the initiator: bit d: dimension d; 0: the whole group */ \
     F(NUMBER, uint32, 4, number) /* of that call in the part */ \
-    F(NUMBER, uint32, 5, id) /* given by the root, rising */
+    F(NUMBER, uint32, 5, id) /* given by the root, ascending */
 
 #define PEER_GROUP_ANSWER_FIELDS(F) \
     F(NUMBER, uint32, 1, exchange) \
@@ -247,10 +247,10 @@
     /* most bytes of one block in one round; 0: sizes differ, so Layout has the number */ \
     F(NUMBER, uint64, 6, round_bytes) \
     F(NUMBER, uint32, 7, window) /* rounds that are under way at the same time */ \
-    /* Links that are down, each as node * dimensions + dimension of its end at a + port; rising. The tree and \
+    /* Links that are down, each as node * dimensions + dimension of its end at a + port; ascending. The tree and \
      * the routes avoid them. A node that knows of other links that are down objects. */ \
     F(LIST, uint32, 8, without) \
-    /* Spec.shrink: nodes that do not take part, rising; their links are not in `without`. */ \
+    /* Spec.shrink: nodes that do not take part, ascending; their links are not in `without`. */ \
     F(LIST, uint32, 10, missing) \
     /* the root retries without links that go down, so a node that loses a link reports it soon */ \
     F(NUMBER, bool, 9, avoids_links) \
@@ -283,7 +283,7 @@
 #define PEER_ARRIVED_FIELDS(F) \
     F(NUMBER, uint32, 1, exchange) \
     F(NUMBER, uint32, 2, node) \
-    /* For each span: the node that the block comes from, its first byte, its bytes; rising, without overlap. */ \
+    /* For each span: the node that the block comes from, its first byte, its bytes; ascending, without overlap. */ \
     F(LIST, uint64, 3, spans) \
     F(LIST, uint64, 4, sizes) /* files: sizes of its own blocks, by destination */
 
@@ -319,7 +319,7 @@
     F(NUMBER, uint32, 1, exchange) \
     F(NUMBER, uint64, 2, rounds) /* of one repetition */ \
     F(NUMBER, uint32, 3, repetition) \
-    /* Barriers: pairs of a rank, rising, and how many microseconds after the first node its client entered. \
+    /* Barriers: pairs of a rank, ascending, and how many microseconds after the first node its client entered. \
      * Empty if a node has a minor version below 4. */ \
     F(LIST, uint64, 4, arrivals)
 

@@ -99,7 +99,7 @@ struct program_message {
         number; /* of a memory; OPENED: the rank; WAITING: nodes, 0: others than this node knows */
     uint32_t flags;
     uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */
-    /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, rising, each with a space behind it;
+    /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, ascending, each with a space behind it;
      * WAITING: ranks, "3, 7 ..."; errors.
      * Ends with a 0. */
     char text[PROGRAM_TEXT_SIZE];

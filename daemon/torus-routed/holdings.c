@@ -102,7 +102,7 @@ static int lock_state(struct holdings *h, struct error *e)
     if (mkdir(h->state, 0755) != 0 && errno != EEXIST)
         return error_set(e, ERROR_IO, "cannot create %.200s: %s", h->state, strerror(errno));
     if (stat(h->state, &st) != 0 || !S_ISDIR(st.st_mode))
-        return error_set(e, ERROR_USAGE, "%.200s is no folder", h->state);
+        return error_set(e, ERROR_USAGE, "%.200s is not a folder", h->state);
     h->lock = state_file_descriptor(path_of(h, "lock", path), O_RDWR | O_CREAT);
     if (h->lock < 0)
         return error_set(e, ERROR_IO, "cannot open %.200s: %s", path, strerror(errno));

@@ -11,7 +11,7 @@ struct cable {
     char name[IFNAMSIZ]; /* "": not known, or no cable */
     struct netlink_interface interface;
     bool
-        proved; /* a link was up over it since it has had its carrier: its other end is the neighbour */
+        proved; /* a link was up over it since its carrier came, so its other end is the neighbour */
 };
 
 /* A route as it is in the kernel. */
@@ -39,8 +39,8 @@ struct installer {
     struct error failure; /* the first of these */
 };
 
-/* The caller has set netlink, hosts, planner, spread and congestion; the rest is zero. Returns 0, or -1 if there is no memory.
- * The caller calls installer_free(). */
+/* The caller has set netlink, hosts, planner, spread and congestion; the rest is zero. Returns 0, or -1 if there is no
+ * memory. The caller calls installer_free(). */
 int installer_init(struct installer *i);
 void installer_free(struct installer *i);
 
@@ -48,15 +48,15 @@ void installer_free(struct installer *i);
  * until its new name is reported. Returns whether anything has changed, apart from carriers. */
 bool installer_look_at_cables(struct installer *i, char names[][IFNAMSIZ]);
 
-/* Stores by port what its interface has sent since it exists; 0 without an interface. Returns 0, or -1 with errno if the
- * kernel does not say that. */
+/* Stores by port what its interface has sent since it exists; 0 without an interface. Returns 0, or -1 with errno if
+ * the kernel does not say that. */
 int installer_sent(const struct installer *i, uint64_t sent[TORUS_MAX_PORTS]);
 
 /* Notes at which ports links are up (bits): their cables lead to the neighbours. */
 void installer_prove_cables(struct installer *i, uint32_t up);
 
-/* Returns the ports of the cables to a neighbour that no link that is up leads to (its torusd does not run, perhaps), which
- * had a link and have kept their carrier since: packets to its own addresses take them. 0: none. */
+/* Returns the ports of the cables to a neighbour to which no link is up (perhaps its torusd does not run): those that
+ * had a link and have kept their carrier since. Packets to the neighbour's own addresses take them. 0: none. */
 uint32_t installer_direct(const struct installer *i, uint32_t to);
 
 /* Returns those of the planner's ports that packets to a node take. */
@@ -68,13 +68,12 @@ unsigned installer_weight(const struct installer *i, uint32_t to, unsigned port)
 /* Returns whether the kernel has the routes to a node as they were put there last. */
 bool installer_knows(const struct installer *i, uint32_t to);
 
-/* Returns what packets to a node take. `diverted`: the kernel was asked, and takes another route than the one that was put
- * there. */
+/* Returns what packets to a node take. `diverted`: the kernel was asked, and takes another route than the one that was
+ * put there. */
 enum route_state installer_state(const struct installer *i, uint32_t to, bool diverted);
 
-/* Finds out which routes of ours the kernel has, and removes those to addresses of no host, so also all IPv6 routes if
- * IPv6 is not used. `adopt`, which may be
- * NULL, is told the ports of each IPv4 route. */
+/* Finds out which routes of ours the kernel has, and removes those to addresses that no host has: all IPv6 routes, if
+ * IPv6 is not used. `adopt`, which may be NULL, gets the ports of each IPv4 route. */
 void installer_look(struct installer *i, void (*adopt)(void *context, uint32_t to, uint32_t ports),
                     void *context);
 
@@ -96,6 +95,6 @@ struct kernel_query {
 void kernel_query_begin(struct kernel_query *a, const struct installer *installer);
 void kernel_query_end(struct kernel_query *a);
 
-/* Returns whether the kernel takes another route to a host than the one that was set, and which. A route that drops
- * packets is not asked for: the answer would be an error, whoever drops them. */
+/* Returns whether the kernel takes another route to a host than the one that was set, and which. Does not ask about a
+ * route that drops packets: the answer would be an error, whichever route drops them. */
 bool kernel_query_diverted(struct kernel_query *a, uint32_t to, struct kernel_answer *answer);

@@ -429,8 +429,8 @@ static void take_place(struct routed *r)
         (void)netlink_remove_routes(&r->holdings.netlink);
 }
 
-/* Reads the file of addresses again, and keeps the routes that are still right. If the file is wrong, or has not as many
- * hosts as the torus, everything stays as it is. */
+/* Reads the file of addresses again, and keeps the routes that are still right. If the file is wrong, or has not as
+ * many hosts as the torus, everything stays as it is. */
 static void routed_reload(struct routed *r)
 {
     struct host_addresses fresh;
@@ -605,8 +605,8 @@ static void on_avoided(uv_timer_t *timer)
     end(timer->data);
 }
 
-/* Tells all nodes that this host forwards no more, waits until they avoid it, removes everything that was set, and closes
- * all handles. After the loop has ended, the caller calls routed_stopped_well() and routed_free(). */
+/* Tells all nodes that this host forwards no more, waits until they avoid it, removes everything that was set, and
+ * closes all handles. After the loop has ended, the caller calls routed_stopped_well() and routed_free(). */
 static void routed_stop(struct routed *r)
 {
     const bool forwarded = forwards(r) && r->states.connected;
@@ -731,7 +731,7 @@ int main(int argc, char **argv)
     struct routed_options options;
     int exit_code;
 
-    signals_hold(); /* a process that they end would leave what it was about to take over */
+    signals_hold(); /* a process that signals end would leave behind what it was about to take over */
     descriptors_fill_standard();
     if (routed_options_read(argc, argv, &options, &exit_code) != 0)
         return exit_code;

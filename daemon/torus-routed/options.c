@@ -22,7 +22,7 @@ const struct option routed_option_table[] = {
     {"--congestion", "NAME", offsetof(struct routed_options, congestion),
      "congestion control of TCP over the routes (default: that of the machine)"},
     {"--down", NULL, offsetof(struct routed_options, down),
-     "remove everything that a torus-routed that was killed has left, and end"},
+     "remove everything that a killed torus-routed left behind, and end"},
     {0},
 };
 

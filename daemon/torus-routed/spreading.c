@@ -67,7 +67,7 @@ static void on_connection(void *context, const struct ip *to, uint64_t cookie, u
         s->count[node]++;
 }
 
-/* What was counted is what the next look compares with. */
+/* The next look compares with what was counted. */
 static void keep(struct spreading *s)
 {
     struct spreading_connection *before = s->before;
@@ -83,7 +83,8 @@ static void keep(struct spreading *s)
     s->nows = 0;
 }
 
-/* Returns how much the cables have sent since the last look. An interface that has replaced another one counts from now on. */
+/* Returns how much the cables have sent since the last look. An interface that has replaced another one counts from now
+ * on. */
 static uint64_t take_sent(struct spreading *s, const uint64_t sent[TORUS_MAX_PORTS])
 {
     uint64_t all = 0;

@@ -1,17 +1,17 @@
 /* To which hosts connections take all paths that are equally short, and to which the chosen one only
  * (ip_routes_choose()).
  *
- * The kernel gives each connection one of several paths by a hash of its addresses and ports. With few connections, that
- * is luck: on a ring of four with one connection between each pair of opposite hosts, two of them often share a cable
- * while another is idle. So all connections to a host take the chosen path, which no other pair as far apart needs,
- * until this host sends much over two or more connections to that host at once. Then they are spread, and a single pair
- * of hosts uses all paths. */
+ * The kernel gives each connection one of several paths by a hash of its addresses and ports. With few connections,
+ * that is luck: on a ring of four with one connection between each pair of opposite hosts, two of them often share a
+ * cable while another is idle. So all connections to a host take the chosen path, which no other pair as far apart
+ * needs, until this host sends much over two or more connections to that host at once. Then they are spread, and a
+ * single pair of hosts uses all paths. */
 #pragma once
 
 #include "daemon/torus-routed/host_addresses.h"
 
 #define SPREADING_MS 500u      /* between two looks */
-#define SPREADING_BYTES 65536u /* that a connection has sent between two looks, if it counts */
+#define SPREADING_BYTES 65536u /* least bytes between two looks of a connection that counts */
 #define SPREADING_LOOKS                                                                            \
     20u /* without two such connections, after which connections are not spread any more */
 

@@ -74,7 +74,8 @@ static int take_torus(struct states *s, const Control__LinkStates *states, struc
     return 0;
 }
 
-/* What a message says of the links of its node number `i`. An older daemon says nothing: all are alike. */
+/* What a message says of the links of its node number `i`. An older daemon says nothing: then all links count as
+ * alike. */
 static void take_rates(struct states *s, const Control__LinkStates *states, size_t i)
 {
     const size_t ports = torus_ports(&s->torus);

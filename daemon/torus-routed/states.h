@@ -1,5 +1,5 @@
-/* Receives the link states from torusd over its control socket, and tells it with which of them the routes agree. Connects
- * again whenever the connection ends. */
+/* Receives the link states from torusd over its control socket, and tells it with which of them the routes agree.
+ * Connects again whenever the connection ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ struct states {
     bool *forwards; /* by node: packets of others may pass through it */
     uint64_t *confirmed; /* by node: the digest that it has confirmed; 0: none, or this node */
     bool confirms;       /* the daemon takes confirmations */
-    uint64_t said;       /* what it has been told over this connection, */
+    uint64_t said;       /* the digest that the daemon was told over this connection, */
     bool said_forwards;
     char interface[TORUS_MAX_PORTS][16];
     bool renamed; /* the last message has changed `interface` */
@@ -39,8 +39,9 @@ struct states {
 /* Begins to connect. The caller sets loop, path, heard, count and context; the rest is zero. */
 void states_start(struct states *s);
 
-/* Tells the daemon with which link states the routes agree (route_planner_statement()), and whether this host forwards, unless
- * it knows, or `again`: it counts for some seconds only that a host forwards. Says what count() says, too. */
+/* Tells the daemon with which link states the routes agree (route_planner_statement()), whether this host forwards, and
+ * what count() returns. Does nothing if the daemon knows that, unless `again`: that a host forwards is valid for some
+ * seconds only. */
 void states_confirm(struct states *s, uint64_t digest, bool forwards, bool again);
 
 /* Closes the connection. After the loop has ended, the caller calls states_free(). */

@@ -140,7 +140,8 @@ void setup_link_hand_over(struct setup_link *l, const uint8_t id[SETUP_ID_SIZE],
     received.sealed = borrowed(sealed, size);
     message.kind_case = DISCOVERY__SETUP_CALL__KIND_RECEIVED;
     message.received = &received;
-    call(l, &message); /* without a connection, the next attempt refuses it */
+    call(l,
+         &message); /* if there is no connection, the next attempt to connect reports the error */
 }
 
 void setup_link_say_appeared(struct setup_link *l, const char *interface)
@@ -178,7 +179,7 @@ static int connect_to(const char *path, struct error *e)
     if (user == 0 || user == (uint32_t)geteuid())
         return fd;
     (void)close(fd);
-    return error_set(e, ERROR_REFUSED, "user %u serves it, who is not root", user);
+    return error_set(e, ERROR_REFUSED, "it is served by user %u, not by root", user);
 }
 
 static void on_retry(uv_timer_t *timer);

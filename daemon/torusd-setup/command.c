@@ -15,7 +15,7 @@ struct printed {
     bool ended;
     uint8_t *bytes; /* of the run */
     size_t size, most;
-    uint8_t rest[4096]; /* for what is too long */
+    uint8_t rest[4096]; /* takes what is too long */
 };
 
 /* One run. It is freed when all handles are closed. */
@@ -51,10 +51,11 @@ int command_parse(struct command *c, const char *text, struct error *e)
         c->word[c->words++] = at;
     }
     if (c->words == 0 || c->word[0][0] != '/' || access(c->word[0], X_OK) != 0)
-        return error_set(e, ERROR_USAGE,
-                         "\"%.80s\" is no command for setups: give the absolute path of a program, "
-                         "such as \"/usr/bin/torusctl init --receive\"",
-                         text);
+        return error_set(
+            e, ERROR_USAGE,
+            "\"%.80s\" is not a command for setups: give the absolute path of a program, "
+            "such as \"/usr/bin/torusctl init --receive\"",
+            text);
     return 0;
 }
 
@@ -116,7 +117,7 @@ static void finish(struct command_run *r)
     close_all(r);
 }
 
-/* A process that the command has left behind keeps the output open. */
+/* A process that the command left behind keeps the output open. */
 static void on_output_late(uv_timer_t *timer)
 {
     struct command_run *r = timer->data;

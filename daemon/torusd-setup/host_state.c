@@ -364,7 +364,9 @@ void settings_read(struct setup_settings *s, const struct setup_options *o,
     read_key(s, o->second_key, false);
     free(c);
     if (s->why_closed[0] != '\0' && !state->was_set_up && host_state_mark(state, true, &e) != 0)
-        log_error("%s: this host is open when it starts without its configuration", e.text);
+        log_error("%s: this host would accept a setup from everybody if it started without its "
+                  "configuration",
+                  e.text);
     s->open = s->why_closed[0] == '\0' && !state->was_set_up;
     if (log)
         log_result(s);

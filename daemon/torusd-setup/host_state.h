@@ -33,7 +33,7 @@ struct setup_settings {
     uint32_t rank;
     bool failed;          /* something could not be read: try again */
     bool open;            /* this host is new, and accepts a first setup from everybody */
-    char why_closed[512]; /* what says so at this moment, beside the state; "": nothing */
+    char why_closed[512]; /* why the host is not new, apart from its state; "": no reason */
 };
 
 /* Reads what the options name. A host with a configuration or a key, or with one that cannot be read, is not new, and

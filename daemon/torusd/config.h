@@ -15,7 +15,8 @@ struct named_port {
     char name[TORUS_PORT_NAME_SIZE];
     struct endpoint endpoint; /* TCP port 0: not given */
     struct nominal_rate rate; /* 0: not given */
-    uint32_t line; /* of the configuration that mentions the port first; 0: an option does */
+    uint32_t
+        line; /* the first line of the configuration that mentions the port; 0: an option does */
 };
 
 /* The options of torusd --from-env, and what it has found out. */

@@ -148,7 +148,7 @@ static const struct variables {
 };
 enum { OPEN_MPI, MPICH, SLURM, PMIX, LAUNCHERS };
 
-/* In this order: all steps of a Slurm job have the same name, whatever starts their processes. */
+/* Slurm comes last, because all steps of a Slurm job have the same name, whatever starts their processes. */
 static const char *const jobs[] = {JOB_VARIABLE, "SLURM_JOB_ID", "PMIX_NAMESPACE"};
 
 /* Returns the value, or NULL if it is missing or empty. */

@@ -25,7 +25,7 @@ struct launcher {
 };
 
 /* Reads the environment. Returns 0 with *l, whose texts are constant; or -1 with *e (ERROR_USAGE): there are no
- * variables of a launcher, and the error names those it looked for; or a value is no number. */
+ * variables of a launcher, and the error names those it looked for; or a value is not a number. */
 int launcher_find(struct launcher *l, struct error *e);
 
 /* The folder of a daemon that runs for the time of a job, /tmp/torusd-UID/JOB/HOST. It is not in XDG_RUNTIME_DIR: that
@@ -59,8 +59,8 @@ struct parent_watch {
     void *context;
 };
 
-/* Calls `ended` once, within a second after the parent has ended. `parent` is what getppid() has returned when this process
- * began: the parent may have ended since. */
+/* Calls `ended` once, within a second after the parent has ended. `parent` is what getppid() has returned when this
+ * process began: the parent may have ended since. */
 void parent_watch_start(struct parent_watch *w, uv_loop_t *loop, pid_t parent,
                         parent_ended_fn *ended, void *context);
 

@@ -81,7 +81,7 @@ static void await(void *lock)
     uv_mutex_unlock(lock);
 }
 
-/* Starts so many threads that run at the same time. Returns 0, or an error of libuv. */
+/* Starts that many threads, which run at the same time. Returns 0, or an error of libuv. */
 static int try_threads(int count)
 {
     uv_thread_t thread[THREADS_MOST];
@@ -148,7 +148,7 @@ static void setting_folders(const struct config *c, const struct roots *roots,
 
 #define FREE_SLABS_KEPT (16u * 1024u * 1024u)
 #define RETIRED_MOST 8u
-#define NOTE_EVERY_MS 300000u /* of what interfaces have counted */
+#define NOTE_EVERY_MS 300000u /* notes what interfaces have counted */
 
 struct node {
     struct config *config;
@@ -165,13 +165,13 @@ struct node {
     struct folders folders;
     struct storage storage;
     struct tree_files trees;
-    struct work recovery; /* of copies that the end of the last daemon has interrupted */
+    struct work recovery; /* completes or removes copies that the previous daemon left unfinished */
     struct control_server *control;
     struct route_counts routes;     /* what torus-routed tells */
     struct metrics_server *metrics; /* NULL: monitoring is off */
     struct programs *programs;
     struct access_rules access;
-    struct gathering gathering; /* of facts about this host */
+    struct gathering gathering; /* gathers facts about this host */
     uv_timer_t note_counters;
     int processor; /* processor_open() */
     uv_prepare_t before_sleep;

@@ -179,7 +179,7 @@ int options_read_again(int argc, char **argv, struct config *config, struct erro
     return result == 0 ? config_finish(config, e) : -1;
 }
 
-/* On a file system that is mounted read-only nobody expects to write. */
+/* A file system that is mounted read-only is no problem: nobody expects to write there. */
 static bool is_read_only(const char *folder)
 {
     struct statvfs status;
@@ -187,8 +187,8 @@ static bool is_read_only(const char *folder)
     return statvfs(folder, &status) == 0 && (status.f_flag & ST_RDONLY) != 0;
 }
 
-/* Prints the data roots in which the user of this process cannot write, each on a line of fields: the setting, its value,
- * what is wrong. torusd starts with them anyway, because there may be folders below in which it can. */
+/* Prints the data roots in which the user of this process cannot write, each on a line of fields: the setting, its
+ * value, what is wrong. torusd starts with them anyway, because there may be folders below in which it can. */
 static void print_roots_not_writable(const struct roots *roots)
 {
     const struct passwd *user = getpwuid(geteuid());

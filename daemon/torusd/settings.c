@@ -20,7 +20,7 @@
 #define LEAST_SILENCE_MS (unsigned)(ROUTER_SILENCE_LEAST / MILLISECONDS)
 #define MOST_HEARTBEAT_MS 5000u
 #define MOST_SILENCE_MS 600000u
-#define PORT_WORD_SIZE 32 /* longer words are no ports */
+#define PORT_WORD_SIZE 32 /* longer words are not ports */
 
 static int copy_text(char *out, size_t size, const char *name, const char *value, struct error *e)
 {
@@ -275,8 +275,8 @@ static bool is_port(const char *name)
            strspn(neighbour, "0123456789") == strlen(neighbour);
 }
 
-/* Returns the port of this name, which is added if it is not there; NULL with *e: this is no port, there are too many,
- * or there is no memory. */
+/* Returns the port of this name, which is added if it is not there; NULL with *e: this is not a port, there are too
+ * many, or there is no memory. */
 static struct named_port *name_port(struct config *c, const char *name, struct error *e)
 {
     struct named_port *named;
@@ -494,7 +494,7 @@ const struct setting config_settings[] = {
     {"from-env", NULL, NULL, NULL, set_from_env,
      "run a node for the time of a job that srun, mpiexec or ssh has started: the\n"
      "settings come from the cluster file, and the folders are those of the job.\n"
-     "The node ends when the process ends that has started it. See torusd(8)"},
+     "The node ends when the process that started it ends. See torusd(8)"},
     {"cluster", NULL, "FILE", NULL, set_cluster,
      "with --from-env: the cluster file, as for torusctl init (default:\n" DEFAULT_CLUSTER_FILE
      ")"},

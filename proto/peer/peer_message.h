@@ -114,7 +114,7 @@ void peer_message_free(struct peer_message *m);
 int peer_message_unpack(const uint8_t *bytes, size_t length, struct peer_message *m,
                         struct error *e);
 
-/* --- messages that are no frames --- */
+/* --- messages that are not frames --- */
 
 /* Writes a hello that stands alone, in a datagram, to at most `size` bytes. Returns its length,
  * or 0 on failure: it is longer than `size`, or memory is short. */

@@ -100,7 +100,7 @@ int intervals_join(struct intervals *s, size_t most)
     for (size_t i = 0; i < gaps; i++)
         gap[i] = s->item[i + 1].begin - s->item[i].end;
     qsort(gap, gaps, sizeof *gap, falling);
-    /* the most - 1 widest gaps stay; of equally wide ones as many as there is room for */
+    /* the most - 1 widest gaps stay; among equally wide gaps, as many as there is room for */
     uint64_t least = most > 1 ? gap[most - 2] : UINT64_MAX;
     size_t equal = 0;
     for (size_t i = 0; i + 1 < most; i++)

@@ -1,10 +1,10 @@
 /* Shares of the users of this host. Every bounded resource that clients can take is counted here, for the
  * user that takes it.
  *
- * The rule: after a user has taken more of a resource, at least 1/keeps of what the other users leave must
- * still be free. Exception: up to `least` (one slot; of the memory budget, what one group needs) a user may
- * take whatever is free. The groups and the exchanges of a user count as two users of the memory budget, so
- * that a user who keeps groups open can still exchange.
+ * The rule: after a user has taken more of a resource, at least 1/keeps of what the other users leave must still be
+ * free. Exception: up to `least` (one slot, or the memory that one group needs) a user may take whatever is free. The
+ * groups and the exchanges of a user count as two users of the memory budget, so that a user who keeps groups open can
+ * still exchange.
  *
  * The guarantee: while k users hold something, at least capacity / keeps^k is free for a user who has nothing
  * (except what was taken as `least`). Proof by induction over k: consider the user who took last. The

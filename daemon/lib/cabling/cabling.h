@@ -2,9 +2,9 @@
  * between hosts make, and finds a rank for each host and a port for each interface. If a few cables are wrong, finds
  * the least re-plugging that makes a network of it. Pure computation without I/O.
  *
- * The numbering is determined by the names of the hosts: of all numberings of the network, the one whose names in
- * order of rank come first. Names are compared as people sort them: node2 comes before node10. Two lines of two nodes
- * count as a ring of four (`4`, not `2mx2m`), unless dimensions are wanted.
+ * The names of the hosts determine the numbering: it is the one whose list of names, in the order of ranks, comes first
+ * in the alphabet. Names are compared as people sort them: node2 comes before node10. Two lines of two nodes count as a
+ * ring of four (`4`, not `2mx2m`), unless dimensions are wanted.
  *
  * Not thread-safe if the network has factors that are neither rings nor lines: see schedule/graph/graph.h. */
 #pragma once
@@ -31,7 +31,7 @@ struct cabling_end {
 struct cabling_interface {
     const char *name;
     bool carrier;
-    bool excluded;                   /* not for the network: no cable of it is considered */
+    bool excluded;                   /* not part of the network: its cables are ignored */
     const struct cabling_end *heard; /* the interfaces that are heard here, in any order */
     uint32_t heard_count;
     /* The port that this interface should have, for example as in a cluster file: a port of `wanted` at the rank of
@@ -129,7 +129,7 @@ void cabling_free(struct cabling_result *result);
 /* The port of an interface, -1 if it has none. */
 int cabling_port(const struct cabling_result *result, struct cabling_end end);
 
-/* Writes the dimensions as torus_parse() reads them. A graph that is no known kind is written as
+/* Writes the dimensions as torus_parse() reads them. A graph that is not a known kind is written as
  * "graph:" and `graph_file`, to which the caller writes the edges (graph_edges()); NULL: as torus_format() does.
  * Returns the length that the text needs, as snprintf(). */
 int cabling_dims(const struct torus *t, const char *graph_file, char *text, size_t size);

@@ -21,9 +21,9 @@ struct links {
     uint32_t *extra, extras;     /* cables that make no link */
 };
 
-/* Matches cables with links. host_at has a host for each rank; a number that is no host stands for a missing host. Where
- * an interface should have a port (cabling.h), the link gets that interface only. Returns 0, or -1 with *e and nothing
- * to free. */
+/* Matches cables with links. host_at has a host for each rank; a number that is not a host stands for a missing host.
+ * Where an interface should have a port (cabling.h), the link gets that interface only. Returns 0, or -1 with *e and
+ * nothing to free. */
 int links_make(struct links *l, const struct wiring *w, const struct torus *t,
                const uint32_t *host_at, struct error *e);
 void links_free(struct links *l);

@@ -53,9 +53,9 @@ static uint32_t node_links(const struct torus *t, uint32_t rank)
     return links;
 }
 
-/* Returns the fewest moves that can turn the cables into a network; UINT32_MAX without memory. A move changes the number
- * of links of at most two nodes by one, and the number of all links by at most one. A missing host takes its own links
- * away, and one from each neighbour. */
+/* Returns the fewest moves that can turn the cables into a network; UINT32_MAX without memory. A move changes the
+ * number of links of at most two nodes by one, and the number of all links by at most one. A missing host takes its own
+ * links away, and one from each neighbour. */
 static uint32_t shapes_fewest_moves(const struct torus *t, const struct network *seen,
                                     uint32_t hosts)
 {
@@ -104,7 +104,7 @@ static void consider(struct listing *l, const struct torus *t)
         s->shape[s->shapes++] = (struct shape){.torus = *t, .fewest_moves = fewest};
 }
 
-/* Whether a factor of this size and kind is not the same as one of another kind. */
+/* Whether a factor of this size and kind differs from those of all other kinds. */
 static bool is_kind(const struct torus *t, uint32_t size, unsigned kind)
 {
     if (kind == KIND_LINE && size == 2) /* two lines of two are a ring of four */
@@ -112,7 +112,7 @@ static bool is_kind(const struct torus *t, uint32_t size, unsigned kind)
     return kind <= KIND_LINE || (size >= 4 && size <= GRAPH_DIRECTIONS_MOST + 1);
 }
 
-/* Appends a factor of each kind; factors come in rising order of size, and of kind. */
+/* Appends a factor of each kind; factors come in ascending order of size, and of kind. */
 static void extend(struct listing *l, const struct torus *t, uint32_t left, uint32_t size,
                    unsigned first_kind)
 {
@@ -153,7 +153,7 @@ static int by_preference(const void *a, const void *b)
 
     if (x->graphs != y->graphs)
         return x->graphs < y->graphs ? -1 : 1;
-    if (rings(x) + y->dims != rings(y) + x->dims) /* fewer dimensions that are no rings */
+    if (rings(x) + y->dims != rings(y) + x->dims) /* fewer dimensions that are not rings */
         return rings(x) + y->dims > rings(y) + x->dims ? -1 : 1;
     if (x->dims != y->dims)
         return x->dims < y->dims ? -1 : 1;
@@ -169,7 +169,7 @@ static int by_preference(const void *a, const void *b)
     return 0;
 }
 
-/* Lists the networks of so many nodes that may be made with at most `moves` moves; a host that is missing (more nodes
+/* Lists the networks of that many nodes that may be made with at most `moves` moves; a host that is missing (more nodes
  * than `hosts`) counts as one move. Returns 0, or -1 with *e. */
 static int shapes_list(struct shapes *s, uint32_t nodes, const struct network *seen, uint32_t hosts,
                        uint32_t moves, struct error *e)
@@ -408,7 +408,8 @@ static uint32_t nodes_most(const struct looking *l)
 }
 
 /* First looks for networks that need one move, then for ones that need more: the fewer moves, the faster. If a network
- * is the right one, a few first hosts are often enough; so all networks get a few tries before any gets many. In the last round, small networks get tries with detours. */
+ * is the right one, a few first hosts are often enough; so all networks get a few tries before any gets many. In the
+ * last round, small networks get tries with detours. */
 static int look(struct looking *l, struct error *e)
 {
     static const uint32_t most[] = {1, 2, CABLING_MOVES_MOST}, tries[] = {4, 12, MANY, MANY};

@@ -7,7 +7,7 @@ struct nearest {
     bool found;
     struct torus torus;
     uint32_t *
-        host_at; /* by rank, with room for one host more than there are; a number that is no host stands for a
+        host_at; /* by rank, with room for one host more than there are; a number that is not a host stands for a
                         * host that is missing */
     uint32_t moves;
 };

@@ -18,9 +18,9 @@ struct wiring {
 };
 
 /* Interfaces that hear each other, directly or through others, are one segment. A segment of two is a cable, even if
- * both are of one host. A larger segment of two hosts is a cable as well, between ports that have several functions: one
- * interface of each host gets it. A segment of more hosts is a switch. Excluded interfaces count as if they heard nobody, and nobody
- * heard them. Returns 0, or -1 with *e and nothing to free. */
+ * both are of one host. A larger segment of two hosts is a cable as well, between ports that have several functions:
+ * one interface of each host gets it. A segment of more hosts is a switch. Excluded interfaces count as if they heard
+ * nobody, and nobody heard them. Returns 0, or -1 with *e and nothing to free. */
 int wiring_make(struct wiring *w, const struct cabling_input *input, struct error *e);
 void wiring_free(struct wiring *w);
 
@@ -48,7 +48,7 @@ struct network {
     uint32_t nodes;
     uint32_t links;      /* between different nodes */
     uint32_t *first;     /* by node, and one more: its neighbours in `neighbour` */
-    uint32_t *neighbour; /* each once, in rising order */
+    uint32_t *neighbour; /* each once, in ascending order */
     uint32_t *degree;    /* by node: its links; two links to one neighbour count as two */
     uint8_t *count;      /* node * nodes + node: links between the two */
 };

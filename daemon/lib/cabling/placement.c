@@ -191,7 +191,7 @@ static void grow_free(struct grow *g)
     free(g->vote);
 }
 
-/* A growth may take a detour: the step of this number is not made as it would be, but in the next best way. */
+/* A growth may take a detour: the step with this number takes the second-best choice. */
 static int grow_make(struct grow *g, const struct network *wanted, const struct network *seen,
                      struct error *e)
 {
@@ -367,7 +367,7 @@ static struct choice choose(const struct grow *g)
     return best;
 }
 
-/* Whether so many hosts do not fit that it is better to begin elsewhere. */
+/* Whether too many hosts do not fit, so that it is better to begin elsewhere. */
 static bool hopeless(const struct board *b)
 {
     return b->nodes >= HOPELESS_NODES_LEAST && b->mismatches > 2 + b->placed / 3;
@@ -563,7 +563,7 @@ static uint32_t misfit(const struct search *s, const struct start *a, uint32_t c
            (network_links(w, a->node, a->node_beside[count]) != network_links(n, a->host, host));
 }
 
-/* Whether a host may stand at the next neighbour of the first node, of those that a symmetry would exchange. */
+/* Whether a host may stand at the next of the neighbours of the first node that a symmetry would exchange. */
 static bool may_stand(const struct search *s, const struct start *a, uint32_t count, uint32_t host)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -634,8 +634,8 @@ static void try_first(struct search *s, uint32_t node, uint32_t host)
         try_orders(s, &a, 0);
 }
 
-/* Chooses the nodes for the first host: of those with links, first the ones with the rarest number of links, which
- * fewest hosts can have. */
+/* Chooses the nodes for the first host among those with links: first the nodes with the rarest number of links, because
+ * the fewest hosts can be there. */
 static uint32_t choose_first_nodes(const struct search *s, uint32_t *first)
 {
     const struct network *w = s->p->wanted;

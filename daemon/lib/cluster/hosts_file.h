@@ -9,11 +9,12 @@
 #include "proto/error.h"
 #include "proto/text_file.h"
 
-#define HOST_NAME_SIZE 254        /* as DNS limits names */
-#define HOST_SSH_SIZE 320         /* USER@HOST */
-#define HOST_IDENTITY_SIZE 33     /* hexadecimal digits */
-#define OWN_INTERFACE "torus0"    /* the interface with the address of the node */
-#define CLUSTER_SECTION "cluster" /* has settings of all hosts (cluster_file.h), and is no host */
+#define HOST_NAME_SIZE 254     /* as DNS limits names */
+#define HOST_SSH_SIZE 320      /* USER@HOST */
+#define HOST_IDENTITY_SIZE 33  /* hexadecimal digits */
+#define OWN_INTERFACE "torus0" /* the interface with the address of the node */
+#define CLUSTER_SECTION                                                                            \
+    "cluster" /* has settings of all hosts (cluster_file.h), and is not a host */
 
 /* Lines are counted from 1; 0: not in the file. */
 struct cable_end {
@@ -42,8 +43,8 @@ struct host {
 int hosts_file_read(struct host *hosts, const struct ip_routes *r, const char *path,
                     struct in_addr first, struct error *e);
 
-/* The same for a text in memory, which the call changes; see ini_read_text(). `unfinished`: nodes may lack a section, and
- * have the name "" then; ports may lack an interface. */
+/* The same for a text in memory, which the call changes; see ini_read_text(). `unfinished`: nodes may lack a section,
+ * and have the name "" then; ports may lack an interface. */
 int hosts_file_read_text(struct host *hosts, const struct ip_routes *r, const char *name,
                          char *text, size_t length, struct in_addr first, bool unfinished,
                          struct error *e);

@@ -1,5 +1,5 @@
-/* Routes over the cables of a torus, some of which may be broken or slower than others: the ports through which each node
- * forwards packets to each other node. */
+/* Routes over the cables of a torus, some of which may be broken or slower than others: the ports through which each
+ * node forwards packets to each other node. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,9 +25,9 @@ int ip_routes_init(struct ip_routes *r, const struct torus *t, const char *witho
                    struct error *e);
 void ip_routes_free(struct ip_routes *r);
 
-/* Finds the routes, each as short as the broken cables allow, or with weights if cables have different rates. On a torus without broken cables, routes go through the
- * dimensions in order. Between opposite nodes of a ring there are two ways; nodes with even and odd coordinates take
- * different ones. Returns 0, or -1 with *e if memory is short. */
+/* Finds the routes, each as short as the broken cables allow, or with weights if cables have different rates. On a
+ * torus without broken cables, routes go through the dimensions in order. Between opposite nodes of a ring there are
+ * two ways; nodes with even and odd coordinates take different ones. Returns 0, or -1 with *e if memory is short. */
 int ip_routes_find(struct ip_routes *r, struct error *e);
 
 /* Returns the port through which node `rank` forwards packets to `destination`, or IP_ROUTES_NO_PORT if `destination`
@@ -42,5 +42,5 @@ unsigned ip_routes_weight(const struct ip_routes *r, uint32_t rank, uint32_t des
 /* Returns the one of these ports (bits; not 0) by which the connections of a pair of nodes leave node `rank`, if all of
  * them lead to `to` on paths of the same length: that of the first dimension, and between opposite nodes of a ring the
  * direction that ip_routes_find() describes. So the connections of all pairs that are equally far apart share no cable
- * unless they must. Among the ports of a dimension that is no ring or line, the choice depends on both nodes. */
+ * unless they must. Among the ports of a dimension that is not a ring or line, the choice depends on both nodes. */
 unsigned ip_routes_choose(const struct torus *t, uint32_t rank, uint32_t to, uint32_t ports);

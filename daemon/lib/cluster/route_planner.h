@@ -1,11 +1,12 @@
-/* By which ports a node forwards packets to every other node: all shortest paths over the links that are up or, if links
- * have different rates, those of route_weights.h. No I/O; every node computes its part from the same link states.
+/* Finds the ports by which a node forwards packets to every other node: all shortest paths over the links that are up
+ * or, if links have different rates, those of route_weights.h. No I/O; every node computes its part from the same link
+ * states.
  *
  * Nodes hear of a change at different moments. No packet may go round in a loop in between, whatever the order. Let V
  * be the link states that a node knows (those among the nodes that it reaches), and call a port "nearer in V" if it
- * leads to a node that is nearer to the destination in V: by the number of links, or by their costs, which follow from V, too. Let D be half of `convergence_time`. Assumption: all nodes
- * know a change, or what a node confirms, at most D after the first node knows it. (Both are flooded within a few
- * milliseconds a hop.)
+ * leads to a node that is nearer to the destination in V: by the number of links, or by their costs, which follow from
+ * V, too. Let D be half of `convergence_time`. Assumption: all nodes know a change, or what a node confirms, at most D
+ * after the first node knows it. (Both are flooded within a few milliseconds a hop.)
  *
  * A link is lost:
  *   1. At once, each node keeps only those of the ports that it uses which are nearer in V. It adds none. When the
@@ -17,10 +18,10 @@
  * A node neither confirms nor counts confirmations if it has heard within PLANNER_CALM * `convergence_time` = 4 D before
  * V that a link has come up. Then, and in the procedure for links that come up, it withdraws its last confirmation.
  *
- * A node that does not forward (its torus-routed does not run, or cannot set what it needs) is the beginning or the end of
- * a way only: distances lead through nodes that forward. What nodes state of that belongs to the link states: a node that
- * forwards no more is a loss, one that forwards again is found. All nodes that links lead to are reached in the sense of
- * these rules, whether packets find a path there or not.
+ * A node that does not forward (its torus-routed does not run, or cannot set what it needs) is the beginning or the end
+ * of a way only: distances lead through nodes that forward. Whether a node forwards is part of the link states: a node
+ * that stops forwarding counts as a loss, a node that starts again as a link that comes up. All nodes that links lead
+ * to are reached in the sense of these rules, whether packets find a path there or not.
  *
  * Proof. A loop can only arise when a node adds ports. Let node a add ports at time t, in 2.
  *   By waiting: a heard of its last change at t - 2 D at the latest. All nodes knew D later what a knew then, and a
@@ -41,13 +42,13 @@
  *   not count.
  *   While no link comes up, and nobody adds ports by waiting, this holds whatever time messages take.
  *
- * A link comes up or has another rate, and no other is lost: nothing is broken, so nobody drops anything. A node goes over
- * to the ports that are nearer in V at k * `convergence_time` after it has heard of the last change, where k is the number
- * of links of the longest path to the destination that these ports permit.
- * Proof. A node that has gone over sends to nodes with k - 1 or less, which went over at least D before, and so on: a
- * path that has reached such a node gets nearer in V until it is at the destination. A path that has not follows the
- * former ports, which have no loop. What the former ports were does not matter: they need not be nearer in V.
- * In both proofs of lost links, a change of a rate counts as a link that comes up.
+ * A link comes up or has another rate, and no other is lost: nothing is broken, so nobody drops anything. A node
+ * changes to the ports that are nearer in V at k * `convergence_time` after it has heard of the last change, where k is
+ * the number of links of the longest path to the destination that these ports permit. Proof. A node that has changed
+ * sends to nodes with k - 1 or less, which changed at least D before, and so on: a path that has reached such a node
+ * gets nearer in V until it is at the destination. A path that has not follows the former ports, which have no loop.
+ * What the former ports were does not matter: they need not be nearer in V. In both proofs of lost links, a change of a
+ * rate counts as a link that comes up.
  *
  * Both at once are not safe, because the second proof allows ports that are not nearer in V, and the first does not
  * expect them. A lost link always begins the first procedure at all nodes. A link that comes up while that lasts
@@ -62,7 +63,7 @@
 #define PLANNER_NEVER UINT64_MAX
 #define PLANNER_FAR UINT32_MAX
 #define PLANNER_CALM                                                                               \
-    2u /* how many `convergence_time` no link may have come up before confirmations count */
+    2u /* confirmations count only if no link came up within this many times `convergence_time` */
 
 enum planner_procedure {
     PLANNER_FAST,    /* a link was lost */
@@ -103,7 +104,7 @@ struct route_planner {
     uint64_t digest; /* of the last link states */
     uint64_t heard, converged_at;
     uint64_t waited;       /* from the last change until the last route had converged */
-    uint64_t found;        /* when a link has come up last */
+    uint64_t found;        /* when a link last came up */
     uint64_t lost, gained; /* how often a port has left a route, or come into one */
     uint64_t changed;      /* when that was, or the first link states were heard */
 };
@@ -113,8 +114,8 @@ struct route_planner {
 void route_planner_measure(const struct torus *torus, const uint32_t *up, const bool *forwards,
                            uint32_t from, uint32_t *hops, uint32_t *queue);
 
-/* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to route_planner_free(), or -1
- * if there is no memory. `torus` must outlive *p. */
+/* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to route_planner_free(), or
+ * -1 if there is no memory. `torus` must outlive *p. */
 int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
                        uint64_t convergence_time);
 void route_planner_free(struct route_planner *p);
@@ -126,17 +127,17 @@ uint32_t route_planner_convergence_ms(const struct torus *torus);
  * route_planner_heard(). */
 void route_planner_adopt(struct route_planner *p, uint32_t to, uint32_t ports);
 
-/* Takes the link states: by node, bits of the ports whose links are up, each at both of its ends, and whether packets may
- * pass through it (NULL: through all); and by node * ports + port, what links can carry away from nodes, in kbit/s (0: not
- * known; NULL: all are alike). Does nothing if they have not changed. */
+/* Takes the link states: by node, bits of the ports whose links are up, each at both of its ends, and whether packets
+ * may pass through it (NULL: through all); and by node * ports + port, what links can carry away from nodes, in kbit/s
+ * (0: not known; NULL: all are alike). Does nothing if they have not changed. */
 void route_planner_heard(struct route_planner *p, const uint32_t *up, const bool *forwards,
                          const uint32_t *kbit, uint64_t now);
 
-/* Finds the weights for the last link states, which takes some hundredths of a second if links have different rates. To be
- * called after route_planner_heard(), when the kernel has the routes. */
+/* Finds the weights for the last link states, which takes some hundredths of a second if links have different rates. To
+ * be called after route_planner_heard(), when the kernel has the routes. */
 void route_planner_weigh(struct route_planner *p);
 
-/* Returns the weight of a port on the way to a node; 0: the packets take others, unless all have 0. */
+/* Returns the weight of a port on the way to a node; 0: packets take other ports, or all ports have 0. */
 unsigned route_planner_weight(const struct route_planner *p, uint32_t to, unsigned port);
 
 /* Returns the digest that this node confirms when the kernel has the routes as they are now; 0: none. */

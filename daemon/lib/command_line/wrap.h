@@ -4,16 +4,17 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define WRAP_COLUMNS 80u /* of help texts, whatever the terminal has */
+#define WRAP_COLUMNS 80u /* columns of help texts, whatever the width of the terminal */
 
-/* Prints a text and a newline, wrapped at words: no line is longer than `columns`, unless a single word is. The cursor is
- * in column `column`; further lines begin in column `indent`. Newlines in the text count as spaces. Columns are
+/* Prints a text and a newline, wrapped at words: no line is longer than `columns`, unless a single word is. The cursor
+ * is in column `column`; further lines begin in column `indent`. Newlines in the text count as spaces. Columns are
  * characters of UTF-8. */
 void wrap_words(FILE *out, const char *text, unsigned column, unsigned indent, unsigned columns);
 
-/* Prints paragraphs, tables and examples, wrapped at WRAP_COLUMNS. Lines without indentation that follow each other are a
- * paragraph. An indented line stands for itself; if it has a word and, behind two spaces or more, an explanation, the lines
- * below that begin where the explanation does continue it. Commands ("  torusctl ...") are not wrapped. */
+/* Prints paragraphs, tables and examples, wrapped at WRAP_COLUMNS. Lines without indentation that follow each other are
+ * a paragraph. An indented line is a line of its own. If it has a word and, after two spaces or more, an explanation,
+ * then the lines below that begin in the column of the explanation continue the explanation. Commands (" torusctl ...")
+ * are not wrapped. */
 void wrap_text(FILE *out, const char *text);
 
 struct wrap_part {

@@ -23,9 +23,10 @@ struct own_interface {
     unsigned neighbours;
     struct neighbour neighbour[DISCOVERY_HEARD_MOST];
     uint64_t hello_due;
-    /* Hellos arrive whose senders do not answer: since when, and until when without another one. */
+    /* Hellos arrive, but their senders do not answer: since when, and when this is forgotten unless another one
+     * arrives. */
     uint64_t strange_since, strange_until;
-    bool unanswered;            /* for longer than answers take */
+    bool unanswered;            /* hellos have had no answer for longer than answers take */
     struct allowance allowance; /* for packets; see DISCOVERY_RATE */
 };
 

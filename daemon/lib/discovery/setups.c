@@ -66,8 +66,8 @@ void setup_send_free(struct discovery *d)
             discovery_cancel_setup(d, d->setups.out[i]);
 }
 
-/* Checks that a setup can be sent to the host. Which key the host has now it says itself: while keys are changed, its
- * report may be older. Returns its entry, or NULL with *e. */
+/* Checks that a setup can be sent to the host. The host itself says which key it has now, because its report may be
+ * older while keys change. Returns its entry, or NULL with *e. */
 static const struct host_entry *check_host(struct discovery *d, const struct host_id *host,
                                            struct error *e)
 {
@@ -373,8 +373,8 @@ static bool is_given_up(const struct discovery *d, const struct incoming_setup *
            discovery_now(d) >= s->heard_at + SENDER_PAUSE;
 }
 
-/* Finds a place. Strangers have half of the places at most, by whatever names, over one interface; and who has proved
- * the cluster key gets the place of one who has not. */
+/* Finds a place. Strangers on one interface have at most half of the places, whatever names they use; and a host that
+ * has proved the cluster key gets the place of one that has not. */
 static unsigned find_room(struct discovery *d, const struct received_setup_message *l)
 {
     unsigned room = SETUPS_IN_MOST, held = 0, stranger = SETUPS_IN_MOST;
@@ -467,7 +467,7 @@ void setup_take_message(struct discovery *d, const struct received_setup_message
     }
 }
 
-/* Gives the setup to what applies it, unless that has another one. */
+/* Gives the setup to what applies it, unless another setup is being applied. */
 static void start(struct discovery *d, struct incoming_setup *s)
 {
     if (d->setups.busy)

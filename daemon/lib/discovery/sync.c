@@ -214,7 +214,7 @@ static struct report *examine(struct discovery *d, struct own_interface *at,
         overtake(d, s, report);
     h = database_find(&d->database, &report->host);
     if (h != NULL && discovery_now(d) < h->received_at + DISCOVERY_REPORT_SPACING) {
-        free(report); /* a flood; if it is none, the next summaries bring the report */
+        free(report); /* perhaps a flood; if not, the next summaries bring the report */
         return NULL;
     }
     if (!host_id_is(&report->host, &d->own.host) &&

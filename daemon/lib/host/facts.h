@@ -78,15 +78,15 @@ void gather_clock(struct facts *f);
 void gather_firewall(struct facts *f);
 void gather_interfaces(struct facts *f, struct past *past);
 void gather_ip_routes(struct facts *f);
-/* Says which rule or table takes packets for the neighbours' IPv4 addresses, as the settings have them, elsewhere. */
+/* Adds a fact for each rule or table that diverts packets for the neighbours' IPv4 addresses, which `settings` has. */
 void gather_diverted_cables(struct facts *f, const char *settings);
 
-/* What rules, as nft or iptables-save prints them, do with packets that nothing else decides about: "drop" or "accept".
- * Where packets pass by rules of torus-routed, these decide. */
+/* Returns what rules, as nft or iptables-save prints them, do with packets that match no rule: "drop" or "accept". If
+ * rules of torus-routed let packets pass, these rules decide. */
 const char *firewall_policy(const char *rules);
 
-/* Returns firewall_policy() of this machine's rules, or "unknown": only root, or a process with CAP_NET_ADMIN (`may`), can
- * read them. Runs other programs, which may take a few seconds. */
+/* Returns firewall_policy() of this machine's rules, or "unknown": only root, or a process with CAP_NET_ADMIN (`may`),
+ * can read them. Runs other programs, which may take a few seconds. */
 const char *firewall_look(bool may);
 
 /* The processor time of this thread. */
@@ -95,6 +95,6 @@ const char *firewall_look(bool may);
 int processor_open(void);
 void processor_close(int file); /* -1 does nothing */
 
-/* Sets the nanoseconds for which the thread has run, and for which it could have run and no processor was free (0 if that
- * is not known). */
+/* Sets the nanoseconds for which the thread has run, and for which it could have run and no processor was free (0 if
+ * that is not known). */
 void processor_read(int file, uint64_t *used, uint64_t *delayed);

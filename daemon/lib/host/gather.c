@@ -39,8 +39,8 @@ static bool is_unsynchronised(int state, const struct timex *t)
     return state == TIME_ERROR || (t->status & STA_UNSYNC) != 0;
 }
 
-/* Asks in a process of its own, which such a filter may end. Returns what adjtimex() returns, with its errno; EACCES: the
- * filter has ended the process. It is no fork(): that would copy the tables of all the memory of the daemon. */
+/* Asks in a process of its own, which such a filter may end. Returns what adjtimex() returns, with its errno; EACCES:
+ * the filter has ended the process. It is not a fork(): that would copy the tables of all the memory of the daemon. */
 static int ask_apart(bool *unsynchronised)
 {
     enum { UNSYNCHRONISED = 200, KEPT = 201 }; /* errors are smaller */

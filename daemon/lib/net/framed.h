@@ -21,7 +21,7 @@ struct framed {
     void (*closed)(struct framed *f);
     /* These may be NULL. */
     void (*invalid)(struct framed *f,
-                    const struct error *e); /* instead of the end: bytes that are no message */
+                    const struct error *e); /* instead of the end: bytes that are not a message */
     void (*finished)(
         struct framed *f);            /* instead of the end: the peer sends no more, but may read */
     void (*wrote)(struct framed *f);  /* a message has been written */

@@ -40,5 +40,5 @@ uint32_t link_speed_mbit(const char *folder, const char *interface)
     return end != text && (*end == '\n' || *end == '\0') && mbit > 0 && mbit <= MOST_MBIT &&
                    mbit != UINT16_MAX
                ? (uint32_t)mbit
-               : 0; /* -1, and 65535 of old drivers: the driver does not know */
+               : 0; /* the driver does not know the speed: it says -1, or 65535 if it is old */
 }

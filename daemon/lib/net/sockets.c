@@ -205,7 +205,7 @@ static void set_pacing_rate(struct pacing *p, int fd, bool paced)
 void pacing_set_rate(struct pacing *p, int fd, double link_mbit)
 {
     pacing_limit_unsent(fd, pacing_is_slow(link_mbit));
-    set_pacing_rate(p, fd, false); /* the rate of before may be in force */
+    set_pacing_rate(p, fd, false); /* the previous rate may be in force */
     *p = (struct pacing){0};
     if (pacing_is_slow(link_mbit))
         start_pacing(p, fd, link_mbit);

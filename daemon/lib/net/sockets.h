@@ -95,7 +95,7 @@ struct listener {
 int listener_open(struct listener *l, uv_loop_t *loop, const struct sockaddr *address,
                   socklen_t length);
 
-/* Accepts nothing for so long; connections wait in the kernel's queue. */
+/* Accepts nothing for this time; connections wait in the kernel's queue. */
 void listener_pause(struct listener *l, uint64_t milliseconds);
 
 /* Closes the listener; `closed` is called when the loop has closed its handles. */

@@ -101,7 +101,7 @@ struct algorithm {
      * are equally long. Unlike under translation, the nodes inside a leg do not move along. */
     void (*xor_period)(const struct torus *t, uint32_t *period);
 
-    /* NULL, or for algorithms whose blocks all go through the dimensions in rising order: the
+    /* NULL, or for algorithms whose blocks all go through the dimensions in ascending order: the
      * highest step of the schedule + 1. Then a node's plan can leave out blocks that cannot pass
      * the node. */
     uint32_t (*ordered_steps)(const struct torus *t);
@@ -132,7 +132,7 @@ void algorithm_period(const struct algorithm *a, const struct torus *t, uint32_t
 uint32_t algorithm_route(const struct algorithm *a, const struct torus *t, uint32_t source,
                          uint32_t destination, uint32_t segment, struct leg *legs);
 
-/* What the links can carry for which the routes were found; NULL for the algorithms of the registry and of files. */
+/* The rates of the links for which the routes were found; NULL for the algorithms of the registry and of files. */
 const struct damage *algorithm_damage(const struct algorithm *a);
 
 /* Sets *e (ERROR_REFUSED), naming the tori that the algorithm takes, and this one.

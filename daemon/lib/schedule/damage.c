@@ -7,8 +7,8 @@
 #include "proto/text.h"
 
 #define NEARLY_FULL (DAMAGE_FULL_RATE - DAMAGE_FULL_RATE / 40) /* as fast as the fastest ones */
-/* The fastest links count as at most so much faster than half of the others: so two nodes that make up a rate do not make
- * all other links look alike. */
+/* The fastest links count as at most this many times faster than the median, so that two nodes with an invented rate do
+ * not make all other links look alike. */
 #define FASTEST 64u
 
 int damage_init(struct damage *d, const struct torus *t, struct error *e)

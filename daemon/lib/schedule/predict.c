@@ -38,9 +38,8 @@ struct predict_costs predict_default_costs(double link_mbit, double nodes_per_pr
 #define PACKET 1428u
 #define HEAD 28u
 
-/* A frame takes FRAME_COSTS times as long on its link as it costs a processor. On a torus of two
- * dimensions, a node whose links are all busy both ways then spends half of a processor on
- * frames. */
+/* A frame takes FRAME_COSTS times as long on its link as it costs a processor. A node of a torus of two dimensions
+ * whose links are all busy in both directions then spends half of a processor on frames. */
 #define FRAME_COSTS 16
 #define FRAMES_A_MESSAGE 64u /* frames of a message that make a further hop cheap */
 
@@ -77,8 +76,8 @@ uint32_t relay_frame_of(uint32_t frame, uint64_t message_bytes)
 #define STEP_SKEW 0.04
 #define STREAM_HOPS 0.9 /* messages through each link for every hop after the first */
 #define FRAME 4096.0    /* bytes of a broadcast for which a relay waits at most */
-/* Messages of an allgather whose blocks travel in segments, for each message that the steps of its
- * trees have. Counted: 8 to 11 through each link of a 4x4, where there are 7 steps. */
+/* How many messages an allgather whose blocks travel in segments sends for each message in the steps of its trees.
+ * Counted: 8 to 11 through each link of a 4x4, where there are 7 steps. */
 #define PARTS_APART 1.5
 /* A message of a broadcast comes alone and wakes its node, whereas a node handles several messages
  * of an exchange or allgather at a time. Measured with small blocks, whole and in segments: 0.39

@@ -87,7 +87,7 @@ double product_bound_allreduce(const struct product *p);
  * dimension's messages have N/n_i blocks for each block of the dimension's own exchange.
  *
  * A1: let B be the last dimension, A all others. First the nodes of each copy of B send in turn: a
- * node sends to each other node of its copy, in rising order, one message with all blocks for that
+ * node sends to each other node of its copy, in ascending order, one message with all blocks for that
  * node's copy of A. Then follow as many exchanges within the copies of A as B has nodes; the j-th
  * one moves the blocks from the j-th copy, again by A1. */
 enum product_algorithm { PRODUCT_A1, PRODUCT_A2 };

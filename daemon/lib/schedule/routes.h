@@ -64,8 +64,8 @@ static inline uint32_t routes_neighbour(const struct routes *r, uint32_t node, u
 /* The node at the end of a leg that starts at `node`; TORUS_NO_NODE if the leg leaves a mesh. */
 uint32_t routes_leg_end(const struct routes *r, uint32_t node, const struct leg *leg);
 
-/* The index of the first leg of the current route that belongs to no route before: in an exchange
- * 0, in an allgather the last leg, since the others are those of another route of the tree. */
+/* The index of the first leg of the current route that is not part of an earlier route: in an exchange 0, in an
+ * allgather the last leg, since the others are those of another route of the tree. */
 static inline uint32_t routes_new_legs(const struct routes *r)
 {
     return r->algorithm->operation == OPERATION_ALLGATHER && r->legs > 0 ? r->legs - 1 : 0;

@@ -29,7 +29,7 @@ struct tally {
  * tally_sort(). */
 int tally_add(struct tally *t, uint64_t key);
 
-/* Turns the table into a list, at[0..count-1], in rising order of keys, and frees unused memory. */
+/* Turns the table into a list, at[0..count-1], in ascending order of keys, and frees unused memory. */
 void tally_sort(struct tally *t);
 
 /* Frees the entries; leaves an empty tally. */

@@ -8,7 +8,7 @@
 struct tree_node {
     int parent;                     /* port towards the root; -1 at the root */
     unsigned children;              /* how many ports lead to children */
-    uint8_t child[TORUS_MAX_PORTS]; /* the ports to children, rising */
+    uint8_t child[TORUS_MAX_PORTS]; /* the ports to children, ascending */
 };
 
 /* The port of `rank` towards the root in the tree of a whole torus; -1 at the root. */
@@ -22,8 +22,8 @@ void tree_node(const struct torus *t, uint32_t root, uint32_t rank, struct tree_
  * with *e (no memory). */
 #define TREE_NONE UINT8_MAX
 int tree_find(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
-/* The same without links of less than half of the full rate if the others suffice; otherwise without those of less than a
- * quarter, and so on. */
+/* The same without links of less than half of the full rate if the others suffice; otherwise without those of less than
+ * a quarter, and so on. */
 int tree_find_fast(const struct damage *d, uint32_t root, uint8_t *parent, struct error *e);
 /* Sets *out to the part of node `rank` in such a tree. */
 void tree_node_found(const struct torus *t, const uint8_t *parent, uint32_t rank,

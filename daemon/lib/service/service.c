@@ -14,7 +14,7 @@
 #include "daemon/lib/base/log.h"
 
 /* Opens the way to the socket at `path`: a path, or a name that begins with '@' (an abstract socket). NULL: there
- * is no service manager, and notify_send() does nothing. Returns 0, or -1 with *e. The caller gives *n to
+ * is not a service manager, and notify_send() does nothing. Returns 0, or -1 with *e. The caller gives *n to
  * notify_close() in any case. */
 static int notify_open(struct notify *n, const char *path, struct error *e)
 {
@@ -136,7 +136,7 @@ void signals_close(struct signals *s)
 #define STATUS_INTERVAL_MS 1000u
 #define TICK_LEAST_MS 10u
 #define WATCHDOG_PARTS                                                                             \
-    3u /* WATCHDOG=1 is sent so many times in the time that the manager waits for it */
+    3u /* how many times WATCHDOG=1 is sent in the time that the manager waits for it */
 #define USEC_PER_MS 1000u
 #define READY "READY=1"
 

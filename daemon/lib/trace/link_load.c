@@ -5,7 +5,7 @@
 
 #define SPAN_LEAST UINT64_C(900000) /* nanoseconds: samples of traces are a millisecond apart */
 #define NO_ROOM_PART                                                                               \
-    8u /* a span in which there was no room for longer than this part says nothing */
+    8u /* a span says nothing if the receiver had no room for more than this part of it */
 
 /* A byte that has just been sent when the span begins is acknowledged before it ends, unless others are before it. */
 static uint64_t least_length(const struct link_load_sample *s)
@@ -52,8 +52,8 @@ bool link_load_take(struct link_load *l, const struct link_load_sample *sample, 
 #define PART_SECONDS                                                                               \
     0.06 /* parts with less are joined: bytes are acknowledged in lumps of 64 KiB or more */
 #define PART_BYTES 262144.0
-#define FAST_PART 0.25 /* of the time: the rate is reached for so long */
-#define SLOWER 0.7     /* of what is usual: a link that is slower stands out */
+#define FAST_PART 0.25 /* part of the time for which the rate must be reached */
+#define SLOWER 0.7     /* part of the usual rate: a link that is slower than that stands out */
 
 static void add(struct link_use *to, const struct link_use *u)
 {

@@ -8,9 +8,9 @@
  *     drained  if they are not: the link may have been idle for a part of it,
  *
  * and says nothing if the receiver had no room in it. Bytes are acknowledged in lumps, often in the span in which they
- * drain, so both kinds count what is acknowledged in them: the rate of the link is no more than these bytes in the loaded
- * time, and no less than these bytes in the time of both kinds. A span lasts longer than a byte and its acknowledgement take on
- * an idle link, so bytes that are only far from their goal are no load. */
+ * drain, so both kinds count what is acknowledged in them: the rate of the link is no more than these bytes in the
+ * loaded time, and no less than these bytes in the time of both kinds. A span lasts longer than a byte and its
+ * acknowledgement take on an idle link, so bytes that are only far from their goal are not a load. */
 #pragma once
 
 #include <stdbool.h>
@@ -53,8 +53,8 @@ bool link_load_take(struct link_load *l, const struct link_load_sample *sample, 
                     struct link_load_span *span);
 
 /* Which rate a link has, and whether it is slower than others, from what was observed of it while it was in use
- * (link_load.h). Whoever judges links by their use asks here: only times in which a link alone held bytes up
- * count, and what such times do not tell is not known. */
+ * (link_load.h). All judgements of links by their use are made here: only times in which a link alone held bytes up
+ * count, and what such times do not show is unknown. */
 
 /* A part of a run: seconds in which the link was loaded, and in which it carried everything that waited for it, and the
  * bytes that it carried in both. */
@@ -69,9 +69,9 @@ struct link_rate {
     double loaded, carried; /* of all parts */
 };
 
-/* Finds the rate of a link from the parts of a run, in the order of time. The array is written to. A link that is slow for
- * a moment, for instance because its machine did not run, is not slow: `most` is what it reached in a quarter of the time in
- * which bytes waited for it. */
+/* Finds the rate of a link from the parts of a run, in the order of time. The array is written to. A link that is slow
+ * for a moment, for instance because its machine did not run, is not slow: `most` is what it reached in a quarter of
+ * the time in which bytes waited for it. */
 void link_rate_find(struct link_use *use, size_t count, struct link_rate *rate);
 
 /* Whether the link is that much slower than `usual`, in bytes a second, that it stands out even if what is not known is

@@ -124,7 +124,7 @@ struct change {
     } port[TORUS_MAX_PORTS];
 };
 
-/* The time that the main thread neither used nor slept as it meant to: a system does not count all of it as delayed. */
+/* The time that the main thread neither used nor meant to sleep: a system does not count all of it as delayed. */
 static uint64_t lag_of(const struct trace *t, uint64_t used, uint64_t now)
 {
     uint64_t passed = elapsed(t->sampled, now);
@@ -149,7 +149,7 @@ static void find_change(const struct trace *t, const struct trace_sample *s, uin
     }
 }
 
-/* Takes from *left what belongs to `part` of the `whole` time that is left. */
+/* Takes from *left the share of `part` in the `whole` time that is left. */
 static uint64_t take_part(uint64_t *left, uint64_t part, uint64_t whole)
 {
     uint64_t taken =

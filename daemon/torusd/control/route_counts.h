@@ -8,7 +8,7 @@
 
 struct route_counts {
     bool runs;  /* torus-routed is connected, and has told its state */
-    bool known; /* it tells what follows: older releases do not */
+    bool known; /* it sends the fields below: older releases do not */
     bool forwards;
     bool problem;                 /* something keeps routes from being set */
     uint32_t hosts[ROUTE_STATES]; /* how many other hosts have such routes */

@@ -108,7 +108,7 @@ void agent_give_up(struct agent *a, const struct error *why)
     if (a->step == STEP_ENDING)
         return;
     agent_end_early(a, why);
-    a->refuses = false; /* the initiator has caused this */
+    a->refuses = false; /* the initiator caused this */
     if (group != NULL && opened)
         group_abandon(group, why);
     else if (group != NULL)
@@ -154,8 +154,8 @@ void agent_detach(struct agent *a)
 
 /* --- beginning --- */
 
-/* Reserves memory for rounds: less of it, if there is not enough for large ones. At most half of what the user may still
- * take, so that the user's next copies find some, too. */
+/* Reserves memory for rounds: less of it, if there is not enough for large ones. At most half of what the user may
+ * still take, so that the user's next copies find some, too. */
 static int take_memory(struct agent *a, struct error *e)
 {
     const uint64_t held = shares_of(a->set.shares, SHARE_COPIES, a->request.user);
@@ -214,7 +214,7 @@ static void on_called(void *context, uint64_t call, const struct error *e)
 {
     struct agent *a = context;
 
-    (void)e; /* a call that has failed is told by on_ended() */
+    (void)e; /* on_ended() reports a call that has failed */
     if (call == GATHERING_CALL)
         a->gathering.called = true;
     else

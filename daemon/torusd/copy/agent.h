@@ -1,10 +1,10 @@
-/* An agent: what one node does in one attempt of a copy. It opens the attempt's group, and then all agents make the same
- * steps:
+/* An agent: what one node does in one attempt of a copy. It opens the attempt's group, and then all agents make the
+ * same steps:
  *
  *     OPENING -> OPEN .. FINISHED (enum agent_step) -> OVER -> ENDING -> freed
  *
- * If the group fails, or the copy is cancelled, the agent is ENDING at once: work that is under way in threads is told to
- * stop, and then the trees are closed, in a thread too. */
+ * If the group fails, or the copy is cancelled, the agent is ENDING at once: work that is under way in threads is told
+ * to stop, and then the trees are closed, in a thread too. */
 #pragma once
 
 #include "daemon/torusd/copy/copy.h"
@@ -133,7 +133,7 @@ struct agent {
     struct copy_plan plan;
     struct error error;   /* why it ends early */
     bool is_late;         /* members may put their trees in place, whatever happens here */
-    bool is_final;        /* it would end in the same way if the copy were retried */
+    bool is_final;        /* a retry of the copy would end in the same way */
     bool refuses;         /* its initiator is to be told why, because the group was not open */
     uint64_t compared_at; /* when it was known what is missing */
     uint64_t moved;       /* bytes of streams, in all rounds */
@@ -200,8 +200,8 @@ void agent_progress(const struct agent *a, struct copy_progress *progress);
 /* Writes the id of a copy for people. */
 void copy_id_text(uint64_t id, char text[COPY_ID_SIZE]);
 
-/* --- moving documents, or what is missing of streams, in rounds: while one round is sent, the next one is read, and the
- * last one is written, in threads --- */
+/* --- moving documents, or what is missing of streams, in rounds: while one round is sent, the next one is read, and
+ * the last one is written, in threads --- */
 
 /* Begins to move. Returns 0, or -1: the agent has failed. */
 int moving_begin(struct agent *a, enum moved what);
@@ -211,14 +211,14 @@ int moving_advance(struct agent *a);
 void moving_called(struct agent *a, unsigned slot);
 /* Whether works are under way. */
 bool moving_works(const struct agent *a);
-/* What keeps the next call back. */
+/* Why the next call cannot start yet. */
 enum group_client_wait moving_waits(const struct agent *a);
 /* Frees everything; no work may be under way. */
 void moving_end(struct agent *a);
 
 /* --- what a node does with its own trees: opens them, compares them, puts them in place, closes them --- */
 
-/* Run in a thread. Errors stay at the trees and ends of the plan. */
+/* Run in a thread. The trees and ends of the plan keep the errors. */
 void copy_trees_open(struct agent *a);
 void copy_trees_compare(struct agent *a);
 void copy_trees_digest(struct agent *a);

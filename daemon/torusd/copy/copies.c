@@ -129,10 +129,12 @@ int copies_check(const struct copies *c, struct error *e)
             return error_set(e, ERROR_PROTOCOL, "copy %s: its step and its group do not agree",
                              a->id_text);
         if (a->step < STEP_ENDING && a->job_runs && a->job_step != a->step)
-            return error_set(e, ERROR_PROTOCOL, "copy %s: work of an earlier step", a->id_text);
+            return error_set(e, ERROR_PROTOCOL, "copy %s: a job of an earlier step still runs",
+                             a->id_text);
     }
     if (reserved != shares_total(c->set.shares, SHARE_COPIES))
-        return error_set(e, ERROR_PROTOCOL, "copies have reserved other memory than is counted");
+        return error_set(e, ERROR_PROTOCOL,
+                         "the memory that copies reserved differs from the count");
     return 0;
 }
 

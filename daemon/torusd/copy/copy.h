@@ -11,9 +11,9 @@
  *                            next is read and the last is written
  *     5. the end             each node puts its trees in place, or says why not; allgather of reports
  *
- * The group avoids links that go down, and repeats what they have lost. If a node goes down, the group fails: every agent
- * ends, and what has arrived stays on the disks (tree_store.h). The asked node then calls again, if the copy waits for
- * nodes or leaves them out; only what is still missing moves.
+ * The group avoids links that go down, and repeats what they have lost. If a node goes down, the group fails: every
+ * agent ends, and what has arrived stays on the disks (tree_store.h). The asked node then calls again, if the copy
+ * waits for nodes or leaves them out; only what is still missing moves.
  *
  * A node whose disk fails, or is full, tells its error in 3 or 5, and continues to pass data on. So a copy is delivered
  * all or nothing at each node, not at all nodes together.
@@ -75,8 +75,8 @@ struct copy_progress {
 /* Never called from inside a function of this header, except copies_tick(). */
 struct copy_client {
     void *context;
-    /* Once, as the last function: the copy is over; exactly one argument is NULL. It has failed as a whole (*e), or it has
-     * ended, perhaps with errors of some nodes. */
+    /* Once, as the last function: the copy is over; exactly one argument is NULL. It has failed as a whole (*e), or it
+     * has ended, perhaps with errors of some nodes. */
     void (*ended)(void *context, const struct copy_result *result, const struct error *e);
 };
 
@@ -86,16 +86,16 @@ struct copy *copy_start(struct copies *copies, const struct copy_request *reques
                         const struct copy_client *client, struct error *e);
 /* Where it stands now. */
 void copy_progress(const struct copy *copy, struct copy_progress *progress);
-/* The client asks to stop. Returns true: nothing has changed at any node, unless *e says so; ended() is not called. Returns
- * false, from when nodes may put the copy in place: it continues, and ended() will be called. */
+/* The client asks to stop. Returns true: nothing has changed at any node, unless *e says so; ended() is not called.
+ * Returns false, from when nodes may put the copy in place: it continues, and ended() will be called. */
 bool copy_stop(struct copy *copy, struct error *e);
 /* The client has gone: all agents end. ended() is not called. */
 void copy_cancel(struct copy *copy);
 
 #define COPY_ID_SIZE 20u
 
-/* One line of `status` about each copy that this node takes part in, or has been asked for, also while that waits for its
- * next attempt. Writes at most `most`; returns how many. */
+/* One line of `status` about each copy that this node takes part in, or has been asked for, also while that waits for
+ * its next attempt. Writes at most `most`; returns how many. */
 struct copy_info {
     char id[COPY_ID_SIZE];
     uint32_t asker;
@@ -107,8 +107,9 @@ size_t copies_list(const struct copies *copies, struct copy_info *list, size_t m
 /* Attempts of copies that this node takes part in; for monitoring. */
 struct copies_counts {
     unsigned under_way;
-    uint64_t ended, failed; /* since the daemon has started: after their last step, or before */
-    uint64_t bytes;         /* of trees, in all rounds of copies that this node took part in */
+    uint64_t ended,
+        failed; /* since the daemon started: copies that ended after their last step, and before it */
+    uint64_t bytes; /* of trees, in all rounds of copies that this node took part in */
 };
 /* Fills *counts. */
 void copies_count(const struct copies *copies, struct copies_counts *counts);

@@ -236,7 +236,7 @@ static void give(struct copy_rounds *r, uint32_t tree, uint64_t want)
     r->receives[t->writer] -= head + length;
 }
 
-/* Each tree gets its share, and then what others have left over. */
+/* Each tree gets its share, and then what the others do not need. */
 static void plan_pairs(struct copy_rounds *r)
 {
     const uint32_t trees = r->plan->trees;

@@ -1,6 +1,6 @@
-/* Which trees an attempt of a copy moves between which nodes, what the nodes have told about them, and the rounds in which
- * they are moved. All members of the group make the same plan, and fill it with the same facts (step_reports.h): so they
- * all know which calls follow. */
+/* Which trees an attempt of a copy moves between which nodes, what the nodes have told about them, and the rounds in
+ * which they are moved. All members of the group make the same plan, and fill it with the same facts (step_reports.h):
+ * so they all know which calls follow. */
 #pragma once
 
 #include "daemon/torusd/copy/request.h"
@@ -23,7 +23,7 @@ struct copy_tree {
     uint64_t *place;               /* where its sources are, as tree_store says it */
     uint32_t places;
     struct intervals missing; /* of the stream, that any writer lacks */
-    uint64_t *changed;        /* entries that are left out, because they have changed; rising */
+    uint64_t *changed;        /* entries that are left out, because they have changed; ascending */
     uint32_t changes;
     char first_changed[256]; /* printable; "": none */
     struct tree_reader *r;   /* at the reader only; NULL: not open */
@@ -78,7 +78,8 @@ static inline bool copy_plan_goes_to_all(const struct copy_plan *p)
 /* Why nothing is put in place at this end; NULL: nothing has failed. */
 const struct error *copy_end_failed(const struct copy_plan *p, const struct copy_end *end);
 
-/* --- the rounds in which documents, or what is missing of the streams, are moved: a round is one call of the group --- */
+/* --- the rounds in which documents, or what is missing of the streams, are moved: a round is one call of the group
+ * --- */
 
 enum moved { MOVED_MANIFESTS, MOVED_DIGESTS, MOVED_STREAMS };
 

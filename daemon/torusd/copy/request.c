@@ -15,8 +15,8 @@
 
 /* --- paths --- */
 
-/* Checks a path: absolute, not too long, no '%' except %r and %%. `what` is "source" or "target". Sets *ranks to whether
- * it contains %r. Returns 0, or -1 with *e. */
+/* Checks a path: absolute, not too long, no '%' except %r and %%. `what` is "source" or "target". Sets *ranks to
+ * whether it contains %r. Returns 0, or -1 with *e. */
 static int copy_path_check(const char *path, const char *what, bool *ranks, struct error *e)
 {
     char shown[120];
@@ -136,7 +136,7 @@ static int check_nodes(const struct copy_request *r, struct error *e)
 {
     for (uint32_t i = 0; i < r->nodes_count; i++) {
         if (i > 0 && r->nodes[i] <= r->nodes[i - 1])
-            return error_set(e, ERROR_USAGE, "the nodes of a copy are not in rising order");
+            return error_set(e, ERROR_USAGE, "the nodes of a copy are not in ascending order");
         if (r->nodes[i] == r->node)
             return error_set(e, ERROR_USAGE,
                              "node %u is at the other end of the copy already, and must not be "

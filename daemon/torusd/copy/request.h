@@ -9,6 +9,7 @@
  *     COPY_SCATTER   `node` reads, for each node that takes part, the sources, which must contain %r (the rank of that
  *                    node), and that node writes them (%r in the target: its own rank).
  *     COPY_EXCHANGE  each node reads SOURCE/d for each node d, and writes TARGET/s for each node s. There is one source.
+ *
  */
 #pragma once
 
@@ -34,7 +35,7 @@ struct copy_request {
     char *target;
     bool
         into; /* sources keep their names, in the folder `target`; otherwise the one source becomes `target` */
-    uint32_t *nodes; /* the other nodes that take part, rising; NULL: all other nodes */
+    uint32_t *nodes; /* the other nodes that take part, ascending; NULL: all other nodes */
     uint32_t nodes_count;
     char **
         pattern; /* "- PATTERN" leaves names out, "+ PATTERN" keeps them; the first that matches decides */
@@ -57,8 +58,8 @@ struct copy_request {
     uint32_t user;
 };
 
-/* Reads an encoded request, which may contain anything, and checks all rules that need no torus. Returns 0 with *r, which
- * the caller gives to copy_request_free(), or -1 with *e and nothing to free. */
+/* Reads an encoded request, which may contain anything, and checks all rules that need no torus. Returns 0 with *r,
+ * which the caller gives to copy_request_free(), or -1 with *e and nothing to free. */
 int copy_request_unpack(struct copy_request *r, const uint8_t *bytes, size_t length,
                         struct error *e);
 /* Encodes a request. Returns 0 with *bytes, which the caller frees, and *length; or -1 with *e: it is too long

@@ -36,7 +36,7 @@ int copies_refusal_heard(struct copies *c, const struct peer_copy_refusal *refus
 
     if (refusal->initiator >= nodes || refusal->node >= nodes || refusal->left == 0 ||
         refusal->left > nodes)
-        return error_set(e, ERROR_PROTOCOL, "a refusal of a copy that no node can have sent");
+        return error_set(e, ERROR_PROTOCOL, "invalid refusal of a copy: no node can have sent it");
     if (refusal->initiator == router_rank(c->set.router)) {
         initiator_refused(c, refusal);
         return 0;
@@ -102,7 +102,7 @@ int copies_call_heard(struct copies *c, unsigned port, const struct peer_copy_ca
 
     if (call->initiator >= t->nodes || call->left == 0 || call->left > t->nodes ||
         call->attempt == 0 || call->request.len > COPY_REQUEST_MOST)
-        return error_set(e, ERROR_PROTOCOL, "a call of a copy that no node can have made");
+        return error_set(e, ERROR_PROTOCOL, "invalid call to a copy: no node can have made it");
     if (call->initiator == router_rank(c->set.router) ||
         flood_limit_take(&c->calls, port, &heard, router_now(c->set.router)) == NULL)
         return 0;

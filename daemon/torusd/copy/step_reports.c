@@ -180,8 +180,8 @@ static int code_numbers(struct codec *c, uint64_t **list, uint32_t *count, uint3
     return 0;
 }
 
-/* At most `most` bytes; more are left out. A reader that is told none keeps what it has: they are its own. Returns 1 if any
- * were read, 0, or -1: no memory. */
+/* At most `most` bytes; more are left out. A reader keeps its own places if it hears of none. Returns 1 if any were
+ * read, 0, or -1: no memory. */
 static int code_bytes(struct codec *c, uint8_t **data, size_t *size, size_t most)
 {
     const uint64_t length = code_value(c, *size <= most ? *size : 0);
@@ -364,7 +364,7 @@ int step_reports_write(const struct copy_plan *p, enum step_report_kind kind, ui
         return 0;
     free(out->data);
     *out = (struct step_report_bytes){0};
-    return error_set(e, ERROR_MEMORY, "out of memory for what a copy tells other nodes");
+    return error_set(e, ERROR_MEMORY, "out of memory for a step report of a copy");
 }
 
 int step_reports_read(struct copy_plan *p, enum step_report_kind kind, uint32_t node,
@@ -374,11 +374,10 @@ int step_reports_read(struct copy_plan *p, enum step_report_kind kind, uint32_t 
     struct codec c = {.at = data, .end = data + length};
 
     if (code_step_report(&c, p, kind, node, &none) != 0)
-        return error_set(e, ERROR_MEMORY, "out of memory for what other nodes tell of a copy");
+        return error_set(e, ERROR_MEMORY, "out of memory for the step reports of a copy");
     if (!c.bad && c.at == c.end)
         return 0;
-    (void)error_set(e, ERROR_PROTOCOL, "node %u has told something of the copy that is malformed",
-                    node);
+    (void)error_set(e, ERROR_PROTOCOL, "node %u sent a malformed step report of the copy", node);
     return error_blame_node(e, node);
 }
 
@@ -471,7 +470,8 @@ static int gather_bytes(struct agent *a)
         g->lengths[i] = le64toh(length);
         g->offsets[i] = all;
         if (g->lengths[i] > STEP_REPORT_MOST || all + g->lengths[i] > STEP_REPORTS_MOST) {
-            (void)error_set(&e, ERROR_PROTOCOL, "node %u tells too much of a copy", a->node[i]);
+            (void)error_set(&e, ERROR_PROTOCOL,
+                            "node %u has a step report of a copy that is too long", a->node[i]);
             (void)error_blame_node(&e, a->node[i]);
             return fail(a, &e);
         }

@@ -33,12 +33,12 @@ struct step_report_bytes {
     bool failed; /* no memory, or too long */
 };
 
-/* How many spans or bytes of wanted digests an end may tell, so that all step reports together are small. */
+/* Most spans, or bytes of wanted digests, that an end may report, so that all step reports together are small. */
 uint32_t step_reports_spans_most(const struct copy_plan *p);
 size_t step_reports_wanted_most(const struct copy_plan *p);
-/* How many bytes of paths that would be removed an end may tell. */
+/* Most bytes of paths that would be removed that an end may report. */
 size_t step_reports_going_most(const struct copy_plan *p);
-/* How many files of a tree can be told to be left out. */
+/* Most files of a tree that can be reported as left out. */
 uint32_t step_reports_changes_most(const struct copy_plan *p);
 
 /* Makes the step report of `node`. Returns 0 with *out, whose data the caller frees, or -1 with *e and nothing to
@@ -47,8 +47,8 @@ int step_reports_write(const struct copy_plan *p, enum step_report_kind kind, ui
                        const struct step_report_of_node *self, struct step_report_bytes *out,
                        struct error *e);
 
-/* Takes the facts of `node`'s step report into the plan. To be called for all members, in the same order at all members,
- * also for this one. Returns 0, or -1 with *e: malformed (ERROR_PROTOCOL), no memory. */
+/* Takes the facts of `node`'s step report into the plan. To be called for all members, in the same order at all
+ * members, also for this one. Returns 0, or -1 with *e: malformed (ERROR_PROTOCOL), no memory. */
 int step_reports_read(struct copy_plan *p, enum step_report_kind kind, uint32_t node,
                       const uint8_t *bytes, size_t length, struct error *e);
 

@@ -1,11 +1,12 @@
-/* Trees of files on disks, as copies read and write them. The daemon's are in daemon/torusd/tree; the simulator has its own.
+/* Trees of files on disks, as copies read and write them. The daemon's are in daemon/torusd/tree; the simulator has its
+ * own.
  *
  * A tree is described by its manifest, and the contents of its files follow each other in one stream of bytes without
  * holes, in the order of the manifest. So a copy moves any ranges of that stream, and each writer knows from the
  * manifest where they belong. A copy goes like this:
  *
  *     reader  read_open()  walks the tree, and makes the manifest
- *     writer  write_open() finds the target, and what an interrupted copy has left there
+ *     writer  write_open() finds the target, and what an interrupted copy left there
  *     writer  write_document(TREE_MANIFEST) ..., then compare(): finds what is missing or may differ, and which large
  *             files it wants digests of, because an older version of them is there
  *     reader  digest(): makes the second document, with digests of pieces of the files that any writer wants
@@ -56,8 +57,8 @@ struct tree_facts {
     const uint64_t *
         place; /* numbers that tell where the sources are, so that nodes which share a file system notice it */
     uint32_t places;
-    /* With skip_changing, after check(): numbers of the entries of files that have changed, and are not to be put in place;
-     * rising; UINT64_MAX: a file that the manifest does not have. */
+    /* With skip_changing, after check(): numbers of the entries of files that have changed, and are not to be put in
+     * place; ascending; UINT64_MAX: a file that the manifest does not have. */
     const uint64_t *changed;
     uint32_t changes;
     const char *first_changed;
@@ -117,9 +118,9 @@ struct tree_store {
                      struct tree_progress *progress, struct tree_reader **r, struct error *e);
     struct tree_facts (*facts)(const struct tree_reader *r);
     /* Waits until a change from now on gives every file of the tree a time that differs by at least `granularity`
-     * nanoseconds from the one that was found, and that differs at all in the source. To be called before anything is read;
-     * without it, a change just after the copy could have the time of before. It takes two seconds at most, and no time for
-     * files that are older. Ends early if progress->stop is set. */
+     * nanoseconds from the one that was found, and that differs at all in the source. To be called before anything is
+     * read; without it, a change just after the copy could leave the time as it was. It takes two seconds at most, and
+     * no time for files that are older. Ends early if progress->stop is set. */
     void (*settle)(struct tree_reader *r, uint64_t granularity, struct tree_progress *progress);
     /* Makes TREE_DIGESTS, for the files that any of these answers of compare() wants. Answers come from other nodes and
      * may contain anything. */
@@ -131,8 +132,8 @@ struct tree_store {
     /* Reads bytes of the stream. Fails if a file has changed, unless such files are left out; a file may have grown. */
     int (*read)(struct tree_reader *r, uint64_t offset, uint8_t *bytes, size_t length,
                 struct error *e);
-    /* Checks that the tree has not changed since read_open(): sizes and times of files and folders, and of files that have
-     * grown, that what was read of them is still there. */
+    /* Checks that the tree has not changed since read_open(): sizes and times of files and folders, and of files that
+     * have grown, that what was read of them is still there. */
     int (*check)(struct tree_reader *r, struct tree_progress *progress, struct error *e);
     void (*read_close)(struct tree_reader *r);
 
@@ -147,31 +148,32 @@ struct tree_store {
     /* Takes bytes of a document, front to back. Documents come from another node and may contain anything. */
     int (*write_document)(struct tree_writer *w, enum tree_document which, const uint8_t *bytes,
                           size_t length, struct error *e);
-    /* Before compare(): checks that the target is not among the sources of that reader, whose places() are told, nor around
-     * them if the copy deletes. Numbers may be anything. */
+    /* Before compare(): checks that the target is not among the sources of that reader, whose places() are told, nor
+     * around them if the copy deletes. Numbers may be anything. */
     int (*check_places)(struct tree_writer *w, const uint64_t *place, uint32_t places,
                         struct error *e);
     /* To be called when the manifest is complete. Sets *wanted, valid until write_close(), to what digest() needs;
      * *length may be 0, and is at most TREE_WANTED_MOST. */
     int (*compare)(struct tree_writer *w, struct tree_progress *progress, const uint8_t **wanted,
                    size_t *length, struct error *e);
-    /* To be called when TREE_DIGESTS is complete, or at once if no node wants it. Sets *span, valid until write_close(),
-     * to at most `most` (at least 1) ranges of the stream that are missing here, rising, not touching each other; they
-     * may include bytes that are here, to be fewer. Checks that the disk has room, unless look_only. */
+    /* To be called when TREE_DIGESTS is complete, or at once if no node wants it. Sets *span, valid until
+     * write_close(), to at most `most` (at least 1) ranges of the stream that are missing here, ascending, not touching
+     * each other; they may include bytes that are here, to be fewer. Checks that the disk has room, unless
+     * look_only. */
     int (*missing)(struct tree_writer *w, uint32_t most, struct tree_progress *progress,
                    const struct interval **span, uint32_t *spans, struct error *e);
     /* Writes bytes of the stream; ignores those that are not missing here. */
     int (*write)(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, size_t length,
                  struct error *e);
-    /* With skip_changing, before finish(): these entries (rising) have changed at the reader, and stay as they are here.
-     * Numbers may be anything. */
+    /* With skip_changing, before finish(): these entries (ascending) have changed at the reader, and stay as they are
+     * here. Numbers may be anything. */
     int (*leave)(struct tree_writer *w, const uint64_t *index, uint32_t count, struct error *e);
     /* Puts everything in place, durably; or with look_only only completes *report. If it fails before anything is in
      * place, everything stays as if interrupted; if it fails later, it is repeated when the daemon starts, and by the
      * next copy. It stops only before anything is in place. */
     int (*finish)(struct tree_writer *w, struct tree_progress *progress, struct error *e);
-    /* With look_only, after compare(): the paths that `delete` would remove, below the target, each with a 0 byte behind
-     * it; the first ones, if there are many. Returns the number of bytes; they are valid until write_close(). */
+    /* With look_only, after compare(): the paths that `delete` would remove, below the target, each with a 0 byte
+     * behind it; the first ones, if there are many. Returns the number of bytes; they are valid until write_close(). */
     size_t (*going)(const struct tree_writer *w, const uint8_t **paths);
     /* The report so far: complete after missing(), except what finish() has found. */
     void (*report)(const struct tree_writer *w, struct tree_report *report);

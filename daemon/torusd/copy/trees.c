@@ -40,7 +40,7 @@ static void free_paths(char **path, uint32_t count)
     free((void *)path);
 }
 
-/* Notes what is to be told of an open tree. Without memory it is not told where the sources are. */
+/* Notes what is to be told of an open tree. Without memory, other nodes do not hear where the sources are. */
 static void take_facts(struct agent *a, struct copy_tree *tree)
 {
     const struct tree_facts facts = a->set.trees->facts(tree->r);
@@ -325,6 +325,6 @@ void copy_trees_finish(struct agent *a)
         if (a->request.dry_run)
             take_going(a, end);
     }
-    /* Closed before the others are told, so that whoever is told that the copy is done can unmount the disk. */
+    /* Closed before the others are told, so that a user who hears that the copy is done can unmount the disk. */
     copy_trees_close(a);
 }

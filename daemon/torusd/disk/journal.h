@@ -110,16 +110,16 @@ int journal_each_committed(const struct journal *j, void (*each)(void *context, 
 
 /* --- targets that may have a staging, for the start of the daemon --- */
 
-/* Lists a target; `sync`: durably. A copy lists its target before it makes the staging, in case it crashes, and again when it
- * has the staging: another copy may have removed its own staging, and the entry, meanwhile. It is synced before a copy
- * becomes complete: for interrupted copies, two syncs at the begin of each copy would cost more than they are worth.
- * Returns 0, or -1 with *e. */
+/* Lists a target; `sync`: durably. A copy lists its target before it makes the staging, in case it crashes, and again
+ * when it has the staging: another copy may have removed its own staging, and the entry, meanwhile. It is synced before
+ * a copy becomes complete: for interrupted copies, two syncs at the beginning of each copy would cost more than they
+ * are worth. Returns 0, or -1 with *e. */
 int journal_add_copy(const char *state_folder, const char *path, bool sync, struct error *e);
-/* Removes a target from the list, unless is_there() says that another copy has made a new staging meanwhile. A failure is
- * logged; the next start finds the entry, and no staging. */
+/* Removes a target from the list, unless is_there() says that another copy has made a new staging meanwhile. A failure
+ * is logged; the next start finds the entry, and no staging. */
 void journal_remove_copy(const char *state_folder, const char *path,
                          bool (*is_there)(const void *context), const void *context);
-/* Calls each() with every target in the list, and removes entries that are damaged. Returns 0, or -1 with *e: the list could
- * not be read. */
+/* Calls each() with every target in the list, and removes entries that are damaged. Returns 0, or -1 with *e: the list
+ * could not be read. */
 int journal_each_copy(const char *state_folder, void (*each)(void *context, const char *path),
                       void *context, struct error *e);

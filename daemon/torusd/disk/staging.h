@@ -4,9 +4,9 @@
  * nobody has locked was left over by a daemon that ended. Any user who may write to the folder above can rename a staging and
  * put another one in its place, so the folder under the name is compared with the open one before it is renamed or removed.
  *
- * Some folders above a target exist only because a copy or an exchange needs them. Several may use such a folder, and none of
- * them knows whether it ends as the last one; so all of them say that they use it, and whoever ends as the last one without a
- * result removes what was made, whoever has made it.
+ * Some folders above a target exist only because a copy or an exchange needs them. Several copies and exchanges may use such
+ * a folder, and none of them knows whether it will be the last to end. So all of them say that they use it; if the last one
+ * ends without a result, it removes the folders that were made, whichever of them made the folders.
  *
  * Functions return 0 or -errno unless they say otherwise. Those that touch the disk block. */
 #pragma once

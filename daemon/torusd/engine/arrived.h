@@ -7,7 +7,7 @@
 /* Zero-initialise for none. */
 struct arrived {
     struct intervals *block; /* by node: of the block from (or for) it */
-    uint32_t nodes;          /* that `block` has; of further ones nothing has arrived */
+    uint32_t nodes; /* nodes that `block` has room for; nothing has arrived from the others */
     size_t room;
     size_t spans; /* intervals of all blocks */
 };

@@ -1,5 +1,5 @@
-/* Digests of bytes on their way between two nodes, and of pieces of files: XXH3, 64 or 128 bits. It is no cryptographic
- * hash: whoever knows the seed may be able to make different bytes that have the same digest. */
+/* Digests of bytes on their way between two nodes, and of pieces of files: XXH3, 64 or 128 bits. It is not a
+ * cryptographic hash: whoever knows the seed may be able to make different bytes that have the same digest. */
 #pragma once
 
 #include "daemon/lib/base/slab.h"
@@ -17,7 +17,7 @@ uint64_t digest_extents(const struct extents *bytes, uint32_t length, uint64_t s
 /* The digest of 128 bits. */
 void digest_wide(const void *bytes, size_t length, uint64_t seed, uint8_t to[DIGEST_WIDE]);
 
-/* The same of bytes that come in parts: begin, add, end; and again. */
+/* The same for bytes that come in parts: begin, add, end; then begin again. */
 struct digest_parts;
 struct digest_parts *digest_parts_new(void); /* NULL: no memory */
 void digest_parts_free(struct digest_parts *d);

@@ -266,8 +266,7 @@ static int take_contribution(struct reducing *s, struct reducing_round *r, uint3
     struct extent chunk;
 
     if (branch->arrived == piece->chunks)
-        return error_set(e, ERROR_PROTOCOL, "piece %u has arrived before",
-                         s->trees->child[child].place);
+        return error_set(e, ERROR_PROTOCOL, "piece %u arrived twice", s->trees->child[child].place);
     if (take_arriving_chunk(s, piece, branch->arrived, in, &chunk, e) != 0)
         return -1;
     branch->arrived++;

@@ -228,7 +228,7 @@ static int begin_arriving_piece(struct streaming *s, struct streaming_round *r, 
     *length = flow->length - flow->arrived < a->have ? flow->length - flow->arrived : a->have;
     if (*length == 0 && !(first && flow->length == 0))
         return error_set(e, ERROR_PROTOCOL,
-                         "piece %u has arrived before, or the frame has no byte of it", place);
+                         "piece %u arrived twice, or the frame has none of its bytes", place);
     if (!streaming_has_digest(r, *index) || flow->arrived + *length < flow->length)
         return 0;
     if (a->digests == a->data->n_digests)

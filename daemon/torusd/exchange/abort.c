@@ -194,7 +194,7 @@ void abort_pass_unknown(struct exchanges *exchanges, unsigned port, const struct
 #define DAMAGES_MOST 3u /* more damage than this has a lasting cause */
 /* Estimated bytes of a message for each span that has arrived. */
 #define SPAN_BYTES 5u
-/* Keeping blocks pays if this many times more bytes are moved than told. */
+/* Keeping blocks pays if it saves this many times more bytes than telling them takes. */
 #define WORTH 8u
 /* For a group, which may be open for weeks, older retries do not count. */
 #define COUNTED_TIME (60 * SECONDS)
@@ -268,7 +268,7 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy)
     j->withdrawn_at = router_now(router_of(x));
     retry_pause(j);
     if (x->spec.timeout_ns == 0 ||
-        attempt_is_open_group(x)) { /* whose timeout was for opening it */
+        attempt_is_open_group(x)) { /* the timeout of a group was for opening it */
         j->timeout_ns = LONGEST_WAIT;
         j->deadline = j->waiting_since + j->timeout_ns;
     }

@@ -1,4 +1,5 @@
-/* All that a node knows about its exchanges: the attempts to carry jobs out. Times are nanoseconds of the router's clock. */
+/* All that a node knows about its exchanges: the attempts to carry jobs out. Times are nanoseconds of the router's
+ * clock. */
 #pragma once
 
 /* Without memory, adding an entry to a table fails instead of ending the program. */
@@ -49,8 +50,8 @@ struct plan_rates {
     uint64_t changed_at;        /* when; 0: never */
     uint64_t *cleared;          /* when the rate of each channel last changed clearly; 0: never */
     struct allowance allowance; /* for changes of plans */
-    uint64_t look_at;           /* when those that nodes state, and plans, are compared with these;
-                                 * ROUTER_NEVER: nothing has changed */
+    uint64_t
+        look_at; /* when they are next compared with stated rates and plans; ROUTER_NEVER: no change */
 };
 
 struct exchanges {

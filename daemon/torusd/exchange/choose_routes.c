@@ -40,7 +40,7 @@ void choose_learn(const struct attempt *x)
     const struct predict_costs costs = exchanges_costs(x->exchanges);
     const struct repetitions *r = &x->job->repetitions;
 
-    /* What slow links cost is no property of the algorithm. */
+    /* What slow links cost is not a property of the algorithm. */
     if (x->exchanges->rates.used == NULL && x->spec.operation == OPERATION_EXCHANGE &&
         !spec_has_folders(&x->spec) && !spec_has_schedule(&x->spec) && r->each != NULL &&
         r->kept == 0 && x->mode == (x->algorithm->streaming ? MODE_STREAMING : MODE_STEPPED))
@@ -62,8 +62,8 @@ static struct block_sizes sizes_of(const struct attempt *x)
                                 x->local.largest_block};
 }
 
-/* Files keep the rates, because their sizes become known when all nodes have the routes. In steps, too: only streaming
- * has the times of found routes been counted. */
+/* Files keep the rates, because their sizes become known when all nodes have the routes. This holds in steps, too: the
+ * times of found routes have been counted for streaming only. */
 static bool may_be_unrated(const struct spec *s)
 {
     return s->operation == OPERATION_EXCHANGE && strcmp(s->algorithm, SPEC_AUTO) == 0 &&

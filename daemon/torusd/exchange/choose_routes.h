@@ -20,9 +20,9 @@ int choose_candidates(struct exchanges *exchanges, const struct block_sizes *siz
 /* Learns from the times of a finished session of several exchanges, at its root (choose_learn_times()). */
 void choose_learn(const struct attempt *x);
 
-/* Decides at the root whether an attempt uses the rates in *d, and otherwise clears them: if "auto" is an algorithm that
- * takes all links for alike, and still is predicted to be faster at these rates. Returns 1; 0 while schedules are being
- * counted; or -1 with *e. */
+/* Decides at the root whether an attempt uses the rates in *d. Clears them if not: if "auto" stands for an algorithm
+ * that treats all links alike, and that is still predicted to be faster at these rates. Returns 1; 0 while schedules
+ * are being counted; or -1 with *e. */
 int choose_whether_rated(const struct attempt *x, struct damage *d, struct error *e);
 
 /* Sets the algorithm and mode of an attempt. Returns 1; 0 while schedules are being counted; or -1 with *e. */

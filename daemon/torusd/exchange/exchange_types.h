@@ -163,7 +163,7 @@ struct exchange_info {
 struct exchange_unconfirmed {
     char id[EXCHANGE_ID_SIZE];
     uint32_t count;                                 /* number of nodes that have not confirmed */
-    uint32_t node[EXCHANGE_UNCONFIRMED_NAMED];      /* their lowest ranks, rising */
+    uint32_t node[EXCHANGE_UNCONFIRMED_NAMED];      /* their lowest ranks, ascending */
     char reason[sizeof(((struct error *)0)->text)]; /* why, and what will happen, for people */
 };
 

@@ -7,7 +7,7 @@
 
 /* The nodes that need not take part. */
 struct left_out {
-    bool down;         /* true: nodes that cannot be reached, if they count as down */
+    bool down;         /* leave out nodes that cannot be reached and count as down */
     const bool *nodes; /* by node: left out even if up; NULL: none */
 };
 
@@ -22,15 +22,16 @@ uint32_t membership_first_down(const struct exchanges *exchanges, const bool *go
  * caller frees *d. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int membership_view(const struct exchanges *exchanges, struct left_out out, struct damage *d,
                     struct error *e);
-/* Sets the rates that plans use (plan_rates.h) of the links in *d that are up. Returns 0, or -1 with *e (ERROR_MEMORY). */
+/* Sets the rates that plans use (plan_rates.h) of the links in *d that are up. Returns 0, or -1 with *e
+ * (ERROR_MEMORY). */
 int membership_add_rates(const struct exchanges *exchanges, struct damage *d, struct error *e);
 /* Checks that all nodes that must take part can be reached in this view. Returns 0, or -1 with *e. */
 int membership_check(const struct exchanges *exchanges, struct left_out out, const struct damage *d,
                      struct error *e);
 /* Applies membership_check() to what this node knows now. */
 int membership_check_now(const struct exchanges *exchanges, struct left_out out, struct error *e);
-/* Checks that this node's view of links and nodes is the same; the rates of links are the root's. Returns 0, or -1 with *e. The error is ERROR_BUSY or ERROR_MEMORY,
- * because the root may know more when it retries. */
+/* Checks that this node's view of links and nodes is the same; the rates of links are the root's. Returns 0, or -1 with
+ * *e. The error is ERROR_BUSY or ERROR_MEMORY, because the root may know more when it retries. */
 int membership_agrees(const struct exchanges *exchanges, struct left_out out,
                       const struct damage *d, struct error *e);
 /* Whether something is down that the job needs to begin. If so, sets *e to a text that names it. */
@@ -52,9 +53,9 @@ struct avoided {
         takes_found; /* "auto" has chosen the found routes of a network in which nothing is avoided */
 };
 
-/* Whether the attempt's routes are found for its links, instead of by an algorithm of the registry: if it avoids
- * some; and where the network has other graphs than rings and lines, for `stream`, whether the spec names it or
- * "auto" has chosen it, and for "auto" if the operation is not an exchange. */
+/* Whether the attempt's routes are found for its links, instead of by an algorithm of the registry. That is so if it
+ * avoids links. On a network with other graphs than rings and lines it is also so for `stream` (named by the spec, or
+ * chosen by "auto"), and for "auto" if the operation is not an exchange. */
 bool avoided_has_routes(const struct attempt *x);
 /* Returns the name of these routes. */
 const char *avoided_routes_name(const struct attempt *x);

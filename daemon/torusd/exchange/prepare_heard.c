@@ -222,8 +222,7 @@ static int check_entered(struct exchanges *exchanges, const struct spec *spec,
         return entry_check_id(exchanges, spec, &ids->id, e);
     const struct job *j = group_restart_find(exchanges, &ids->resumes, &ids->id, e);
     if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
-        return error_set(e, ERROR_PROTOCOL,
-                         "the attempt that it resumes is of group \"%s\", not \"%s\"",
+        return error_set(e, ERROR_PROTOCOL, "the attempt to resume is of group \"%s\", not \"%s\"",
                          j->spec.barrier, spec->barrier);
     return j != NULL ? 0 : -1;
 }

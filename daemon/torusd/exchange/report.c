@@ -1,4 +1,4 @@
-/* What nodes report, and what the client of a job hears of it. */
+/* What nodes report, and what of it the client of a job hears. */
 #include "daemon/torusd/exchange/report.h"
 
 #include <stdlib.h>

@@ -46,7 +46,7 @@ struct barrier_times {
     /* By rank, of this node and the nodes below it: when it entered, in nanoseconds of the router's clock;
      * ARRIVAL_UNKNOWN: not known. NULL: nothing is known. */
     uint64_t *at;
-    /* As `go` has it: pairs of a rank, rising, and how many microseconds after the first node it came. */
+    /* As `go` has it: pairs of a rank, ascending, and the microseconds from the first node's arrival to this node's. */
     uint64_t *told;
     size_t n_told;                /* numbers in `told` */
     struct exchange_arrival *all; /* the same for the client */
@@ -54,7 +54,8 @@ struct barrier_times {
 };
 
 /* Makes the list for `ready`: pairs of a rank and how many microseconds ago it entered. Sets *count to its numbers. The
- * caller frees it. Returns NULL, and sets *count to 0, if nothing is known, the attempt is no barrier, or memory is short. */
+ * caller frees it. Returns NULL, and sets *count to 0, if nothing is known, the attempt is not a barrier, or memory is
+ * short. */
 uint64_t *barrier_times_below(struct attempt *x, size_t *count);
 /* Takes the list of a child's `ready`. Returns 0, or -1 with *e if the list is invalid. */
 int barrier_times_add_child(struct attempt *x, unsigned port, const uint64_t *list, size_t count,

@@ -50,8 +50,8 @@ static int start_queue_refuse_links(const struct exchanges *exchanges, struct er
     return -1;
 }
 
-/* Makes the attempt avoid the links that are down now, and use the others by their rates, unless it is faster
- * without these. Returns 1; 0 while schedules are counted; or -1 with *e. */
+/* Makes the attempt avoid the links that are down now, and use the others by their rates, unless it is faster not to
+ * use the rates. Returns 1; 0 while schedules are counted; or -1 with *e. */
 static int avoid_links(struct attempt *x, struct error *e)
 {
     const struct left_out out = membership_left_out_next(x->job);
@@ -258,7 +258,8 @@ static unsigned slots_left(const struct exchanges *exchanges)
     return shares_total(exchanges->set.shares, SHARE_STARTED) == 0;
 }
 
-/* Users whose first waiting job needs memory: their other jobs may not overtake it, those of other users may. */
+/* Users whose first waiting job needs memory: their other jobs may not overtake that job, but jobs of other users
+ * may. */
 struct held {
     uint32_t user[USERS_HELD];
     unsigned count;

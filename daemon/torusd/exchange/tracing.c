@@ -97,7 +97,7 @@ static enum trace_state state_of_attempt(const struct attempt *x)
     }
 }
 
-/* Whether bytes are on the link or wait for it. The end of a message does not, for which the other system may owe its
+/* Whether bytes are on the link or wait for it. The end of a message does not count: the other system may delay its
  * acknowledgement for 40 ms. */
 static bool is_on_link(const struct trace *t, unsigned port, const struct port_traffic *now)
 {

@@ -11,7 +11,7 @@ struct checked_call;
 #define CHOICES_MOST 16u
 #define TABLE_BYTES 1024u /* size of an encoded struct algorithm_table */
 
-/* Choices for blocks of 2^octave bytes or more, including digests; in rising order. */
+/* Choices for blocks of 2^octave bytes or more, including digests; in ascending order. */
 struct choices {
     unsigned count;
     struct choice {

@@ -141,7 +141,7 @@ static int check_one(const struct part *p, const struct call *c, bool kept, stru
         return call_violated(
             c, e, p->agreed ? "its members agree already" : "its members do not agree yet");
     if ((states[c->state].over & 1u << c->over) == 0)
-        return call_violated(c, e, "it cannot be over where it is said to be over");
+        return call_violated(c, e, "its state does not allow where it is over");
     if (!presence_agrees(states[c->state].engines,
                          a->engine[STAGE_WAVE] != NULL || a->engine[STAGE_DATA] != NULL))
         return call_violated(c, e, "its engines do not fit the state");
@@ -351,7 +351,7 @@ bool call_differs(struct call *c, const struct peer_group_call *mark, unsigned p
 {
     const bool same_operation = ((c->signature ^ mark->signature) & 15) == 0;
 
-    /* First what says more: the signature only tells that something differs. */
+    /* Compares first what says more: the signature only shows that something differs. */
     return (same_operation && mark_differs(c, mark, port, e)) ||
            signatures_differ(c->part, c->signature, mark->signature, port, e);
 }

@@ -90,8 +90,8 @@ struct group_carrier {
     uint64_t block_bytes; /* of the largest block, with its digest */
 };
 
-/* Returns what has carried the largest blocks of the calls of an open group so far; the same at all members. Valid until
- * the next call. */
+/* Returns what has carried the largest blocks of the calls of an open group so far; the same at all members. Valid
+ * until the next call. */
 const struct group_carrier *group_carried(const struct group *group);
 
 /* Leaves the group. If the program has a call under way, the group fails; otherwise other members are not
@@ -122,7 +122,7 @@ struct group_info {
 /* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
 size_t groups_list(const struct groups *groups, struct group_info *list, size_t most);
 
-/* How many groups programs have at this node, and what they have done since the daemon has started; for monitoring. */
+/* How many groups programs have at this node, and what they have done since the daemon started; for monitoring. */
 struct groups_counts {
     unsigned open, opening;
     uint64_t calls, calls_done;

@@ -77,10 +77,10 @@ static void calls_report(const struct part *p, struct agreed *agreed)
 static int end_here(struct call *c, struct error *e)
 {
     if (c->what.total > 0 && !c->suspended.whole)
-        return error_set(
-            e, ERROR_PROTOCOL,
-            "%s is said to be over everywhere, but not all of its data has arrived here",
-            group_operation_name(c->what.call.operation));
+        return error_set(e, ERROR_PROTOCOL,
+                         "other members say that %s is over everywhere, but not all of its data "
+                         "has arrived here",
+                         group_operation_name(c->what.call.operation));
     return call_complete(c, true, e);
 }
 
@@ -101,7 +101,8 @@ static void renew_blocks(struct call *c)
 static int make_again(struct call *c, uint64_t finished_by_all, struct error *e)
 {
     if (finished_by_all > c->suspended.finished)
-        return error_set(e, ERROR_PROTOCOL, "more of %s is said to be over than has arrived here",
+        return error_set(e, ERROR_PROTOCOL,
+                         "other members say that more of %s is over than has arrived here",
                          group_operation_name(c->what.call.operation));
     c->skip = finished_by_all;
     call_choose_size(c);

@@ -17,7 +17,8 @@
 
 /* --- why nothing leaves by a port, for traces --- */
 
-/* Takes what a call waits for where it is sooner over than what is known so far: ENGINE_READY is the least. */
+/* Takes what a call waits for, at the ports where that ends sooner than what is known so far: ENGINE_READY ends
+ * first. */
 static void take_call(const struct call *c, enum engine_wait members, enum engine_wait *port)
 {
     const struct engine *data = c->attempt.engine[STAGE_DATA],

@@ -15,7 +15,7 @@ struct call;
 
 struct session;
 
-/* What the programs of this node have done in groups since the daemon has started. */
+/* What the programs of this node have done in groups since the daemon started. */
 struct groups_totals {
     uint64_t calls, calls_done, bytes_sent, bytes_received;
 };

@@ -44,6 +44,6 @@ char *exposition_end(struct exposition *x, size_t *length);
 
 /* Chooses the format of metrics. */
 
-/* Whether a client with this header Accept (NULL: none) gets OpenMetrics, and not the older format of Prometheus: unless
- * the header wants text/plain, or another text, more. The header may contain anything. */
+/* Whether a client with this header Accept (NULL: none) gets OpenMetrics, and not the older format of Prometheus. It
+ * does unless the header prefers text/plain or another text. The header may contain anything. */
 bool accept_openmetrics(const char *header);

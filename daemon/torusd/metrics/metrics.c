@@ -387,7 +387,7 @@ void metrics_of_process(struct exposition *x, struct metrics_view *v)
     exposition_single(x, &dropped, (double)v->dropped);
 }
 
-/* Metrics of IP routes, as torus-routed on this host has told them last. */
+/* Metrics of IP routes, from the latest report of torus-routed on this host. */
 
 static const struct metric runs = {"torus_routed_up", "", METRIC_GAUGE,
                                    "Whether torus-routed runs on this host, and reports its state"};
@@ -404,7 +404,7 @@ static const struct metric gained = {"torus_route_ways_gained", "", METRIC_COUNT
                                      "How often a port has come into the route to a host"};
 static const struct metric unchanged = {
     "torus_routes_unchanged_seconds", "seconds", METRIC_GAUGE,
-    "Time since a route has changed, or torus-routed has taken its place"};
+    "Time since a route changed, or torus-routed took its place"};
 
 void metrics_of_routes(struct exposition *x, struct metrics_view *v)
 {

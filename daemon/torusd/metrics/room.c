@@ -16,10 +16,11 @@
 struct look {
     pthread_mutex_t lock; /* of what follows, as far as it changes */
     unsigned owners;
-    bool under_way;  /* a thread looks */
-    bool failed;     /* the last answer was an error */
-    uint64_t answer; /* when the last one that was none came, or the look was made; uv_hrtime() */
-    bool answered;   /* there was one */
+    bool under_way; /* a thread looks */
+    bool failed;    /* the last answer was an error */
+    uint64_t
+        answer; /* when the last answer that failed came, or when the look was made; uv_hrtime() */
+    bool answered; /* there was one */
     uint64_t size, free;
     int (*ask)(int folder, struct statvfs *out);
     int folder;

@@ -1,6 +1,6 @@
 /* Room on the file systems of the data roots. A file system that does not answer, such as NFS without its server, holds
- * whoever asks it, perhaps for ever. So each root is asked by a thread of its own, which neither the loop, nor the threads
- * that read and write files, nor the end of the daemon wait for. */
+ * whoever asks it, perhaps for ever. So each root has a thread of its own that asks. Neither the loop, nor the threads
+ * that read and write files, nor the end of the daemon wait for these threads. */
 #pragma once
 
 #include <sys/statvfs.h>
@@ -37,6 +37,6 @@ void room_of(struct room *room, const struct roots *roots);
 /* Sets *answer to what is known about a root. Returns false if there are not that many. */
 bool room_tell(struct room *room, size_t index, struct room_answer *answer);
 
-/* Ends it. Threads that are held end when their file systems answer, and nobody waits for them. The memory is freed when
- * the loop has closed the handle; then closed() is called. */
+/* Ends it. Threads that are held end when their file systems answer, and nobody waits for them. The memory is freed
+ * when the loop has closed the handle; then closed() is called. */
 void room_close(struct room *room);

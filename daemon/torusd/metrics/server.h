@@ -1,8 +1,8 @@
 /* The HTTP server of monitoring: /metrics and /healthz, on one address, for reading only.
  *
- * Strangers may connect, so nothing that they do costs the daemon more than a little: it accepts SERVER_RATE connections a
- * second, and has at most SERVER_CONNECTIONS of them, each for SERVER_TIME and one request. A connection beyond that
- * closes the oldest one, which has most likely nothing to say. */
+ * Strangers may connect, so nothing that they do costs the daemon more than a little: it accepts SERVER_RATE
+ * connections a second, and has at most SERVER_CONNECTIONS of them, each for SERVER_TIME and one request. A further
+ * connection closes the oldest one, which most likely has nothing to say. */
 #pragma once
 
 #include <uv.h>
@@ -25,8 +25,8 @@ struct metrics_setup {
     struct metrics_view view;  /* without room */
 };
 
-/* Listens on the address, which need not exist yet, and logs it. metrics_close() frees the server. Returns NULL with *e:
- * another program listens there, no permission, no such interface. */
+/* Listens on the address, which need not exist yet, and logs it. metrics_close() frees the server. Returns NULL with
+ * *e: another program listens there, no permission, no such interface. */
 struct metrics_server *metrics_open(const struct metrics_setup *setup, struct error *e);
 
 /* Returns the address with the real port, "127.0.0.1:9101"; borrowed. */

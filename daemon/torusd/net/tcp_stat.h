@@ -9,6 +9,6 @@
 
 struct busy_rate;
 
-/* Fills *stat, or leaves it alone if the kernel tells nothing. `rate`: of this connection, NULL: its rate is not of
- * interest; now: nanoseconds. */
+/* Fills *stat, or leaves it unchanged if the kernel says nothing. `rate` is that of this connection (NULL: not of
+ * interest), `now` is in nanoseconds. */
 void tcp_stat(int fd, struct busy_rate *rate, uint64_t now, struct connection_stat *stat);

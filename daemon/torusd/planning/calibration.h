@@ -2,12 +2,11 @@
  * calibration is flooded. When a link comes up, each end sends what it knows, so a node that was absent
  * learns it.
  *
- * A calibration (or its reset) gets a random id, and names the ids that it replaces: the id of the
- * calibration that its node knew, and the ids that the known one had replaced. If only one of two
- * calibrations names the other, the named one is older. If neither names the other, or both do, the one with
- * the lower version is older. So no version is final: a calibration that is set at a node replaces the one
- * that the node knows, even if that has the highest version. Nobody can name an id in advance, because ids
- * are random. */
+ * A calibration (or its reset) gets a random id, and names the ids that it replaces: the id of the calibration that its
+ * node knew, and the ids that the known one had replaced. If only one of two calibrations names the other, the named
+ * one is older. If neither names the other, or both do, the one with the lower version is older. So no version is
+ * final: a calibration that is set at a node replaces the one that the node knows, even if the known one has the
+ * highest version. Nobody can name an id in advance, because ids are random. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,8 +47,8 @@ struct calibration calibration_after(const struct calibration *known, uint64_t i
 
 enum calibration_news {
     CALIBRATION_SAME,
-    CALIBRATION_TAKEN,    /* *mine is theirs now: send it to the others */
-    CALIBRATION_OUTDATED, /* theirs is older: send mine to them */
+    CALIBRATION_TAKEN,    /* *theirs has replaced mine: send it to the others */
+    CALIBRATION_OUTDATED, /* mine replaces theirs: send mine to them */
 };
 
 /* Sets *mine to the newer one of this node's calibration and a neighbour's. The result also names the ids

@@ -265,7 +265,7 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
     if (result <= 0)
         return result;
     for (size_t i = algorithm_count();
-         i-- > 0;) { /* equal ones end up in the registry's order, stepped first */
+         i-- > 0;) { /* candidates with equal times stay in the registry's order, stepped first */
         const struct algorithm *a = algorithm_at(i);
         if (!counted[i].candidate || a->operation != OPERATION_ALLGATHER)
             continue;

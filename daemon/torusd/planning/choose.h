@@ -11,7 +11,8 @@
 #define CHOOSE_MOST 64u
 
 struct candidate {
-    /* In the registry. With rates, and on networks other than tori, `stream` stands for the routes that are found there. */
+    /* In the registry. With rates, and on networks other than tori, `stream` stands for the routes that are found
+     * there. */
     const struct algorithm *algorithm;
     enum mode mode;
     struct predict_counts counts;
@@ -26,10 +27,11 @@ struct block_sizes {
 };
 
 /* Lists the ways to exchange blocks of these sizes that work on the torus, fastest first, at most CHOOSE_MOST. `mode`
- * limits the list; MODE_OF_ALGORITHM allows both modes. `rates`: those of the channels of the whole network, or NULL if all
- * are alike; with rates `stream` stands for the routes that are found for them. Adds the cost of bursts, if the costs have one, where nothing was
- * measured (predict_unmeasured_seconds()). The planner's first call counts the schedules in a worker thread. Returns 1
- * with *count entries in *list; 0 while the schedules are counted (call again after the planner's wake); or -1 with *e. */
+ * limits the list; MODE_OF_ALGORITHM allows both modes. `rates`: those of the channels of the whole network, or NULL if
+ * all are alike; with rates `stream` stands for the routes that are found for them. Adds the cost of bursts, if the
+ * costs have one, where nothing was measured (predict_unmeasured_seconds()). The planner's first call counts the
+ * schedules in a worker thread. Returns 1 with *count entries in *list; 0 while the schedules are counted (call again
+ * after the planner's wake); or -1 with *e. */
 int choose_from(struct planner *planner, const struct torus *t, const struct predict_costs *costs,
                 const struct damage *rates, const struct block_sizes *sizes, enum mode mode,
                 struct candidate *list, unsigned *count, struct error *e);
@@ -40,7 +42,8 @@ int choose_gather_from(struct planner *planner, const struct predict_costs *cost
                        struct candidate *list, unsigned *count, struct error *e);
 
 /* Returns an algorithm for a torus where none could be counted: the first of the registry that can do the operation;
- * NULL: there is none. On other networks than tori these are `tree` and one-port algorithms; `direct` loads links less. */
+ * NULL: there is none. On other networks than tori these are `tree` and one-port algorithms; `direct` loads links
+ * less. */
 const struct algorithm *choose_first(const struct torus *t, enum schedule_operation operation);
 
 /* Returns the algorithm that the spec names; for the best of a family, the algorithm that stands for the
@@ -57,7 +60,8 @@ struct session_times {
     uint64_t block_bytes;
     const uint64_t *each; /* nanoseconds of each of `repeat` exchanges */
     uint32_t repeat;
-    uint64_t all_ns; /* nanoseconds from the begin of the first one to the end of the last one */
+    uint64_t
+        all_ns; /* nanoseconds from the beginning of the first one to the end of the last one */
 };
 
 /* Learns from these times. From then on, as long as the planner exists, the prediction for blocks of about that size is

@@ -80,13 +80,13 @@ void planner_put_detour(struct planner *p, const struct detour *detour);
 void planner_forget(struct planner *p, const struct algorithm *a);
 
 /* The counts of all algorithms, by index in the registry. On networks other than tori the counts of `stream` are those
- * of the routes that are found (planner_get_detour() without damage). Returns 1 with *out, which the planner owns, and in
- * which the caller may record times (`learnt`); 0 if they are being counted (wake follows); -1 with *e. */
+ * of the routes that are found (planner_get_detour() without damage). Returns 1 with *out, which the planner owns, and
+ * in which the caller may record times (`learnt`); 0 if they are being counted (wake follows); -1 with *e. */
 int planner_count(struct planner *p, struct counted **out, struct error *e);
 
-/* The counts of algorithms for exchanges on a whole network whose channels have these rates; those of `stream` are of the
- * routes that are found for them, and it is no candidate if they are too many to be found. Only the counts for the latest
- * rates are kept. As planner_count(), but nothing may be recorded in *out. */
+/* The counts of algorithms for exchanges on a whole network whose channels have these rates; those of `stream` are of
+ * the routes that are found for them, and it is not a candidate if they are too many to be found. Only the counts for
+ * the latest rates are kept. As planner_count(), but nothing may be recorded in *out. */
 int planner_count_rated(struct planner *p, const struct damage *rates, const struct counted **out,
                         struct error *e);
 

@@ -1,7 +1,8 @@
-/* Probes of slow links. Plans give a slow link little to carry, so that its rate would not be observed any more. From time to
- * time such a link is probed: for a few heartbeats, this node sends filler where it has nothing else to send. A probe gives
- * way to other frames, unless none has come to its end for long. Frames that come later wait behind the filler, so that is
- * at most what the link carries in two heartbeats; it becomes more while the link carries more than it did. */
+/* Probes of slow links. Plans give a slow link little to carry, so that its rate would not be observed any more. From
+ * time to time such a link is probed: for a few heartbeats, this node sends filler where it has nothing else to send. A
+ * probe gives way to other frames, unless no probe has been completed for long. Frames that come later wait behind the
+ * filler, so there is at most as much filler as the link carries in two heartbeats; more while the link carries more
+ * than before. */
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +18,6 @@ void filler_check(struct link *link, const struct connection_stat *stat, uint64_
 /* To be called when a frame other than a heartbeat leaves by a port, or waits for it: a probe ends early. */
 void filler_give_way(struct router *r, unsigned port);
 
-/* Makes a frame of filler for a link that is being probed. Returns the frame, which the caller owns, or NULL: the link is
- * not being probed, or memory is short. */
+/* Makes a frame of filler for a link that is being probed. Returns the frame, which the caller owns, or NULL: the link
+ * is not being probed, or memory is short. */
 struct outgoing *filler_next(struct link *link);

@@ -16,8 +16,8 @@
 #define GATHER (1 * MILLISECONDS) /* from a change to the flood that tells it, with others */
 #define RESTATE (30 * SECONDS)
 #define ENTRIES_A_FRAME 256u
-/* So many of the changes that arrive together are told to the handler one by one, and the rest together: all
- * exchanges look at each change, and a neighbour may send as many changes as its link carries. */
+/* If many changes arrive together, the handler hears of this many one by one, and of the rest together: all exchanges
+ * look at each change, and a neighbour may send as many changes as its link carries. */
 #define TOLD_MOST 16u
 /* A node that has restarted overrules its own older statements once or a few times per link. If more claims
  * about it arrive, another machine has the same rank: then this fault is reported, and the claims are
@@ -41,7 +41,7 @@ static void mark_unsent(struct router *r, uint32_t rank)
         mark_at(r, &r->port[i], rank);
 }
 
-/* Also without a link: clients of this node hear of it. */
+/* Does so even without a link, because clients of this node hear of it. */
 static void mark_routes_unsent(struct router *r)
 {
     mark_unsent(r, r->rank);
@@ -150,7 +150,7 @@ static void tell_routes(struct router *r)
         r->handler.confirmed(r->handler.context);
 }
 
-/* What the last node of an older minor version has kept everybody from saying is said when it is gone. */
+/* When the last node of an older minor version is gone, everybody says what that node did not know. */
 static void mark_kept_back_unsent(struct router *r, uint32_t minor)
 {
     if (r->told_minor != minor)
@@ -174,7 +174,7 @@ void flood_flush(struct router *r)
     const uint32_t minor = router_least_minor(r);
     const bool confirms = minor >= CONFIRM_MINOR, forwards = minor >= FORWARD_MINOR;
     const size_t rates = minor >= RATES_MINOR ? topology_rates_count(&r->topology) : 0;
-    /* Only now, so that a version is used up per flood, and not per call of router_confirm(). */
+    /* The version rises here, so that each flood uses one version, and not each call of router_confirm(). */
     bool changed = topology_set_routes(&r->topology, r->confirmed, r->forwards, r->quiet);
 
     changed |= topology_set_rates(&r->topology, r->knows_rates ? r->rates : NULL);

@@ -22,11 +22,11 @@ void router_confirm(struct router *r, uint64_t confirmed);
 /* States whether IP packets of other nodes may pass through this node. A yes is valid for FORWARD_LEASE, in which the
  * nodes that know of it repeat it. */
 void router_forward(struct router *r, bool forwards);
-/* The process that made the last such statement went away without withdrawing it. Its routes may still be there, and
- * another process may take them over: a yes counts for FORWARD_GRACE. */
+/* The process that made the last such statement ended without withdrawing it. Its routes may still exist, and another
+ * process may take them over, so a yes stays valid for FORWARD_GRACE. */
 void router_forward_lost(struct router *r);
 
-/* Whether what nodes say of `forwards` and `quiet` counts: all of them know these. Only then anybody sends it. */
+/* Whether what nodes say of `forwards` and `quiet` counts: all of them know these. A node sends them only then. */
 bool router_knows_forwarding(const struct router *r);
 
 /* States which ports are quiet. */

@@ -35,11 +35,12 @@ int silence_beat(struct link *link, struct error *why);
 
 /* --- quiet links: they bring nothing for a moment, although they are up ---
  *
- * IP routes lead around them long before they are given up. A host that forwards IP packets sends a heartbeat and looks at its links QUIET_BEAT apart. A link is quiet
- * when nothing has arrived for QUIET_BEATS of these intervals, not even an acknowledgement, which the neighbour's system
- * sends whether its daemon has a processor or not. Where the way there and back takes longer, as behind a long queue, more
- * intervals have to pass: those of twice that time. It is quiet no more after QUIET_CALM intervals with an answer, or with a new
- * connection. Exchanges do not care: TCP sends again what was lost. */
+ * IP routes lead around them long before they are given up. A host that forwards IP packets sends a heartbeat and looks
+ * at its links QUIET_BEAT apart. A link is quiet when nothing has arrived for QUIET_BEATS of these intervals, not even
+ * an acknowledgement, which the neighbour's system sends whether its daemon has a processor or not. If the round trip
+ * takes longer, as behind a long queue, more intervals have to pass: as many as fit into two round trips. It is quiet
+ * no more after QUIET_CALM intervals with an answer, or with a new connection. Exchanges ignore this, because TCP sends
+ * lost packets again. */
 
 #define QUIET_BEAT (50 * MILLISECONDS)
 #define QUIET_BEATS 3u

@@ -420,7 +420,7 @@ static void carrier_gone(struct router *r, unsigned i, const char *fault)
     (void)error_set(&why, ERROR_LINK, "%s", fault);
     if (port->link != NULL)
         link_give_up(port->link, &why, false);
-    port->no_carrier = false; /* so that port_note() also tells a new fault, */
+    port->no_carrier = false; /* so that port_note() also reports a new fault, */
     if (!held)                /* but not every loss of a link that flaps */
         port_note(r, i, fault);
     (void)snprintf(port->reason, sizeof port->reason, "%s", fault);

@@ -30,7 +30,8 @@ void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, ui
     c->heard_at = now;
     if (beat->echo == 0 || beat->echo > now || beat->held > beat->at)
         return;
-    /* The neighbour's clock may be faster, so that it has held the heartbeat for longer than it was away. */
+    /* The neighbour's clock may be faster, so the neighbour may say that it held the heartbeat for longer than the
+     * heartbeat was away. */
     uint64_t away = now - beat->echo, drift = away / DRIFT + 1;
     if (beat->held > away + drift)
         return;
@@ -39,7 +40,7 @@ void link_clock_take(struct link_clock *c, const struct peer_heartbeat *beat, ui
     if (way > WAY_MOST ||
         (c->known && elapsed(c->found_at, now) < KEPT && error >= error_now(c, now)))
         return;
-    /* In the middle between the two, both clocks are known. */
+    /* Both clocks are known at the middle between the two times. */
     uint64_t theirs = beat->at - beat->held / 2, ours = beat->echo + away / 2;
     c->known = true;
     c->ahead = (int64_t)(theirs - ours);

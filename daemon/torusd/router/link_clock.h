@@ -1,7 +1,7 @@
-/* By how much a neighbour's clock is ahead, from the times in heartbeats: each says when it was sent, and when the last one
- * of the other side was sent and how long ago that arrived. The way there and back takes a time that is known; how it is
- * divided is not, so the error is half of it, and what clocks may go apart in the meantime. The heartbeat with the least
- * error of the last minute counts. */
+/* By how much a neighbour's clock is ahead, from the times in heartbeats: each says when it was sent, and when the last
+ * one of the other side was sent and how long ago that arrived. The round-trip time is known, but not how it is divided
+ * between the two directions. So the error is half of it, plus the drift of the clocks in the meantime. The heartbeat
+ * with the least error of the last minute counts. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct link_clock {
         heard_at; /* of the last heartbeat that arrived: when it was sent, and arrived; 0: none */
     bool known;
     int64_t ahead;     /* the neighbour's clock minus this node's, nanoseconds */
-    uint64_t error;    /* at most so much is that wrong */
+    uint64_t error;    /* `ahead` is wrong by at most this much */
     uint64_t found_at; /* when it was found */
 };
 

@@ -20,7 +20,7 @@ void busy_rate_look(struct busy_rate *rate, uint64_t now, const struct busy_look
     const bool busy = rate->queued && waiting >= time / 100 * BUSY;
     const bool enough = acked >= (time < LONG ? ENOUGH : LEAST);
 
-    /* A slow link needs longer for so many bytes; one that carries nothing has no rate. */
+    /* A slow link needs longer for this many bytes; a link that carries nothing has no rate. */
     if (rate->at != 0 && (time < SHORTEST || (busy && look->queued && !enough)))
         return;
     if (busy && enough) {
@@ -67,7 +67,8 @@ static uint32_t second_largest(const struct observed *o, unsigned latest)
     return o->count > 1 ? second : first;
 }
 
-/* Fewer than decide whether a link is slow: the first of those may have been made before it was. */
+/* Fewer measurements than those that decide whether a link is slow, because the first of these may have been made
+ * before the link was slow. */
 uint32_t observed_rate(const struct observed *o)
 {
     return second_largest(o, OBSERVED_WINDOWS - 1);

@@ -49,8 +49,8 @@ static void port_hour_fill(struct router *r, unsigned i, struct port_info *info)
 #define TURNED_AWAY_TIME (10 * SECONDS)
 #define TURNED_AWAY_LOGGED 16u /* connections that are logged one by one in TURNED_AWAY_TIME */
 
-/* Logs a refused connection that this node has not dialled. Because strangers may make any number of them, a
- * reason is logged when it is new, and only a few connections are logged in TURNED_AWAY_TIME. */
+/* Logs a refused connection that this node has not dialled. Strangers may make any number of connections, so a reason
+ * is logged when it is new, and only a few connections are logged in TURNED_AWAY_TIME. */
 static void turned_away_note(struct router *r, unsigned i, const char *address, const char *reason)
 {
     struct port *port = &r->port[i];

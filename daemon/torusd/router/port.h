@@ -37,7 +37,7 @@ void router_dial_failed(struct router *r, unsigned port, const char *reason);
  * can no longer succeed. */
 void router_dial_again(struct router *r, unsigned port);
 
-/* To be called when `port`, a `-` port, cannot listen; `fault` says why (copied). NULL: it listens. */
+/* To be called when a `-` port cannot listen; `fault` says why (copied). NULL: it listens. */
 void router_listening(struct router *r, unsigned port, const char *fault);
 
 /* --- links that flap (limits.h): they are not used until they have been quiet for a while --- */
@@ -89,7 +89,7 @@ struct port_info {
         [KEY_ID_TEXT_SIZE]; /* the id of the key with which the neighbour has proved itself; "" */
     uint64_t tx_bytes;      /* since the link came up */
     uint64_t rx_bytes;
-    struct port_totals totals; /* since the daemon has started, of all links of the port */
+    struct port_totals totals; /* since the daemon started, of all links of the port */
     /* How far back the next three reach, at most about an hour; 0: no link has been up. */
     uint64_t hour_ns;
     uint64_t hour_tx_bytes, hour_retransmits;

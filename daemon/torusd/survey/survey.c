@@ -210,7 +210,7 @@ int survey_query_heard(struct survey *s, unsigned port, const struct peer_survey
     struct peer_message onward = {.kind = PEER_SURVEY_QUERY, .survey_query = *query};
 
     if (query->initiator >= t->nodes || query->left == 0 || query->left > t->nodes)
-        return error_set(e, ERROR_PROTOCOL, "a survey that no node can have begun");
+        return error_set(e, ERROR_PROTOCOL, "invalid survey: no node can have begun it");
     if (query->kind >= SURVEY_KINDS || query->initiator == router_rank(s->router))
         return 0;
     const struct flooded message = {.id = query->id,
@@ -239,7 +239,7 @@ int survey_answer_heard(struct survey *s, const struct peer_survey_answer *part,
     if (part->initiator >= t->nodes || part->node >= t->nodes || part->parts == 0 ||
         part->parts > SURVEY_PARTS_MOST || part->part >= part->parts ||
         part->bytes.len > SURVEY_PART || part->left == 0 || part->left > t->nodes)
-        return error_set(e, ERROR_PROTOCOL, "an answer to a survey that no node can have sent");
+        return error_set(e, ERROR_PROTOCOL, "invalid answer to a survey: no node can have sent it");
     if (part->initiator == router_rank(s->router)) {
         if (part->node != part->initiator)
             keep_part(s, part);

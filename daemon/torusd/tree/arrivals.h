@@ -1,16 +1,16 @@
 /* Which files of a copy have arrived, large ones perhaps in part, and the record of that in the staging, from which an
  * interrupted copy resumes.
  *
- * The record `arrived` is written about once a second, when the bytes that it names have been written, but perhaps are in
- * the system's memory only: syncing a disk while data arrives would cost the speed that copies are made for. So it counts
- * as long as the system runs, which the record's boot id tells. Once a minute the file system is synced, and the record of
- * before is kept as `arrived.synced`, which also counts after the machine has crashed. Bytes that no record names are sent
- * again.
+ * The record `arrived` is written about once a second, when the bytes that it names have been written, but perhaps are
+ * in the system's memory only: syncing a disk while data arrives would cost the speed that copies are made for. So it
+ * counts as long as the system runs, which the record's boot id tells. Once a minute the file system is synced, and the
+ * previous record is kept as `arrived.synced`, which also counts after the machine has crashed. Bytes that no record
+ * names are sent again.
  *
- * A record is believed about a file only if nobody has written to that file since. For whole files, `stamps` has a number
- * for each entry, which is written when its file is complete (file_stamp.h). For a file of which a part has arrived, the
- * record has the stamp, which counts if no writer was at work when the daemon ended; otherwise the record's digests of the
- * pieces tell which of them are right. */
+ * A record counts for a file only if nobody has written to that file since. For whole files, `stamps` has a number for
+ * each entry, which is written when its file is complete (file_stamp.h). For a file of which a part has arrived, the
+ * record has the stamp, which counts if no writer was at work when the daemon ended; otherwise the record's digests of
+ * the pieces tell which of them are right. */
 #pragma once
 
 #include <sys/stat.h>
@@ -75,11 +75,12 @@ void arrivals_remove(struct arrivals *a, struct partial *p);
 /* Closes files that nobody writes to, until few are open. */
 void arrivals_close_some(struct arrivals *a);
 
-/* Notes the digest of a piece, if it has something that has not arrived yet. Without memory, or if there are too many, the
- * piece is not noted, and counts only as long as the stamp is right. */
+/* Notes the digest of a piece, if it has something that has not arrived yet. Without memory, or if there are too many,
+ * the piece is not noted, and counts only as long as the stamp is right. */
 void arrivals_note_piece(struct partial *p, struct arrived_piece piece, uint64_t bytes);
 
-/* Opens the stamps that a staging has. Returns 1; 0 if it has none, because it is from an earlier release; or -1 with *e. */
+/* Opens the stamps that a staging has. Returns 1; 0 if it has none, because it is from an earlier release; or -1 with
+ * *e. */
 int arrivals_find_stamps(struct arrivals *a, const struct staging *s, struct error *e);
 /* Opens `stamps`, and makes them if there are none. Returns 0, or -1 with *e. */
 int arrivals_open_stamps(struct arrivals *a, const struct staging *s, struct error *e);
@@ -87,8 +88,8 @@ int arrivals_open_stamps(struct arrivals *a, const struct staging *s, struct err
 void arrivals_stamp_whole(const struct arrivals *a, uint64_t index, const struct stat *st);
 /* Whether a whole file is still as it was noted. */
 bool arrivals_whole_is_same(const struct arrivals *a, uint64_t index, const struct stat *st);
-/* Checks that the whole file of an entry, if it is in the staging, is as it was noted; without stamps, that it has its size.
- * Returns 0, or -1 with *e. */
+/* Checks that the whole file of an entry, if it is in the staging, is as it was noted; without stamps, that it has its
+ * size. Returns 0, or -1 with *e. */
 int arrivals_check_staged(const struct arrivals *a, const struct staging *s,
                           const struct entry *entry, struct error *e);
 /* The stamp of the file of which a part has arrived. */

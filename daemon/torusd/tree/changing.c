@@ -208,7 +208,7 @@ static int check_chunks(struct checking *k, struct digests_cursor *digests, stru
     return found < 0 ? -1 : result;
 }
 
-/* Whether the file still has the bytes of its sample. Without a sample nobody knows what it was like. */
+/* Whether the file still has the bytes of its sample. Without a sample its old contents are unknown. */
 static int check_sample(struct checking *k, const struct read_note *noted, struct error *e)
 {
     uint64_t digest;

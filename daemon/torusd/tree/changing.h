@@ -1,12 +1,12 @@
 /* Files of a source that change while a copy reads them.
  *
- * A file that grows is no failure: its first bytes, as many as it had when it was found, are a right copy, if they have
- * not changed since. So of files that were written to a short time before, the walk notes a sample; and the digest of
- * everything that is read is noted, too, in a temporary file. At the end, files that have grown are compared with their
- * sample, with what was read of them, with the digests that were sent of them, and with the digest that the manifest has.
+ * A file that grows is not an error: the bytes that it had when it was found are a valid copy if they have not changed
+ * since. So the walk notes a sample of each file that was written to a short time before; the digest of everything that
+ * is read is also noted, in a temporary file. At the end, files that have grown are compared with their sample, with
+ * what was read of them, with the digests that were sent of them, and with the digest that the manifest has.
  *
- * Files that change in any other way fail the copy; or, if that was asked for, are left out: other bytes are sent in place
- * of theirs, and the writers are told at the end to leave these files as they are. */
+ * Files that change in any other way fail the copy; or, if that was asked for, are left out: other bytes are sent in
+ * place of theirs, and the writers are told at the end to leave these files as they are. */
 #pragma once
 
 #include <pthread.h>
@@ -34,8 +34,7 @@ struct changing {
     int file;         /* of the notes; -1: none */
     uint64_t written; /* bytes in the file */
     unsigned used;
-    bool
-        incomplete; /* notes could not be written, so that nothing can be said about files that have grown */
+    bool incomplete; /* notes could not be written, so files that have grown cannot be checked */
     struct read_note note[CHANGING_NOTES];
     /* files that were left out: numbers of their entries */
     uint64_t *index;
@@ -53,8 +52,9 @@ void changing_note_sample(struct changing *c, int file, const struct entry *entr
 /* Notes bytes of a file that were read at this place of the stream. Several threads may call it. */
 void changing_note(struct changing *c, uint64_t begin, const uint8_t *bytes, size_t length);
 
-/* The entry with this number (UINT64_MAX: it has none) is to be left out, if files that change are; its path is `above` and
- * `below`. Returns CHANGING_LEFT_OUT, or -1 if it is not: the caller says why. Several threads may call it. */
+/* Leaves out the entry with this number (UINT64_MAX: it has none), if files that change are left out; its path is
+ * `above` and `below`. Returns CHANGING_LEFT_OUT, or -1 if it is not: the caller says why. Several threads may call
+ * it. */
 int changing_leave_out(struct changing *c, uint64_t index, const char *above, const char *below);
 /* Sorts the numbers of files that were left out, each once. */
 void changing_finish(struct changing *c);
@@ -64,9 +64,10 @@ struct grown {
     uint64_t index, begin, end; /* its entry, and where it is in the stream */
 };
 
-/* Compares what was noted with files that have grown, in the order of their entries. differs() is called for each that has
- * other bytes than were sent; open() opens one. Both return 0, or -1 with *e, except that open() returns a descriptor, or
- * CHANGING_LEFT_OUT. `digests`: the document TREE_DIGESTS and its size; -1: none was made. Returns 0, or -1 with *e. */
+/* Compares what was noted with files that have grown, in the order of their entries. differs() is called for each that
+ * has other bytes than were sent; open() opens one. Both return 0, or -1 with *e, except that open() returns a
+ * descriptor, or CHANGING_LEFT_OUT. `digests`: the document TREE_DIGESTS and its size; -1: none was made. Returns 0, or
+ * -1 with *e. */
 struct changing_sources {
     void *context;
     const struct manifest *manifest;

@@ -1,6 +1,6 @@
-/* Cuts data into chunks at places that depend on the data around them only: if bytes are inserted or removed, chunks
- * behind them stay the same. Both sides of a copy cut alike: what the constants and chunks.c say may not change without a
- * new version of TREE_DIGESTS (digests.h). */
+/* Cuts data into chunks at places that depend only on the data around them: if bytes are inserted or removed, the
+ * chunks after them stay the same. Both sides of a copy must cut in the same way, so the constants and chunks.c may not
+ * change without a new version of TREE_DIGESTS (digests.h). */
 #pragma once
 
 #include "daemon/torusd/tree/file_data.h"
@@ -9,8 +9,8 @@
 #define CHUNK_MEAN (64u * 1024)
 #define CHUNK_MOST (256u * 1024)
 
-/* How digests of chunks are made: BLAKE2b, or, if all nodes know it, XXH3 with a seed that is new in each document, so that
- * whoever has made the files beforehand does not know it. */
+/* How digests of chunks are made: BLAKE2b, or, if all nodes know it, XXH3 with a new seed in each document, so that
+ * nobody who made the files beforehand knows the seed. */
 struct chunk_digests {
     bool fast;
     uint64_t seed; /* if fast */
@@ -30,8 +30,8 @@ void chunk_digest(const struct chunk_digests *how, const uint8_t *bytes, size_t 
 struct cutter;
 struct cutter *cutter_new(const struct chunk_digests *how); /* NULL: no memory */
 void cutter_free(struct cutter *c);
-/* Takes bytes until a chunk ends. Returns how many it took (all, unless a chunk has ended); *ended says whether *chunk is
- * set. */
+/* Takes bytes until a chunk ends. Returns how many it took (all, unless a chunk has ended); *ended says whether *chunk
+ * is set. */
 size_t cutter_feed(struct cutter *c, const uint8_t *bytes, size_t length, struct chunk *chunk,
                    bool *ended);
 /* To be called at the end of the data: returns whether there is a last *chunk. The cutter can then be used again. */

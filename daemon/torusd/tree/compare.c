@@ -1,5 +1,5 @@
-/* What an interrupted copy has left in the staging is used by the next one to the same target. If the manifest is another
- * one, files are taken that both have, with equal sizes and times. */
+/* What an interrupted copy has left in the staging is used by the next one to the same target. If the manifest is
+ * another one, files are taken that both have, with equal sizes and times. */
 #include "daemon/torusd/tree/writer.h"
 
 #include <errno.h>
@@ -50,8 +50,8 @@ static const char *old_name(const struct inheriting *h, uint64_t index,
     return name;
 }
 
-/* Gives a file, whose name is that of an old manifest, the number and the metadata that it has now; *st: its status then.
- * Returns 0, or -1 with *e. */
+/* Gives a file, whose name is that of an old manifest, the number and the metadata that it has now; *st: its status
+ * then. Returns 0, or -1 with *e. */
 static int rename_file(struct inheriting *h, const struct entry *old, const struct entry *new,
                        bool whole, struct stat *st, struct error *e)
 {
@@ -75,8 +75,8 @@ static int rename_file(struct inheriting *h, const struct entry *old, const stru
     return result == 0 ? 0 : staging_failed(s, "resumed", -result, e);
 }
 
-/* Somebody has written to a file since its record was, perhaps this daemon, when it was killed: leaves in the record only
- * what its digests confirm. Returns 0; 1: nothing of it can be used; -1 with *e. */
+/* Somebody has written to a file since its record was, perhaps this daemon, when it was killed: leaves in the record
+ * only what its digests confirm. Returns 0; 1: nothing of it can be used; -1 with *e. */
 static int check_pieces(struct inheriting *h, struct partial *p, const struct entry *old,
                         struct tree_progress *progress, struct error *e)
 {
@@ -97,8 +97,8 @@ static int check_pieces(struct inheriting *h, struct partial *p, const struct en
     return result == 0 && p->pieces > 0 ? 0 : 1;
 }
 
-/* Whether what the record says about a file is true of the file that is there. `part`: what has arrived of it; NULL: all.
- * Returns 0 with its status; 1: no; -1 with *e. */
+/* Whether what the record says about a file is true of the file that is there. `part`: what has arrived of it; NULL:
+ * all. Returns 0 with its status; 1: no; -1 with *e. */
 static int check_record(struct inheriting *h, struct partial *part, const struct entry *old,
                         struct tree_progress *progress, struct stat *st, struct error *e)
 {
@@ -608,7 +608,8 @@ static int check_target(struct comparing *c, struct error *e)
         return tree_at_refused(&c->target, "",
                                "is a symbolic link: name the folder that it leads to", e);
     if (result == 0 && !S_ISDIR(st.st_mode))
-        return tree_at_refused(&c->target, "", "is no folder, so nothing can be copied into it", e);
+        return tree_at_refused(&c->target, "", "is not a folder, so nothing can be copied into it",
+                               e);
     if (result < 0 && result != -ENOENT)
         return tree_at_failed(&c->target, "", "examined", -result, e);
     c->device = st.st_dev;

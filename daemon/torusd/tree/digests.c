@@ -359,7 +359,7 @@ static int check_file(struct digests_cursor *c, struct manifest_cursor *entries,
     if (result < 0)
         return -1;
     if (result == 0 || entry.kind != ENTRY_FILE)
-        return damaged("they are of an entry that is no file", e);
+        return damaged("they are of an entry that is not a file", e);
     while ((result = digests_next_chunk(c, &chunk, e)) == 1) {
         if (chunk.length > entry.bytes - bytes)
             return damaged("the chunks of a file are too long", e);

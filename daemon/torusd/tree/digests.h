@@ -13,8 +13,15 @@
  *
  *     head       8 bytes "TORUSDIG", u32 version, u32 0; version 1: digests of chunks are BLAKE2b; 2: they are XXH3, and
  *                a u64 follows, the seed
- *     each file  u64 number of its entry (rising); for each chunk u32 length, 16 bytes digest; u32 0
+ *     each file  u64 number of its entry (ascending); for each chunk u32 length, 16 bytes digest; u32 0
  *     end        u64 2^64 - 1, 16 bytes digest (BLAKE2b of everything before)
+ *
+
+ *
+
+ *
+
+ *
  */
 #pragma once
 
@@ -59,9 +66,9 @@ int digests_maker_finish(struct digests_maker *m, uint64_t *size, struct error *
 /* --- the document: read by a writer --- */
 
 /* Checks a document of `size` bytes in a file, which may contain anything: all of it, and that each file is an
- * ENTRY_FILE of the manifest, and its chunks are as long as its data. At most `shorts` chunks of a file before its last one
- * may be shorter than CHUNK_LEAST (DIGESTS_SHORTS_MOST if chunks end where shorter versions do). Returns 0, or -1 with *e (ERROR_PROTOCOL; ERROR_IO;
- * ERROR_MEMORY). */
+ * ENTRY_FILE of the manifest, and its chunks are as long as its data. At most `shorts` chunks of a file before its last
+ * one may be shorter than CHUNK_LEAST (DIGESTS_SHORTS_MOST if chunks end where shorter versions do). Returns 0, or -1
+ * with *e (ERROR_PROTOCOL; ERROR_IO; ERROR_MEMORY). */
 #define DIGESTS_SHORTS_MOST 1024u
 int digests_check(int file, uint64_t size, const struct manifest *manifest, uint32_t shorts,
                   struct error *e);

@@ -116,8 +116,8 @@ enum location_relation location_ids_compare(const uint64_t *list, uint32_t count
 
 /* --- users, and temporary files --- */
 
-/* A user counts before it takes the roots, and who replaces them looks for users afterwards: so a set that has just been
- * taken is not freed. */
+/* A user is counted before it takes the roots, and users are looked for after the roots were replaced, so a set that
+ * has just been taken is not freed. */
 const struct roots *tree_files_enter(struct tree_files *files)
 {
     (void)atomic_fetch_add(&files->users, 1);

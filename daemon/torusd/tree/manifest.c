@@ -251,7 +251,7 @@ int manifest_seek_index(struct manifest_cursor *c, uint64_t index, struct error 
     }
     if (c->is_found && c->found.index == index)
         return 0;
-    /* A short way ahead is read; so links to one entry after the other cost little. */
+    /* A short distance ahead is read, so that links to neighbouring entries cost little. */
     if ((index < c->index || index - c->index >= MANIFEST_STRIDE) &&
         enter_group(c, index / MANIFEST_STRIDE, e) != 0)
         return -1;
@@ -366,9 +366,9 @@ static int check_index(const struct manifest *m, const struct manifest_cursor *c
 
 /* --- hard links --- */
 
-/* Hard links are checked without going back to the files that they lead to: the sum of hashes of (number, path) over all
- * hard links must be the sum over these files, each as often as the list of numbers says. The key of the hash is random, so
- * that nobody can make a manifest whose sums agree by chance. */
+/* Hard links are checked without going back to the files that they lead to: the sum of hashes of (number, path) over
+ * all hard links must be the sum over these files, each as often as the list of numbers says. The key of the hash is
+ * random, so that nobody can make a manifest whose sums agree by chance. */
 struct links {
     uint8_t key[crypto_shorthash_KEYBYTES];
     uint64_t read, count; /* numbers of the list */
@@ -417,7 +417,7 @@ static int check_links(struct links *l, const struct manifest *m, const struct e
         l->sum -= hash(l, entry->linked, entry->link);
     while (l->next == entry->index) {
         if (entry->kind != ENTRY_FILE)
-            return damaged("a hard link leads to what is no file", e);
+            return damaged("a hard link leads to what is not a file", e);
         l->sum += hash(l, entry->index, entry->path);
         if (next_link(l, m, e) != 0)
             return -1;

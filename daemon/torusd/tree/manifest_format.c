@@ -182,7 +182,7 @@ static const char *check_kind(struct entry *entry)
     entry->bytes = entry->kind == ENTRY_FILE ? entry->size : 0;
     if (entry->kind != ENTRY_FILE &&
         (entry->size != 0 || entry->extent != NULL || entry->has_digest))
-        return "it is no file, but has contents";
+        return "it is not a file, but has contents";
     if (entry->size > INT64_MAX)
         return "it is too large";
     if (entry->extent != NULL && entry->kind == ENTRY_FILE)
@@ -413,7 +413,7 @@ static const char *read_rest(struct record_state *s, struct bytes *b, unsigned f
     if (entry->kind == ENTRY_FILE)
         wrong = read_file(s, b, flags, entry);
     else if ((flags & (RECORD_HOLES | RECORD_DIGEST)) != 0)
-        wrong = "it is no file, but has contents";
+        wrong = "it is not a file, but has contents";
     else if (entry->kind == ENTRY_SYMLINK || entry->kind == ENTRY_HARDLINK)
         wrong = read_link(s, b, entry);
     if (wrong != NULL)

@@ -2,7 +2,7 @@
  *
  *     head      8 bytes "TORUSTRE", u32 version (1), u32 MANIFEST_STRIDE
  *     records   see below
- *     links     for each hard link: u64 number of the entry that it leads to; rising, some several times. So the check of a
+ *     links     for each hard link: u64 number of the entry that it leads to; ascending, some repeated. So the check of a
  *               manifest needs neither to go back for each link, nor much memory: see manifest.c
  *     index     for every MANIFEST_STRIDE-th entry, from the first on: u64 place of its record in the manifest, u64 begin
  *               in the stream of this entry or of the next file behind it
@@ -28,6 +28,9 @@
  *              symbolic link: u16 length, text
  *              hard link: u64 number of the earlier entry, u16 length, path of that entry
  *              with RECORD_ATTRIBUTES: u32 length, attributes
+ *
+
+ *
  */
 #pragma once
 
@@ -99,8 +102,8 @@ void record_write(const struct entry *entry, size_t shared, uint8_t *at);
 const char *record_skip(struct record_state *s, const uint8_t *at, size_t length,
                         struct entry *entry);
 
-/* Reads a record that is there completely, and checks it; entry->index must be set. Its bytes must stay until the entry is
- * no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong; record_no_memory if
- * there is no memory. */
+/* Reads a record that is there completely, and checks it; entry->index must be set. Its bytes must stay until the entry
+ * is no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong;
+ * record_no_memory if there is no memory. */
 extern const char record_no_memory[];
 const char *record_read(struct record_state *s, const uint8_t *at, struct entry *entry);

@@ -186,8 +186,8 @@ static uint32_t keep_missing(struct using *u)
     return left;
 }
 
-/* Finds chunks wherever they are. An old version as long as the new one has most of them at their places: then cutting it
- * into chunks is not worth the time. Returns 0, or -1 with errno. */
+/* Finds chunks wherever they are. An old version as long as the new one has most of them at their places: then cutting
+ * it into chunks is not worth the time. Returns 0, or -1 with errno. */
 static int find_chunks(struct using *u, bool same_size)
 {
     if (same_size) {
@@ -272,7 +272,7 @@ static int use_old_of(struct using *u, struct tree_at *target, struct digests_cu
 
     u->old = folder < 0 ? -1 : openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (u->old < 0)
-        return 0; /* it has gone: then all of the new file has to come */
+        return 0; /* the old version is gone, so all of the new file has to be sent */
     u->new = -1;
     u->new_data = file_data_of(u->entry);
     u->old_data = (struct file_data){0};

@@ -14,7 +14,7 @@
 enum glob_start {
     GLOB_AT_START,
     GLOB_AT_NAMES, /* at the start, and behind each '/' */
-    GLOB_AT_SLASH, /* at the start, or at a '/' that is thought before it */
+    GLOB_AT_SLASH, /* at the start, or as if a '/' came before it */
 };
 
 #define TEXT_MOST (MANIFEST_PATH_MOST + 2u) /* with a '/' before it, and one behind */
@@ -138,7 +138,7 @@ static const char *read_part(struct glob *g, struct part *p, const char *at)
         return at + strlen(at);
     }
     if (byte == '\\') {
-        if (*at == '\0') /* it takes the meaning of nothing: matches nothing */
+        if (*at == '\0') /* a backslash at the end escapes nothing, and matches nothing */
             return at;
         byte = (unsigned char)*at++;
     }
@@ -255,7 +255,8 @@ static int read_pattern(struct pattern *p, char *text, struct error *e)
 {
     if ((text[0] != '-' && text[0] != '+') || text[1] != ' ' || text[2] == '\0')
         return error_set(e, ERROR_USAGE,
-                         "\"%s\" is no pattern: it must be \"- \" or \"+ \", and a pattern", text);
+                         "\"%s\" is not a pattern: it must be \"- \" or \"+ \", and a pattern",
+                         text);
     p->leaves_out = text[0] == '-';
     text += 2;
     p->with_all = ends_with(text, "/***");

@@ -16,7 +16,7 @@
 
 /* --- digests of chunks --- */
 
-/* Which files are wanted: answers of compare(), which may contain anything. What is no file is ignored. */
+/* Which files are wanted: answers of compare(), which may contain anything. Entries that are not files are ignored. */
 struct wanted_answers {
     const uint8_t *const *bytes;
     const size_t *length;
@@ -99,7 +99,8 @@ static int add_file(struct digesting *d, const struct entry *entry, struct error
         return file == CHANGING_LEFT_OUT ? 0 : -1;
     int result = add_chunks(d, entry, file, e);
     (void)close(file);
-    /* What was read while the file was being changed is worth nothing. If it has only grown, the end of the copy tells. */
+    /* What was read while the file was being changed is useless. Whether it has only grown is found at the end of the
+     * copy. */
     return result == 0 ? source_check(d->sources, entry, &grown, e) : -1;
 }
 
@@ -154,7 +155,8 @@ static int add_files(struct digesting *d, const struct manifest *manifest, const
     return 0;
 }
 
-/* Cuts these files into chunks, and writes the document to an open, empty file. Returns 0 with its size, or -1 with *e. */
+/* Cuts these files into chunks, and writes the document to an open, empty file. Returns 0 with its size, or -1 with
+ * *e. */
 static int reader_digests_make(const struct manifest *manifest, const struct sources *sources,
                                const struct wanted_answers *answers, bool fast,
                                struct tree_progress *progress, int file, uint64_t *size,

@@ -1,5 +1,5 @@
-/* Removes files, and folders with everything in them, bottom up. Folders of this process may have any mode. Mount points,
- * stagings and what patterns leave out are kept, and so are the folders that hold them. */
+/* Removes files, and folders with everything in them, bottom up. Folders of this process may have any mode. Mount
+ * points, stagings and what patterns leave out are kept, and so are the folders that hold them. */
 #pragma once
 
 #include <stdatomic.h>
@@ -32,7 +32,7 @@ int removal_of(struct removal *r, const char *path, struct error *e);
 /* Removes what is in the folder with this path, but not the folder. Returns 0, or -1 with *e. */
 int removal_below(struct removal *r, const char *path, struct error *e);
 
-/* What a target has and the manifest lacks: it is counted, or removed. */
+/* Entries of the target that are not in the manifest: they are counted or removed. */
 
 /* Removes everything in the folders of the manifest that it does not name, by the rules of *r; counts in *r. Returns 0, or
  * -1 with *e. */

@@ -140,8 +140,8 @@ static const struct walk_source *source_of(const struct sources *s, const struct
 
 enum source_state { SOURCE_CHANGED, SOURCE_SAME, SOURCE_GROWN };
 
-/* Compares a state with what an entry says. A file that has become longer may only have grown: its contents tell. Of a
- * second name, the entry of the first one says the rest. Returns a source_state, or -1 with *e. */
+/* Compares a state with what an entry says. A file that has become longer may only have grown: its contents tell. For a
+ * second name of a file, the entry of the first name has everything else. Returns a source_state, or -1 with *e. */
 static int is_as_found(const struct sources *s, const struct entry *entry, const struct stat *st,
                        struct error *e)
 {

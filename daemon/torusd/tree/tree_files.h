@@ -47,19 +47,19 @@ int tree_files_temporary(const struct tree_files *files, struct error *e);
 /* Fills *e: reading or writing such a file has failed with errno; 0: it is too short. Returns -1. */
 int tree_files_temporary_failed(struct error *e);
 
-/* What is to be done when the daemon starts, for copies that its end has interrupted. */
+/* Completes or removes, when the daemon starts, the copies that the previous daemon left unfinished. */
 
 #define RECOVER_AGE                                                                                \
     (24 * 3600) /* seconds after which what an interrupted copy has left is removed */
 
-/* Puts copies in place that are complete, and removes what copies of more than a day ago have left. Logs what it does, and
+/* Puts complete copies in place, and removes what copies of more than a day ago left behind. Logs what it does, and
  * what fails: that stays listed for the next start. Blocks: to be called in a job. */
 void tree_files_recover(struct tree_files *files);
 
-/* Numbers that tell whether a folder at one node is the same as one at another node, because the nodes share a file system.
- * They are computed from what the file system says of the folder: its inode number, and the time when it was made or, if
- * that is not known, those of its last changes. Folders of two file systems practically never have the same number;
- * a folder that changes meanwhile may get another one. */
+/* Numbers that tell whether a folder at one node is the same as one at another node, because the nodes share a file
+ * system. They are computed from what the file system says of the folder: its inode number, and the time when it was
+ * made or, if that is not known, those of its last changes. Folders of two file systems practically never have the same
+ * number; a folder that changes meanwhile may get another one. */
 
 #define PLACE_SOURCE                                                                               \
     1u /* the lowest bit of a number that a reader tells: this is a source, not a folder above one */
@@ -67,8 +67,8 @@ void tree_files_recover(struct tree_files *files);
 /* Returns the number of the file or folder with this absolute path; its lowest bit is 0. 0: there is none. */
 uint64_t location_id(const char *path);
 
-/* Adds the numbers of a source and of the folders above it to a list of at most TREE_PLACES_MOST, each once. Returns its new
- * length. */
+/* Adds the numbers of a source and of the folders above it to a list of at most TREE_PLACES_MOST, each once. Returns
+ * its new length. */
 uint32_t location_ids_add_source(uint64_t *list, uint32_t count, const char *path);
 
 /* How a target lies to sources of a list, on a file system that both have. */

@@ -22,7 +22,7 @@ struct entry_builder {
     struct timespec latest; /* time of the file that was changed last, */
     struct timespec
         latest_coarse; /* and of those whose file systems may have no fractions of seconds */
-    bool changed;      /* the file that is looked into has changed, and is left out later */
+    bool changed;      /* the open file has changed, and is left out later */
     char link[MANIFEST_PATH_MOST + 1];
 };
 
@@ -51,7 +51,7 @@ bool found_says_changed(int error);
 
 /* Fill *e. Return -1, or FOUND_CHANGED. */
 int found_changed(const char *above, const char *below, struct error *e);
-/* With errno: 0 and what says that there is no such file mean that it was changed. */
+/* With errno: 0, and errors that mean that there is no such file, say that it was changed. */
 int found_unreadable(const char *above, const char *below, struct error *e);
 
 /* Walks the sources of a copy, and puts everything that it finds into a manifest, in its order, except what copies to

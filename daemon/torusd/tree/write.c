@@ -166,8 +166,8 @@ static struct partial *use_partial(struct tree_writer *w, const struct entry *en
     return p;
 }
 
-/* Notes that bytes are there. Returns the descriptor if the file is complete now, which the caller then has alone; -1: it
- * is not; -2 with *e. To be called with the lock. */
+/* Notes that bytes are there. Returns the descriptor if the file is complete now, which the caller then has alone; -1:
+ * it is not; -2 with *e. To be called with the lock. */
 static int leave_partial(struct tree_writer *w, const struct entry *entry, struct partial *p,
                          struct arrived_piece piece, bool written, struct error *e)
 {
@@ -295,7 +295,7 @@ int writer_write(struct tree_writer *w, uint64_t offset, const uint8_t *bytes, s
 
     if (w->state == NULL || w->look_only || offset > w->manifest.stream ||
         length > w->manifest.stream - offset)
-        return error_set(e, ERROR_PROTOCOL, "bytes have arrived that no file has");
+        return error_set(e, ERROR_PROTOCOL, "bytes arrived that belong to no file");
     if (length == 0)
         return 0;
     struct manifest_cursor *cursor = take_cursor(w, offset, &there, e);

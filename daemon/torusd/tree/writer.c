@@ -1,4 +1,4 @@
-/* The end of a copy: everything is here, and is put in place. */
+/* The end of a copy: everything has arrived, and is put in place. */
 #include "daemon/torusd/tree/writer.h"
 
 #include <errno.h>
@@ -56,7 +56,7 @@ struct leaving {
     uint32_t count;
 };
 
-/* Second names go with the first one. */
+/* Second names are treated like the first one. */
 static int leave_hardlink(void *context, const struct entry *entry, struct error *e)
 {
     const struct leaving *l = context;
@@ -250,8 +250,8 @@ static void on_close(struct tree_writer *w);
 
 /* --- opening --- */
 
-/* A copy that is complete, but not in place, is put in place first. If that is impossible, it becomes an interrupted one,
- * of which the new copy takes what it can use. */
+/* A copy that is complete, but not in place, is put in place first. If that is impossible, it becomes an interrupted
+ * one, of which the new copy takes what it can use. */
 static int finish_earlier(struct tree_writer *w, struct error *e)
 {
     struct staging *s = &w->staging;
@@ -433,7 +433,7 @@ static uint64_t on_granularity(const struct tree_writer *w)
     return w->stored.granularity;
 }
 
-/* Leaves the disk as it is to be found later. */
+/* Leaves the disk in the state in which the next copy is to find it. */
 static void close_staging(struct tree_writer *w)
 {
     struct staging *s = &w->staging;

@@ -27,7 +27,7 @@ struct tree_writer {
     bool sizes;           /* files that have grown are told */
     bool delete_root;     /* rules.delete may have a data root as its target */
     uint64_t delete_most; /* 0: no limit; otherwise one more than the entries that may be removed */
-    bool skip_changing;   /* what arrives may be no file's, so that no later copy uses it */
+    bool skip_changing; /* arriving bytes may belong to no file, so later copies do not use them */
     struct patterns *patterns;
     struct staging staging;
     struct metadata_rules metadata;
@@ -57,18 +57,19 @@ struct tree_writer {
     bool install_open;
 };
 
-/* Finds out what an interrupted copy has left, for the new manifest. compare() has checked it. Returns 0, or -1 with *e. */
+/* Finds out what an interrupted copy has left, for the new manifest. compare() has checked it. Returns 0, or -1 with
+ * *e. */
 int writer_inherit(struct tree_writer *w, struct tree_progress *progress, struct error *e);
 
 /* Copies pieces of older versions, which TREE_DIGESTS names, into the new files. Returns 0, or -1 with *e. */
 int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct error *e);
 
-/* The new file of an entry is complete: checks its digest, gives it its metadata, and notes that it has arrived; puts it
- * in place if the copy does that as it comes. Closes `file`. Returns 0, or -1 with *e. */
+/* The new file of an entry is complete: checks its digest, gives it its metadata, and notes that it has arrived; puts
+ * it in place if the copy does that as it comes. Closes `file`. Returns 0, or -1 with *e. */
 int writer_complete_file(struct tree_writer *w, const struct entry *entry, int file,
                          struct error *e);
 
-/* Writes the record of what has arrived, if that is due or `now`. Returns 0, or -1 with *e. */
+/* Writes the record of what has arrived, if the record is due, or if `now`. Returns 0, or -1 with *e. */
 int writer_save(struct tree_writer *w, bool now, struct error *e);
 
 /* Fills *e: a new file for the entry cannot be `done`. Returns -1. */

@@ -203,7 +203,7 @@ const struct algorithm algorithm_ar = {
  *   path is r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152
  *   on 8x12 (144).
  *
- * Sizes that are no multiples of four get imaginary nodes (rings.h). If one of the two
+ * Sizes that are not multiples of four get imaginary nodes (rings.h). If one of the two
  * dimensions has a single node, the torus is a ring and runs AR. */
 
 enum { MULTIPLE = 4 };

@@ -117,7 +117,7 @@ static bool make_plane(struct plane *p, const struct torus *t)
         p->wrap[axis] = t->wrap[i];
     }
     if (found < 2)
-        p->wrap[COLUMN] = p->wrap[ROW]; /* a column of one node is whatever suits the row */
+        p->wrap[COLUMN] = p->wrap[ROW]; /* a column of one node may be of either kind */
     share_out(p);
     return true;
 }
@@ -147,7 +147,7 @@ static bool comes_along_row(const struct plane *p, uint64_t before, bool round_u
     return ((before + 1) * p->k + extra) / p->t > (before * p->k + extra) / p->t;
 }
 
-/* Whether the cell after `before` others is one of the `chosen` of `cells`, spread evenly. */
+/* Whether cell number `before` is chosen, if `chosen` of `cells` cells are chosen as evenly as possible. */
 static bool is_chosen(uint64_t before, uint64_t chosen, uint64_t cells)
 {
     return (before + 1) * chosen / cells > before * chosen / cells;
@@ -252,9 +252,8 @@ static struct arrival arrives_by(const struct plane *p, const uint32_t *node,
     if (is_even_cylinder(p, &ring))
         return arrives_by_in_cylinder(p, ring, node, hops, direction);
 
-    /* Like the sails of a windmill, each box gets the opposites along one of its sides: the
-     * opposites in the column belong to the boxes down right and up left, those in the row to the
-     * other two. */
+    /* Each box gets the opposites along one of its sides, like the sails of a windmill: the opposites in the column
+     * belong to the boxes down right and up left, those in the row to the other two. */
     if (opposite[COLUMN])
         direction[COLUMN] = direction[ROW];
     if (opposite[ROW])

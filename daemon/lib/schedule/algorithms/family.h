@@ -57,8 +57,8 @@ const struct algorithm *family_of_degree(const struct family *f, uint32_t degree
 /* How many members this process has made. */
 size_t family_made_count(void);
 
-/* Returns the degree with the lowest price, of equal ones the lowest. `price` is asked for every
- * degree up to 128, and then for powers of two. */
+/* Returns the degree with the lowest price; among equal prices, the lowest degree. `price` is asked for every degree up
+ * to 128, and then for powers of two. */
 typedef double family_price_fn(const struct family *f, const struct torus *t, uint32_t degree,
                                void *context);
 uint32_t family_best(const struct family *f, const struct torus *t, family_price_fn *price,

@@ -10,8 +10,8 @@
  * member of a family (family.h) that is listed, and that `auto` tries: the identifier of the
  * family's base, the member's name, and its degree.
  *
- * The order matters to `auto`: for an allgather it takes the first algorithm that can carry it out
- * on the torus; of exchanges that are predicted to be equally fast, the last one. */
+ * The order matters to `auto`: for an allgather it takes the first algorithm that can carry it out on the torus; for an
+ * exchange, the last of the algorithms that are predicted to be equally fast. */
 
 #define ALGORITHMS(ROW, MEMBER)                                                                    \
     ROW(ar, "ar")                                                                                  \

@@ -8,7 +8,7 @@
 
 struct rotation {
     unsigned count;              /* dimensions of more than one node */
-    uint8_t dim[TORUS_MAX_DIMS]; /* these dimensions, in rising order */
+    uint8_t dim[TORUS_MAX_DIMS]; /* these dimensions, in ascending order */
 };
 
 /* The dimensions of a torus that have more than one node. */

@@ -22,8 +22,8 @@
 #define BASE (UINT64_C(1) << 30)
 #define UNITS_MOST 16384u
 
-/* With different rates, small networks may need more segments: each number that has at least 1/FINER_GAIN less load than
- * the fewer ones is taken. */
+/* With different rates, small networks may need more segments: each number that has at least 1/FINER_GAIN less load
+ * than the fewer ones is taken. */
 #define FINER_NODES 16u
 #define FINER_SEGMENTS 48u
 #define FINER_GAIN 100u

@@ -52,11 +52,11 @@ uint32_t paths_diameter(struct paths *w);
 
 /* --- routes of exchanges --- */
 
-/* Routes for all segments of all blocks on a damaged torus. The search keeps the load of the
- * busiest channel as low as it can: the time that its segments take at its rate. It begins with the
- * routes of `stream`, which are the best on a whole torus; a segment whose route is broken takes the cheapest path. Then
- * each source in turn finds its cheapest paths, where a channel costs more the closer its load is to the largest one,
- * and moves the segments for which that saves something, until nothing is saved any more.
+/* Routes for all segments of all blocks on a damaged torus. The search keeps the load of the busiest channel as low as
+ * it can: the time that its segments take at its rate. It begins with the routes of `stream`, which are the best on a
+ * whole torus; a segment whose route is broken takes the cheapest path. Then each source in turn finds its cheapest
+ * paths, where a channel costs more the closer its load is to the largest one, and moves the segments for which that
+ * saves something, until nothing is saved any more.
  *
  * The largest load comes within a few per cent of the optimum, a multi-commodity flow
  * (tests/bench/damaged.py compares the two). All numbers are integers, so that every node finds the
@@ -117,11 +117,11 @@ double cuts_bound(const struct damage *d);
  * stays refused for this tree: the cut that forbids it stays full. So a tree looks at each channel
  * once. It looks at the channels near the root first, which keeps it shallow.
  *
- * If channels have different rates, a block has more segments than a cut has channels, and each segment has a
- * tree: several trees may use a channel, as many as its rate allows. The number of segments is the smallest one for
- * which the trees of every root take at most 1/PACKING_LOSS more time than its least cut, which then is that of the
- * rates and differs between roots; twice that, and so on, if PACKING_TREES_MOST are too few. Equal trees follow each other: a tree is taken as often as the theorem still holds
- * for what is left.
+ * If channels have different rates, a block has more segments than a cut has channels, and each segment has a tree:
+ * several trees may use a channel, as many as its rate allows. The number of segments is the smallest one for which the
+ * trees of every root take at most 1/PACKING_LOSS more time than its least cut, which then is that of the rates and
+ * differs between roots; twice that, and so on, if PACKING_TREES_MOST are too few. Equal trees follow each other: a
+ * tree is taken as often as the theorem still holds for what is left.
  *
  * All numbers are integers, and every choice follows the order of nodes and ports, so that every
  * node of a network finds the same trees. */

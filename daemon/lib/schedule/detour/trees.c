@@ -120,8 +120,8 @@ static uint32_t count_in(const struct packing *p, uint32_t node)
     return count;
 }
 
-/* All blocks of the nodes on the inner side of a cut cross it, by channels that carry so many units. If all have the same
- * rate, those of the other side do so, too, by as many channels. */
+/* All blocks of the nodes on the inner side of a cut cross it, by channels that carry that many units. If all have the
+ * same rate, those of the other side do so, too, by as many channels. */
 static void note_cut(struct packing *p, uint32_t inside, uint32_t units)
 {
     const uint32_t others = (uint32_t)__builtin_popcountll(p->present) - inside;
@@ -202,8 +202,8 @@ static void fill(struct network *n, const struct packing *p, const struct damage
         }
 }
 
-/* Whether every root has so many trees within the time that room_of() allows. Roots with the same least cut have the same
- * network: if one of them has its trees, another one has them, too, unless a cut has the first one behind it. */
+/* Whether every root has that many trees within the time that room_of() allows. Roots with the same least cut have the
+ * same network: if one of them has its trees, another one has them, too, unless a cut has the first one behind it. */
 static bool are_enough(const struct packing *p, const struct damage *d, uint32_t trees,
                        struct network *n)
 {

@@ -123,7 +123,7 @@ static void colour_edge(struct colouring *c, uint8_t *colour, uint32_t edge)
 {
     uint32_t node = c->edge[2 * edge], last = 0;
 
-    /* Where a colour is free at both ends, there is no need for the last colour: trees go without. */
+    /* If a colour is free at both ends, the last colour is not needed: trees never need it. */
     for (unsigned i = 0; i + 1 < c->colours; i++)
         if (*edge_at(c, node, i) == NONE && *edge_at(c, c->edge[2 * edge + 1], i) == NONE) {
             set_colour(c, colour, edge, i);
@@ -132,8 +132,8 @@ static void colour_edge(struct colouring *c, uint8_t *colour, uint32_t edge)
     make_fan(c, node, edge);
     unsigned here = free_colour(c, node), there = free_colour(c, c->fan[c->length - 1]);
     invert_path(c, colour, node, there, here);
-    /* The path may have ended at a spoke: the longest part of the fan that is still one, and whose
-     * end has the colour free, is rotated. */
+    /* The path may have ended at a spoke: rotates the longest part of the fan that is still a fan, and at whose end the
+     * colour is free. */
     for (uint32_t i = 0; i < c->length; i++) {
         if (i > 0 && *edge_at(c, c->fan[i - 1], colour[c->spoke[i]]) != NONE)
             break;
@@ -278,7 +278,7 @@ static bool draft_moves(const struct draft *d)
     return true;
 }
 
-/* Directions that add a number to the node, in rising order of these numbers. */
+/* Directions that add a number to the node, in ascending order of these numbers. */
 static void number_by_moves(struct graph *g, const struct draft *d)
 {
     uint32_t n = d->nodes, added[GRAPH_DIRECTIONS_MOST];

@@ -1,8 +1,8 @@
 /* The graph of one dimension that is neither a ring nor a line: complete graphs, stars, trees, and
  * connected graphs from a file. A topology (torus.h) is a Cartesian product of such factors.
  *
- * The links of a node have numbers, its directions, from 0. They are chosen so that a direction
- * says, whatever the node, by which direction its link is called at the other end:
+ * The links of a node have numbers, its directions, from 0. They are chosen so that, at every node,
+ * the direction of a link determines its direction at the other end:
  * - If adding 1 to all nodes, modulo n, maps links to links (complete graphs and other circulant
  *   graphs), a direction adds a fixed number to the node. Moving two nodes together does not change
  *   the direction that leads from one to the other.
@@ -66,7 +66,7 @@ const struct graph *graph_read(const char *path, struct error *e);
 /* The graph with this text, if one has been made; NULL if not. */
 const struct graph *graph_known(const char *text, size_t length);
 
-/* Writes the edges of a graph, each with the smaller node first, in rising order; `edge` has room
+/* Writes the edges of a graph, each with the smaller node first, in ascending order; `edge` has room
  * for 2 * links numbers. */
 void graph_edges(const struct graph *g, uint32_t *edge);
 
@@ -84,8 +84,8 @@ static inline uint32_t graph_distance(const struct graph *g, uint32_t from, uint
  * direction stays the same when both nodes move. */
 unsigned graph_towards(const struct graph *g, uint32_t from, uint32_t to);
 
-/* Sets *cut as in struct graph. Up to GRAPH_CUT_EXACT nodes every part is tried; above, balls around each
- * node; from the best of them single nodes are moved as long as the bound rises. Returns 0, or -1 without
- * memory. */
+/* Sets *cut as in struct graph. Up to GRAPH_CUT_EXACT nodes, every part is tried; in larger graphs, the balls around
+ * each node, and then single nodes are moved into or out of the best ball as long as the bound rises. Returns 0, or -1
+ * without memory. */
 #define GRAPH_CUT_EXACT 16u
 int graph_cut(const struct graph *g, double *cut);

@@ -24,11 +24,11 @@ struct maker {
     /* Blocks that wait for a channel, by channel and hops left: the first and last of a list. */
     uint32_t *head, *tail, *next;
     uint32_t *waiting;     /* by channel: how many */
-    uint32_t *expected;    /* likewise, with those on their way to its node in this step */
+    uint32_t *expected;    /* the same, with the blocks that reach its node in this step */
     uint64_t *cost;        /* by node: the squares of the loads along the path from the source */
     uint32_t *here, *done; /* by block: the node that has it, and the hops made */
 
-    uint32_t *order; /* the places, those with most to send first */
+    uint32_t *order; /* the places in the order of how much they have to send, most first */
     uint32_t *sender,
         *along;             /* by receiving place: who sends to it in this step, by which channel */
     uint32_t *seen, search; /* by place: the search that has visited it last */
@@ -184,8 +184,8 @@ static void send_block(struct maker *m, uint32_t channel, uint32_t *moving)
     *moving = block;
 }
 
-/* The receiver that has most left to receive. Considers those that the place has a block for and that this search has
- * not visited. */
+/* The receiver that has most left to receive. Considers receivers for which the place has a block, and which this
+ * search has not visited. */
 static uint32_t best_channel(const struct maker *m, uint32_t place, uint32_t *receiver)
 {
     uint32_t best = NONE;
