@@ -5,8 +5,8 @@
  * reaches, and is then sent by each port through which it goes on. A channel sends one message at a time, and
  * a switch handles one message at a time. While a channel sends, the next messages are switched.
  *
- * If several messages wait in a buffer, either the one that came first is sent next, or the one with
- * the most hops left; of several with equally many hops, the one that came first. */
+ * If several messages wait in a buffer, either the one that came first is sent next, or the one with the most hops
+ * left; if several have equally many, the one that came first. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"

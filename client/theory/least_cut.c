@@ -9,7 +9,7 @@ struct flow {
     const struct graph *graph;
     bool *used; /* by node * directions + direction: a unit takes this channel */
     uint8_t *
-        arrival; /* by node: the direction of the channel through which the search came, of the node before */
+        arrival; /* by node: the direction, at the previous node, of the channel through which the search came */
     uint32_t *before, *queue;
 };
 

@@ -1,6 +1,6 @@
 /* Simulates an exchange on a product of rings, arrays and other graphs block by block: counts
  * the costs of A1 and A2 instead of computing them, and refuses what the model forbids. For
- * networks that are no tori, such as generalized hypercubes. */
+ * networks that are not tori, such as generalized hypercubes. */
 #pragma once
 
 #include "daemon/lib/schedule/product.h"

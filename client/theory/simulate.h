@@ -1,9 +1,8 @@
-/* Simulates a streaming execution tick by tick: the time of a schedule of single hops if no node
- * waits for a step. Every channel of the full rate carries one segment in a tick, a slower
- * one takes as much longer. Of the segments that wait for a
- * port, the one with the most hops left is sent first; among equals the one that came first; among
- * those that came in the same tick the one from the lowest port. A segment that arrives in tick t
- * can leave in tick t + 1.
+/* Simulates a streaming execution tick by tick: the time of a schedule of single hops if no node waits for a step.
+ * Every channel of the full rate carries one segment in a tick; a slower channel takes longer in proportion. If several
+ * segments wait for a port, the one with the most hops left is sent first; among equals, the one that came first; among
+ * those that came in the same tick, the one from the lowest port. A segment that arrives in tick t can leave in tick t
+ * + 1.
  *
  * At the beginning, a node's own segments wait in the order of (offset, segment). The offset is the
  * destination's coordinates minus the source's, modulo the sizes, as a row-major number, so that

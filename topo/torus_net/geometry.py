@@ -104,7 +104,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Factor:
-    """One dimension. `neighbours`: of each coordinate, in rising order; None for rings and lines."""
+    """One dimension. `neighbours`: of each coordinate, in ascending order; None for rings and lines."""
 
     text: str
     size: int

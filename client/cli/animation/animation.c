@@ -21,9 +21,10 @@
 
 /* How long the steps of a schedule took in a run, by its trace. */
 struct measured_steps {
-    char run[64];    /* its id */
-    uint32_t count;  /* the schedule's steps */
-    double *seconds; /* how long each took, from the end of the one before at the last node */
+    char run[64];   /* its id */
+    uint32_t count; /* the schedule's steps */
+    double
+        *seconds; /* how long each step took, from the end of the previous step, at the last node */
 };
 
 /* The ends of the steps, at the last node; and when the first step began, at the first node. */
@@ -118,9 +119,9 @@ static void measured_steps_free(struct measured_steps *m)
     *m = (struct measured_steps){.count = 0};
 }
 
-/* Reads a file of 'torusctl exchange --trace'. In a run of several rounds or repetitions, the first one that is recorded
- * completely counts. Returns 0 with *m, which the caller gives to measured_steps_free(); or -1 with *e: it is no trace
- * (ERROR_USAGE); the run was on another torus, with another algorithm, or not in steps (ERROR_REFUSED). */
+/* Reads a file of 'torusctl exchange --trace'. In a run of several rounds or repetitions, the first one that is
+ * recorded completely counts. Returns 0 with *m, which the caller gives to measured_steps_free(); or -1 with *e: it is
+ * no trace (ERROR_USAGE); the run was on another torus, with another algorithm, or not in steps (ERROR_REFUSED). */
 static int measured_steps_read(struct measured_steps *m, const char *path, const struct torus *t,
                                const struct animated *schedule, struct error *e)
 {
@@ -349,8 +350,8 @@ static json_t *data_of(const struct torus *t, const struct animated *schedules, 
 }
 
 /* Writes the page for `count` schedules (1 or 2) on a torus to a file ("-": standard output); only with the blocks of
- * `source`, unless it is TORUS_NO_NODE. Returns EXIT_DONE, or another exit code after printing the reason, without a new
- * file. */
+ * `source`, unless it is TORUS_NO_NODE. Returns EXIT_DONE, or another exit code after printing the reason, without a
+ * new file. */
 static int write_page(const struct cli *cli, const char *file, const struct torus *t,
                       const struct animated *schedules, unsigned count, uint32_t source)
 {

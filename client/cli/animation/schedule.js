@@ -4,7 +4,7 @@
 const CHECKPOINT = 16; // steps between two stored states
 
 class Schedule {
-  // `rates`: by channel, of those that are slower than the others, as parts of the full rate.
+  // `rates`: by channel, as parts of the full rate, for the channels that are slower than the others.
   constructor(torus, data, rates) {
     this.torus = torus;
     this.data = data;

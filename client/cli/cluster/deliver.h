@@ -26,9 +26,9 @@ struct deliver_options {
 };
 
 /* Delivers the setups, to several hosts at a time, and sets `reply` or `error` of each. `apply`: the hosts apply them;
- * otherwise they only compute what would change. `secrets` are cluster keys that the hosts may have: over the links,
- * they accept setups by one of them only. Frees replies of an earlier delivery. Returns the number of hosts that
- * failed. */
+ * otherwise they only compute what would change. `secrets` are cluster keys that the hosts may have: over the links, a
+ * host accepts only a setup that is authenticated with one of them. Frees replies of an earlier delivery. Returns the
+ * number of hosts that failed. */
 uint32_t deliver(struct delivery *list, uint32_t count, bool apply, const struct deliver_options *o,
                  const struct secrets *secrets);
 

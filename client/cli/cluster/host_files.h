@@ -13,8 +13,8 @@
 
 enum host_file {
     HOST_FILE_CLUSTER, /* the cluster file itself */
-    HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret; written before the other one, so that a
-                           * host that loses its power between them still has the key that all have in common */
+    HOST_FILE_SECOND_KEY, /* the key that is accepted while keys change, secret; written before the main key, so that a
+                           * host whose power fails between the two still has the key that all hosts share */
     HOST_FILE_KEY,       /* the cluster key, secret */
     HOST_FILE_CONFIG,    /* torusd.ini */
     HOST_FILE_DROP_IN,   /* lets torusd.service write in other data roots than the default */

@@ -247,7 +247,9 @@ static int judge_check(const struct setup_plan *p, char *output, json_t *warning
         line = strsep(&output, "\n");
         const char *setting = strsep(&line, "\t"), *root = strsep(&line, "\t");
         if (line == NULL || strcmp(setting, "data_roots") != 0)
-            return error_set(e, ERROR_REFUSED, "torusd's finding is not understood: %s", setting);
+            return error_set(e, ERROR_REFUSED,
+                             "torusd reported a warning that this torusctl does not know: %s",
+                             setting);
         if (!less_safe_had_root(p, root))
             return error_set(e, ERROR_REFUSED, ROOT_FINDING, root, line);
         if (json_array_append_new(warnings, json_sprintf(ROOT_FINDING, root, line)) != 0)
@@ -355,8 +357,8 @@ static int check_line(const char *root, const char *line, FILE *rest, struct err
     return 0;
 }
 
-/* Lets torusd check its configuration, before the file gets its name. For the image of a host, folders and groups are those
- * of the image, and its users are not known here. */
+/* Lets torusd check its configuration, before the file gets its name. For the image of a host, folders and groups are
+ * those of the image, and its users are not known here. */
 static int check_config(const struct setup_plan *p, json_t *warnings, struct error *e)
 {
     const struct setup_change *config = &p->change[HOST_FILE_CONFIG];
@@ -542,7 +544,7 @@ static int setup_lock(const char *root, struct error *e)
         if (errno == EWOULDBLOCK && waited < LOCK_MS && poll(NULL, 0, LOCK_STEP_MS) == 0)
             continue;
         (void)close(fd);
-        return error_set(e, ERROR_BUSY, "another setup is applied here");
+        return error_set(e, ERROR_BUSY, "another setup is being applied on this host");
     }
     return 0; /* the descriptor stays open until the process ends */
 }

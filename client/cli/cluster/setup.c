@@ -411,7 +411,8 @@ static void check_groups(const struct settings *before, const struct settings *a
 
 /* --- the key --- */
 
-/* The keys in the files of init are compared by those who asked, as all hosts have them. */
+/* Leaves out the keys in the files of init: the asking host compares these, because it knows which keys all hosts
+ * have. */
 static void check_key_file(const struct setup_plan *p, const struct setup *s,
                            const struct settings *before, json_t *list)
 {

@@ -128,7 +128,7 @@ static const char *problem_of(const struct recognised *r, const struct discovere
     return "";
 }
 
-/* `for_people`: without those that are left out, of which a switch has many. */
+/* `for_people`: without the interfaces that are left out, because a switch has many. */
 static json_t *cables_json(const struct recognised *r, bool for_people)
 {
     const struct discovered *d = r->discovered;

@@ -27,8 +27,8 @@ static const struct option options[] = {
     {0},
 };
 
-/* Says where the page is. Returns whether somebody can know it; if not, the program says at its end that standard output
- * cannot be written to. */
+/* Says where the page is. Returns false if that failed: the program then says at its end that standard output cannot be
+ * written to. */
 static bool announce(const struct cli *cli, const struct door *door)
 {
     if (cli->json) {

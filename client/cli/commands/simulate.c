@@ -437,7 +437,7 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
     if (algorithm == NULL)
         return cli_fail_usage(cli, "--algorithm: %s", e.text);
     if (algorithm->operation == OPERATION_ALLGATHER && link_arguments_given(&a->links))
-        return cli_fail_usage(cli, "%s: %s is no exchange", link_arguments_option(&a->links),
+        return cli_fail_usage(cli, "%s: %s is not an exchange", link_arguments_option(&a->links),
                               algorithm->name);
     if (algorithm->operation == OPERATION_ALLGATHER)
         return simulated_broadcast(cli, &a->broadcast, &t, algorithm);

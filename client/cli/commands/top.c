@@ -17,7 +17,7 @@ struct top_arguments {
 
 static const struct option options[] = {
     {"--interval", "SECONDS", offsetof(struct top_arguments, interval),
-     "ask all nodes so often; 1 by default, at least 0.2"},
+     "ask all nodes at this interval; 1 by default, at least 0.2"},
     {"--once", NULL, offsetof(struct top_arguments, once),
      "print one view as text (or with --json as one line), and end"},
     {0},

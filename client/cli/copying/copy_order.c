@@ -125,7 +125,7 @@ static int check_pattern(const char *pattern, size_t length, struct error *e)
                          "leave these out; for a file with this name, write '[\\!]'");
     if (pattern[0] == '!')
         return error_set(e, ERROR_USAGE,
-                         "'!' does not turn a pattern round: to keep these names, write --include "
+                         "'!' does not negate a pattern: to keep these names, write --include "
                          "'%.*s' before the patterns that leave them out; for names that begin "
                          "with '!', write '[\\!]%.*s'",
                          (int)(length - 1 < 80 ? length - 1 : 80), pattern + 1,
@@ -226,7 +226,7 @@ static void copy_patterns_free(struct copy_patterns *p)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Whether per cent signs in the sources stand for themselves: shells write these names. */
+/* Whether per cent signs in the sources stand for themselves, because shells write these names. */
 static bool is_literal(enum torus_copy_kind kind)
 {
     return kind == TORUS_COPY_TO_ALL;

@@ -13,9 +13,9 @@ json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_re
 /* The view of "per_node" of this value: a table. */
 extern const struct view copy_report_table;
 
-/* Whether a dry run tells paths that would be removed. */
+/* Whether the result of a dry run lists paths that would be removed. */
 bool copy_report_removes(const struct torus_copy_result *r);
-/* Returns the number of outcomes that are failures; and that are none, but differ. */
+/* Return the number of outcomes that are failures, and of those that are not failures but report a difference. */
 size_t copy_report_failures(const struct torus_copy_result *r);
 size_t copy_report_differences(const struct torus_copy_result *r);
 

@@ -90,7 +90,7 @@ static int print_failure(const struct cli *cli, const struct copy_order *o, bool
     char text[sizeof e->text];
     const bool cancelled = e->code == TORUS_ERROR_CANCELLED;
 
-    /* At a timeout, and when it is stopped, the daemon says it. */
+    /* The daemon's text says this already if the copy timed out or the daemon was stopped. */
     if ((cancelled || (moved && e->code != TORUS_ERROR_TIMEOUT && e->code != TORUS_ERROR_LOST)) &&
         !o->copy.dry_run && !o->copy.verify) {
         (void)snprintf(text, sizeof text, "%s", e->text);

@@ -235,7 +235,7 @@ int setup_begin(struct setup_sending *s, const char *socket, const struct host_i
     return -1;
 }
 
-/* The setup is not sealed for torusd-setup of this host: it must be what it says. */
+/* A setup for torusd-setup of this host is not sealed, so the server of the socket must really be torusd-setup. */
 static int check_server(int fd, const char *path, struct error *e)
 {
     struct ucred server;

@@ -6,7 +6,7 @@
 #define DISKS_MOST 64u
 #define MIB (UINT64_C(1024) * 1024)
 #define FULL_BYTES (64 * MIB)
-#define TIGHT_BYTES (UINT64_C(10) * 1024 * MIB) /* more is enough, whatever the part is */
+#define TIGHT_BYTES (UINT64_C(10) * 1024 * MIB) /* more free bytes are always enough */
 
 struct disk {
     char kind[FACT_SIZE], path[FACT_SIZE];
@@ -98,8 +98,8 @@ static bool is_in_home(const char *path)
     return false;
 }
 
-/* For the user at the machine, the folder is there; for a daemon in the unit, it is not. Returns whether that may be the
- * reason why a root cannot be used. */
+/* For the user at the machine, the folder is there; for a daemon in the unit, it is not. Returns whether that may be
+ * the reason why a root cannot be used. */
 static bool check_home(struct doctor *d, uint32_t node, unsigned number, const struct disk *disk)
 {
     const char *facts = d->node[node].facts;

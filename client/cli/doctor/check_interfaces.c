@@ -271,8 +271,8 @@ static void check_observed(struct doctor *d, uint32_t node, const struct torus_l
                  "torusctl links --json, on both hosts; another cable; another slot of the card");
 }
 
-/* One direction of an interface, in the last hour or since torusd has run: counters of the kernel begin when the machine
- * starts, and may be due to faults that are long over. */
+/* One direction of an interface, in the last hour or since torusd started: counters of the kernel begin when the
+ * machine starts, and may be due to faults that are long over. */
 static void check_side(struct doctor *d, uint32_t node, const char *interface, const char *side,
                        const char *span)
 {
@@ -428,6 +428,6 @@ const struct check check_interfaces = {
     .subject = {{"mtu", "both ends of its cables have the same MTU", false},
                 {"speed", "the speed of its cables", false},
                 {"interface errors",
-                 "few errors or drops since torusd has run, or in the last hour", false},
+                 "few errors or drops since torusd started, or in the last hour", false},
                 {"offloads", "its network cards do what they can", false},
                 {"large frames", "the size of frames suits its cables", false}}};

@@ -101,7 +101,7 @@ static void check_diverted(struct doctor *d, uint32_t node, unsigned port)
     finding_mend(f, "on that machine: %.200s", mend[0] != '\0' ? mend : "ip rule list");
 }
 
-/* A link that is up: what it has lost in the last hour. A counter since the start of torusd is no present fault. */
+/* A link that is up: what it has lost in the last hour. A counter since the start of torusd is not a present fault. */
 static void check_losses(struct doctor *d, uint32_t node, const struct torus_link *l)
 {
     const uint64_t packets = l->hour_tx_bytes / PACKET_BYTES;
@@ -186,4 +186,4 @@ static void check(struct doctor *d, uint32_t node)
 const struct check check_links = {
     .node = check,
     .subject = {{"links", "all its links are up", false},
-                {"losses", "few losses since torusd has run, or in the last hour", false}}};
+                {"losses", "few losses since torusd started, or in the last hour", false}}};

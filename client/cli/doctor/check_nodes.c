@@ -27,7 +27,7 @@ static void find_down(struct doctor *d, uint32_t node, struct finding *f)
     finding_mend(f, "on that machine: systemctl status torusd; torusctl doctor");
 }
 
-/* A loaded machine answers late. That is no fault of the node, nor a sign of one. */
+/* A loaded machine answers late. That is not a fault of the node, nor a sign of one. */
 static void find_late(const struct doctor *d, uint32_t node, struct finding *f)
 {
     const size_t used = strlen(f->what);

@@ -55,9 +55,8 @@ struct doctor {
     uint64_t facts_ms; /* how long nodes had to tell facts about their machines */
     struct finding *finding;
     size_t findings, room;
-    bool no_memory; /* findings were left out */
-    uint64_t
-        usual_mbit; /* speed that most cables have at least, once it is known; 0: none is told */
+    bool no_memory;      /* findings were left out */
+    uint64_t usual_mbit; /* the speed that most cables have at least; 0: no speed is known */
     bool usual_known;
 };
 
@@ -72,7 +71,8 @@ enum severity doctor_worst(const struct doctor *d);
 struct finding *doctor_find(struct doctor *d, enum severity severity, const char *check,
                             uint32_t node, const char *what, ...)
     __attribute__((format(printf, 5, 6)));
-/* Says that a check could not see a fact of a node: why, as far as the node has told that. NULL: a fact of its state. */
+/* Adds a finding that a check could not see a fact of a node, and why, if the node gave a reason. NULL: a fact of its
+ * state. */
 void doctor_unseen(struct doctor *d, const char *check, uint32_t node, const char *fact);
 /* Reads a number of a node as fact_number() does, or says that the check could not see it. */
 bool doctor_number(struct doctor *d, const char *check, uint32_t node, const char *fact,

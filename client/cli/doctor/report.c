@@ -5,8 +5,8 @@
 
 #include "client/cli/terminal/json.h"
 
-/* The finding in the list that has the same cause, or NULL; borrowed. A cause of what is wrong has one `why`. What is
- * fine, or was not seen, is the same if it says the same. */
+/* The finding in the list that has the same cause, or NULL; borrowed. Findings of something wrong have the same cause
+ * if `why` is the same; findings that are fine or were not seen, if the text is the same. */
 static json_t *find_same(json_t *list, const json_t *o, bool wrong)
 {
     static const char *const keys[] = {"severity", "check", "why", "what"};
@@ -108,7 +108,8 @@ struct sights {
     uint32_t fine, unseen, wrong;
 };
 
-/* What a check says about a node is the worst that it has found. Something that was not seen outweighs what was fine. */
+/* What a check says about a node is the worst that it has found. Something that was not seen outweighs what was
+ * fine. */
 static int count_sights(const struct doctor *d, struct sights *s)
 {
     int *worst = malloc((d->nodes + 1) * sizeof *worst);
@@ -147,7 +148,7 @@ static bool is_first(const struct doctor *d, size_t finding)
     return true;
 }
 
-/* "checks": for each check, of how many hosts it found something, nothing, or could not see it. */
+/* "checks": for each check, the number of hosts where it found something, found nothing, or could not look. */
 static json_t *checks_value(const struct doctor *d)
 {
     json_t *list = json_array();

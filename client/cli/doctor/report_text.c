@@ -37,7 +37,7 @@ struct page {
 /* Prints what was put together behind a label, and begins the next line. */
 static void end_line(struct page *p, const char *label, size_t begin)
 {
-    (void)fputc('\0', p->line); /* what an earlier, longer text has left is behind it */
+    (void)fputc('\0', p->line); /* an earlier, longer text may have left characters behind it */
     if (fflush(p->line) == 0)
         wrap_labelled(p->out, label, begin, p->text, p->columns);
     rewind(p->line);

@@ -1,5 +1,5 @@
-/* Brings a cluster file that exists up to date with the cables, and leaves everything else in it as it is: it belongs to
- * the people who edit it. What only they can decide is said, and not done. */
+/* Brings a cluster file that exists up to date with the cables, and leaves everything else in it as it is: it belongs
+ * to the people who edit it. What only they can decide is reported, not changed. */
 #pragma once
 
 #include "client/cli/recognising/recognised.h"
@@ -21,8 +21,8 @@ struct merging {
 int merging_begin(struct merging *m, const char *path, struct error *e);
 void merging_free(struct merging *m);
 
-/* Recognises the network with the ranks of the file, and its ports if that is possible. o->wanted: new dimensions for the
- * file. As recognise(); m->kept says what does not fit. */
+/* Recognises the network with the ranks of the file, and its ports if that is possible. o->wanted: new dimensions for
+ * the file. As recognise(); m->kept says what does not fit. */
 int merging_recognise(struct merging *m, struct recognised *r, const struct discovered *d,
                       const struct recognise_options *o, struct error *e);
 

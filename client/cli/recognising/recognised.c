@@ -264,7 +264,7 @@ const char *recognised_left_out(const struct recognised *r, uint32_t host, uint3
 
     for (uint32_t i = 0; i < c->shared_count; i++)
         if (c->shared[i].host == input && c->shared[i].interface == interface)
-            return "is no cable: several hosts are heard here, as at a switch";
+            return "is not a cable: several hosts are heard here, as at a switch";
     for (uint32_t i = 0; i < c->twins; i++)
         if (c->twin[i].left_out.host == input && c->twin[i].left_out.interface == interface)
             return "is another function of a port whose cable is listed";

@@ -12,7 +12,7 @@ struct recognised {
     const struct discovered *discovered;
     struct cabling_input input;
     struct cabling_result result;
-    const char **expected; /* names of the hosts by rank, of the cluster file; NULL: not known */
+    const char **expected; /* names of the hosts by rank, from the cluster file; NULL: not known */
     const char *exclude;
     uint32_t *host_of; /* index in discovered->host[] of each host of the input */
 };
@@ -21,8 +21,8 @@ struct recognise_options {
     const struct torus *wanted;    /* the dimensions that the cables should make; NULL: find them */
     const struct cluster *cluster; /* the ranks and ports that they should have; NULL: find them */
     bool any_port;                 /* only the ranks of `cluster` count */
-    const char
-        *exclude; /* names of interfaces that are not of the network, with commas; NULL: none */
+    const char *
+        exclude; /* names of interfaces that are not part of the network, separated by commas; NULL: none */
 };
 
 /* Recognises the network of the reachable hosts. *d and *o must outlive the result. Returns 0 with *r, which
@@ -31,11 +31,12 @@ int recognise(struct recognised *r, const struct discovered *d, const struct rec
               struct error *e);
 void recognised_free(struct recognised *r);
 
-/* Returns the index in hosts[] of the cluster file of the host discovered->host[host]: the one that has its id, otherwise
- * its name; -1: none. */
+/* Returns the index in hosts[] of the cluster file of the host discovered->host[host]: the one that has its id,
+ * otherwise its name; -1: none. */
 int64_t recognised_section(const struct discovered *d, const struct cluster *c, uint32_t host);
 
-/* Why an interface of a discovered host has no cable of the network, although it hears others: "" if it may have one. */
+/* Why an interface of a discovered host has no cable of the network, although it hears others: "" if it may have
+ * one. */
 const char *recognised_left_out(const struct recognised *r, uint32_t host, uint32_t interface);
 
 /* Adds "finding", "network", "dims", "nodes" ([{"rank", "host", "ports"}]), "moves", "shared" and "twins" to a JSON

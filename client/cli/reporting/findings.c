@@ -309,7 +309,8 @@ static struct direction opposite_of(const struct finding_list *l, struct directi
                               torus_port_opposite(&l->data->torus, at.port)};
 }
 
-/* Returns how many bytes a link must have carried to tell something: more than messages that only say how far nodes are. */
+/* Returns how many bytes a link must have carried to tell something: more than messages that only say how far nodes
+ * are. */
 static double least_bytes(const struct trace_data *d)
 {
     double most = 0;
@@ -326,7 +327,8 @@ static bool was_busy(const struct trace_data *d, const struct port_time *p, doub
            p->bytes > least;
 }
 
-/* The least rate that a link has, as far as this run tells: what it carried while bytes waited for it, or were on it. */
+/* The least rate that a link has, as far as this run tells: what it carried while bytes waited for it, or were on
+ * it. */
 static double rate_at_least(const struct port_time *p)
 {
     return fmax(p->link.least, p->bytes / port_busy_time(p));
@@ -393,8 +395,8 @@ static double cost_of(const struct finding_list *l, struct direction at, const s
     return p->link.loaded - p->link.carried / usual->rate - excuse_of(l, at);
 }
 
-/* Names the slower direction of a cable. The other one is no second fault: its acknowledgements come back through the
- * first one. Returns whether the cable is slow. */
+/* Names the slower direction of a cable. The other one is not a second fault: its acknowledgements come back through
+ * the first one. Returns whether the cable is slow. */
 static bool judge_rate(struct finding_list *l, struct direction there, const struct usual *usual)
 {
     struct direction back = opposite_of(l, there), slow = there;
@@ -517,7 +519,8 @@ static void find_links_down(struct finding_list *l)
 
 /* ---- Programs that keep others waiting ------------------------------------------------------- */
 
-#define WAITED_LEAST 0.3 /* of a program's lateness: for so long a port of its node waited for it */
+#define WAITED_LEAST                                                                               \
+    0.3 /* least seconds for which a port of its node waited for a program that is to blame */
 
 /* A call of a program. */
 struct call {

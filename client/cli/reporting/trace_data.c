@@ -12,7 +12,7 @@
 
 static int not_a_trace(const char *path, const char *why, struct error *e)
 {
-    return error_set(e, ERROR_USAGE, "%.200s is no trace of torusctl: %s", path, why);
+    return error_set(e, ERROR_USAGE, "%.200s is not a trace of torusctl: %s", path, why);
 }
 
 /* Returns number `index` of an array; 0 if there is none. */
@@ -183,8 +183,8 @@ static void read_arrays(struct trace_data *d, uint32_t rank, const json_t *from)
     }
 }
 
-/* Returns a text of an object without control characters, which others may have put there; `otherwise` if it has none. The
- * object keeps the text. */
+/* Returns a text of an object without control characters, which others may have put there; `otherwise` if it has none.
+ * The object keeps the text. */
 static const char *clean_text(json_t *object, const char *member, const char *otherwise)
 {
     const char *given = json_string_value(json_object_get(object, member));
@@ -213,8 +213,8 @@ static int read_node(struct trace_data *d, const char *path, uint32_t rank, json
     wrong = wrong_member(d, rank, from);
     if (wrong != NULL)
         return error_set(e, ERROR_USAGE,
-                         "%.200s is no trace of torusctl: \"%s\" of node %" PRIu32
-                         " is missing, or does not fit to the rest",
+                         "%.200s is not a trace of torusctl: \"%s\" of node %" PRIu32
+                         " is missing, or does not fit the rest",
                          path, wrong, rank);
     read_arrays(d, rank, from);
     return 0;
@@ -253,7 +253,7 @@ int trace_data_read(struct trace_data *d, const char *path, struct error *e)
     if (d->file == NULL && why.line <= 0)
         return error_set(e, ERROR_IO, "%.200s cannot be read: %.160s", path, why.text);
     if (d->file == NULL)
-        return error_set(e, ERROR_USAGE, "%.200s is no JSON: line %d: %.160s", path, why.line,
+        return error_set(e, ERROR_USAGE, "%.200s is not JSON: line %d: %.160s", path, why.line,
                          why.text);
     d->own = json_object_get(d->file, "torusd");
     if (read_own(d, path, e) == 0)

@@ -15,7 +15,7 @@ struct port_time {
     uint32_t neighbour; /* TORUS_NO_NODE: there is none */
     double state[TORUS_TRACE_STATES];
     double bytes, resent;
-    /* From what its link itself held up; not known also if the node's release does not tell. */
+    /* What the link itself held up; not known if the node runs a release that does not record it. */
     struct link_rate link;
     double no_room; /* the receiver had no room for more */
 };
@@ -28,7 +28,7 @@ static inline double port_busy_time(const struct port_time *p)
 
 struct trace_node_data {
     const char *name;
-    bool traced, tells_loads; /* tells_loads: its release tells what links held up */
+    bool traced, tells_loads; /* tells_loads: its release records what links held up */
     double began, ended;      /* seconds after the run began anywhere */
     struct port_time port[TORUS_MAX_PORTS];
     double used, delayed; /* seconds */

@@ -513,17 +513,17 @@ static int count_moved(struct msccl_program *p, const struct msccl_step *s, stru
     if (msccl_sends(s)) {
         if (s->count > SENT_MOST - p->sent)
             return xml_error(s->line, e,
-                             "with this step more than %u chunks are sent: their legs do not fit "
-                             "into a schedule of %u MiB",
+                             "all steps up to this one send more than %u chunks: their legs do not "
+                             "fit into a schedule of %u MiB",
                              SENT_MOST, IMPORTED_BYTES_MOST >> 20);
         p->sent += s->count;
     }
     if (s->kind == MSCCL_COPY) {
         if (s->count > CHUNKS_MOST - p->copied)
-            return xml_error(s->line, e,
-                             "with this step more chunks are copied than the %u that all steps "
-                             "together may copy",
-                             CHUNKS_MOST);
+            return xml_error(
+                s->line, e,
+                "all steps up to this one copy more chunks than the %u that are possible",
+                CHUNKS_MOST);
         p->copied += s->count;
     }
     return 0;

@@ -3,7 +3,7 @@
 // keeps its place.
 
 const ROWS = 10; // of the busiest links
-const HOLD_MS = 5000; // for so long the busiest links keep their order
+const HOLD_MS = 5000; // time for which the busiest links keep their order
 const order = { torus: null, channels: [], sums: [], at: 0, pointed: false };
 const chosen = { node: -1, port: -1 };
 const [UP, SENT, RECEIVED, QUEUE, UNACKED, RESENT, RESENDING, RTT, MTU, STATE, REASON, INTERFACE] = Array.from({ length: 12 }, (_, i) => i);
@@ -54,7 +54,7 @@ function busiestChannels(box) {
   const held = order.pointed || box.contains(document.activeElement);
   if (order.at === 0 || (!held && Date.now() - order.at >= HOLD_MS)) {
     order.channels = order.sums.map((_, i) => i).sort((a, b) => order.sums[b] - order.sums[a] || a - b).slice(0, ROWS);
-    order.at = order.sums.some((sum) => sum > 0) ? Date.now() : 0; // until rates are known, it is no order
+    order.at = order.sums.some((sum) => sum > 0) ? Date.now() : 0; // until rates are known, the order means nothing
     order.sums.fill(0);
   }
   return order.channels;

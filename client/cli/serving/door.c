@@ -78,7 +78,7 @@ int door_set_token(struct door *d, const char *token, struct error *e)
 
     if (token == NULL) {
         if (sodium_init() < 0)
-            return error_set(e, ERROR_IO, "there are no random numbers for a token");
+            return error_set(e, ERROR_IO, "cannot get random numbers for a token");
         randombytes_buf(random, sizeof random);
         (void)sodium_bin2hex(d->token, sizeof d->token, random, sizeof random);
         return 0;

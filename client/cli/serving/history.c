@@ -9,7 +9,7 @@
 
 static uint16_t encode(double rate)
 {
-    if (!(rate >= 0)) /* nor what is no number */
+    if (!(rate >= 0)) /* also if it is not a number */
         return 0;
     const double code = 1.5 + SCALE * log2(1 + rate);
     return code < UINT16_MAX ? (uint16_t)code : UINT16_MAX;

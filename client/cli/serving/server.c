@@ -151,7 +151,7 @@ static int64_t wall_ms(void)
 
 /* --- surveys --- */
 
-/* Says why there is nothing new. The state before stays, and is known to be old. */
+/* Says why there is nothing new. The previous state stays, and is shown as old. */
 static void publish_lost(struct server *s, const char *text)
 {
     json_t *o = json_object();
@@ -202,7 +202,7 @@ static void go_on_asking(struct server *s)
     watchers_wake(&s->site.watchers);
 }
 
-/* Begins a survey if it is time. Returns in how many milliseconds it will be; -1: nobody looks. */
+/* Begins a survey if it is time. Returns the milliseconds until then; -1: nobody looks. */
 static int64_t ask_in_time(struct server *s, int64_t now)
 {
     if (s->site.watchers.count == 0)
@@ -289,7 +289,7 @@ static bool turn(struct server *s)
     if (fds[3].revents != 0)
         go_on_judging(s);
     struct signalfd_siginfo
-        signal; /* what is not read ends the program after all, when signals are allowed again */
+        signal; /* an unread signal ends the program when signals are allowed again */
     return fds[0].revents == 0 || read(s->signals, &signal, sizeof signal) != sizeof signal;
 }
 

@@ -8,8 +8,8 @@
 #include "client/cli/serving/scene.h"
 #include "client/cli/serving/watchers.h"
 
-/* Connections that have not shown the token. They must not keep out those that have: each gets little time, and when there
- * are too many, the oldest one is ended. */
+/* Connections that have not shown the token. They must not keep out connections that have shown it: each has little
+ * time, and when there are too many, the oldest one is ended. */
 #define STRANGERS_MOST 32u
 #define STRANGER_MS 10000 /* how long one may take */
 
@@ -28,7 +28,7 @@ struct strangers {
 void strangers_come(struct strangers *s, struct MHD_Connection *connection, int64_t now_ms);
 /* The connection has shown the token, or is closed. */
 void strangers_forget(struct strangers *s, const struct MHD_Connection *connection);
-/* Ends the connections that have had their time. Returns in how many milliseconds the next one has; -1: there is none. */
+/* Ends the connections whose time is over. Returns the milliseconds until the next one ends; -1: there is none. */
 int64_t strangers_expire(struct strangers *s, int64_t now_ms);
 
 struct site {

@@ -26,15 +26,15 @@ int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
                    struct torus_survey *survey, struct torus_error *e);
 void all_nodes_free(struct all_nodes *c);
 
-/* Whether a node can be reached, and has not answered in time: that is no sign of a fault. */
+/* Whether a node can be reached, and has not answered in time: that is not a sign of a fault. */
 bool all_nodes_late(const struct all_nodes *c, uint32_t rank);
 /* Whether a node has answered with its state. */
 bool all_nodes_answered(const struct all_nodes *c, uint32_t rank);
 /* Returns the name of a node for people; "node 7" also if there is no such node. Valid until the next call, or as long
  * as *c. */
 const char *all_nodes_name(const struct all_nodes *c, uint32_t rank);
-/* Why there is no answer of a node, for people, and what its neighbours know of it: "has not answered within 3 s (2 of 2
- * links to it are up)"; "" if there is one. Valid as long as *c. */
+/* Why there is no answer of a node, for people, and what its neighbours know of it: "has not answered within 3 s (2 of
+ * 2 links to it are up)"; "" if there is one. Valid as long as *c. */
 const char *all_nodes_missing(const struct all_nodes *c, uint32_t rank);
 
 /* Adds "rank", "host" (null if not known), "coordinates" and "outcome". Returns 0, or another value if memory is

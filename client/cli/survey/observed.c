@@ -44,9 +44,9 @@ static void set_rates(struct link_end *e, const struct torus_link *old, double e
     e->resent = rate_of(l->retransmits, old->retransmits, elapsed);
 }
 
-/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL: there
- * was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin again
- * with each connection. */
+/* Fills the ends of a node, by port. `before` are its ends in the survey before, whose links are still valid; NULL:
+ * there was none. Rates are not known if `elapsed` is 0, or if the link was not up all the time, because counters begin
+ * again with each connection. */
 static void link_ends_fill(struct link_end *ends, const struct all_nodes *now, uint32_t rank,
                            const struct link_end *before, double elapsed)
 {
@@ -58,7 +58,7 @@ static void link_ends_fill(struct link_end *ends, const struct all_nodes *now, u
     for (size_t i = 0; links != NULL && i < links->count; i++) {
         const struct torus_link *l = links->link[i];
         if (l->port >= ports || torus_neighbour(&now->torus, rank, l->port) == TORUS_NO_NODE)
-            continue; /* the node says what cannot be */
+            continue; /* the node says something impossible */
         ends[l->port].link = l;
         if (before != NULL)
             set_rates(&ends[l->port], before[l->port].link, elapsed);

@@ -17,7 +17,7 @@ struct link_end {
 struct link_capacity {
     double value;   /* bytes a second; 0: not known */
     bool nominal;   /* `value` is link_mbit, otherwise the fastest rate that was seen */
-    double fastest; /* that was seen so far */
+    double fastest; /* the fastest rate that was seen so far */
 };
 
 /* --- what runs --- */
@@ -130,9 +130,9 @@ struct observed {
 
 /* Whether a survey is about another torus than the previous ones, or the first one. */
 bool observed_is_new(const struct observed *o, const struct all_nodes *survey);
-/* Takes over a survey, which becomes empty in any case, and computes rates since the one before. `seconds` is a steady
- * clock; over more than `longest_gap` seconds rates are not known (0: always). If the survey is about another torus, what
- * was known is forgotten. Returns 0, or -1 if memory is short: nothing is known then. */
+/* Takes over a survey, which becomes empty in any case, and computes rates since the previous one. `seconds` is a
+ * steady clock; over more than `longest_gap` seconds rates are not known (0: always). If the survey is about another
+ * torus, what was known is forgotten. Returns 0, or -1 if memory is short: nothing is known then. */
 int observed_take(struct observed *o, struct all_nodes *survey, double longest_gap, double seconds);
 void observed_free(struct observed *o);
 

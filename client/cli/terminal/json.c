@@ -80,7 +80,7 @@ int json_set_torus(json_t *object, const struct torus *t)
 
 /* --- objects from structs --- */
 
-/* Returns the value of a member; NULL if it is 0 or "", and *m is not for that. */
+/* Returns the value of a member; NULL if it is 0 or "" and *m leaves such values out. */
 static json_t *member_value(const void *at, const struct json_member *m)
 {
     const char *text = m->type == 's' ? *(const char *const *)at : NULL;

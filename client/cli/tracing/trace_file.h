@@ -8,8 +8,8 @@
 struct collected_trace {
     const struct torus_trace *trace; /* NULL: there is none of this run */
     bool aligned;      /* its clock has been compared, over links, with that of the first node: */
-    int64_t ahead_ns;  /* by this much it is ahead, */
-    uint64_t error_ns; /* and so wrong may that be */
+    int64_t ahead_ns;  /* its clock is ahead by this much; */
+    uint64_t error_ns; /* `ahead_ns` is wrong by at most this much */
 };
 
 /* The traces of all nodes, on one clock. */
@@ -23,9 +23,9 @@ struct collected_traces {
     uint64_t error_ns;            /* largest error of any aligned node */
 };
 
-/* Takes the traces with this id (NULL: with that of the asked node) from answers of nodes, which *c refers to; of *c only
- * `nodes` is set, with the torus and the asked node. Returns 0, or -1 with *e, for instance that nothing has been traced.
- * The caller gives *c to collected_traces_free() in any case. */
+/* Takes the traces with this id (NULL: with that of the asked node) from answers of nodes, which *c refers to; of *c
+ * only `nodes` is set, with the torus and the asked node. Returns 0, or -1 with *e, for instance that nothing has been
+ * traced. The caller gives *c to collected_traces_free() in any case. */
 int collected_traces_take(struct collected_traces *c, const struct torus_survey *answers,
                           const char *id, struct error *e);
 void collected_traces_free(struct collected_traces *c);

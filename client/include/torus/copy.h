@@ -71,9 +71,9 @@ struct torus_copy {
     char reserved[2];  /* 0 */
     uint64_t
         remove_most; /* if a node would have to remove more entries, it copies nothing, and has an error */
-    /* TORUS_COPY_EXCHANGE: the algorithm that carries the trees, such as "at2", and its mode. It needs all links, so it goes
-     * neither with `shrink` nor around links that are down. NULL, "" and TORUS_AUTO let the nodes choose one, and its mode,
-     * for each part of the copy. */
+    /* TORUS_COPY_EXCHANGE: the algorithm that carries the trees, such as "at2", and its mode. It needs all links, so it
+     * goes neither with `shrink` nor around links that are down. NULL, "" and TORUS_AUTO let the nodes choose one, and
+     * its mode, for each part of the copy. */
     const char *algorithm;
     enum torus_mode mode;
     char reserved_too[4]; /* 0 */
@@ -100,15 +100,15 @@ TORUS_EXPORT const char *torus_copy_phase_name(enum torus_copy_phase phase);
 
 struct torus_copy_progress {
     enum torus_copy_phase phase;
-    uint64_t files;    /* that the phase has read or compared at the node that was asked */
-    uint64_t bytes;    /* of files that have been moved */
-    uint64_t bytes_of; /* that will be moved; 0: not known yet */
+    uint64_t files;    /* files that the phase has read or compared at the node that was asked */
+    uint64_t bytes;    /* bytes of files that have been moved */
+    uint64_t bytes_of; /* bytes that will be moved; 0: not known yet */
     const char
         *waits_for; /* with torus_copy.wait: nodes that the copy waits for, for people; "": none */
 };
 
-/* Called for every report of the daemon, and about five times a second between reports. `progress` is valid during
- * the call only. Return 0 to continue, or another value to cancel the copy as torus_client_cancel() does; once nodes may
+/* Called for every report of the daemon, and about five times a second between reports. `progress` is valid during the
+ * call only. Return 0 to continue, or another value to cancel the copy as torus_client_cancel() does; once nodes may
  * put files in place, the copy continues anyway. The callback must not start operations or close the client. */
 typedef int torus_copy_progress_fn(void *data, const struct torus_copy_progress *progress);
 
@@ -130,8 +130,8 @@ struct torus_copy_node {
     const char *first;       /* a path that differs: the first one; "": none */
     uint64_t
         grown; /* with torus_copy.verify: changed files that have grown since: their beginning is there */
-    /* With torus_copy.dry_run: paths below the target that would be removed, the first ones if there are many; printable
-     * like torus_copy_result.first_left_out. */
+    /* With torus_copy.dry_run: paths below the target that would be removed, the first ones if there are many;
+     * printable like torus_copy_result.first_left_out. */
     size_t going_count;
     const char *const *going;
 };
@@ -145,7 +145,7 @@ struct torus_copy_result {
     uint64_t nanoseconds;         /* the whole copy */
     uint64_t compare_nanoseconds; /* of these, until it was known what was missing */
     uint64_t left_out;            /* sockets, FIFOs and devices, which are not copied */
-    /* The path of one of them, or "". Control characters, backslashes and bytes that are no UTF-8 are written as \xHH
+    /* The path of one of them, or "". Control characters, backslashes and bytes that are not UTF-8 are written as \xHH
      * (two hexadecimal digits). */
     const char *first_left_out;
     uint32_t attempts; /* 1, or more if links or nodes went down */
@@ -156,9 +156,8 @@ struct torus_copy_result {
     uint64_t links_out; /* symbolic links that lead to places which the copy does not have */
     const char *first_link_out;
     const char *first_skipped; /* the path of one of them, printable like first_left_out; or "" */
-    const char *
-        algorithm; /* that has carried the files; most of them, if several have. "": nothing was moved */
-    enum torus_mode mode; /* of that algorithm; TORUS_MODE_ANY with "" */
+    const char *algorithm; /* the algorithm that carried most of the files; "": nothing was moved */
+    enum torus_mode mode;  /* the mode of that algorithm; TORUS_MODE_ANY if there is none */
 };
 
 /* Copies trees of files. Waits until all nodes that take part have put everything in place, or have failed.

@@ -195,7 +195,7 @@ struct torus_link {
     uint64_t unacked_bytes; /* sent, and not acknowledged by the neighbour's system */
     uint32_t retransmits;   /* packets that TCP has sent again since the link came up */
     uint32_t mtu;           /* of the route to the neighbour; 0: unknown */
-    /* What all connections of the port have counted in the last hour, or since the daemon has started. */
+    /* What all connections of the port have counted in the last hour, or since the daemon started. */
     uint64_t hour_ms; /* how far back that reaches; 0: unknown, also from an older daemon */
     uint64_t hour_tx_bytes, hour_retransmits;
     uint32_t hour_connects; /* how many times the link has come up */

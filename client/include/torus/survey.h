@@ -45,7 +45,7 @@ enum torus_trace_event {
     TORUS_TRACE_STEP,           /* a step is over at the node; a: its number, b: the round */
     TORUS_TRACE_FINISHED_ROUND, /* b: its number */
     /* a: the operation (torus_trace.call); b: its number, and in the upper 16 bits the dimensions of the part of the
-     * group that makes it (bit d: dimension d; 0: the whole group), by part of which calls are numbered */
+     * group that makes it (bit d: dimension d; 0: the whole group); each part numbers its calls */
     TORUS_TRACE_CALL_BEGUN,
     TORUS_TRACE_CALL_ENDED, /* the same */
     TORUS_TRACE_LINK_DOWN,  /* a: port */
@@ -66,8 +66,7 @@ struct torus_trace {
     const uint8_t *
         state; /* by interval, port and torus_trace_state: the part of the interval, 255 for all of it */
     const uint32_t *used,
-        *delayed; /* by interval, as `state`: the daemon used a processor; it could have, and none was
-                                     * free */
+        *delayed; /* by interval, as `state`: the daemon used a processor; it waited for a processor */
     const uint32_t *writing;  /* by interval: most bytes that waited for a disk */
     size_t events;            /* in the following arrays, in the order of time */
     const uint64_t *event_at; /* nanoseconds after began_ns */
@@ -81,10 +80,10 @@ struct torus_trace {
     const char *const *phase, *const *call; /* names by event_a */
     size_t phases, calls;
     /* What the link itself held up, by interval and port; NULL: the node has an older release, and does not tell.
-     * `loaded`: the part of the interval (255: all of it) in which bytes waited for the link from begin to end; `drained`: the
-     * part that began with bytes that waited for it, and in which it carried all of them; `carried`: the bytes that it
-     * carried in both. So its rate is between carried / (loaded + drained) and carried / loaded. `no_room`: the part in
-     * which the receiver had no room for more. */
+     * `loaded`: the part of the interval (255: all of it) in which bytes waited for the link from begin to end;
+     * `drained`: the part that began with bytes that waited for it, and in which it carried all of them; `carried`: the
+     * bytes that it carried in both. So its rate is between carried / (loaded + drained) and carried / loaded.
+     * `no_room`: the part in which the receiver had no room for more. */
     const uint8_t *loaded, *drained, *no_room;
     const uint64_t *carried;
 };

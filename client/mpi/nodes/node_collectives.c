@@ -482,7 +482,8 @@ static int gather(const struct communicator *c, const void *block, void *receive
     return TORUS_CALL(e, torus_start_gather(c->group, block, receive, bytes, root_node, &call, e));
 }
 
-/* Gathers the blocks of the node's ranks, and then those of the nodes. `all` is NULL unless the root is on this node. */
+/* Gathers the blocks of the node's ranks, and then those of the nodes. `all` is NULL unless the root is on this
+ * node. */
 static int lead_gather(const struct communicator *c, const void *block, void *all, size_t bytes,
                        uint32_t root_node, struct torus_error *e)
 {

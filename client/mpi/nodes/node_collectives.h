@@ -15,9 +15,9 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
  * gaps. */
 int nodes_allgather(struct communicator *c, const void *block, void *receive, const size_t *bytes,
                     bool same, struct torus_error *error);
-/* Sends this rank's block of `bytes` to the rank with place root_place, whose `receive` gets all blocks without gaps, in
- * the order of places; its own block may be there already, with TORUS_IN_PLACE as the block, if there is one rank a node.
- * On other ranks `receive` is NULL. */
+/* Sends this rank's block of `bytes` to the rank with place root_place, whose `receive` gets all blocks without gaps,
+ * in the order of places; its own block may be there already, with TORUS_IN_PLACE as the block, if there is one rank a
+ * node. On other ranks `receive` is NULL. */
 int nodes_gather(struct communicator *c, const void *block, void *receive, size_t bytes,
                  uint32_t root_place, struct torus_error *error);
 
