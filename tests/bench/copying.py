@@ -18,7 +18,7 @@ from . import arithmetic, copy_peers, copy_trees, machine, network, programs
 
 TORI = '4@200,4x4@50,4'   # without a rate: links without a limit
 SIZES = {True: (64 << 20, 256 << 20), False: (1 << 30,)}  # of the one file, by whether there is a limit
-LINKS = 4                 # with a limit: trees are smaller by the links that a copy must cross, beyond that many
+LINKS = 4                 # with a limit: if a copy must cross more links than this, trees are smaller in proportion
 FILES = 55_000
 CACHE_FILES = 40
 TURNS = 3

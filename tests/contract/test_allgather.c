@@ -378,7 +378,7 @@ TEST(saadschultz_everywhere)
     }
 }
 
-/* Routes on a ring of 4 that are no tree: to node 2 over node 1, but to node 1 over node 3. */
+/* Routes on a ring of 4 that are not a tree: to node 2 over node 1, but to node 1 over node 3. */
 static uint32_t no_tree_legs(const struct torus *t)
 {
     return t->nodes;

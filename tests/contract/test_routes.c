@@ -1,4 +1,4 @@
-/* ar, at2 and direct: what every algorithm promises, and exactly the papers' figures. Also the
+/* ar, at2 and direct: what every algorithm promises, and exactly the papers' figures. This file also tests the
  * registry, and the errors that the verifier finds. */
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"

@@ -1,4 +1,4 @@
-/* Schedules simulated on networks that are no tori: they cost what the formulas say, and schedules
+/* Schedules simulated on networks that are not tori: they cost what the formulas say, and schedules
  * that the model forbids are refused. */
 #include "client/theory/multistage.h"
 #include "client/theory/product_run.h"

@@ -325,7 +325,7 @@ def test_a_barrier_says_who_was_last(shared):
 
 
 def test_a_barrier_with_older_daemons(loopback):
-    """They do not tell each other when they were entered, so torusctl does not say who was last."""
+    """The nodes do not tell each other when they were entered, so torusctl does not say which was last."""
     torus = loopback('2', extra=['--protocol-minor=3'])
     with ThreadPoolExecutor(4) as pool:
         other = pool.submit(torus.ctl, 1, 'barrier', '--timeout', 600)

@@ -29,7 +29,7 @@ def garbage(seed=0):
         'a huge body': struct.pack('>II', 10, 0xffffffff) + bytes(10),
         'a large head': struct.pack('>II', 4 * 1024 * 1024, 0) + bytes(100000),
         'a body before the hello': struct.pack('>II', 10, 100) + bytes(110),
-        'a head that is no message': frame(rng.randbytes(60)),
+        'a head that is not a message': frame(rng.randbytes(60)),
         'an empty head': frame(b''),
         'an unknown kind': frame({99: {1: 1}}),
         'half a prefix': b'\0\0\0',
@@ -49,7 +49,7 @@ STRANGERS = {
     'its port is another': (hello('4x4', 1, 1), 'wrong cabling'),
     'its port is none': (hello('4x4', 1, 4000000000), 'wrong cabling'),
     'its torus is another': (hello('8x8', 1, 0), 'is in a torus 8x8'),
-    'its torus is no text': (hello(b'\x1b[31m\n4x4' * 20, 1, 0), 'is in a torus'),
+    'its torus is not a text': (hello(b'\x1b[31m\n4x4' * 20, 1, 0), 'is in a torus'),
     'its version is another': (hello('4x4', 1, 0, version=99), 'version 99'),
     'it says nothing': (peer('hello'), 'version 0'),
 }

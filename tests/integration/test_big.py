@@ -70,7 +70,7 @@ def test_patterns(loopback, dims, algorithm, size, capsys):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_blocks(loopback, capsys):
-    """Also when streaming: 120 MiB and 1.4 GiB take the same memory."""
+    """120 MiB and 1.4 GiB take the same memory, also when streaming."""
     most = {}
     for size in 512, 6144:
         torus = loopback('4x4', memory=BUDGET)

@@ -190,7 +190,7 @@ def test_a_killed_setup_is_finished_over_the_cables(kills):
 @pytest.mark.full  # test_init_killed kills a renaming by ssh
 @KILLS
 def test_a_killed_renaming_is_finished_over_the_cables(kills):
-    """Of a host, and of an interface."""
+    """Changes the name of a host, and of an interface."""
     def wait_proved():
         for name in c.names:
             hosts.wait_reachable(0, name, trust='proved')

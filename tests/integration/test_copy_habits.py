@@ -111,7 +111,7 @@ def mounted(command, folder):
 
 
 def image(base, size, *make):
-    """The command that mounts a file of so many bytes, in which the command `make` has made a file system."""
+    """The command that mounts a file of that many bytes, in which the command `make` has made a file system."""
     path = base / 'image'
     with open(path, 'wb') as file:
         file.truncate(size)
@@ -249,7 +249,7 @@ def test_a_limit_of_what_is_removed(torus, place):
 
 
 def test_patterns_with_other_meanings(torus, place):
-    """They would be names of files, which nobody means."""
+    """Such patterns would be names of files, which nobody means."""
     place.source.mkdir()
     for name in ('!keep', '!', 'x', '- x'):
         (place.source / name).write_text(name)

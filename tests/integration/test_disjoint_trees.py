@@ -49,7 +49,7 @@ def test_refused(arguments, says):
 
 @pytest.mark.parametrize('name', TREES)
 def test_each_channel_carries_one_part(torus_of, name):
-    """Also of blocks that are too small to be cut. Every node receives each part once, by a link of its own."""
+    """Every node receives each part once, by a link of its own; so also for blocks that are too small to be cut."""
     torus, trees = torus_of(name), TREES[name]
     nodes, part = torus.geometry.nodes, 20_000
     for sender in 0, nodes - 1:

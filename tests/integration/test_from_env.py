@@ -165,7 +165,7 @@ def test_results_stay(job):
 
 
 def test_the_end_of_the_process_that_started_it(job, tmp_path):
-    """Also if it ends as soon as the daemon has begun."""
+    """The daemon notices that even if its parent ends as soon as the daemon has begun."""
     script = f'"$@" 2>{tmp_path}/log & echo $! >{tmp_path}/pid; exec sleep 1000'
     with subprocess.Popen(['sh', '-c', script, 'sh', *job.command('--name', 'beta')],
                           env=job.environment({'TORUS_JOB': job.name})) as shell:

@@ -318,7 +318,7 @@ def test_all_programs_read_options_alike(program):
     ('torusd-discover', '--name', 'a b', 'not the name of a host: '),
     ('torusd-discover', '--interfaces', '', '0 interfaces are named'),
     ('torusd-setup', '--reader', 'nobody-of-all', 'there is no user "nobody-of-all"'),
-    ('torusd-setup', '--command', '', '"" is no command for setups'),
+    ('torusd-setup', '--command', '', '"" is not a command for setups'),
     ('torus-routed', '--interface', 'a/b', 'an interface has a name of at most 9 characters'),
     ('torus-routed', '--congestion', 'longer-than-15-is-wrong', 'the name has more than 15 characters')])
 def test_values_of_options_are_checked(program, option, value, says):

@@ -134,7 +134,7 @@ def test_what_torus_routed_tells(torus):
 
 
 def test_room_on_data_roots(loopback, tmp_path):
-    """Also of data roots that are named while the daemon runs."""
+    """Data roots that are named while the daemon runs have metrics, too."""
     first, second, config = tmp_path / 'first', tmp_path / 'second', tmp_path / 'node.ini'
     for folder in first, second:
         folder.mkdir()

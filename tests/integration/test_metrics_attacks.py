@@ -72,7 +72,7 @@ def requests(rng):
         'a body without end': b'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999\r\n\r\n' + bytes(100000),
         'chunks without end': b'PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n' +
                               b'fff\r\n' + bytes(0xfff) + b'\r\n',
-        'a length that is no number': b'GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n',
+        'a length that is not a number': b'GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n',
         'a method that does not exist': b'STEAL /metrics HTTP/1.1\r\nHost: a\r\n\r\n',
         'a version that does not exist': b'GET /metrics HTTP/9.9\r\n\r\n',
         'HTTP 0.9': b'GET /metrics\r\n\r\n',

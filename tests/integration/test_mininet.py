@@ -38,7 +38,7 @@ def check_counters(torus, before, after, result):
     for node in result['per_node']:
         rank = node['rank']
         ports = {port.name for port in geometry.ports(rank)}
-        assert set(after[rank]) == ports | {'lo'}, 'an interface that is no port'
+        assert set(after[rank]) == ports | {'lo'}, 'an interface that is not a port'
         assert after[rank]['lo']['tx_bytes'] == before[rank]['lo']['tx_bytes']
         for name, said in node['ports'].items():
             for way, other in ('tx', 'rx'), ('rx', 'tx'):

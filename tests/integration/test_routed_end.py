@@ -32,7 +32,7 @@ def test_one_that_cannot_start_removes_what_was_left(mininet):
 
 
 def test_a_second_one_leaves_the_first_one_alone(mininet, tmp_path):
-    """Also with a folder of its own, and to clean up."""
+    """This holds with a folder of its own, too, and when it only cleans up."""
     torus = with_routes(mininet)
     kept = state_of(torus.node(1))
     command = torus.ip_hosts.commands[1]
@@ -57,7 +57,7 @@ def test_no_link_is_followed_in_its_folder(mininet, tmp_path):
         assert refused.returncode == 1 and f'{state}/{name}' in refused.stderr, refused.stderr
         assert victim.read_text() == 'precious' and state_of(torus.node(1)) == without
     refused = subprocess.run([*hosts.commands[1], '--state', victim], capture_output=True, text=True)
-    assert refused.returncode == 1 and f'{victim} is no folder' in refused.stderr
+    assert refused.returncode == 1 and f'{victim} is not a folder' in refused.stderr
     # The folder itself is one where systemd gives torus-routed a user of its own.
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'link').symlink_to(tmp_path / 'folder')

@@ -420,7 +420,7 @@ def test_a_browser_connects_again(torus):
 
 @needs_browser
 def test_an_old_state_is_known_to_be_old(loopback):
-    """Also by a page that is opened when there is nothing new any more."""
+    """A page that is opened when nothing new comes any more shows it, too."""
     torus = loopback('2x2')
     with Browser() as page, Served(torus) as served:
         page.open(served.url)

@@ -90,7 +90,7 @@ def seconds(torus, size):
 @pytest.mark.parametrize('kind', LINKS)
 def test_what_passes_at_once(mininet, kind):
     """A message never takes less time than its bytes need at the rate of the link, however slow this machine is: on a
-    cable all bytes; with a burst the bytes beyond it. Also after a pause, and with both directions busy."""
+    cable all bytes; with a burst the bytes beyond it. This holds after a pause, too, and with both directions busy."""
     torus = mininet('1x2m', bw=SLOW, **LINKS[kind])
     at_once = 1514 if kind == 'bucket' else 0
     credit = credit_bytes(SLOW) if kind == 'cable' else 0

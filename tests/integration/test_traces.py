@@ -167,7 +167,7 @@ def test_perf(torus, tmp_path):
 
 
 def slow_disk(control, word, milliseconds, *more):
-    """A prefix for daemons: the first call of each kind on a path with this word takes so long."""
+    """A prefix for daemons: the first call of each kind on a path with this word takes this time."""
     return ['env', f'LD_PRELOAD={SLOW_DISK}', 'ASAN_OPTIONS=verify_asan_link_order=0', f'SLOW_DISK={control}',
             f'SLOW_DISK_IN={word}', f'SLOW_DISK_MS={milliseconds}', *more]
 
@@ -260,7 +260,7 @@ def test_a_slow_link(mininet, tmp_path, rank, port):
     kind, at, text = traces.first_finding(torus, path)
     assert kind == 'link', text
     assert (at, f'(port {port})' in text) == (rank, True) or (at, f'(port {there})' in text) == (neighbour, True), text
-    # Its other direction is no second fault.
+    # Its other direction is not a second fault.
     assert [found[2] for found in traces.findings(torus, path) if found[0] in ('link', 'disk')] == [text]
 
 

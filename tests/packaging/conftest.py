@@ -78,7 +78,7 @@ def bundle(packages):
 
 @pytest.fixture(scope='session')
 def old_packages():
-    """Of the version before, made from the same sources."""
+    """The packages of the previous version, made from the same sources."""
     return debs(build('old', '--version', OLD))
 
 

@@ -25,7 +25,7 @@ static bool has_found_name(const struct spec *spec)
            strcmp(spec->algorithm, FOUND_DISJOINT_NAME) == 0;
 }
 
-/* Whether the routes have been found for a network that is no torus. */
+/* Whether the routes have been found for a network that is not a torus. */
 static bool are_found(const struct sim_request *r, const struct spec *spec)
 {
     return !torus_is_plain(sim_torus(r->sim)) && has_found_name(spec);
@@ -185,8 +185,8 @@ static void check_node_counts(struct sim_request *r, const struct spec *spec,
     assert_int_equal(node->bytes_delivered, expected_bytes);
 }
 
-/* The algorithm of an exchange that has succeeded; NULL: its routes may have been found for rates that the result does not
- * name. */
+/* The algorithm of an exchange that has succeeded; NULL: its routes may have been found for rates that the result does
+ * not name. */
 static const struct algorithm *algorithm_used(const struct sim_request *r, const struct spec *spec,
                                               const struct detour *detour)
 {

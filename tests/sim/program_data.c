@@ -72,7 +72,7 @@ static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed,
 
 /* --- members of a part --- */
 
-/* All nodes whose other coordinates are those of this node, in rising order; independent of the daemon. */
+/* All nodes whose other coordinates are those of this node, in ascending order; independent of the daemon. */
 struct sim_team sim_team_of(const struct program *p, uint32_t part)
 {
     const struct torus *t = p->all->torus;

@@ -9,7 +9,7 @@ struct sim_team {
     uint32_t node[1024];
 };
 
-/* All nodes whose other coordinates are those of this node, in rising order. */
+/* All nodes whose other coordinates are those of this node, in ascending order. */
 struct sim_team sim_team_of(const struct program *p, uint32_t part);
 /* The mask of the whole torus. */
 uint32_t sim_all_dimensions(const struct torus *t);

@@ -60,7 +60,7 @@ struct sim *sim_new_whole(const char *dims, uint64_t seed);
 void sim_free(struct sim *sim);
 
 /* SIM_TEST(BEGIN, NAME) { ... }: a test with a simulator, `sim`, that BEGIN returns and that is freed after it;
- * SIM_SEED_TEST(COUNT, BEGIN, NAME): one that is played with so many seeds, each as `seed`. */
+ * SIM_SEED_TEST(COUNT, BEGIN, NAME): one that is played with that many seeds, each as `seed`. */
 #define SIM_TEST(begin, name) OBJECT_TEST(struct sim *, sim, begin, sim_free(sim), name)
 #define SIM_SEED_TEST(count, begin, name)                                                          \
     static void name##_in(struct sim *sim, uint64_t seed);                                         \

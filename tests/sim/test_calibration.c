@@ -163,7 +163,7 @@ static double candidate_seconds(struct sim *sim, const char *name, uint64_t bloc
     for (unsigned i = 0; i < c.count; i++)
         if (strcmp(c.list[i].algorithm->name, name) == 0)
             return c.list[i].seconds;
-    fail_msg("%s is no candidate", name);
+    fail_msg("%s is not a candidate", name);
     return 0;
 }
 

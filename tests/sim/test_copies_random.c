@@ -98,7 +98,7 @@ static bool all_have_ended(struct sim *sim, void *context)
     return true;
 }
 
-/* What has come of all copies, so that the test is known to try something. */
+/* How all copies ended, so that the test is known to try something. */
 static unsigned made, whole, failed, in_part, retried;
 
 static void count(const struct sim_copy *c)

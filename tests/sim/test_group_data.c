@@ -160,7 +160,8 @@ static void go_back(struct scene *s, uint32_t minors_back)
             restart(s->sim, rank, back);
 }
 
-/* With a node of the release before, data is not compared at all; with the last node of the new one, it is. */
+/* With a node of the previous release, data is not compared at all; as soon as the last node has the new release, it
+ * is. */
 SEED_TEST(seeds, data_is_compared_from_the_last_node_on)
 {
     struct scene s = begin(seed);

@@ -67,7 +67,7 @@ static void lie_list_read(struct lie_list *list, const char *path)
     assert_true(list->fields < LIE_FIELDS_MOST);
 }
 
-/* The line of a field; NULL if there is none. */
+/* The line of a field; NULL if there is none */
 static struct lie_line *lie_list_line(struct lie_list *list, const char *name)
 {
     for (size_t i = 0; i < list->lines; i++)

@@ -77,7 +77,7 @@ SIM_SEED_TEST(seeds, start(seed), a_torus_is_upgraded_node_by_node)
     }
 }
 
-/* What an old node that is away spoke does not matter, until it is back. */
+/* The version of an old node that is away does not matter until it is back. */
 SIM_SEED_TEST(seeds, start(seed), the_least_version_follows_the_nodes_that_are_there)
 {
     uint32_t old = sim_any(sim, sim_torus(sim)->nodes);
@@ -100,7 +100,7 @@ static bool is_set(struct sim *sim, void *flag)
     return *(bool *)flag;
 }
 
-/* A survey would cost nodes that do not know it their links. */
+/* A node that does not know surveys would lose its link by one. */
 SIM_SEED_TEST(seeds / 4, start(seed), surveys_wait_for_the_last_node)
 {
     const uint32_t nodes = sim_torus(sim)->nodes, old = sim_any(sim, nodes);

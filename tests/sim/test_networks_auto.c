@@ -50,7 +50,7 @@ static const struct candidate *candidate_of(struct sim *sim, struct candidates *
     for (unsigned i = 0; i < c->count; i++)
         if (strcmp(c->list[i].algorithm->name, name) == 0)
             return &c->list[i];
-    fail_msg("%s is no candidate", name);
+    fail_msg("%s is not a candidate", name);
     return NULL;
 }
 

@@ -19,8 +19,8 @@ SANITIZERS = {
     'ASAN_OPTIONS': 'detect_leaks=1:strict_string_checks=1:quarantine_size_mb=4:malloc_context_size=12',
     'UBSAN_OPTIONS': 'print_stacktrace=1:halt_on_error=1',
 }
-# To find uses of the locals of a function that has returned, they are put on the heap, which takes a quarter of the time
-# of the simulator and of daemons. Of their tests, only those that are marked `full` do that.
+# To find uses of the locals of a function that has returned, they are put on the heap, which takes a quarter of the
+# time of the simulator and of daemons. Only those of their tests that are marked `full` do that.
 RETURNED_FRAMES = ':detect_stack_use_after_return=1'
 _sanitized = None
 

@@ -50,7 +50,7 @@ class Cable:
             self.limit = NEVER
 
     def change_once(self, least, change, only=(DIALLER, LISTENER)):
-        """Lets change(data) alter the next piece of at least so many bytes that one of these has sent."""
+        """Lets change(data) alter the next piece of at least that many bytes that one of these sends."""
         def once(data, role):
             if len(data) < least or role not in only:
                 return data

@@ -117,7 +117,7 @@ def _file(a, b, here, there, only):
 
 
 def data_of(file, size):
-    """[(begin, end)] of the parts of an open file that are no holes."""
+    """[(begin, end)] of the parts of an open file that are not holes."""
     found, at = [], 0
     while at < size:
         try:

@@ -1,5 +1,5 @@
 /* A schedule that is not in the registry: dimension-ordered, with one leg of any length in each dimension. Even
- * segments take the dimensions in rising order, odd segments in falling order. */
+ * segments take the dimensions in ascending order, odd segments in descending order. */
 #pragma once
 
 #include "daemon/lib/schedule/algorithm.h"

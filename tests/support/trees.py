@@ -62,7 +62,7 @@ def make_sources(base, sizes, tag=''):
 
 def check_target(target, sizes, tag='', nodes=None):
     """Checks that the target (with %r) of each node contains the file of each source, byte for byte. nodes: the
-    nodes that took part, in rising order (default: all)."""
+    nodes that took part, in ascending order (default: all)."""
     nodes = sorted({s for s, _ in sizes}) if nodes is None else nodes
     for destination in nodes:
         folder = str(target).replace('%r', str(destination))

@@ -146,7 +146,7 @@ TEST_WITH(begin, NULL, a_flipped_bit_does_not_open)
         struct pair p = open_pair();
         uint8_t *bytes = three_records(p.one, &length, &record);
         bytes[at] ^= (uint8_t)(1u << chance(8));
-        /* A length that was made too large is waited for; the record after it is not. */
+        /* If a length was made too large, the cipher waits for that many bytes, and not for the record after it. */
         long result = open_all(p.other, bytes, length, to);
         assert_true(result == -1 || (at >= HEADER && (at - HEADER) % record < 2 && result < 300));
         free(bytes);

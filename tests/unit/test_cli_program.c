@@ -279,7 +279,8 @@ TEST(test_output_that_cannot_be_written)
     assert_true(WIFEXITED(o) && WEXITSTATUS(o) == 1);
     assert_string_equal(cli_problem, "");
 #ifndef __SANITIZE_ADDRESS__ /* stdbuf preloads a library, which has to come after the sanitizer's */
-    /* Nor if nothing is left to be written in the end: then the C library does not tell why it failed before. */
+    /* It also ends without a message if nothing is left to be written in the end: then the C library does not tell why
+     * it failed before. */
     assert_int_equal(system("problem=$({ stdbuf -o0 '" TORUSCTL
                             "' plan --dims 16x16 --routes | true; } 2>&1); test -z \"$problem\""),
                      0);

@@ -18,8 +18,8 @@ static bool near(double a, double b)
     return fabs(a - b) <= 0.005 * b;
 }
 
-/* The table of client/doc/algorithms.md: for each link, the lower bound, the load of the routes that are found, and that of the
- * routes for equal links, over the bound for equal links. */
+/* The table of client/doc/algorithms.md: for each link, the lower bound, the load of the routes that are found, and
+ * that of the routes for equal links, over the bound for equal links. */
 TEST(table_of_the_documents)
 {
     static const struct {
@@ -95,7 +95,7 @@ TEST(refused)
         {"bounds --network ring:4 --rate 1:+0=0.4", "--rate needs --dims"},
         {"bounds --dims 4 --rate 1:+1=0.4", "node 1 of a torus of 4 has no link"},
         {"simulate --banyan 8 --rate 1:+0=0.4", "--rate is for --dims"},
-        {"simulate --dims 4x4 --algorithm balanced --rate 1:+0=0.4", "balanced is no exchange"},
+        {"simulate --dims 4x4 --algorithm balanced --rate 1:+0=0.4", "balanced is not an exchange"},
         {"predict --dims 4x4 --rate 1:+0=1.4", "'1:+0=1.4': a rate is a part of"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -290,7 +290,7 @@ TEST(the_line_says_what_the_copy_does)
     assert_string_equal(line, "moving [===========>          ]  50 %  512 B of 1 KiB  0:05");
 }
 
-/* The bytes of an earlier attempt, and the time between two attempts, are no part of the pace. */
+/* The bytes of an earlier attempt, and the time between two attempts, are not part of the pace. */
 TEST(an_attempt_has_a_pace_of_its_own)
 {
     copy_watch_begin(&watch, false);

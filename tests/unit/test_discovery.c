@@ -257,7 +257,7 @@ TEST(test_a_seal_is_for_one_host)
     free(sealed);
 }
 
-/* Who has the derived key cannot make a proof for a setup. */
+/* Somebody who has the derived key cannot make a proof for a setup. */
 TEST(test_the_derived_key_opens_nothing)
 {
     const uint8_t id[SETUP_ID_SIZE] = {1}, nonce[NONCE_SIZE] = {2}, seed[SEED_SIZE] = {1},
@@ -302,8 +302,8 @@ static void ignore_end(void *context, const struct setup_end *end)
 {
 }
 
-/* Strangers on a switch announce setups that never come, as many as they can. They do not keep the owner out, whether the
- * hosts have a key or are new. */
+/* Strangers on a switch announce setups that never come, as many as they can. They do not keep the owner out, whether
+ * the hosts have a key or are new. */
 TEST(test_strangers_do_not_take_all_places)
 {
     static struct world w;

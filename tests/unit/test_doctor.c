@@ -111,7 +111,7 @@ TEST_WITH(begin, NULL, a_cable_that_both_ends_tell_of)
     assert_int_equal(ring_count(&r, "cables"), 1);
 }
 
-/* "fine" of a cable, link or node is said only of nodes that have answered. */
+/* A cable, link or node is called fine only if it belongs to nodes that have answered. */
 TEST_WITH(begin, NULL, a_late_node)
 {
     ring_lose(&r, 2);
@@ -615,7 +615,7 @@ TEST_WITH(begin, NULL, a_sandbox_that_hides_the_kernel)
     doctor_free(&r.doctor);
 }
 
-/* Nothing is said to be fine that needs facts of a machine that has told none, and each check says so. */
+/* Checks that need facts of a machine that has told none never say that it is fine, but that they could not see. */
 TEST_WITH(begin, NULL, a_machine_that_tells_nothing)
 {
     static const char *const checks[] = {"mtu",      "speed", "interface errors", "offloads",

@@ -516,7 +516,7 @@ static void open_resumed(struct exchange_fixture *n)
     (void)xf_drain(n);
 }
 
-/* So many spans of one byte, in the block from this node. */
+/* That many spans of one byte, in the block from this node. */
 static size_t fill_spans(uint64_t *spans, uint32_t source, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -194,7 +194,7 @@ TEST(the_root_retries)
     xf_close(&r.f);
 }
 
-/* The next message at a port that is no block, or NULL. */
+/* The next message at a port that is not a block, or NULL. */
 static struct peer_message *next_abort(struct exchange_fixture *n, unsigned port)
 {
     struct peer_message *head = xf_next(n, port);

@@ -84,7 +84,7 @@ TEST(a_rest_of_a_few_bytes_comes_along)
     frame.body_length = 1599;
     assert_int_equal(frame_buffer_fits(&frame, 1600, 101), 101);
     assert_int_equal(frame_buffer_fits(&frame, 1600, 102), 1);
-    frame.body_length = 1650; /* something has come along already */
+    frame.body_length = 1650; /* bytes have already come with it */
     assert_int_equal(frame_buffer_fits(&frame, 1600, 50), 50);
     assert_int_equal(frame_buffer_fits(&frame, 1600, 51), 0);
     frame.body_length = UINT32_MAX - 5;

@@ -333,7 +333,7 @@ TEST(a_replaced_ephemeral_key_is_refused)
 struct lie {
     const char *text, *dims; /* how it is refused; the torus */
     uint32_t version, rank, port;
-    size_t challenge, key; /* so many bytes too few */
+    size_t challenge, key; /* this many bytes too few */
     uint64_t boot;         /* too high */
     uint8_t random;        /* changes the challenge */
     bool encrypts;

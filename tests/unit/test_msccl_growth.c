@@ -276,12 +276,12 @@ TEST(a_short_text_cannot_take_much_memory)
          "more than the 16777216", MIB},
         {"2", 2, 514, 0, "type='nop'", 1, "line 2: i_chunks=\"514\" are 257 segments",
          "more than the 256", MIB},
-        {"2", 2, 512, 0, "type='s' srcbuf='i' srcoff='0' cnt='512'", 4000, "line 3279: with this",
-         "more than 1677721 chunks are sent", 2 * MIB},
+        {"2", 2, 512, 0, "type='s' srcbuf='i' srcoff='0' cnt='512'", 4000,
+         "line 3279: all steps up to this one send", "more than 1677721 chunks", 2 * MIB},
         {"2", 2, 512, 1u << 23,
          "type='cpy' srcbuf='s' srcoff='0' dstbuf='s' dstoff='0' "
          "cnt='8388608'",
-         4, "line 5: with this step more chunks are copied", "16777216", MIB},
+         4, "line 5: all steps up to this one copy more chunks", "16777216", MIB},
         /* Scratch buffers that no step uses take no memory. */
         {"64", 64, 128, 200000, "type='nop'", 1,
          "waits for ever: of the 1 chunks that it receives from GPU 0", "0 come", MIB},

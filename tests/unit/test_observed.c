@@ -26,8 +26,8 @@ static unsigned measure_same(struct observed *o, uint64_t *now, uint32_t kbit, u
     return changes;
 }
 
-/* Looks at a connection at intervals: so many bytes are acknowledged in each, and data waits for so much of it. Returns how
- * often its rate is measured. */
+/* Looks at a connection at intervals: this many bytes are acknowledged in each, and data waits for this part of it.
+ * Returns how often its rate is measured. */
 static unsigned look(struct busy_rate *rate, unsigned times, uint64_t bytes, unsigned percent)
 {
     static uint64_t now = 100 * SECONDS;

@@ -251,7 +251,7 @@ ENGINE_TEST(open_engine(&files_repaired), a_damaged_piece_is_waited_for)
     assert_int_equal(node->engine->counts.blocks_delivered, 2);
 }
 
-/* So many damages are not random. */
+/* That many damages are not random. */
 ENGINE_TEST(open_engine(&files_repaired), too_many_damaged_pieces_fail_the_engine)
 {
     char in[2 * LONG + 1];

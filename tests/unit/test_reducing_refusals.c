@@ -76,9 +76,9 @@ TEST(frames_that_are_not_expected_are_refused)
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 13};
     refuses(&line, false, &bad, "1 byte more than");
     bad = (struct frame){.port = PLUS, .pieces = 1, .length = 12};
-    refuses(&line, true, &bad, "piece 0 has arrived");
+    refuses(&line, true, &bad, "piece 0 arrived twice");
     bad = (struct frame){.port = PLUS, .pieces = 2, .length = 24}; /* twice in one frame */
-    refuses(&line, false, &bad, "piece 0 has arrived");
+    refuses(&line, false, &bad, "piece 0 arrived twice");
     bad = (struct frame){.port = PLUS, .pieces = 1, .round = 1, .length = 12};
     refuses(&line, false, &bad, "data of round 1 ");
     bad = (struct frame){.port = PLUS, .pieces = 1, .round = 128, .length = 12};

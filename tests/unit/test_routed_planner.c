@@ -1,6 +1,6 @@
-/* The routes of torus-routed: links are cut, return and have other rates at random, every node hears of it, and of what the others
- * confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked for
- * loops. test_routed_orders.c tries all orders of a few events. */
+/* The routes of torus-routed: links are cut, return and have other rates at random, every node hears of it, and of what
+ * the others confirm, at its own random moment, and after each step of any node the ports in use everywhere are checked
+ * for loops. test_routed_orders.c tries all orders of a few events. */
 #include "daemon/lib/cluster/route_planner.h"
 #include "tests/support/cmocka.h"
 
@@ -374,7 +374,7 @@ TEST(test_no_loop_while_rates_change)
         }
 }
 
-/* The check finds loops, if nodes go over to other rates too soon. */
+/* The check finds loops if nodes change to other rates too soon. */
 TEST(test_loops_of_rates_would_be_seen)
 {
     static struct world w;
@@ -580,7 +580,7 @@ TEST(test_a_node_that_does_not_forward_is_avoided)
     assert_int_equal(w.planner[0].route[2].ports, 3);
     for (int again = 0; again < 2; again++) {
         change_forwards(&w, 1, again != 0);
-        w.forwards[1] = true; /* as it does until all know */
+        w.forwards[1] = true; /* the state of the node until all others know of the change */
         for (uint64_t stop = w.now + CONVERGENCE * MOST; w.now < stop;) {
             run(&w, w.now + 5);
             assert_true(all_arrive(&w));

@@ -418,7 +418,7 @@ TEST(a_piece_comes_once)
             struct node *node = open_engine(uniform ? &whole : &sizes);
             engine_admit(node->engine, 0);
             sends(node, MINUS, uniform ? FROM_0 : "0=0 1=4 cCcC");
-            sends_bad(node, MINUS, piece == 0 ? "0 -" : "1 c", "has arrived before");
+            sends_bad(node, MINUS, piece == 0 ? "0 -" : "1 c", "arrived twice");
             assert_true(piece != 0 || node->sink.writes[0] >= 1);
             if (!uniform)
                 assert_int_equal(node->sink.writes[0], 1);

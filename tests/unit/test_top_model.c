@@ -91,7 +91,7 @@ TOP_TEST("4x4", 0, test_a_node_that_was_away_has_been_restarted)
     assert_int_equal(m->restarts, 0);
     assert_int_equal(m->seen.answered, 15);
     assert_int_equal(m->seen.links_up, 28);
-    assert_int_equal(m->seen.fault_count, 1); /* its links are no faults of their own */
+    assert_int_equal(m->seen.fault_count, 1); /* its links are not faults of their own */
     assert_int_equal(m->seen.faults[0].kind, FAULT_NODE);
     top_model_fault_text(m, &m->seen.faults[0], text, sizeof text);
     assert_string_equal(text, "h6 (node 6) is down, or cannot be reached");

@@ -513,7 +513,7 @@ TREES_TEST(patterns_leave_names_out)
     check_open_fails(
         state,
         &(struct tree_read_options){.path = &path, .paths = 1, .pattern = wrong, .patterns = 1},
-        ERROR_USAGE, "no pattern");
+        ERROR_USAGE, "not a pattern");
 }
 
 TREES_TEST(what_copies_have_left_is_no_content)

@@ -165,7 +165,7 @@ static void give_to_user(void **state)
     assert_int_equal(seteuid(USER), 0);
 }
 
-/* The target may not be changed any more when a new folder is to be put in place: what was built is no part of later
+/* The target may not be changed any more when a new folder is to be put in place: what was built is not part of later
  * copies. */
 RIGHTS_TEST(a_folder_of_an_earlier_copy_is_not_put_in_place)
 {

@@ -163,8 +163,8 @@ COPYING_TEST(only_one_copy_writes_to_a_target)
     check_equal(how.from, how.to);
 }
 
-/* Nor does a copy write where an exchange of files does; what an ended exchange has left does not matter, nor that of
- * another target. */
+/* A copy does not write where an exchange of files does, either; what an ended exchange has left does not matter, nor
+ * that of another target. */
 COPYING_TEST(a_copy_leaves_the_target_of_an_exchange_alone)
 {
     const char *const names[] = {".to.torusd-0-0000beef-1-0", ".other.torusd-0-0000beef-1-0"};
@@ -378,8 +378,8 @@ static void *open_other(void *context)
     return NULL;
 }
 
-/* A copy that has been cancelled closes its files a little later. Then it removes its staging with the entry in the state
- * folder, and the folders above the target if it has made them. */
+/* A copy that has been cancelled closes its files a little later. Then it removes its staging with the entry in the
+ * state folder, and the folders above the target if it has made them. */
 static void wait_for_another_copy(void **state, const char *to)
 {
     struct error e;

@@ -9,7 +9,7 @@
 struct fake_survey;
 
 /* Every node answers, all links are up and have sent and received nothing. Node 0 was asked. Hosts are "h0", "h1" ...
- * Daemons have been up for so long. */
+ * Daemons have been up for this time. */
 struct all_nodes fake_survey_make(const char *dims, uint64_t uptime_ms);
 /* The same, with links of 8 Mbit/s, a million bytes a second, and that many bytes on each direction of each link. */
 struct all_nodes fake_survey_full(const char *dims, uint64_t uptime_ms, uint64_t bytes);

@@ -1,4 +1,4 @@
-"""A network that is no torus, with a factor from a file of edges, on separate kernels."""
+"""A network that is not a torus, with a factor from a file of edges, on separate kernels."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-/* Copies that clients ask simulated nodes for, and what must have come of them.
+/* Copies that clients ask simulated nodes for, and how they must end.
  *
  * When a copy is asked for, the trees that its targets shall become are noted. When its client is told of its end, and
  * at the end of the test, the targets are compared: a target where the copy has succeeded is that tree, a target where

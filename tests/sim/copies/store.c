@@ -5,7 +5,7 @@
 #include "tests/sim/copies/store.h"
 #include "tests/sim/internal.h"
 
-#define STOP_SHARE 2u /* one in so many functions notices that it shall stop */
+#define STOP_SHARE 2u /* one in this many functions notices that it must stop */
 
 void tree_disk_init(struct tree_disk *disk, struct node *node, struct chance chance)
 {

@@ -5,8 +5,9 @@
 #include "tests/sim/network/transmission.h"
 #include "tests/sim/network/wire.h"
 
-#define NARROW_MOST 600u           /* SIM_WIRE_NARROW: handshakes and heartbeats pass */
-#define EXCUSE_TIME (20 * SECONDS) /* after a fault: its consequences may close links so long */
+#define NARROW_MOST 600u /* SIM_WIRE_NARROW: handshakes and heartbeats pass */
+#define EXCUSE_TIME                                                                                \
+    (20 * SECONDS) /* after a fault: the time for which its consequences may close links */
 /* How long a link must survive without traffic, or with a stopped process whose system answers. This is less than
  * the silence by the time between two heartbeats and by some time for bytes that are queued before them. */
 #define STALL_BORNE (ROUTER_SILENCE - ROUTER_HEARTBEAT - 100 * MILLISECONDS)

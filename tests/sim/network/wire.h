@@ -2,8 +2,8 @@
  * puts pieces of them on the wire, one after another, at the wire's rate. Pieces arrive in the order in which
  * they were sent, even if the latency changes.
  *
- * A wire that is cut has no carrier. Its routers are told as by daemon/torusd/net: they learn the present state, and miss
- * changes that are already over.
+ * A wire that is cut has no carrier. Its routers are told as by daemon/torusd/net: they learn the present state, and
+ * miss changes that are already over.
  *
  * Routers must not close a connection without a fault: each wire remembers until when a close counts as the
  * consequence of a fault (excuse()). */
@@ -98,7 +98,7 @@ unsigned end_index(const struct connection_end *end);
 /* Call this when a fault touches a wire: for a while, its connections may be closed. */
 void wire_excuse(struct sim *sim, struct wire *w);
 
-/* Call this when a wire is held up for so long: nothing passes, or a process does not run. */
+/* Call this when a wire is held up for this time: nothing passes, or a process does not run. */
 void wire_slow_down(struct sim *sim, struct wire *w, uint64_t time, bool passes);
 
 /* Whether nothing can be received at this end. */

@@ -1,4 +1,4 @@
-/* Copies of trees in worlds. tests/sim/copies checks what comes of each. */
+/* Copies of trees in worlds. tests/sim/copies checks how each ends. */
 #pragma once
 
 #include "tests/sim/swarm/swarm.h"

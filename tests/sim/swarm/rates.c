@@ -48,7 +48,7 @@ static unsigned links_of(const struct torus *t, uint32_t rank)
     return links;
 }
 
-/* An exchange that keeps links busy for about so long. */
+/* An exchange that keeps links busy for about this time. */
 static void draw_load(struct swarm_world *w, uint64_t time, struct chance *c)
 {
     struct swarm_request *r = &w->request[w->requests];
