@@ -17,7 +17,7 @@ import pytest
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
-from roots import FOLDER, OLD, Root, alone, bare_root, base_root, foreign_root, obstacle  # noqa: E402
+from roots import FOLDER, Root, alone, bare_root, base_root, foreign_root, obstacle  # noqa: E402
 
 
 def pytest_configure(config):
@@ -74,12 +74,6 @@ def bundle(packages):
     """The folder for machines that have only cables."""
     found, = packages['torusd'].parent.glob('torusd-*/install')
     return found.parent
-
-
-@pytest.fixture(scope='session')
-def old_packages():
-    """The packages of the previous version, made from the same sources."""
-    return debs(build('old', '--version', OLD))
 
 
 @pytest.fixture(scope='session')

@@ -12,7 +12,6 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 FOLDER = CHECKOUT / 'build' / 'packaging'
-OLD = '0.1.0'  # the version from which an upgrade is tested: an entry of the change log
 # What tests use besides what the packages depend on. systemd checks units; a compiler uses libtorus-dev.
 TOOLS = ('gcc', 'libc6-dev', 'pkgconf', 'systemd')
 ENVIRONMENT = {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C.UTF-8', 'HOME': '/root',

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from roots import CHECKOUT, OLD
+from roots import CHECKOUT
 from test_sources import NEWEST
 
 sys.path.insert(0, str(CHECKOUT / 'scripts'))
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.full  # no other test installs packages
 
 FOR_ALL = {'python3-libtorus', 'torusd-discover', 'torusd-doc'}  # architectures
 NAMES = {'torusd', 'libtorus1', 'libtorus-dev', 'torus-mpi', 'torus-emulator'} | FOR_ALL
+OLD = '0.1.0'  # the version from which an upgrade is tested
 ALGORITHM = 'torusctl plan --dims 4x4 --algorithm stream'
 # Starts the daemon with a configuration as its unit does, and runs a command when it answers.
 AT_DAEMON = '''
@@ -99,6 +100,24 @@ def test_folders(packages, root):
     assert files['/var/lib/torusd'] == 'd torusd torusd 750 '
     assert files['/srv/torusd'] == 'd torusd torusd 755 '
     assert re.search(r'^torusd:x:\d+:\d+:torusd,*:/var/lib/torusd:/usr/sbin/nologin$', root.text('/etc/passwd'), re.M)
+
+
+@pytest.fixture
+def old_packages(packages, tmp_path):
+    """The same packages with the number of an older version, also in programs and names: a second build would take
+    minutes."""
+    assert len(OLD) == len(NEWEST), 'in programs, a number can take the place of one of the same length only'
+    old = {}
+    for name, deb in packages.items():
+        folder, old[name] = tmp_path / name, tmp_path / f'{name}.deb'
+        subprocess.run(['dpkg-deb', '--raw-extract', deb, folder], check=True)
+        for path in folder.rglob(f'*{NEWEST}*'):
+            path.rename(path.with_name(path.name.replace(NEWEST, OLD)))
+        for path in folder.rglob('*'):
+            if path.is_file() and not path.is_symlink() and NEWEST.encode() in (content := path.read_bytes()):
+                path.write_bytes(content.replace(NEWEST.encode(), OLD.encode()))
+        subprocess.run(['dpkg-deb', '--build', '-Znone', folder, old[name]], check=True, stdout=subprocess.DEVNULL)
+    return old
 
 
 def test_upgrade(packages, old_packages, root):

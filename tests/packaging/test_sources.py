@@ -57,7 +57,7 @@ def test_symbols():
 
 
 def test_package_rejects_wrong_options():
-    for options, said in ((['--version', '7.7.7'], 'no entry for version 7.7.7'), (['--arch', 'pdp11'], 'pdp11'),
+    for options, said in ((['--frob'], 'unknown option --frob'), (['--arch', 'pdp11'], 'pdp11'),
                           (['--arch'], '--arch requires a value'),
                           (['--bundle', '--arch', 'ppc64el'], 'for the architecture of this machine')):
         done = subprocess.run([CHECKOUT / 'scripts' / 'package', '--no-install', *options], capture_output=True, text=True)
