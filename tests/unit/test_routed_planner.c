@@ -347,10 +347,12 @@ static bool cut_at_random(const char *dims, uint64_t convergence_time, uint64_t 
 
 static const char *const networks[] = {"4", "7", "5m", "3x3m", "4x4", "2x2x2", "complete:5", "2x3"};
 
+SEEDS(6);
+
 TEST(test_no_loop_whatever_the_order)
 {
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        for (uint32_t seed = 1; seed <= 6; seed++) {
+        for (uint32_t seed = 1 + (uint32_t)first_seed; seed <= first_seed + seeds; seed++) {
             const enum confirming who = (enum confirming)(seed % 3);
             assert_false(cut_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 40, seed, who));
             assert_false(
@@ -363,7 +365,7 @@ TEST(test_no_loop_whatever_the_order)
 TEST(test_no_loop_while_rates_change)
 {
     for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        for (uint32_t seed = 1; seed <= 6; seed++) {
+        for (uint32_t seed = 1 + (uint32_t)first_seed; seed <= first_seed + seeds; seed++) {
             const enum confirming who = (enum confirming)(seed % 3);
             assert_false(
                 change_at_random(networks[i], CONVERGENCE, CONVERGENCE / 2, 40, seed, who, true));
