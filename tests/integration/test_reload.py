@@ -1,6 +1,7 @@
 """SIGHUP: what changes while links and exchanges stay as they are, and what needs a restart."""
 
 import grp
+import json
 import os
 import signal
 import stat
@@ -116,6 +117,30 @@ def test_rates_of_links_change_while_they_are_up(loopback, settings):
     assert 'changed: link_mbit, +0.link_mbit\n' in log_after(torus, 0)
     wait_for(lambda: planned(torus, 1) == {'-0': (None, None)}, 20)
     assert connects(torus) == before
+
+
+def test_repetitions_use_the_rates_of_their_time(loopback, settings):
+    """A link, and then all links, get other rates while repetitions run: none fails, and plans follow at all nodes."""
+    ranks = range(9)
+    for rank in ranks:
+        settings.write(rank, link_mbit=40)
+    torus = loopback('3x3', extra=settings.options, memory=None)
+
+    def algorithms():
+        return {x['algorithm'] for rank in ranks for x in exchanges(torus, rank) if x['state'] in ('running', 'paused')}
+    with Client(torus, '--json', 'exchange', '--block-size', '64KiB', '--repeat', 400) as client:
+        wait_for(lambda: algorithms() == {'stream'}, 60)
+        settings.path(4).write_text('[node]\nlink_mbit = 40\n[ports]\n+0.link_mbit = 4/40\n')
+        assert 'changed: +0.link_mbit\n' in log_after(torus, 4)
+        wait_for(lambda: algorithms() == {'detour'}, 60)
+        assert 'continues on a new plan' in torus.node(0).log()
+        for rank in ranks:
+            settings.write(rank, link_mbit=80)
+            assert 'link_mbit' in log_after(torus, rank)
+        status, out, err = client.end(120)
+    assert status == 0, err
+    result = json.loads(out)
+    assert result['repeat'] == 400 and len(result['seconds_each']) == 400
 
 
 def test_an_exchange_keeps_the_data_roots_that_it_began_with(loopback, settings, tmp_path):

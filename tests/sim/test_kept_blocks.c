@@ -118,6 +118,36 @@ TEST(files_that_have_arrived_stay)
     }
 }
 
+/* In steps, rounds of generated blocks that are complete are kept; files are sent again, and nothing of the first attempt
+ * keeps the second one from writing them. */
+TEST(whole_rounds_of_steps_are_kept)
+{
+    static const struct spec kinds[] = {
+        GENERATED(.algorithm = "auto", .mode = MODE_STEPPED, .block_bytes = 400000),
+        {.algorithm = "auto", .mode = MODE_STEPPED, .from = "/same/200000", .to = "/a"},
+    };
+    static const char *const dims[] = {"4x4", "3x3", "2x3", "2x2x2", "5"};
+
+    for (uint64_t seed = first_seed; seed < first_seed + seeds / 6; seed++) {
+        const struct spec *spec = &kinds[seed % 2];
+        struct sim *sim =
+            SIM_WHOLE(.dims = dims[seed % 5], .seed = seed, .latency = 100 * MICROSECONDS,
+                      .rate = 12500000, .memory = 4u << 20, .chop = true);
+        struct damage d;
+        assert_int_equal(damage_init(&d, sim_torus(sim), NULL), 0);
+        const uint64_t asked = sim_now(sim);
+        struct sim_request *r = sim_exchange(sim, sim_any(sim, sim_torus(sim)->nodes), spec);
+        sim_pass(sim, 40 * MILLISECONDS);
+        down_change(sim, &d, false);
+        down_must_complete(r, spec);
+        assert_int_equal(r->result.reroutes, 1);
+        assert_int_equal(r->result.kept_bytes > 0, seed % 2 == 0);
+        assert_true(sim_now(sim) - asked < 8 * SECONDS);
+        damage_free(&d);
+        sim_free(sim);
+    }
+}
+
 static bool is_between(struct sim *sim, void *context)
 {
     const struct sim_request *r = context;

@@ -182,35 +182,196 @@ TEST(a_very_slow_link_is_observed)
 #define LONG_RATE (RATE / 5)
 #define LONG_BLOCK 5000000u /* takes 30 s at the bound of 3 blocks */
 
-/* A link becomes slow in the middle of an exchange of many rounds, which continues on a new plan. The time for what is left
- * counts, with that until the slow link is noticed and has carried what was given to it; the optimum is that of the linear
- * program. */
-static void continues_on_a_new_plan(const char *algorithm)
+/* A link becomes slow in the middle of an exchange, which continues on a new plan. The time for what is left counts, with
+ * that until the slow link is noticed and has carried what was given to it; the optimum is that of the linear program. */
+static void slowed_in_the_middle(const char *algorithm, uint64_t memory, uint64_t least_rounds)
 {
     const struct spec spec = {
         .algorithm = algorithm, .block_bytes = LONG_BLOCK, .from = "", .to = ""};
     struct sim *sim = SIM_WHOLE(.dims = "3x3", .seed = 1, .latency = 100 * 1000, .rate = LONG_RATE,
-                                .unsent = 16384, .memory = UINT64_C(1) << 20);
+                                .unsent = 16384, .memory = memory);
     const double optimum = 60.0 / 17 * LONG_BLOCK / LONG_RATE / 2;
-    struct sim_request *r = sim_exchange(sim, 0, &spec);
 
+    sim_pass(sim, 1 * SECONDS);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
     sim_pass(sim, 15 * SECONDS);
     sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, LONG_RATE / 10);
     const uint64_t begun = sim_now(sim);
     (void)sim_run_until_ended(r, WAIT);
     succeeds(r);
-    assert_true(r->result.rounds > 60);
     const double left = (double)(sim_now(sim) - begun) / 1e9;
-    print_message("%s: what was left took %.2f s; the optimum is %.2f s\n", algorithm, left,
-                  optimum);
+    print_message("%s: what was left took %.2f s; the optimum is %.2f s (%" PRIu64 " rounds)\n",
+                  algorithm, left, optimum, r->result.rounds);
+    assert_true(r->result.rounds >= least_rounds);
     assert_true(left < 1.25 * optimum);
     sim_free(sim);
 }
 
-TEST(an_exchange_continues_on_a_new_plan)
+TEST(an_exchange_of_many_rounds_continues_on_a_new_plan)
 {
-    continues_on_a_new_plan("auto");
-    continues_on_a_new_plan("stream");
+    slowed_in_the_middle("auto", UINT64_C(1) << 20, 60);
+    slowed_in_the_middle("stream", UINT64_C(1) << 20, 60);
+}
+
+/* Rounds for that do not make an exchange slower: repetitions have none. */
+TEST(an_exchange_that_lasts_is_as_fast_as_a_repetition)
+{
+    static const char *const dims[] = {"3x3", "4m"};
+
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
+        struct sim *sim = start(dims[i], UINT64_C(1) << 32);
+        const struct spec spec =
+            GENERATED(.algorithm = "auto", .block_bytes = 4 << 20, .repeat = 2);
+        const struct sim_request *once = exchange_of(sim, "auto", 4 << 20);
+        const struct sim_request *twice = run_of(sim, &spec);
+        print_message("%s: %.3f s in %" PRIu64 " rounds, %.3f s in one\n", dims[i], seconds(once),
+                      once->result.rounds, seconds(twice));
+        assert_true(once->result.rounds > 1 && twice->result.rounds == 1);
+        assert_true(seconds(once) < 1.01 * seconds(twice));
+        sim_free(sim);
+    }
+}
+
+/* In steps it does so at the end of a round. */
+TEST(an_exchange_in_steps_continues_on_a_new_plan)
+{
+    const struct spec spec =
+        GENERATED(.algorithm = "auto", .mode = MODE_STEPPED, .block_bytes = LONG_BLOCK);
+    struct sim *sim = start("3x3", UINT64_C(1) << 22);
+    const double whole = seconds(run_of(sim, &spec));
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+
+    sim_pass(sim, (uint64_t)(whole / 2 * 1e9));
+    configure(sim, RATE / 10);
+    (void)sim_run_until_ended(r, WAIT);
+    succeeds(r);
+    assert_true(check_agreement(r, &spec));
+    const double slow = seconds(run_of(sim, &spec));
+    print_message(
+        "%.2f s with all links alike, %.2f s with a slow one, %.2f s if it becomes slow in the "
+        "middle (%s, %" PRIu64 " bytes kept)\n",
+        whole, slow, seconds(r), r->algorithm, r->result.kept_bytes);
+    assert_true(seconds(r) < 1.05 * (whole + slow) / 2 + 1);
+    assert_true(r->result.kept_bytes > 9 * 8 * LONG_BLOCK / 3);
+    sim_free(sim);
+}
+
+/* Memory holds all blocks at once, but an exchange that lasts has rounds nevertheless. */
+TEST(an_exchange_with_much_memory_continues_on_a_new_plan)
+{
+    slowed_in_the_middle("auto", UINT64_C(1) << 32, 2);
+}
+
+/* --- repetitions --- */
+
+#define REPEAT 70u
+
+static bool have_passed(struct sim *sim, void *context)
+{
+    const struct sim_request *r = context;
+    struct exchange_progress progress;
+
+    (void)sim;
+    if (r->ended)
+        return true;
+    exchange_progress(r->exchange, &progress);
+    return progress.repetition >= r->result.repeat;
+}
+
+/* Runs until so many repetitions of the request are complete. */
+static void until_passed(struct sim_request *r, uint32_t repetitions)
+{
+    r->result.repeat = repetitions;
+    assert_true(sim_run(r->sim, WAIT, have_passed, r));
+    assert_false(r->ended);
+}
+
+static double slowest(const struct sim_request *r, uint32_t begin, uint32_t end)
+{
+    double most = 0;
+
+    for (uint32_t i = begin; i < end; i++)
+        most = (double)r->result.each[i] / 1e9 > most ? (double)r->result.each[i] / 1e9 : most;
+    return most;
+}
+
+/* A link becomes slow while repetitions run, and well again: the ones after that run on the new plan at all nodes. */
+static void repetitions_of(const struct spec *spec)
+{
+    struct sim *sim = start("3x3", UINT64_C(1) << 32);
+    struct sim_request *r = sim_exchange(sim, 0, spec);
+
+    until_passed(r, 10);
+    configure(sim, RATE / 10);
+    until_passed(r, 20);
+    configure(sim, RATE);
+    (void)sim_run_until_ended(r, WAIT);
+    succeeds(r);
+    assert_true(check_agreement(r, spec));
+    assert_int_equal(r->result.repeat, REPEAT);
+    const double whole = slowest(r, 0, 10), slow = slowest(r, 11, 20);
+    print_message("%s: %.3f s, %.3f s with a slow link, then %.3f s\n", r->algorithm, whole, slow,
+                  slowest(r, REPEAT - 10, REPEAT));
+    assert_true(slow < 2 * whole); /* ten times as long on the old plan */
+    assert_true(slowest(r, REPEAT - 10, REPEAT) < 1.01 * whole);
+    sim_free(sim);
+}
+
+TEST(repetitions_use_the_rates_of_their_time)
+{
+    static const struct spec specs[] = {
+        GENERATED(.algorithm = "auto", .block_bytes = 4 * BLOCK, .repeat = REPEAT),
+        GENERATED(.algorithm = "auto", .mode = MODE_STEPPED, .block_bytes = 4 * BLOCK,
+                  .repeat = REPEAT),
+        GENERATED(.algorithm = "auto", .operation = OPERATION_ALLGATHER, .block_bytes = 6 * BLOCK,
+                  .repeat = REPEAT),
+        GENERATED(.algorithm = "auto", .operation = OPERATION_BROADCAST, .block_bytes = 48 * BLOCK,
+                  .repeat = REPEAT),
+    };
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i += SIM_SHARE)
+        repetitions_of(&specs[i]);
+}
+
+/* Nobody says that the link is slow, or well again: both are observed. */
+TEST(repetitions_use_the_rates_that_are_observed)
+{
+    const struct spec spec =
+        GENERATED(.algorithm = "auto", .block_bytes = 4 * BLOCK, .repeat = 120);
+    struct sim *sim = start("3x3", UINT64_C(1) << 32);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+
+    until_passed(r, 10);
+    sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, RATE / 10);
+    until_passed(r, 40);
+    sim_set_rate_from(sim, SLOW_NODE, SLOW_PORT, RATE);
+    (void)sim_run_until_ended(r, WAIT);
+    succeeds(r);
+    const double whole = slowest(r, 0, 10), slow = slowest(r, 15, 40);
+    print_message("%.3f s, %.3f s with a slow link, then %.3f s\n", whole, slow,
+                  slowest(r, 110, 120));
+    assert_true(slow <
+                2.5 * whole); /* what is observed at first may be less than the link carries */
+    assert_true(slowest(r, 110, 120) < 1.05 * whole);
+    sim_free(sim);
+}
+
+/* Rates change while tiny blocks keep their algorithm: the plan is made again for each change, not for each repetition. */
+TEST(repetitions_do_not_plan_again_and_again)
+{
+    const struct spec spec = GENERATED(.algorithm = "auto", .block_bytes = 1, .repeat = 2000);
+    struct sim *sim = start("3x3", UINT64_C(1) << 32);
+    struct sim_request *r = sim_exchange(sim, 0, &spec);
+
+    const uint32_t attempts = sim_exchanges(sim, 0)->counter;
+    until_passed(r, 10);
+    configure(sim, RATE / 2);
+    (void)sim_run_until_ended(r, WAIT);
+    succeeds(r);
+    assert_string_equal(r->algorithm, "dim");
+    assert_int_equal(sim_exchanges(sim, 0)->rates.changes, 1);
+    assert_int_equal(sim_exchanges(sim, 0)->counter, attempts + 1);
+    sim_free(sim);
 }
 
 /* Allgathers and broadcasts that torusctl asks for. */

@@ -507,6 +507,21 @@ static void stepped_waits(const struct engine *engine, enum engine_wait *port)
         port[i] = s->started ? why_waits(s, &s->sender[i]) : ENGINE_ROUND;
 }
 
+/* engine_ops.arrived: whole rounds, of blocks whose pieces have no digests. */
+static void stepped_arrived(const struct engine *engine,
+                            void (*tell)(void *context, uint32_t origin, uint64_t begin,
+                                         uint64_t end),
+                            void *context)
+{
+    const uint64_t whole = engine->rounds_finished * engine->set.round_bytes;
+
+    if (engine->set.digests ||
+        (engine->failure.code != ERROR_NONE && engine->failure.code != ERROR_DAMAGED))
+        return;
+    for (uint32_t origin = 0; whole > 0 && origin < engine_torus(&engine->set)->nodes; origin++)
+        tell(context, origin, 0, whole);
+}
+
 static const struct engine_ops stepped_ops = {
     .free = stepped_free,
     .admit = stepped_admit,
@@ -515,6 +530,7 @@ static const struct engine_ops stepped_ops = {
     .next = stepped_next,
     .wake = stepped_wake,
     .describe = stepped_describe,
+    .arrived = stepped_arrived,
     .waits = stepped_waits,
 };
 

@@ -238,14 +238,15 @@ bool retry_after_damage(const struct attempt *x)
            (attempt_survives_link_loss(x) || !abort_is_cut(x));
 }
 
-/* If the spec waits for nodes, repetitions that all nodes have completed are not repeated. Otherwise all are:
- * their times are compared with each other, so all must use the same routes. */
-static void keep_repetitions(const struct attempt *x)
+/* If the spec waits for nodes, or other rates of links call for another plan, repetitions that all nodes have completed are
+ * not repeated. Otherwise those of this attempt are: it is over because of a fault, and their times would be compared with
+ * those that avoid it. */
+static void keep_repetitions(const struct attempt *x, bool replanned)
 {
     struct repetitions *r = &x->job->repetitions;
     uint32_t done = r->count - r->kept;
 
-    if (x->spec.wait && done > 0) {
+    if ((x->spec.wait || replanned) && done > 0) {
         /* The last check found damage, so at least the last repetition is made again. */
         if (done == x->spec.repeat)
             done--;
@@ -256,7 +257,7 @@ static void keep_repetitions(const struct attempt *x)
     r->count = r->kept;
 }
 
-static void withdraw_attempt(struct attempt *x, const struct error *busy)
+static void withdraw_attempt(struct attempt *x, const struct error *busy, bool replanned)
 {
     struct job *j = x->job;
 
@@ -272,7 +273,7 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy)
         j->timeout_ns = LONGEST_WAIT;
         j->deadline = j->waiting_since + j->timeout_ns;
     }
-    keep_repetitions(x);
+    keep_repetitions(x, replanned);
     attempt_end(x, EXCHANGE_WITHDRAWN);
 }
 
@@ -287,7 +288,7 @@ void retry_withdrawn(struct attempt *x, const struct error *why)
 void retry_later(struct attempt *x, const struct error *busy)
 {
     log_debug("exchange %s: attempt withdrawn, waiting to retry: %s", x->id.text, busy->text);
-    withdraw_attempt(x, busy);
+    withdraw_attempt(x, busy, false);
 }
 
 /* Whether telling what has arrived costs less than it saves. */
@@ -304,21 +305,18 @@ static bool next_is_worth_resuming(const struct attempt *x)
  * every node from which files have been moved keeps its output, and must be told. */
 static void resume_next(struct attempt *x)
 {
-    if (!state_of(x)->moves || x->mode != MODE_STREAMING || !attempt_may_resume(x) ||
-        !exchange_id_is_none(&x->job->resumes))
-        return;
-    if (next_is_worth_resuming(x))
+    if (state_of(x)->moves && attempt_may_resume(x) && exchange_id_is_none(&x->job->resumes) &&
+        next_is_worth_resuming(x))
         x->job->resumes = x->id;
 }
 
 bool retry_may_continue(const struct attempt *x)
 {
-    return state_of(x)->moves && kind_of(x)->retries_running && x->mode == MODE_STREAMING &&
-           attempt_may_resume(x) &&
+    return state_of(x)->moves && kind_of(x)->retries_running && attempt_may_resume(x) &&
            (!exchange_id_is_none(&x->job->resumes) || next_is_worth_resuming(x));
 }
 
-static void retry_now(struct attempt *x, const struct error *why)
+static void retry_now(struct attempt *x, const struct error *why, bool replanned)
 {
     struct error busy = *why;
 
@@ -326,7 +324,7 @@ static void retry_now(struct attempt *x, const struct error *why)
     resume_next(x);
     x->job->waiting_since = router_now(router_of(x));
     x->job->pause = 0; /* no node was busy since the last pause, so start with the shortest one */
-    withdraw_attempt(x, &busy);
+    withdraw_attempt(x, &busy, replanned);
 }
 
 void retry_without_links(struct attempt *x, const struct error *fault)
@@ -336,7 +334,7 @@ void retry_without_links(struct attempt *x, const struct error *fault)
         router_now(router_of(x)) >= x->rounds.first_go_at + COUNTED_TIME)
         x->job->reroutes = 0;
     x->job->reroutes++;
-    retry_now(x, fault);
+    retry_now(x, fault, false);
 }
 
 void retry_links_restored(struct attempt *x)
@@ -354,7 +352,7 @@ void retry_rates_changed(struct attempt *x)
     log_info("exchange %s: the rates of links have changed: it continues on a new plan",
              x->id.text);
     (void)error_set(&e, ERROR_BUSY, "the rates of links have changed");
-    retry_now(x, &e);
+    retry_now(x, &e, true);
 }
 
 void retry_damaged(struct attempt *x, const struct error *damage)
@@ -364,7 +362,7 @@ void retry_damaged(struct attempt *x, const struct error *damage)
     x->job->damaged_at = router_now(router_of(x));
     if (x->job->damages == 1 || damage->culprit.kind != CULPRIT_NONE)
         x->job->damage = *damage;
-    retry_now(x, damage);
+    retry_now(x, damage, false);
 }
 
 uint64_t retry_deadline(const struct job *j)

@@ -50,6 +50,7 @@ struct plan_rates {
     uint64_t changed_at;        /* when; 0: never */
     uint64_t *cleared;          /* when the rate of each channel last changed clearly; 0: never */
     struct allowance allowance; /* for changes of plans */
+    uint32_t fastest;           /* kbit/s of the fastest channel; 0: not known */
     uint64_t
         look_at; /* when they are next compared with stated rates and plans; ROUTER_NEVER: no change */
 };
@@ -244,6 +245,7 @@ struct attempt {
     struct tree_node tree;
     struct avoided *avoided; /* NULL: the attempt avoids no link or node, and finds no routes */
     bool avoids_links;       /* spec_avoids_links(), of the root's spec */
+    uint64_t planned_at;     /* root: plan_rates.changes of the rates that it was planned with */
     struct spec spec;
     /* The schedule that the spec names, until the attempt has ended and its client was told. */
     struct schedule *schedule;

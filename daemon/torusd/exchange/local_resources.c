@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/torusd/engine/generated_blocks.h"
 #include "daemon/torusd/engine/stepped.h"
 #include "daemon/torusd/engine/streaming.h"
@@ -11,6 +12,7 @@
 #include "daemon/torusd/exchange/kept_blocks.h"
 #include "daemon/torusd/exchange/link_costs.h"
 #include "daemon/torusd/exchange/membership.h"
+#include "daemon/torusd/exchange/plan_rates.h"
 #include "proto/text.h"
 
 #define MEMORY_SHARES 4u /* number of exchanges of any size that fit at once */
@@ -156,10 +158,31 @@ static uint64_t part_of_budget(const struct attempt *x)
     return most < limit ? most : limit;
 }
 
-/* Whether rounds are short although memory holds longer ones: trees that share channels, because links have different rates,
- * wait for each other in a round, but not for those of other rounds. */
+double local_resources_busiest(const struct attempt *x)
+{
+    if (x->avoided != NULL && x->avoided->detour != NULL)
+        return detour_busiest(x->avoided->detour) / x->algorithm->segments;
+    return torus_bound_all_port(torus_of(x));
+}
+
+/* Whether an exchange that streams lasts so long that it may have to continue on a new plan. */
+static bool may_be_replanned(const struct attempt *x)
+{
+    const double kbit = (double)x->exchanges->rates.fastest;
+
+    return kbit > 0 && spec_uses_rates(&x->spec) && attempt_may_resume(x) &&
+           x->mode == MODE_STREAMING &&
+           local_resources_busiest(x) * (double)x->local.largest_block * 8e6 / kbit >=
+               (double)PLAN_RATES_TIME_LEFT;
+}
+
+/* Whether rounds are short although memory holds longer ones: by them its root knows how much of an exchange is left when
+ * rates of links change. Trees that share channels, because links have different rates, wait for each other in a round,
+ * but not for those of other rounds. */
 static bool has_short_rounds(const struct attempt *x)
 {
+    if (may_be_replanned(x))
+        return true;
     return x->spec.operation == OPERATION_BROADCAST && x->algorithm->segments > 1 &&
            x->avoided != NULL && x->avoided->damage.rate != NULL;
 }
@@ -177,7 +200,8 @@ int local_resources_choose_rounds(struct attempt *x, struct error *e)
 
     if (most < STREAMING_WINDOW) /* the attempt has to wait for memory */
         most = budget / MEMORY_SHARES / blocks;
-    if (has_short_rounds(x) && most > wanted / SHORT_ROUNDS && wanted / SHORT_ROUNDS > unit)
+    if (has_short_rounds(x) && most > wanted / SHORT_ROUNDS * STREAMING_WINDOW &&
+        wanted / SHORT_ROUNDS > unit)
         most = wanted / SHORT_ROUNDS * STREAMING_WINDOW;
     local->window = 1;
     if (x->mode == MODE_STREAMING && wanted > most) {

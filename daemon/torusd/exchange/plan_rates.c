@@ -14,8 +14,7 @@
 
 #define GATHER (50 * MILLISECONDS) /* many statements arrive together */
 #define CLEARLY 5u / 4u            /* a link has changed, if its rate has by this factor */
-#define ROUNDS_LEFT 2u             /* fewest for which a new plan is made while an exchange runs, */
-#define TIME_LEFT (2 * SECONDS)    /* and the shortest time that it would still take */
+#define ROUNDS_LEFT 2u             /* fewest for which a new plan is made while an exchange runs */
 
 /* --- the rates that nodes state, relative to the fastest --- */
 
@@ -26,7 +25,7 @@ static size_t channels_of(const struct torus *t)
 
 /* Returns an array with the rate of each channel, which the caller frees, and sets the full rate. Returns NULL if all links
  * are alike or memory is short: then the plan treats them as alike. */
-static uint16_t *stated_rates(const struct exchanges *exchanges, uint32_t *full_kbit)
+static uint16_t *stated_rates(struct exchanges *exchanges, uint32_t *full_kbit)
 {
     const struct torus *t = router_torus(exchanges->set.router);
     const struct topology *topology = router_topology(exchanges->set.router);
@@ -35,11 +34,14 @@ static uint16_t *stated_rates(const struct exchanges *exchanges, uint32_t *full_
     uint32_t *kbit = knows ? calloc(channels, sizeof *kbit) : NULL;
     uint16_t *rates = kbit != NULL ? calloc(channels, sizeof *rates) : NULL;
 
+    exchanges->rates.fastest = 0;
     for (size_t i = 0; rates != NULL && i < channels; i++) {
         const uint32_t rank = (uint32_t)(i / torus_ports(t));
         const unsigned port = (unsigned)(i % torus_ports(t));
         if (topology_link_up(topology, rank, port))
             kbit[i] = topology_channel_rate(topology, rank, port);
+        if (kbit[i] > exchanges->rates.fastest)
+            exchanges->rates.fastest = kbit[i];
     }
     const bool differ = rates != NULL && damage_relative_rates(kbit, channels, rates);
     *full_kbit = differ ? damage_full_rate(kbit, channels) : 0;
@@ -115,24 +117,31 @@ static void take_over(struct exchanges *exchanges, uint16_t *fresh, uint32_t ful
     r->changes++;
 }
 
-/* Whether it pays that an exchange of this node continues on a new plan. */
-static bool is_worth_it(const struct attempt *x, uint64_t now)
+bool plan_rates_have_changed(const struct attempt *x)
 {
-    const struct rounds *r = &x->rounds;
-    const uint64_t took = elapsed(r->first_go_at, now);
-
-    if (!attempt_is_root(x) || !spec_uses_rates(&x->spec) || !retry_may_continue(x) ||
-        r->round == 0 || r->count < r->round + ROUNDS_LEFT)
-        return false;
-    return (double)took * (double)(r->count - r->round) / (double)r->round >= (double)TIME_LEFT;
+    return x->planned_at != x->exchanges->rates.changes && spec_uses_rates(&x->spec);
 }
 
-static void change_exchanges(struct exchanges *exchanges, uint64_t now)
+bool plan_rates_call_for_another(const struct attempt *x)
+{
+    const struct rounds *r = &x->rounds;
+    /* While the first round lasts, perhaps all that may have begun is nearly done. */
+    const uint64_t done = r->round > 0 ? r->round : r->admitted;
+    const uint64_t took = elapsed(r->first_go_at, router_now(router_of(x)));
+
+    if (!attempt_is_root(x) || !plan_rates_have_changed(x) || !retry_may_continue(x) ||
+        r->count < done + ROUNDS_LEFT)
+        return false;
+    return (double)took * (double)(r->count - done) / (double)done >= (double)PLAN_RATES_TIME_LEFT;
+}
+
+/* What moves in steps waits for the end of a round: what has arrived of a round would be sent again. */
+static void change_exchanges(struct exchanges *exchanges)
 {
     struct attempt *x, *next;
 
     DL_FOREACH_SAFE (exchanges->active, x, next)
-        if (is_worth_it(x, now))
+        if (x->mode == MODE_STREAMING && plan_rates_call_for_another(x))
             retry_rates_changed(x);
 }
 
@@ -213,7 +222,7 @@ void plan_rates_tick(struct exchanges *exchanges, uint64_t now)
         return;
     exchanges->rates.look_at = ROUTER_NEVER;
     if (look(exchanges, now))
-        change_exchanges(exchanges, now);
+        change_exchanges(exchanges);
     change_groups(exchanges, now);
 }
 

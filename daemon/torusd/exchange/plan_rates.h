@@ -12,6 +12,8 @@
 /* This many changes may follow each other at once, and then one in each PLAN_RATES_HOLD, so that a node that states
  * other rates all the time does not make the others plan all the time. */
 #define PLAN_RATES_AT_ONCE 8u
+/* An exchange continues on a new plan only if it would still take as long. */
+#define PLAN_RATES_TIME_LEFT (2 * SECONDS)
 
 /* Sets the rates of the channels of *d, if spec_uses_rates(); otherwise does nothing. Returns 0, or -1 with *e. */
 int plan_rates_add(const struct exchanges *exchanges, const struct spec *s, struct damage *d,
@@ -22,6 +24,12 @@ void plan_rates_set_full(const struct exchanges *exchanges, struct damage *d);
 
 /* To be called when a node has stated other rates, links have come up or gone down, or a group is open. */
 void plan_rates_heard(struct exchanges *exchanges);
+
+/* Whether plans use other rates than when this node, the root, planned this attempt. */
+bool plan_rates_have_changed(const struct attempt *x);
+/* Whether this node is the root of an exchange that should continue on a new plan for that reason: it can, and has much to
+ * do still. */
+bool plan_rates_call_for_another(const struct attempt *x);
 
 /* Takes over the rates that nodes have stated, if it is time. Exchanges of this node that are under way, and have much
  * to do still, continue on a new plan; so do open groups, each at most once in PLAN_RATES_HOLD. */

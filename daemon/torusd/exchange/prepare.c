@@ -293,14 +293,13 @@ int arrived_heard(struct attempt *x, unsigned port, const struct peer_arrived *m
 
 uint64_t prepare_default_timeout(const struct attempt *x)
 {
-    double bound = 300, blocks = torus_bound_all_port(torus_of(x));
+    double bound = 300;
 
     if (kind_of(x)->is_entered)
         return SPEC_LONGEST_TIMEOUT;
-    if (x->avoided != NULL && x->avoided->detour != NULL)
-        blocks = detour_busiest(x->avoided->detour) / x->algorithm->segments;
     if (x->exchanges->set.link_mbit > 0)
-        bound = blocks * (double)x->local.largest_block * 8 / (x->exchanges->set.link_mbit * 1e6);
+        bound = local_resources_busiest(x) * (double)x->local.largest_block * 8 /
+                (x->exchanges->set.link_mbit * 1e6);
     bound *= x->spec.repeat;
     if (20 * bound >= (double)(SPEC_LONGEST_TIMEOUT / SECONDS))
         return SPEC_LONGEST_TIMEOUT; /* more may not fit into an integer */

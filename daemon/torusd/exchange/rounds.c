@@ -128,7 +128,9 @@ static void all_finished_round(struct attempt *x)
     const struct peer_message message = {.kind = PEER_ROUND_DONE, .round_done = {x->handle, round}};
 
     if (attempt_is_root(x)) {
-        if (x->rounds.admitted < exchange_end_round(x)) {
+        if (plan_rates_call_for_another(x)) {
+            retry_rates_changed(x);
+        } else if (x->rounds.admitted < exchange_end_round(x)) {
             send_round_go(x, x->rounds.admitted);
             admit_round(x);
         }
@@ -163,7 +165,9 @@ static void all_repeated(struct attempt *x)
     if (attempt_is_root(x)) {
         if (note_repetition(x) != 0)
             return;
-        if (x->tree.children > 0)
+        if (plan_rates_have_changed(x))
+            retry_rates_changed(x);
+        else if (x->tree.children > 0)
             next_repetition(x);
         else /* no node to wait for: let the rest of this process run first */
             attempt_enter(x, EXCHANGE_PAUSED);

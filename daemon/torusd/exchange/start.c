@@ -58,6 +58,7 @@ static int avoid_links(struct attempt *x, struct error *e)
     struct damage damage;
     int result = -1;
 
+    x->planned_at = x->exchanges->rates.changes;
     if (membership_view(x->exchanges, out, &damage, e) != 0)
         return -1;
     const bool fits = damage_is_none(&damage) ||

@@ -168,7 +168,8 @@ bool attempt_may_be_followed(const struct attempt *x)
 bool attempt_may_resume(const struct attempt *x)
 {
     return (x->avoids_links || spec_uses_rates(&x->spec)) &&
-           x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1;
+           x->spec.operation == OPERATION_EXCHANGE && x->spec.repeat == 1 &&
+           (x->mode == MODE_STREAMING || !spec_has_folders(&x->spec));
 }
 
 bool error_is_temporary(const struct error *e)

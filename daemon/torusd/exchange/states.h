@@ -79,7 +79,8 @@ bool job_awaits_restart(const struct job *j);
 
 /* Returns the id of the job's first attempt, which determines the contents of generated blocks. */
 const struct exchange_id *attempt_first_id(const struct attempt *x);
-/* Whether blocks that arrive in this attempt need not be sent again in the next one. */
+/* Whether blocks that arrive in this attempt need not be sent again in the next one. Which pieces of files have been
+ * compared is known only of streams. */
 bool attempt_may_resume(const struct attempt *x);
 /* Whether the root may start another attempt after this one. */
 bool attempt_may_be_followed(const struct attempt *x);

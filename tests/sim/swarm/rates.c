@@ -48,21 +48,23 @@ static unsigned links_of(const struct torus *t, uint32_t rank)
     return links;
 }
 
-/* An exchange that keeps links busy for about this time. */
+/* An exchange that keeps links busy for about this time, perhaps in repetitions. */
 static void draw_load(struct swarm_world *w, uint64_t time, struct chance *c)
 {
     struct swarm_request *r = &w->request[w->requests];
-    const uint64_t bytes = w->setup.rate * links_of(&w->torus, 0) * (time / MILLISECONDS) / 1000;
+    const uint64_t repeat = chance_below(c, 2) == 0 ? chance_magnitude(c, 2, 20) : 1;
+    const uint64_t bytes =
+        w->setup.rate * links_of(&w->torus, 0) * (time / MILLISECONDS) / 1000 / repeat;
 
     if (w->requests == SWARM_REQUESTS || w->setup.rate == 0)
         return;
     w->requests++;
-    *r = (struct swarm_request){.at = chance_below(c, 30 * SECONDS),
-                                .root = (uint32_t)(chance_word(c) % w->torus.nodes),
-                                .spec = GENERATED(.algorithm = "auto", .mode = MODE_STREAMING,
-                                                  .barrier = "",
-                                                  .block_bytes = 1 + bytes / distances(&w->torus),
-                                                  .repeat = 1, .timeout_ns = LOAD_TIMEOUT)};
+    *r = (struct swarm_request){
+        .at = chance_below(c, 30 * SECONDS),
+        .root = (uint32_t)(chance_word(c) % w->torus.nodes),
+        .spec = GENERATED(.algorithm = "auto", .mode = MODE_STREAMING, .barrier = "",
+                          .block_bytes = 1 + bytes / distances(&w->torus),
+                          .repeat = (uint32_t)repeat, .timeout_ns = LOAD_TIMEOUT)};
 }
 
 void swarm_draw_rates(struct swarm_world *w)
@@ -80,7 +82,7 @@ void swarm_draw_rates(struct swarm_world *w)
     }
     for (unsigned i = 0; i < loads && w->rated; i++) {
         struct chance own = chance_stream(w->seed, STREAM_LOADS, i);
-        draw_load(w, chance_magnitude(&own, 1 * SECONDS, 2 * SECONDS), &own);
+        draw_load(w, chance_magnitude(&own, 1 * SECONDS, 4 * SECONDS), &own);
     }
 }
 
