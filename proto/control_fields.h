@@ -302,6 +302,7 @@
     /* links that were down, and avoided: "link 3:+0, link 7:+1"; empty: none */ \
     F(SAME_TEXT, string, 21, without) \
     F(SAME, uint32, 22, reroutes) /* retries because a link or node went down */ \
+    F(SAME, uint32, 31, replans) /* retries because the rates of links had changed */ \
     F(SAME, uint32, 25, damages) /* retries and repairs because data was damaged on its way */ \
     /* bytes that an earlier attempt had received, and the last one did not send again */ \
     F(SAME, uint64, 23, kept_bytes) \

@@ -121,26 +121,26 @@ def test_rates_of_links_change_while_they_are_up(loopback, settings):
 
 def test_repetitions_use_the_rates_of_their_time(loopback, settings):
     """A link, and then all links, get other rates while repetitions run: none fails, and plans follow at all nodes."""
-    ranks = range(9)
+    ranks = range(4)
     for rank in ranks:
-        settings.write(rank, link_mbit=40)
-    torus = loopback('3x3', extra=settings.options, memory=None)
+        settings.write(rank, link_mbit=8)
+    torus = loopback('4', extra=settings.options, memory=None)
 
     def algorithms():
         return {x['algorithm'] for rank in ranks for x in exchanges(torus, rank) if x['state'] in ('running', 'paused')}
-    with Client(torus, '--json', 'exchange', '--block-size', '64KiB', '--repeat', 400) as client:
+    with Client(torus, '--json', 'exchange', '--block-size', '16KiB', '--repeat', 200) as client:
         wait_for(lambda: algorithms() == {'stream'}, 60)
-        settings.path(4).write_text('[node]\nlink_mbit = 40\n[ports]\n+0.link_mbit = 4/40\n')
-        assert 'changed: +0.link_mbit\n' in log_after(torus, 4)
+        settings.path(2).write_text('[node]\nlink_mbit = 8\n[ports]\n+0.link_mbit = 2/8\n')
+        assert 'changed: +0.link_mbit\n' in log_after(torus, 2)
         wait_for(lambda: algorithms() == {'detour'}, 60)
         assert 'continues on a new plan' in torus.node(0).log()
         for rank in ranks:
-            settings.write(rank, link_mbit=80)
+            settings.write(rank, link_mbit=16)
             assert 'link_mbit' in log_after(torus, rank)
         status, out, err = client.end(120)
     assert status == 0, err
     result = json.loads(out)
-    assert result['repeat'] == 400 and len(result['seconds_each']) == 400
+    assert result['repeat'] == 200 and len(result['seconds_each']) == 200 and result['replans'] >= 1
 
 
 def test_an_exchange_keeps_the_data_roots_that_it_began_with(loopback, settings, tmp_path):

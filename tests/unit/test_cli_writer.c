@@ -279,12 +279,14 @@ TEST(test_report_of_damage)
 
     r.without = "link 3:+0";
     r.reroutes = 2;
+    r.replans = 3;
     r.damages = 1;
     json_t *value = exchange_report(&r, 0.125, false, &e);
     assert_string_equal(json_string_value(json_object_get(value, "without")), "link 3:+0");
     assert_string_equal(json_string_value(json_object_get(value, "bound_of")),
                         "all-port, what is in order");
     assert_int_equal(json_integer_value(json_object_get(value, "reroutes")), 2);
+    assert_int_equal(json_integer_value(json_object_get(value, "replans")), 3);
     assert_int_equal(json_integer_value(json_object_get(value, "damages")), 1);
     json_decref(value);
 }

@@ -17,7 +17,8 @@
     FIELD("exchange", "id"), FIELD("operation"), FIELD("torus", "dims", FORMAT_TORUS),             \
         FIELD("nodes", "node_count"), FIELD("algorithm"), FIELD("mode"),                           \
         FIELD("missing nodes", "missing"), FIELD("without"), RATES_FIELDS, FIELD("reroutes"),      \
-        FIELD("damages"), FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
+        FIELD("new plans", "replans"), FIELD("damages"),                                           \
+        FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
 
 /* How a time compares with the bound, and what the schedule costs. */
 #define BOUND_FIELDS                                                                               \
@@ -78,8 +79,9 @@ static JSON_MEMBERS(result_members, MEMBER(torus_result, id),
                     NAMED(torus_result, operation, torus_operation_name),
                     MEMBER(torus_result, algorithm), NAMED(torus_result, mode, torus_mode_name),
                     PRESENT(torus_result, without), PRESENT(torus_result, reroutes),
-                    PRESENT(torus_result, damages), PRESENT(torus_result, kept_bytes),
-                    PRESENT(torus_result, missing_files), PRESENT(torus_result, unused_files),
+                    PRESENT(torus_result, replans), PRESENT(torus_result, damages),
+                    PRESENT(torus_result, kept_bytes), PRESENT(torus_result, missing_files),
+                    PRESENT(torus_result, unused_files),
                     MEMBER_AS("node_count", torus_result, nodes), MEMBER(torus_result, block_bytes),
                     MEMBER(torus_result, rounds), MEMBER(torus_result, blocks_delivered),
                     MEMBER(torus_result, bytes_delivered),

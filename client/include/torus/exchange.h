@@ -217,6 +217,7 @@ struct torus_result {
     uint64_t all_nanoseconds; /* from the first start to the end of the last repetition */
     const char *without;      /* links that were down and were avoided: "link 3:+0"; "": none */
     uint32_t reroutes;        /* attempts that were withdrawn because a link or node went down */
+    uint32_t replans;         /* new plans, because the rates of links had changed meanwhile */
     uint32_t damages;         /* how often data was damaged on its way and was sent again */
     uint64_t kept_bytes;      /* bytes that earlier attempts had delivered, and the last one kept */
     size_t missing_count;

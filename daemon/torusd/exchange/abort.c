@@ -352,6 +352,7 @@ void retry_rates_changed(struct attempt *x)
     log_info("exchange %s: the rates of links have changed: it continues on a new plan",
              x->id.text);
     (void)error_set(&e, ERROR_BUSY, "the rates of links have changed");
+    x->job->replans++;
     retry_now(x, &e, true);
 }
 

@@ -37,7 +37,7 @@ void retry_damaged(struct attempt *x, const struct error *damage);
 /* Whether the next attempt could continue where this one is: an exchange that runs, and what has arrived is kept. */
 bool retry_may_continue(const struct attempt *x);
 /* Withdraws the attempt, because other rates of links call for another plan: an open group, between two repetitions, or
- * when retry_may_continue(). Repetitions that are complete are not repeated. Such attempts are not counted. */
+ * when retry_may_continue(). Repetitions that are complete are not repeated. */
 void retry_rates_changed(struct attempt *x);
 
 /* For any node but the root: ends the attempt here because its root has withdrawn it, for the reason *why. If

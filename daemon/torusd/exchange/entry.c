@@ -124,7 +124,7 @@ void entry_update_root(struct job *j)
     }
     j->waiting_since = router_now(exchanges->set.router);
     j->retry_at = j->pause = 0;
-    j->reroutes = j->damages = 0;
+    j->reroutes = j->replans = j->damages = 0;
     j->former = (struct attempt_name){.handle = 0};
     job_enter(j, JOB_WAITING);
     exchanges->start_due = true;

@@ -104,6 +104,7 @@ struct exchange_result {
     char without[200];       /* links that were avoided: "link 3:+0"; "": none */
     const bool *gone;        /* by rank: nodes that were down and took no part; NULL: none */
     uint32_t reroutes;       /* attempts that were withdrawn because a link or node went down */
+    uint32_t replans; /* attempts that were withdrawn because the rates of links had changed */
     /* Attempts that were withdrawn because of damage, and pieces that were sent again. */
     uint32_t damages;
     uint64_t kept_bytes;   /* bytes that arrived in earlier attempts and were not sent again */

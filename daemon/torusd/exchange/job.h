@@ -59,6 +59,7 @@ struct job {
     bool asked;            /* the job holds a share of the jobs asked for at this node */
     bool has_slot;         /* the job holds a share of the jobs that have started */
     uint32_t reroutes;     /* attempts that were withdrawn because a link went down */
+    uint32_t replans;      /* attempts that were withdrawn because the rates of links had changed */
     uint32_t damages;      /* attempts that were withdrawn because of damage */
     uint64_t damaged_at;   /* when the last of these was withdrawn */
     struct error

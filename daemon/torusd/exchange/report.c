@@ -310,6 +310,7 @@ static void report_result(const struct attempt *x, struct exchange_result *resul
         .all_ns = x->rounds.all_ns,
         .bound = blocks_bound(x, t),
         .reroutes = x->job->reroutes,
+        .replans = x->job->replans,
         .damages = x->job->damages,
         .kept_bytes = x->local.kept_bytes,
         .check = kind_of(x)->has_blocks ? r->check : CHECK_NOTHING,
