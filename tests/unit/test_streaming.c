@@ -368,12 +368,12 @@ TEST(frames_that_name_the_wrong_pieces_are_refused)
         {"4294967295 1 bBbBcCcC", "piece 4294967295 out of range: the channel has "},
         {"0 1 7 bBbBcCcC",
          "piece 7 out of range: the channel has "}, /* behind two that are right */
-        {"0 0 bBbBcCcC", "piece 0 has arrived"},    /* twice in one frame */
+        {"0 0 bBbBcCcC", "piece 0 arrived twice"},  /* twice in one frame */
         {"1 1 c", "3 bytes less than"},
-        {"0 1 -", "the frame has no byte of it"},
+        {"0 1 -", "the frame has none of its bytes"},
         {"0 1 bBb", "1 byte less than"}, /* a part of one that is not the last */
-        {"1 0 cCcC", "the frame has no byte of it"},
-        {"0 -", "the frame has no byte of it"},
+        {"1 0 cCcC", "the frame has none of its bytes"},
+        {"0 -", "the frame has none of its bytes"},
         {"0 1 bBbBcCcCx", "1 byte more than"},
         {"0 bBbBcCcC", "4 bytes more than"},
         {"r1 0 1 bBbBcCcC", "data of round 1 "},
@@ -398,8 +398,8 @@ TEST(sizes_that_cannot_be_are_refused)
         {"0=4 1=4 =4 bBbBcCcC", "1 size more than"},
         {"0=4 1=5 bBbBcCcC", "a piece of 5 bytes"},
         {"0=4294967295 1=0 bBbBcCcC", "a piece of 4294967295 bytes"},
-        {"0=4 -", "the frame has no byte of it"},
-        {"0=0 0=0 -", "piece 0 has arrived"}, /* twice, and without a byte */
+        {"0=4 -", "the frame has none of its bytes"},
+        {"0=0 0=0 -", "piece 0 arrived twice"}, /* twice, and without a byte */
     };
     static const struct refusal of_one_size = {"0=4 1 bBbBcCcC", "1 size more than"};
     const struct how sizes = {.block = 4, .sizes = true, .round_bytes = 4};

@@ -243,9 +243,9 @@ TEST_WITH(NULL, engine_teardown, frames_that_break_the_protocol_are_refused)
         const char *frame, *reason;
     } rows[] = {
         {&line, "1 bBbB", "piece 1 out of range: the channel has "}, /* ours, back */
-        {&line, "0 0 bBbBb", "piece 0 has arrived"},
+        {&line, "0 0 bBbBb", "piece 0 arrived twice"},
         {&line, "0 bBbBb", "1 byte more than"},
-        {&line, "0 -", "the frame has no byte of it"},
+        {&line, "0 -", "the frame has none of its bytes"},
         {&line, "r1 0 bBbB", "data of round 1"},
         {&other, ONE_FROM_0, "piece 0 out of range: the channel has "},
         {&irregular, ONE_FROM_0, "piece 0 without a size"},
