@@ -2,7 +2,6 @@
  * that the model forbids are refused. */
 #include "client/theory/multistage.h"
 #include "client/theory/product_run.h"
-#include "daemon/lib/schedule/algorithms/banyan.h"
 #include "tests/support/cmocka.h"
 
 static struct product network(const char *text)
@@ -116,48 +115,6 @@ TEST(broken_rules)
 }
 
 /* ---- The banyan network ---------------------------------------------------------------------- */
-
-/* Both squares of the paper pass in n + m - 1 steps with whole stages. They have the same rows in
- * different orders. */
-TEST(banyan)
-{
-    for (unsigned m = 0; m <= 8; m++) {
-        uint32_t n = 1u << m, square[256 * 256];
-        for (enum banyan_square s = BANYAN_ITERATED; s <= BANYAN_PRODUCTS; s++) {
-            struct banyan_report r;
-            assert_int_equal(banyan_run(MULTISTAGE_BANYAN, m, s, &r, NULL), 0);
-            assert_int_equal(r.ticks, banyan_steps(m));
-            assert_int_equal(r.delivered, n * n);
-            assert_true(r.whole_stages);
-            for (uint32_t input = 0; input < n; input++)
-                square[input] = banyan_permutation(m, 0, input);
-            if (s == BANYAN_ITERATED)
-                latin_square_iterated(m, square);
-            else
-                latin_square_products(m, square);
-            for (uint32_t i = 0; i < n * n; i++)
-                assert_int_equal(banyan_entry(MULTISTAGE_BANYAN, m, s, i / n, i % n), square[i]);
-        }
-    }
-}
-
-/* The settings agree with banyan_settings(). */
-TEST(settings)
-{
-    char text[BANYAN_RUN_MOST_STAGES + 1];
-
-    for (unsigned m = 0; m <= 6; m++) {
-        for (uint32_t row = 0; row < 1u << m; row++) {
-            uint32_t crossed = banyan_settings(m, row);
-            (void)banyan_row_settings(MULTISTAGE_BANYAN, m, BANYAN_ITERATED, row, text);
-            assert_int_equal(strlen(text), m);
-            for (unsigned stage = 0; stage < m; stage++)
-                assert_int_equal(text[stage], (crossed >> stage & 1) != 0 ? 'x' : '=');
-        }
-    }
-    (void)banyan_row_settings(MULTISTAGE_BANYAN, 3, BANYAN_SHIFT, 0, text);
-    assert_non_null(strchr(text, '*'));
-}
 
 /* A Latin square whose rows are not admissible. */
 TEST(conflicts)

@@ -1,6 +1,5 @@
-/* Products and banyan networks in a simulation of their own, apart from the real core, which does not run banyan networks.
+/* Products in a simulation of their own, apart from the real core.
  * Here every node has a store of blocks and knows only the schedule; blocks carry a payload and move hop by hop. */
-#include "daemon/lib/schedule/algorithms/banyan.h"
 #include "daemon/lib/schedule/product.h"
 #include "tests/support/cmocka.h"
 
@@ -175,68 +174,4 @@ TEST(mixed_products)
         run_product(networks[i], PRODUCT_A1);
         run_product(networks[i], PRODUCT_A2);
     }
-}
-
-/* ---- The banyan network ---------------------------------------------------------------------- */
-
-enum { MOST_STAGES = 8, MOST_LINES = 1 << MOST_STAGES };
-
-struct message {
-    bool there;
-    uint32_t source, destination;
-    uint64_t payload;
-};
-
-/* A switch passes on the blocks of its two lines, each by the bit of its destination for this stage. Two blocks for the
- * same line would be a conflict. */
-static void run_stage(unsigned m, unsigned stage, const struct message *in, struct message *out)
-{
-    uint32_t lines = 1u << m;
-
-    memset(out, 0, lines * sizeof *out);
-    for (uint32_t line = 0; line < lines; line++) {
-        if (!in[line].there)
-            continue;
-        uint32_t way = banyan_switch(m, stage, line, in[line].destination);
-        assert_int_equal(way / 2, line / 2);
-        uint32_t end = stage + 1 < m ? banyan_link(stage, way) : way;
-        assert_false(out[end].there);
-        out[end] = in[line];
-    }
-}
-
-/* A row enters in each tick, while earlier rows move on by a stage: after n + m - 1 ticks all blocks have arrived. */
-static void run_banyan(unsigned m)
-{
-    static struct message line[MOST_STAGES + 1][MOST_LINES]; /* before each stage, and after all */
-    static uint8_t got[MOST_LINES][MOST_LINES];
-    uint32_t n = 1u << m, delivered = 0, ticks = 0;
-
-    memset(line, 0, sizeof line);
-    memset(got, 0, sizeof got);
-    for (uint32_t tick = 0; delivered < n * n; tick++, ticks++) {
-        assert_true(tick < 2 * n + m);
-        for (uint32_t j = 0; j < n; j++) {
-            uint32_t to = tick < n ? latin_entry(tick, banyan_permutation(m, 0, j)) : 0;
-            line[0][j] = (struct message){tick < n, j, to, payload(j, to)};
-        }
-        for (unsigned stage = m; stage-- > 0;) /* the last one first: each makes room */
-            run_stage(m, stage, line[stage], line[stage + 1]);
-        for (uint32_t j = 0; j < n; j++) {
-            const struct message *arrived = &line[m][j];
-            if (!arrived->there)
-                continue;
-            assert_int_equal(arrived->destination, j);
-            assert_int_equal(arrived->payload, payload(arrived->source, j));
-            assert_int_equal(got[arrived->source][j]++, 0);
-            delivered++;
-        }
-    }
-    assert_int_equal(ticks, banyan_steps(m));
-}
-
-TEST(banyan_networks)
-{
-    for (unsigned m = 0; m <= MOST_STAGES; m++)
-        run_banyan(m);
 }

@@ -3,38 +3,6 @@
 #include "daemon/lib/schedule/algorithms/straight.h"
 #include "daemon/lib/schedule/bits.h"
 
-/* The basic permutation phi_k. */
-static uint32_t basic(unsigned k, uint32_t number)
-{
-    return number ^ 1u << (k - 1);
-}
-
-void latin_square_products(unsigned m, uint32_t *square)
-{
-    size_t n = (size_t)1 << m;
-
-    for (size_t i = 1; i < n; i++) {
-        for (size_t j = 0; j < n; j++) {
-            uint32_t entry = square[j];
-            for (unsigned k = m; k >= 1; k--)
-                if ((i >> (k - 1) & 1) != 0)
-                    entry = basic(k, entry);
-            square[i * n + j] = entry;
-        }
-    }
-}
-
-void latin_square_iterated(unsigned m, uint32_t *square)
-{
-    size_t n = (size_t)1 << m;
-
-    /* The paper builds the list of permutations recursively: the list for k-1, phi_k, the list for
-     * k-1 again. So its i-th permutation, from 1 on, is that of the lowest bit set in i. */
-    for (uint32_t i = 1; i < n; i++)
-        for (size_t j = 0; j < n; j++)
-            square[i * n + j] = basic(1 + lowest_bit(i), square[(i - 1) * n + j]);
-}
-
 uint32_t latin_entry(uint32_t i, uint32_t first)
 {
     return first ^ i ^ i >> 1;
@@ -55,14 +23,12 @@ uint32_t banyan_link(unsigned stage, uint32_t line)
     return line ^ differ ^ differ << high;
 }
 
-uint32_t banyan_permutation(unsigned m, uint32_t crossed, uint32_t input)
+uint32_t banyan_straight(unsigned m, uint32_t input)
 {
     uint32_t line = input;
-    for (unsigned stage = 0; stage < m; stage++) {
-        line ^= crossed >> stage & 1;
-        if (stage + 1 < m)
-            line = banyan_link(stage, line);
-    }
+
+    for (unsigned stage = 0; stage + 1 < m; stage++)
+        line = banyan_link(stage, line);
     return line;
 }
 
@@ -73,22 +39,9 @@ static unsigned decides(unsigned m, unsigned stage)
     return (stage + 1) % m;
 }
 
-uint32_t banyan_settings(unsigned m, uint32_t row)
-{
-    uint32_t flips = latin_entry(row, 0), crossed = 0;
-    for (unsigned stage = 0; stage < m; stage++)
-        crossed |= (flips >> decides(m, stage) & 1) << stage;
-    return crossed;
-}
-
 uint32_t banyan_switch(unsigned m, unsigned stage, uint32_t line, uint32_t output)
 {
     return (line & ~1u) | (output >> decides(m, stage) & 1);
-}
-
-uint32_t banyan_steps(unsigned m)
-{
-    return (1u << m) + m - (m > 0);
 }
 
 /* ATAPE: a direct exchange in the order of a Latin square. Yang and Wang, All-to-All Communication,
@@ -125,7 +78,7 @@ static uint32_t atape_steps(const struct torus *t)
 
     for (uint32_t row = first_row; row < t->nodes; row++) {
         for (uint32_t source = 0; source < t->nodes; source++) {
-            uint32_t to = latin_entry(row, banyan_permutation(m, 0, source));
+            uint32_t to = latin_entry(row, banyan_straight(m, source));
             struct leg legs[TORUS_MAX_DIMS];
             uint32_t count = straight_route(t, source, to, row, legs);
             if (count > 0 && row + count > steps)
@@ -138,7 +91,7 @@ static uint32_t atape_steps(const struct torus *t)
 static uint32_t atape_route(const struct torus *t, uint32_t source, uint32_t destination,
                             uint32_t segment, struct leg *legs)
 {
-    uint32_t first = banyan_permutation(power_of(t->nodes), 0, source);
+    uint32_t first = banyan_straight(power_of(t->nodes), source);
 
     (void)segment;
     return straight_route(t, source, destination, latin_row(first, destination), legs);
