@@ -98,6 +98,3 @@ void config_changes(const struct config *now, const struct roots *roots, const s
 
 /* Copies the settings that can change while the daemon runs, except the data roots. */
 void config_take_changes(struct config *now, const struct config *fresh);
-
-/* Whether a setting or port of this name is compared. */
-bool config_compares(const char *name);

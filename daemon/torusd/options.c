@@ -98,7 +98,7 @@ static int set_option(struct config *config, const struct command_line *l, size_
 
     if (s->set_option != NULL)
         return s->set_option(config, l->given[i].text, e);
-    return s->set != NULL ? s->set(config, l->given[i].text, e) : 0;
+    return s->name != NULL ? config_set(config, s->name, l->given[i].text, e) : 0;
 }
 
 /* Reads the cluster file; some options decide which file, and which host in it. */

@@ -22,7 +22,7 @@
 #define MOST_SILENCE_MS 600000u
 #define PORT_WORD_SIZE 32 /* longer words are not ports */
 
-static int copy_text(char *out, size_t size, const char *name, const char *value, struct error *e)
+static int set_text(char *out, size_t size, const char *name, const char *value, struct error *e)
 {
     if (strlen(value) >= size)
         return error_set(e, ERROR_USAGE, "%s is too long: %zu bytes, at most %zu are possible",
@@ -37,43 +37,26 @@ static int set_dims(struct config *c, const char *value, struct error *e)
     return torus_parse(&c->torus, value, e);
 }
 
-static int set_rank(struct config *c, const char *value, struct error *e)
+/* Whether this is a whole number in this range; then stores it. */
+static bool is_whole(const char *value, uint64_t least, uint64_t most, uint64_t *number)
 {
     char *end;
-    unsigned long rank;
 
     errno = 0;
-    rank = strtoul(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || rank >= TORUS_MAX_NODES)
+    *number = strtoull(value, &end, 10);
+    return value[0] >= '0' && value[0] <= '9' && *end == '\0' && errno == 0 && *number >= least &&
+           *number <= most;
+}
+
+static int set_rank(struct config *c, const char *value, struct error *e)
+{
+    uint64_t rank;
+
+    if (!is_whole(value, 0, TORUS_MAX_NODES - 1, &rank))
         return error_set(e, ERROR_USAGE, "rank \"%.40s\" is not a number such as 0", value);
     c->rank = (uint32_t)rank;
     c->have_rank = true;
     return 0;
-}
-
-static int set_coordinates(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->coordinates, sizeof c->coordinates, "coordinates", value, e);
-}
-
-static int set_control(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->control, sizeof c->control, "control", value, e);
-}
-
-static int set_state(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->state_folder, sizeof c->state_folder, "state_dir", value, e);
-}
-
-static int set_key_file(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->key_file, sizeof c->key_file, "key_file", value, e);
-}
-
-static int set_second_key_file(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->second_key_file, sizeof c->second_key_file, "second_key_file", value, e);
 }
 
 static int set_encrypt(struct config *c, const char *value, struct error *e)
@@ -82,26 +65,6 @@ static int set_encrypt(struct config *c, const char *value, struct error *e)
     if (!c->encrypt && strcmp(value, "no") != 0)
         return error_set(e, ERROR_USAGE, "encrypt \"%.40s\" is neither yes nor no", value);
     return 0;
-}
-
-static int set_group(struct config *c, enum access access, const char *value, struct error *e)
-{
-    return copy_text(c->group[access], sizeof c->group[access], access_setting(access), value, e);
-}
-
-static int set_read_group(struct config *c, const char *value, struct error *e)
-{
-    return set_group(c, ACCESS_READ, value, e);
-}
-
-static int set_exchange_group(struct config *c, const char *value, struct error *e)
-{
-    return set_group(c, ACCESS_EXCHANGE, value, e);
-}
-
-static int set_admin_group(struct config *c, const char *value, struct error *e)
-{
-    return set_group(c, ACCESS_ADMIN, value, e);
 }
 
 static int add_root(struct config *c, const char *folder, struct error *e)
@@ -186,12 +149,7 @@ static int set_memory(struct config *c, const char *value, struct error *e)
 static int set_milliseconds(const char *name, const char *value, uint64_t least, uint64_t most,
                             uint64_t *milliseconds, struct error *e)
 {
-    char *end;
-
-    errno = 0;
-    *milliseconds = strtoull(value, &end, 10);
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || errno != 0 || *milliseconds < least ||
-        *milliseconds > most)
+    if (!is_whole(value, least, most, milliseconds))
         return error_set(e, ERROR_USAGE,
                          "%s \"%.40s\" is not a number of milliseconds from %" PRIu64
                          " to %" PRIu64,
@@ -211,26 +169,20 @@ static int set_silence(struct config *c, const char *value, struct error *e)
                             e);
 }
 
-static int set_congestion(struct config *c, const char *value, struct error *e)
-{
-    return copy_text(c->congestion, sizeof c->congestion, "congestion", value, e);
-}
-
 static int set_metrics(struct config *c, const char *value, struct error *e)
 {
     struct endpoint endpoint;
 
     if (value[0] != '\0' && endpoint_parse_own(value, &endpoint, e) != 0)
         return error_wrap(e, "metrics");
-    return copy_text(c->metrics, sizeof c->metrics, "metrics", value, e);
+    return set_text(c->metrics, sizeof c->metrics, "metrics", value, e);
 }
 
 static int set_hop_limit(struct config *c, const char *value, struct error *e)
 {
-    char *end;
-    unsigned long limit = strtoul(value, &end, 10);
+    uint64_t limit;
 
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || limit < 1 || limit > HOPS_MOST)
+    if (!is_whole(value, 1, HOPS_MOST, &limit))
         return error_set(e, ERROR_USAGE, "hop_limit \"%.40s\" is not a number from 1 to %u", value,
                          HOPS_MOST);
     c->hop_limit = (unsigned)limit;
@@ -248,10 +200,9 @@ static int set_log_level(struct config *c, const char *value, struct error *e)
 
 static int set_protocol_minor(struct config *c, const char *value, struct error *e)
 {
-    char *end;
-    unsigned long minor = strtoul(value, &end, 10);
+    uint64_t minor;
 
-    if (value[0] < '0' || value[0] > '9' || *end != '\0' || minor > PROTOCOL_MINOR)
+    if (!is_whole(value, 0, PROTOCOL_MINOR, &minor))
         return error_set(
             e, ERROR_USAGE,
             "protocol_minor \"%.40s\" is not a minor version of the peer protocol that "
@@ -400,19 +351,24 @@ static int set_host_name(struct config *c, const char *value, struct error *e)
     return 0;
 }
 
+#define PLACE(set, when, kind, field)                                                              \
+    SETTING_##when, SETTING_##kind, set, offsetof(struct config, field),                           \
+        sizeof(((struct config *)0)->field)
+#define NO_PLACE SETTING_NEVER, SETTING_TEXT, NULL, 0, 0
+
 const struct setting config_settings[] = {
-    {"config", NULL, "FILE", NULL, NULL,
+    {"config", NULL, "FILE", NULL, NO_PLACE,
      "read the settings from this INI file (see torusd.ini(5)); options override it"},
-    {"dims", "dims", "RxC", set_dims, NULL,
+    {"dims", "dims", "RxC", NULL, PLACE(set_dims, AT_START, DIMS, torus),
      "dimensions of the torus, such as 4x4 or 3x4x5; in \"4x8m\" the last\n"
      "dimension does not wrap. Other networks are products of 4 (a ring), 4m (a\n"
      "line), complete:4, star:5, tree:2^3 and graph:FILE (a list of edges), such as\n"
      "\"complete:4\", \"8 x complete:3\" or \"2m^5\""},
-    {"rank", "rank", "N", set_rank, NULL,
+    {"rank", "rank", "N", NULL, PLACE(set_rank, AT_START, VALUE, rank),
      "rank of this node: nodes are counted from 0, the last dimension fastest"},
-    {"coordinates", "coordinates", "X,Y", set_coordinates, NULL,
+    {"coordinates", "coordinates", "X,Y", NULL, PLACE(NULL, NEVER, TEXT, coordinates),
      "coordinates of this node, instead of its rank"},
-    {"port", NULL, "PORT=ADDRESS", NULL, set_port,
+    {"port", NULL, "PORT=ADDRESS", set_port, NO_PLACE,
      "address of a port, once for each port with a cable. A + port dials the\n"
      "neighbour's address: --port +0=10.0.0.2:7411. A - port listens on this\n"
      "node's own address: --port -0=10.0.1.1:7411. In factors that are neither\n"
@@ -421,87 +377,92 @@ const struct setting config_settings[] = {
      "[fe80::1%eth0]:7411 and name:7411 are addresses, too; \" on eth0\" after\n"
      "an address restricts the port to that interface. torusd waits for an\n"
      "address or an interface that does not exist yet"},
-    {"control", "control", "PATH", set_control, NULL,
+    {"control", "control", "PATH", NULL, PLACE(NULL, AT_START, TEXT, control),
      "control socket (default: " DEFAULT_CONTROL ")"},
-    {"read-group", "read_group", "GROUP", set_read_group, NULL,
+    {"read-group", "read_group", "GROUP", NULL, PLACE(NULL, NOW, TEXT, group[ACCESS_READ]),
      "members of this group may ask for the state (torusctl status, links)"},
-    {"exchange-group", "exchange_group", "GROUP", set_exchange_group, NULL,
+    {"exchange-group", "exchange_group", "GROUP", NULL,
+     PLACE(NULL, NOW, TEXT, group[ACCESS_EXCHANGE]),
      "members of this group may also exchange, and open groups of programs"},
-    {"admin-group", "admin_group", "GROUP", set_admin_group, NULL,
+    {"admin-group", "admin_group", "GROUP", NULL, PLACE(NULL, NOW, TEXT, group[ACCESS_ADMIN]),
      "members of this group may also change settings (torusctl calibrate). Each\n"
      "of the three groups that is not named is the daemon's group. If none is\n"
      "named, the daemon's user and group may connect, and may do everything"},
-    {"data-root", "data_roots", "DIR", set_roots, add_root,
+    {"data-root", "data_roots", "DIR", add_root, PLACE(set_roots, NOW, ROOTS, roots),
      "exchanges may read and write files below folder DIR. The option may be\n"
      "repeated; the setting is a list of folders separated by colons"},
-    {"output-mode", "output_mode", "MODE", set_output_mode, NULL,
+    {"output-mode", "output_mode", "MODE", NULL, PLACE(set_output_mode, NOW, VALUE, output_mode),
      "permissions of new folders for results, such as 0750 (default: 0700). Files\n"
      "in them get the same permissions without execution. An existing folder\n"
      "keeps its permissions"},
-    {"state-dir", "state_dir", "DIR", set_state, NULL,
+    {"state-dir", "state_dir", "DIR", NULL, PLACE(NULL, AT_START, TEXT, state_folder),
      "folder for records that must survive a crash or power failure (default:\n" DEFAULT_STATE
      "). Each daemon needs a folder of its own, on a disk if the\n"
      "data roots are on disks"},
-    {"key-file", "key_file", "FILE", set_key_file, NULL,
+    {"key-file", "key_file", "FILE", NULL, PLACE(NULL, NOW, TEXT, key_file),
      "the cluster key (see torusctl-key(1)), which is the same on all nodes.\n"
      "Neighbours prove to each other that they have it. Without a key, anybody\n"
      "who reaches a port can speak to the daemon"},
-    {"second-key-file", "second_key_file", "FILE", set_second_key_file, NULL,
+    {"second-key-file", "second_key_file", "FILE", NULL, PLACE(NULL, NOW, TEXT, second_key_file),
      "a second key that is accepted while keys are changed; the file may be\n"
      "missing"},
-    {"encrypt", "encrypt", "yes|no", set_encrypt, NULL,
+    {"encrypt", "encrypt", "yes|no", NULL, PLACE(set_encrypt, AT_START, VALUE, encrypt),
      "encrypt all links (default: no); every node needs the same value"},
-    {"link-mbit", "link_mbit", "RATE", set_link_mbit, set_link_mbit_option,
+    {"link-mbit", "link_mbit", "RATE", set_link_mbit_option,
+     PLACE(set_link_mbit, NOW, VALUE, link_mbit),
      "nominal rate of a link in Mbit/s, for the lower bound in reports. A rate up\n"
      "to 500 Mbit/s also paces TCP. PORT=RATE is the rate of one link, if it\n"
      "is another one: --link-mbit 1000 --link-mbit +0=100. In \"+0=2/20\" the port sends\n"
      "at 2 Mbit/s and receives at 20. In torusd.ini: \"+0.link_mbit = 100\""},
-    {"link-burst", "link_burst", "SIZE", set_link_burst, NULL,
+    {"link-burst", "link_burst", "SIZE", NULL, PLACE(set_link_burst, AT_START, VALUE, link_burst),
      "bytes that a link passes at once before it limits its rate, as token\n"
      "buckets do (default: 0, as a cable does)"},
-    {"daemons-per-processor", "daemons_per_processor", "N", set_daemons_per_processor, NULL,
+    {"daemons-per-processor", "daemons_per_processor", "N", NULL,
+     PLACE(set_daemons_per_processor, AT_START, VALUE, daemons_per_processor),
      "how many daemons share a processor of this machine, on average (default:\n"
      "1). The prediction of times uses it until torusctl calibrate has been run"},
-    {"memory", "memory", "SIZE", set_memory, NULL,
+    {"memory", "memory", "SIZE", NULL, PLACE(set_memory, NOW, MEMORY, memory),
      "memory for blocks in transit, of all exchanges together (default: 96MiB)"},
-    {"heartbeat-ms", "heartbeat_ms", "TIME", set_heartbeat, NULL,
+    {"heartbeat-ms", "heartbeat_ms", "TIME", NULL,
+     PLACE(set_heartbeat, AT_START, VALUE, heartbeat_ms),
      "milliseconds between two heartbeats on each link (default: 250)"},
-    {"silence-ms", "silence_ms", "TIME", set_silence, NULL,
+    {"silence-ms", "silence_ms", "TIME", NULL, PLACE(set_silence, AT_START, VALUE, silence_ms),
      "milliseconds without data from a neighbour, and without acknowledgements\n"
      "of its system, after which its link is down (default: 1000; at least 300,\n"
      "and twice the time between heartbeats). If the neighbour's system answers\n"
      "and its torusd does not, the link is down after 5 s, or after this time if\n"
      "it is longer"},
-    {"congestion", "congestion", "NAME", set_congestion, NULL,
+    {"congestion", "congestion", "NAME", NULL, PLACE(NULL, AT_START, TEXT, congestion),
      "TCP congestion control of the links (default: reno; \"\" keeps the one of\n"
      "the system)"},
-    {"hop-limit", "hop_limit", "N", set_hop_limit, NULL,
+    {"hop-limit", "hop_limit", "N", NULL, PLACE(set_hop_limit, AT_START, VALUE, hop_limit),
      "how many hosts away a neighbour may be (default: 1, the other end of the\n"
      "cable; a route over a third host does not work). 2 to 255 are for links\n"
      "that are tunnels, or routed on purpose"},
-    {"metrics", "metrics", "ADDRESS", set_metrics, NULL,
+    {"metrics", "metrics", "ADDRESS", NULL, PLACE(set_metrics, AT_START, TEXT, metrics),
      "let monitoring (Prometheus) read counters of the links, exchanges and memory\n"
      "at http://ADDRESS/metrics, and whether the torus is whole at /healthz, such as\n"
      "[::1]:9101, or 10.0.0.5:9101 for a server elsewhere (default: nobody reads\n"
      "them). Whoever reaches the address may read. Port 0 is any free port, which\n"
      "torusctl status shows"},
-    {"protocol-minor", "protocol_minor", "N", set_protocol_minor, NULL,
+    {"protocol-minor", "protocol_minor", "N", NULL,
+     PLACE(set_protocol_minor, AT_START, VALUE, protocol_minor),
      "speak an older minor version of the peer protocol (\"--version\" shows the\n"
      "newest), to try out how nodes of two releases work together"},
-    {"log-level", "log_level", "LEVEL", set_log_level, NULL,
+    {"log-level", "log_level", "LEVEL", NULL, PLACE(set_log_level, NOW, VALUE, log_level),
      "error, warning, info (default) or debug"},
-    {"check", NULL, NULL, NULL, NULL, "check the settings, and start nothing"},
-    {"from-env", NULL, NULL, NULL, set_from_env,
+    {"check", NULL, NULL, NULL, NO_PLACE, "check the settings, and start nothing"},
+    {"from-env", NULL, NULL, set_from_env, NO_PLACE,
      "run a node for the time of a job that srun, mpiexec or ssh has started: the\n"
      "settings come from the cluster file, and the folders are those of the job.\n"
      "The node ends when the process that started it ends. See torusd(8)"},
-    {"cluster", NULL, "FILE", NULL, set_cluster,
+    {"cluster", NULL, "FILE", set_cluster, NO_PLACE,
      "with --from-env: the cluster file, as for torusctl init (default:\n" DEFAULT_CLUSTER_FILE
      ")"},
-    {"name", NULL, "NAME", NULL, set_host_name,
+    {"name", NULL, "NAME", set_host_name, NO_PLACE,
      "with --from-env: this host's name (default: as 'uname -n' prints it)"},
-    {"help", NULL, NULL, NULL, NULL, "print the options"},
-    {"version", NULL, NULL, NULL, NULL, "print the version, and those of the protocols"},
+    {"help", NULL, NULL, NULL, NO_PLACE, "print the options"},
+    {"version", NULL, NULL, NULL, NO_PLACE, "print the version, and those of the protocols"},
     {0},
 };
 
@@ -514,6 +475,7 @@ int config_set(struct config *c, const char *name, const char *value, struct err
                                            : set_endpoint(c, name, value, e);
     for (const struct setting *s = config_settings; s->option != NULL; s++)
         if (s->name != NULL && strcmp(s->name, name) == 0)
-            return s->set(c, value, e);
+            return s->set != NULL ? s->set(c, value, e)
+                                  : set_text((char *)c + s->offset, s->size, name, value, e);
     return error_set(e, ERROR_USAGE, "unknown setting \"%.40s\"", name);
 }

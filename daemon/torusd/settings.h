@@ -10,14 +10,23 @@
 /* Sets a value from its text. Returns 0, or -1 with *e. */
 typedef int setting_fn(struct config *c, const char *value, struct error *e);
 
+/* When a daemon takes over a setting that has been read again. Coordinates only determine the rank. */
+enum setting_when { SETTING_NEVER, SETTING_NOW, SETTING_AT_START };
+/* How two values are compared. */
+enum setting_kind { SETTING_TEXT, SETTING_VALUE, SETTING_DIMS, SETTING_ROOTS, SETTING_MEMORY };
+
 struct setting {
     const char *option;     /* "state-dir": the option is --state-dir. NULL ends the table */
     const char *name;       /* in section [node] of torusd.ini: "state_dir". NULL: only an option */
     const char *value;      /* the placeholder for the value, "DIR". NULL: the option takes no
                              * value */
-    setting_fn *set;        /* NULL if `name` is NULL */
-    setting_fn *set_option; /* sets the value of the option, if `set` cannot */
-    const char *help;       /* lines without a full stop at the end */
+    setting_fn *set_option; /* sets the value of the option, if it differs from that of the file */
+    /* If it has a name: */
+    enum setting_when when;
+    enum setting_kind kind;
+    setting_fn *set;     /* NULL: the text is stored */
+    size_t offset, size; /* in struct config */
+    const char *help;    /* lines without a full stop at the end */
 };
 
 extern const struct setting config_settings[];

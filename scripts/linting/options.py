@@ -12,7 +12,7 @@ PROGRAMS = (r"(?:^|[$>'(]|sudo |\bat RANK )\s*"
             r'(?:torusctl|torusd|torusd-discover|torusd-setup|torus-routed|(?:topo/)?torus\.py|(?:scripts/)?vm-up|scripts/[\w-]+)(?= )')
 # Rows of the tables of all programs, and of the settings of torusd: the name of an option, and its help if it is empty.
 TABLES = (r'\{[\s\\]*"--([a-z-]+)",\s*(?:NULL|"[^"]*"),\s*\w+\((?:[^()]|\([^()]*\))*\),\s*((?:NULL|"")\s*\})?',
-          r'\{"([a-z-]+)",\s*(?:NULL|"\w+"),\s*(?:NULL|"[^"]*"),\s*\w+,\s*\w+,\s*(NULL|"")?')
+          r'\{"([a-z-]+)",\s*(?:NULL|"\w+"),\s*(?:NULL|"[^"]*"),\s*\w+,\s*(?:NO_)?PLACE\b(?:\([^()]*\))?,\s*(NULL|"")?')
 
 
 def in_c(name, text):

@@ -141,7 +141,7 @@ def test_words_that_are_right(planted):
 
 
 ROW = '    {"--dims", "DIMS", offsetof(struct way_arguments, dims), %s},\n    {0},\n'
-SETTING = '    {"rank", "rank", "N", set_rank, NULL,\n     %s},\n'
+SETTING = '    {"rank", "rank", "N", NULL, PLACE(set_rank, AT_START, VALUE, rank),\n     %s},\n'
 SCRIPT = "#!/bin/bash\ncase $1 in\n--bin | --out) shift ;;\n--no-*) ;;\nesac\ncat <<END\n  --bin DIR\n%s\nEND\n"
 EXPLAINED = {'client/cli/commands/way.c': 'const struct { char *name; } command_way = {\n    .name = "way",\n};\n',
              'client/cli/way.h': ROW % '"the torus"', 'daemon/torusd/settings.h': SETTING % '"the rank"',

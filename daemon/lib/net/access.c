@@ -20,11 +20,6 @@ static const struct {
     [ACCESS_ADMIN] = {"admin_group", "change settings of this daemon"},
 };
 
-const char *access_setting(enum access access)
-{
-    return accesses[access].setting;
-}
-
 int access_resolve(struct access_rules *rules, const char *const name[ACCESSES], struct error *e)
 {
     *rules = (struct access_rules){0};

@@ -44,6 +44,3 @@ uint32_t access_user(int fd);
  * that the user must belong to. */
 int access_check(const struct access_rules *rules, enum access has, enum access needed,
                  struct error *e);
-
-/* Returns the name of the setting that names the group of an access: "read_group". Static. */
-const char *access_setting(enum access access);
