@@ -324,7 +324,7 @@ static void check_passages(const struct detour *detour, const struct algorithm *
     struct error e = {.code = ERROR_NONE};
 
     for (uint32_t node = 0; node < t->nodes; node++) {
-        assert_int_equal(passages_build(&all[node], t, a, node, &e), 0);
+        assert_int_equal(passages_build(&all[node], t, a, node, TORUS_NO_NODE, &e), 0);
         present += !d->gone[node];
         most = all[node].transit > most ? all[node].transit : most;
         for (uint32_t j = 0; j < all[node].count; j++)

@@ -144,7 +144,8 @@ static void all_pieces(const char *dims, const char *algorithm, uint32_t rank, u
 
     REQUIRE(bytes > 0 && bytes < 256);
     REQUIRE(torus_parse(&t, dims, NULL) == 0);
-    REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, NULL) == 0);
+    REQUIRE(passages_build(&passages, &t, algorithm_find(algorithm), rank, TORUS_NO_NODE, NULL) ==
+            0);
     for (unsigned port = 0; port < torus_ports(&t); port++) {
         for (uint32_t i = 0; i < passages.arrivals[port]; i += PIECES_A_FRAME) {
             uint32_t left = passages.arrivals[port] - i, piece[PIECES_A_FRAME],

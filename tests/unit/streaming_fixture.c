@@ -17,8 +17,8 @@ struct node *open_engine(const struct how *how)
     struct node *node = node_open(dims, rank, how->block);
     struct error e;
 
-    assert_int_equal(passages_build_source(&passages, &node->f.torus, a, rank,
-                                           how->broadcast ? how->sender : TORUS_NO_NODE, NULL),
+    assert_int_equal(passages_build(&passages, &node->f.torus, a, rank,
+                                    how->broadcast ? how->sender : TORUS_NO_NODE, NULL),
                      0);
     node->setup.gather = a->operation == OPERATION_ALLGATHER;
     node->setup.idle = how->broadcast && how->sender != rank;

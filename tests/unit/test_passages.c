@@ -31,7 +31,7 @@ static bool open_all(struct all *all, const char *dims, const struct algorithm *
     all->node = calloc(all->t.nodes, sizeof *all->node);
     assert_non_null(all->node);
     for (uint32_t rank = 0; rank < all->t.nodes; rank++)
-        if (passages_build_source(&all->node[rank], &all->t, a, rank, source, &e) != 0)
+        if (passages_build(&all->node[rank], &all->t, a, rank, source, &e) != 0)
             FAIL(all, "node %u: %s", rank, e.text);
     return true;
 }
@@ -358,7 +358,7 @@ TEST(the_middle_of_a_mesh)
     struct passages p;
 
     assert_int_equal(torus_parse(&t, "3m", NULL), 0);
-    assert_int_equal(passages_build(&p, &t, algorithm_find("direct"), 1, NULL), 0);
+    assert_int_equal(passages_build(&p, &t, algorithm_find("direct"), 1, TORUS_NO_NODE, NULL), 0);
     assert_int_equal(p.rank, 1);
     assert_int_equal(p.count, 6);
     assert_int_equal(p.most_ahead, 2);
@@ -390,7 +390,8 @@ TEST(our_own_go_by_offset)
     assert_int_equal(torus_parse(&t, "4x5", NULL), 0);
     for (uint32_t rank = 0; rank < t.nodes; rank++) {
         uint32_t expected = 1 * 4; /* offset * segments + segment */
-        assert_int_equal(passages_build(&p, &t, algorithm_find("stream"), rank, NULL), 0);
+        assert_int_equal(
+            passages_build(&p, &t, algorithm_find("stream"), rank, TORUS_NO_NODE, NULL), 0);
         for (uint32_t i = 0; i < p.count; i++) {
             const struct passage *x = &p.passage[i];
             if (x->in != PASSAGE_HERE)
@@ -411,7 +412,9 @@ TEST(schedules_without_passages_are_refused)
     struct error e;
 
     assert_int_equal(torus_parse(&t, "3x5", NULL), 0);
-    assert_fails(passages_build(&p, &t, algorithm_find("stream"), 15, &e), e, ERROR_USAGE, "");
+    assert_fails(passages_build(&p, &t, algorithm_find("stream"), 15, TORUS_NO_NODE, &e), e,
+                 ERROR_USAGE, "");
     assert_int_equal(torus_parse(&t, "3x3x3", NULL), 0);
-    assert_fails(passages_build(&p, &t, algorithm_find("at2"), 0, &e), e, ERROR_REFUSED, "");
+    assert_fails(passages_build(&p, &t, algorithm_find("at2"), 0, TORUS_NO_NODE, &e), e,
+                 ERROR_REFUSED, "");
 }

@@ -66,20 +66,6 @@ PLAN_TEST("4", "ar", 0, ring_of_4)
     check_block(p, p->arrival[3].first, 2, 0);
 }
 
-static const struct torus ring = {.dims = 1};
-
-PLAN_TEST("4", "ar", 0, port_totals)
-{
-    uint64_t blocks, messages;
-
-    plan_port_totals(p, &ring, PLUS, &blocks, &messages);
-    assert_int_equal(blocks, 2); /* 0 -> 1, 0 -> 2 */
-    assert_int_equal(messages, 2);
-    plan_port_totals(p, &ring, MINUS, &blocks, &messages);
-    assert_int_equal(blocks, 2); /* 0 -> 3, and 1 -> 3 on its way */
-    assert_int_equal(messages, 1);
-}
-
 PLAN_TEST("4", "ar", 0, arrivals_are_found)
 {
     assert_ptr_equal(plan_arrival(p, 1, PLUS, 2, 1), &p->arrival[2]);
@@ -123,7 +109,6 @@ PLAN_TEST("4x4", "at2", 5, transit_has_slots)
 TEST(nobody_else)
 {
     struct plan p;
-    uint64_t blocks, messages;
 
     build(&p, "1x1", "at2", 0);
     assert_int_equal(p.steps, 0);
@@ -131,8 +116,6 @@ TEST(nobody_else)
     assert_int_equal(p.arrivals, 0);
     assert_int_equal(p.blocks, 0);
     assert_null(plan_arrival(&p, 0, 0, 1, 0));
-    plan_port_totals(&p, &ring, 0, &blocks, &messages);
-    assert_int_equal(blocks + messages, 0);
     plan_free(&p);
     plan_free(&p); /* does no harm */
 }

@@ -566,19 +566,6 @@ void cabling_free(struct cabling_result *r)
     *r = (struct cabling_result){.finding = CABLING_UNCLEAR};
 }
 
-int cabling_port(const struct cabling_result *r, struct cabling_end end)
-{
-    uint32_t rank = r->rank_of_host[end.host];
-    unsigned ports = torus_ports(&r->torus);
-
-    if (rank == CABLING_NONE)
-        return -1;
-    for (unsigned port = 0; port < ports; port++)
-        if (r->interface_at[(size_t)rank * ports + port] == end.interface)
-            return (int)port;
-    return -1;
-}
-
 struct end_text {
     char text[160];
 };

@@ -126,9 +126,6 @@ struct cabling_result {
 int cabling_find(struct cabling_result *result, const struct cabling_input *input, struct error *e);
 void cabling_free(struct cabling_result *result);
 
-/* The port of an interface, -1 if it has none. */
-int cabling_port(const struct cabling_result *result, struct cabling_end end);
-
 /* Writes the dimensions as torus_parse() reads them. A graph that is not a known kind is written as
  * "graph:" and `graph_file`, to which the caller writes the edges (graph_edges()); NULL: as torus_format() does.
  * Returns the length that the text needs, as snprintf(). */

@@ -337,13 +337,7 @@ static int order_channels(struct passages *p, unsigned ports)
 }
 
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
-                   uint32_t rank, struct error *e)
-{
-    return passages_build_source(p, t, a, rank, TORUS_NO_NODE, e);
-}
-
-int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
-                          uint32_t rank, uint32_t source, struct error *e)
+                   uint32_t rank, uint32_t source, struct error *e)
 {
     bool gather = a->operation == OPERATION_ALLGATHER;
     const struct damage *damage = algorithm_damage(a);

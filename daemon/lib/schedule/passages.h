@@ -52,14 +52,12 @@ struct passages {
     uint32_t departures[TORUS_MAX_PORTS];
 };
 
-/* Fills *p for node `rank`; the torus and the algorithm are not needed afterwards. Returns 0 with
- * *p, which the caller gives to passages_free(), or -1 with *e and nothing to free: no such node
+/* Fills *p for node `rank`, for the blocks of one source (in an allgather, for its trees) or, with
+ * TORUS_NO_NODE, of all; the torus and the algorithm are not needed afterwards. Returns 0 with *p,
+ * which the caller gives to passages_free(), or -1 with *e and nothing to free: no such node
  * (ERROR_USAGE), the algorithm refuses the torus, no memory. */
 int passages_build(struct passages *p, const struct torus *t, const struct algorithm *a,
-                   uint32_t rank, struct error *e);
-/* As passages_build(), for the blocks of one source alone; in an allgather, for its trees. */
-int passages_build_source(struct passages *p, const struct torus *t, const struct algorithm *a,
-                          uint32_t rank, uint32_t source, struct error *e);
+                   uint32_t rank, uint32_t source, struct error *e);
 /* Sets *most to the largest `transit` of any node, for the blocks of one source or, with
  * TORUS_NO_NODE, of all. Returns 0, or -1 with *e (the algorithm refuses the torus, no memory). */
 int passages_most_transit(const struct torus *t, const struct algorithm *a, uint32_t source,

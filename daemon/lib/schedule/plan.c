@@ -38,21 +38,6 @@ const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uin
     return bsearch(&key, p->arrival, p->arrivals, sizeof *p->arrival, plan_compare_key);
 }
 
-void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks,
-                      uint64_t *messages)
-{
-    *blocks = *messages = 0;
-    for (const struct plan_message *m = p->send; m < p->send + p->sends; m++) {
-        if (m->port == port) {
-            *blocks += m->blocks;
-            ++*messages;
-        }
-    }
-    for (const struct plan_message *m = p->arrival; m < p->arrival + p->arrivals; m++)
-        if (m->left > 0 && torus_port_opposite(t, m->port) == port)
-            *blocks += m->blocks;
-}
-
 /* The most blocks that wait at the end of any of `steps` steps, from the change in each step:
  * change[0], change[stride], change[2 * stride], ... */
 static uint32_t peak_of_changes(const int32_t *change, size_t stride, uint32_t steps)

@@ -56,12 +56,6 @@ static inline uint64_t plan_key(uint32_t step, unsigned port, uint16_t hops, uin
 const struct plan_message *plan_arrival(const struct plan *p, uint32_t step, uint8_t port,
                                         uint16_t hops, uint16_t left);
 
-/* Sets *blocks and *messages to what this node puts on `port`'s channel in one round: all blocks,
- * including those that it only relays (they leave by the port opposite to the one by which they
- * came), and the messages that start here. */
-void plan_port_totals(const struct plan *p, const struct torus *t, unsigned port, uint64_t *blocks,
-                      uint64_t *messages);
-
 /* Builds a node's plan from the routes of one source of each class (routes.h): finds the node's
  * part in every route and its translations. No list of all pairs of nodes is made. */
 

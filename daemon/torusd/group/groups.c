@@ -345,36 +345,13 @@ uint32_t group_missing(const struct group *group, char *list, size_t size)
     return exchange_missing(group->exchange, list, size);
 }
 
-static struct group_use use_of(const struct group *g)
-{
-    const struct part *p = g->session != NULL ? g->session->part : NULL;
-    struct group_use use = {
-        .name = g->name,
-        .id = g->exchange != NULL ? exchange_id(g->exchange) : "",
-        .reserved = p != NULL ? group_memory(groups_torus(g->groups)) : 0,
-    };
-
-    for (; p != NULL; p = p->next)
-        use.early += p->early_bytes;
-    return use;
-}
-
-size_t groups_uses(const struct groups *groups, struct group_use *list, size_t most)
-{
-    size_t n = 0;
-
-    for (const struct group *g = groups->groups; g != NULL && n < most; g = g->next)
-        list[n++] = use_of(g);
-    return n;
-}
-
 size_t groups_list(const struct groups *groups, struct group_info *list, size_t most)
 {
     size_t n = 0;
 
     for (const struct group *g = groups->groups; g != NULL && n < most; g = g->next) {
         const struct session *s = g->session;
-        const struct group_use use = use_of(g);
+        const struct part *part = s != NULL ? s->part : NULL;
         list[n] = (struct group_info){
             .open = g->open,
             .process = g->process,
@@ -383,13 +360,15 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
             .calls_done = g->calls_done,
             .bytes_sent = g->bytes_sent,
             .bytes_received = g->bytes_received,
-            .early = use.early,
-            .reserved = use.reserved,
+            .reserved = part != NULL ? group_memory(groups_torus(groups)) : 0,
         };
-        if (s != NULL && s->part != NULL && s->damaged)
+        for (const struct part *p = part; p != NULL; p = p->next)
+            list[n].early += p->early_bytes;
+        if (part != NULL && s->damaged)
             (void)damage_describe(&s->damage, list[n].avoids, sizeof list[n].avoids);
-        (void)strcpy(list[n].name, use.name);
-        (void)snprintf(list[n].id, sizeof list[n].id, "%s", use.id);
+        (void)strcpy(list[n].name, g->name);
+        if (g->exchange != NULL)
+            (void)snprintf(list[n].id, sizeof list[n].id, "%s", exchange_id(g->exchange));
         (void)group_missing(g, list[n].missing, sizeof list[n].missing);
         n++;
     }

@@ -58,16 +58,6 @@ struct groups {
     struct error broken; /* the first change of a call's state that the table forbids: a bug */
 };
 
-/* What a group uses here: less than groups_list() tells, but cheap. The texts are borrowed until the next call
- * of another function. */
-struct group_use {
-    const char *name, *id; /* id: "" if the group has no exchange */
-    uint64_t early;        /* bytes of early frames */
-    uint64_t reserved;
-};
-
-/* Lists what groups use here; writes at most `most` entries. Returns how many were written. */
-size_t groups_uses(const struct groups *groups, struct group_use *list, size_t most);
 /* Notes that all members have opened the group; its program is told later. */
 void group_is_open(struct group *g);
 /* Notes that a call is complete; its program is told later. If there is no memory for that, the session fails. */

@@ -47,11 +47,8 @@ static int build_plan(struct plan_job *j)
         return reduction_build_rooted(&j->trees, &j->torus, j->algorithm, j->sender, j->rank,
                                       &j->error);
     if (j->mode == MODE_STREAMING)
-        return passages_build_source(&j->passages, &j->torus, j->algorithm, j->rank, j->sender,
-                                     &j->error);
-    if (j->sender != TORUS_NO_NODE)
-        return plan_build_source(&j->plan, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
-    return plan_build(&j->plan, &j->torus, j->algorithm, j->rank, &j->error);
+        return passages_build(&j->passages, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
+    return plan_build_source(&j->plan, &j->torus, j->algorithm, j->rank, j->sender, &j->error);
 }
 
 static int find_transit(struct plan_job *j)

@@ -24,8 +24,6 @@
 #include "tests/sim/swarm/groups.h"
 
 #define STANDSTILL (20 * SECONDS)
-/* Those of programs and copies; an attempt of a copy may begin before the last one is forgotten. */
-#define GROUPS_MOST (SWARM_GROUPS + 1 + 4 * SWARM_COPIES)
 
 /* --- their life --- */
 
@@ -202,14 +200,11 @@ static void check_over(struct swarm_play *play, struct swarm_group *g)
 /* The id of a group, while its program is there. */
 static void note_id(struct swarm_play *play, struct swarm_group *g)
 {
-    struct group_use use[GROUPS_MOST];
-
     if ((sim_touched(play->sim) & 1) == 0 || !sim_alive(play->sim, 0))
         return;
-    size_t n = groups_uses(sim_groups(play->sim, 0), use, GROUPS_MOST);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(use[i].name, g->name) == 0 && use[i].id[0] != '\0')
-            (void)strcpy(g->id, use[i].id);
+    for (const struct group *use = sim_groups(play->sim, 0)->groups; use != NULL; use = use->next)
+        if (strcmp(use->name, g->name) == 0 && use->exchange != NULL)
+            (void)strcpy(g->id, exchange_id(use->exchange));
 }
 
 /* Checks at the end, when no events are left. */
@@ -230,19 +225,21 @@ void swarm_check_mistake(struct swarm_play *play, const struct swarm_group *g)
 static void check_memory(struct swarm_play *play)
 {
     const uint64_t most = group_memory(&play->world->torus);
-    struct group_use use[GROUPS_MOST];
 
     for (uint64_t left = sim_touched(play->sim); left != 0; left &= left - 1) {
         uint32_t rank = (uint32_t)__builtin_ctzll(left);
         uint64_t reserved = 0;
         if (!sim_alive(play->sim, rank))
             continue;
-        size_t n = groups_uses(sim_groups(play->sim, rank), use, GROUPS_MOST);
-        for (size_t i = 0; i < n; i++) {
-            reserved += use[i].reserved;
-            if (use[i].early > most)
+        for (const struct group *g = sim_groups(play->sim, rank)->groups; g != NULL; g = g->next) {
+            const struct part *p = g->session != NULL ? g->session->part : NULL;
+            uint64_t early = 0;
+            reserved += p != NULL ? most : 0;
+            for (; p != NULL; p = p->next)
+                early += p->early_bytes;
+            if (early > most)
                 sim_violated(play->sim, "bounds", "group \"%s\" keeps %" PRIu64 " bytes at node %u",
-                             use[i].name, use[i].early, rank);
+                             g->name, early, rank);
         }
         if (reserved > exchanges_reserved(sim_exchanges(play->sim, rank)))
             sim_violated(play->sim, "bounds", "groups use memory that node %u has not reserved",
