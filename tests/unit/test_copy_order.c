@@ -268,12 +268,12 @@ TEST(each_phase_has_its_words)
     report(TORUS_COPY_PLACING, 1200, 10);
     assert_string_equal(watch.doing, "placing");
     assert_true(watch.moved);
-    copy_watch_end(&watch);
+    progress_end(&watch.progress);
 
     copy_watch_begin(&watch, true); /* nothing gets a place */
     report(TORUS_COPY_PLACING, 1200, 0);
     assert_string_equal(watch.doing, "collecting the results");
-    copy_watch_end(&watch);
+    progress_end(&watch.progress);
 }
 
 TEST(the_line_says_what_the_copy_does)
@@ -305,7 +305,7 @@ TEST(an_attempt_has_a_pace_of_its_own)
     assert_int_equal(watch.progress.from_bytes, 200);
     report(TORUS_COPY_MOVING, 0, 150); /* another attempt, whose other phases were not seen */
     assert_int_equal(watch.progress.from_bytes, 150);
-    copy_watch_end(&watch);
+    progress_end(&watch.progress);
 }
 
 /* The line of the progress bar. */

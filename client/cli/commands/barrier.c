@@ -35,7 +35,7 @@ static int run(struct cli *cli, const void *arguments)
     code = cli_connect(cli);
     if (code != EXIT_DONE)
         return code;
-    progress_begin(&progress, true);
+    progress_begin(&progress);
     interrupt_arm(cli->client);
     r = torus_client_barrier(cli->client, a->name, timeout_ms, progress_update, &progress, &result,
                              &failed);

@@ -402,12 +402,10 @@ static int resolve(struct sweep *s, const struct cli *cli, const struct bench_ar
                                      : DEFAULT_SIZES,
                     s->size, SWEEP_MOST_SIZES, &s->sizes, &e) != 0)
         return cli_fail_usage(cli, "--sizes: %s", e.text);
-    if (a->repeat != NULL && parse_repeat(a->repeat, &s->repeat, &e) != 0)
-        return cli_fail_usage(cli, "--repeat: %s", e.text);
-    if (a->mode != NULL && parse_mode(a->mode, &s->mode, &e) != 0)
-        return cli_fail_usage(cli, "--mode: %s", e.text);
-    if (a->timeout != NULL && parse_seconds(a->timeout, &s->timeout_ms, &e) != 0)
-        return cli_fail_usage(cli, "--timeout: %s", e.text);
+    if (READ_OPTION(&e, "--repeat", a->repeat, parse_repeat, &s->repeat) != 0 ||
+        READ_OPTION(&e, "--mode", a->mode, parse_mode, &s->mode) != 0 ||
+        READ_OPTION(&e, "--timeout", a->timeout, parse_seconds, &s->timeout_ms) != 0)
+        return cli_fail(cli, &e);
     if (a->q != NULL && (a->algorithms == NULL || strcmp(a->algorithms, "all") == 0))
         return cli_fail_usage(cli, "--q is for cccube: name it in --algorithms");
     if (a->algorithms != NULL && strcmp(a->algorithms, "all") != 0 &&

@@ -318,7 +318,7 @@ static int calibration_measure(struct torus_client *client, struct calibration_r
         calibration_free(run);
         return -1;
     }
-    progress_begin(&m.progress, true);
+    progress_begin(&m.progress);
     m.progress.title = m.now;
     r = measure_small(&m, run, failed) != 0 || measure_busy(&m, run, failed, e) != 0 ||
                 measure_between(&m, run, failed) != 0

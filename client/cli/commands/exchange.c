@@ -29,9 +29,7 @@ static const struct option options[] = {
 
 static int run(struct cli *cli, const void *arguments)
 {
-    const struct exchange_arguments *a = arguments;
-
-    return a->trees ? exchange_trees(cli, a) : exchange_run(cli, TORUS_EXCHANGE, a);
+    return exchange_run(cli, TORUS_EXCHANGE, arguments);
 }
 
 const struct command command_exchange = {

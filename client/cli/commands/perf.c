@@ -127,11 +127,9 @@ static int resolve_reduction(struct perf_plan *plan, const struct cli *cli,
     size_t type = TORUS_FLOAT64, combination = TORUS_SUM;
     struct error e;
 
-    if (a->type != NULL && parse_named(a->type, perf_types, &type, &e) != 0)
-        return cli_fail_usage(cli, "--type: %s", e.text);
-    if (a->combination != NULL &&
-        parse_named(a->combination, perf_operators, &combination, &e) != 0)
-        return cli_fail_usage(cli, "--op: %s", e.text);
+    if (READ_OPTION(&e, "--type", a->type, parse_named, perf_types, &type) != 0 ||
+        READ_OPTION(&e, "--op", a->combination, parse_named, perf_operators, &combination) != 0)
+        return cli_fail(cli, &e);
     plan->type = (enum torus_type)type;
     plan->combination = (enum torus_operator)combination;
     if (type >= TORUS_FLOAT32 && combination >= TORUS_AND)
@@ -165,22 +163,20 @@ static int resolve(struct perf_plan *plan, struct place *place, const struct cli
                                                   : DEFAULT_SIZES,
                     plan->size, PERF_MOST_SIZES, &plan->sizes, &e) != 0)
         return cli_fail_usage(cli, "--sizes: %s", e.text);
-    if (a->repeat != NULL && parse_repeat(a->repeat, &plan->repeat, &e) != 0)
-        return cli_fail_usage(cli, "--repeat: %s", e.text);
-    if (a->warm_up != NULL && parse_number(a->warm_up, MOST_WARM_UP, &plan->warm_up, &e) != 0)
-        return cli_fail_usage(cli, "--warm-up: %s", e.text);
+    if (READ_OPTION(&e, "--repeat", a->repeat, parse_repeat, &plan->repeat) != 0 ||
+        READ_OPTION(&e, "--warm-up", a->warm_up, parse_number, MOST_WARM_UP, &plan->warm_up) != 0)
+        return cli_fail(cli, &e);
     if (a->pause != NULL && strcmp(a->pause, "0") == 0)
         milliseconds = 0;
     else if (a->pause != NULL && parse_seconds(a->pause, &milliseconds, &e) != 0)
         return cli_fail_usage(cli, "--pause: %s", e.text);
     plan->pause_ns = milliseconds * 1000000;
     place->timeout_ms = DEFAULT_OPENING_MS;
-    if (a->timeout != NULL && parse_seconds(a->timeout, &place->timeout_ms, &e) != 0)
-        return cli_fail_usage(cli, "--timeout: %s", e.text);
-    if (a->part != NULL && parse_dimensions(a->part, TORUS_MAX_DIMS, &plan->dimensions, &e) != 0)
-        return cli_fail_usage(cli, "--part: %s", e.text);
-    if (a->root != NULL && parse_number(a->root, TORUS_MAX_NODES - 1, &plan->root, &e) != 0)
-        return cli_fail_usage(cli, "--root: %s", e.text);
+    if (READ_OPTION(&e, "--timeout", a->timeout, parse_seconds, &place->timeout_ms) != 0 ||
+        READ_OPTION(&e, "--part", a->part, parse_dimensions, TORUS_MAX_DIMS, &plan->dimensions) !=
+            0 ||
+        READ_OPTION(&e, "--root", a->root, parse_number, TORUS_MAX_NODES - 1, &plan->root) != 0)
+        return cli_fail(cli, &e);
     return EXIT_DONE;
 }
 

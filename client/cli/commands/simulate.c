@@ -79,12 +79,10 @@ static int parse_model(const struct cli *cli, const struct broadcast_arguments *
         (code = cli_read_micros(cli, "--tp", a->tp, &tp)) != EXIT_DONE ||
         (code = cli_read_micros(cli, "--tw", a->tw, &tw)) != EXIT_DONE)
         return code;
-    if (a->block_size != NULL && parse_size(a->block_size, &bytes, &e) != 0)
-        return cli_fail_usage(cli, "--block-size: %s", e.text);
-    if (a->queue != NULL && parse_named(a->queue, queue_names, &queue, &e) != 0)
-        return cli_fail_usage(cli, "--queue: %s", e.text);
-    if (a->switching != NULL && parse_named(a->switching, switch_names, &place, &e) != 0)
-        return cli_fail_usage(cli, "--switch: %s", e.text);
+    if (READ_OPTION(&e, "--block-size", a->block_size, parse_size, &bytes) != 0 ||
+        READ_OPTION(&e, "--queue", a->queue, parse_named, queue_names, &queue) != 0 ||
+        READ_OPTION(&e, "--switch", a->switching, parse_named, switch_names, &place) != 0)
+        return cli_fail(cli, &e);
     *m = (struct broadcast_model){.startup = picoseconds(ts),
                                   .switching = picoseconds(tp),
                                   .transmission = picoseconds(tw * (double)bytes),

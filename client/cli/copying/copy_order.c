@@ -306,47 +306,33 @@ static int read_paths(struct copy_order *o, const struct copy_arguments *a, stru
 
 /* ---- Other options --------------------------------------------------------------------------- */
 
-static int read_on_failure(struct copy_order *o, const char *text, struct error *e)
-{
-    static const char *const names[] = {"fail", "shrink", "wait", NULL};
-    size_t i = 0;
-
-    if (text != NULL && parse_named(text, names, &i, e) != 0)
-        return error_wrap(e, "--on-failure");
-    o->copy.shrink = i == 1;
-    o->copy.wait = i == 2;
-    return 0;
-}
-
-static int read_changing(struct copy_order *o, const struct copy_arguments *a, struct error *e)
+/* Reads what to do about nodes that are down, files that change, and entries that only the target has. */
+static int read_actions(struct copy_order *o, const struct copy_arguments *a, struct error *e)
 {
     static const char *const names[] = {"fail", "skip", NULL};
-    size_t i = 0;
+    size_t changing = 0;
+    uint32_t most = 0;
 
-    if (a->changing != NULL && parse_named(a->changing, names, &i, e) != 0)
-        return error_wrap(e, "--changing");
-    o->copy.skip_changing = i == 1;
-    if (i == 1 && a->as_it_comes)
-        return error_set(e, ERROR_USAGE,
-                         "--changing skip and --as-it-comes: give one or the other; only the end "
-                         "of a copy tells which files have changed");
-    return 0;
-}
-
-static int read_deleting(struct copy_order *o, const struct copy_arguments *a, struct error *e)
-{
-    uint32_t most;
-
+    if (READ_OPTION(e, "--on-failure", a->on_failure, parse_on_failure, &o->copy.shrink,
+                    &o->copy.wait) != 0 ||
+        READ_OPTION(e, "--changing", a->changing, parse_named, names, &changing) != 0)
+        return -1;
+    const struct refusal refusals[] = {
+        REFUSAL(changing == 1 && a->as_it_comes,
+                "--changing skip and --as-it-comes: give one or the other; only the end of a copy "
+                "tells which files have changed"),
+        REFUSAL(!a->delete &&(a->delete_root || a->max_delete != NULL),
+                "%s has a meaning only with --delete",
+                a->delete_root ? "--delete-root" : "--max-delete"),
+        {0},
+    };
+    o->copy.skip_changing = changing == 1;
     o->copy.remove = a->delete;
     o->copy.remove_root = a->delete_root;
-    if (!a->delete &&(a->delete_root || a->max_delete != NULL))
-        return error_set(e, ERROR_USAGE, "%s has a meaning only with --delete",
-                         a->delete_root ? "--delete-root" : "--max-delete");
-    if (a->max_delete == NULL)
-        return 0;
-    if (parse_number(a->max_delete, UINT32_MAX, &most, e) != 0)
-        return error_wrap(e, "--max-delete");
-    o->copy.limit_remove = true;
+    o->copy.limit_remove = a->max_delete != NULL;
+    if (refuse(refusals, e) != 0 ||
+        READ_OPTION(e, "--max-delete", a->max_delete, parse_number, UINT32_MAX, &most) != 0)
+        return -1;
     o->copy.remove_most = most;
     return 0;
 }
@@ -391,12 +377,10 @@ int copy_order_make(struct copy_order *o, enum torus_copy_kind kind, const struc
         return error_set(e, ERROR_USAGE,
                          "--dry-run and --verify: give one or the other; --verify compares "
                          "contents");
-    if (read_paths(o, a, e) != 0 || read_on_failure(o, a->on_failure, e) != 0 ||
-        read_changing(o, a, e) != 0 || read_deleting(o, a, e) != 0 ||
-        copy_patterns_read(&o->patterns, &a->patterns, e) != 0)
+    if (read_paths(o, a, e) != 0 || read_actions(o, a, e) != 0 ||
+        copy_patterns_read(&o->patterns, &a->patterns, e) != 0 ||
+        READ_OPTION(e, "--timeout", a->timeout, parse_seconds, &o->copy.timeout_ms) != 0)
         return -1;
-    if (a->timeout != NULL && parse_seconds(a->timeout, &o->copy.timeout_ms, e) != 0)
-        return error_wrap(e, "--timeout");
     o->copy.pattern = (const char *const *)o->patterns.pattern;
     o->copy.pattern_count = o->patterns.count;
     o->copy.copy_links = a->copy_links;

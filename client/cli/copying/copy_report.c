@@ -25,7 +25,7 @@ static bool copy_report_differs(const struct torus_copy_node *n)
 /* ---- Names ----------------------------------------------------------------------------------- */
 
 /* Writes the name of a node: "node 3 (alpha)", or "node 3" if its host is not known. */
-static void copy_text_node(char *out, size_t size, const struct all_nodes *names, uint32_t rank)
+static void node_text(char *out, size_t size, const struct all_nodes *names, uint32_t rank)
 {
     const char *host =
         names->state != NULL && rank < names->state->count ? names->state->nodes[rank]->host : "";
@@ -37,13 +37,13 @@ static void copy_text_node(char *out, size_t size, const struct all_nodes *names
 }
 
 /* Writes the node that an outcome is about, and where its files come from if several nodes have sent some. */
-static void copy_text_outcome(char *out, size_t size, const struct copy_order *o,
-                              const struct all_nodes *names, const struct torus_copy_node *n)
+static void outcome_text(char *out, size_t size, const struct copy_order *o,
+                         const struct all_nodes *names, const struct torus_copy_node *n)
 {
-    copy_text_node(out, size, names, n->rank);
+    node_text(out, size, names, n->rank);
     if (o->copy.kind == TORUS_COPY_GATHER || o->copy.kind == TORUS_COPY_EXCHANGE) {
         char from[100];
-        copy_text_node(from, sizeof from, names, n->from);
+        node_text(from, sizeof from, names, n->from);
         (void)snprintf(out + strlen(out), size - strlen(out), ", files from %s", from);
     }
 }
@@ -76,7 +76,7 @@ static void print_error(FILE *out, struct failures *f, size_t first)
     char name[250];
 
     if (prefix > 0) {
-        copy_text_node(name, sizeof name, f->names, n->from);
+        node_text(name, sizeof name, f->names, n->from);
         (void)fprintf(out, "torusctl: %s", name);
     }
     for (size_t i = first; i < f->result->node_count; i++) {
@@ -86,7 +86,7 @@ static void print_error(FILE *out, struct failures *f, size_t first)
         f->printed[i] = true;
         if (prefix > 0 || count++ >= SHOWN_NODES)
             continue;
-        copy_text_outcome(name, sizeof name, f->order, f->names, other);
+        outcome_text(name, sizeof name, f->order, f->names, other);
         (void)fprintf(out, "%s%s", count > 1 ? "; " : "torusctl: ", name);
     }
     if (count > SHOWN_NODES)
@@ -192,25 +192,35 @@ static void append(char *out, size_t size, const char *format, ...)
     va_end(ap);
 }
 
-/* Writes "3 files, 2 folders and 1 link (12 MiB)", without what there is none of. */
+/* A count, and what is counted. */
+struct counted {
+    uint64_t count;
+    const char *one, *many; /* NULL ends a list */
+};
+
+/* Writes "3 files, 1 folder", without what there is none of. */
+static void counts_text(char *out, size_t size, const struct counted *list)
+{
+    out[0] = '\0';
+    for (; list->one != NULL; list++)
+        if (list->count > 0)
+            append(out, size, "%s%" PRIu64 " %s", out[0] != '\0' ? ", " : "", list->count,
+                   text_plural(list->count, list->one, list->many));
+}
+
+/* Writes "3 files, 2 folders, 1 symbolic link (12 MiB)". */
 static void content_text(char *out, size_t size, const struct copy_order *o,
                          const struct torus_copy_result *r)
 {
-    const struct {
-        uint64_t count;
-        const char *one, *many;
-    } kinds[] = {
+    const struct counted counts[] = {
         {all_of(o, r, COUNT_OF(files)), "file", "files"},
         {all_of(o, r, COUNT_OF(folders)), "folder", "folders"},
         {all_of(o, r, COUNT_OF(links)), "symbolic link", "symbolic links"},
+        {0},
     };
     char bytes[FORMAT_SIZE];
 
-    out[0] = '\0';
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i].count > 0)
-            append(out, size, "%s%" PRIu64 " %s", out[0] != '\0' ? ", " : "", kinds[i].count,
-                   text_plural(kinds[i].count, kinds[i].one, kinds[i].many));
+    counts_text(out, size, counts);
     format_bytes(bytes, (double)all_of(o, r, COUNT_OF(bytes)));
     append(out, size, "%s (%s)", out[0] != '\0' ? "" : "nothing", bytes);
 }
@@ -271,7 +281,7 @@ static void moved_line(FILE *out, const struct torus_copy_result *r)
         (void)fprintf(out, "carried by %s, %s\n", r->algorithm, torus_mode_name(r->mode));
 }
 
-void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
+static void print_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
 {
     static const char *const verbs[] = {
         [TORUS_COPY_TO_ALL] = "copied to",
@@ -330,7 +340,7 @@ static void intent_text(char *out, size_t size, const char *verb, const struct t
                    text_plural(range.outcomes, "node", "nodes"));
 }
 
-void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
+static void print_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
 {
     const struct range missing = range_of(r, COUNT_OF(bytes_missing), true);
     char nodes[80], add[128], change[128], remove[128], bytes[FORMAT_SIZE];
@@ -355,8 +365,8 @@ void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus
     (void)fprintf(out, "nothing was changed\n");
 }
 
-void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                     const struct all_nodes *names)
+static void print_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                        const struct all_nodes *names)
 {
     char name[250];
 
@@ -364,7 +374,7 @@ void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_c
         const struct torus_copy_node *n = r->node[i];
         if (n->code != TORUS_ERROR_NONE || n->going_count == 0)
             continue;
-        copy_text_outcome(name, sizeof name, o, names, n);
+        outcome_text(name, sizeof name, o, names, n);
         (void)fprintf(out, "%s would remove:\n", name);
         for (size_t k = 0; k < n->going_count; k++)
             (void)fprintf(out, "  %s\n", n->going[k][0] != '\0' ? n->going[k] : ".");
@@ -377,27 +387,24 @@ void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_c
 
 static void difference_line(FILE *out, const char *name, const struct torus_copy_node *n)
 {
-    char what[160] = "";
+    const struct counted counts[] = {
+        {n->added, "missing", "missing"},
+        {n->changed > n->grown ? n->changed - n->grown : 0, "different", "different"},
+        {n->grown, "has grown since", "have grown since"},
+        {n->removed, "that the source lacks", "that the source lacks"},
+        {0},
+    };
+    char what[160];
 
-    if (n->added > 0)
-        append(what, sizeof what, "%" PRIu64 " missing", n->added);
-    if (n->changed > n->grown)
-        append(what, sizeof what, "%s%" PRIu64 " different", what[0] != '\0' ? ", " : "",
-               n->changed - n->grown);
-    if (n->grown > 0)
-        append(what, sizeof what, "%s%" PRIu64 " %s grown since", what[0] != '\0' ? ", " : "",
-               n->grown, n->grown == 1 ? "has" : "have");
-    if (n->removed > 0)
-        append(what, sizeof what, "%s%" PRIu64 " that the source lacks",
-               what[0] != '\0' ? ", " : "", n->removed);
+    counts_text(what, sizeof what, counts);
     (void)fprintf(out, "%s: differs: %s", name, what);
     if (n->first[0] != '\0')
         (void)fprintf(out, "; first: %s", n->first);
     (void)fputc('\n', out);
 }
 
-void copy_text_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                        const struct all_nodes *names)
+static void print_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                           const struct all_nodes *names)
 {
     const size_t differences = copy_report_differences(r), failures = copy_report_failures(r);
     const size_t equal = r->node_count - differences - failures;
@@ -408,7 +415,7 @@ void copy_text_verified(FILE *out, const struct copy_order *o, const struct toru
         (void)fprintf(out, "equal at %s%zu %s: %s\n", equal > 1 ? "all " : "", nodes_of(o, r, true),
                       text_plural(nodes_of(o, r, true), "node", "nodes"), content);
     for (size_t i = 0; i < r->node_count; i++) {
-        copy_text_outcome(name, sizeof name, o, names, r->node[i]);
+        outcome_text(name, sizeof name, o, names, r->node[i]);
         if (r->node[i]->code != TORUS_ERROR_NONE || equal == r->node_count)
             continue;
         if (copy_report_differs(r->node[i]))
@@ -427,16 +434,22 @@ static void absent_line(FILE *out, const struct torus_copy_result *r, const stru
     (void)fprintf(out, "%zu %s down, and took no part: ", r->absent_count,
                   text_plural(r->absent_count, "node was", "nodes were"));
     for (size_t i = 0; i < r->absent_count && i < SHOWN_ABSENT; i++) {
-        copy_text_node(name, sizeof name, names, r->absent[i]);
+        node_text(name, sizeof name, names, r->absent[i]);
         (void)fprintf(out, "%s%s", i > 0 ? ", " : "", name);
     }
     (void)fprintf(out, "%s\n", r->absent_count > SHOWN_ABSENT ? " ..." : "");
 }
 
-void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names)
+static void print_remarks(FILE *out, const struct torus_copy_result *r,
+                          const struct all_nodes *names)
 {
-    const struct range owners = range_of(r, COUNT_OF(not_owned), true);
-    const struct range attributes = range_of(r, COUNT_OF(not_attributed), true);
+    static const struct {
+        size_t offset;
+        const char *what, *where;
+    } losses[] = {
+        {COUNT_OF(not_owned), "owner", "where torusd may not change owners"},
+        {COUNT_OF(not_attributed), "extended attributes", "whose file system refuses them"},
+    };
     char range[64];
 
     if (r->absent_count > 0)
@@ -458,20 +471,29 @@ void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struc
         (void)fprintf(out, "changed meanwhile, and left as %s: %" PRIu64 " %s, such as %s\n",
                       r->skipped == 1 ? "it is at the target" : "they are at the targets",
                       r->skipped, text_plural(r->skipped, "file", "files"), r->first_skipped);
-    if (owners.outcomes > 0) {
-        range_text(range, sizeof range, owners);
-        (void)fprintf(out, "owner not kept: %s %s at %zu %s, where torusd may not change owners\n",
-                      range, text_plural(owners.most, "entry", "entries"), owners.outcomes,
-                      text_plural(owners.outcomes, "node", "nodes"));
+    for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++) {
+        const struct range loss = range_of(r, losses[i].offset, true);
+        if (loss.outcomes == 0)
+            continue;
+        range_text(range, sizeof range, loss);
+        (void)fprintf(out, "%s not kept: %s %s at %zu %s, %s\n", losses[i].what, range,
+                      text_plural(loss.most, "entry", "entries"), loss.outcomes,
+                      text_plural(loss.outcomes, "node", "nodes"), losses[i].where);
     }
-    if (attributes.outcomes > 0) {
-        range_text(range, sizeof range, attributes);
-        (void)fprintf(out,
-                      "extended attributes not kept: %s %s at %zu %s, whose file system refuses "
-                      "them\n",
-                      range, text_plural(attributes.most, "entry", "entries"), attributes.outcomes,
-                      text_plural(attributes.outcomes, "node", "nodes"));
+}
+
+void copy_report_print(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                       const struct all_nodes *names)
+{
+    if (o->copy.verify) {
+        print_verified(out, o, r, names);
+    } else if (o->copy.dry_run) {
+        print_dry_run(out, o, r);
+        print_going(out, o, r, names);
+    } else {
+        print_done(out, o, r);
     }
+    print_remarks(out, r, names);
 }
 
 /* --- JSON --- */

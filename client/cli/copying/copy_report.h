@@ -21,18 +21,11 @@ size_t copy_report_differences(const struct torus_copy_result *r);
 
 /* --- sentences --- */
 
-/* Print what was done, what a copy would do (--dry-run), or what differs (--verify), without the nodes that have
- * failed. */
-void copy_text_done(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
-void copy_text_dry_run(FILE *out, const struct copy_order *o, const struct torus_copy_result *r);
-/* Prints which entries --delete would remove at each node; nothing if it would remove none. */
-void copy_text_going(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                     const struct all_nodes *names);
-void copy_text_verified(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
-                        const struct all_nodes *names);
-
-/* Prints what was left out, or could not be preserved, and which nodes took no part; nothing if all is well. */
-void copy_text_remarks(FILE *out, const struct torus_copy_result *r, const struct all_nodes *names);
+/* Prints what was done, what a copy would do (--dry-run; with the entries that --delete would remove at each node), or what
+ * differs (--verify), without the nodes that have failed; then what was left out, or could not be preserved, and which
+ * nodes took no part. */
+void copy_report_print(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,
+                       const struct all_nodes *names);
 
 /* Prints a line for each error, with the nodes that have it. Nothing if memory is short. */
 void copy_failures_print(FILE *out, const struct copy_order *o, const struct torus_copy_result *r,

@@ -16,7 +16,7 @@
 void copy_watch_begin(struct copy_watch *w, bool looks_only)
 {
     *w = (struct copy_watch){.looks_only = looks_only};
-    progress_begin(&w->progress, true);
+    progress_begin(&w->progress);
     w->progress.doing = w->doing;
 }
 
@@ -58,11 +58,6 @@ int copy_watch_update(void *watch, const struct torus_copy_progress *progress)
     return progress_update(&w->progress, &shown);
 }
 
-void copy_watch_end(struct copy_watch *w)
-{
-    progress_end(&w->progress);
-}
-
 #define STAYS "what has arrived stays at the nodes for the next copy to the same target, for a day"
 
 /* Completes the request by what the daemon knows. Returns an exit code; on failure the reason has been printed. */
@@ -99,40 +94,25 @@ static int print_failure(const struct cli *cli, const struct copy_order *o, bool
     return cli_fail_client(cli, e);
 }
 
-static int print_text(const struct cli *cli, const struct copy_order *o, bool per_node,
-                      const struct torus_copy_result *r, const struct all_nodes *names)
-{
-    if (o->copy.verify) {
-        copy_text_verified(stdout, o, r, names);
-    } else if (o->copy.dry_run) {
-        copy_text_dry_run(stdout, o, r);
-        copy_text_going(stdout, o, r, names);
-    } else {
-        copy_text_done(stdout, o, r);
-    }
-    copy_text_remarks(stdout, r, names);
-    if (!per_node || r->node_count == 0)
-        return EXIT_DONE;
-    (void)putchar('\n');
-    return cli_print(cli, copy_report_value(o, r, names), &copy_report_table);
-}
-
 static int print_result(const struct cli *cli, const struct copy_order *o, bool per_node,
                         const struct torus_copy_result *r)
 {
     const bool failed = copy_report_failures(r) > 0;
     const bool differs = o->copy.verify && copy_report_differences(r) > 0;
+    const bool table = per_node && r->node_count > 0;
     struct all_nodes names = {0};
     struct torus_error e;
-    int code;
+    int code = EXIT_DONE;
 
     /* Names are an addition: if the survey fails, there are ranks. */
     if (cli->json || per_node || failed || differs || copy_report_removes(r) || r->absent_count > 0)
         (void)all_nodes_try(cli, &names, &e);
-    if (cli->json)
-        code = cli_print(cli, copy_report_value(o, r, &names), NULL);
-    else
-        code = print_text(cli, o, per_node, r, &names);
+    if (!cli->json)
+        copy_report_print(stdout, o, r, &names);
+    if (!cli->json && table)
+        (void)putchar('\n');
+    if (cli->json || table)
+        code = cli_print(cli, copy_report_value(o, r, &names), &copy_report_table);
     (void)fflush(stdout);
     copy_failures_print(stderr, o, r, &names);
     all_nodes_free(&names);
@@ -162,7 +142,7 @@ static int copy(struct cli *cli, struct copy_order *o, const struct copy_argumen
     interrupt_arm(cli->client);
     r = torus_client_copy(cli->client, &o->copy, copy_watch_update, &watch, &result, &e);
     interrupt_disarm();
-    copy_watch_end(&watch);
+    progress_end(&watch.progress);
     if (r != 0)
         return print_failure(cli, o, watch.moved, &e);
     code = print_result(cli, o, a->per_node, result);

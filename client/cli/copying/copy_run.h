@@ -24,4 +24,3 @@ struct copy_watch {
 void copy_watch_begin(struct copy_watch *w, bool looks_only);
 /* A torus_copy_progress_fn with a struct copy_watch as its data. Returns whether the user has interrupted the program. */
 int copy_watch_update(void *watch, const struct torus_copy_progress *progress);
-void copy_watch_end(struct copy_watch *w);

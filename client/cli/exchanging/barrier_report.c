@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "client/cli/exchanging/exchange_report.h"
 #include "client/cli/terminal/json.h"
-#include "daemon/lib/schedule/torus.h"
-#include "proto/text.h"
 
 static const struct section sections[] = {
     RECORD(NULL, FIELD("barrier", "name"), FIELD("id"), FIELD("torus", "dims", FORMAT_TORUS),
@@ -111,12 +110,8 @@ json_t *barrier_report(const struct torus_result *x, const char *name, bool by_t
     json_t *o;
     int r = 0;
 
-    if (torus_parse_named(&torus, x->dims, e) != 0 || torus.nodes != x->nodes) {
-        error_set(e, ERROR_PROTOCOL,
-                  "the daemon's result contradicts itself: a torus of %s with %u %s", x->dims,
-                  x->nodes, text_plural(x->nodes, "node", "nodes"));
+    if (result_torus(x, &torus, e) != 0)
         return NULL;
-    }
     sorted = calloc(x->arrival_count + 1, sizeof *sorted);
     o = sorted != NULL ? json_of(x, members) : NULL;
     for (size_t i = 0; sorted != NULL && i < x->arrival_count; i++)

@@ -12,20 +12,35 @@
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "proto/text.h"
 
-/* The first fields of the summary, for one exchange or several repetitions; and the table of ports. */
-#define COMMON_FIELDS                                                                              \
-    FIELD("exchange", "id"), FIELD("operation"), FIELD("torus", "dims", FORMAT_TORUS),             \
-        FIELD("nodes", "node_count"), FIELD("algorithm"), FIELD("mode"),                           \
-        FIELD("missing nodes", "missing"), FIELD("without"), RATES_FIELDS, FIELD("reroutes"),      \
-        FIELD("new plans", "replans"), FIELD("damages"),                                           \
-        FIELD("kept bytes", "kept_bytes", FORMAT_BYTES)
-
-/* How a time compares with the bound, and what the schedule costs. */
-#define BOUND_FIELDS                                                                               \
-    FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), EQUAL_BOUND_FIELD,                      \
-        FIELD("bound of", "bound_of"), FIELD("efficiency", "efficiency", FORMAT_PERCENT),          \
-        FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),                    \
-        FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES)
+/* The summary of one exchange, or of several repetitions: `time` is what the time is called, `behind` goes behind
+ * what is counted for each of them. Empty fields are not shown; then the table of ports. */
+#define SECTIONS(time, behind)                                                                     \
+    {                                                                                              \
+        RECORD(NULL, FIELD("exchange", "id"), FIELD("operation"),                                  \
+               FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),                 \
+               FIELD("algorithm"), FIELD("mode"), FIELD("missing nodes", "missing"),               \
+               FIELD("without"), RATES_FIELDS, FIELD("reroutes"), FIELD("new plans", "replans"),   \
+               FIELD("damages"), FIELD("kept bytes", "kept_bytes", FORMAT_BYTES),                  \
+               FIELD("missing files", "missing_files"), FIELD("unused files", "unused_files"),     \
+               FIELD("block", "block_bytes", FORMAT_BYTES), FIELD("repetitions", "repeat"),        \
+               FIELD(time, "seconds", FORMAT_SECONDS),                                             \
+               FIELD("predicted", "predicted_seconds", FORMAT_SECONDS),                            \
+               FIELD("shortest", "seconds_min", FORMAT_SECONDS),                                   \
+               FIELD("longest", "seconds_max", FORMAT_SECONDS),                                    \
+               FIELD("interquartile range", "seconds_spread", FORMAT_SECONDS),                     \
+               FIELD("sustained, each", "sustained_seconds", FORMAT_SECONDS),                      \
+               FIELD("lower bound", "bound_seconds", FORMAT_SECONDS), EQUAL_BOUND_FIELD,           \
+               FIELD("bound of", "bound_of"), FIELD("efficiency", "efficiency", FORMAT_PERCENT),   \
+               FIELD("whole call", "call_seconds", FORMAT_SECONDS), FIELD("startups"),             \
+               FIELD("transmission"), FIELD("busiest channel", "channel_bytes", FORMAT_BYTES),     \
+               FIELD("rounds" behind, "rounds"),                                                   \
+               FIELD("delivered blocks" behind, "blocks_delivered"),                               \
+               FIELD("delivered bytes" behind, "bytes_delivered", FORMAT_BYTES),                   \
+               FIELD("verified")),                                                                 \
+        {                                                                                          \
+            .layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS                \
+        }                                                                                          \
+    }
 
 #define PORT_FIELDS                                                                                \
     FIELDS(FIELD("node", "rank"), FIELD("time", "seconds", FORMAT_SECONDS), FIELD("port", "name"), \
@@ -33,32 +48,12 @@
            FIELD("blocks sent", "tx_blocks"), FIELD("messages", "combined_messages"),              \
            FIELD("min rtt", "min_rtt_us", FORMAT_MICROS), FIELD("rate", "rate_bps", FORMAT_RATE))
 
-static const struct section sections[] = {
-    RECORD(NULL, COMMON_FIELDS, FIELD("missing files", "missing_files"),
-           FIELD("unused files", "unused_files"), FIELD("block", "block_bytes", FORMAT_BYTES),
-           FIELD("time", "seconds", FORMAT_SECONDS),
-           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS), BOUND_FIELDS, FIELD("rounds"),
-           FIELD("delivered blocks", "blocks_delivered"),
-           FIELD("delivered bytes", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
-    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
-};
-
-static const struct section repeated_sections[] = {
-    RECORD(NULL, COMMON_FIELDS, FIELD("block", "block_bytes", FORMAT_BYTES),
-           FIELD("repetitions", "repeat"), FIELD("median time", "seconds", FORMAT_SECONDS),
-           FIELD("predicted", "predicted_seconds", FORMAT_SECONDS),
-           FIELD("shortest", "seconds_min", FORMAT_SECONDS),
-           FIELD("longest", "seconds_max", FORMAT_SECONDS),
-           FIELD("interquartile range", "seconds_spread", FORMAT_SECONDS),
-           FIELD("sustained, each", "sustained_seconds", FORMAT_SECONDS), BOUND_FIELDS,
-           FIELD("rounds, each", "rounds"), FIELD("delivered blocks, each", "blocks_delivered"),
-           FIELD("delivered bytes, each", "bytes_delivered", FORMAT_BYTES), FIELD("verified")),
-    {.layout = LAYOUT_TABLE, .key = "per_node", .each = "ports", PORT_FIELDS},
-};
+static const struct section once[] = SECTIONS("time", "");
+static const struct section repeated_sections[] = SECTIONS("median time", ", each");
 
 struct view exchange_report_view(bool repeated, bool per_node)
 {
-    return (struct view){repeated ? repeated_sections : sections, per_node ? 2 : 1};
+    return (struct view){repeated ? repeated_sections : once, per_node ? 2 : 1};
 }
 
 static double seconds(uint64_t nanoseconds)
@@ -194,6 +189,19 @@ static int set_bound(json_t *o, const struct torus_result *x, double time)
            json_object_set_new(o, "efficiency", efficiency);
 }
 
+int result_torus(const struct torus_result *x, struct torus *t, struct error *e)
+{
+    if (torus_parse_named(t, x->dims, e) != 0) {
+        e->code = ERROR_PROTOCOL;
+        return error_wrap(e, "the daemon's dimensions are invalid");
+    }
+    if (t->nodes == x->nodes)
+        return 0;
+    return error_set(e, ERROR_PROTOCOL,
+                     "the daemon's result contradicts itself: a torus of %s with %u %s", x->dims,
+                     x->nodes, text_plural(x->nodes, "node", "nodes"));
+}
+
 json_t *exchange_report(const struct torus_result *x, double call_seconds, bool repeated,
                         struct error *e)
 {
@@ -202,17 +210,8 @@ json_t *exchange_report(const struct torus_result *x, double call_seconds, bool 
     json_t *o;
     int r = 0;
 
-    if (torus_parse_named(&torus, x->dims, e) != 0) {
-        error_wrap(e, "the daemon's dimensions are invalid");
-        e->code = ERROR_PROTOCOL;
+    if (result_torus(x, &torus, e) != 0)
         return NULL;
-    }
-    if (torus.nodes != x->nodes) {
-        error_set(e, ERROR_PROTOCOL,
-                  "the daemon's result contradicts itself: a torus of %s with %u %s", x->dims,
-                  x->nodes, text_plural(x->nodes, "node", "nodes"));
-        return NULL;
-    }
     o = json_of(x, result_members);
     r |= json_set_torus(o, &torus);
     if (x->missing_count > 0)

@@ -4,7 +4,12 @@
 #include <torus/torus.h>
 
 #include "client/cli/terminal/writer.h"
+#include "daemon/lib/schedule/torus.h"
 #include "proto/error.h"
+
+/* Reads the dimensions that a result names. Returns 0, or -1 with *e (ERROR_PROTOCOL): they are invalid, or contradict its
+ * number of nodes. */
+int result_torus(const struct torus_result *r, struct torus *t, struct error *e);
 
 /* Returns the report as a value, with times in seconds. The lower bound and the efficiency are null if the rate of
  * the links is unknown. If the routes were found for different rates of links, these are in it (link_rates.h). `repeated`: with the times of all repetitions, and their median as the time. Returns NULL

@@ -20,114 +20,61 @@ _Static_assert((int)TORUS_EXCHANGE == OPERATION_EXCHANGE, "");
 _Static_assert((int)TORUS_ALLGATHER == OPERATION_ALLGATHER, "");
 _Static_assert((int)TORUS_BROADCAST == OPERATION_BROADCAST, "");
 
-/* Returns whether --on-failure has this value. */
-static bool on_failure_is(const struct exchange_arguments *a, const char *action)
-{
-    return a->on_failure != NULL && strcmp(a->on_failure, action) == 0;
-}
-
-/* What moves. */
-enum moves { MOVES_PATTERN = 1, MOVES_FILES = 2, MOVES_TREES = 4 };
-
-#define MOVES_BLOCKS (MOVES_PATTERN | MOVES_FILES)
-
-/* Options that do not go with everything, and why not. */
-static const struct {
-    size_t offset; /* in struct exchange_arguments */
-    bool is_flag;
-    unsigned with; /* enum moves */
-    const char *why;
-} limited[] = {
-#define TEXT(name) offsetof(struct exchange_arguments, name), false
-#define FLAG(name) offsetof(struct exchange_arguments, name), true
-    {TEXT(block_size), MOVES_PATTERN,
-     "--block-size is for generated patterns; files have their own sizes: omit it with --from and "
-     "--to"},
-    {TEXT(repeat), MOVES_PATTERN,
-     "--repeat is for generated patterns; files are exchanged once: omit it with --from and --to"},
-    {FLAG(missing_ok), MOVES_FILES | MOVES_TREES,
-     "--missing-ok is for files: it requires --from and --to"},
-    {FLAG(replace), MOVES_FILES | MOVES_TREES,
-     "--replace is for files: it requires --from and --to"},
-    {TEXT(schedule), MOVES_BLOCKS,
-     "--schedule does not go with --trees: trees move in many exchanges, and the nodes keep the "
-     "schedule of a file for one: give --algorithm"},
-    {FLAG(explain), MOVES_BLOCKS,
-     "--explain does not go with --trees: what moves is known only when the trees have been "
-     "compared, and then the nodes choose; the report names what they have chosen"},
-#undef TEXT
-#undef FLAG
-};
-
-/* Checks that all options go with what moves. Returns EXIT_DONE, or another exit code after printing why not. */
-static int check_limited(const struct cli *cli, const struct exchange_arguments *a)
-{
-    const unsigned moves = a->trees ? MOVES_TREES : a->from != NULL ? MOVES_FILES : MOVES_PATTERN;
-
-    for (size_t i = 0; i < sizeof limited / sizeof *limited; i++) {
-        const void *at = (const char *)a + limited[i].offset;
-        const bool given =
-            limited[i].is_flag ? *(const bool *)at : *(const char *const *)at != NULL;
-        if (given && (limited[i].with & moves) == 0)
-            return cli_fail_usage(cli, "%s", limited[i].why);
-    }
-    return EXIT_DONE;
-}
-
 /* Whether an algorithm is named, instead of left to the daemon. */
 static bool names_algorithm(const struct exchange_arguments *a)
 {
     return a->algorithm != NULL && strcmp(a->algorithm, TORUS_AUTO) != 0;
 }
 
-/* Checks what is to be exchanged. Returns as check(). */
-static int check_input(const struct cli *cli, enum torus_operation operation,
-                       const struct exchange_arguments *a)
+/* Checks that the options go together, and reads --on-failure into the request. Returns 0, or -1 with *e. */
+static int check(struct torus_request *request, const struct exchange_arguments *a,
+                 const char *command, struct error *e)
 {
-    if (operation == TORUS_BROADCAST && a->sender == NULL)
-        return cli_fail_usage(cli, "--root is missing: give the rank of the node that sends");
-    if (!a->trees && a->block_size == NULL && a->from == NULL && a->to == NULL)
-        return cli_fail_usage(cli,
-                              "nothing to %s: give --block-size SIZE for a generated pattern, or "
-                              "--from %s --to FOLDER for files",
-                              cli->command, operation == TORUS_EXCHANGE ? "FOLDER" : "FILE");
-    if ((a->from == NULL) != (a->to == NULL) || (a->trees && a->from == NULL))
-        return cli_fail_usage(cli, "--from and --to go together: %s is missing",
-                              a->from == NULL ? "--from" : "--to");
-    return check_limited(cli, a);
-}
-
-/* Checks that the options go together. Returns EXIT_DONE, or another exit code after printing the reason. */
-static int check(const struct cli *cli, enum torus_operation operation,
-                 const struct exchange_arguments *a)
-{
-    if (a->on_failure != NULL && !on_failure_is(a, "fail") && !on_failure_is(a, "shrink") &&
-        !on_failure_is(a, "wait"))
-        return cli_fail_usage(cli, "--on-failure: '%.40s' is not fail, shrink or wait",
-                              a->on_failure);
-    if (operation != TORUS_EXCHANGE && on_failure_is(a, "shrink"))
-        return cli_fail_usage(cli, "--on-failure shrink is for exchanges: give fail or wait to %s",
-                              cli->command);
-    const int code = check_input(cli, operation, a);
-    if (code != EXIT_DONE)
-        return code;
-    if (a->schedule != NULL && a->algorithm != NULL)
-        return cli_fail_usage(cli, "--schedule and --algorithm: give one or the other");
-    if (a->schedule != NULL && a->q != NULL)
-        return cli_fail_usage(cli, "--schedule and --q: give one or the other");
-    if (a->schedule != NULL && (a->explain || a->dry_run))
-        return cli_fail_usage(cli, "%s lists the algorithms for auto: omit it with --schedule",
-                              a->explain ? "--explain" : "--dry-run");
-    if (on_failure_is(a, "shrink") && (a->schedule != NULL || names_algorithm(a)))
-        return cli_fail_usage(cli,
-                              "--on-failure shrink needs algorithm auto, the only one that can "
-                              "leave out nodes: omit %s",
-                              a->schedule != NULL ? "--schedule" : "--algorithm");
-    if (a->trees && a->mode != NULL && !names_algorithm(a))
-        return cli_fail_usage(cli,
-                              "--mode with --trees needs --algorithm NAME: without one, the nodes "
-                              "choose algorithm and mode together");
-    return EXIT_DONE;
+    if (READ_OPTION(e, "--on-failure", a->on_failure, parse_on_failure, &request->shrink,
+                    &request->wait) != 0)
+        return -1;
+    const bool exchange = request->operation == TORUS_EXCHANGE, files = a->from != NULL;
+    const struct refusal refusals[] = {
+        REFUSAL(!exchange && request->shrink,
+                "--on-failure shrink is for exchanges: give fail or wait to %s", command),
+        REFUSAL(request->operation == TORUS_BROADCAST && a->sender == NULL,
+                "--root is missing: give the rank of the node that sends"),
+        REFUSAL(!a->trees && a->block_size == NULL && !files && a->to == NULL,
+                "nothing to %s: give --block-size SIZE for a generated pattern, or --from %s --to "
+                "FOLDER for files",
+                command, exchange ? "FOLDER" : "FILE"),
+        REFUSAL(files != (a->to != NULL) || (a->trees && !files),
+                "--from and --to go together: %s is missing", files ? "--to" : "--from"),
+        REFUSAL(files && a->block_size != NULL,
+                "--block-size is for generated patterns; files have their own sizes: omit it with "
+                "--from and --to"),
+        REFUSAL(files && a->repeat != NULL, "--repeat is for generated patterns; files are "
+                                            "exchanged once: omit it with --from and --to"),
+        REFUSAL(!files && (a->missing_ok || a->replace),
+                "%s is for files: it requires --from and --to",
+                a->missing_ok ? "--missing-ok" : "--replace"),
+        REFUSAL(a->trees && a->schedule != NULL,
+                "--schedule does not go with --trees: trees move in many exchanges, and the nodes "
+                "keep the schedule of a file for one: give --algorithm"),
+        REFUSAL(a->trees && a->explain,
+                "--explain does not go with --trees: what moves is known only when the trees have "
+                "been compared, and then the nodes choose; the report names what they have chosen"),
+        REFUSAL(a->schedule != NULL && (a->algorithm != NULL || a->q != NULL),
+                "--schedule and %s: give one or the other",
+                a->algorithm != NULL ? "--algorithm" : "--q"),
+        REFUSAL(a->schedule != NULL && (a->explain || a->dry_run),
+                "%s lists the algorithms for auto: omit it with --schedule",
+                a->explain ? "--explain" : "--dry-run"),
+        REFUSAL(request->shrink && (a->schedule != NULL || names_algorithm(a)),
+                "--on-failure shrink needs algorithm auto, the only one that can leave out nodes: "
+                "omit %s",
+                a->schedule != NULL ? "--schedule" : "--algorithm"),
+        REFUSAL(a->trees && a->mode != NULL && !names_algorithm(a),
+                "--mode with --trees needs --algorithm NAME: without one, the nodes choose "
+                "algorithm and mode together"),
+        {0},
+    };
+    return refuse(refusals, e);
 }
 
 /* Returns the algorithm that --algorithm and --q name, for the daemon, or NULL with *e. */
@@ -146,29 +93,21 @@ static int fill(struct torus_request *request, const struct exchange_arguments *
                 char **to, struct error *e)
 {
     request->algorithm = algorithm_of(a, request->operation, e);
-    if (request->algorithm == NULL)
+    if (request->algorithm == NULL ||
+        READ_OPTION(e, "--block-size", a->block_size, parse_size, &request->block_bytes) != 0 ||
+        READ_OPTION(e, "--from", a->from, parse_folder, from) != 0 ||
+        READ_OPTION(e, "--to", a->to, parse_folder, to) != 0 ||
+        READ_OPTION(e, "--root", a->sender, parse_number, TORUS_MAX_NODES - 1, &request->sender) !=
+            0 ||
+        READ_OPTION(e, "--repeat", a->repeat, parse_repeat, &request->repeat) != 0 ||
+        READ_OPTION(e, "--mode", a->mode, parse_mode, &request->mode) != 0 ||
+        READ_OPTION(e, "--timeout", a->timeout, parse_seconds, &request->timeout_ms) != 0)
         return -1;
-    if (a->block_size != NULL && parse_size(a->block_size, &request->block_bytes, e) != 0)
-        return error_wrap(e, "--block-size");
-    if (a->from != NULL && parse_folder(a->from, from, e) != 0)
-        return error_wrap(e, "--from");
-    if (a->to != NULL && parse_folder(a->to, to, e) != 0)
-        return error_wrap(e, "--to");
-    if (a->sender != NULL && parse_number(a->sender, TORUS_MAX_NODES - 1, &request->sender, e) != 0)
-        return error_wrap(e, "--root");
-    if (a->repeat != NULL && parse_repeat(a->repeat, &request->repeat, e) != 0)
-        return error_wrap(e, "--repeat");
-    if (a->mode != NULL && parse_mode(a->mode, &request->mode, e) != 0)
-        return error_wrap(e, "--mode");
-    if (a->timeout != NULL && parse_seconds(a->timeout, &request->timeout_ms, e) != 0)
-        return error_wrap(e, "--timeout");
     request->from = *from;
     request->to = *to;
     request->missing_ok = a->missing_ok;
     request->replace = a->replace;
     request->trace = a->trace != NULL;
-    request->shrink = on_failure_is(a, "shrink");
-    request->wait = on_failure_is(a, "wait");
     return 0;
 }
 
@@ -242,7 +181,7 @@ static int exchange(struct cli *cli, const struct exchange_arguments *a,
     double began = clock_seconds(), took;
     int code, r;
 
-    progress_begin(&progress, true);
+    progress_begin(&progress);
     interrupt_arm(cli->client);
     r = torus_client_exchange(cli->client, request, progress_update, &progress, &result, &e);
     took = clock_seconds() - began;
@@ -309,6 +248,29 @@ static int send_schedule(struct cli *cli, const char *path, struct torus_request
     return code;
 }
 
+/* The one source of such a copy is an option here. */
+static const struct option from_option = {"--from", "FOLDER", 0, ""};
+
+/* Exchanges files and folders, which are copied by the rules of torusctl copy. */
+static int exchange_trees(struct cli *cli, const struct exchange_arguments *a,
+                          const struct torus_request *request)
+{
+    return copy_run(cli, TORUS_COPY_EXCHANGE,
+                    &(struct copy_arguments){
+                        .sources = {.count = 1, .given = {{&from_option, a->from}}},
+                        .to = a->to,
+                        .on_failure = a->on_failure,
+                        .timeout = a->timeout,
+                        .delete = a->replace,
+                        .dry_run = a->dry_run,
+                        .per_node = a->per_node,
+                        .missing_ok = a->missing_ok,
+                        .trace = a->trace,
+                        .algorithm = request->algorithm,
+                        .mode = request->mode,
+                    });
+}
+
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a)
 {
@@ -316,57 +278,24 @@ int exchange_run(struct cli *cli, enum torus_operation operation,
     char digest[TORUS_DIGEST_SIZE], *from = NULL, *to = NULL;
     const char *bound_of = NULL;
     struct error e;
-    int code = check(cli, operation, a);
+    int code;
 
-    if (code == EXIT_DONE)
-        code = trace_file_check(cli, a->trace);
-    if (code != EXIT_DONE)
-        return code;
     torus_request_init(&request);
     request.operation = operation;
-    if (fill(&request, a, &from, &to, &e) != 0)
+    if (check(&request, a, cli->command, &e) != 0)
+        return cli_fail(cli, &e);
+    code = trace_file_check(cli, a->trace);
+    if (code == EXIT_DONE && fill(&request, a, &from, &to, &e) != 0)
         code = cli_fail(cli, &e);
-    if (code == EXIT_DONE)
+    if (code == EXIT_DONE && !a->trees)
         code = cli_connect(cli);
     if (code == EXIT_DONE && a->schedule != NULL)
         code = send_schedule(cli, a->schedule, &request, digest, &bound_of);
     if (code == EXIT_DONE)
-        code = a->explain || a->dry_run ? explain(cli, a, &request)
-                                        : exchange(cli, a, &request, NULL, bound_of);
+        code = a->trees                   ? exchange_trees(cli, a, &request)
+               : a->explain || a->dry_run ? explain(cli, a, &request)
+                                          : exchange(cli, a, &request, NULL, bound_of);
     free(from);
     free(to);
     return code;
-}
-
-/* --- exchanges of trees --- */
-
-/* The one source of such a copy is an option here. */
-static const struct option from = {"--from", "FOLDER", 0, ""};
-
-int exchange_trees(struct cli *cli, const struct exchange_arguments *a)
-{
-    struct copy_arguments copy = {
-        .sources = {.count = 1, .given = {{&from, a->from}}},
-        .to = a->to,
-        .on_failure = a->on_failure,
-        .timeout = a->timeout,
-        .delete = a->replace,
-        .dry_run = a->dry_run,
-        .per_node = a->per_node,
-        .missing_ok = a->missing_ok,
-        .trace = a->trace,
-    };
-    const int code = check(cli, TORUS_EXCHANGE, a);
-    struct error e;
-
-    if (code != EXIT_DONE)
-        return code;
-    copy.algorithm = algorithm_of(a, TORUS_EXCHANGE, &e);
-    if (copy.algorithm == NULL)
-        return cli_fail(cli, &e);
-    if (a->mode != NULL && parse_mode(a->mode, &copy.mode, &e) != 0) {
-        (void)error_wrap(&e, "--mode");
-        return cli_fail(cli, &e);
-    }
-    return copy_run(cli, TORUS_COPY_EXCHANGE, &copy);
 }

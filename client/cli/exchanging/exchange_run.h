@@ -64,6 +64,3 @@ struct exchange_arguments {
 /* Runs the operation, and prints everything. Returns the exit code. */
 int exchange_run(struct cli *cli, enum torus_operation operation,
                  const struct exchange_arguments *a);
-
-/* The same of exchange --trees: files and folders, which are copied by the rules of torusctl copy. */
-int exchange_trees(struct cli *cli, const struct exchange_arguments *a);

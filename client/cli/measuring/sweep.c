@@ -272,7 +272,7 @@ int sweep_run(struct sweep *s, struct cli *cli, struct error *e)
     s->results = json_array();
     if (s->results == NULL)
         return error_set(e, ERROR_MEMORY, "out of memory");
-    progress_begin(&run.progress, true);
+    progress_begin(&run.progress);
     run.progress.title = run.now;
     interrupt_arm(cli->client);
     for (uint32_t pass = 0; pass < sweep_passes(s); pass++)

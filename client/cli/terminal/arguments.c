@@ -213,6 +213,26 @@ int parse_mode(const char *text, enum torus_mode *mode, struct error *e)
     return error_set(e, ERROR_USAGE, "'%.40s' is neither stepped nor streaming", text);
 }
 
+int parse_on_failure(const char *text, bool *shrink, bool *wait, struct error *e)
+{
+    static const char *const names[] = {"fail", "shrink", "wait", NULL};
+    size_t i = 0;
+
+    if (parse_named(text, names, &i, e) != 0)
+        return -1;
+    *shrink = i == 1;
+    *wait = i == 2;
+    return 0;
+}
+
+int refuse(const struct refusal *list, struct error *e)
+{
+    while (list->text != NULL && !list->given)
+        list++;
+    return list->text != NULL ? error_set(e, ERROR_USAGE, list->text, list->word[0], list->word[1])
+                              : 0;
+}
+
 /* Returns the working directory with a slash at its end, and with %% for each per cent sign, because the daemon reads
  * %r in folders as the rank. The caller frees it. NULL with *e. */
 static char *working_directory(struct error *e)

@@ -1,6 +1,7 @@
 /* Reads the values of options: sizes, times, numbers and names. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,5 +42,26 @@ int parse_dimensions(const char *text, unsigned most, uint32_t *dimensions, stru
 /* Reads "stepped" or "streaming". */
 int parse_mode(const char *text, enum torus_mode *mode, struct error *e);
 
+/* Reads what to do if nodes are down: fail, shrink or wait. */
+int parse_on_failure(const char *text, bool *shrink, bool *wait, struct error *e);
+
 /* Makes the path of a folder absolute, from the working directory. Returns 0 with *path, which the caller frees. */
 int parse_folder(const char *text, char **path, struct error *e);
+
+/* Reads an option with one of these functions, if it was given. Returns 0, or -1 with *e, which names the option. */
+#define READ_OPTION(e, name, text, parse, ...)                                                     \
+    ((text) != NULL && parse(text, __VA_ARGS__, e) != 0 ? error_wrap(e, name) : 0)
+
+/* Options that are not possible together, and why not: REFUSAL(whether they are given, text, words of the text). */
+struct refusal {
+    bool given;
+    const char *text; /* has %s for each word; NULL ends a list */
+    const char *word[2];
+};
+#define REFUSAL(given_, text_, ...)                                                                \
+    {                                                                                              \
+        .given = (given_), .text = (text_), .word = { __VA_ARGS__ }                                \
+    }
+
+/* Returns 0, or -1 with *e for the first refusal of the list whose options are given. */
+int refuse(const struct refusal *list, struct error *e);

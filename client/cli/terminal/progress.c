@@ -32,11 +32,11 @@ static bool is_capable(void)
     return isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
-void progress_begin(struct progress *p, bool wanted)
+void progress_begin(struct progress *p)
 {
     long_work_end(); /* there is one line at a time */
     *p = (struct progress){
-        .shown = wanted && notices_wanted(),
+        .shown = notices_wanted(),
         .lines = !is_capable(),
         .began_ms = clock_ms(),
     };

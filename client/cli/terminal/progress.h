@@ -33,7 +33,7 @@ struct progress {
 };
 
 /* Starts the clock, without drawing. */
-void progress_begin(struct progress *p, bool wanted);
+void progress_begin(struct progress *p);
 
 /* A torus_progress_fn with a struct progress as its data: draws if it is time. Returns whether the user has
  * interrupted the program. */
