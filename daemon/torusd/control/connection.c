@@ -2,6 +2,9 @@
  * else gets an error, and is closed. While a client does not read its replies, its requests are not read. A
  * client that shuts down its sending side is closed after the last answer; a client that disconnects is
  * closed at once. */
+#include <stddef.h>
+#include <stdlib.h>
+
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/control/internal.h"
 #include "proto/unpack.h"
@@ -59,14 +62,37 @@ void control_reply(struct control_client *client, const Control__Reply *reply)
     framed_send(&client->framed, &reply->base); /* no answer is better than half of one */
 }
 
-void control_reply_error(struct control_client *client, const struct error *e, const char *id)
+static void reply_failure(struct control_client *client, const struct error *e, const char *id,
+                          bool stopping)
 {
     Control__Error error = CONTROL__ERROR__INIT;
 
     error.code = (uint32_t)e->code;
     error.text = (char *)(uintptr_t)e->text;
     error.exchange = (char *)(uintptr_t)(id != NULL ? id : "");
+    error.stopping = stopping;
     control_reply(client, CONTROL_REPLY(ERROR, error, &error));
+}
+
+void control_reply_error(struct control_client *client, const struct error *e, const char *id)
+{
+    reply_failure(client, e, id, false);
+}
+
+void control_reply_stopped(struct control_client *client, const struct error *e, const char *id)
+{
+    reply_failure(client, e, id, true);
+}
+
+void *control_list(size_t count, size_t size)
+{
+    const size_t align = _Alignof(max_align_t);
+    const size_t pointers = (count * sizeof(void *) + align - 1) / align * align;
+    void **list = calloc(1, pointers + count * size + 1);
+
+    for (size_t i = 0; list != NULL && i < count; i++)
+        list[i] = (char *)list + pointers + i * size;
+    return list;
 }
 
 static void refuse_client(struct control_client *client, const struct error *e)

@@ -34,14 +34,11 @@ static void set_node(Control__CopyResult__Node *to, const struct copy_outcome *f
 static void reply_result(struct control_client *client, const struct copy_result *from)
 {
     const size_t count = from->outcomes;
-    Control__CopyResult__Node *node = calloc(count, sizeof *node),
-                              **list = calloc(count, sizeof *list);
+    Control__CopyResult__Node **list = control_list(count, sizeof **list);
     Control__CopyResult message = CONTROL__COPY_RESULT__INIT, *to = &message;
 
-    for (size_t i = 0; node != NULL && list != NULL && i < count; i++) {
-        list[i] = &node[i];
-        set_node(&node[i], &from->outcome[i]);
-    }
+    for (size_t i = 0; list != NULL && i < count; i++)
+        set_node(list[i], &from->outcome[i]);
     CONTROL_COPY_RESULT(CONTROL_FILL)
     to->n_node = count;
     to->node = list;
@@ -50,7 +47,7 @@ static void reply_result(struct control_client *client, const struct copy_result
     to->first_skipped = path_bytes(from->first_changed);
     to->n_absent = from->absents;
     to->absent = (uint32_t *)(uintptr_t)from->absent;
-    if (node != NULL && list != NULL)
+    if (list != NULL)
         control_reply(client, CONTROL_REPLY(COPY_RESULT, copy_result, &message));
     else
         control_reply_error(client,
@@ -59,7 +56,6 @@ static void reply_result(struct control_client *client, const struct copy_result
                                                 "the copy has ended, but there is no memory for "
                                                 "its result"},
                             NULL);
-    free(node);
     free((void *)list);
 }
 
@@ -114,18 +110,13 @@ void control_copy_abandon(struct control_client *client)
 
 void control_copy_stopped(struct control_client *client)
 {
-    Control__Error error = CONTROL__ERROR__INIT;
-    char text[160];
+    struct error e;
 
     if (client->copy == NULL)
         return;
-    (void)snprintf(text, sizeof text,
-                   "torusd at node %u, which was asked for the copy, was stopped: start the copy "
-                   "again; only what is still missing is sent",
-                   router_rank(client->server->set.router));
-    error.code = ERROR_LINK;
-    error.text = text;
-    error.exchange = (char *)(uintptr_t) "";
-    error.stopping = true;
-    control_reply(client, CONTROL_REPLY(ERROR, error, &error));
+    (void)error_set(&e, ERROR_LINK,
+                    "torusd at node %u, which was asked for the copy, was stopped: start the copy "
+                    "again; only what is still missing is sent",
+                    router_rank(client->server->set.router));
+    control_reply_stopped(client, &e, NULL);
 }

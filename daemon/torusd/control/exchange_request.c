@@ -73,20 +73,15 @@ void control_exchange(struct control_client *client, const Control__Request *req
 
 void control_exchange_stopped(struct control_client *client)
 {
-    Control__Error error = CONTROL__ERROR__INIT;
-    char text[160];
+    struct error e;
 
     if (client->exchange == NULL || !exchange_is_undecided(client->exchange))
         return;
-    (void)snprintf(text, sizeof text,
-                   "torusd at node %u, the root of the exchange, was stopped before it committed "
-                   "anything: start the exchange again",
-                   router_rank(client->server->set.router));
-    error.code = ERROR_LINK;
-    error.text = text;
-    error.exchange = (char *)(uintptr_t)exchange_id(client->exchange);
-    error.stopping = true;
-    control_reply(client, CONTROL_REPLY(ERROR, error, &error));
+    (void)error_set(&e, ERROR_LINK,
+                    "torusd at node %u, the root of the exchange, was stopped before it committed "
+                    "anything: start the exchange again",
+                    router_rank(client->server->set.router));
+    control_reply_stopped(client, &e, exchange_id(client->exchange));
 }
 
 void control_exchange_abandon(struct control_client *client)

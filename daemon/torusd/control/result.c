@@ -10,10 +10,10 @@ _Static_assert((int)CHECK_CONTENTS == (int)CONTROL__CHECK__BYTES, "checks");
 /* The elements that the message points to: one for each node, and one for each port of each
  * node. */
 struct figures {
-    Control__ExchangeResult__Node *node, **nodes;
-    Control__ExchangeResult__Port *port, **ports;
+    Control__ExchangeResult__Node **node;
+    Control__ExchangeResult__Port **port;
+    Control__ExchangeResult__Arrival **arrival;
     uint32_t *missing;
-    Control__ExchangeResult__Arrival *arrival, **arrivals;
     char (*name)[TORUS_PORT_NAME_SIZE]; /* by port of each node, as `port` */
     char dims[TORUS_TEXT_SIZE];
     Control__LinkRates link_rates;
@@ -21,13 +21,10 @@ struct figures {
 
 static void figures_free(struct figures *f)
 {
-    free(f->node);
-    free(f->nodes);
-    free(f->port);
-    free(f->ports);
+    free((void *)f->node);
+    free((void *)f->port);
+    free((void *)f->arrival);
     free(f->missing);
-    free(f->arrival);
-    free(f->arrivals);
     free(f->name);
 }
 
@@ -35,55 +32,51 @@ static int figures_alloc(struct figures *f, const struct torus *t)
 {
     const size_t ports = (size_t)t->nodes * torus_ports(t);
 
-    f->node = calloc(t->nodes, sizeof *f->node);
-    f->nodes = calloc(t->nodes, sizeof(void *));
-    f->port = calloc(ports + 1, sizeof *f->port); /* a torus of one node has none */
-    f->ports = calloc(ports + 1, sizeof(void *));
+    f->node = control_list(t->nodes, sizeof **f->node);
+    f->port = control_list(ports, sizeof **f->port);
+    f->arrival = control_list(t->nodes, sizeof **f->arrival);
     f->missing = calloc(t->nodes, sizeof *f->missing);
-    f->arrival = calloc(t->nodes, sizeof *f->arrival);
-    f->arrivals = calloc(t->nodes, sizeof(void *));
-    f->name = calloc(ports + 1, sizeof *f->name);
-    if (f->node != NULL && f->nodes != NULL && f->port != NULL && f->ports != NULL &&
-        f->missing != NULL && f->arrival != NULL && f->arrivals != NULL && f->name != NULL)
+    f->name = calloc(ports + 1, sizeof *f->name); /* a torus of one node has none */
+    if (f->node != NULL && f->port != NULL && f->arrival != NULL && f->missing != NULL &&
+        f->name != NULL)
         return 0;
     figures_free(f);
     return -1;
 }
 
 /* Fills in the port p of a node, at this place of f->port. */
-static Control__ExchangeResult__Port *fill_port(struct figures *f, const struct torus *t, size_t at,
-                                                unsigned p, const struct exchange_node_report *from)
+static void fill_port(struct figures *f, const struct torus *t, size_t at, unsigned p,
+                      const struct exchange_node_report *from)
 {
-    Control__ExchangeResult__Port *to = &f->port[at];
+    Control__ExchangeResult__Port *to = f->port[at];
 
     control__exchange_result__port__init(to);
     CONTROL_RESULT_PORT(CONTROL_FILL)
-    return to;
 }
 
 /* Fills in node i, and its ports that have a neighbour. */
 static void fill_node(struct figures *f, const struct torus *t, uint32_t i,
                       const struct exchange_node_report *from)
 {
-    const unsigned ports = torus_ports(t);
-    Control__ExchangeResult__Node *node = f->nodes[i] = &f->node[i], *to = node;
+    const size_t ports = torus_ports(t), first = i * ports;
+    Control__ExchangeResult__Node *to = f->node[i];
 
-    control__exchange_result__node__init(node);
+    control__exchange_result__node__init(to);
     CONTROL_RESULT_NODE(CONTROL_FILL)
-    node->port = &f->ports[(size_t)i * ports];
+    to->port = &f->port[first];
     for (unsigned p = 0; p < ports; p++)
         if (torus_neighbour(t, from->rank, p) != TORUS_NO_NODE)
-            node->port[node->n_port++] = fill_port(f, t, (size_t)i * ports + p, p, from);
+            fill_port(f, t, first + to->n_port++, p, from);
 }
 
 static void fill_arrivals(Control__ExchangeResult *message, struct figures *f,
                           const struct exchange_result *result)
 {
     message->n_arrival = result->arrivals;
-    message->arrival = f->arrivals;
+    message->arrival = f->arrival;
     for (uint32_t i = 0; i < result->arrivals; i++) {
         const struct exchange_arrival *from = &result->arrival[i];
-        Control__ExchangeResult__Arrival *to = f->arrivals[i] = &f->arrival[i];
+        Control__ExchangeResult__Arrival *to = f->arrival[i];
         control__exchange_result__arrival__init(to);
         CONTROL_RESULT_ARRIVAL(CONTROL_FILL)
     }
@@ -111,7 +104,7 @@ static void fill_result(Control__ExchangeResult *to, struct figures *f, const st
         if (from->gone != NULL && from->gone[rank])
             f->missing[to->n_missing++] = rank;
     to->n_node = from->node != NULL ? from->nodes : 0;
-    to->node = f->nodes;
+    to->node = f->node;
     for (uint32_t i = 0; i < to->n_node; i++)
         fill_node(f, t, i, &from->node[i]);
     fill_arrivals(to, f, from);

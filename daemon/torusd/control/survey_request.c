@@ -30,30 +30,29 @@ static void on_surveyed(void *context, const struct survey_node *nodes, uint64_t
 {
     struct control_client *client = context;
     const size_t count = router_torus(client->server->set.router)->nodes;
-    Control__Survey__Node *node = calloc(count, sizeof *node), **list = calloc(count, sizeof *list);
+    Control__Survey__Node **list = control_list(count, sizeof **list);
     Control__Survey survey = CONTROL__SURVEY__INIT;
 
     client->surveys = false;
-    for (size_t i = 0; node != NULL && list != NULL && i < count; i++) {
-        list[i] = &node[i];
-        control__survey__node__init(&node[i]);
-        node[i].outcome = nodes[i].outcome;
-        node[i].answer.data = (uint8_t *)(uintptr_t)nodes[i].bytes;
-        node[i].arrived_us = nodes[i].arrived / 1000;
-        node[i].answer.len = nodes[i].outcome == SURVEY_ANSWERED ? nodes[i].length : 0;
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        Control__Survey__Node *to = list[i];
+        control__survey__node__init(to);
+        to->outcome = nodes[i].outcome;
+        to->answer.data = (uint8_t *)(uintptr_t)nodes[i].bytes;
+        to->answer.len = nodes[i].outcome == SURVEY_ANSWERED ? nodes[i].length : 0;
+        to->arrived_us = nodes[i].arrived / 1000;
     }
     survey.n_node = count;
     survey.node = list;
     survey.took_us = took / 1000;
     survey.began_us = elapsed(survey.took_us, clock_us());
-    if (node != NULL && list != NULL)
+    if (list != NULL)
         control_reply(client, CONTROL_REPLY(SURVEY, survey, &survey));
     else
         control_reply_error(
             client, &(struct error){.code = ERROR_MEMORY, .text = "out of memory for the survey"},
             NULL);
-    free(node);
-    free(list);
+    free((void *)list);
 }
 
 void control_survey(struct control_client *client, const Control__Request *request)
