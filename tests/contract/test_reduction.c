@@ -52,8 +52,8 @@ static void check_edge(const struct torus *t, uint32_t rank, uint32_t index)
     assert_in_range(q->arrival[port][tree->place], q->tree[index].first,
                     q->tree[index].first + q->tree[index].children - 1);
     assert_int_equal(q->tree[index].distance + 1, tree->distance);
-    assert_int_equal(reduction_down_in(p, tree), reduction_down_out(q, child));
-    assert_true(reduction_down_in(p, tree) >= q->departures[port]);
+    assert_int_equal(p->arrivals[tree->parent] + tree->place, reduction_down_out(q, child));
+    assert_true(p->arrivals[tree->parent] + tree->place >= q->departures[port]);
 }
 
 /* Checks that every tree has an edge from each node except the owner; each edge leads one hop

@@ -86,13 +86,6 @@ void reduction_free(struct reduction_trees *p);
 /* A good root: one of the nodes whose largest distance to any other node is the smallest. */
 uint32_t reduction_root(const struct torus *t);
 
-/* The place on its channel of the piece that comes down to this node in a tree, from the parent. */
-static inline uint32_t reduction_down_in(const struct reduction_trees *p,
-                                         const struct reduction_tree *tree)
-{
-    return p->arrivals[tree->parent] + tree->place;
-}
-
 /* The place on its channel of the piece that goes down from this node to a child. */
 static inline uint32_t reduction_down_out(const struct reduction_trees *p,
                                           const struct reduction_child *child)
