@@ -60,6 +60,16 @@ def test_a_link_that_becomes_slow_and_well_again(mininet):
     wait_for(lambda: plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT), 60)
 
 
+def test_the_other_direction_of_a_slow_link_is_not_slow(mininet):
+    """Its acknowledgements wait behind what the slow direction cannot carry, and so do its bytes."""
+    torus = mininet('3x3', bw=MBIT)
+    torus.set_rate(4, '-1', MBIT / 10)
+    for _ in range(6):
+        torus.json(0, 'exchange', '--algorithm', 'auto', '--block-size', '1MiB', timeout=120)
+    slow = {node.rank for node in torus.nodes if 'carries' in node.log()}
+    assert slow == {4}, [torus.node(rank).log() for rank in slow]
+
+
 @contextlib.contextmanager
 def busy_processors():
     """Four programs for each processor that only count."""

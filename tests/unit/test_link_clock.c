@@ -131,6 +131,37 @@ TEST(ways_of_different_length_are_in_the_error)
     assert_in_range(error, 500 * MILLISECONDS, 501 * MILLISECONDS);
 }
 
+/* A heartbeat that was so long on its way here, and that answers one that was so long on its way there. */
+static void hear(struct link_clock *c, uint64_t now, uint64_t in, uint64_t out)
+{
+    const uint64_t ahead = 77 * SECONDS, held = 30 * MILLISECONDS;
+
+    link_clock_take(c,
+                    &(struct peer_heartbeat){
+                        .at = now + ahead - in, .echo = now - in - held - out, .held = held},
+                    now);
+}
+
+TEST(acknowledgements_wait_behind_what_the_neighbour_sends)
+{
+    const uint64_t beat = 250 * MILLISECONDS, now = 100 * SECONDS;
+    struct link_clock c = {.known = false};
+
+    assert_false(link_clock_acks_wait(&c, beat, now));
+    hear(&c, now, 50 * US, 50 * US);
+    assert_false(link_clock_acks_wait(&c, beat, now));
+    hear(&c, now, 400 * MILLISECONDS, 60 * MILLISECONDS);
+    assert_true(link_clock_acks_wait(&c, beat, now));
+    hear(&c, now, 60 * MILLISECONDS, 400 * MILLISECONDS); /* seen from the other end */
+    assert_false(link_clock_acks_wait(&c, beat, now));
+    hear(&c, now, 400 * MILLISECONDS, 300 * MILLISECONDS); /* both directions are as slow */
+    assert_false(link_clock_acks_wait(&c, beat, now));
+    hear(&c, now, 900 * US, 50 * US); /* nothing waits */
+    assert_false(link_clock_acks_wait(&c, beat, now));
+    assert_false(link_clock_acks_wait(&c, beat, now + beat));
+    assert_true(link_clock_acks_wait(&c, beat, now + beat + 2 * MILLISECONDS)); /* overdue */
+}
+
 TEST(nonsense_is_ignored)
 {
     const uint64_t now = 100 * SECONDS;
@@ -163,5 +194,6 @@ TEST(nonsense_is_ignored)
                             .at = at, .echo = below(150) * SECONDS, .held = below(90) * SECONDS},
                         now);
         (void)link_clock_ahead(&c, now + below(1000) * SECONDS, &ahead, &error);
+        (void)link_clock_acks_wait(&c, below(10) * SECONDS, now + below(1000) * SECONDS);
     }
 }

@@ -187,6 +187,42 @@ ROUTER_TEST(a_link_that_carries_less_than_it_should_is_stated)
     assert_int_equal(rates.planned, 20000); /* nothing is known about the new one */
 }
 
+/* As measure() at port 0, while heartbeats are so long on their way from the neighbour, and to it. */
+static void measure_between(struct router_fixture *f, uint64_t in, uint64_t out, uint64_t bps,
+                            unsigned beats)
+{
+    for (unsigned i = 0; i < beats; i++) {
+        const struct peer_heartbeat beat = {.at = f->now + 77 * SECONDS - in,
+                                            .echo = f->now - in - out};
+        fixture_say(f->up[0], &(struct peer_message){.kind = PEER_HEARTBEAT, .heartbeat = beat},
+                    NULL, 0);
+        measure(f, 0, bps, 1);
+    }
+}
+
+/* Acknowledgements that wait behind what the neighbour sends let TCP send little, but the link may carry more. */
+ROUTER_TEST(a_link_is_not_slow_because_acknowledgements_wait)
+{
+    const uint64_t soon = MILLISECONDS / 20, late = 600 * MILLISECONDS;
+    struct port_rates rates;
+
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    measure_between(f, soon, soon, 0, 1);
+    f->up[0]->stat.unacked = 500000;
+    measure_between(f, late, late / 5, 5000000, 20);
+    planned(f->router, 0, 20000, "nominal");
+    router_port_rates(f->router, 0, &rates);
+    assert_int_equal(rates.observed, 0);
+    measure_between(f, late, late / 5, 19100000, 4); /* at least that much is carried */
+    router_port_rates(f->router, 0, &rates);
+    assert_int_equal(rates.observed / 100, 199);
+    measure_between(f, late / 5, late, 1900000, 4);
+    router_port_rates(f->router, 0, &rates);
+    assert_int_equal(rates.observed / 100, 19);
+    assert_string_equal(rate_source_name(rates.source), "observed");
+}
+
 /* A slow link that is not in use is filled now and then for a moment, where nothing else leaves by it. */
 ROUTER_TEST(a_slow_link_is_probed)
 {

@@ -68,6 +68,7 @@ struct port {
         uint32_t negotiated;         /* by the card, in kbit/s; 0: not known */
         struct observed observed;
         uint32_t measured;    /* connection_stat.measured at the last beat */
+        bool acks_wait;       /* link_clock_acks_wait(), since the last measurement */
         bool probing;         /* filler is sent where nothing else is */
         bool insists;         /* this probe does not give way */
         unsigned probe_beats; /* of this probe */

@@ -79,11 +79,16 @@ static bool is_below(uint64_t rate, uint64_t eighths, uint64_t nominal)
     return 8 * rate < eighths * nominal;
 }
 
+bool observed_is_well(uint32_t kbit, uint32_t nominal)
+{
+    return !is_below(kbit, WELL, nominal);
+}
+
 /* Whether the latest measurements say that the link is not slow any more. */
 static bool is_well(const struct observed *o, uint32_t nominal)
 {
     for (unsigned i = 0; i < WELL_WINDOWS; i++)
-        if (i >= o->count || is_below(o->recent[i], WELL, nominal))
+        if (i >= o->count || !observed_is_well(o->recent[i], nominal))
             return false;
     return true;
 }

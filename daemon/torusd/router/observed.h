@@ -42,6 +42,9 @@ struct observed {
     uint64_t changed_at; /* when `slow` has changed; 0: never */
 };
 
+/* Whether a link that carries `kbit` carries about what it should. */
+bool observed_is_well(uint32_t kbit, uint32_t nominal);
+
 /* Notes a measurement, in kbit/s. */
 void observed_note(struct observed *o, uint32_t kbit, uint64_t now);
 

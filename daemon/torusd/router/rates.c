@@ -116,9 +116,26 @@ void rates_link_up(struct router *r, unsigned i)
     rate->observed = (struct observed){.count = 0};
     rate->measured = 0;
     rate->acked = 0;
+    rate->acks_wait = false;
     rate->probing = false;
     if (was_slow)
         state_rates(r);
+}
+
+/* Notes a new measurement, unless acknowledgements waited, so that the link may carry more than that. */
+static void note_measured(struct link *link, const struct connection_stat *stat, uint64_t now)
+{
+    struct port_rate *rate = &link->router->port[link->port].rate;
+    const uint32_t kbit = with_headers(stat->rate_bps);
+
+    rate->acks_wait = stat->unacked > 0 &&
+                      (rate->acks_wait || link_clock_acks_wait(&link->clock, link->interval, now));
+    if (stat->measured == rate->measured)
+        return;
+    rate->measured = stat->measured;
+    if (!rate->acks_wait || observed_is_well(kbit, should_send(&link->router->port[link->port])))
+        observed_note(&rate->observed, kbit, now);
+    rate->acks_wait = false;
 }
 
 void rates_beat(struct link *link, const struct connection_stat *stat)
@@ -127,9 +144,7 @@ void rates_beat(struct link *link, const struct connection_stat *stat)
     struct port *port = &r->port[link->port];
     const uint64_t now = router_now(r);
 
-    if (stat->measured != port->rate.measured)
-        observed_note(&port->rate.observed, with_headers(stat->rate_bps), now);
-    port->rate.measured = stat->measured;
+    note_measured(link, stat, now);
     if (observed_decide(&port->rate.observed, should_send(port), now)) {
         tell_observed(r, link->port);
         state_rates(r);
