@@ -346,7 +346,8 @@ static int start_base(struct node *node, uv_loop_t *loop, struct secrets *secret
         config_read_groups(config, &node->access, e) != 0 ||
         config_read_keys(config, secrets, e) != 0)
         return -1;
-    return folders_init(&node->folders, &node->storage, e);
+    return folders_init(&node->folders, &node->storage, e) != 0 ? -1
+                                                                : tree_files_open(&node->trees, e);
 }
 
 static void read_processor(void *context, uint64_t *used, uint64_t *delayed)

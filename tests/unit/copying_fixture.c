@@ -30,6 +30,7 @@ void copying_open(struct copying *c, void **state)
     assert_int_equal(roots_add(&c->roots, file_system_posix(), at(state, "data"), &e), 0);
     (void)strcpy(c->state_folder, at(state, "state"));
     tree_files_init(&c->files, c->state_folder, &c->roots);
+    assert_int_equal(tree_files_open(&c->files, &e), 0);
     c->store = tree_files_store(&c->files);
 }
 

@@ -221,7 +221,7 @@ static void make_staged(void **state, unsigned index, const char *contents, mode
 static void make_staging(void **state, struct bytes *manifest)
 {
     static const char *const folders[] = {"data/.to.torus-copy", "data/.to.torus-copy/f",
-                                          "data/.to.torus-copy/f/00000", "state/copies"};
+                                          "data/.to.torus-copy/f/00000"};
     const char *target = at(state, "data/to");
     uint8_t digest[16];
     char name[33];

@@ -270,25 +270,33 @@ static bool is_there(const void *context)
 FOLDER_TEST(targets_of_copies_are_listed)
 {
     static const bool no = false, yes = true;
-    char *state_folder = *state, list[100] = "";
+    char path[PATH_MAX], list[100] = "";
+    struct journal copies;
     struct error e;
 
-    assert_success(journal_each_copy(state_folder, note_path, list, &e), e); /* there is no list */
-    journal_remove_copy(state_folder, "/a", is_there, &no);
-    assert_success(journal_add_copy(state_folder, "/a", false, &e), e);
-    assert_success(journal_add_copy(state_folder, "/b", true, &e), e);
-    assert_success(journal_add_copy(state_folder, "/a", false, &e), e);
+    for (unsigned i = 0; i < 2; i++) { /* it is made, or is there */
+        assert_success(journal_open_copies(&copies, path, *state, &e), e);
+        assert_success(journal_each_copy(&copies, note_path, list, &e), e);
+        assert_string_equal(list, "");
+        if (i == 0)
+            journal_close(&copies);
+    }
+    journal_remove_copy(&copies, "/a", is_there, &no);
+    assert_success(journal_add_copy(&copies, "/a", false, &e), e);
+    assert_success(journal_add_copy(&copies, "/b", true, &e), e);
+    assert_success(journal_add_copy(&copies, "/a", false, &e), e);
     log_set_level(LOG_LEVEL_ERROR);
     make_file(at(state, "copies/1234"), "/c", 2);
     assert_int_equal(symlink("/nothing", at(state, "copies/5678")), 0);
     assert_int_equal(entries(at(state, "copies")), 4);
-    assert_success(journal_each_copy(state_folder, note_path, list, &e), e);
+    assert_success(journal_each_copy(&copies, note_path, list, &e), e);
     assert_true(strcmp(list, "/a /b ") == 0 || strcmp(list, "/b /a ") == 0);
     assert_int_equal(entries(at(state, "copies")), 3);
-    journal_remove_copy(state_folder, "/a", is_there, &yes);
+    journal_remove_copy(&copies, "/a", is_there, &yes);
     assert_int_equal(entries(at(state, "copies")), 3);
-    journal_remove_copy(state_folder, "/a", is_there, &no);
+    journal_remove_copy(&copies, "/a", is_there, &no);
     list[0] = '\0';
-    assert_success(journal_each_copy(state_folder, note_path, list, &e), e);
+    assert_success(journal_each_copy(&copies, note_path, list, &e), e);
     assert_string_equal(list, "/b ");
+    journal_close(&copies);
 }

@@ -37,6 +37,7 @@ static void give_folders(void **state)
     assert_int_equal(chmod(*state, 0755), 0);
     assert_int_equal(chown(at(state, "data"), USER, USER), 0);
     assert_int_equal(chown(at(state, "state"), USER, USER), 0);
+    assert_int_equal(chown(at(state, "state/copies"), USER, USER), 0);
 }
 
 /* From here on, this process has the rights of an ordinary user, who may write to "data". */
@@ -339,10 +340,10 @@ RIGHTS_TEST(files_of_others_in_sticky_folders_stay)
     make_file(at(state, "data/to/new"), "older", 5);
     make_folder(at(state, "data/to/sticky"));
     make_file(at(state, "data/to/sticky/of-root"), "f", 1);
-    shell(
-        "cd %s && cp -a data/to data/before && chmod 755 . && chown 54321:54321 data state data/* "
-        "data/*/new && chmod 1777 data/*/sticky",
-        *state);
+    shell("cd %s && cp -a data/to data/before && chmod 755 . && chown 54321:54321 data state "
+          "state/* data/* "
+          "data/*/new && chmod 1777 data/*/sticky",
+          *state);
     assert_int_equal(seteuid(USER), 0);
     check_refused("of-root belongs to another user", at(state, "data/before"));
 }

@@ -332,55 +332,35 @@ static void name_copy(const char *path, char name[COPY_NAME_SIZE])
     (void)sodium_bin2hex(name, COPY_NAME_SIZE, digest, sizeof digest);
 }
 
-/* Opens the folder of the list, whose path `path` has room for. Returns 0 with *list, which journal_close() closes; -1 with *e;
- * or -1 with e->code == ERROR_NONE: there is none. */
-static int open_list(struct journal *list, char path[PATH_MAX], const char *state_folder, bool make,
-                     struct error *e)
+int journal_open_copies(struct journal *list, char path[PATH_MAX], const char *state_folder,
+                        struct error *e)
 {
     *list = (struct journal){file_system_posix(), path, -1};
     (void)snprintf(path, PATH_MAX, "%s/" COPIES, state_folder);
-    if (make)
-        return open_folder(list, e);
-    list->folder = list->files->open_folder(list->files->context, FILE_SYSTEM_TOP, path);
-    if (list->folder >= 0)
-        return 0;
-    return error_set(e, list->folder == -ENOENT ? ERROR_NONE : ERROR_IO, "%s cannot be opened: %s",
-                     path, strerror(-list->folder));
+    return open_folder(list, e);
 }
 
-int journal_add_copy(const char *state_folder, const char *path, bool sync, struct error *e)
+int journal_add_copy(const struct journal *list, const char *path, bool sync, struct error *e)
 {
-    char name[COPY_NAME_SIZE], folder[PATH_MAX];
-    struct journal list;
-    int result = open_list(&list, folder, state_folder, true, e);
+    char name[COPY_NAME_SIZE];
 
     name_copy(path, name);
     (void)pthread_mutex_lock(&listing);
-    if (result == 0)
-        result = journal_replace(&list, name, path, strlen(path), sync, e);
+    int result = journal_replace(list, name, path, strlen(path), sync, e);
     (void)pthread_mutex_unlock(&listing);
-    journal_close(&list);
     return result == 0 ? 0 : error_wrap(e, "the copy to %s cannot be recorded", path);
 }
 
-void journal_remove_copy(const char *state_folder, const char *path,
+void journal_remove_copy(const struct journal *list, const char *path,
                          bool (*is_there)(const void *context), const void *context)
 {
-    char name[COPY_NAME_SIZE], folder[PATH_MAX];
-    struct journal list;
-    struct error e;
+    char name[COPY_NAME_SIZE];
 
-    if (open_list(&list, folder, state_folder, false, &e) != 0) {
-        if (e.code != ERROR_NONE)
-            log_warning("%s", e.text);
-        return;
-    }
     name_copy(path, name);
     (void)pthread_mutex_lock(&listing);
     if (!is_there(context))
-        remove_named(&list, name);
+        remove_named(list, name);
     (void)pthread_mutex_unlock(&listing);
-    journal_close(&list);
 }
 
 struct copies {
@@ -408,16 +388,10 @@ static void tell_copy(void *context, const char *name)
     }
 }
 
-int journal_each_copy(const char *state_folder, void (*each)(void *context, const char *path),
+int journal_each_copy(const struct journal *list, void (*each)(void *context, const char *path),
                       void *context, struct error *e)
 {
-    char folder[PATH_MAX];
-    struct journal list;
-    struct copies c = {&list, each, context};
+    struct copies c = {list, each, context};
 
-    if (open_list(&list, folder, state_folder, false, e) != 0)
-        return e->code == ERROR_NONE ? 0 : -1;
-    const int result = each_name(&list, "", tell_copy, &c, e);
-    journal_close(&list);
-    return result;
+    return each_name(list, "", tell_copy, &c, e);
 }

@@ -110,16 +110,20 @@ int journal_each_committed(const struct journal *j, void (*each)(void *context, 
 
 /* --- targets that may have a staging, for the start of the daemon --- */
 
+/* Opens the list, a folder of the state folder, and makes it if it is missing. `path` gets its path, and must outlive
+ * it. Returns 0, or -1 with *e. journal_close() closes it. */
+int journal_open_copies(struct journal *list, char path[PATH_MAX], const char *state_folder,
+                        struct error *e);
 /* Lists a target; `sync`: durably. A copy lists its target before it makes the staging, in case it crashes, and again
  * when it has the staging: another copy may have removed its own staging, and the entry, meanwhile. It is synced before
  * a copy becomes complete: for interrupted copies, two syncs at the beginning of each copy would cost more than they
  * are worth. Returns 0, or -1 with *e. */
-int journal_add_copy(const char *state_folder, const char *path, bool sync, struct error *e);
+int journal_add_copy(const struct journal *list, const char *path, bool sync, struct error *e);
 /* Removes a target from the list, unless is_there() says that another copy has made a new staging meanwhile. A failure
  * is logged; the next start finds the entry, and no staging. */
-void journal_remove_copy(const char *state_folder, const char *path,
+void journal_remove_copy(const struct journal *list, const char *path,
                          bool (*is_there)(const void *context), const void *context);
 /* Calls each() with every target in the list, and removes entries that are damaged. Returns 0, or -1 with *e: the list
  * could not be read. */
-int journal_each_copy(const char *state_folder, void (*each)(void *context, const char *path),
+int journal_each_copy(const struct journal *list, void (*each)(void *context, const char *path),
                       void *context, struct error *e);

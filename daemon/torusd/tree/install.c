@@ -546,6 +546,8 @@ int install_run(struct install *p, struct error *e)
     forget_folders(p);
     if (result == 0)
         result = finish_folders(p, e);
+    if (result == 0)
+        result = staging_sync(p->staging, e);
     install_free(p);
     return result;
 }
@@ -620,17 +622,29 @@ static int place_staged(struct staging *s, const struct complete *rules, int fil
     return result;
 }
 
-int install_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
-                   char first[256], struct error *e)
+static int resume(struct staging *s, const struct complete *rules, struct install *p,
+                  struct error *e)
 {
-    struct install p;
+    if (staging_check(s, e) != 0)
+        return -1;
     int file = openat(s->folder, STAGING_MANIFEST, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-
     if (file < 0)
         return staging_failed(s, "read", errno, e);
-    int result = place_staged(s, rules, file, &p, e);
+    int result = place_staged(s, rules, file, p, e);
     (void)close(file);
-    if (result == 0) {
+    return result == 0 ? 1 : -1;
+}
+
+int install_resume(struct staging *s, uint64_t *changed_since, char first[256], struct error *e)
+{
+    struct complete rules;
+    struct install p;
+    int result = complete_read(s, &rules, e);
+
+    if (result == 1)
+        result = resume(s, &rules, &p, e);
+    complete_free(&rules);
+    if (result == 1) {
         *changed_since = p.changed_since;
         (void)strcpy(first, p.first_changed);
     }

@@ -64,7 +64,7 @@ struct install {
     struct metadata_rules uncounted;
 };
 
-/* Puts everything in place. Returns 0, or -1 with *e. */
+/* Puts everything in place, durably. Returns 0, or -1 with *e. */
 int install_run(struct install *p, struct error *e);
 
 /* For copies that place each file as soon as it is there. Makes the folders of the manifest: returns 0, or -1 with *e. */
@@ -74,7 +74,6 @@ int install_one(struct install *p, const struct entry *entry, struct error *e);
 void install_init(struct install *p);
 void install_free(struct install *p);
 
-/* Puts a staging in place if its marker says that the copy is complete. Returns 0, or -1 with *e; *changed_since counts files
- * that somebody changed meanwhile, and *first names one. */
-int install_resume(struct staging *s, const struct complete *rules, uint64_t *changed_since,
-                   char first[256], struct error *e);
+/* Puts a staging in place, durably, if its marker says that the copy is complete. Returns 1; 0: it is not; or -1 with *e;
+ * *changed_since counts files that somebody changed meanwhile, and *first names one. */
+int install_resume(struct staging *s, uint64_t *changed_since, char first[256], struct error *e);

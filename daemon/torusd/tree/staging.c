@@ -16,7 +16,6 @@
 #include "daemon/torusd/disk/attributes.h"
 #include "daemon/torusd/disk/file_bytes.h"
 #include "daemon/torusd/disk/file_stamp.h"
-#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/names.h"
 #include "daemon/torusd/tree/metadata.h"
 #include "daemon/torusd/tree/removal.h"
@@ -29,6 +28,11 @@ int staging_failed(const struct staging *s, const char *done, int error, struct 
 {
     return error_set(e, error == ENOMEM ? ERROR_MEMORY : ERROR_IO,
                      "the new files of %s cannot be %s: %s", s->printable, done, strerror(error));
+}
+
+int staging_sync(const struct staging *s, struct error *e)
+{
+    return syncfs(s->folder) == 0 ? 0 : staging_failed(s, "synced", errno, e);
 }
 
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e)
@@ -50,9 +54,9 @@ static bool staging_exists(const void *staging)
     return fstatat(s->above, s->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-void staging_forget(const struct staging *s, const char *state_folder)
+void staging_forget(const struct staging *s, const struct journal *copies)
 {
-    journal_remove_copy(state_folder, s->path, staging_exists, s);
+    journal_remove_copy(copies, s->path, staging_exists, s);
 }
 
 /* If the target is a mount point, everything is done inside it. */

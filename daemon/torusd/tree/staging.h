@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/staging.h"
 #include "daemon/torusd/tree/at.h"
 
@@ -43,13 +44,14 @@ int staging_open(struct staging *s, bool make, uint32_t patience_ms, struct erro
 /* Checks that what is in an open staging are files and folders where torusd makes these. Returns 0, or -1 with *e, which
  * names what has to be removed. */
 int staging_check(const struct staging *s, struct error *e);
+/* Syncs the file system of the staging and the target. Returns 0, or -1 with *e. */
+int staging_sync(const struct staging *s, struct error *e);
 /* Fills *e: what has this path in the staging ("": the staging itself), and this mode, has to be removed. Returns -1. */
 int staging_refuse(const struct staging *s, const char *path, mode_t mode, struct error *e);
 /* Removes the staging with all that is in it. Returns 0, or -1 with *e; it can be repeated. */
 int staging_remove(struct staging *s, struct error *e);
-/* Removes the target, which has been found, from the list of the state folder (disk/journal.h), unless another copy has made
- * a new staging meanwhile. */
-void staging_forget(const struct staging *s, const char *state_folder);
+/* Removes the target, which has been found, from the list of copies, unless another copy has made a new staging meanwhile. */
+void staging_forget(const struct staging *s, const struct journal *copies);
 /* Removes a file or folder in the staging with everything in it, if it exists. Returns 0, or -1 with *e. */
 int staging_clear(const struct staging *s, const char *name, struct error *e);
 

@@ -8,23 +8,14 @@
 #include <unistd.h>
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/writer.h"
 #include "proto/text.h"
 
 /* --- what interrupted copies have left, when the daemon starts --- */
 
-/* Completes a copy. Returns 0 if its staging is to be removed, or -1 with *e. */
-static int complete_copy(struct staging *s, const struct complete *rules, struct error *e)
+static void log_resumed(const struct staging *s, uint64_t changed, const char *first)
 {
-    uint64_t changed;
-    char first[256];
-
-    if (install_resume(s, rules, &changed, first, e) != 0)
-        return -1;
-    if (syncfs(s->folder) != 0)
-        return staging_failed(s, "synced", errno, e);
     if (changed > 0)
         log_warning("the copy to %s is in place, except for %llu %s that somebody has changed "
                     "meanwhile, first %s: copy again",
@@ -32,7 +23,6 @@ static int complete_copy(struct staging *s, const struct complete *rules, struct
                     first);
     else
         log_info("the copy to %s, which was interrupted at its end, is in place", s->path);
-    return 0;
 }
 
 /* Whether nothing has arrived for so long that nobody will continue the copy. */
@@ -54,21 +44,16 @@ static bool is_old(const struct staging *s)
 /* Returns 1 if the staging has been dealt with, 0 if it stays, or -1 with *e. */
 static int recover_staging(struct staging *s, struct error *e)
 {
-    struct complete rules;
-    int found = complete_read(s, &rules, e);
+    uint64_t changed;
+    char first[256];
+    int result = install_resume(s, &changed, first, e);
 
-    if (found < 0)
-        return -1;
-    if (found == 1) {
-        int result = staging_check(s, e) == 0 ? complete_copy(s, &rules, e) : -1;
-        complete_free(&rules);
-        if (result != 0)
-            return -1;
-    } else if (!is_old(s)) {
-        return 0;
-    } else {
+    if (result < 0 || (result == 0 && !is_old(s)))
+        return result;
+    if (result == 1)
+        log_resumed(s, changed, first);
+    else
         log_info("what an interrupted copy to %s has left is removed, after a day", s->path);
-    }
     return staging_remove(s, e) == 0 ? 1 : -1;
 }
 
@@ -80,7 +65,6 @@ struct recovering {
 static void recover_one(void *context, const char *path)
 {
     const struct recovering *r = context;
-    const char *state = r->files->state_folder;
     struct staging s;
     struct error e;
     int result = staging_find(&s, r->roots, atomic_load(&r->files->output_mode), path, NULL, &e);
@@ -90,11 +74,11 @@ static void recover_one(void *context, const char *path)
     else if (result == 0 && staging_open(&s, false, 0, &e) != 0) {
         result = e.code == ERROR_NONE || e.code == ERROR_BUSY ? 0 : -1;
         if (e.code == ERROR_NONE) /* there is none */
-            staging_forget(&s, state);
+            staging_forget(&s, &r->files->copies);
     } else if (result == 0) {
         result = recover_staging(&s, &e);
         if (result == 1)
-            staging_forget(&s, state);
+            staging_forget(&s, &r->files->copies);
     }
     if (result < 0)
         log_warning("an interrupted copy to %s cannot be completed or removed: %s; torusd tries "
@@ -108,7 +92,7 @@ void tree_files_recover(struct tree_files *files)
     struct recovering r = {files, tree_files_enter(files)};
     struct error e;
 
-    if (journal_each_copy(files->state_folder, recover_one, &r, &e) != 0)
+    if (journal_each_copy(&files->copies, recover_one, &r, &e) != 0)
         log_warning("%s", e.text);
     tree_files_leave(files);
 }
@@ -120,7 +104,8 @@ void tree_files_recover(struct tree_files *files)
 
 void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots)
 {
-    *files = (struct tree_files){.state_folder = state_folder, .patience_ms = PATIENCE_MS};
+    *files = (struct tree_files){
+        .state_folder = state_folder, .copies.folder = -1, .patience_ms = PATIENCE_MS};
     atomic_init(&files->roots, roots);
     atomic_init(&files->users, 0);
     made_folders_init(&files->made);
@@ -130,8 +115,14 @@ void tree_files_init(struct tree_files *files, const char *state_folder, const s
     tree_writer_add(&files->store);
 }
 
+int tree_files_open(struct tree_files *files, struct error *e)
+{
+    return journal_open_copies(&files->copies, files->copies_path, files->state_folder, e);
+}
+
 void tree_files_free(struct tree_files *files)
 {
+    journal_close(&files->copies);
     made_folders_free(&files->made);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "daemon/torusd/copy/tree_store.h"
+#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/disk/staging.h"
 
 struct tree_files {
@@ -20,11 +21,16 @@ struct tree_files {
     struct made_folders made; /* above targets, those of exchanges of files among them */
     atomic_uint users;        /* open readers and writers */
     const char *state_folder; /* where documents are kept, in files without a name */
+    struct journal copies;    /* targets that may have a staging */
+    char copies_path[PATH_MAX];
     struct tree_store store;
 };
 
 /* `state_folder` is a path, and `roots` the first set; both must outlive *files. */
 void tree_files_init(struct tree_files *files, const char *state_folder, const struct roots *roots);
+
+/* Opens the list of copies in the state folder, which must exist. Returns 0, or -1 with *e. */
+int tree_files_open(struct tree_files *files, struct error *e);
 
 /* To be called when nobody uses *files any more. */
 void tree_files_free(struct tree_files *files);

@@ -11,7 +11,6 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/file_bytes.h"
-#include "daemon/torusd/disk/journal.h"
 #include "daemon/torusd/tree/staging.h"
 #include "daemon/torusd/tree/tree_files.h"
 #include "proto/text.h"
@@ -144,11 +143,6 @@ static int check_entry(void *context, const struct entry *entry, struct error *e
 
 /* --- putting in place --- */
 
-static int sync_all(const struct staging *s, struct error *e)
-{
-    return syncfs(s->folder) == 0 ? 0 : staging_failed(s, "synced", errno, e);
-}
-
 static int place_all(struct tree_writer *w, struct error *e)
 {
     struct install *p = &w->install;
@@ -201,7 +195,7 @@ static void remove_staging(struct tree_writer *w)
 
     close_files(w);
     if (staging_remove(&w->staging, &e) == 0)
-        staging_forget(&w->staging, w->files->state_folder);
+        staging_forget(&w->staging, &w->files->copies);
     else
         log_warning("copy %s: %s", w->id, e.text);
 }
@@ -228,11 +222,10 @@ static int on_finish(struct tree_writer *w, struct tree_progress *progress, stru
     if (manifest_each(&w->manifest, check_entry, &(struct checking){w, progress}, e) != 0)
         return -1;
     if (r->added > 0 || r->changed > 0 || r->removed > 0) {
-        if (writer_save(w, true, e) != 0 || sync_all(&w->staging, e) != 0 ||
-            journal_add_copy(w->files->state_folder, w->staging.path, true, e) != 0 ||
+        if (writer_save(w, true, e) != 0 || staging_sync(&w->staging, e) != 0 ||
+            journal_add_copy(&w->files->copies, w->staging.path, true, e) != 0 ||
             tree_stopped(progress, e) || /* syncing may have taken long */
-            complete_write(&w->staging, &w->rules, e) != 0 || place_all(w, e) != 0 ||
-            sync_all(&w->staging, e) != 0)
+            complete_write(&w->staging, &w->rules, e) != 0 || place_all(w, e) != 0)
             return -1;
     }
     clean_up(w);
@@ -255,19 +248,15 @@ static void on_close(struct tree_writer *w);
 static int finish_earlier(struct tree_writer *w, struct error *e)
 {
     struct staging *s = &w->staging;
-    struct complete rules;
     uint64_t changed;
     char first[256];
-    int found = complete_read(s, &rules, e);
+    const int result = install_resume(s, &changed, first, e);
 
-    if (found <= 0)
-        return found;
-    int result = install_resume(s, &rules, &changed, first, e);
-    complete_free(&rules);
-    if (result == 0 && syncfs(s->folder) == 0)
-        return complete_withdraw(s, e);
-    log_warning("copy %s: an earlier copy to %s, which is complete, cannot be put in place: %s",
-                w->id, s->path, e->text);
+    if (result == 0)
+        return 0;
+    if (result < 0)
+        log_warning("copy %s: an earlier copy to %s, which is complete, cannot be put in place: %s",
+                    w->id, s->path, e->text);
     return complete_withdraw(s, e);
 }
 
@@ -276,9 +265,9 @@ static int open_staging(struct tree_writer *w, struct error *e)
     struct staging *s = &w->staging;
 
     s->id = w->id;
-    if (journal_add_copy(w->files->state_folder, s->path, false, e) != 0 ||
+    if (journal_add_copy(&w->files->copies, s->path, false, e) != 0 ||
         staging_open(s, true, w->files->patience_ms, e) != 0 ||
-        journal_add_copy(w->files->state_folder, s->path, false, e) != 0)
+        journal_add_copy(&w->files->copies, s->path, false, e) != 0)
         return -1;
     if (s->resumed && (staging_check(s, e) != 0 || finish_earlier(w, e) != 0))
         return -1;
