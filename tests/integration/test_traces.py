@@ -204,8 +204,9 @@ def test_waits_of_a_copy(loopback, tmp_path, word, calls, found):
     torus.json(0, 'copy', tmp_path / 'from', '--to', f'{tmp_path}/out-%r', '--trace', path)
     control.unlink()
     assert traces.first_finding(torus, path)[:2] == found
-    accused = {one[:2] for one in traces.findings(torus, path) if one[0] in ('disk', 'source', 'link', 'program')}
-    assert accused == {found}
+    waits = [one for one in torus.json(0, 'report', path)['findings'] if one['kind'] in ('disk', 'source', 'link', 'program')]
+    assert (waits[0]['kind'], waits[0]['node']) == found
+    assert all(one['seconds'] < waits[0]['seconds'] / 4 for one in waits[1:]), waits  # a busy machine delays all a little
 
 
 class Quota:
