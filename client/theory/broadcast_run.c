@@ -31,10 +31,10 @@ struct broadcast {
     struct broadcast_report *report;
     uint32_t nodes, ports;
     uint32_t *children; /* by message: the ports through which its node sends it on, a bit each */
-    uint32_t *ahead;    /* by message: hops of the longest path on from its node */
-    bool *reached;      /* by message: whether it comes to its node */
-    uint32_t *behind;   /* by message: the next one in the same buffer, or NONE */
-    uint64_t *sent;     /* by channel */
+    uint32_t *ahead; /* by message: hops of the longest path from its node to an end of the route */
+    bool *reached;   /* by message: whether it comes to its node */
+    uint32_t *behind; /* by message: the next one in the same buffer, or NONE */
+    uint64_t *sent;   /* by channel */
     /* Switches, node * (ports + 1) + port, of which the last of a node is for its own message at input
      * buffers; and from first_channel on channels, node * ports + port. */
     struct server *server;

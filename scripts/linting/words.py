@@ -21,6 +21,9 @@ WORDS = {r'objections?': 'nack',
          r'befall(s|en)?|befell': 'happens to',
          r'to be had': 'there is; available',
          r'(has|have) to have been': 'must have been',
+         r'(in )?rising order': 'ascending order',
+         r'the \w+ of before': 'the previous one',
+         r'so many (bytes|threads|units|nodes)': 'that many',
          r'what (has|have|had) become of': 'the state, or the outcome, of',
          r'(here|there|where)(by|from|of|in|upon)': 'the noun'}
 

@@ -262,7 +262,7 @@ def loads_by_classes(k):
 # ---- Comparison ----------------------------------------------------------------------------------
 
 COMPARED = {'suh-yalamanchili': '[12] Suh, Yalamanchili', 'suh-shin': '[13] Suh, Shin'}
-AGAINST_SUH_SHIN = [  # torus, algorithm, its name: (fewer startups, fewer blocks) if it does not have fewer of both
+AGAINST_SUH_SHIN = [  # torus, algorithm, its name: (fewer startups, fewer blocks), or None if it has fewer of both
     ('8x8', 'at2-1port', 'AT2', (False, False)), ('16x16', 'at2-1port', 'AT2', None),
     ('64x64', 'at2-1port', 'AT2', None), ('12x12x12', 'mt', 'MTk', (False, True)),
     ('24x12x12', 'mt', 'MTk', None), ('8x8x8x8', 'mt', 'MTk', (False, False)),

@@ -123,7 +123,7 @@ static void check_report(const struct count *c)
     assert_int_equal(r.one_port_kept, one_port_kept);
     assert_true(one_port_kept || c->algorithm->port_model != PORT_MODEL_ONE);
     assert_true(r.critical_path <= r.transmission * (1 + 1e-9));
-    /* The critical path lets a node send by several ports at once. In a star, the middle node does so even with one
+    /* The critical path lets a node send by several ports at once. In a star, the middle node does that even with one
      * port. */
     bool one_port = c->algorithm->port_model == PORT_MODEL_ONE && !torus_is_plain(c->torus);
     assert_true((double)(one_port ? r.transmission : r.critical_path) >= r.bound);

@@ -128,7 +128,7 @@ def test_the_root_dies_when_it_has_decided(bench, pause):
             code, _, err = bench.end(client)
         assert bench.settle(code, err), 'what has been recorded as committed is committed'
         if any('is in doubt' in node.log() for node in bench.torus.nodes):
-            break  # the others had not heard of the decision: this is the intended moment
+            break  # the other nodes had not heard of the decision: this is the intended moment
     bench.next_works()
 
 

@@ -315,7 +315,7 @@ def test_links_go_down(mininet, place):
 
 @pytest.mark.mininet
 def test_a_killed_node_continues_where_it_was(mininet, place):
-    """It is killed in the middle of a copy of some seconds; a second of it may have to move again."""
+    """The node is killed in the middle of a copy of some seconds; what moved in one second may have to move again."""
     place.base.mkdir()
     torus = mininet('4', bw=40, data_roots=(str(place.base),))
     total = large_tree(place.source, files=8)

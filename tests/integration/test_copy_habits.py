@@ -217,7 +217,7 @@ def test_a_data_root_and_delete(torus, place, root):
 
 
 def test_nodes_that_share_a_file_system_keep_the_source(torus, place):
-    """All nodes have the same disk here: what would remove the source, or copy it into itself, is refused."""
+    """All nodes have the same disk here: a copy that would remove the source, or copy it into itself, is refused."""
     (place.source / 'model').mkdir(parents=True)
     (place.source / 'model' / 'weights').write_text('weights')
     status, said, error = try_copy(torus, place, '--delete', '--nodes', '1', source=place.source / 'model', to=place.source)
@@ -318,7 +318,7 @@ def test_links_that_lead_out_of_the_copy(torus, place):
 
 
 def test_a_source_that_is_a_link(torus, place):
-    """What is named is followed; links below it are kept."""
+    """A source that is a link is followed; links below it are kept."""
     (place.base / 'real').mkdir()
     (place.base / 'real' / 'file').write_text('text')
     (place.base / 'real' / 'link').symlink_to('file')

@@ -64,7 +64,7 @@ def test_nothing_is_wrong(hosts):
         assert [(one['severity'], one['ranks']) for one in found[check]] == [('fine', [0, 1, 2])], check
     value = json.loads(torus.ctl(1, 'doctor').stdout)
     assert value['worst'] in ('fine', 'hint', 'not seen') and value['answered'] == {'state': 3, 'facts': 3}
-    for check in value['checks']:  # each says of each node what it is
+    for check in value['checks']:  # each check says a result for each node
         assert check['fine'] + check['not_seen'] + check['wrong'] == 3, check
     done = subprocess.run([find_program('torusctl'), '--socket', torus.folder / '1.sock', 'doctor'], capture_output=True,
                           text=True)

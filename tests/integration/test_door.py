@@ -294,7 +294,7 @@ def test_a_stranger_without_the_key_gets_nowhere(torus):
         check_sent_away(torus, told(s), f'wrong key: ')
     with connect(torus.node(5).addresses['-0']) as s, pytest.raises((AssertionError, ConnectionResetError)):
         shake_hands(s, wrong, '4x4', 1, 0)
-    with connect(torus.node(5).addresses['-0']) as s:  # it knows the id of the key
+    with connect(torus.node(5).addresses['-0']) as s:  # the attacker knows the id of the key
         one = fields_of(fields_of(hello('4x4', 1, 0, keys=[wrong], challenge=bytes(32))[8:])[HEAD['hello']][0])
         one[6] = [key_id(read_key(torus.run.key))]
         send(s, peer('hello', {1: one[1], 2: one[2], 3: one[3], 4: 0, 6: one[6], 7: one[7], 10: one[10]}))

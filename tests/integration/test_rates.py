@@ -17,7 +17,7 @@ def rates(torus):
 
 
 def test_a_rate_is_that_of_the_link(mininet):
-    """What a program sends is less than the link carries, or a burst that leaves faster: neither is a rate of the link."""
+    """A program sends less than the link carries, or a burst that leaves faster: neither is the rate of the link."""
     torus = mininet('2x2', bw=MBIT)
     assert set(rates(torus)) == {None}
     for _ in range(5):
@@ -41,7 +41,7 @@ def loaded(torus):
 
 
 def test_a_link_that_becomes_slow_and_well_again(mininet):
-    """Nobody says that it is slow: it is observed, plans follow, and it comes back though they avoid it."""
+    """Nobody says that the link is slow: that is observed, plans follow, and later the link is used again."""
     torus = mininet('3x3', bw=MBIT)
     assert plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT)
     torus.set_rate(4, '-1', MBIT / 10)
@@ -84,7 +84,7 @@ def busy_processors():
 
 
 def test_a_busy_processor_makes_no_link_slow(mininet):
-    """Daemons that wait for a processor, and neighbours that do, send less than their links carry: it is nobody's rate."""
+    """Daemons that wait for a processor send less than their links carry: that is not the rate of any link."""
     torus = mininet('3x3', bw=MBIT)
     loaded(torus)
     with busy_processors():

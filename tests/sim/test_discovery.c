@@ -103,7 +103,7 @@ WORLD_TEST(HOSTS, 1, 6, test_neighbours_are_bounded)
     }
 }
 
-/* A firewall drops what arrives at one host: the other one hears its hellos, and gets no answer. */
+/* A firewall drops what arrives at one host: the other host hears the hellos of this host, but gets no answer. */
 WORLD_TEST(2, 1, 8, test_a_host_that_does_not_answer)
 {
     (void)world_cable(w, 0, 0, 1, 0);

@@ -96,7 +96,7 @@ SEED_TEST(seeds, a_node_may_die_and_come_back_at_once)
     end(&run);
 }
 
-/* Its neighbours do not notice at the same time: what each has heard last may be as old as a heartbeat, or still in
+/* Its neighbours do not notice at the same time: what each of them heard last may be as old as a heartbeat, or still in
  * transit. */
 TEST(a_dead_machine_is_named)
 {
@@ -247,7 +247,8 @@ TEST(a_link_that_flaps_is_kept_out)
         {20 * MILLISECONDS, 30 * MILLISECONDS, 200, 6, SIM_WIRE_CUT},
         {500 * MILLISECONDS, 3 * SECONDS, 40, 8, SIM_WIRE_CUT}, /* quiet for 2 s, but not for 4 */
         {1700 * MILLISECONDS, 700 * MILLISECONDS, 40, 10, SIM_WIRE_SILENT},
-        {20 * MILLISECONDS, 30 * SECONDS, 10, 20, SIM_WIRE_CUT}, /* not so often: it is used */
+        {20 * MILLISECONDS, 30 * SECONDS, 10, 20,
+         SIM_WIRE_CUT}, /* fewer losses than that: the link is used */
     };
 
     for (uint64_t seed = first_seed; seed < first_seed + seeds / 4; seed++) {

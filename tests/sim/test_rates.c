@@ -166,7 +166,7 @@ TEST(a_slow_link_is_observed)
     sim_free(sim);
 }
 
-/* One that carries nearly nothing, too: few bytes arrive between two beats. */
+/* A link that carries nearly nothing is observed, too: few bytes arrive between two beats. */
 TEST(a_very_slow_link_is_observed)
 {
     const struct spec spec = {.algorithm = "auto", .block_bytes = BLOCK, .from = "", .to = ""};
@@ -182,8 +182,9 @@ TEST(a_very_slow_link_is_observed)
 #define LONG_RATE (RATE / 5)
 #define LONG_BLOCK 5000000u /* takes 30 s at the bound of 3 blocks */
 
-/* A link becomes slow in the middle of an exchange, which continues on a new plan. The time for what is left counts, with
- * that until the slow link is noticed and has carried what was given to it; the optimum is that of the linear program. */
+/* A link becomes slow in the middle of an exchange, which continues on a new plan. What counts is the time for what is
+ * left, and the time until the slow link is noticed and has carried what it was given; the optimum is that of the linear
+ * program. */
 static void slowed_in_the_middle(const char *algorithm, uint64_t memory, uint64_t least_rounds)
 {
     const struct spec spec = {
@@ -618,7 +619,7 @@ TEST(copies_use_a_slow_link_by_its_rate)
         "becomes slow in the middle\n",
         whole, slow, bound, middle);
     assert_true(slow < 1.10 * bound);
-    /* and the moment in which the slow link carries what was given to it before */
+    /* and the moment in which the slow link carries what it was given before */
     assert_true(middle < 1.10 * (whole + slow) / 2 + 1);
     copy_end(sim);
 }

@@ -288,7 +288,7 @@ static bool send_next(struct net *net, uint32_t rank, unsigned port)
     if (frame == NULL) {
         bool was_awake = m->awake[port];
         m->awake[port] = false;
-        return was_awake; /* perhaps the source had nothing: then it owes a wake now */
+        return was_awake; /* perhaps the source had no bytes: then it must call wake now */
     }
     uint32_t to = torus_neighbour(&net->torus, rank, port), at = 0;
     unsigned there = torus_port_opposite(&net->torus, port);

@@ -47,7 +47,7 @@ struct member {
     uint8_t **vector, **result, **written; /* blocks, by owner */
     uint64_t *read;                        /* bytes, by owner */
     uint64_t admitted;
-    bool asked; /* the source was asked too early: it owes a wake */
+    bool asked; /* the source was asked too early, and must call wake */
     bool deaf;  /* nothing is delivered to it */
     bool full;  /* the sink's writes last */
     bool awake[TORUS_MAX_PORTS];

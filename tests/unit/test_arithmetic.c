@@ -249,7 +249,7 @@ static uint16_t nearest_half(double x)
         return sign;
     (void)frexp(x, &exponent);
     exponent = exponent - 11 > -24 ? exponent - 11 : -24;
-    /* A carry into the next power of two gives the right bits, too. */
+    /* Rounding that carries into the next power of two gives the right bits, too. */
     const int units = (int)nearbyint(ldexp(x, -exponent));
     return sign | (uint16_t)(((exponent + 24) << 10) + units);
 }

@@ -75,7 +75,7 @@ static void check_sighting(const struct sighting_case *c)
     say_link_state(f.up[plus1], 6, 0, 3, 0xf);
     if (s.boot == 0)
         s.boot = router_boot(f.router);
-    router_sighted(f.router, plus1, &s); /* a link that is up knows better */
+    router_sighted(f.router, plus1, &s); /* a link that is up knows the truth */
     router_sighted(f.router, plus0, &s);
     report = only_fault(&f);
     assert_int_equal(report.fault.code, c->code);
@@ -141,7 +141,7 @@ ROUTER_TEST(a_wrong_hello_tells_it_too)
     assert_int_equal(only_fault(f).fault.found_rank, 2);
     router_carrier(f->router, minus0, "no carrier on eth1"); /* another cable may come */
     assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
-    hello.dims = (char[]){"4x8"}; /* its ranks mean something else */
+    hello.dims = (char[]){"4x8"}; /* the ranks of the other torus mean something else */
     fixture_say_hello(fixture_connect(f, minus0, false), &hello);
     assert_int_equal(only_fault(f).fault.code, LINK_FAULT_NONE);
 }

@@ -36,7 +36,7 @@ TEST(a_prepare_without_room_is_busy)
     assert_true(prepare_another(&n, 1 + i, 0));
     line_hears_nack(&n, ERROR_BUSY, 1, "node 0");
     assert_int_equal(line_known(&n), 16);
-    assert_true(line_prepare(&n, CHILD, 2, 1, 0)); /* one root leaves places for others */
+    assert_true(line_prepare(&n, CHILD, 2, 1, 0)); /* one root must leave places for other roots */
     assert_int_equal(line_known(&n), 17);
     xf_close(&n);
 }
@@ -64,7 +64,7 @@ TEST(each_root_has_a_place)
         assert_int_equal(line_known(&n), prepared);
     }
     (void)xf_drain(&n);
-    for (unsigned i = 0; i < 2; i++) { /* and so has this node */
+    for (unsigned i = 0; i < 2; i++) { /* this node knows it, too */
         struct exchange_progress progress;
         struct job *x = xf_start(&n, &own, &seen, &e);
         assert_non_null(x);

@@ -77,8 +77,9 @@ struct said {
     const char *wrong; /* what is wrong with it; NULL: nothing */
     size_t n_without, n_missing, n_rates;
     uint32_t without[2], missing[2], rates[4];
-    bool fails;       /* not spec.shrink */
-    const char *nack; /* a part of the node's objection, which knows better; NULL: it has none */
+    bool fails; /* not spec.shrink */
+    const char
+        *nack; /* a part of the nack of the node, which knows better; NULL: there is no nack */
 };
 
 static const struct said said[] = {
@@ -166,7 +167,8 @@ LINE_TEST(a_handle_that_is_in_use_is_a_matter_of_time)
     assert_int_equal(xf_state_of(n, XF_ID), EXCHANGE_OPENING);
     assert_int_equal(line_known(n), 1);
 
-    n->closes_at_once = false; /* of one that has ended, but whose disk is slow */
+    n->closes_at_once =
+        false; /* the memory of an exchange that has ended, but whose disk is slow */
     assert_true(xf_say_abort(n, PARENT, XF_HANDLE, XF_ID, ERROR_IO, "over", 0));
     (void)xf_drain(n);
     assert_true(xf_say(n, PARENT, &p.message));
@@ -353,7 +355,7 @@ ROOT_TEST(a_slow_disk_keeps_the_roots_output)
     assert_int_equal(r->f.removed, 0);
     assert_int_equal(r->f.kept, 1);
     assert_int_equal(r->f.forgotten, 0);
-    assert_int_equal(r->f.calls, 1); /* the rest is the storage's */
+    assert_int_equal(r->f.calls, 1); /* the storage must do the rest */
     assert_true(r->f.call[0].resolves && r->f.call[0].committed);
     xf_storage_done(&r->f, NULL);
     assert_int_equal(r->f.forgotten, 1);

@@ -385,7 +385,7 @@ FOLDER_TEST(what_differs_in_the_next_attempt)
         if (changed) {
             assert_int_equal(ends.failure.code, ERROR_DAMAGED);
         } else {
-            lay_out(&f, &ends, 1 << 20, 1); /* nothing counts: all is empty */
+            lay_out(&f, &ends, 1 << 20, 1); /* nothing counts: all files are empty */
             assert_int_equal(finish(&f, &ends), 0);
             commit_well(&f, &ends);
             assert_int_equal(entries(at(state, "data/out")), 2);
@@ -645,7 +645,7 @@ FOLDER_TEST(an_output_is_removed_when_another_is_closed)
     make_file(at(state, "data/.out.torusd-%s-1/notes", ID), "", 0); /* which is not ours */
     close_ends(&f, &ends, false);
     assert_true(exists(temporary));
-    assert_int_equal(resolve(&f, false, &e), -1); /* nor can a doubt end so */
+    assert_int_equal(resolve(&f, false, &e), -1); /* a doubt cannot end in this way, either */
     assert_int_equal(unlink(at(state, "data/.out.torusd-%s-1/notes", ID)), 0);
     request.id = OTHER_ID;
     request.to = at(state, "data/other");

@@ -410,7 +410,7 @@ FOLDER_TEST(bytes_can_be_read_again)
     assert_int_equal(ops->reread(ends.source, 2, 4, 1, &bytes, &e), 0);
     stepper_finish(&f.jobs);
     assert_fails(ops->reread(ends.source, 2, 4, 1, &bytes, &e), e, ERROR_IO, "");
-    assert_int_equal(ends.failures, 0); /* it is not the exchange that fails of it */
+    assert_int_equal(ends.failures, 0); /* this does not fail the exchange */
     assert_int_equal(ops->reread(ends.source, 0, 0, 1, &bytes, &e), 0);
     close_ends(&f, &ends, false); /* meanwhile */
     close_fixture(&f);
@@ -445,7 +445,7 @@ FOLDER_TEST(targets_that_cannot_be_are_refused)
         enum error_code code;
     } row[] = {
         {"data/file", ID, ERROR_REFUSED}, /* not a folder */
-        {"data/file/x", ID, ERROR_IO},    /* nor is the path above it */
+        {"data/file/x", ID, ERROR_IO},    /* the path above it is not accepted, either */
         {"data/link", ID, ERROR_REFUSED},
         {"data/link/x", ID, ERROR_REFUSED}, /* a link is not followed */
         {"data/link/new/x", ID, ERROR_REFUSED},

@@ -368,7 +368,7 @@ DOCK_TEST(bytes_that_wait_do_not_keep_slabs)
     dock_free_frame(d, frame);
 }
 
-/* Digests of pieces that go through a frame buffer. */
+/* Digests of pieces that pass through a frame buffer. */
 
 /* A block of 600 bytes from node 2 for this node arrives in `run`s; its piece is bytes 100 to 599. `flip`: a bit that
  * is flipped, or UINT32_MAX. Returns the outcome. */

@@ -1,4 +1,4 @@
-/* Clocks compared by heartbeats: the offset that is told is as wrong as is told, at most. */
+/* Clocks compared by heartbeats: the offset is wrong by no more than the error that is reported with it. */
 #include "daemon/lib/base/limits.h"
 #include "daemon/torusd/router/link_clock.h"
 #include "proto/peer/peer_message.h"
@@ -26,7 +26,7 @@ static uint64_t clock_at(const struct world *w, unsigned node, uint64_t t)
     return w->base[node] + t + (uint64_t)((int64_t)(t / 1000000) * w->ppm[node]);
 }
 
-/* Checks what the node knows of the other one. Returns the error that is told, or 0: it knows nothing. */
+/* Checks what the node knows of the other one. Returns the reported error; 0: nothing is known. */
 static uint64_t check(const struct world *w, unsigned node, uint64_t t)
 {
     int64_t ahead, truth = (int64_t)(clock_at(w, !node, t) - clock_at(w, node, t));
@@ -88,7 +88,7 @@ TEST(the_truth_is_within_the_error)
         w.ppm[1] = (int64_t)below(49) - 24;
         uint64_t error = exchange(&w, links[k].interval, links[k].least, links[k].most);
         assert_true(error > 0);
-        /* The best of many ways counts, and it is not older than a minute. */
+        /* The best of many measurements counts if it is not older than a minute. */
         assert_true(error < (links[k].least + links[k].most) / 2 + 4 * MILLISECONDS);
     }
 }
@@ -102,7 +102,7 @@ TEST(a_faster_clock_is_known)
     assert_true(w.clock[0].known && w.clock[1].known);
 }
 
-/* The time on the way is not known to be less than the error. */
+/* The error is never less than what the time on the way allows. */
 TEST(ways_of_different_length_are_in_the_error)
 {
     struct link_clock c = {.known = false};
@@ -120,7 +120,7 @@ TEST(ways_of_different_length_are_in_the_error)
     /* A minute later it may be wrong by 3 ms more. */
     assert_true(link_clock_ahead(&c, 60 * SECONDS + 1600 * US, &ahead, &error));
     assert_in_range(error, 3050 * US, 3051 * US);
-    /* A longer path changes nothing before; after a minute it does. */
+    /* A longer path changes nothing at first; after a minute it does. */
     const struct peer_heartbeat later = {.at = 62 * SECONDS, .echo = 59 * SECONDS, .held = 0};
     link_clock_take(&c, &later, 60 * SECONDS);
     assert_true(link_clock_ahead(&c, 60 * SECONDS, &ahead, &error));

@@ -327,7 +327,7 @@ static void check_damage(const struct how *how, uint64_t seed, uint64_t packet)
 
     net->damage = packet;
     net_run(net);
-    assert_true(net_check_part(net)); /* nothing wrong has come out */
+    assert_true(net_check_part(net)); /* no wrong result has left the engine */
     for (uint32_t rank = 0; rank < net->torus.nodes; rank++) {
         const struct error *e = engine_failed(net->member[rank].engine);
         assert_int_equal(e != NULL, rank == net->damaged_at);

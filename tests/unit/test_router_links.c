@@ -317,7 +317,8 @@ static bool is_quiet(const struct router_fixture *f)
     return topology_link_quiet(router_topology(f->router), 5, minus);
 }
 
-/* Only a host that forwards IP packets looks; the link stays up, and is used again after a while with answers. */
+/* Only a host that forwards IP packets checks this; the link stays up, and is used again after answers have come for a
+ * while. */
 ROUTER_TEST(a_link_is_quiet_long_before_it_is_given_up)
 {
     fixture_link_up(f, minus);

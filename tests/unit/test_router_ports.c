@@ -388,7 +388,7 @@ ROUTER_TEST(confirmations_are_passed_on_once)
     assert_int_equal(router_topology(f->router)->entry[12].confirmed, 77);
 }
 
-/* What a node confirms within a moment uses up one version, and is told once. */
+/* What a node confirms within a moment uses one version, and is sent once. */
 ROUTER_TEST(a_node_states_what_it_confirms)
 {
     uint64_t confirmed = 0;
@@ -428,7 +428,7 @@ static uint32_t own_forwards(const struct router_fixture *f)
     return router_topology(f->router)->entry[5].forwards;
 }
 
-/* It counts for a while only that a node forwards, and for less if whoever has said so has gone. */
+/* That a node forwards is valid for a limited time, and for less if the process that said so is gone. */
 ROUTER_TEST(a_node_forwards_as_long_as_that_is_said)
 {
     fixture_link_up(f, 0);
@@ -462,7 +462,7 @@ ROUTER_TEST(a_node_forwards_as_long_as_that_is_said)
     assert_int_equal(own_forwards(f), TOPOLOGY_FORWARDS);
 }
 
-/* Changes of a moment are told together, when the moment is over. */
+/* Changes within a moment are sent together at its end. */
 ROUTER_TEST(many_changes_are_gathered)
 {
     uint64_t confirmed = 0;
@@ -622,7 +622,7 @@ TEST(a_slow_reader_is_waited_for)
     }
     assert_in_range(taken, a.asked / 4, a.asked);
     assert_true(a.f.up[0]->wakes > wakes);
-    fixture_pass(&a.f, ROUTER_STALL - 1); /* it is given its time to be heard again */
+    fixture_pass(&a.f, ROUTER_STALL - 1); /* it gets the full time to be heard again */
     assert_non_null(a.f.up[0]->link);
     fixture_close(&a.f);
 }

@@ -197,7 +197,7 @@ def test_init_again_changes_nothing(cluster):
 
 
 def test_a_data_root_that_torusd_cannot_write(cluster):
-    """torusd-setup is root in a sandbox, and asks as the user that torusd runs as."""
+    """torusd-setup runs as root in a sandbox, and checks the data roots as the user of torusd."""
     alpha, beta = cluster['alpha'], cluster['beta']
     alpha.run(f"sed '/^dims/a data_roots = /srv/torusd:/srv/more' {CLUSTER} >/root/more.ini")
     for machine in cluster.machines.values():

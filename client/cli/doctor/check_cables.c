@@ -1,5 +1,5 @@
-/* Cables that lead elsewhere, as the nodes at their ends have found out. What to do about them is found and said as
- * 'torusctl discover' does. */
+/* Cables that lead elsewhere, as the nodes at their ends have found out. The advice about them is found and worded as
+ * by 'torusctl discover'. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ static void connect_wrong(const struct doctor *d, struct plugs *p)
         }
 }
 
-/* Cables about which nothing is said lead where they should: links that are down are judged elsewhere. */
+/* Cables without a fault lead where they should: links that are down are judged elsewhere. */
 static void connect_others(const struct doctor *d, struct plugs *p)
 {
     for (uint32_t node = 0; node < d->nodes; node++)

@@ -476,7 +476,7 @@ static void find_links(struct finding_list *l)
 
 /* ---- Links that went down -------------------------------------------------------------------- */
 
-/* When a port says that its link has gone down; negative: it does not. */
+/* The time at which a port says that its link went down; negative: the port says nothing. */
 static double went_down_at(const struct trace_data *d, uint32_t node, unsigned port)
 {
     const json_t *event;

@@ -86,7 +86,7 @@ static void measure(struct classing *s, uint32_t from, uint32_t *queue)
         }
 }
 
-/* Joins links that are related by distances. It is enough to compare those of one tree with all. */
+/* Joins links that are related by distances. It is enough to compare the links of one tree with all links. */
 static void join_by_distance(struct classing *s)
 {
     const struct network *n = s->net;

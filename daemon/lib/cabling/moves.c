@@ -114,7 +114,7 @@ struct deciding {
     const struct links *links;
     bool extra_done[CHANGES_MOST], missing_done[CHANGES_MOST];
     struct cabling_end end[CHANGES_MOST]
-                          [2]; /* of the cables that are left over, after the changes so far */
+                          [2]; /* the cables that are left over after the changes so far */
     uint32_t extras_left, missings_left;
     struct changes now, *best;
     uint32_t limit; /* more changes than this are not wanted */
@@ -236,7 +236,7 @@ static void add_the_rest(struct deciding *d)
     d->now.count = count;
 }
 
-/* Decides about the next cable that is left over. A swap is tried first, then a move. */
+/* Decides what happens to the next cable that is left over. A swap is tried first, then a move. */
 static void decide(struct deciding *d)
 {
     uint32_t extra = 0;
@@ -310,8 +310,8 @@ static bool is_loose(const struct replugging *r, struct cabling_end end)
            w->input->host[end.host].interface[end.interface].carrier;
 }
 
-/* How little an interface suits a plug, CABLING_NONE: not at all. `loose`: the cable that is plugged in there and leads
- * nowhere may be the one that is meant. */
+/* How badly an interface suits a plug; CABLING_NONE: not at all. `loose`: a cable that is plugged in there and leads
+ * nowhere may be the cable to move. */
 static uint32_t unsuited(const struct replugging *r, struct cabling_end end, bool loose)
 {
     const struct wiring *w = r->links->wiring;

@@ -67,8 +67,8 @@ static void add_member(const struct wiring *w, struct segment *s, uint32_t numbe
         s->more_hosts = true;
 }
 
-/* How well a cable between two interfaces of a segment stands for all others: it works both ways, and it is the one that
- * the cluster file names. 0: neither hears the other. */
+/* How well a cable between two interfaces of a segment represents all of them: better if it works both ways, and if the
+ * cluster file names it. 0: neither hears the other. */
 static unsigned rate(const struct wiring *w, uint32_t a, uint32_t b)
 {
     const unsigned heard = hears(w, a, b) + 2u * hears(w, b, a);

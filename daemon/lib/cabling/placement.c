@@ -337,8 +337,8 @@ static void choose_at(const struct grow *g, uint32_t node, struct choice *best)
         *best = here;
 }
 
-/* Where no two votes agree, takes the node with the fewest hosts to choose from. If no cable leads on, takes the node
- * with most neighbours, and a host whose cables could all be right. */
+/* If no two votes agree, takes the node with the fewest hosts to choose from. If no cable leads on, takes the node with
+ * most neighbours, and a host whose cables could all be right. */
 static struct choice choose(const struct grow *g)
 {
     const struct board *b = &g->board;

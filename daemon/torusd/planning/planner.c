@@ -158,7 +158,7 @@ static void run_work(struct work *work)
 static void plan_job_free(struct plan_job *j)
 {
     if (j->algorithm != NULL && j->algorithm->imported != NULL)
-        imported_free(j->algorithm->imported); /* the algorithm with it */
+        imported_free(j->algorithm->imported); /* also frees the algorithm */
     else if (j->algorithm != NULL)
         detour_free(j->algorithm->detour);
     detour_free(j->detour);

@@ -27,7 +27,7 @@ struct busy_rate {
 struct busy_look {
     uint64_t acked;  /* bytes */
     uint64_t waited; /* microseconds */
-    bool queued;     /* data waits now that the network has not taken */
+    bool queued;     /* data that the network has not taken waits now */
 };
 
 /* Looks at a connection: if data has waited nearly all the time since a look before, its rate is what was acknowledged

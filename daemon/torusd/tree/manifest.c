@@ -417,7 +417,7 @@ static int check_links(struct links *l, const struct manifest *m, const struct e
         l->sum -= hash(l, entry->linked, entry->link);
     while (l->next == entry->index) {
         if (entry->kind != ENTRY_FILE)
-            return damaged("a hard link leads to what is not a file", e);
+            return damaged("a hard link leads to an entry that is not a file", e);
         l->sum += hash(l, entry->index, entry->path);
         if (next_link(l, m, e) != 0)
             return -1;
@@ -464,7 +464,7 @@ static int check_entries(struct manifest *m, struct manifest_cursor *c, struct e
         return damaged("the size of its stream is wrong", e);
     if (links.next != UINT64_MAX || links.sum != 0 ||
         m->files + m->folders + m->symlinks + m->hardlinks != m->entries)
-        return damaged("its hard links lead to what is not there", e);
+        return damaged("its hard links lead to entries that do not exist", e);
     return 0;
 }
 

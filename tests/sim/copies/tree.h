@@ -69,7 +69,7 @@ const char *sim_tree_differs(const struct sim_tree *a, const struct sim_tree *b)
  * match a name. */
 bool tree_left_out(const char *const *pattern, uint32_t patterns, const char *path);
 
-/* What a copy makes of a target: `source` as a manifest has it, put over `target`. */
+/* What a target becomes: `source`, as a manifest has it, put over `target`. */
 struct tree_overlay {
     const char *const *pattern;
     uint32_t patterns;

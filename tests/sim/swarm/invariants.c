@@ -75,7 +75,7 @@ static bool holds_together(const struct swarm_play *play, uint32_t away)
     return known == running;
 }
 
-/* What a node says about its links; that of a node that does not run differs from all others. */
+/* What a node says about its links; for a node that does not run, a value that differs from all others. */
 static uint64_t links_of(const struct swarm_play *play, uint32_t rank)
 {
     if (!runs(play, rank))
@@ -370,7 +370,7 @@ static bool has_settled(struct sim *sim, void *context)
     return true;
 }
 
-/* Names what keeps the world from coming to rest. */
+/* Names what prevents the world from coming to rest. */
 static void name_unsettled(struct swarm_play *play)
 {
     struct swarm_world *w = play->world;

@@ -117,7 +117,7 @@ static bool is_recent(const struct swarm_play *play, const struct swarm_fault *f
     return !f->over || f->changed_at + time > sim_now(play->sim);
 }
 
-/* The least that the link carried lately while bytes waited for it; 0: it was held up. */
+/* The lowest rate that the link carried lately while bytes waited for it; 0: the link was held up. */
 static uint64_t least_carried(const struct swarm_play *play, uint32_t rank, unsigned port)
 {
     const struct swarm_world *w = play->world;

@@ -51,8 +51,8 @@ struct swarm_group {
     struct sim_programs *programs; /* NULL: not opened yet */
     bool over;                     /* the programs are told nothing more */
     char id[48];                   /* at node 0 */
-    bool passed;                   /* a mistake, as far as programs have been told */
-    unsigned faults;               /* programs made to die, to leave or to be wrong */
+    bool passed;     /* whether a mistake was made, as far as programs have been told */
+    unsigned faults; /* programs made to die, to leave or to be wrong */
     struct swarm_play *play;
 };
 
