@@ -151,7 +151,10 @@
     F(SAME, uint64, 7, bytes_received) \
     F(NUMBER, uint64, 8, early, from->early, early_bytes) /* bytes that arrived before their calls */ \
     /* memory for such bytes, a part of memory_reserved */ \
-    F(NUMBER, uint64, 9, reserved, from->reserved, reserved_bytes)
+    F(NUMBER, uint64, 9, reserved, from->reserved, reserved_bytes) \
+    /* of the links that its calls use, as in LinkRates; empty: all are alike */ \
+    F(TEXT, string, 13, rates, from->links.rates, rates) \
+    F(NUMBER, uint64, 14, full_bps, from->links.full_bps, full_bps)
 
 /* struct copy_info, struct torus_copy_activity */
 #define CONTROL_STATUS_COPY(F) \

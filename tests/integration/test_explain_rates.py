@@ -1,9 +1,11 @@
 """What a plan was made with is told: rates of links that torusd has, and the lower bounds with and without them."""
 
 import json
+import os
 import subprocess
 
 import pytest
+from support.programs import run_each
 from support.waiting import wait_for
 from torus_net.process import find_program
 
@@ -17,9 +19,9 @@ def options(slow):
 
 
 @pytest.fixture
-def uneven(loopback):
+def uneven(loopback, root):
     """Node 4 sends by port -1 at a fifth of the rate of all other channels."""
-    torus = loopback(DIMS, bw=MBIT, extra=options(True))
+    torus = loopback(DIMS, bw=MBIT, extra=options(True), data_roots=(str(root),))
     wait_for(lambda: 'link_rates' in dry_run(torus), 30)
     return torus
 
@@ -99,14 +101,61 @@ def test_bench(uneven):
     assert SLOW in text and 'if links were equal' in text
 
 
-def test_equal_links(loopback):
+def source(base):
+    """A file of 2 MiB that no other copy has moved."""
+    path = base / 'source'
+    path.mkdir(exist_ok=True)
+    (path / 'data').write_bytes(os.urandom(2 << 20))
+    return path
+
+
+def test_copy(uneven, base):
+    command = 'copy', source(base), '--to'
+    result = uneven.json(4, *command, f'{base}/one-%r')
+    assert result['bytes_sent'] == 2 << 20 and result['algorithm']
+    assert result['rates'] == SLOW and result['full_bits_per_second'] == MBIT * 1e6
+    assert result['bound_seconds'] == seconds(1 / 3.2, 2 << 20)
+    assert result['equal_bound_seconds'] == seconds(1 / 4, 2 << 20)
+    text = uneven.ctl(4, *command, f'{base}/two-%r', check=True).stdout
+    assert f'\nrates of links: {SLOW} (fastest: {MBIT} Mbit/s); lower bound 52.4 ms, 41.9 ms if links were equal\n' in text
+    # What not all nodes lack, or get, has another bound, which is not known.
+    for more in ['--nodes', '1,2'], ['--nodes', '5']:
+        some = uneven.json(4, *command, f'{base}/some{len(more[1])}-%r', *more)
+        assert some['rates'] == SLOW and some['bound_seconds'] is None
+    gathered = uneven.json(0, 'gather', f'{base}/one-%r', '--to', f'{base}/all/%r', '--missing-ok')
+    assert gathered['rates'] == SLOW and 'bound_seconds' not in gathered
+
+
+def perf(torus, arguments):
+    first, *_ = run_each(torus, f'exec {torus.torusctl} perf {arguments}')
+    return first.stdout
+
+
+def test_programs(uneven):
+    rated, equal = bounds('--rate', SLOW)['rated'], bounds()['bounds']
+    for operation, at, at_equal in (('alltoall', rated['all_port'], equal['all_port']), ('allgather', 8 / 3.2, 8 / 4),
+                                    ('broadcast --root 4', 1 / 3.2, 1 / 4), ('reduce --root 0', 1 / 3.2, 1 / 4)):
+        [row] = json.loads(perf(uneven, f'{operation} --sizes {BLOCK} --repeat 2 --pause 0 --json'))['results']
+        check(row, at, at_equal)
+    [row] = json.loads(perf(uneven, f'alltoall --part 0 --sizes {BLOCK} --repeat 2 --pause 0 --json'))['results']
+    assert row['rates'] == SLOW and row['bound_seconds'] is None
+    text = perf(uneven, f'alltoall --sizes {BLOCK} --repeat 2 --pause 0')
+    assert SLOW in text and 'if links were equal' in text
+
+
+def test_equal_links(loopback, root, base):
     """Nothing new is said."""
-    torus = loopback(DIMS, bw=MBIT)
+    torus = loopback(DIMS, bw=MBIT, data_roots=(str(root),))
     assert not OF_RATES & set(dry_run(torus))
     for command in (('exchange', '--explain'), ('allgather',), ('broadcast', '--root', 1)):
         assert not OF_RATES & set(torus.json(0, *command, '--block-size', BLOCK)), command
         text = torus.ctl(0, *command, '--block-size', BLOCK, check=True).stdout
         assert 'rates' not in text and 'equal' not in text
+    command = 'copy', source(base), '--to'
+    assert not OF_RATES & set(torus.json(0, *command, f'{base}/one-%r'))
+    assert 'rates' not in torus.ctl(0, *command, f'{base}/two-%r', check=True).stdout
+    text = perf(torus, f'alltoall --sizes {BLOCK} --repeat 2 --pause 0')
+    assert 'equal' not in text and 'rates' not in text
     assert 'equal' not in torus.ctl(0, 'bench', '--algorithms', 'auto', '--sizes', BLOCK, '--repeat', 2).stdout
 
 

@@ -446,7 +446,7 @@ TEST(the_table)
     json_t *rows = json_array();
     (void)json_array_append_new(rows, perf_row_value(&plan, &row, 10));
     json_t *value = perf_value(&plan, &whole, &part, 10, rows);
-    writer_text(out, value, &perf_view);
+    writer_text(out, value, perf_view(false));
     (void)fclose(out);
     assert_string_equal(text, wanted);
     json_decref(value);

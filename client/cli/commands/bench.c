@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/algorithms/named_algorithm.h"
-#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/measuring/bench_texts.h"
 #include "client/cli/measuring/fit.h"
 #include "client/cli/measuring/sweep.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/measuring/perf.h"
 #include "client/cli/terminal/arguments.h"
@@ -259,11 +260,38 @@ static int print(struct place *place, const struct cli *cli, const struct perf_p
         json_decref(rows);
         return EXIT_DONE;
     }
+    const json_t *last = json_array_get(rows, json_array_size(rows) - 1);
+    json_t *rates = json_incref(json_object_get(last, "rates"));
+    json_t *full = json_incref(json_object_get(last, "full_bits_per_second"));
     place->report = perf_value(plan, &place->torus, &place->part_torus, place->link_mbit, rows);
-    return cli_print(cli, json_incref(place->report), &perf_view);
+    if (rates != NULL && !cli->json) {
+        (void)json_object_set(place->report, "rates", rates);
+        (void)json_object_set(place->report, "full_bits_per_second", full);
+        (void)link_rates_shorten(place->report);
+    }
+    const int code = cli_print(cli, json_incref(place->report), perf_view(rates != NULL));
+    json_decref(rates);
+    json_decref(full);
+    return code;
 }
 
-static int measure(struct place *place, const struct cli *cli, const struct perf_plan *plan)
+/* Asks the daemon of rank 0, whose report it is, for the rates of links that the group now uses. */
+static void ask_rates(const struct place *place, const struct cli *cli, const char *name,
+                      const struct perf_plan *plan, struct perf_row *row)
+{
+    struct torus_status *status;
+
+    if (torus_group_rank(place->whole) != 0 || torus_client_status(cli->client, &status, NULL) != 0)
+        return;
+    for (size_t i = 0; i < status->group_count; i++)
+        if (strcmp(status->groups[i]->name, name) == 0)
+            perf_row_set_rates(row, plan, &place->torus, place->part == place->whole,
+                               status->groups[i]);
+    torus_status_free(status);
+}
+
+static int measure(struct place *place, const struct cli *cli, const char *name,
+                   const struct perf_plan *plan)
 {
     json_t *rows = json_array();
     struct torus_error failed;
@@ -276,6 +304,7 @@ static int measure(struct place *place, const struct cli *cli, const struct perf
         if (r != 0)
             break;
         wrong += row.wrong;
+        ask_rates(place, cli, name, plan, &row);
         (void)json_array_append_new(rows, perf_row_value(plan, &row, place->link_mbit));
         perf_row_release(&row);
     }
@@ -307,7 +336,7 @@ static int run(struct cli *cli, const void *arguments)
     if (code == EXIT_DONE)
         code = open_part(&place, cli, &plan);
     if (code == EXIT_DONE)
-        code = measure(&place, cli, &plan);
+        code = measure(&place, cli, a->name != NULL ? a->name : DEFAULT_NAME, &plan);
     torus_group_close(place.whole);
     if (place.report != NULL && a->trace != NULL) {
         int traced = connect_once(cli);

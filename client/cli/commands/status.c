@@ -97,9 +97,10 @@ static JSON_MEMBERS(share_members, MEMBER(torus_share, resource), MEMBER(torus_s
 
 static JSON_MEMBERS(group_members, MEMBER(torus_group_info, name), MEMBER(torus_group_info, id),
                     MEMBER(torus_group_info, missing), MEMBER(torus_group_info, avoids),
-                    KNOWN(torus_group_info, pid), MEMBER(torus_group_info, calls),
-                    MEMBER(torus_group_info, calls_done), MEMBER(torus_group_info, bytes_sent),
-                    MEMBER(torus_group_info, bytes_received), MEMBER(torus_group_info, early_bytes),
+                    PRESENT(torus_group_info, rates), KNOWN(torus_group_info, pid),
+                    MEMBER(torus_group_info, calls), MEMBER(torus_group_info, calls_done),
+                    MEMBER(torus_group_info, bytes_sent), MEMBER(torus_group_info, bytes_received),
+                    MEMBER(torus_group_info, early_bytes),
                     MEMBER(torus_group_info, reserved_bytes));
 
 static json_t *groups(const struct torus_status *s)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/writer.h"
 #include "proto/elapsed.h"
@@ -257,6 +258,36 @@ static void nodes_text(char *out, size_t size, const struct copy_order *o,
 
 /* ---- What was done --------------------------------------------------------------------------- */
 
+/* Adds the rates of links, and the bounds if all nodes lacked all that was moved. */
+static int set_rates(json_t *v, const struct copy_order *o, const struct torus_copy_result *x)
+{
+    bool all_lacked = o->copy.kind == TORUS_COPY_TO_ALL;
+
+    for (size_t i = 0; i < x->node_count; i++)
+        all_lacked = all_lacked && (x->node[i]->rank == o->copy.node ||
+                                    x->node[i]->bytes_missing == x->bytes_sent);
+    return all_lacked ? link_rates_set_bounds(v, x->link_rates, (double)x->bytes_sent)
+                      : link_rates_set(v, x->link_rates);
+}
+
+static void rates_line(FILE *out, const struct copy_order *o, const struct torus_copy_result *r)
+{
+    json_t *v = json_object();
+    char rates[FORMAT_SIZE], full[FORMAT_SIZE], bound[FORMAT_SIZE], equal[FORMAT_SIZE];
+
+    if (set_rates(v, o, r) == 0 && link_rates_shorten(v) == 0 && json_object_size(v) > 0) {
+        (void)format_field(rates, v, "rates", FORMAT_PLAIN);
+        (void)format_field(full, v, "full_bits_per_second", FORMAT_RATE);
+        (void)format_field(bound, v, "bound_seconds", FORMAT_SECONDS);
+        (void)format_field(equal, v, "equal_bound_seconds", FORMAT_SECONDS);
+        (void)fprintf(out, "rates of links: %s (fastest: %s)", rates, full);
+        if (json_is_number(json_object_get(v, "bound_seconds")))
+            (void)fprintf(out, "; lower bound %s, %s if links were equal", bound, equal);
+        (void)fputc('\n', out);
+    }
+    json_decref(v);
+}
+
 static void moved_line(FILE *out, const struct torus_copy_result *r)
 {
     const double seconds = (double)r->nanoseconds / 1e9;
@@ -319,6 +350,7 @@ static void print_done(FILE *out, const struct copy_order *o, const struct torus
                   : nodes_of(o, r, false) > 1 ? " at each node"
                                               : "");
     moved_line(out, r);
+    rates_line(out, o, r);
 }
 
 /* ---- What a copy would do -------------------------------------------------------------------- */
@@ -635,6 +667,7 @@ json_t *copy_report_value(const struct copy_order *o, const struct torus_copy_re
             json_boolean(copy_report_failures(x) == 0 && copy_report_differences(x) == 0));
     r |= json_object_set_new(v, "mode",
                              json_text(x->algorithm[0] != '\0' ? torus_mode_name(x->mode) : ""));
+    r |= set_rates(v, o, x);
     r |= json_object_set_new(v, "absent", json_numbers(x->absent, x->absent_count));
     r |= json_object_set_new(v, "per_node", nodes_value(o, x, names));
     return json_checked(v, r);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/exchanging/link_rates.h"
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/terminal/json.h"
 #include "daemon/lib/schedule/detour/detour.h"
 

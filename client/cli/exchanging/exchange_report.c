@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/exchanging/link_rates.h"
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
 #include "daemon/lib/schedule/algorithm.h"

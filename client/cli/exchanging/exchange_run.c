@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/algorithms/named_algorithm.h"
 #include "client/cli/copying/copy_run.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"
-#include "client/cli/exchanging/link_rates.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/clock.h"

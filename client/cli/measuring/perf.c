@@ -3,10 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "client/cli/algorithms/link_rates.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/quantile.h"
+#include "daemon/lib/schedule/detour/detour.h"
 
 #define LEAST 5     /* repetitions */
 #define MOST 100    /* repetitions */
@@ -246,6 +249,70 @@ void perf_row_release(struct perf_row *row)
     *row = (struct perf_row){0};
 }
 
+/* --- rates of links --- */
+
+/* The same network in which everything goes the other way. */
+static int reverse(struct damage *to, const struct damage *d, struct error *e)
+{
+    const struct torus *t = &d->torus;
+
+    if (damage_init(to, t, e) != 0)
+        return -1;
+    for (uint32_t node = 0; node < t->nodes; node++)
+        for (unsigned port = 0; port < torus_ports(t); port++)
+            if (damage_has_link(d, node, port) &&
+                damage_set_rate(to, torus_neighbour(t, node, port), torus_port_opposite(t, port),
+                                damage_rate(d, node, port), e) != 0) {
+                damage_free(to);
+                return -1;
+            }
+    return 0;
+}
+
+/* The bound of a reduction to the root, which is a broadcast backwards; 0 without memory. */
+static double reduce_bound(const struct damage *d, uint32_t root)
+{
+    struct damage back;
+    double cut = 0;
+
+    if (reverse(&back, d, NULL) == 0) {
+        cut = detour_least_cut(&back, root);
+        damage_free(&back);
+    }
+    return cut > 0 ? 1 / cut : 0;
+}
+
+/* In blocks. Returns 0 for operations of which no bound is known. */
+static double rated_bound(const struct perf_plan *plan, const struct damage *d)
+{
+    const char *name = plan->operation->name;
+
+    if (strcmp(name, "alltoall") == 0)
+        return detour_exchange_bound(d);
+    if (strcmp(name, "allgather") == 0)
+        return detour_gather_bound(d);
+    if (strcmp(name, "broadcast") == 0)
+        return 1 / detour_least_cut(d, plan->root);
+    return strcmp(name, "reduce") == 0 ? reduce_bound(d, plan->root) : 0;
+}
+
+void perf_row_set_rates(struct perf_row *row, const struct perf_plan *plan, const struct torus *t,
+                        bool whole, const struct torus_group_info *info)
+{
+    struct damage d;
+
+    if (info->rates[0] == '\0')
+        return;
+    (void)snprintf(row->rates, sizeof row->rates, "%s", info->rates);
+    row->full_bps = (double)info->full_bps;
+    if (!whole || damage_init(&d, t, NULL) != 0)
+        return;
+    if (damage_parse_rates(&d, info->rates, false, NULL) ==
+        0) /* not if they are cut, or not for *t */
+        row->rated_bound = (double)row->bytes * rated_bound(plan, &d);
+    damage_free(&d);
+}
+
 /* --- the report --- */
 
 const char *const perf_types[] = {NULL,     "int8",   "int16",  "int32",   "int64",   "uint8",
@@ -279,9 +346,18 @@ static int set_rates(json_t *o, const struct perf_row *row, double link_mbit)
 {
     const double *times = row->period != NULL ? row->period : row->latency;
     double time = quantile(times, row->repeat, 0.5);
-    double bound = link_mbit > 0 ? row->bound * 8 / (link_mbit * 1e6) : 0;
+    const bool rated = row->rates[0] != '\0';
+    const double bps = rated ? row->full_bps : link_mbit * 1e6;
+    const double bound = bps > 0 ? (rated ? row->rated_bound : row->bound) * 8 / bps : 0;
+    int r = 0;
 
-    return json_object_set_new(o, "bits_per_second",
+    if (rated)
+        r |= json_object_set_new(o, "rates", json_string(row->rates)) |
+             json_object_set_new(o, "full_bits_per_second", json_positive(bps)) |
+             json_object_set_new(o, "equal_bound_seconds",
+                                 json_positive(bps > 0 ? row->bound * 8 / bps : 0));
+    return r |
+           json_object_set_new(o, "bits_per_second",
                                row->received > 0 && time > 0 ? json_real(row->received * 8 / time)
                                                              : json_null()) |
            json_object_set_new(o, "bound_seconds", bound > 0 ? json_real(bound) : json_null()) |
@@ -351,21 +427,38 @@ json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
     return json_checked(o, r);
 }
 
+#define SUMMARY_FIELDS                                                                             \
+    FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),                            \
+        FIELD("links", "link_mbit", FORMAT_MBIT), FIELD("operation"), FIELD("part"),               \
+        FIELD("type"), FIELD("operator"), FIELD("root"), FIELD("memory"),                          \
+        FIELD("pause", "pause_seconds", FORMAT_SECONDS)
+#define RESULT_FIELDS(...)                                                                         \
+    FIELD("size", "bytes", FORMAT_BYTES), FIELD("calls", "repeat"),                                \
+        FIELD("latency", "latency_seconds", FORMAT_SECONDS),                                       \
+        FIELD("25 %", "latency_q1_seconds", FORMAT_SECONDS),                                       \
+        FIELD("75 %", "latency_q3_seconds", FORMAT_SECONDS),                                       \
+        FIELD("back to back", "period_seconds", FORMAT_SECONDS),                                   \
+        FIELD("25 %", "period_q1_seconds", FORMAT_SECONDS),                                        \
+        FIELD("75 %", "period_q3_seconds", FORMAT_SECONDS),                                        \
+        FIELD("per node", "bits_per_second", FORMAT_RATE),                                         \
+        FIELD("bound", "bound_seconds", FORMAT_SECONDS), __VA_ARGS__ FIELD("ratio"),               \
+        FIELD("contents")
+
 static const struct section sections[] = {
-    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-           FIELD("links", "link_mbit", FORMAT_MBIT), FIELD("operation"), FIELD("part"),
-           FIELD("type"), FIELD("operator"), FIELD("root"), FIELD("memory"),
-           FIELD("pause", "pause_seconds", FORMAT_SECONDS)),
-    TABLE("results", FIELD("size", "bytes", FORMAT_BYTES), FIELD("calls", "repeat"),
-          FIELD("latency", "latency_seconds", FORMAT_SECONDS),
-          FIELD("25 %", "latency_q1_seconds", FORMAT_SECONDS),
-          FIELD("75 %", "latency_q3_seconds", FORMAT_SECONDS),
-          FIELD("back to back", "period_seconds", FORMAT_SECONDS),
-          FIELD("25 %", "period_q1_seconds", FORMAT_SECONDS),
-          FIELD("75 %", "period_q3_seconds", FORMAT_SECONDS),
-          FIELD("per node", "bits_per_second", FORMAT_RATE),
-          FIELD("bound", "bound_seconds", FORMAT_SECONDS), FIELD("ratio"), FIELD("contents")),
+    RECORD(NULL, SUMMARY_FIELDS),
+    TABLE("results", RESULT_FIELDS()),
 };
-const struct view perf_view = {sections, sizeof sections / sizeof sections[0]};
+/* The rates are those of the last size. */
+static const struct section rated_sections[] = {
+    RECORD(NULL, SUMMARY_FIELDS, RATES_FIELDS),
+    TABLE("results", RESULT_FIELDS(EQUAL_BOUND_FIELD, )),
+};
+
+const struct view *perf_view(bool rated)
+{
+    static const struct view view = {sections, 2}, rated_view = {rated_sections, 2};
+
+    return rated ? &rated_view : &view;
+}
 
 /* --- the calls of one size, measured by the member where they take longest --- */

@@ -3,6 +3,7 @@
 
 #include <jansson.h>
 #include <torus/group.h>
+#include <torus/status.h>
 
 #include "client/cli/terminal/writer.h"
 #include "daemon/lib/schedule/torus.h"
@@ -86,6 +87,9 @@ struct perf_row {
     uint64_t wrong;
     double received; /* see struct perf_operation */
     double bound;
+    /* If links have different rates: as in torus_link_rates, and the bound at these rates (0: not known). */
+    char rates[1024];
+    double full_bps, rated_bound;
 };
 
 /* Runs the plan for size `index`. `whole` is the group for barriers and memory; `part` makes the measured calls, and
@@ -95,6 +99,11 @@ int perf_run(const struct perf_plan *plan, size_t index, struct torus_group *who
              struct torus_group *part, const struct torus *t, struct perf_row *row,
              struct torus_error *e);
 void perf_row_release(struct perf_row *row);
+
+/* Notes the rates of links that the group used. `whole`: whether it is that of the whole torus *t; of parts no bound is
+ * known. */
+void perf_row_set_rates(struct perf_row *row, const struct perf_plan *plan, const struct torus *t,
+                        bool whole, const struct torus_group_info *info);
 
 /* Returns the default number of repetitions if one takes `seconds`: as many as fit into a second, but 5 to 100. */
 uint32_t perf_repetitions(double seconds);
@@ -118,4 +127,5 @@ json_t *perf_row_value(const struct perf_plan *plan, const struct perf_row *row,
 json_t *perf_value(const struct perf_plan *plan, const struct torus *whole,
                    const struct torus *part, double link_mbit, json_t *rows);
 
-extern const struct view perf_view;
+/* The view of the report; `rated`: links have different rates. */
+const struct view *perf_view(bool rated);

@@ -158,6 +158,9 @@ struct torus_copy_result {
     const char *first_skipped; /* the path of one of them, printable like first_left_out; or "" */
     const char *algorithm; /* the algorithm that carried most of the files; "": nothing was moved */
     enum torus_mode mode;  /* the mode of that algorithm; TORUS_MODE_ANY if there is none */
+    /* For which the routes were found; NULL: all links were taken for equal. A copy to all nodes has bounds, for the time of
+     * a byte that all nodes lack. */
+    const struct torus_link_rates *link_rates;
 };
 
 /* Copies trees of files. Waits until all nodes that take part have put everything in place, or have failed.

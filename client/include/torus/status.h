@@ -74,6 +74,9 @@ struct torus_group_info {
     /* For people: the links that the calls of this group avoid, and the nodes that it leaves out ("link 3:+0, node 7");
      * "": none. */
     const char *avoids;
+    /* The rates of links that the calls of this group use, as in torus_link_rates; "": all links are alike. */
+    const char *rates;
+    uint64_t full_bps; /* 0: unknown */
 };
 
 /* A copy of trees that this node takes part in. */

@@ -121,6 +121,8 @@ static int fill_result(struct torus_copy_result *to, const Control__CopyResult *
     if (to->node == NULL || to->first_left_out == NULL || to->first_link_out == NULL ||
         to->first_skipped == NULL)
         return fail_memory(e);
+    if (result_link_rates(to, from->link_rates, &to->link_rates, e) != 0)
+        return -1;
     for (size_t i = 0; i < from->n_node; i++)
         if (fill_node(to, &node[i], from->node[i], e) != 0)
             return -1;

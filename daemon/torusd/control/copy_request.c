@@ -39,7 +39,9 @@ static void reply_result(struct control_client *client, const struct copy_result
 
     for (size_t i = 0; list != NULL && i < count; i++)
         set_node(list[i], &from->outcome[i]);
+    Control__LinkRates link_rates;
     CONTROL_COPY_RESULT(CONTROL_FILL)
+    to->link_rates = control_link_rates(&link_rates, &from->links);
     to->n_node = count;
     to->node = list;
     to->first_left_out = path_bytes(from->first_left_out);

@@ -393,6 +393,18 @@ static int tell(struct agent *a)
     return 0;
 }
 
+/* Notes for the asked node the rates of links that the routes were found for: those of a named algorithm know none. */
+static void note_links(struct agent *a)
+{
+    const struct damage *links = a->algorithm == NULL ? group_links(a->group) : NULL;
+
+    if (a->initiator != agent_rank(a))
+        return;
+    link_rates_of(&a->links, links);
+    if (a->request.kind == COPY_TO_ALL && a->request.nodes == NULL)
+        link_rates_bound_broadcast(&a->links, links, a->request.node);
+}
+
 static int move(struct agent *a)
 {
     const enum moved what = a->step == STEP_MOVE_MANIFESTS ? MOVED_MANIFESTS
@@ -405,6 +417,7 @@ static int move(struct agent *a)
     if (result > 0 && what == MOVED_STREAMS) {
         a->moved = a->moving.bytes;
         a->carried = *group_carried(a->group);
+        note_links(a);
     }
     if (result > 0)
         moving_end(a);

@@ -138,6 +138,7 @@ struct agent {
     uint64_t compared_at; /* when it was known what is missing */
     uint64_t moved;       /* bytes of streams, in all rounds */
     struct group_carrier carried; /* what carried them; set when all were moved */
+    struct link_rates links;      /* of the asked node: those that they were carried by, and how */
     uint64_t counted;             /* of them, those that are in copies_counts.bytes */
 
     struct tree_progress progress;

@@ -64,6 +64,8 @@ struct copy_result {
     const uint32_t *absent;
     uint32_t absents;
     struct group_carrier by; /* what has carried most of it; nothing if nothing was moved */
+    struct link_rates
+        links; /* that its routes were found for; the bounds are those of a copy to all nodes */
 };
 
 struct copy_progress {

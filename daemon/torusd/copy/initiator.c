@@ -93,8 +93,10 @@ static struct copy_outcomes *copy_outcomes_new(const struct agent *a, uint64_t b
     o->result.links_out = p->links_out;
     o->result.first_link_out = o->first_link_out;
     o->result.first_changed = o->first_changed;
-    if (a->moved > 0)
+    if (a->moved > 0) {
         o->result.by = a->carried;
+        o->result.links = a->links;
+    }
     for (uint32_t i = 0; i < p->trees; i++) {
         o->result.bytes_all += p->tree[i].stream;
         if (o->result.changed == 0)

@@ -94,6 +94,10 @@ struct group_carrier {
  * until the next call. */
 const struct group_carrier *group_carried(const struct group *group);
 
+/* The links that the calls of an open group use, with their rates; NULL: all links are up and alike, or the group is not
+ * open. Valid until the next call. */
+const struct damage *group_links(const struct group *group);
+
 /* Leaves the group. If the program has a call under way, the group fails; otherwise other members are not
  * disturbed. No function of the client is called any more. */
 void group_close(struct group *group);
@@ -118,6 +122,7 @@ struct group_info {
     uint64_t bytes_sent, bytes_received; /* of blocks for and from other members */
     uint64_t early;                      /* bytes of early frames */
     uint64_t reserved;
+    struct link_rates links; /* that its calls use; without bounds */
 };
 /* Lists the groups of this node; writes at most `most` entries. Returns how many were written. */
 size_t groups_list(const struct groups *groups, struct group_info *list, size_t most);

@@ -124,6 +124,13 @@ const struct group_carrier *group_carried(const struct group *g)
     return &g->carried;
 }
 
+const struct damage *group_links(const struct group *g)
+{
+    const struct session *s = g->session;
+
+    return s != NULL && s->part != NULL && s->damaged ? &s->damage : NULL;
+}
+
 void group_close(struct group *g)
 {
     struct session *s = g->session;
@@ -352,6 +359,7 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
     for (const struct group *g = groups->groups; g != NULL && n < most; g = g->next) {
         const struct session *s = g->session;
         const struct part *part = s != NULL ? s->part : NULL;
+        const struct damage *links = group_links(g);
         list[n] = (struct group_info){
             .open = g->open,
             .process = g->process,
@@ -364,8 +372,9 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
         };
         for (const struct part *p = part; p != NULL; p = p->next)
             list[n].early += p->early_bytes;
-        if (part != NULL && s->damaged)
-            (void)damage_describe(&s->damage, list[n].avoids, sizeof list[n].avoids);
+        if (links != NULL)
+            (void)damage_describe(links, list[n].avoids, sizeof list[n].avoids);
+        link_rates_of(&list[n].links, links);
         (void)strcpy(list[n].name, g->name);
         if (g->exchange != NULL)
             (void)snprintf(list[n].id, sizeof list[n].id, "%s", exchange_id(g->exchange));

@@ -311,12 +311,17 @@ static double equal_links_bound(const struct damage *d)
     return cuts > formula ? cuts : formula;
 }
 
+double detour_exchange_bound(const struct damage *d)
+{
+    return d->rate == NULL ? equal_links_bound(d) : cuts_bound(d);
+}
+
 void detour_find_bound(struct detour *d)
 {
     if (d->bound > 0)
         return;
     d->equal_bound = equal_links_bound(&d->damage);
-    d->bound = d->damage.rate == NULL ? d->equal_bound : cuts_bound(&d->damage);
+    d->bound = d->damage.rate == NULL ? d->equal_bound : detour_exchange_bound(&d->damage);
 }
 
 double detour_equal_bound(const struct detour *d)

@@ -59,6 +59,8 @@ const struct algorithm *detour_gather_for(const struct detour *d, bool one, bool
 double detour_bound(const struct detour *d);
 /* The same bound if all links that are up had the full rate; 0 if it has not been computed. */
 double detour_equal_bound(const struct detour *d);
+/* A lower bound on the time of an exchange, as detour_bound(), of which no routes are found. */
+double detour_exchange_bound(const struct damage *d);
 /* A lower bound on the time of an allgather, in blocks on a channel of the full rate, from cuts; 0 without memory. */
 double detour_gather_bound(const struct damage *d);
 /* The least cut that everything crosses which a node sends to all others, in channels of the full rate. On more than

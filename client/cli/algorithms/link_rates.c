@@ -1,4 +1,4 @@
-#include "client/cli/exchanging/link_rates.h"
+#include "client/cli/algorithms/link_rates.h"
 
 #include <stdlib.h>
 #include <string.h>
