@@ -91,7 +91,7 @@ bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
 }
 
 /* Sets the range of destinations of the current class's source. Blocks go through the dimensions in
- * rising order: a block on its way has its destination's coordinates in the dimensions that it has
+ * ascending order: a block on its way has its destination's coordinates in the dimensions that it has
  * finished, and its source's in those that it has not begun. Let i be the last dimension in which
  * the source and `via` differ. A block can only come to `via` if its destination and `via` agree in
  * all dimensions before i. These destinations have consecutive ranks. */

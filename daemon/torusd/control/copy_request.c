@@ -36,10 +36,10 @@ static void reply_result(struct control_client *client, const struct copy_result
     const size_t count = from->outcomes;
     Control__CopyResult__Node **list = control_list(count, sizeof **list);
     Control__CopyResult message = CONTROL__COPY_RESULT__INIT, *to = &message;
+    Control__LinkRates link_rates;
 
     for (size_t i = 0; list != NULL && i < count; i++)
         set_node(list[i], &from->outcome[i]);
-    Control__LinkRates link_rates;
     CONTROL_COPY_RESULT(CONTROL_FILL)
     to->link_rates = control_link_rates(&link_rates, &from->links);
     to->n_node = count;
