@@ -54,7 +54,7 @@ void __wrap_log_write(enum log_level level, const char *format, ...)
 
 static void draw(const struct options *o, struct swarm_world *w, uint64_t seed)
 {
-    swarm_draw(w, seed, o->dims);
+    swarm_draw(w, seed, o->dims, o->rates);
     w->no_request = o->no_request;
     w->no_fault = o->no_fault;
     w->no_group = o->no_group;

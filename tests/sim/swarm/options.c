@@ -45,6 +45,8 @@ static const struct option table[] = {
     {"--dims", "DIMS", offsetof(struct options, dims),
      "plays it on this torus or network instead of its own; also petersen, and random: a graph of "
      "24 nodes with 4 links each, which depends on the seed"},
+    {"--rates", NULL, offsetof(struct options, rates),
+     "in every world, links change their rates (otherwise in one of eight)"},
     {"--without-requests", "LIST", offsetof(struct options, no_request),
      "leaves out these requests of one world"},
     {"--without-faults", "LIST", offsetof(struct options, no_fault), "leaves out these faults"},

@@ -13,7 +13,7 @@ struct options {
     bool has_first, today;                            /* --first was given; --today */
     const char *progress, *dims, *find;               /* NULL: not given */
     uint64_t no_request, no_fault, no_group, no_copy; /* bits */
-    bool json, twice, hashes, trace, shrink, list, help;
+    bool rates, json, twice, hashes, trace, shrink, list, help;
 };
 
 /* Reads the arguments. Ends the program after --help, with status 0, and after wrong arguments. */

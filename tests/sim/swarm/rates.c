@@ -24,7 +24,7 @@ void swarm_draw_rate(struct swarm_world *w)
 {
     struct chance c = chance_stream(w->seed, STREAM_RATES, 0);
 
-    w->rated = chance_below(&c, 8) == 0;
+    w->rated |= chance_below(&c, 8) == 0;
     if (w->rated && w->setup.rate > 0) /* exchanges that last do not take many events */
         w->setup.rate = chance_magnitude(&c, 500000, 2000000);
 }

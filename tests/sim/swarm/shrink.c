@@ -89,7 +89,7 @@ static void again(struct swarm_world *w, const struct swarm_world *like, const c
 {
     const struct swarm_world without = *like;
 
-    swarm_draw(w, without.seed, dims);
+    swarm_draw(w, without.seed, dims, without.rated);
     w->no_request = without.no_request;
     w->no_fault = without.no_fault;
     w->no_group = without.no_group;
@@ -177,10 +177,12 @@ void swarm_options(const struct swarm_world *w, char *text, size_t size)
     size_t used = 0;
 
     text[0] = '\0';
-    swarm_draw(&own, w->seed, NULL);
+    swarm_draw(&own, w->seed, NULL, false);
     if (strcmp(own.dims, w->dims) != 0)
         used += (size_t)snprintf(
             text, size, strchr(w->dims, ' ') == NULL ? " --dims %s" : " --dims '%s'", w->dims);
+    if (own.rated != w->rated)
+        used += (size_t)snprintf(text + used, size - used, " --rates");
     used += add_list(text + used, size - used, " --without-requests ", w->no_request);
     used += add_list(text + used, size - used, " --without-faults ", w->no_fault);
     used += add_list(text + used, size - used, " --without-groups ", w->no_group);

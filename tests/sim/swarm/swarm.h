@@ -128,8 +128,9 @@ struct swarm_world {
     const char *find; /* NULL, or part of an error that counts as a violation */
 };
 
-/* Draws the world of a seed. `dims` is NULL, or a torus or network to use instead of the world's own. */
-void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims);
+/* Draws the world of a seed. `dims` is NULL, or a torus or network to use instead of the world's own. `rated`: links
+ * change their rates even if the seed says that they do not. */
+void swarm_draw(struct swarm_world *world, uint64_t seed, const char *dims, bool rated);
 void swarm_print(const struct swarm_world *world);
 /* The possible tori of worlds, the smallest first, and then the networks; NULL after the last. */
 const char *swarm_dims(unsigned index);
@@ -155,7 +156,7 @@ uint64_t swarm_fault_rate(const struct swarm_fault *fault, uint32_t rank, unsign
 /* Whether links carry nothing for a while because of the fault, though they stay up. */
 bool swarm_fault_stalls(const struct swarm_fault *fault);
 
-/* rates.c. Decides whether links of a world change their rates. */
+/* rates.c. Decides whether links of a world change their rates, unless `rated` says that already. */
 void swarm_draw_rate(struct swarm_world *world);
 /* Makes links slow, with faults and with exchanges that show it. */
 void swarm_draw_rates(struct swarm_world *world);

@@ -34,7 +34,7 @@ equal() {
 
 expect 0 --help
 for option in --seeds --seconds --first --today --jobs --progress --most-violations --json --twice --hashes --shrink \
-    --list --trace --dims --without-requests --without-faults --without-groups --without-copies --find; do
+    --list --trace --dims --rates --without-requests --without-faults --without-groups --without-copies --find; do
     says out "^  $option "
 done
 expect 2 --nonsense
@@ -78,6 +78,14 @@ expect 0 --today --seeds 1 --json
 first=$(member '["first"]')
 [[ $first == "${before}00000" || $first == "$(date -u +%Y%m%d)00000" ]] || fail "the seeds of today begin at $first"
 says err "^swarm: the first seed of today is $first\$"
+
+# Links change their rates in worlds of which the seed says otherwise; the printed command says so, too.
+expect 0 --first 5 --seeds 6 --json
+most=$(member '["faults"]["slow link"]')
+expect 0 --first 5 --seeds 6 --rates --json
+[[ $(member '["faults"]["slow link"]') -gt $most ]] || fail 'no more slow links with --rates'
+expect 1 --first 24 --seeds 1 --rates --find 'is down'
+says err '^    scripts/swarm --first 24 --seeds 1 --rates --find '
 
 # A failing world is reported, and made smaller.
 expect 1 --first 24 --seeds 500 --find 'is down' --most-violations 1 --jobs 1 --json

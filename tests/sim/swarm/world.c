@@ -170,12 +170,12 @@ static void draw_setup(struct swarm_world *w, struct chance *c)
     swarm_draw_rate(w);
 }
 
-void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims)
+void swarm_draw(struct swarm_world *w, uint64_t seed, const char *dims, bool rated)
 {
     struct chance c = chance_stream(seed, STREAM_WORLD, 0);
     unsigned kinds = sizeof dims_list / sizeof dims_list[0];
 
-    *w = (struct swarm_world){.seed = seed};
+    *w = (struct swarm_world){.seed = seed, .rated = rated};
     /* The smaller of two, because most faults do not need a large torus. */
     unsigned a = (unsigned)chance_below(&c, kinds), b = (unsigned)chance_below(&c, kinds);
     const char *network = swarm_draw_network(seed);
