@@ -174,6 +174,31 @@ TEST(a_link_that_is_well_again_is_used_soon)
     assert_int_equal(o.slow, 0);
 }
 
+/* It was slow, but the next bytes that wait for it show that it is not. */
+TEST(a_link_that_was_slow_for_a_while_does_not_become_slow)
+{
+    static const uint32_t ends[] = {2000, 2000, 2000, NOMINAL, NOMINAL};
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(measure(&o, &now, ends, sizeof ends / sizeof *ends), 0);
+    assert_int_equal(o.slow, 0);
+}
+
+/* A change that had to wait is made only if the link is still measured to be slow. */
+TEST(old_measurements_do_not_make_a_link_slow)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    (void)measure_same(&o, &now, 2000, 10 * SECONDS);
+    assert_int_equal(measure_same(&o, &now, NOMINAL, 2 * WINDOW), 1);
+    assert_int_equal(measure_same(&o, &now, 2000, 8 * WINDOW), 0);
+    for (uint64_t end = now + 2 * OBSERVED_HOLD; now < end; now += WINDOW)
+        assert_false(observed_decide(&o, NOMINAL, now));
+    assert_int_equal(o.slow, 0);
+}
+
 TEST(another_slow_rate_counts_if_it_is_clearly_another_one)
 {
     struct observed o = {0};

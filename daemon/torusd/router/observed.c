@@ -103,8 +103,16 @@ static uint32_t quantised(uint32_t kbit)
     return kbit > 0 ? kbit : 1;
 }
 
+/* Whether the latest measurements say that the link has become slow. The latest of them must be new, and low itself:
+ * what was slow before it may be well now, and would be called slow for OBSERVED_HOLD. */
+static bool is_slow(const struct observed *o, uint32_t nominal, uint64_t now)
+{
+    return o->at == now && is_below(o->recent[0], SLOW, nominal) &&
+           is_below(second_largest(o, OBSERVED_WINDOWS), SLOW, nominal);
+}
+
 /* Returns what `slow` should be by what has been measured. */
-static uint32_t wanted(const struct observed *o, uint32_t nominal)
+static uint32_t wanted(const struct observed *o, uint32_t nominal, uint64_t now)
 {
     const uint32_t rate = observed_rate(o);
 
@@ -113,7 +121,7 @@ static uint32_t wanted(const struct observed *o, uint32_t nominal)
     if (o->count < OBSERVED_WINDOWS)
         return o->slow;
     if (o->slow == 0)
-        return is_below(second_largest(o, OBSERVED_WINDOWS), SLOW, nominal) ? quantised(rate) : 0;
+        return is_slow(o, nominal, now) ? quantised(rate) : 0;
     if (is_below(rate, 8 - CHANGE, o->slow) || is_below(o->slow, 8 - CHANGE, rate))
         return is_below(rate, WELL, nominal) ? quantised(rate) : 0;
     return o->slow;
@@ -121,7 +129,7 @@ static uint32_t wanted(const struct observed *o, uint32_t nominal)
 
 bool observed_decide(struct observed *o, uint32_t nominal, uint64_t now)
 {
-    const uint32_t slow = wanted(o, nominal);
+    const uint32_t slow = wanted(o, nominal, now);
 
     if (slow == o->slow || (o->changed_at > 0 && elapsed(o->changed_at, now) < OBSERVED_HOLD))
         return false;
