@@ -384,4 +384,4 @@ class Slowed(Measured):
         optimum = left * self.seconds(self.least, block)
         wait_for(lambda: set(self.planned()) == {'nominal'}, 60, 'the rates are not nominal again')
         return {'after': after, 'left': left, 'seconds': seconds, 'optimum': optimum, 'ratio': (seconds - after) / optimum,
-                'planned': planned, 'reroutes': said.get('reroutes', 0)}
+                'planned': planned, 'new_plans': said.get('replans', 0)}

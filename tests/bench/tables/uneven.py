@@ -84,7 +84,7 @@ def _slowed(rows):
             table.rows.append([
                 _name(row), f'{row["load"]:.0f}', format_size(row['block']), str(row['rounds']), f'{row["whole"]:.1f}',
                 f'{middle["after"]:.1f}', f'{middle["seconds"]:.1f}', f'{middle["optimum"]:.1f}', f'{middle["ratio"]:.3f}',
-                ', '.join(str(turn['reroutes']) for turn in turns)])
+                ', '.join(str(turn['new_plans']) for turn in turns)])
     table.note = ('Nobody tells the nodes: they observe it, and the exchange continues on a new plan. Every byte is '
                   'verified. Medians of turns.')
     return table
