@@ -122,6 +122,9 @@ int tree_files_open(struct tree_files *files, struct error *e)
 
 void tree_files_free(struct tree_files *files)
 {
+    /* Without entries it goes: the folder of a job is to be empty in the end. */
+    if (files->copies.folder >= 0)
+        (void)rmdir(files->copies_path);
     journal_close(&files->copies);
     made_folders_free(&files->made);
 }
