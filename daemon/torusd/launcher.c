@@ -209,7 +209,7 @@ int launcher_find(struct launcher *l, struct error *e)
                          "--from-env finds no variables of a launcher: neither %s (Open MPI), %s "
                          "(MPICH), %s (Slurm) nor %s is set. Start torusd by mpiexec or srun; or "
                          "set " JOB_VARIABLE
-                         " to a name of the job, if something else starts it on each host",
+                         " to a name for the job, if something else starts torusd on each host",
                          all[OPEN_MPI].rank, all[MPICH].rank, all[SLURM].rank, all[PMIX].rank);
     set_job(l);
     if (v == NULL)

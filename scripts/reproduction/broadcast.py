@@ -178,7 +178,7 @@ def meshes(torusctl):
     return table
 
 
-BEYOND = {  # blocks on the busiest channel of balanced where it exceeds the bound, and why
+BEYOND = {  # blocks on the busiest channel of algorithm balanced where they exceed the bound, and the reason
     '2x5m': (4, 'the shortest paths to the end of an array of 5 or more'),
     '2x9m': (8, 'the shortest paths to the end of an array of 5 or more'),
     '3x3x3': ('refused', 'it takes two dimensions at most'),

@@ -153,7 +153,7 @@ def parse_arguments(argv=None):
                       help='algorithms of torusd (default: all that support the torus)')
     what.add_argument('--no-mpi', dest='mpi', action='store_false', help='measure torusd only')
     what.add_argument('--spinning', action='store_true',
-                      help='also measure unmodified MPI, whose empty polls do not wait')
+                      help='also measure unmodified MPI, which polls in a busy loop')
     what.add_argument('--unlimited', action='store_true',
                       help='unlimited links: bytes per CPU-second, compared with IP forwarding')
     what.add_argument('--growth', action='store_true',

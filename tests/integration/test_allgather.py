@@ -20,7 +20,7 @@ SHAPES = {'4x4': ('balanced', 'saadschultz'), '5x3': ('balanced', 'yangwang', 's
           '1x7': ('balanced', 'yangwang'), '1x1': ('balanced', 'yangwang', 'saadschultz'),
           '1x2': ('saadschultz',), '2x3x2': ('saadschultz',)}
 SANITIZED = ('5x3', '1x1')
-REPEATED = ('4x4', '1x7', '2x2')  # tests/sim gathers on them, and others here by the same algorithms
+REPEATED = ('4x4', '1x7', '2x2')  # tests/sim runs allgathers on these, and other tests here use the same algorithms
 
 
 def shapes(dims):

@@ -43,7 +43,7 @@ def test_bound(dims, blocks):
 
 
 def test_bounds_of_operations():
-    """On 4x4, compared with counts by hand; bounds of reductions on all tori, compared with torusctl."""
+    """Bounds on 4x4 equal counts by hand; bounds of reductions on all tori equal those of torusctl."""
     bounds = {operation: arithmetic.bound_of(Geometry('4x4'), operation) for operation in groups.SIZES}
     assert bounds == {'alltoall': 8, 'allgather': Fraction(15, 4), 'broadcast': Fraction(1, 4),
                       'allreduce': Fraction(15, 32), 'barrier': 0}

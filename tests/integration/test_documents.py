@@ -57,7 +57,7 @@ def test_in_python(shared, tmp_path):
 
 
 def test_the_part_of_a_program_in_c(tmp_path):
-    """It is compiled inside a function; no test fails a group for it (test_group_failures.py has such programs)."""
+    """The part is compiled inside a function, but not run (test_group_failures.py runs such programs)."""
     (tmp_path / 'part.c').write_text(f'''#include <err.h>
 #include <torus/group.h>
 void part(struct torus_group *group, double mine);

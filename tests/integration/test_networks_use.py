@@ -34,7 +34,7 @@ def test_a_schedule_from_a_file(torus_of, root, tmp_path, name, algorithm, perio
 
 
 def test_a_schedule_cannot_make_daemons_read_files(torus_of, tmp_path):
-    """A file of edges is what only the daemon's own configuration names. A fifo would stop the daemon."""
+    """Only the daemon's own configuration may name a file of edges. A fifo would stop the daemon."""
     torus, secret, file = torus_of('complete:4'), tmp_path / 'secret', tmp_path / 'schedule'
     secret.write_text('0 hunter2\n')
     for path in secret, '/dev/zero', '/proc/self/environ':

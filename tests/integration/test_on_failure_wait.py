@@ -129,7 +129,7 @@ def test_files_of_a_daemon_that_is_killed(loopback, tmp_path):
 
 
 def test_what_it_waits_for_is_said(shared):
-    """The client shows it on a terminal, also if the node was down before the start."""
+    """The client shows on a terminal which node it waits for, also if the node was down before the start."""
     torus = shared('3x3')
     torus.node(5).kill()
     torus.wait_broken(30, (4,))

@@ -171,8 +171,8 @@ def test_sigterm_while_neighbours_do_not_read(loopback, neighbours):
 @pytest.mark.memory
 @pytest.mark.parametrize('kind', ['prepares', 'queries', 'aborts'])
 def test_floods_of_a_neighbour(loopback, kind):
-    """A neighbour asks for some seconds without reading: memory stays bounded, no other link closes, all daemons
-    answer."""
+    """A neighbour sends messages for some seconds and reads no answers: memory stays bounded, no other link closes, all
+    daemons answer."""
     torus = loopback('4x4')
     torus.node(1).terminate()
     wait_for(lambda: any(f.startswith('node 1 is down') for f in torus.status(5)['faults']), 20)

@@ -17,7 +17,7 @@ TRIALS = int(os.environ.get('TORUS_TRIALS', 200))
 SEED = int(os.environ.get('TORUS_TRIALS_SEED', 1))
 # Shapes, and their shares of the events
 SHAPES = {'4': 5, '3x3': 5, '3mx3m': 5, '4x4': 3, 'complete:4': 2}
-SECONDS = 1.0         # within which all pairs must answer: without an event, torus-routed looks after two
+SECONDS = 1.0         # within which all pairs must answer: without an event, torus-routed looks only after two seconds
 RESTART_SECONDS = 0.1  # after which the unit starts a torus-routed that was killed (RestartSec)
 
 

@@ -199,7 +199,7 @@ def test_it_waits_for_the_daemon_that_it_asks(torus, served):
 
 @pytest.mark.memory
 def test_slow_readers_cost_little(served):
-    """As many pages as may be open, none of which reads; then one more."""
+    """As many pages as allowed are open and do not read; one more is refused."""
     def memory():
         with open(f'/proc/{served.process.pid}/status', encoding='utf-8') as file:
             return int(next(line for line in file if line.startswith('VmRSS')).split()[1])

@@ -67,7 +67,7 @@ def test_a_client_that_may_ask(shared, says):
 
 
 class NewerNeighbour:
-    """Node 1 of a ring of three, of the next protocol: it refuses node 0, and is refused by node 2."""
+    """Node 1 of a ring of three speaks the next protocol: it refuses node 0, and is refused by node 2."""
 
     def __init__(self, torus):
         self.torus = torus

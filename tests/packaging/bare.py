@@ -16,7 +16,7 @@ echo 'builder ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/builder
 '''
 # What a shell has after a login, whatever the caller of scripts/bare has.
 LIMITS = 'ulimit -Sn 1024 && umask 022'
-# What a command that fails leaves in the clone, beside what it prints.
+# Logs that a failed command leaves in the clone, besides its output.
 LOGS = ('build*/build.log', 'build*/Testing/Temporary/LastTest.log')
 
 

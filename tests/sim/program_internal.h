@@ -25,8 +25,8 @@ struct program {
     bool gives_up;
     uint32_t shrunk; /* this many times */
     struct sim_call mistake;
-    struct sim_call
-        *instead; /* by call: the one made by mistake instead, or operation 0; or NULL */
+    /* For each call, the wrong call made in its place (operation 0: none); NULL: no wrong calls. */
+    struct sim_call *instead;
     struct error error;
     uint64_t told_at;
     uint32_t late_times;

@@ -59,7 +59,7 @@ def make_first_copy(machines, settings=''):
     assert [command.split()[:2] for command in COMMANDS] == [
         ['torusctl', 'discover'], ['torusctl', 'init'], ['cp', '-r'], ['torusctl', 'copy']]
     discover, init, put, copy = COMMANDS
-    # One that has just started on a busy machine may not have been heard yet.
+    # A host that just started on a busy machine may not be heard yet.
     wait_for(lambda: alpha.try_run(f'rm -f cluster.ini; {discover} >said 2>&1', timeout=180)[0] == 0, 300, pause=1,
              what=lambda: alpha.run('cat said'))
     assert re.findall(r'^\[(\w+)\]', alpha.run('cat cluster.ini'), re.M)[1:] and 'dims = 4' in alpha.run('cat cluster.ini')

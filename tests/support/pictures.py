@@ -84,7 +84,7 @@ def has_class(element, name):
 
 
 class Picture:
-    """`plain`: of rings and lines only. In other pictures the port of a message is its name."""
+    """`plain`: the picture shows only rings and lines. In other pictures the port of a message is its name."""
 
     def __init__(self, text, plain=True):
         self.plain = plain

@@ -6,7 +6,7 @@
 
 extern struct programs_fixture guest_daemon;
 extern uint32_t
-    guest_version; /* of the protocol that guests speak: PROGRAM_VERSION unless a test sets another one */
+    guest_version; /* version of the protocol that guests speak: PROGRAM_VERSION unless a test sets another one */
 
 struct guest {
     int fd, descriptor[PROGRAM_FDS];

@@ -179,7 +179,7 @@ TEST(a_late_program)
     expect_only(file, "program 7");
 }
 
-/* The calls of node 7 end late, so that it makes the next ones late: it is not the program that is to blame. */
+/* The calls of node 7 end late, so the node begins its next calls late: its program is not to blame. */
 TEST(a_program_that_is_kept_waiting)
 {
     json_t *file = trace_fixture_new("4x4");

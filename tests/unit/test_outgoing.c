@@ -66,7 +66,7 @@ static struct peer_message *through_a_frame(const struct peer_message *head)
     return got;
 }
 
-/* The largest numbers; sizes and pieces up to and beyond the number that surely fits. */
+/* All fields have their largest values; there are 0 to 12 sizes or pieces, some more than always fit. */
 TEST(heads_of_data_fit_whatever_their_numbers)
 {
     uint32_t numbers[12];

@@ -1,4 +1,4 @@
-"""Whether Mininet can be used here. In a module of its own because Mininet may not be installed."""
+"""Whether Mininet can be used here. This is a module of its own because Mininet may not be installed."""
 
 import os
 import shutil

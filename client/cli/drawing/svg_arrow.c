@@ -68,7 +68,7 @@ static double rise_of(const struct svg_arrow *a, double least, double most)
 /* ---- Rings and lines: within a plane --------------------------------------------------------- */
 
 enum {
-    RISE = 17,      /* distance of an arc, which passes nodes and straight arrows */
+    RISE = 17,      /* height of an arc, which passes over nodes and straight arrows */
     MOST_RISE = 30, /* largest distance of arcs that share channels and lie side by side */
     ROUNDING = 9,   /* at the shoulders of an arc */
     STUB_FROM = 14, /* an arrow to another plane, clear of the arrows within the plane */

@@ -229,7 +229,7 @@ static void print_thread_block(const struct printer *p, const struct group *g, b
     (void)fputs("    </tb>\n", p->out);
 }
 
-/* Prints the thread block that copies the block of a node for itself. */
+/* Prints the thread block that copies a node's own block from its input to its output. */
 static void print_own_block(const struct printer *p, uint32_t node)
 {
     uint32_t segments = p->algorithm->segments, at = node * segments;

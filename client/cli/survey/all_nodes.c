@@ -124,9 +124,8 @@ int all_nodes_make(struct all_nodes *c, const struct torus_status *status,
     if (daemon_torus_of_status(status, &c->torus, &e) != 0)
         return set_error(failed, TORUS_ERROR_PROTOCOL, e.text);
     if (c->state->count != c->torus.nodes || c->initiator >= c->torus.nodes)
-        return set_error(
-            failed, TORUS_ERROR_PROTOCOL,
-            "the daemon asked a number of nodes that differs from the number in its torus");
+        return set_error(failed, TORUS_ERROR_PROTOCOL,
+                         "the daemon asked more or fewer nodes than its torus has");
     return make_names(c) == 0 && make_missing(c) == 0
                ? 0
                : set_error(failed, TORUS_ERROR_MEMORY, "out of memory");

@@ -62,9 +62,10 @@ static int prepare_check(struct exchanges *exchanges, unsigned port,
     const struct job_kind *kind =
         kind_of_operation((enum schedule_operation)prepare->spec->operation);
     if (kind->is_entered && !prepare->spec->shrink && prepare->root != MEMBERSHIP_ROOT)
-        return error_set(e, ERROR_PROTOCOL,
-                         "prepare of exchange %s, a barrier or group that only node %u may begin",
-                         id, MEMBERSHIP_ROOT);
+        return error_set(
+            e, ERROR_PROTOCOL,
+            "prepare of exchange %s is refused: only node %u may begin a barrier or group", id,
+            MEMBERSHIP_ROOT);
     if (prepare->spec->shrink && kind->first_remaining_leads)
         for (uint32_t rank = 0; rank < prepare->root; rank++)
             if (!damage->gone[rank])

@@ -157,7 +157,8 @@ uint64_t calls_first(const struct part *p);
  * call. */
 int calls_find(const struct part *p, const struct peer_group_call *mark, struct call **call,
                struct error *e);
-/* Whether the member behind this port of the part has made another call, and if so, sets *e to say so. */
+/* Whether the member behind this port of the part has made a call that differs from ours; if so, *e says how they
+ * differ. */
 bool signatures_differ(const struct part *p, uint32_t our_signature, uint32_t their_signature,
                        unsigned port, struct error *e);
 /* Applies signatures_differ() to a call made here and the mark of a frame, and compares what they say about the data. */

@@ -153,8 +153,8 @@ static inline uint64_t limits_wire_bytes(uint64_t bytes)
     return bytes + (bytes / REDUCTION_LEAST_CHUNK + 1) * DIGEST_SIZE;
 }
 
-/* Returns the limits of the part `t` of a torus `whole`, damaged or not. All possible parts, each with a large
- * call under way, fit into group_memory(whole). */
+/* Returns the limits of the part `t` of a torus `whole`; `damaged`: links or nodes are down. All possible parts, each with
+ * a large call under way, fit into group_memory(whole). */
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
 /* Returns the bytes that a group may use at a node. */
 uint64_t group_memory(const struct torus *whole);

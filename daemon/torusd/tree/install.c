@@ -486,7 +486,7 @@ static int make_folder_only(void *context, const struct entry *entry, struct err
     return entry->kind == ENTRY_FOLDER ? place_folder(context, entry, true, e) : 0;
 }
 
-/* Gives a folder that is in place what differs, when the walk leaves it. */
+/* Gives an installed folder the attributes that differ, when the walk leaves the folder. */
 static int finish_folder(void *context, const struct entry *entry, struct error *e)
 {
     struct install *p = context;

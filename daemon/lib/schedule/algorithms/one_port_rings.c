@@ -482,7 +482,8 @@ static uint32_t mt_route(const struct torus *t, uint32_t source, uint32_t destin
 
 const struct algorithm algorithm_mt = {
     .name = "mt",
-    .summary = "MTk: k groups of nodes take turns in the dimensions, then lines of k nodes",
+    .summary =
+        "MTk: k groups of nodes take turns in the dimensions, then each line of k nodes exchanges",
     .accepts_text = "any number of dimensions; all dimensions of more than one node wrap",
     .startups = "k*ceil(n/4k) + k^2, n the largest size, all multiples of 2k (n = 2k: k fewer)",
     .transmission = "(k^2*floor(n^2/8k^2) + (floor(k^2/4) + k/2)*n) * N/n (some different sizes: "
