@@ -185,6 +185,19 @@ TEST(a_link_that_was_slow_for_a_while_does_not_become_slow)
     assert_int_equal(o.slow, 0);
 }
 
+/* One measurement spans the moment when the link becomes well: its rate is not another one of a slow link. */
+TEST(a_link_that_becomes_well_has_no_other_slow_rate)
+{
+    static const uint32_t ends[] = {9000, NOMINAL};
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    (void)measure_same(&o, &now, 2000, 10 * SECONDS);
+    assert_int_equal(measure(&o, &now, ends, 2), 0);
+    assert_int_equal(measure_same(&o, &now, NOMINAL, WINDOW), 1);
+    assert_int_equal(o.slow, 0);
+}
+
 /* A change that had to wait is made only if the link is still measured to be slow. */
 TEST(old_measurements_do_not_make_a_link_slow)
 {

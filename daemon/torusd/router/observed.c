@@ -103,12 +103,11 @@ static uint32_t quantised(uint32_t kbit)
     return kbit > 0 ? kbit : 1;
 }
 
-/* Whether the latest measurements say that the link has become slow. The latest of them must be new, and low itself:
- * what was slow before it may be well now, and would be called slow for OBSERVED_HOLD. */
-static bool is_slow(const struct observed *o, uint32_t nominal, uint64_t now)
+/* Whether the latest measurement is new and low. Otherwise what was slow before it may be well now, and a change would
+ * count for OBSERVED_HOLD. */
+static bool is_slow_now(const struct observed *o, uint32_t nominal, uint64_t now)
 {
-    return o->at == now && is_below(o->recent[0], SLOW, nominal) &&
-           is_below(second_largest(o, OBSERVED_WINDOWS), SLOW, nominal);
+    return o->at == now && is_below(o->recent[0], o->slow > 0 ? WELL : SLOW, nominal);
 }
 
 /* Returns what `slow` should be by what has been measured. */
@@ -118,10 +117,10 @@ static uint32_t wanted(const struct observed *o, uint32_t nominal, uint64_t now)
 
     if (nominal == 0 || (o->slow > 0 && is_well(o, nominal)))
         return 0;
-    if (o->count < OBSERVED_WINDOWS)
+    if (o->count < OBSERVED_WINDOWS || !is_slow_now(o, nominal, now))
         return o->slow;
     if (o->slow == 0)
-        return is_slow(o, nominal, now) ? quantised(rate) : 0;
+        return is_below(second_largest(o, OBSERVED_WINDOWS), SLOW, nominal) ? quantised(rate) : 0;
     if (is_below(rate, 8 - CHANGE, o->slow) || is_below(o->slow, 8 - CHANGE, rate))
         return is_below(rate, WELL, nominal) ? quantised(rate) : 0;
     return o->slow;
