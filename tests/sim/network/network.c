@@ -361,13 +361,13 @@ void sim_set_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
     struct wire *w = wire_at(sim, rank, port);
 
     w->rate[0] = w->rate[1] = rate;
-    sim->rated = true;
+    sim->rated = sim->slowed = true;
 }
 
 void sim_set_rate_from(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)
 {
     wire_at(sim, rank, port)->rate[end_at(sim, rank, port)] = rate;
-    sim->rated = true;
+    sim->rated = sim->slowed = true;
 }
 
 void sim_set_usual_rate(struct sim *sim, uint32_t rank, unsigned port, uint64_t rate)

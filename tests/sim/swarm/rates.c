@@ -15,7 +15,6 @@ enum { STREAM_RATES = 48, STREAM_RATE_FAULTS, STREAM_LOADS };
 
 #define RATE_FAULTS 6u
 #define LOADS 2u
-#define LOAD_TIMEOUT (200 * SECONDS) /* also on links that are slow all the time */
 /* Measurements of that time may count: as many as there are, each just before the one before is forgotten. */
 #define LOOK_BACK (OBSERVED_WINDOWS * OBSERVED_FORGET)
 #define WELL_TIME (11 * SECONDS) /* as documented, and as long as checks are apart */
@@ -64,7 +63,7 @@ static void draw_load(struct swarm_world *w, uint64_t time, struct chance *c)
         .root = (uint32_t)(chance_word(c) % w->torus.nodes),
         .spec = GENERATED(.algorithm = "auto", .mode = MODE_STREAMING, .barrier = "",
                           .block_bytes = 1 + bytes / distances(&w->torus),
-                          .repeat = (uint32_t)repeat, .timeout_ns = LOAD_TIMEOUT)};
+                          .repeat = (uint32_t)repeat, .timeout_ns = SWARM_LOAD_TIMEOUT)};
 }
 
 void swarm_draw_rates(struct swarm_world *w)

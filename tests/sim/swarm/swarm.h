@@ -16,6 +16,8 @@
 #define SWARM_CALLS 64u
 #define SWARM_NEMESES 32u
 #define SWARM_COPIES 3u
+#define SWARM_LOAD_TIMEOUT                                                                         \
+    (200 * SECONDS) /* of exchanges that load links, also of those that are slow all the time */
 
 struct copy_request;
 struct sim_copy;
