@@ -17,7 +17,8 @@ enum { STREAM_RATES = 48, STREAM_RATE_FAULTS, STREAM_LOADS };
 #define LOADS 2u
 /* Measurements of that time may count: as many as there are, each just before the one before is forgotten. */
 #define LOOK_BACK (OBSERVED_WINDOWS * OBSERVED_FORGET)
-#define WELL_TIME (11 * SECONDS) /* as documented, and as long as checks are apart */
+/* Two probes, some five seconds apart, and as long as checks are apart. */
+#define WELL_TIME (12 * SECONDS)
 
 void swarm_draw_rate(struct swarm_world *w)
 {
