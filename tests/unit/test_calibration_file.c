@@ -1,5 +1,5 @@
 /* The calibration in the state folder: read as written, or reported as damaged. */
-#include "daemon/torusd/files/tasks.h"
+#include "daemon/torusd/files/outcomes.h"
 #include "folder_fixture.h"
 #include "tests/support/cmocka.h"
 

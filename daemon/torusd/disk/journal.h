@@ -2,7 +2,7 @@
  *
  *     committed-ID    this node, as the root, decided to commit; until every node has confirmed
  *     exchange-ID     an output of this node that does not have its final name yet
- *     calibration     lines of text (tasks.h)
+ *     calibration     lines of text (outcomes.h)
  *     copies/DIGEST   path of a target that may have a staging (tree/staging.h), by the digest of that path
  *
  * The steps of an output (target.h), each on the disk before the next begins:

@@ -1,7 +1,7 @@
 #include "daemon/torusd/files/folders.h"
 
 #include "daemon/lib/base/log.h"
-#include "daemon/torusd/files/tasks.h"
+#include "daemon/torusd/files/outcomes.h"
 
 static void close_journal(struct folders *folders)
 {

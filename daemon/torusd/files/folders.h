@@ -36,7 +36,7 @@ struct folders {
     /* Called when `closed` is set and there are no more users. */
     void (*on_unused)(struct folders *folders);
     struct unremoved *unremoved;
-    struct task *task_reserve; /* see tasks.h */
+    struct task *task_reserve; /* see outcomes.h */
     bool closed;               /* storage.close() was called: done() is no longer called */
     bool storing;              /* a calibration is being written */
     bool stored_late;          /* `calibration` must be written again after that */

@@ -6,8 +6,8 @@
 
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/disk/staging.h"
+#include "daemon/torusd/files/outcomes.h"
 #include "daemon/torusd/files/target.h"
-#include "daemon/torusd/files/tasks.h"
 
 /* Jobs that together make or sync all files of an output. */
 

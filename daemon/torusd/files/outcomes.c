@@ -1,4 +1,4 @@
-#include "daemon/torusd/files/tasks.h"
+#include "daemon/torusd/files/outcomes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +228,7 @@ int commits_each(void *context, void (*each)(void *argument, const char *id), vo
 
 /* --- outcomes of outputs --- */
 
-/* The job of outcomes_resolve() (tasks.h). */
+/* The job of outcomes_resolve() (outcomes.h). */
 static void outcomes_run(struct work *work)
 {
     struct task *task = JOB_OWNER(work, struct task, work);
