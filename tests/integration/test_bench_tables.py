@@ -293,7 +293,7 @@ def test_uneven_tables():
             'cut': 1.1, 'copy': spread, 'broadcast': spread, 'observed': {'median': 0.19, 'known_after': 4.4, 'mistaken': 1}}
     equal = {**head, 'slow': '', 'part': 1.0, **{key: ring[key] for key in ('block', 'uniform', 'uniform_seconds')},
              'least': 2.0, 'shortest': 2.0, 'bound': 0.1, 'systems': {'torusd': {'median': 0.1}}}
-    turn = {'after': 4.0, 'left': 0.6, 'seconds': 12.0, 'optimum': 7.0, 'ratio': 1.143, 'planned': ['observed'], 'reroutes': 1}
+    turn = {'after': 4.0, 'left': 0.6, 'seconds': 12.0, 'optimum': 7.0, 'ratio': 1.143, 'planned': ['observed'], 'new_plans': 1}
     slowed = {**head, 'block': 1 << 20, 'least': 3.6, 'whole': 10.0, 'rounds': 60, 'turns': [turn, turn]}
     compared, goals, during = uneven_tables({'networks': [ring, equal, {**ring, 'systems': {}}], 'slowed': [slowed]})
     assert compared.rows == [['4 at 20, one link at 0.1', '1.818', '10.0', '2.000', '12.00 scattered', '-', '6.00', '-'],
