@@ -70,8 +70,8 @@
     /* of the call's arguments: finds members that have made different calls */ \
     F(NUMBER, fixed32, 2, signature) \
     F(NUMBER, uint32, 3, part) /* bit d: dimension d; 0: the whole group */ \
-    /* What is known about the program's data. Below 14.3, and if nothing is known, the next three are 0. A member \
-     * that knows nothing of its own data passes on what it has heard. */ \
+    /* The next three say what the program has told about its data; 0: it told nothing, or the node is below 14.3. \
+     * A member that knows nothing of its own data passes on what it has heard. */ \
     F(NUMBER, uint32, 4, data_type) /* of the elements: as in proto/group_call.h */ \
     F(NUMBER, fixed32, 5, data_shape) /* a hash of the shape */ \
     F(NUMBER, uint32, 6, data_member) /* number of the member whose data it is, plus 1; 0: of the sender */

@@ -140,8 +140,8 @@ void setup_link_hand_over(struct setup_link *l, const uint8_t id[SETUP_ID_SIZE],
     received.sealed = borrowed(sealed, size);
     message.kind_case = DISCOVERY__SETUP_CALL__KIND_RECEIVED;
     message.received = &received;
-    call(l,
-         &message); /* if there is no connection, the next attempt to connect reports the error */
+    /* Without a connection, the next attempt to connect reports the error. */
+    call(l, &message);
 }
 
 void setup_link_say_appeared(struct setup_link *l, const char *interface)

@@ -226,8 +226,8 @@ static bool is_port(const char *name)
            strspn(neighbour, "0123456789") == strlen(neighbour);
 }
 
-/* Returns the port of this name, which is added if it is not there; NULL with *e: this is not a port, there are too
- * many, or there is no memory. */
+/* Returns the port of this name, which is added if it is not there. On failure returns NULL with *e: the name is not that
+ * of a port, there are too many ports, or memory is short. */
 static struct named_port *name_port(struct config *c, const char *name, struct error *e)
 {
     struct named_port *named;

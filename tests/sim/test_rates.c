@@ -76,7 +76,7 @@ static void configure(struct sim *sim, uint64_t rate)
     configure_at(sim, SLOW_NODE, SLOW_PORT, rate);
 }
 
-/* What is told of the plan: the rate of the slow channel, and the bounds at this rate and with equal links, in blocks. */
+/* The result names the rate of the slow channel, the bound at this rate, and the bound with equal links, in blocks. */
 static void tells(const struct sim_request *r, const char *rates, double bound, double equal_bound)
 {
     const struct link_rates *links = &r->result.links;

@@ -114,8 +114,8 @@ struct route_planner {
 void route_planner_measure(const struct torus *torus, const uint32_t *up, const bool *forwards,
                            uint32_t from, uint32_t *hops, uint32_t *queue);
 
-/* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to route_planner_free(), or
- * -1 if there is no memory. `torus` must outlive *p. */
+/* Starts without links, and without ports in use. Returns 0 with *p, which the caller gives to route_planner_free(). On
+ * failure returns -1: memory is short. `torus` must outlive *p. */
 int route_planner_init(struct route_planner *p, const struct torus *torus, uint32_t self,
                        uint64_t convergence_time);
 void route_planner_free(struct route_planner *p);

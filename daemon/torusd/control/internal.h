@@ -90,7 +90,7 @@ void control_reply_error(struct control_client *client, const struct error *e, c
 /* The same when the daemon stops, and nothing was decided: the client may ask again. */
 void control_reply_stopped(struct control_client *client, const struct error *e, const char *id);
 /* Returns a list of pointers to `count` messages of this size, zeroed and all in the same memory: the caller gives the list
- * to free(). NULL if there is no memory. */
+ * to free(). On failure returns NULL: memory is short. */
 void *control_list(size_t count, size_t size);
 /* Whether the client may do this. If not, the client is told which group may. */
 bool control_may(struct control_client *client, enum access needed);

@@ -103,7 +103,7 @@ const char *record_skip(struct record_state *s, const uint8_t *at, size_t length
                         struct entry *entry);
 
 /* Reads a record that is there completely, and checks it; entry->index must be set. Its bytes must stay until the entry
- * is no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL, or what is wrong;
- * record_no_memory if there is no memory. */
+ * is no longer used. Sets neither entry->begin nor the state's last entry. Returns NULL on success. On
+ * failure returns a text that says what is wrong; record_no_memory: memory is short. */
 extern const char record_no_memory[];
 const char *record_read(struct record_state *s, const uint8_t *at, struct entry *entry);
