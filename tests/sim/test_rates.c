@@ -587,7 +587,7 @@ TEST(an_older_member_knows_no_rates)
 
 /* --- copies --- */
 
-#define COPIED (64u << 20)
+#define COPIED (24u << 20)
 
 static double copy_to(struct sim *sim, const char *target, uint64_t slow_after, uint64_t rate)
 {
