@@ -115,6 +115,11 @@ static int find_pieces(struct run *u, struct error *e)
         return -1;
     assert_in_range(spans, 0, u->how->most != 0 ? u->how->most : 64);
     u->result->spans = spans;
+    const struct interval stream = {0, store->facts(u->r).stream};
+    if (u->how->everything && stream.end > 0) {
+        span = &stream;
+        spans = 1;
+    }
     for (uint32_t i = 0; i < spans; i++) {
         assert_true(span[i].begin < span[i].end && span[i].end <= store->facts(u->r).stream);
         assert_true(i == 0 || span[i - 1].end < span[i].begin);

@@ -24,6 +24,7 @@ struct how {
     struct tree_write_options write;
     const char *from, *to; /* absolute paths, instead of those in `read` and `write` */
     uint32_t most;         /* ranges; 0: 64 */
+    bool everything;       /* all of the stream comes, since other nodes lack it */
     size_t piece;          /* bytes of a call of write(); 0: 100000 */
     unsigned seed;         /* not 0: pieces in a random order */
     unsigned threads;      /* that write; 0: none but the caller */

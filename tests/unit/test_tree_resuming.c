@@ -50,6 +50,35 @@ COPYING_TEST(what_has_arrived_is_not_sent_again)
     }
 }
 
+/* While a file is completed, its other pieces come, because another node lacks them: they do not disturb it. */
+COPYING_TEST(what_others_lack_comes_all_the_same)
+{
+    for (unsigned seed = 1; seed <= 24; seed++) {
+        random_tree(how.from, seed, 10);
+        random_file(at(state, "data/from/large"), seed, seed % 4 == 0 ? 20 << 20 : 3 << 20);
+        if (seed % 3 == 0) { /* an older version has nearly everything, too */
+            (void)copying_well(&copying, how.from, how.to);
+            overwrite(at(state, "data/from/large"), 1 << 20, "changed");
+        }
+        how.seed = seed;
+        how.threads = seed % 8;
+        how.piece = 20000;
+        how.write.checksum = seed % 2 == 0;
+        how.write.as_it_comes = seed % 5 == 0;
+        how.stop_after = seed % 3 == 0 ? 0 : 2 << 20;
+        how.no_finish = seed % 3 == 0;
+        copy_well();
+        how.stop_after = 0;
+        how.no_finish = false;
+        how.everything = true;
+        copy_well();
+        assert_true(result.report.bytes_missing < result.moved);
+        check_equal(how.from, how.to);
+        assert_int_equal(entries(at(state, "data")), 2);
+        start_anew(state);
+    }
+}
+
 COPYING_TEST(another_manifest_uses_it_too)
 {
     for (unsigned seed = 30; seed < 38; seed++) {

@@ -205,10 +205,19 @@ void arrivals_remove(struct arrivals *a, struct partial *p)
     free_one(p);
 }
 
-void arrivals_close_some(struct arrivals *a)
+int arrivals_take_file(struct arrivals *a, struct partial *p)
 {
+    const int file = p->file;
     struct stat st;
 
+    p->stamp = fstat(file, &st) == 0 ? arrivals_stamp_of(p->index, &st) : FILE_STAMP_NONE;
+    p->file = -1;
+    a->open--;
+    return file;
+}
+
+void arrivals_close_some(struct arrivals *a)
+{
     while (a->open > ARRIVALS_FILES_OPEN) {
         struct partial *oldest = NULL;
         for (size_t i = 0; i < ARRIVALS_BUCKETS; i++)
@@ -217,11 +226,7 @@ void arrivals_close_some(struct arrivals *a)
                     oldest = p;
         if (oldest == NULL)
             return;
-        oldest->stamp =
-            fstat(oldest->file, &st) == 0 ? arrivals_stamp_of(oldest->index, &st) : FILE_STAMP_NONE;
-        (void)close(oldest->file);
-        oldest->file = -1;
-        a->open--;
+        (void)close(arrivals_take_file(a, oldest));
     }
 }
 

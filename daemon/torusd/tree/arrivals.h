@@ -72,6 +72,8 @@ struct partial *arrivals_find(const struct arrivals *a, uint64_t index);
 struct partial *arrivals_add(struct arrivals *a, uint64_t index);
 /* Forgets one, and closes its file. */
 void arrivals_remove(struct arrivals *a, struct partial *p);
+/* Takes the descriptor of one that is open, and notes the file's stamp. Returns it: the caller closes it. */
+int arrivals_take_file(struct arrivals *a, struct partial *p);
 /* Closes files that nobody writes to, until few are open. */
 void arrivals_close_some(struct arrivals *a);
 

@@ -123,13 +123,16 @@ int writer_complete_file(struct tree_writer *w, const struct entry *entry, int f
 
     if (close(file) != 0 && result == 0)
         result = writer_file_failed(w, entry, "written", errno, e);
-    if (result != 0)
-        return -1;
     (void)pthread_mutex_lock(&w->lock);
-    arrivals_set_whole(&w->arrivals, entry->index);
-    w->has_arrivals = true;
+    struct partial *p = arrivals_find(&w->arrivals, entry->index);
+    if (p != NULL)
+        arrivals_remove(&w->arrivals, p);
+    if (result == 0) {
+        arrivals_set_whole(&w->arrivals, entry->index);
+        w->has_arrivals = true;
+    }
     (void)pthread_mutex_unlock(&w->lock);
-    return 0;
+    return result == 0 ? 0 : -1;
 }
 
 /* Bytes of the stream become new files: write(), by several threads at once. */
@@ -166,8 +169,9 @@ static struct partial *use_partial(struct tree_writer *w, const struct entry *en
     return p;
 }
 
-/* Notes that bytes are there. Returns the descriptor if the file is complete now, which the caller then has alone; -1:
- * it is not; -2 with *e. To be called with the lock. */
+/* Notes that bytes are there. Returns the descriptor if the file is complete now, which the caller then has alone: until
+ * writer_complete_file() ends, the partial file stays on record without it, so that nobody empties the file. -1: it
+ * is not complete; -2 with *e. To be called with the lock. */
 static int leave_partial(struct tree_writer *w, const struct entry *entry, struct partial *p,
                          struct arrived_piece piece, bool written, struct error *e)
 {
@@ -180,11 +184,7 @@ static int leave_partial(struct tree_writer *w, const struct entry *entry, struc
         return (void)error_set(e, ERROR_MEMORY, "out of memory"), -2;
     if (p->users > 0 || !intervals_contain(&p->spans, 0, entry->bytes))
         return -1;
-    int file = p->file;
-    p->file = -1;
-    w->arrivals.open--;
-    arrivals_remove(&w->arrivals, p);
-    return file;
+    return arrivals_take_file(&w->arrivals, p);
 }
 
 static int write_part(struct tree_writer *w, const struct entry *entry, uint64_t begin,
@@ -225,7 +225,8 @@ static int write_whole(struct tree_writer *w, const struct entry *entry, const u
     return writer_file_failed(w, entry, "written", -result, e);
 }
 
-/* Writes what a range of the stream has of a file. */
+/* Writes what a range of the stream has of a file, unless it is here: other nodes may lack it, so it comes all the
+ * same. */
 static int write_file(struct tree_writer *w, const struct entry *entry, uint64_t offset,
                       const uint8_t *bytes, size_t length, struct error *e)
 {
@@ -234,16 +235,17 @@ static int write_file(struct tree_writer *w, const struct entry *entry, uint64_t
 
     if (state_of(w->state, entry->index) != STATE_NEW)
         return 0;
-    (void)pthread_mutex_lock(&w->lock);
-    bool whole = arrivals_whole(&w->arrivals, entry->index),
-         partial = arrivals_find(&w->arrivals, entry->index) != NULL;
-    (void)pthread_mutex_unlock(&w->lock);
-    if (whole)
-        return 0;
     if (end > entry->bytes)
         end = entry->bytes;
+    (void)pthread_mutex_lock(&w->lock);
+    const struct partial *partial = arrivals_find(&w->arrivals, entry->index);
+    const bool here = arrivals_whole(&w->arrivals, entry->index) ||
+                      (partial != NULL && intervals_contain(&partial->spans, begin, end));
+    (void)pthread_mutex_unlock(&w->lock);
+    if (here)
+        return 0;
     const uint8_t *from = bytes + (entry->begin + begin - offset);
-    if (begin == 0 && end == entry->bytes && !partial)
+    if (begin == 0 && end == entry->bytes && partial == NULL)
         return write_whole(w, entry, from, e);
     return write_part(w, entry, begin, from, (size_t)(end - begin), e);
 }

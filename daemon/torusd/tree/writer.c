@@ -88,7 +88,6 @@ static int on_leave(struct tree_writer *w, const uint64_t *index, uint32_t count
 /* Files without data are made only now; those that pieces of older versions make up are complete only now. */
 static int complete_now(struct tree_writer *w, const struct entry *entry, struct error *e)
 {
-    struct partial *p = arrivals_find(&w->arrivals, entry->index);
     int file = staging_open_file(&w->staging, entry->index, entry->bytes == 0);
 
     if (file < 0)
@@ -98,8 +97,6 @@ static int complete_now(struct tree_writer *w, const struct entry *entry, struct
         (void)close(file);
         return writer_file_failed(w, entry, "made", error, e);
     }
-    if (p != NULL)
-        arrivals_remove(&w->arrivals, p);
     return writer_complete_file(w, entry, file, e);
 }
 

@@ -65,7 +65,8 @@ int writer_inherit(struct tree_writer *w, struct tree_progress *progress, struct
 int writer_use_old(struct tree_writer *w, struct tree_progress *progress, struct error *e);
 
 /* The new file of an entry is complete: checks its digest, gives it its metadata, and notes that it has arrived; puts
- * it in place if the copy does that as it comes. Closes `file`. Returns 0, or -1 with *e. */
+ * it in place if the copy does that as it comes. Closes `file`, and forgets the partial file. Returns 0, or -1 with *e:
+ * nothing of it is used. */
 int writer_complete_file(struct tree_writer *w, const struct entry *entry, int file,
                          struct error *e);
 
