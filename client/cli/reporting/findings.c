@@ -185,7 +185,8 @@ static double number_of(const json_t *run, const char *name)
     return value > 0 && value < 1e15 ? value : 0;
 }
 
-/* Blocks on the busiest channel of each step, summed over the steps; 0: not known. */
+/* Blocks on the critical path; where routes are not followed, blocks on the busiest channel of each step, summed over
+ * the steps. 0: not known. */
 static double blocks_of(const struct torus *t, const struct algorithm *a)
 {
     struct cost cost;

@@ -54,7 +54,7 @@ struct predict_counts {
     double hops;     /* hops of the longest legs after their first hop, summed over steps */
     double messages; /* messages that a node handles on average, with small blocks; those of a
                       * broadcast count more */
-    double blocks;   /* blocks on the busiest channel, summed over steps */
+    double blocks;   /* blocks on the critical path (verify.h); streaming: on the busiest channel */
     double busiest;  /* blocks on the channel that carries most of them in all steps together */
     double relays;   /* broadcasts: nodes one after another that each receive a frame before
                       * they pass it on, and have nothing else to send */

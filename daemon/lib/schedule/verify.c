@@ -21,10 +21,11 @@ struct channel {
     double total; /* time for the blocks of all steps so far */
 };
 
-/* The last step in which a message started, and in which one ended, at a place. Steps count from 1;
- * 0: none so far. */
+/* The messages that start and end at a place: the last step in which one did (steps count from 1;
+ * 0: none so far), and the time when the last one has left, and has arrived. */
 struct turn {
     uint32_t started, ended;
+    double sent, received;
 };
 
 /* A combined message that starts at node `start`. */
@@ -43,8 +44,8 @@ struct run {
     uint32_t places;
     bool is_each_a_place;
     struct channel *channel;  /* place * ports + port */
-    double *ready;            /* by place: time when it has received all messages so far */
     struct turn *turn;        /* by place */
+    bool has_few_ports;       /* the algorithm limits the messages of a node at a time */
     struct message *messages; /* of the current step */
     size_t count, room;
     uint64_t started;    /* messages of all steps */
@@ -176,13 +177,19 @@ static double slowness_of(const struct run *run, const struct leg *leg, uint32_t
     return (double)DAMAGE_FULL_RATE / damage_rate(run->rates, node, port);
 }
 
-/* A message starts when its first node is ready and all its channels are free. A channel starts
- * when all messages that share it in this step can start. */
+/* A message starts when its first node has received what it needs and all its channels are free;
+ * with few ports also when both its ends have finished their messages of earlier steps. A channel
+ * starts when all messages that share it in this step can start. */
 static void start_message(const struct run *run, const struct message *m)
 {
-    double start = run->ready[place(run, m->start)];
+    const struct turn *from = &run->turn[place(run, m->start)];
+    double start = from->received;
     uint32_t node = m->start, channels = count_channels(run, &m->leg);
 
+    if (run->has_few_ports) {
+        uint32_t last = routes_leg_end(run->routes, m->start, &m->leg);
+        start = later(start, later(from->sent, run->turn[place(run, last)].received));
+    }
     for (uint32_t i = 0; i < channels; i++)
         start = later(start, cross(run, &m->leg, &node)->free);
     node = m->start;
@@ -197,9 +204,10 @@ static void start_message(const struct run *run, const struct message *m)
     }
 }
 
-/* Notes that a message starts at its first node and ends at `last`. Returns one of the two nodes if
- * another message of the step has started, or ended, there; otherwise TORUS_NO_NODE. */
-static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last)
+/* Notes that a message starts at its first node and ends at `last`, at the time `end`. Returns one
+ * of the two nodes if another message of the step has started, or ended, there; otherwise
+ * TORUS_NO_NODE. */
+static uint32_t take_turn(const struct run *run, const struct message *m, uint32_t last, double end)
 {
     struct turn *from = &run->turn[place(run, m->start)];
     struct turn *to = &run->turn[place(run, last)];
@@ -207,6 +215,8 @@ static uint32_t take_turn(const struct run *run, const struct message *m, uint32
     uint32_t crowded = from->started == step ? m->start : to->ended == step ? last : TORUS_NO_NODE;
 
     from->started = to->ended = step;
+    from->sent = later(from->sent, end);
+    to->received = later(to->received, end);
     return crowded;
 }
 
@@ -225,9 +235,7 @@ static uint32_t finish_message(const struct run *run, const struct message *m, d
         *load = later(*load, c->load);
         *messages = c->messages > *messages ? c->messages : *messages;
     }
-    double *ready = &run->ready[place(run, last)];
-    *ready = later(*ready, end);
-    return take_turn(run, m, last);
+    return take_turn(run, m, last, end);
 }
 
 static int add_message(struct run *run, struct message m)
@@ -306,7 +314,7 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
         run_step(run, r);
     }
     for (uint32_t i = 0; i < run->places; i++)
-        r->critical_path = later(r->critical_path, run->ready[i]);
+        r->critical_path = later(r->critical_path, run->turn[i].received);
     for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
         r->busiest = later(r->busiest, run->channel[i].total);
     /* XORs change the lengths of routes: compare the sums over all routes. */
@@ -329,16 +337,14 @@ static int price(const struct routes *routes, const struct damage *rates, struct
         .is_each_a_place = each,
         .places = places,
         .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
-        .ready = calloc(places, sizeof *run.ready),
         .turn = calloc(places, sizeof *run.turn),
+        .has_few_ports =
+            routes->algorithm->port_model == PORT_MODEL_ONE || routes->algorithm->ports > 0,
     };
 
     tally_sort(messages);
-    int rc = run.channel != NULL && run.ready != NULL && run.turn != NULL
-                 ? run_schedule(&run, messages, r)
-                 : -1;
+    int rc = run.channel != NULL && run.turn != NULL ? run_schedule(&run, messages, r) : -1;
     free(run.channel);
-    free(run.ready);
     free(run.turn);
     free(run.messages);
     return rc == 0 ? 0 : no_memory(routes, e);

@@ -7,14 +7,15 @@
 /* Costs of a schedule. Times are in blocks, or in segments if blocks are split, on channels of the full
  * rate, and are counted in two ways:
  * - transmission: lockstep. All nodes wait for the busiest channel after each step.
- * - critical_path: a node begins a step as soon as it has received the messages of earlier steps
- *   that end at it. A message starts when its first node has begun the step, and every channel on
- *   its path has carried everything of earlier steps (cut-through: hops take no time). Messages of
- *   one step that share a channel start together, and have all arrived when the channel has carried
- *   their sum. Sends of a node by different ports do not wait for each other, even with one port: in
- *   the middle of a star the critical path of a2 is below its bound.
+ * - critical_path: no node waits for the steps of others. A message of a step starts as soon as its
+ *   first node has received all messages of earlier steps that end there, and every channel on its
+ *   path has carried everything of earlier steps (cut-through: hops take no time). If the algorithm
+ *   limits the ports (one-port, k-port), the message also waits until its first node has sent, and
+ *   its last node has received, all their messages of earlier steps. Messages of one step that
+ *   share a channel start together, and have all arrived when the channel has carried their sum.
  *
- * The two differ where rings of different lengths work side by side (at2 on 8x12: 152 and 144). */
+ * The two differ where rings of different lengths work side by side (at2-1port on 8x12: 352 and 320). No
+ * schedule that keeps to its port model has a critical path below its bound. */
 struct schedule_report {
     uint32_t startups;        /* distinct steps */
     double transmission;      /* sum over steps of the most blocks on any channel */
