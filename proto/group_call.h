@@ -34,7 +34,8 @@ enum group_array {
     X(8, reduce_scatter, REDUCE_SCATTER, 0, GROUP_RECEIVE_SIZE)                                    \
     X(9, part, PART, 0, 0)                                                                         \
     X(10, reduce, REDUCE, 0, 0)                                                                    \
-    X(13, gather, GATHER, 5, 0)
+    X(13, gather, GATHER, 5, 0)                                                                    \
+    X(14, scatter, SCATTER, 6, 0)
 
 enum group_operation {
 #define X(number, name, NAME, minor, arrays) GROUP_##NAME = number,

@@ -82,7 +82,7 @@ def test_stream_is_for_exchanges(torus_of, operation):
 @pytest.mark.parametrize('name', ON)
 def test_perf(torus_of, name):
     torus = torus_of(name)
-    for operation in 'alltoall', 'alltoallv', 'allgather', 'gather', 'broadcast', 'allreduce', 'reduce', 'reduce-scatter':
+    for operation in 'alltoall', 'alltoallv', 'allgather', 'gather', 'scatter', 'broadcast', 'allreduce', 'reduce', 'reduce-scatter':
         first, *_ = run_each(torus, f'exec {torus.torusctl} perf {operation} --sizes 8,20000 --repeat 2 --pause 0 '
                                     '--verify --json')
         assert [row['wrong'] for row in json.loads(first.stdout)['results']] == [0, 0]

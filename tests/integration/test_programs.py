@@ -14,7 +14,7 @@ EXAMPLES = {'transpose': r'transposed a matrix of (\d+) x \1 on {nodes} \({dims}
             'halos': r'100 steps on \d+ x 256 cells on {nodes} \({dims}\): largest error \S+',
             'conjugate_gradients': r'solved \d+ equations on {nodes} \({dims}\) in \d+ steps: '
                                    r'error \S+'}
-SIZED = ['alltoall', 'alltoallv', 'allgather', 'gather', 'broadcast', 'allreduce', 'reduce', 'reduce-scatter']
+SIZED = ['alltoall', 'alltoallv', 'allgather', 'gather', 'scatter', 'broadcast', 'allreduce', 'reduce', 'reduce-scatter']
 
 
 @pytest.mark.parametrize('dims', ['1', '1x2', '2x3', '2x2x2', '4m'])

@@ -142,6 +142,18 @@ static uint64_t lay_out(uint64_t *size, uint64_t *at, uint32_t count)
     return next;
 }
 
+bool sim_is_rooted(enum group_operation operation)
+{
+    return operation == GROUP_REDUCE || operation == GROUP_GATHER || operation == GROUP_SCATTER ||
+           operation == GROUP_BROADCAST;
+}
+
+/* Whether this member makes the call in place; if it has a root, only that one can. */
+static bool is_in_place(const struct sim_call *call, const struct sim_team *team)
+{
+    return call->in_place && (!sim_is_rooted(call->operation) || team->rank == call->root);
+}
+
 static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uint64_t seed,
                            const struct sim_team *team)
 {
@@ -169,6 +181,10 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     case GROUP_GATHER:
         s->send_bytes = call->size;
         s->receive_bytes = team->rank == call->root ? call->size * team->size : 0;
+        break;
+    case GROUP_SCATTER:
+        s->send_bytes = team->rank == call->root ? call->size * team->size : 0;
+        s->receive_bytes = is_in_place(call, team) ? s->send_bytes : call->size;
         break;
     case GROUP_ALLGATHERV:
         for (uint32_t i = 0; i < team->size; i++)
@@ -199,14 +215,6 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     }
 }
 
-/* Whether this member makes the call in place; in a reduce or gather, only the root can. */
-static bool is_in_place(const struct sim_call *call, const struct sim_team *team)
-{
-    const bool at_root = call->operation == GROUP_REDUCE || call->operation == GROUP_GATHER;
-
-    return call->in_place && (!at_root || team->rank == call->root);
-}
-
 /* Where this member's data are: in the receive area if in place, otherwise in the send area. */
 static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team *team,
                  const struct sim_shape *s)
@@ -232,6 +240,10 @@ static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team 
             to += call->operation == GROUP_ALLGATHERV ? s->receive_at[team->rank]
                                                       : team->rank * call->size;
         write_block(to, s->send_bytes, block_seed(seed, team->rank, 0));
+        break;
+    case GROUP_SCATTER:
+        for (uint32_t i = 0; i < team->size && team->rank == call->root; i++)
+            write_block(to + i * call->size, call->size, block_seed(seed, call->root, i));
         break;
     case GROUP_BROADCAST:
         if (team->rank == call->root)
@@ -409,6 +421,12 @@ void sim_made_check(const struct program *p, const struct sim_made *m)
     case GROUP_ALLGATHERV:
         for (uint32_t i = 0; i < team.size; i++)
             check_block(p, m, got + s.receive_at[i], s.receive[i], seed, i, 0);
+        break;
+    case GROUP_SCATTER:
+        if (!is_in_place(call, &team))
+            check_block(p, m, got, call->size, seed, call->root, team.rank);
+        for (uint32_t i = 0; i < team.size && is_in_place(call, &team); i++)
+            check_block(p, m, got + i * call->size, call->size, seed, call->root, i);
         break;
     case GROUP_BROADCAST:
         check_block(p, m, got, call->size, seed, call->root, 0);

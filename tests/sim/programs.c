@@ -545,7 +545,7 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
 {
     struct sim_programs *all = p->all;
     struct group_call call = *right;
-    unsigned kind = (unsigned)chance_below(&all->chance, 10);
+    unsigned kind = (unsigned)chance_below(&all->chance, 12);
     struct error e;
 
     if (kind == 0) {
@@ -574,6 +574,13 @@ static void call_wrongly(struct program *p, const struct group_call *right, uint
         call.operation = GROUP_GATHER;
         call.in_place = true;
         call.size = call.receive.memory->size + 1;
+    } else if (kind == 9) { /* at no member */
+        call.operation = GROUP_SCATTER;
+        call.root = members;
+    } else if (kind == 10) { /* elsewhere than at the root, or from no memory */
+        call.operation = GROUP_SCATTER;
+        call.in_place = true;
+        call.size = call.receive.memory->size + 1;
     } else if (kind == 6) { /* elsewhere than at the root, or into no memory */
         call.operation = GROUP_REDUCE;
         call.in_place = true;
@@ -597,9 +604,7 @@ static bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
         return true; /* the resulting sizes may be equal */
-    if ((a->operation == GROUP_BROADCAST || a->operation == GROUP_REDUCE ||
-         a->operation == GROUP_GATHER) &&
-        a->root != b->root)
+    if (sim_is_rooted(a->operation) && a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
         return false;
@@ -699,7 +704,8 @@ enum group_operation sim_any_operation(struct chance *c)
 bool sim_may_be_in_place(enum group_operation operation)
 {
     return operation == GROUP_ALLGATHER || operation == GROUP_ALLGATHERV ||
-           operation == GROUP_ALLREDUCE || operation == GROUP_REDUCE || operation == GROUP_GATHER;
+           operation == GROUP_ALLREDUCE ||
+           (sim_is_rooted(operation) && operation != GROUP_BROADCAST);
 }
 
 struct sim_call sim_any_call(struct chance *c, const struct torus *t)

@@ -21,6 +21,8 @@ struct sim_call {
 
 /* A random operation that programs can call on the whole group and on parts. */
 enum group_operation sim_any_operation(struct chance *c);
+/* Whether the operation has a root, which does something else than other members. */
+bool sim_is_rooted(enum group_operation operation);
 /* Whether the call can be made in place, at least by some members. */
 bool sim_may_be_in_place(enum group_operation operation);
 /* Random operations on the whole torus; some of them large, in several rounds. */

@@ -31,6 +31,8 @@ static const struct sim_call typed[] = {
     {.operation = GROUP_REDUCE_SCATTER, .size = 40, SUMS},
     {.operation = GROUP_GATHER, .size = 16, .root = 1},
     {.operation = GROUP_GATHER, .size = 60000, .root = 1},
+    {.operation = GROUP_SCATTER, .size = 16, .root = 1},
+    {.operation = GROUP_SCATTER, .size = 60000, .root = 1},
 };
 enum { CALLS = sizeof typed / sizeof typed[0] };
 
@@ -113,7 +115,7 @@ SEED_TEST(seeds, what_is_known_reaches_all)
     struct scene s = begin(seed);
     uint32_t told = (s.other + 1 + (uint32_t)(seed / 7 % (s.nodes - 1))) % s.nodes;
     char words[80];
-    if (s.call.operation == GROUP_BROADCAST)
+    if (s.call.operation == GROUP_BROADCAST || s.call.operation == GROUP_SCATTER)
         s.call.root = seed % 2 == 0 ? told : s.other;
     if (s.call.operation == GROUP_REDUCE || s.call.operation == GROUP_GATHER)
         s.call.root = told;
@@ -168,7 +170,7 @@ SEED_TEST(seeds, data_is_compared_from_the_last_node_on)
     const struct data_kind other = {.type = REDUCTION_INT64, .shape = 77};
     const uint32_t old = (uint32_t)(seed * 3 % s.nodes);
     uint32_t least = DATA_KIND_MINOR - 1;
-    if (s.call.operation == GROUP_GATHER)
+    if (group_operation_minor(s.call.operation) > 0)
         s.call.operation = GROUP_ALLGATHER; /* older nodes do not know it */
     go_back(&s, PROTOCOL_MINOR - DATA_KIND_MINOR);
     restart(s.sim, old, PROTOCOL_MINOR - DATA_KIND_MINOR + 1);
@@ -184,14 +186,15 @@ SEED_TEST(seeds, data_is_compared_from_the_last_node_on)
     end(&s, seed);
 }
 
-/* A node that does not know gather: the call is refused, and the group goes on without it. */
-SEED_TEST(seeds, gather_waits_for_the_last_node)
+/* A node that does not know an operation: the call is refused, and the group goes on without it. */
+SEED_TEST(seeds, new_operations_wait_for_the_last_node)
 {
     static const struct sim_call barrier = {.operation = GROUP_BARRIER};
-    const uint32_t minor = group_operation_minor(GROUP_GATHER);
+    const enum group_operation operation = seed % 2 == 0 ? GROUP_GATHER : GROUP_SCATTER;
+    const uint32_t minor = group_operation_minor(operation);
     struct scene s = begin(seed);
-    const struct group_call gather = {.operation = GROUP_GATHER,
-                                      .part = sim_all_dimensions(sim_torus(s.sim))};
+    const struct group_call call = {.operation = operation,
+                                    .part = sim_all_dimensions(sim_torus(s.sim))};
     struct error e;
     uint32_t least = minor - 1;
 
@@ -203,7 +206,7 @@ SEED_TEST(seeds, gather_waits_for_the_last_node)
     s.programs = sim_programs_new(s.sim, &setup);
     assert_true(sim_run(s.sim, 60 * SECONDS, group_all_completed, s.programs));
     for (uint32_t rank = 0; rank < s.nodes; rank++)
-        assert_fails(group_call(s.programs->program[rank].group, &gather, 1, &e), e, ERROR_REFUSED,
+        assert_fails(group_call(s.programs->program[rank].group, &call, 1, &e), e, ERROR_REFUSED,
                      "");
     end(&s, seed);
 }

@@ -277,6 +277,53 @@ static void check_gather(uint8_t *from, uint8_t *to, unsigned round, bool in_pla
         checked_block("gather", to + i * block, i, 0, block, round);
 }
 
+static void check_scatter(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    const size_t block = draw_size() % (CHECKED_ROOM / self.size);
+    const uint32_t root = (uint32_t)checked_chance(self.size);
+    const bool is_root = self.rank == root;
+    uint8_t *at = in_place ? to : from;
+
+    for (uint32_t i = 0; is_root && i < self.size; i++)
+        checked_write_block(at + i * block, root, i, block, round);
+    OK(torus_scatter(self.group,
+                     !is_root   ? NULL
+                     : in_place ? TORUS_IN_PLACE
+                                : from,
+                     to, block, root, &self.error));
+    checked_block("scatter", is_root && in_place ? to + root * block : to, root, self.rank, block,
+                  round);
+}
+
+/* The blocks of one member, or from all members to it, with holes between them. */
+static void check_rooted(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    const uint32_t root = (uint32_t)checked_chance(self.size);
+    const bool is_root = self.rank == root;
+    const size_t most = draw_size() % (CHECKED_ROOM / self.size / 2);
+    size_t size[self.size], at[self.size];
+
+    for (uint32_t i = 0; i < self.size; i++) {
+        size[i] = most * (i + 1) / self.size;
+        at[i] = i * (most + 3);
+    }
+    checked_write_block(is_root && in_place ? to + at[root] : from, self.rank, 0, size[self.rank],
+                        round);
+    OK(torus_gatherv(self.group, is_root && in_place ? TORUS_IN_PLACE : from, size[self.rank],
+                     is_root ? to : NULL, size, at, root, &self.error));
+    for (uint32_t i = 0; is_root && i < self.size; i++)
+        checked_block("gatherv", to + at[i], i, 0, size[i], round);
+    for (uint32_t i = 0; is_root && i < self.size; i++)
+        checked_write_block((in_place ? to : from) + at[i], root, i, size[i], round + 1);
+    OK(torus_scatterv(self.group,
+                      !is_root   ? NULL
+                      : in_place ? TORUS_IN_PLACE
+                                 : from,
+                      size, at, to, size[self.rank], root, &self.error));
+    checked_block("scatterv", is_root && in_place ? to + at[root] : to, root, self.rank,
+                  size[self.rank], round + 1);
+}
+
 static void check_barrier(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     OK(torus_barrier(self.group, &self.error));
@@ -289,9 +336,9 @@ typedef void operation(uint8_t *from, uint8_t *to, unsigned round, bool in_place
 static void checked_operation(uint8_t *const plain[2], uint8_t *const shared[2], unsigned round)
 {
     static operation *const operations[] = {
-        check_alltoall,  check_alltoallv, check_allgather,      check_allgatherv,
-        check_broadcast, check_allreduce, check_reduce_scatter, check_several,
-        check_reduce,    check_barrier,   check_gather,
+        check_alltoall,  check_alltoallv,      check_allgather, check_allgatherv, check_broadcast,
+        check_allreduce, check_reduce_scatter, check_several,   check_reduce,     check_barrier,
+        check_gather,    check_scatter,        check_rooted,
     };
     uint64_t what = checked_chance(sizeof operations / sizeof operations[0]);
     uint64_t where = checked_chance(4);

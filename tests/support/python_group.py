@@ -146,6 +146,40 @@ def gather():
         assert g.rank > 0 or (large == np.arange(g.size)[:, None]).all()
 
 
+def scatter():
+    with Group() as g:
+        for root in range(g.size):
+            blocks = np.array([block(root, i) for i in range(g.size)])
+            for wrap in (np.array, registered(g)):
+                out = wrap(np.zeros_like(blocks[0]))
+                assert g.scatter(wrap(blocks) if g.rank == root else None, root, out=out) is out
+                equal(out, blocks[g.rank])
+            if g.rank == root:
+                equal(g.scatter(blocks, root), blocks[root])
+                equal(g.scatter(IN_PLACE, root, out=blocks), blocks[root])
+                equal(blocks, np.array([block(root, i) for i in range(g.size)]))
+            else:
+                for _ in range(2):
+                    g.scatter(root=root, out=out)
+                    equal(out, blocks[g.rank])
+            uneven = [np.full(i, root + i) for i in range(g.size)]
+            lists = g.gatherv(uneven[g.rank], root)
+            assert (lists is None) == (g.rank != root)
+            for i in range(g.size if g.rank == root else 0):
+                equal(lists[i], uneven[i])
+            counts = list(range(g.size)) if g.rank == root else None
+            lists = g.start_gatherv(uneven[g.rank], root, counts).wait()
+            assert (lists is None) == (g.rank != root)
+            if g.rank == root:
+                equal(np.concatenate(lists), np.concatenate(uneven))
+                equal(g.scatterv(uneven, root), uneven[root])
+            else:
+                equal(g.scatterv(root=root, out=np.zeros_like(uneven[g.rank])), uneven[g.rank])
+        large = np.zeros(30000, int)
+        g.scatter(np.full((g.size, 30000), np.arange(g.size)[:, None]) if g.rank == 0 else None, out=large)
+        assert (large == g.rank).all()
+
+
 def broadcast():
     with Group() as g:
         for root in range(g.size):
@@ -292,6 +326,9 @@ def misuse():
         raises(ValueError, g.reduce, np.zeros(1), 'sum', size, text='there is no member')
         raises(ValueError, g.gather, np.zeros(1), size, text='there is no member')
         raises((TypeError, ValueError), g.gather, IN_PLACE)
+        raises(ValueError, g.scatter, np.zeros((size, 1)), size, np.zeros(1), text='there is no member')
+        raises(ValueError, g.scatter, text='needs an array' if g.rank == 0 else 'only the root')
+        raises(ValueError, g.scatterv, text='needs the blocks' if g.rank == 0 else 'only the root')
         raises(ValueError, g.reduce, np.zeros(1), 'plus', text='"plus" is not an operator')
         raises(ValueError, g.reduce, IN_PLACE, text='IN_PLACE')
         if g.rank == 0:

@@ -190,7 +190,8 @@ static bool may_be_in_place(const struct queued *q)
     case GROUP_ALLREDUCE:
         return true;
     default:
-        return (q->call.operation == GROUP_REDUCE || q->call.operation == GROUP_GATHER) &&
+        return (q->call.operation == GROUP_REDUCE || q->call.operation == GROUP_GATHER ||
+                q->call.operation == GROUP_SCATTER) &&
                q->call.root == q->rank;
     }
 }
@@ -235,6 +236,11 @@ static int check(const struct queued *q, struct error *e)
         if (c->root >= q->members || c->size > UINT64_MAX / q->members)
             return error_set(e, ERROR_USAGE, "no such root, or too large");
         return check_areas(q, c->size, c->root == q->rank ? c->size * q->members : 0, e);
+    case GROUP_SCATTER:
+        if (c->root >= q->members || c->size > UINT64_MAX / q->members)
+            return error_set(e, ERROR_USAGE, "no such root, or too large");
+        return check_areas(q, c->root == q->rank ? c->size * q->members : 0,
+                           c->in_place ? c->size * q->members : c->size, e);
     case GROUP_ALLGATHERV:
         if (!c->in_place && c->send.size != size[q->rank])
             return error_set(e, ERROR_USAGE, "the send area has the wrong size");
@@ -339,6 +345,12 @@ static void carry_out(const struct queued *q)
     case GROUP_ALLGATHERV:
         for (uint32_t i = 0; i < m; i++)
             copy(q, n[3 * m + i], 0, smaller(n[2 * m + i], c->send.size));
+        break;
+    case GROUP_SCATTER: /* another root sends 's' */
+        if (q->rank == c->root && !c->in_place)
+            copy(q, 0, q->rank * c->size, c->size);
+        else if (q->rank != c->root && c->size > 0)
+            memset(at(&c->receive, 0), 's', c->size);
         break;
     case GROUP_BROADCAST:
         if (q->rank != c->root && c->size > 0)

@@ -130,6 +130,9 @@ static void deliver(struct perf_job *jobs)
             } else if (strcmp(name, "gather") == 0) {
                 if (j == to->plan->root)
                     memcpy(to->receive + i * n, from->send, n);
+            } else if (strcmp(name, "scatter") == 0) {
+                if (i == from->plan->root)
+                    memcpy(to->receive, from->send + j * n, n);
             } else if (strcmp(name, "broadcast") == 0) {
                 if (i == from->plan->root && i != j)
                     memcpy(to->receive, from->receive, n);
@@ -144,8 +147,8 @@ static void deliver(struct perf_job *jobs)
         }
 }
 
-static const char *const with_data[] = {"alltoall",  "alltoallv", "allgather",     "gather",
-                                        "broadcast", "allreduce", "reduce-scatter"};
+static const char *const with_data[] = {"alltoall", "alltoallv", "allgather", "gather",
+                                        "scatter",  "broadcast", "allreduce", "reduce-scatter"};
 
 TEST(right_contents_are_right_and_each_wrong_byte_is_found)
 {
@@ -330,9 +333,10 @@ TEST(bounds_of_the_operations)
         const char *name;
         double received, bound; /* of 1600 bytes on 4x4: 4 links a node */
     } cases[] = {
-        {"alltoall", 15 * 1600, 8 * 1600},        {"allgather", 15 * 1600, 4 * 1600},
-        {"gather", 15 * 100, 4 * 1600},           {"broadcast", 15 * 100, 400},
-        {"allreduce", 2 * 15 * 100, 2 * 15 * 25}, {"reduce-scatter", 15 * 100, 15 * 25},
+        {"alltoall", 15 * 1600, 8 * 1600},     {"allgather", 15 * 1600, 4 * 1600},
+        {"gather", 15 * 100, 4 * 1600},        {"scatter", 15 * 100, 4 * 1600},
+        {"broadcast", 15 * 100, 400},          {"allreduce", 2 * 15 * 100, 2 * 15 * 25},
+        {"reduce-scatter", 15 * 100, 15 * 25},
     };
     struct torus t, alone;
     struct error e;

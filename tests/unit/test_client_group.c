@@ -161,6 +161,33 @@ CLIENT_GROUP_TEST(test_opening_fails)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
+CLIENT_GROUP_TEST(test_usage_of_scatter)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t buffer[600] = {0};
+
+    FAILS(TORUS_ERROR_USAGE, "member 6",
+          torus_scatter(g, buffer, buffer + 500, 1, 6, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "only the root of a scatter, here member 0,",
+          torus_scatter(g, TORUS_IN_PLACE, buffer, 1, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "overlap",
+          torus_scatter(g, buffer, buffer + 3, 4, 4, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "send area is NULL",
+          torus_scatter(g, NULL, buffer, 4, 4, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "receive area is NULL",
+          torus_scatter(g, NULL, NULL, 4, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "too many",
+          torus_scatter(g, buffer, NULL, SIZE_MAX / 2, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "member 6",
+          torus_scatterv(g, NULL, NULL, NULL, buffer, 1, 6, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "is NULL",
+          torus_scatterv(g, buffer, NULL, NULL, buffer, 1, 4, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "this is member 4",
+          torus_scatterv(g, TORUS_IN_PLACE, NULL, NULL, buffer, 1, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.calls, 0);
+    torus_group_close(g);
+}
+
 CLIENT_GROUP_TEST(test_usage_of_gather)
 {
     struct torus_group *g = client_group_open();
@@ -175,6 +202,12 @@ CLIENT_GROUP_TEST(test_usage_of_gather)
     FAILS(TORUS_ERROR_USAGE, "NULL", torus_gather(g, buffer, NULL, 4, 4, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "too many",
           torus_gather(g, buffer, NULL, SIZE_MAX / 2, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "member 6",
+          torus_gatherv(g, buffer, 1, NULL, NULL, NULL, 6, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "this is member 4",
+          torus_gatherv(g, TORUS_IN_PLACE, 1, NULL, NULL, NULL, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "is NULL",
+          torus_gatherv(g, buffer, 1, buffer, NULL, NULL, 4, &client_group_error));
     assert_int_equal(client_group_daemon.groups.calls, 0);
     torus_group_close(g);
 }
@@ -412,11 +445,59 @@ static void run_gather(struct torus_group *g, uint8_t *from, uint8_t *to)
     client_group_expect(from, 1000, 15);
 }
 
+/* This is member 4 of 6. The stand-in carries out the others as the exchanges that they are: every member sends what this
+ * one does. */
+static void run_uneven_gather(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    static const size_t bytes[] = {0, 30, 0, 0, 70, 0}, offset[] = {0, 5, 0, 0, 100, 0};
+
+    client_group_fill(from, 70, 17);
+    memset(to, 0, 200);
+    OK(torus_gatherv(g, from, 70, to, bytes, offset, 4, &client_group_error));
+    client_group_expect(to + 100, 70, 17);
+    client_group_fill(to + 100, 70, 18);
+    OK(torus_gatherv(g, TORUS_IN_PLACE, 0, to, bytes, offset, 4, &client_group_error));
+    client_group_expect(to + 100, 70, 18);
+    OK(torus_gatherv(g, from, 70, NULL, NULL, NULL, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.receive.size, 0);
+    client_group_expect(to + 100, 70, 18);
+}
+
+static void run_scatter(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    static const size_t bytes[] = {0, 30, 0, 0, 70, 0}, offset[] = {0, 5, 0, 0, 100, 0};
+
+    client_group_fill(from, 6000, 19);
+    memset(to, 0, 6000);
+    OK(torus_scatter(g, from, to, 1000, 4, &client_group_error)); /* from this member */
+    assert_memory_equal(to, from + 4000, 1000);
+    assert_int_equal(to[1000], 0);
+    client_group_fill(to, 6000, 20);
+    OK(torus_scatter(g, TORUS_IN_PLACE, to, 1000, 4, &client_group_error));
+    client_group_expect(to, 6000, 20);
+    OK(torus_scatter(g, NULL, to, 1000, 0, &client_group_error)); /* from another one */
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(to[i], 's');
+    assert_int_equal(client_group_daemon.groups.last.send.size, 0);
+
+    memset(to, 0, 6000);
+    OK(torus_scatterv(g, from, bytes, offset, to, 70, 4, &client_group_error));
+    assert_memory_equal(to, from + 100, 70);
+    assert_int_equal(to[70], 0);
+    client_group_fill(to, 200, 21);
+    OK(torus_scatterv(g, TORUS_IN_PLACE, bytes, offset, to, 0, 4, &client_group_error));
+    client_group_expect(to, 200, 21);
+    OK(torus_scatterv(g, NULL, NULL, NULL, to, 70, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.send.size, 0);
+}
+
 static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
 {
     run_alltoall(g, from, to);
     run_allgather(g, from, to);
     run_gather(g, from, to);
+    run_uneven_gather(g, from, to);
+    run_scatter(g, from, to);
 
     OK(torus_broadcast(g, to, 1000, 0, &client_group_error));
     for (unsigned i = 0; i < 1000; i++)

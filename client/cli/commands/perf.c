@@ -27,7 +27,7 @@ struct perf_arguments {
 
 static const struct option options[] = {
     {"OPERATION", "OPERATION", offsetof(struct perf_arguments, operation),
-     "alltoall, alltoallv, allgather, gather, broadcast, barrier, allreduce,\nreduce or "
+     "alltoall, alltoallv, allgather, gather, scatter, broadcast, barrier,\nallreduce, reduce or "
      "reduce-scatter"},
     {"--sizes", "SIZES", offsetof(struct perf_arguments, sizes),
      "sizes, separated by commas: 64,4KiB; 1-1MiB means 1, 4, 16 and so on up\n"

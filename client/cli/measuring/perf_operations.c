@@ -110,7 +110,7 @@ static double bound_alltoallv(const struct perf_job *job, const struct torus *t)
     return perf_bound_uneven(t, job->bytes, perf_uneven);
 }
 
-/* ---- Allgather, gather and broadcast ----------------------------------------------------------------- */
+/* ---- Allgather, gather, scatter and broadcast ------------------------------------------------------- */
 
 static void lay_out_allgather(struct perf_job *job)
 {
@@ -165,12 +165,38 @@ static unsigned links_of(const struct torus *t, uint32_t rank)
     return links;
 }
 
-/* All blocks but its own reach the root by its links. */
+/* All blocks but its own reach the root, or leave it, by its links. */
 static double bound_gather(const struct perf_job *job, const struct torus *t)
 {
     const unsigned links = links_of(t, job->plan->root);
 
     return links > 0 ? (double)job->bytes * ((t->nodes - 1 + links - 1) / links) : 0;
+}
+
+/* Only the root has a send area. */
+static void lay_out_scatter(struct perf_job *job)
+{
+    lay_out_blocks(job, even);
+    job->receive_size = (size_t)job->bytes;
+    if (job->rank != job->plan->root)
+        job->send_size = 0;
+}
+
+static int call_scatter(struct perf_job *job, struct torus_error *e)
+{
+    return torus_scatter(job->group, job->send, job->receive, (size_t)job->bytes, job->plan->root,
+                         e);
+}
+
+static void fill_scatter(struct perf_job *job)
+{
+    if (job->rank == job->plan->root)
+        fill_blocks(job);
+}
+
+static uint64_t wrong_scatter(const struct perf_job *job)
+{
+    return is_wrong(job->receive, job->bytes, seed(job, job->plan->root, job->rank));
 }
 
 static void lay_out_broadcast(struct perf_job *job)
@@ -373,6 +399,8 @@ const struct perf_operation perf_operations[] = {
     {"allgather", lay_out_allgather, call_allgather, fill_allgather, wrong_allgather,
      .bound_factor = torus_bound_broadcast, .to_each = true},
     {"gather", lay_out_gather, call_gather, fill_allgather, wrong_gather, .bound = bound_gather,
+     .shares = 1, .rooted = true},
+    {"scatter", lay_out_scatter, call_scatter, fill_scatter, wrong_scatter, .bound = bound_gather,
      .shares = 1, .rooted = true},
     {"broadcast", lay_out_broadcast, call_broadcast, fill_broadcast, wrong_broadcast,
      .bound_factor = torus_bound_reduce, /* which is a broadcast backwards */

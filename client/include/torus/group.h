@@ -266,6 +266,30 @@ TORUS_EXPORT int torus_broadcast(struct torus_group *group, void *buffer, size_t
 TORUS_EXPORT int torus_gather(struct torus_group *group, const void *send, void *receive,
                               size_t block_bytes, uint32_t root, struct torus_error *error);
 
+/* MPI_Gatherv: as torus_gather(), but members have blocks of different sizes. Member `root` has bytes[i], the number of
+ * bytes that member i sends, and receives them at receive + offset[i]; the arrays have `size` entries, and must stay
+ * unchanged until the call has ended. Other members use neither the arrays nor `receive`. In place, at the root: its own
+ * block is already at its place in the receive area. This is a torus_alltoallv() in which all other blocks are empty: the
+ * same members can make one as the other, and errors name that operation. */
+TORUS_EXPORT int torus_gatherv(struct torus_group *group, const void *send, size_t send_bytes,
+                               void *receive, const size_t *bytes, const size_t *offset,
+                               uint32_t root, struct torus_error *error);
+
+/* MPI_Scatter: sends each member i the `block_bytes` bytes at send + i * block_bytes of member `root`, which arrive at
+ * `receive`. On other members `send` is not used and may be NULL, and TORUS_IN_PLACE is an error (_USAGE). In place, at the
+ * root: the receive area holds the blocks of all members, and stays unchanged. All nodes need version 14.6 of the peer
+ * protocol; otherwise the call fails with _REFUSED. */
+TORUS_EXPORT int torus_scatter(struct torus_group *group, const void *send, void *receive,
+                               size_t block_bytes, uint32_t root, struct torus_error *error);
+
+/* MPI_Scatterv: as torus_scatter(), but the block of member i has bytes[i] bytes, and is at send + offset[i] of member
+ * `root`. Member i receives receive_bytes bytes, which must be the same number. Only the root uses the arrays, which have
+ * `size` entries. In place, at the root: the receive area holds the blocks of all members, and stays unchanged. What
+ * torus_gatherv() says about torus_alltoallv() holds here as well. */
+TORUS_EXPORT int torus_scatterv(struct torus_group *group, const void *send, const size_t *bytes,
+                                const size_t *offset, void *receive, size_t receive_bytes,
+                                uint32_t root, struct torus_error *error);
+
 /* MPI_Barrier: returns when all members have made the call. */
 TORUS_EXPORT int torus_barrier(struct torus_group *group, struct torus_error *error);
 
@@ -329,6 +353,17 @@ TORUS_EXPORT int torus_start_allgatherv(struct torus_group *group, const void *s
 TORUS_EXPORT int torus_start_gather(struct torus_group *group, const void *send, void *receive,
                                     size_t block_bytes, uint32_t root, struct torus_call **call,
                                     struct torus_error *error);
+TORUS_EXPORT int torus_start_gatherv(struct torus_group *group, const void *send, size_t send_bytes,
+                                     void *receive, const size_t *bytes, const size_t *offset,
+                                     uint32_t root, struct torus_call **call,
+                                     struct torus_error *error);
+TORUS_EXPORT int torus_start_scatter(struct torus_group *group, const void *send, void *receive,
+                                     size_t block_bytes, uint32_t root, struct torus_call **call,
+                                     struct torus_error *error);
+TORUS_EXPORT int torus_start_scatterv(struct torus_group *group, const void *send,
+                                      const size_t *bytes, const size_t *offset, void *receive,
+                                      size_t receive_bytes, uint32_t root, struct torus_call **call,
+                                      struct torus_error *error);
 TORUS_EXPORT int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes,
                                        uint32_t root, struct torus_call **call,
                                        struct torus_error *error);

@@ -331,6 +331,14 @@ static size_t counts_bytes(const struct call_setup *o, uint32_t members)
     return (size_t)__builtin_popcount(arrays) * sizeof(uint64_t) * members;
 }
 
+/* Returns the size of a member's block. */
+static size_t block_size(const struct call_setup *o, const struct group_area *a, uint32_t member)
+{
+    if (a->size == NULL)
+        return member == o->one ? a->bytes : 0;
+    return a->size[member];
+}
+
 /* Writes the arrays of a call for the daemon: sizes of blocks, and their offsets in shared memory. */
 static void write_counts(uint64_t *to, const struct call_setup *o, const struct place *send,
                          const struct place *receive, uint32_t members)
@@ -347,12 +355,12 @@ static void write_counts(uint64_t *to, const struct call_setup *o, const struct 
             continue;
         for (uint32_t i = 0; i < members; i++) {
             if (sizes)
-                to[i] = (o->counts != NULL ? o->counts : a->size)[i];
+                to[i] = o->counts != NULL ? o->counts[i] : block_size(o, a, i);
             else if (place->staged)
                 to[i] = packed;
             else
-                to[i] = a->size[i] > 0 ? a->offset[i] : 0;
-            packed += sizes ? 0 : a->size[i];
+                to[i] = a->size != NULL && a->size[i] > 0 ? a->offset[i] : 0;
+            packed += sizes ? 0 : block_size(o, a, i);
         }
         to += members;
     }

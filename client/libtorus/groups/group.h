@@ -85,6 +85,8 @@ struct call_setup {
     uint32_t input_block;
     /* The result, if the receive area is in one piece: that many bytes at its beginning. */
     size_t output;
+    /* In an operation with arrays: the member whose block an area in one piece is. The other members have none there. */
+    uint32_t one;
     /* The sizes of the blocks that the daemon is told; NULL: those of the areas. */
     const size_t *counts;
 };

@@ -187,6 +187,70 @@ int torus_start_gather(struct torus_group *group, const void *send, void *receiv
     return group_start(group, &o, call, error);
 }
 
+/* The root has a block for or from each member, and the others only one: an uneven exchange. */
+int torus_start_gatherv(struct torus_group *group, const void *send, size_t send_bytes,
+                        void *receive, const size_t *bytes, const size_t *offset, uint32_t root,
+                        struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_ALLTOALLV, .one = root};
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 ||
+        check_place(group, send, root, "a gather", error) != 0 ||
+        (root == group->rank &&
+         blocks(receive, bytes, offset, group->size, &o.receive, error) != 0))
+        return -1;
+    if (send == TORUS_IN_PLACE) {
+        send = (const uint8_t *)receive + offset[root];
+        send_bytes = bytes[root];
+    }
+    o.send = piece(send, send_bytes);
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_scatter(struct torus_group *group, const void *send, void *receive,
+                        size_t block_bytes, uint32_t root, struct torus_call **call,
+                        struct torus_error *error)
+{
+    struct call_setup o = {
+        .request = {.operation = GROUP_SCATTER, .size = block_bytes, .root = root}};
+    const bool is_root = root == group->rank, in_place = send == TORUS_IN_PLACE;
+    size_t bytes;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 ||
+        check_place(group, send, root, "a scatter", error) != 0 ||
+        product(block_bytes, group->size, &bytes, error) != 0 ||
+        two_areas(&o, is_root ? send : NULL, is_root ? bytes : 0, receive,
+                  in_place ? bytes : block_bytes, error) != 0)
+        return -1;
+    o.input = in_place ? bytes : 0;
+    o.output = in_place ? 0 : block_bytes;
+    return group_start(group, &o, call, error);
+}
+
+int torus_start_scatterv(struct torus_group *group, const void *send, const size_t *bytes,
+                         const size_t *offset, void *receive, size_t receive_bytes, uint32_t root,
+                         struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_ALLTOALLV, .one = root};
+    const bool is_root = root == group->rank, in_place = send == TORUS_IN_PLACE;
+
+    *call = NULL;
+    if (check_root(group, root, error) != 0 ||
+        check_place(group, send, root, "a scatter", error) != 0 ||
+        (is_root &&
+         blocks(in_place ? receive : send, bytes, offset, group->size, &o.send, error) != 0))
+        return -1;
+    if (in_place) { /* the root's block arrives where it is */
+        receive = (uint8_t *)receive + offset[root];
+        receive_bytes = bytes[root];
+    }
+    o.receive = piece(receive, receive_bytes);
+    o.output = receive_bytes;
+    return group_start(group, &o, call, error);
+}
+
 int torus_start_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,
                           struct torus_call **call, struct torus_error *error)
 {
@@ -332,6 +396,30 @@ int torus_gather(struct torus_group *group, const void *send, void *receive, siz
                  uint32_t root, struct torus_error *error)
 {
     return ENDED(torus_start_gather(group, send, receive, block_bytes, root, &call, error), error);
+}
+
+int torus_gatherv(struct torus_group *group, const void *send, size_t send_bytes, void *receive,
+                  const size_t *bytes, const size_t *offset, uint32_t root,
+                  struct torus_error *error)
+{
+    return ENDED(
+        torus_start_gatherv(group, send, send_bytes, receive, bytes, offset, root, &call, error),
+        error);
+}
+
+int torus_scatter(struct torus_group *group, const void *send, void *receive, size_t block_bytes,
+                  uint32_t root, struct torus_error *error)
+{
+    return ENDED(torus_start_scatter(group, send, receive, block_bytes, root, &call, error), error);
+}
+
+int torus_scatterv(struct torus_group *group, const void *send, const size_t *bytes,
+                   const size_t *offset, void *receive, size_t receive_bytes, uint32_t root,
+                   struct torus_error *error)
+{
+    return ENDED(torus_start_scatterv(group, send, bytes, offset, receive, receive_bytes, root,
+                                      &call, error),
+                 error);
 }
 
 int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint32_t root,

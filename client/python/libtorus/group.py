@@ -300,6 +300,89 @@ class Group:
         return self._start('gather', address, None if out is None else address_of(out), block.nbytes, root,
                            result=lambda: out, kept=(kept, out), dtype=block.dtype, shape=block.shape)
 
+    def gatherv(self, send: ArrayLike, root: Integer = 0, counts: Optional[Counts] = None) -> Optional[list[Array]]:
+        """As gather(), for arrays with different numbers of elements. At the root, returns the list of one-dimensional
+        arrays of all members.
+
+        counts: the number of elements of each member, used at the root only. If the root has none, no member may have
+        any: an additional call gathers the counts first."""
+        send = input_array(send)
+        if counts is None:
+            counts = self.gather(np.uint64(send.size), root)
+        return self.start_gatherv(send, root, counts).wait()
+
+    def start_gatherv(self, send: ArrayLike, root: Integer = 0,
+                      counts: Optional[Counts] = None) -> Call[Optional[list[Array]]]:
+        root, send = self._checked_root(root), input_array(send)
+        if self._rank != root:
+            return self._start('gatherv', address_of(send), send.nbytes, None, None, None, root,
+                               result=lambda: None, kept=send, dtype=send.dtype)
+        if counts is None:
+            raise ValueError('the root of a gather needs the numbers of elements of all members')
+        counts = self._counts(counts)
+        if counts[root] != send.size:
+            raise ValueError(f'the array has {counted(send.size, "element")}, but counts[{root}] is {counts[root]}')
+        sizes = [count * send.itemsize for count in counts]
+        out = np.empty(sum(counts), send.dtype)
+        lists = [sizes_array(sizes), sizes_array(offsets(sizes))]
+        return self._start('gatherv', address_of(send), send.nbytes, address_of(out), *lists, root,
+                           result=lambda: np.split(out, offsets(counts)[1:]), kept=(send, out, lists), dtype=send.dtype)
+
+    def scatter(self, send: Optional[Input] = None, root: Integer = 0, out: Optional[Array] = None) -> Array:
+        """Sends send[i] of member `root` to every member i, and returns the array that this member has received. Only
+        the root gives `send`, whose first dimension is the number of members; the others must give `out`, which tells
+        type and shape. In place, at the root: out[i] is sent to member i, and the result is out[rank]."""
+        return self.start_scatter(send, root, out).wait()
+
+    def start_scatter(self, send: Optional[Input] = None, root: Integer = 0,
+                      out: Optional[Array] = None) -> Call[Array]:
+        root = self._checked_root(root)
+        if self._rank != root:
+            if out is None:
+                raise ValueError('only the root of a scatter can do without out')
+            check_output(out)
+            address, kept, block = None, None, out
+        elif is_in_place(send, out):
+            check_output(out)
+            self._check_first(out)
+            address, kept, block = IN_PLACE_ADDRESS, None, out[root]
+        else:
+            if send is None:
+                raise ValueError('the root of a scatter needs an array with the blocks of all members')
+            kept = input_array(send)
+            self._check_first(kept)
+            block = out = output_array(out, kept.shape[1:], kept.dtype)
+            check_overlap(kept, out)
+            address = address_of(kept)
+        return self._start('scatter', address, address_of(out), block.nbytes, root, result=lambda: block,
+                           kept=(kept, out), dtype=block.dtype, shape=block.shape)
+
+    def scatterv(self, blocks: Optional[Sequence[ArrayLike]] = None, root: Integer = 0,
+                 out: Optional[Array] = None) -> Array:
+        """Sends blocks[i] of member `root`, an array with any number of elements, to every member i, and returns `out`.
+        Only the root gives `blocks`. `out` has as many elements of the same type as this member receives; the root can
+        do without, and then gets a new one-dimensional array."""
+        return self.start_scatterv(blocks, root, out).wait()
+
+    def start_scatterv(self, blocks: Optional[Sequence[ArrayLike]] = None, root: Integer = 0,
+                       out: Optional[Array] = None) -> Call[Array]:
+        root = self._checked_root(root)
+        if self._rank != root:
+            if out is None:
+                raise ValueError('only the root of a scatter can do without out')
+            check_output(out)
+            return self._start('scatterv', None, None, None, address_of(out), out.nbytes, root,
+                               result=lambda: out, kept=out, dtype=out.dtype)
+        if blocks is None:
+            raise ValueError('the root of a scatter needs the blocks of all members')
+        blocks = self._blocks(blocks)
+        out = output_array(out, blocks[root].shape if out is not None else (blocks[root].size,), blocks[root].dtype)
+        send = np.concatenate([block.reshape(-1) for block in blocks])
+        sizes = [block.nbytes for block in blocks]
+        lists = [sizes_array(sizes), sizes_array(offsets(sizes))]
+        return self._start('scatterv', address_of(send), *lists, address_of(out), out.nbytes, root,
+                           result=lambda: out, kept=(send, out, lists), dtype=send.dtype)
+
     def broadcast(self, array: ArrayLike, root: Integer = 0) -> Any:
         """Copies the array of member `root` into the arrays of all other members, which have the same type and shape.
         Returns the array. For a number or a list, which cannot be filled, the result is a number or a new array."""

@@ -241,8 +241,10 @@ static int sink_write(struct sink *s, uint32_t node, uint64_t offset, const stru
 
 static const struct sink_ops sink_ops = {.write = sink_write, .pending = sink_never_pending};
 
-int blocks_check(const struct blocks *b, struct error *e)
+int blocks_end(struct blocks *b, struct error *e)
 {
+    const struct group_call *call = &b->what->call;
+
     if (is_vector(b))
         return 0; /* the engine has written the whole vector */
     for (uint32_t origin = 0; origin < b->members->count; origin++) {
@@ -252,6 +254,12 @@ int blocks_check(const struct blocks *b, struct error *e)
                              "member %u sends less than the %llu %s that member %u expects from it",
                              origin, (unsigned long long)size, text_plural(size, "byte", "bytes"),
                              b->members->own);
+    }
+    if (b->whole != NULL && !b->kept) {
+        const struct block_range part = b->what->collective->kept(b->what, b->members);
+        if (part.size > 0)
+            memcpy(call->receive.memory->data + call->receive.offset, b->whole + part.offset,
+                   part.size);
     }
     return 0;
 }
@@ -266,8 +274,7 @@ static const struct program_area *sent_area(const struct blocks *b)
 {
     const struct group_call *call = &b->what->call;
 
-    return call->in_place || b->what->collective->routes == ROUTES_BROADCAST ? &call->receive
-                                                                             : &call->send;
+    return call->in_place ? &call->receive : &call->send;
 }
 
 static const uint8_t *area_data(const struct program_area *area)
@@ -279,7 +286,7 @@ static const uint8_t *area_data(const struct program_area *area)
 static int copy_blocks(struct blocks *b, size_t digests)
 {
     uint32_t count = b->layout == LAYOUT_EXCHANGE ? b->members->count : 1;
-    bool uneven = b->what->call.send_size != NULL;
+    bool uneven = b->layout == LAYOUT_EXCHANGE && b->what->collective->irregular;
     uint64_t bytes = 0, at = 0;
 
     for (uint32_t i = 0; i < count; i++)
@@ -362,12 +369,15 @@ int blocks_init(struct blocks *b, const struct checked_call *what, const struct 
         .ready = true,
     };
     b->to = call->receive.memory != NULL ? call->receive.memory->data + call->receive.offset : NULL;
+    if (what->collective->kept != NULL)
+        b->to = b->whole = malloc(what->total);
     b->got = calloc(b->members->count, sizeof *b->got);
     if (b->digests) {
         b->got_digest = calloc(b->members->count, DIGEST_SIZE);
         b->passing_in = calloc(b->members->count, sizeof *b->passing_in);
     }
-    if (b->got == NULL || (b->digests && (b->got_digest == NULL || b->passing_in == NULL)) ||
+    if (b->got == NULL || (what->collective->kept != NULL && b->whole == NULL) ||
+        (b->digests && (b->got_digest == NULL || b->passing_in == NULL)) ||
         find_sent(b, options->copy && reads && layout != LAYOUT_VECTOR) != 0) {
         blocks_free(b);
         return error_set(e, ERROR_MEMORY, "out of memory for a call");
@@ -391,6 +401,7 @@ void blocks_free(struct blocks *b)
     free(b->passing_out);
     free(b->passing_in);
     free(b->from_at);
+    free(b->whole);
     free(b->digested);
     free(b->got);
     free(b->got_digest);

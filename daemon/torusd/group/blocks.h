@@ -30,7 +30,8 @@ struct blocks {
     uint32_t senders; /* number of blocks to send */
     struct passing_digest *passing_out, *passing_in;
     uint8_t *to;
-    uint64_t *got; /* bytes received, by origin */
+    uint8_t *whole; /* NULL, or where the block arrives of which this member keeps a part */
+    uint64_t *got;  /* bytes received, by origin */
     uint8_t *got_digest;
     bool copied;                     /* the data to send is a copy in `sent` */
     bool kept;                       /* the call is complete: received data is discarded */
@@ -69,8 +70,9 @@ static inline uint64_t blocks_wire(const struct blocks *b, uint64_t size)
 
 /* Returns how many bytes this node expects of the block from a member, as on the wire. */
 uint64_t blocks_expected(const struct blocks *b, uint32_t member);
-/* Checks that every block has arrived completely. Returns 0, or -1 with *e. */
-int blocks_check(const struct blocks *b, struct error *e);
+/* Checks that every block has arrived completely, and gives the program the part that it keeps. Returns 0, or -1 with
+ * *e. */
+int blocks_end(struct blocks *b, struct error *e);
 /* Prepares the blocks of a complete call for being made again: the data to send is in a copy, and received data
  * is discarded. If all members get the vector, its result is kept. Returns 0, or -1 with *e. */
 int blocks_keep(struct blocks *b, struct error *e);

@@ -420,6 +420,14 @@ static int init_blocks(struct call *c, struct error *e)
                : 0;
 }
 
+/* Carries out a very short call in its short form. */
+static void shorten(struct call *c)
+{
+    c->what.collective = c->what.collective->short_form;
+    if (c->what.collective->routes == ROUTES_BROADCAST)
+        c->what.largest = c->what.total;
+}
+
 int call_engines_open(struct call *c, struct error *e)
 {
     struct call_attempt *a = &c->attempt;
@@ -435,7 +443,7 @@ int call_engines_open(struct call *c, struct error *e)
     if (uneven)
         c->large = a->wave_result > c->part->limits.eager / c->part->torus->nodes;
     if (o->short_form != NULL && is_short(c)) /* the same at all members, and in each attempt */
-        c->what.collective = o->short_form;
+        shorten(c);
     if (!blocks_are_there(&c->blocks) && init_blocks(c, e) != 0)
         return -1;
     if (collective_combines(c->what.collective))

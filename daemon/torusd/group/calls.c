@@ -168,7 +168,7 @@ int call_complete(struct call *c, bool everywhere, struct error *e)
     struct session *s = c->part->session;
     const bool told = call_is_for_others(c);
 
-    if (blocks_are_there(&c->blocks) && blocks_check(&c->blocks, e) != 0)
+    if (blocks_are_there(&c->blocks) && blocks_end(&c->blocks, e) != 0)
         return error_wrap(e, "%s", group_operation_name(c->what.call.operation));
     call_enter(c, CALL_COMPLETE);
     c->over = everywhere ? CALL_OVER_EVERYWHERE : CALL_OVER_HERE;

@@ -74,21 +74,19 @@ void swarm_draw_calls(const struct swarm_world *w, struct swarm_group *g, struct
 static void draw_rooted(const struct swarm_world *w, struct swarm_group *g, struct chance *c)
 {
     uint32_t root = (uint32_t)chance_below(c, w->torus.nodes);
-    unsigned mixed =
-        (unsigned)chance_below(c, 3); /* all broadcasts, all reduces and gathers, both */
+    unsigned mixed = (unsigned)chance_below(c, 3); /* all from the root, all to it, both */
 
     for (unsigned i = 0; i < 40; i++) {
         bool reduce = mixed == 1 || (mixed == 2 && chance_below(c, 2) == 0);
-        bool gather = reduce && chance_below(c, 3) == 0;
+        bool blocks = chance_below(c, 3) == 0;
         g->call[g->setup.calls++] = (struct sim_call){
-            .operation = gather   ? GROUP_GATHER
-                         : reduce ? GROUP_REDUCE
-                                  : GROUP_BROADCAST,
+            .operation = reduce ? (blocks ? GROUP_GATHER : GROUP_REDUCE)
+                                : (blocks ? GROUP_SCATTER : GROUP_BROADCAST),
             .root = chance_below(c, 8) == 0 ? (uint32_t)chance_below(c, w->torus.nodes) : root,
             .type = REDUCTION_UINT8,
             .operator= REDUCTION_MAX,
-            .in_place = reduce && chance_below(c, 2) == 0,
-            .size = chance_magnitude(c, 1, most_bytes(w, false)) / (gather ? w->torus.nodes : 1)};
+            .in_place = (reduce || blocks) && chance_below(c, 2) == 0,
+            .size = chance_magnitude(c, 1, most_bytes(w, false)) / (blocks ? w->torus.nodes : 1)};
     }
 }
 

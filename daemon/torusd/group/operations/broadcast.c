@@ -5,6 +5,7 @@ static int check_broadcast(struct checked_call *c, const struct members *members
 {
     const struct group_call *call = &c->call;
 
+    c->call.in_place = true;
     if (group_check_root(call, members->count, e) != 0)
         return -1;
     c->largest = c->total = call->size;

@@ -43,15 +43,14 @@ struct group_call {
     enum group_operation operation;
     /* Bit d: dimension d; all dimensions: the whole group; GROUP_PART: the part to open. */
     uint32_t part;
-    uint32_t root; /* broadcast and reduce only: number of the root */
+    uint32_t root; /* broadcast, reduce, gather and scatter only: number of the root */
     enum reduction_type type;
     enum reduction_operator operator;
     uint64_t size; /* elements of a vector, or bytes of a block */
     /* Arrays of the part's size, by member, as GROUP_OPERATION_LIST says; otherwise NULL. They count elements of
      * vectors, or bytes. group_call() copies them. */
     const uint64_t *send_size, *send_offset, *receive_size, *receive_offset;
-    /* The areas from which the sizes and offsets above count. Broadcast uses only `receive`, also at the root.
-     * In place, `send` is ignored, and the input lies in `receive`. */
+    /* The areas from which the sizes and offsets above count. Broadcast uses only `receive`, also at the root. In place, `send` is ignored, and the input lies in `receive`. */
     struct program_area send, receive;
     bool in_place;
     uint64_t timeout_ns; /* nanoseconds; 0: none */
@@ -163,6 +162,9 @@ struct collective {
                                uint32_t destination);
     struct block_range (*got)(const struct checked_call *c, const struct members *members,
                               uint32_t origin);
+    /* NULL, or the part of the arriving block that this member puts at the beginning of its area to receive. The others
+     * receive all blocks into memory of the daemon first. */
+    struct block_range (*kept)(const struct checked_call *c, const struct members *members);
 };
 
 /* Internal operations that no program calls: a barrier that the group inserts (GROUP_UNPROVEN_MOST), and the last call
