@@ -50,6 +50,8 @@
     /* a name, or from a client "auto": the algorithm that is predicted to be the fastest */ \
     F(string, 1, algorithm) \
     F(string, 5, barrier) /* barrier or group: its name */ \
+    /* group: its members, if they are not all nodes: ranks and ranges of ranks, ascending, "0-2,7" */ \
+    F(string, 19, members) \
     F(string, 7, from) /* folders, with %r for the node's rank; empty: generated blocks */ \
     F(string, 8, to)
 #define SPEC_NUMBERS(F) \

@@ -18,7 +18,7 @@
 /* Neighbours must have the same version, and minor versions that differ by one at most. Nothing that a minor
  * version adds is sent while a node has an older one: see router_least_minor() (daemon/torusd/router/router.h). */
 #define PROTOCOL_VERSION 14u
-#define PROTOCOL_MINOR 6u
+#define PROTOCOL_MINOR 7u
 
 /* What each minor version has added. Those of operations of groups are in proto/group_call.h. */
 #define SURVEY_MINOR 1u       /* surveys */
@@ -33,6 +33,7 @@
 #define FORWARD_MINOR 4u      /* `forwards` and `quiet` in floods */
 #define COPY_BY_MINOR 6u      /* algorithms in requests for copies */
 #define RATES_MINOR 6u        /* `rates` in floods, `filler` in heartbeats, `rates` in prepares */
+#define MEMBERS_MINOR 7u      /* `members` in specs, `channel` in calls: groups of some nodes */
 
 /* The version of control.proto.in, and the oldest version of clients that daemons serve. A new field or request does
  * not change it if an older side may ignore it, or refuse it alone. */

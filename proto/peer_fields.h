@@ -74,7 +74,10 @@
      * A member that knows nothing of its own data passes on what it has heard. */ \
     F(NUMBER, uint32, 4, data_type) /* of the elements: as in proto/group_call.h */ \
     F(NUMBER, fixed32, 5, data_shape) /* a hash of the shape */ \
-    F(NUMBER, uint32, 6, data_member) /* number of the member whose data it is, plus 1; 0: of the sender */
+    F(NUMBER, uint32, 6, data_member) /* number of the member whose data it is, plus 1; 0: of the sender */ \
+    /* In a group of some nodes: the number of the channel between two members, plus 1, by which nodes pass the frame on \
+     * (daemon/lib/schedule/detour/overlay.h). Added by 14.7 */ \
+    F(NUMBER, uint32, 7, channel)
 
 #define PEER_GROUP_CHOICE_FIELDS(F) \
     F(NUMBER, uint32, 1, octave) /* for blocks of 2^octave bytes or more */ \
@@ -137,7 +140,8 @@
     F(NUMBER, uint32, 1, exchange) /* Prepare.handle */ \
     F(NUMBER, uint32, 2, part) /* bit d: dimension d; 0: the whole group */ \
     F(NUMBER, uint32, 3, number) /* of that call in the part */ \
-    F(NUMBER, fixed32, 4, signature)
+    F(NUMBER, fixed32, 4, signature) \
+    F(NUMBER, uint32, 5, channel) /* as in GroupCall. Added by 14.7 */
 
 #define PEER_GROUP_CENSUS_FIELDS(F) \
     F(NUMBER, uint32, 1, exchange) /* Prepare.handle */ \

@@ -16,10 +16,11 @@
  *     NOTICE                              ->     (from now on; and one at once)
  *     LEAVE                               ->     (and closes)
  *
- * SHRINK is OPEN for a group that leaves out nodes that are down; MISSING messages before OPENED
- * name these nodes, as many as needed. The daemon answers both with ERROR and closes if the group
- * cannot be opened; likewise any message that breaks these rules. MEMORY and MEMORY_READY may be
- * answered with MEMORY_REFUSED. With the flag TELL, any number of WAITING messages may come before
+ * Before OPEN, MEMBERS messages name the members of a group of some nodes, as many as needed; an older
+ * daemon refuses this kind. SHRINK is OPEN for a group that leaves out nodes that are down. MISSING
+ * messages before OPENED name these nodes, and those that are no members, as many as needed. The daemon
+ * answers OPEN and SHRINK with ERROR and closes if the group cannot be opened; likewise any message that
+ * breaks these rules. MEMORY and MEMORY_READY may be answered with MEMORY_REFUSED. With the flag TELL, any number of WAITING messages may come before
  * all of these; each has the number of nodes that have not opened the group, and their ranks, as
  * far as the daemon knows. A program asks for one memory at a time, and reads the answer before it
  * sends the next message of that kind. A connection that ends without LEAVE means that the program
@@ -74,6 +75,7 @@ enum program_kind {
     PROGRAM_SHRINK, /* an older daemon refuses this kind */
     PROGRAM_MISSING,
     PROGRAM_WAITING,
+    PROGRAM_MEMBERS, /* an older daemon refuses this kind */
 };
 
 /* Flags of OPEN and SHRINK; a daemon ignores flags that it does not know. */
@@ -100,7 +102,7 @@ struct program_message {
     uint32_t flags;
     uint64_t size; /* MEMORY: bytes; OPEN, SHRINK: the timeout in nanoseconds, 0: none */
     /* OPEN, SHRINK: the name; OPENED: dims; MISSING: ranks, ascending, each with a space behind it;
-     * WAITING: ranks, "3, 7 ..."; errors.
+     * MEMBERS: ranks, each with a space behind it; WAITING: ranks, "3, 7 ..."; errors.
      * Ends with a 0. */
     char text[PROGRAM_TEXT_SIZE];
 };

@@ -32,7 +32,8 @@ static size_t room_of_call(bool has_call, const struct peer_group_call *call)
 {
     const bool has_data = (call->data_type | call->data_shape | call->data_member) != 0;
 
-    return has_call ? 2 + 6 + 5 + 6 + (has_data ? 6u + 5 + 6 : 0) : 0;
+    return has_call ? 2 + 6 + 5 + 6 + (has_data ? 6u + 5 + 6 : 0) + (call->channel != 0 ? 6u : 0)
+                    : 0;
 }
 
 /* The most room that a head of data takes, whatever its numbers are, so that its length need not

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.background import Background
-from support.members import around
+from support.members import around, wait_calls
 from support.waiting import wait_for
 from torus_net import patience
 from torus_net.patience import Patience, communicate
@@ -83,6 +83,28 @@ def test_every_operation(shared, dims, seeds):
                 Programs(torus, 'two', 'all', 100 + seed, 60) as two:
             for status, out in one.end() + two.end():
                 assert status == 0, out
+
+
+def some(name, ranks):
+    """The name of a group of these nodes, as group_program takes it."""
+    return f'{name}:{",".join(map(str, ranks))}'
+
+
+@pytest.mark.parametrize('dims,ranks', [('2x3', [0, 4, 5]), ('2x2x2', [6, 1])])
+def test_every_operation_among_some_nodes(shared, dims, ranks):
+    """Beside a group of all nodes."""
+    torus = shared(dims)
+    with Programs(torus, some('some', ranks), 'all', 3, 60, ranks=ranks) as programs, \
+            Programs(torus, 'all', 'all', 4, 30) as others:
+        for status, out in programs.end() + others.end():
+            assert status == 0, out
+
+
+def test_another_list_of_members_is_named(torus):
+    with Programs(torus, some('g', [0, 4]), 'all', 1, 1, ranks=[0]) as one, \
+            Programs(torus, some('g', [0, 4, 5]), 'all', 1, 1, ranks=[4]) as other:
+        for status, out in one.end() + other.end():
+            assert status == 1 and 'node 4 opens group "g" of 0,4-5, node 0 of 0,4: ' in out, out
 
 
 def test_names(torus):
@@ -250,6 +272,21 @@ def test_a_link_goes_down_under_way(cabled, command, times):
         programs.all[2].process.terminate()
         for rank, (status, out) in enumerate(programs.end()):
             assert status == 0, f'node {rank}: {out}'
+
+
+def test_a_node_that_is_no_member_is_killed(loopback):
+    """The members go on without it."""
+    torus = loopback('3x3')
+    with Programs(torus, some('some', [0, 4, 8]), 'all', 3, 0, ranks=[0, 4, 8]) as programs:
+        programs.wait_open()
+        torus.node(1).kill()
+        wait_for(lambda: around(torus, 'some', [0, 4, 8]) == {'node 1'}, 30)
+        wait_calls(torus, 4, 'some', 4)
+        torus.node(1).start()
+        torus.wait_whole(20)
+        programs.all[1].process.terminate()
+        for status, out in programs.end():
+            assert status == 0, out
 
 
 def test_ten_thousand_opens(shared):

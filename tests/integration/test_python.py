@@ -22,6 +22,10 @@ def test_module(shared, what):
     run_each(shared('2x3'), python(f'{SCRIPT} {what}'))
 
 
+def test_groups_of_some_nodes(shared):
+    run_each(shared('2x3'), python(f'{SCRIPT} members'))
+
+
 def test_a_single_member(shared):
     run_each(shared('1'), python(f'{SCRIPT} alltoall allgather broadcast reductions without_waiting memory'))
 

@@ -215,12 +215,14 @@ static void on_open(struct sim *sim, void *context)
     struct program *p = context;
     struct node *node = &sim->node[p->rank];
     const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
-    const struct group_options options = {.name = p->all->set.name,
-                                          .user = 1000 + p->rank % 3,
-                                          .timeout_ns = p->all->set.timeout,
-                                          .unchecked = p->all->set.unchecked,
-                                          .trace = p->all->set.trace,
-                                          .shrink = p->shrunk > 0};
+    const struct group_options options = {
+        .name = p->all->set.name,
+        .user = 1000 + p->rank % 3,
+        .timeout_ns = p->all->set.timeout,
+        .unchecked = p->all->set.unchecked,
+        .trace = p->all->set.trace,
+        .members = p->all->set.lists != NULL ? p->all->set.lists[p->rank] : p->all->set.members,
+        .shrink = p->shrunk > 0};
 
     if (p->dead)
         return;
@@ -247,6 +249,7 @@ static void on_open(struct sim *sim, void *context)
 struct sim_programs *sim_programs_new(struct sim *sim, const struct sim_programs_setup *setup)
 {
     struct sim_programs *all = sim_alloc(sizeof *all);
+    const struct spec spec = {.members = setup->members != NULL ? setup->members : ""};
 
     *all = (struct sim_programs){.sim = sim, .set = *setup, .torus = sim_torus(sim)};
     all->next = sim->programs;
@@ -258,6 +261,9 @@ struct sim_programs *sim_programs_new(struct sim *sim, const struct sim_programs
     for (uint32_t rank = 0; rank < all->torus->nodes; rank++) {
         all->program[rank] =
             (struct program){.all = all, .rank = rank, .has_called = sim_alloc(setup->calls + 1)};
+        all->program[rank].dead = !spec_is_member(&spec, rank);
+        if (all->program[rank].dead)
+            continue;
         sim_at(sim,
                sim_now(sim) + (setup->pause > 0 ? chance_below(&all->chance, setup->pause) : 0),
                on_open, &all->program[rank]);

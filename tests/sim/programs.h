@@ -48,6 +48,10 @@ struct sim_programs_setup {
     bool lazy;        /* they wait for calls in any order, some time after these are complete */
     bool careless;    /* they also make invalid calls, which are refused */
     uint64_t untold;  /* bit r: the program at node r tells nothing of its data */
+    /* NULL: all nodes, or the members as spec.members; only these nodes have a program. `lists`: NULL, or what each node
+     * says instead. */
+    const char *members;
+    const char *const *lists;
 };
 
 /* Starts programs, which open the group at once or within `pause`. sim_programs_free() ends those that still run;

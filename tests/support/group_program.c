@@ -1,4 +1,5 @@
-/* A program of a group, for tests: group_program SOCKET NAME COMMAND...
+/* A program of a group, for tests: group_program SOCKET NAME COMMAND... With NAME:RANK,RANK... the group is one of these
+ * nodes.
  *
  *     all SEED ROUNDS   every operation with sizes drawn from SEED, checked, from all kinds of memory.
  *                       With ROUNDS 0, until one of the programs receives SIGTERM. Prints "open"
@@ -382,7 +383,7 @@ static bool one_is_to_end(void)
 
 static struct torus_group *choice[3]; /* the whole, and its parts along the first two dimensions */
 static unsigned choices = 1;
-static bool has_shrunk; /* there are no parts then */
+static bool has_shrunk; /* or has some nodes as members: there are no parts then */
 
 static void open_parts(void)
 {
@@ -554,6 +555,23 @@ static void open_many(struct torus_group_options *options, unsigned count)
     }
 }
 
+/* Takes the members behind the name. */
+static void read_members(char *name, struct torus_group_options *options)
+{
+    static uint32_t members[64];
+    char *at = strchr(name, ':');
+
+    if (at == NULL)
+        return;
+    *at = '\0';
+    while (options->member_count < 64 && at != NULL) {
+        members[options->member_count++] = (uint32_t)atoi(at + 1);
+        at = strchr(at + 1, ',');
+    }
+    options->members = members;
+    has_shrunk = true; /* it has no parts either */
+}
+
 int main(int argc, char **argv)
 {
     struct torus_group_options options;
@@ -563,6 +581,7 @@ int main(int argc, char **argv)
     torus_group_options_init(&options);
     options.socket = argv[1];
     options.name = argv[2];
+    read_members(argv[2], &options);
     if (strcmp(argv[3], "open") == 0) {
         options.timeout_ms = 1000;
         open_many(&options, (unsigned)atoi(argv[4]));

@@ -6,6 +6,7 @@ import re
 import select
 import signal
 import sys
+import threading
 
 import numpy as np
 from libtorus import IN_PLACE, ErrorCode, Group, TorusError
@@ -62,6 +63,57 @@ def shrinking():
             e = raises(TorusError, g.shrink, text='entered the group')
             assert e.code == ErrorCode.TIMEOUT and str(g.size - 1) in str(e)
         done.barrier()
+
+
+def call_all(g, count):
+    """Makes `count` rounds of calls in a group, and checks them."""
+    last = g.size - 1
+    for i in range(count):
+        equal(g.alltoall(np.array([block(g.rank, j) + i for j in range(g.size)])),
+              np.array([block(j, g.rank) + i for j in range(g.size)]))
+        equal(g.allgather(np.array([g.nodes[g.rank], i])), np.array([[node, i] for node in g.nodes]))
+        equal(g.allreduce(np.full(1 + 5000 * (i % 2), g.rank)), np.full(1 + 5000 * (i % 2), sum(range(g.size))))
+        equal(g.broadcast(np.array([i, 7 * g.rank]), root=last), np.array([i, 7 * last]))
+        g.barrier()
+
+
+def members():
+    """Several groups of some of at least six nodes, from a thread each."""
+    here, nodes = int(os.environ['TORUS_RANK']), int(os.environ['TORUS_NODES'])
+    lists = {'ends': [nodes - 1, 0], 'even': list(range(0, nodes, 2)), 'some': [0, 1, nodes - 1], 'alone': [here],
+             'all': None, 'listed': list(range(nodes))}
+    groups, failed = {}, []
+
+    def run(name, ranks):
+        try:
+            with Group(name, members=ranks, timeout=60) as g:
+                groups[name] = g.nodes, g.rank
+                call_all(g, 8)
+        except BaseException as e:
+            failed.append(f'{name}: {e!r}')
+
+    mine = {name + (str(here) if name == 'alone' else ''): ranks for name, ranks in lists.items()
+            if ranks is None or here in ranks}
+    threads = [threading.Thread(target=run, args=one) for one in mine.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed, failed
+    for name, ranks in mine.items():
+        wanted = tuple(sorted(ranks if ranks is not None else range(nodes)))
+        assert groups[name] == (wanted, wanted.index(here)), (name, groups[name])
+    other = (here + 1) % nodes
+    for ranks, text in (([other], 'is not one of the members'), ([here, here], 'is twice in the list'),
+                        ([here, nodes], 'is not in this torus')):
+        assert raises(TorusError, Group, members=ranks, text=text).code == ErrorCode.USAGE
+    raises(ValueError, Group, members=[], text='at least one')
+    raises(TypeError, Group, members=['0'])
+    assert raises(TorusError, Group, members=[here], on_failure='shrink', text='exclude').code == ErrorCode.USAGE
+    with Group('here%d' % here, members=[here]) as g:
+        assert raises(TorusError, g.part, 0, text='has no parts').code == ErrorCode.REFUSED
+        assert raises(TorusError, g.shrink, text='cannot be shrunk').code == ErrorCode.USAGE
+        assert g.size == 1 and g.allreduce(3) == 3
 
 
 def alltoall():

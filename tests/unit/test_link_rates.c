@@ -117,6 +117,8 @@ ROUTER_TEST(rates_are_passed_on_once_all_know_them)
     const uint32_t said[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     size_t count;
 
+    router_set_minor(f->router, RATES_MINOR);
+    f->minor = RATES_MINOR;
     fixture_link_up(f, 0);
     f->minor = RATES_MINOR - 1;
     fixture_link_up(f, 1);
@@ -131,7 +133,7 @@ ROUTER_TEST(rates_are_passed_on_once_all_know_them)
     assert_int_equal(router_channel_rate(f->router, 5, 0), 0);
     link_closed(f->up[1]->link, "reset");
     f->up[1]->link = NULL;
-    f->minor = PROTOCOL_MINOR;
+    f->minor = RATES_MINOR;
     fixture_link_up(f, 1);
     fixture_pass(f, 50 * MILLISECONDS);
     assert_memory_equal(sent_rates(f->up[1], 12, &count), said, sizeof said);
@@ -259,6 +261,7 @@ ROUTER_TEST(a_slow_link_is_probed)
 
 ROUTER_TEST(an_older_neighbour_is_not_probed)
 {
+    router_set_minor(f->router, RATES_MINOR);
     f->minor = RATES_MINOR - 1;
     fixture_link_up(f, 0);
     router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});

@@ -311,7 +311,7 @@ TEST(short_data_needs_no_memory)
 TEST(told_data_fits)
 {
     static const uint32_t pieces[16] = {UINT32_MAX, UINT32_MAX};
-    const struct peer_group_call call = {UINT32_MAX, UINT32_MAX, UINT32_MAX,
+    const struct peer_group_call call = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
                                          UINT32_MAX, UINT32_MAX, UINT32_MAX};
 
     for (size_t count = 0; count < 16; count++) {

@@ -15,7 +15,8 @@
  *     torus_group_close(group);
  *
  * Members are numbered like the nodes of the torus: row-major, the last dimension fastest. Member r of a group is
- * node r, unless the group is a part (torus_group_part()) or leaves out nodes (torus_group_shrink()).
+ * node r, unless the group is one of some nodes (torus_group_options.members) or a part (torus_group_part()), or leaves
+ * out nodes (torus_group_shrink()).
  *
  * Calls and their order
  * - All members make the same calls on a group, in the same order, with the same sizes, root, type and operator. If
@@ -72,6 +73,10 @@ struct torus_group_options {
     bool shrink;         /* leave out nodes that are down; the same on all nodes */
     bool wait;        /* wait for nodes that are down; the same on all nodes, not with `shrink` */
     char reserved[1]; /* 0 */
+    /* The members, as ranks of nodes, in any order; the same nodes on all members, not with `shrink`. NULL: all nodes */
+    const uint32_t *members;
+    uint32_t member_count;
+    char reserved_too[4]; /* 0 */
 };
 
 /* Sets all options to their defaults. */
@@ -81,7 +86,15 @@ static inline void torus_group_options_init(struct torus_group_options *options)
     options->struct_size = sizeof *options;
 }
 
-/* Opens a group of all nodes, and waits until a program on each node has opened it. `options` may be NULL.
+/* Opens a group of all nodes, or of those in `members`, and waits until a program on each of these nodes has opened it.
+ * `options` may be NULL.
+ *
+ * In a group of some nodes, members are numbered from 0 in the order of their nodes: see torus_group_rank(),
+ * torus_group_size() and torus_group_node(). Other nodes need no program. Their daemons pass on what members send, so
+ * members need not be neighbours. A program may have several such groups open, beside a group of all nodes, and their
+ * members may overlap; the groups that a node is in have different names. The group continues while its members can reach
+ * each other over links that are up, whichever other nodes go down. It has no parts, and cannot be shrunk. All nodes
+ * need version 14.7 of the peer protocol.
  *
  * If opening takes longer than a second and standard error is a terminal, the function writes there which nodes it
  * waits for, as far as this node knows (node 0 knows all of them). The environment variable TORUS_PROGRESS forces (1)
@@ -100,8 +113,9 @@ static inline void torus_group_options_init(struct torus_group_options *options)
  *
  * Returns 0 with *group, which the caller closes, or -1 with *error:
  * - _NO_DAEMON
- * - _USAGE: the name is empty, longer than 63 bytes, not UTF-8, or has control characters
- * - _REFUSED: another program on this node has opened this group
+ * - _USAGE: the name is empty, longer than 63 bytes, not UTF-8, or has control characters; `members` does not have this
+ *   node, has a node twice, or one that does not exist; or another member has given another list for this name
+ * - _REFUSED: another program on this node has opened this group, or a node has an older release (`members`)
  * - _LINK: a node is down or cannot be reached
  * - _TIMEOUT: the text names nodes that have not opened the group
  * - _MEMORY, _BUSY

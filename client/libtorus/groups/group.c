@@ -144,6 +144,7 @@ static int open_link(struct torus_group *g, const struct link_options *options,
     copy_text(g->text, sizeof g->text, opened.dims);
     copy_text(s->name, sizeof s->name, options->name);
     s->unchecked = options->unchecked;
+    s->listed = options->member_count > 0;
     g->timeout_ms = options->timeout_ms;
     g->dimensions = (1u << s->dims) - 1;
     number_members(g);
@@ -224,8 +225,15 @@ int torus_group_open(const struct torus_group_options *options, struct torus_gro
         .unchecked = o.unchecked,
         .leaves_out = o.shrink,
         .waits = o.wait,
+        .members = o.members,
+        .member_count = o.members != NULL ? o.member_count : 0,
     };
 
+    if (o.members != NULL && o.member_count == 0)
+        return fail(error, TORUS_ERROR_USAGE, "a group needs at least one member");
+    if (o.shrink && o.members != NULL)
+        return fail(error, TORUS_ERROR_USAGE,
+                    "shrink and members exclude each other: a group of some nodes leaves out none");
     if (o.shrink && o.wait)
         return fail(
             error, TORUS_ERROR_USAGE,
@@ -251,6 +259,10 @@ int torus_group_shrink(struct torus_group *group, struct torus_group **shrunk,
     *shrunk = NULL;
     if (group->is_part)
         return fail(error, TORUS_ERROR_USAGE, "a part cannot be shrunk: shrink the whole group");
+    if (s->listed)
+        return fail(
+            error, TORUS_ERROR_USAGE,
+            "a group of some nodes cannot be shrunk: open a group of the remaining members");
     /* The group may have failed on other nodes only. */
     if (link_check_group(&s->link, NULL) == 0)
         link_abandon(&s->link, "this program has left the group to shrink it");

@@ -37,6 +37,7 @@ struct group_session {
     struct torus_group *parts;
     char name[PROGRAM_TEXT_SIZE];
     bool unchecked;
+    bool listed;      /* opened with a list of members */
     uint32_t *node;   /* by member: its node; NULL: all nodes are members */
     uint32_t members; /* if nodes are missing */
     unsigned dims;

@@ -573,6 +573,22 @@ static bool wants_trace(void)
     return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
 }
 
+/* Sends the list of the members. Failures show when the answer is received. */
+static void send_members(const struct program_link *link, const struct link_options *options)
+{
+    struct program_message m = {
+        .magic = PROGRAM_MAGIC, .version = PROGRAM_VERSION, .kind = PROGRAM_MEMBERS};
+    size_t used = 0;
+
+    for (uint32_t i = 0; i < options->member_count; i++) {
+        used += (size_t)snprintf(m.text + used, sizeof m.text - used, "%u ", options->members[i]);
+        if (used + 12 < sizeof m.text && i + 1 < options->member_count)
+            continue;
+        (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);
+        used = 0;
+    }
+}
+
 int link_open(struct program_link *link, const struct link_options *options,
               struct link_opened *opened, struct torus_error *e)
 {
@@ -599,6 +615,7 @@ int link_open(struct program_link *link, const struct link_options *options,
     if (link->fd < 0)
         return -1;
     (void)snprintf(m.text, sizeof m.text, "%s", options->name);
+    send_members(link, options);
     /* Sending may fail: a daemon that rejects the connection has closed it already. Its PROGRAM_ERROR is received
      * below. */
     (void)send(link->fd, &m, sizeof m, MSG_NOSIGNAL);

@@ -25,7 +25,9 @@ struct link_options {
     const char *socket, *name;
     uint32_t timeout_ms;
     bool unchecked;
-    bool leaves_out, waits; /* leave out nodes that are down, or wait for them */
+    bool leaves_out, waits;  /* leave out nodes that are down, or wait for them */
+    const uint32_t *members; /* the nodes that are members; none: all nodes */
+    uint32_t member_count;
     /* NULL, or the path of the link of an open group `name` that is to be shrunk: then the new group leaves out nodes
      * that are down, and `socket` is not used. */
     const char *shrinks;

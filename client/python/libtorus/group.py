@@ -7,7 +7,7 @@ import math
 import numbers
 import os
 import select
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Iterable, Optional, Sequence, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -65,18 +65,29 @@ class Group:
                'wait'    opening waits for these nodes within the timeout, and also for the daemon of
                          this node
 
+    members    the nodes that are members, as ranks in any order; the same on all of them, not with 'shrink' (default:
+               all nodes). Members are numbered from 0 in the order of their nodes, which `nodes` lists. Other nodes
+               need no program. The groups that a node is in have different names.
+
     A `with` statement closes the group at its end. If opening takes longer than a second, the nodes that it waits
     for are written to standard error if that is a terminal ($TORUS_PROGRESS=1: always, 0: never).
     """
 
     def __init__(self, name: Optional[Name] = None, *, socket: Union[Name, os.PathLike[str], None] = None,
-                 timeout: Optional[float] = None, checked: bool = True, on_failure: str = 'fail') -> None:
+                 timeout: Optional[float] = None, checked: bool = True, on_failure: str = 'fail',
+                 members: Optional[Iterable[Integer]] = None) -> None:
         if on_failure not in ('fail', 'shrink', 'wait'):
             raise ValueError(f"on_failure is 'fail', 'shrink' or 'wait', not {on_failure!r:.40}")
         options = Options(struct_size=ctypes.sizeof(Options), unchecked=not checked,
                           name=text_bytes(name, 'name'), socket=text_bytes(socket, 'socket'),
                           timeout_ms=milliseconds(timeout), shrink=on_failure == 'shrink',
                           wait=on_failure == 'wait')
+        if members is not None:
+            ranks = [integer(rank, 'a member') for rank in members]
+            if not ranks or not all(0 <= rank < 2 ** 32 for rank in ranks):
+                raise ValueError(f'members are ranks of nodes, at least one, not {ranks!r:.40}')
+            options.members = (ctypes.c_uint32 * len(ranks))(*ranks)
+            options.member_count = len(ranks)
         self._begin(new_group(library.torus_group_open, options))
 
     def _begin(self, handle: Handle) -> None:

@@ -209,6 +209,7 @@ static int check_algorithm(const struct copy_request *r, const struct torus *t, 
                            struct error *e)
 {
     const struct spec spec = {.schedule = "",
+                              .members = "",
                               .algorithm = r->algorithm,
                               .operation = OPERATION_EXCHANGE,
                               .barrier = "",

@@ -20,11 +20,13 @@ struct engine;
 #define ENGINE_NOT_TOLD UINT64_MAX
 #define ENGINE_ROUND_MASK 127u /* the round in a frame is the round modulo this + 1 */
 
-/* A part of the torus (a row, column or plane), as a torus of its own. The engine's nodes and ports are those
- * of the part. */
+/* A part of the torus (a row, column or plane), or some nodes of it, as a torus of its own. The engine's nodes and
+ * ports are those of the part. */
 struct engine_part {
     struct torus torus;
     uint8_t port[TORUS_MAX_PORTS]; /* this node's port in the whole torus, by port in the part */
+    uint32_t
+        channel; /* 0, or GroupCall.channel of what leaves by port 0 of the part; the next ports have the next numbers */
 };
 
 struct engine_setup {
@@ -291,10 +293,16 @@ static inline void engine_wake_port(const struct engine *engine, unsigned port)
     router_wake(engine->set.router, engine_port(engine, port));
 }
 
-/* Returns the call with which the engine's data is marked; all zero if it belongs to none. */
-static inline struct peer_group_call engine_call(const struct engine *engine)
+/* Returns the call with which the engine's data is marked that leaves by a port; all zero if it belongs to none. */
+static inline struct peer_group_call engine_call(const struct engine *engine, unsigned port)
 {
-    return engine->set.call != NULL ? *engine->set.call : (struct peer_group_call){0};
+    struct peer_group_call call = {0};
+
+    if (engine->set.call != NULL)
+        call = *engine->set.call;
+    if (engine->set.part != NULL && engine->set.part->channel > 0)
+        call.channel = engine->set.part->channel + port;
+    return call;
 }
 
 /* --- the window of rounds ---

@@ -463,7 +463,7 @@ static struct outgoing *next_frame_of_reducing_round(struct reducing *s, struct 
         .streamed_data = {.exchange = s->base.set.handle,
                           .round = (uint32_t)(r->base.number & ENGINE_ROUND_MASK),
                           .has_call = s->base.set.call != NULL,
-                          .call = engine_call(&s->base),
+                          .call = engine_call(&s->base, port),
                           .n_pieces = filling.pieces,
                           .pieces = filling.piece}};
     if (filling.pieces > 0 && !s->options.unchecked && !reducing_has_failed(s))

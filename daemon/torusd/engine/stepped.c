@@ -411,7 +411,7 @@ static struct outgoing *stepped_next(struct engine *engine, unsigned port)
                          .hops = m->hops,
                          .left = m->hops - 1u,
                          .has_call = s->base.set.call != NULL,
-                         .call = engine_call(&s->base),
+                         .call = engine_call(&s->base, port),
                          .n_sizes = s->base.set.uniform ? 0 : begun,
                          .n_digests = filling.digests,
                          .sizes = filling.size,

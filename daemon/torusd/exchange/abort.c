@@ -279,7 +279,8 @@ static void withdraw_attempt(struct attempt *x, const struct error *busy, bool r
 
 void retry_withdrawn(struct attempt *x, const struct error *why)
 {
-    if (attempt_is_open_group(x) && state_of(x)->awaits_abort && !error_is_temporary(&x->failure))
+    if (x->job != NULL && attempt_is_open_group(x) && state_of(x)->awaits_abort &&
+        !error_is_temporary(&x->failure))
         x->job->failure = x->failure;
     x->failure = *why;
     attempt_end(x, EXCHANGE_WITHDRAWN);
@@ -621,11 +622,38 @@ static struct job *find_early(struct exchanges *exchanges, const struct exchange
     return NULL;
 }
 
+/* Returns an attempt at the group that this node only passes on data for, or NULL. */
+static struct attempt *find_passive(struct exchanges *exchanges, const struct exchange_id *first)
+{
+    struct attempt *x = exchanges->active;
+
+    while (x != NULL && (!attempt_is_passive(x) || x->job != NULL ||
+                         !exchange_id_equal(attempt_first_id(x), first)))
+        x = x->next;
+    return x;
+}
+
+void group_restart_passive(struct exchanges *exchanges, const struct exchange_id *first)
+{
+    struct attempt *x;
+    struct error e;
+
+    (void)error_set(&e, ERROR_BUSY, "the group has been restarted");
+    while ((x = find_passive(exchanges, first)) != NULL)
+        retry_withdrawn(x, &e);
+}
+
 void group_restart_failed(struct exchanges *exchanges, const struct exchange_id *first,
                           const struct error *why)
 {
     struct job *j = find_job(exchanges, first);
+    struct attempt *passive = find_passive(exchanges, first);
 
+    if (passive != NULL) {
+        passive->failure = *why;
+        passive->abort_heard = true;
+        attempt_end(passive, EXCHANGE_FAILED);
+    }
     if (j == NULL)
         j = find_early(exchanges, first);
     if (j == NULL)

@@ -93,6 +93,8 @@ const struct attempt *group_restart_find_failed(const struct exchanges *exchange
  * group (ERROR_REFUSED), or has a newer attempt than `id` (ERROR_BUSY). */
 struct job *group_restart_find(struct exchanges *exchanges, const struct exchange_id *first,
                                const struct exchange_id *id, struct error *e);
+/* At a node that is no member of the group: ends its earlier attempts, because the root has restarted the group. */
+void group_restart_passive(struct exchanges *exchanges, const struct exchange_id *first);
 
 /* --- messages of other nodes (abort_messages.c) --- */
 

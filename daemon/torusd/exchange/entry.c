@@ -23,7 +23,7 @@
 static bool is_same(const struct spec *one, const struct spec *other)
 {
     return one->operation == other->operation && one->shrink == other->shrink &&
-           strcmp(one->barrier, other->barrier) == 0;
+           strcmp(one->barrier, other->barrier) == 0 && strcmp(one->members, other->members) == 0;
 }
 
 static bool is_of(const struct attempt *x, const struct spec *spec)
@@ -196,4 +196,65 @@ bool entry_differs(struct attempt *x, const struct spec *entered, const struct s
     (void)error_blame_node(&e, rank_of(x));
     attempt_fail(x, &e);
     return true;
+}
+
+/* --- groups of the same name with different members --- */
+
+/* Whether a program at a node that is a member of both would wait for the wrong group. */
+static bool members_differ(const struct spec *one, const struct spec *other)
+{
+    return one->operation == OPERATION_GROUP && other->operation == OPERATION_GROUP &&
+           one->shrink == other->shrink && strcmp(one->barrier, other->barrier) == 0 &&
+           strcmp(one->members, other->members) != 0;
+}
+
+static const char *members_text(const struct spec *spec)
+{
+    return spec_has_members(spec) ? spec->members : "all nodes";
+}
+
+/* Sets *e: node `here` opens the group with other members than node `root`. Returns -1. */
+static int say_differ(uint32_t here, const struct spec *entered, uint32_t root,
+                      const struct spec *prepared, struct error *e)
+{
+    (void)error_set(
+        e, ERROR_USAGE,
+        "node %u opens group \"%.40s\" of %.60s, node %u of %.60s: all its members must "
+        "give the same list",
+        here, entered->barrier, members_text(entered), root, members_text(prepared));
+    return error_blame_node(e, here);
+}
+
+int entry_check_members(struct exchanges *exchanges, const struct spec *spec, uint32_t root,
+                        struct error *e)
+{
+    const uint32_t here = router_rank(exchanges->set.router);
+    struct job *j = exchanges->jobs;
+
+    if (!spec_is_member(spec, here))
+        return 0;
+    while (j != NULL &&
+           (job_has_ended(j) || job_has_been_open(j) || !members_differ(&j->spec, spec)))
+        j = j->next;
+    if (j == NULL)
+        return 0;
+    (void)say_differ(here, &j->spec, root, spec, e);
+    job_fail(j, e);
+    return -1;
+}
+
+int entry_check_prepared(struct exchanges *exchanges, const struct spec *spec, struct error *e)
+{
+    const uint32_t here = router_rank(exchanges->set.router);
+    struct attempt *x = exchanges->active;
+
+    while (x != NULL && (!state_of(x)->before_go || x->job != NULL || attempt_is_root(x) ||
+                         !exchange_id_is_none(&x->resumes) || attempt_is_passive(x) ||
+                         !members_differ(&x->spec, spec)))
+        x = x->next;
+    if (x == NULL)
+        return 0;
+    (void)say_differ(here, spec, x->root, &x->spec, e);
+    attempt_fail(x, e);
+    return -1;
 }

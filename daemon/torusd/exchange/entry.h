@@ -20,5 +20,11 @@ int entry_check_id(struct exchanges *exchanges, const struct spec *spec,
 /* Checks whether this node or another one is now the root of a group that shrinks. This node then starts to
  * prepare the group, or stops. */
 void entry_update_root(struct job *j);
+/* Checks that no client of this node, a member, waits for a group of the same name with other members than the root has
+ * prepared; if so, fails its job, too. Returns 0, or -1 with *e (ERROR_USAGE). */
+int entry_check_members(struct exchanges *exchanges, const struct spec *spec, uint32_t root,
+                        struct error *e);
+/* The same for a client that is about to enter, and what roots have prepared here; if one differs, fails its attempt. */
+int entry_check_prepared(struct exchanges *exchanges, const struct spec *spec, struct error *e);
 /* Whether the client's spec differs from the root's; if so, fails the attempt on all nodes. */
 bool entry_differs(struct attempt *x, const struct spec *entered, const struct spec *prepared);

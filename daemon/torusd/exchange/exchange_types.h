@@ -16,7 +16,8 @@ struct exchanges;
 
 /* A group has a session instead of blocks: an engine that lives as long as the group is open and carries out
  * the calls of programs (daemon/torusd/group). Its round 0 is admitted when all members have opened the group, and is
- * finished when all have left it. */
+ * finished when all have left it. In a group of some nodes there is a second round, which other nodes finish when it is
+ * admitted: until then they pass on what members send. */
 
 struct session_setup {
     struct router *router;
@@ -29,6 +30,7 @@ struct session_setup {
     /* True: a restart, which continues the session with this id; false: start a new one. */
     bool restarts;
     const char *name;        /* of the group; copied */
+    const char *members;     /* as spec.members */
     bool unchecked;          /* true: blocks travel without digests */
     struct trace *trace;     /* NULL, or where calls are noted; the session takes a reference */
     struct planner *planner; /* for the whole torus; borrowed */
@@ -44,7 +46,9 @@ struct sessions {
     struct engine *(*open)(void *context, const struct session_setup *setup, struct error *e);
     /* Frees what is kept under this id, because the group has ended. */
     void (*forget)(void *context, const char *id);
-    uint64_t memory; /* most bytes that one session may use */
+    uint64_t memory;         /* most bytes that one session may use */
+    uint64_t some_memory;    /* the same in a group of some nodes, at a member */
+    uint64_t passing_memory; /* and at a node that only passes on what members send */
 };
 
 #define EXCHANGE_ID_SIZE 48

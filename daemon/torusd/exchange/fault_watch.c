@@ -127,7 +127,7 @@ static void judge_at_root(struct attempt *x, uint64_t now, uint32_t down, const 
 static void judge_fault(struct attempt *x, uint64_t now)
 {
     const struct left_out out = membership_left_out(x);
-    uint32_t down = out.down ? TORUS_NO_NODE : membership_first_down(x->exchanges, out.nodes);
+    uint32_t down = membership_first_down(x->exchanges, out);
     bool root_down = fault_watch_root_gone(x), late = now >= x->fault.at + ABORT_TIME;
     struct error e = x->fault.e;
 
@@ -407,7 +407,7 @@ static uint32_t needed_down(const struct job *j)
 {
     const struct left_out out = membership_left_out_next(j);
 
-    return out.down ? TORUS_NO_NODE : membership_first_down(j->exchanges, out.nodes);
+    return membership_first_down(j->exchanges, out);
 }
 
 /* Judges a fault at a node that is not the root. The root decides, unless nothing is heard of it for long. */

@@ -273,7 +273,9 @@ static int reserve_memory(struct attempt *x, struct error *e)
     if (x->local.reserved > 0) /* the group is restarted */
         return 0;
     if (kind_of(x)->memory != NULL)
-        need = kind_of(x)->memory(exchanges);
+        need = attempt_is_passive(x)        ? exchanges->set.sessions.passing_memory
+               : spec_has_members(&x->spec) ? exchanges->set.sessions.some_memory
+                                            : kind_of(x)->memory(exchanges);
     if (check_share(x, need, e) != 0)
         return -1;
     if (need > exchanges->set.memory_budget)
@@ -300,6 +302,7 @@ static int new_session(struct attempt *x, struct error *e)
         .id = attempt_first_id(x)->text,
         .restarts = attempt_is_open_group(x),
         .name = x->spec.barrier,
+        .members = x->spec.members,
         .unchecked = x->spec.unchecked,
         .trace = x->trace,
         .planner = x->exchanges->planner,

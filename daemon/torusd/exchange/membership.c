@@ -31,17 +31,24 @@ static int leave_out(struct damage *d, uint32_t here, struct error *e)
     return result;
 }
 
+struct left_out membership_left_out_of(const struct spec *spec)
+{
+    const bool some = spec_has_members(spec);
+
+    return (struct left_out){.down = spec->shrink || some, .members = some ? spec : NULL};
+}
+
 struct left_out membership_left_out(const struct attempt *x)
 {
-    if (!attempt_is_open_group(x))
-        return (struct left_out){.down = x->spec.shrink};
+    if (!attempt_is_open_group(x) || spec_has_members(&x->spec))
+        return membership_left_out_of(&x->spec);
     return (struct left_out){.nodes = x->avoided != NULL ? x->avoided->damage.gone : NULL};
 }
 
 struct left_out membership_left_out_next(const struct job *j)
 {
-    if (!job_has_been_open(j))
-        return (struct left_out){.down = j->spec.shrink};
+    if (!job_has_been_open(j) || spec_has_members(&j->spec))
+        return membership_left_out_of(&j->spec);
     return (struct left_out){.nodes = j->last != NULL && j->last->avoided != NULL
                                           ? j->last->avoided->damage.gone
                                           : NULL};
@@ -49,7 +56,7 @@ struct left_out membership_left_out_next(const struct job *j)
 
 uint32_t membership_root(const struct exchanges *exchanges, const struct spec *spec)
 {
-    uint32_t root = MEMBERSHIP_ROOT;
+    uint32_t root = spec_first_member(spec->members);
     struct damage d;
     struct error e;
 
@@ -63,12 +70,20 @@ uint32_t membership_root(const struct exchanges *exchanges, const struct spec *s
     return root;
 }
 
-uint32_t membership_first_down(const struct exchanges *exchanges, const bool *gone)
+/* Whether all nodes that are up take part, or those that are listed. */
+static bool must_take_part(struct left_out out, uint32_t rank)
+{
+    if (out.members != NULL)
+        return spec_is_member(out.members, rank);
+    return !out.down && (out.nodes == NULL || !out.nodes[rank]);
+}
+
+uint32_t membership_first_down(const struct exchanges *exchanges, struct left_out out)
 {
     const struct topology *topology = router_topology(exchanges->set.router);
 
     for (uint32_t rank = 0; rank < router_torus(exchanges->set.router)->nodes; rank++)
-        if ((gone == NULL || !gone[rank]) && topology_node_down(topology, rank))
+        if (must_take_part(out, rank) && topology_node_down(topology, rank))
             return rank;
     return TORUS_NO_NODE;
 }
@@ -146,12 +161,30 @@ static int check_shrunk(const struct exchanges *exchanges, const struct damage *
     return error_wrap(e, "some nodes that cannot be reached may be up");
 }
 
+/* Checks that no member is left out. Returns 0, or -1 with *e. */
+static int check_members(const struct left_out *out, const struct damage *d, struct error *e)
+{
+    for (uint32_t rank = 0; rank < d->torus.nodes; rank++) {
+        if (!d->gone[rank] || !spec_is_member(out->members, rank))
+            continue;
+        (void)error_set(e, ERROR_LINK,
+                        "the members cannot reach each other: no path over links that are up "
+                        "leads to node %u",
+                        rank);
+        return error_blame_node(e, rank);
+    }
+    return 0;
+}
+
 int membership_check(const struct exchanges *exchanges, struct left_out out, const struct damage *d,
                      struct error *e)
 {
-    if (out.down)
+    uint32_t down = membership_first_down(exchanges, out);
+
+    if (down == TORUS_NO_NODE && out.members != NULL)
+        return check_members(&out, d, e);
+    if (out.down && out.members == NULL)
         return check_shrunk(exchanges, d, e);
-    uint32_t down = membership_first_down(exchanges, out.nodes);
 
     if (down != TORUS_NO_NODE) {
         (void)error_set(e, ERROR_LINK,
@@ -385,6 +418,16 @@ bool avoided_joins_members(const struct damage *d, uint32_t rank, unsigned port)
     return peer != TORUS_NO_NODE && !d->gone[rank] && !d->gone[peer];
 }
 
+/* Whether the next attempt would use this link if it is up. A group of some nodes then takes other nodes in again. */
+static bool would_be_used(const struct attempt *x, uint32_t rank, unsigned port)
+{
+    const struct damage *d = &x->avoided->damage;
+
+    if (spec_has_members(&x->spec))
+        return !d->gone[rank] || !d->gone[torus_neighbour(&d->torus, rank, port)];
+    return avoided_joins_members(d, rank, port);
+}
+
 bool avoided_are_restored(const struct attempt *x)
 {
     const struct topology *topology = router_topology(router_of(x));
@@ -392,8 +435,7 @@ bool avoided_are_restored(const struct attempt *x)
     for (uint32_t rank = 0; x->avoided != NULL && rank < torus_of(x)->nodes; rank++)
         for (unsigned port = 0; port < torus_ports(torus_of(x)); port++)
             if ((x->avoided->damage.dead[rank] & 1u << port) != 0 &&
-                avoided_joins_members(&x->avoided->damage, rank, port) &&
-                topology_link_up(topology, rank, port))
+                topology_link_up(topology, rank, port) && would_be_used(x, rank, port))
                 return true;
     return false;
 }

@@ -9,15 +9,21 @@
 struct left_out {
     bool down;         /* leave out nodes that cannot be reached and count as down */
     const bool *nodes; /* by node: left out even if up; NULL: none */
+    /* NULL, or a group of some nodes: with `down`, all of these take part, and other nodes may be left out whether or
+     * not they count as down. */
+    const struct spec *members;
 };
+
+/* Returns which nodes such a job may leave out while it has not been open. */
+struct left_out membership_left_out_of(const struct spec *spec);
 
 /* Returns which nodes this attempt may leave out. An open group keeps its members. Valid until x->avoided
  * changes. */
 struct left_out membership_left_out(const struct attempt *x);
 /* Returns which nodes the job's next attempt may leave out. */
 struct left_out membership_left_out_next(const struct job *j);
-/* Returns the first node that is down and not in `gone` (by node; NULL: empty); TORUS_NO_NODE: there is none. */
-uint32_t membership_first_down(const struct exchanges *exchanges, const bool *gone);
+/* Returns the first node that must take part and is down; TORUS_NO_NODE: there is none. */
+uint32_t membership_first_down(const struct exchanges *exchanges, struct left_out out);
 /* Sets *d to the links that are not up, as far as this node knows, and to the nodes that are left out. The
  * caller frees *d. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int membership_view(const struct exchanges *exchanges, struct left_out out, struct damage *d,

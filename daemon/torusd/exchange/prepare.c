@@ -461,7 +461,8 @@ static void all_ready(struct attempt *x)
  * reserves memory only for those that were entered here. */
 static bool is_awaited_here(const struct attempt *x)
 {
-    return !kind_of(x)->is_entered || attempt_is_awaited(x) || attempt_is_open_group(x);
+    return !kind_of(x)->is_entered || attempt_is_awaited(x) || attempt_is_open_group(x) ||
+           attempt_is_passive(x);
 }
 
 /* Does this node's own part, as far as possible now. Returns 0, or -1 if the attempt has failed. */

@@ -55,17 +55,19 @@ static int prepare_check(struct exchanges *exchanges, unsigned port,
     if (parent != (int)port)
         return error_set(e, ERROR_PROTOCOL,
                          "prepare of exchange %s from a neighbour that is not the parent", id);
-    if (prepare->n_missing > 0 && !prepare->spec->shrink)
+    const bool some = prepare->spec->members[0] != '\0';
+    if (prepare->n_missing > 0 && !prepare->spec->shrink && !some)
         return error_set(
             e, ERROR_PROTOCOL,
             "prepare of exchange %s leaves out nodes, but the exchange does not shrink", id);
     const struct job_kind *kind =
         kind_of_operation((enum schedule_operation)prepare->spec->operation);
-    if (kind->is_entered && !prepare->spec->shrink && prepare->root != MEMBERSHIP_ROOT)
+    const uint32_t leader = spec_first_member(prepare->spec->members);
+    if (kind->is_entered && !prepare->spec->shrink && prepare->root != leader)
         return error_set(
             e, ERROR_PROTOCOL,
-            "prepare of exchange %s is refused: only node %u may begin a barrier or group", id,
-            MEMBERSHIP_ROOT);
+            "prepare of exchange %s is refused: only node %u may begin this barrier or group", id,
+            leader);
     if (prepare->spec->shrink && kind->first_remaining_leads)
         for (uint32_t rank = 0; rank < prepare->root; rank++)
             if (!damage->gone[rank])
@@ -155,13 +157,14 @@ static int check_spec_here(struct exchanges *exchanges, const struct spec *spec,
                            struct error *e)
 {
     const bool resumes = prepare_is_restart(prepare);
-    const struct left_out out = {.down = spec->shrink && !resumes,
-                                 .nodes = resumes ? damage->gone : NULL};
+    struct left_out out = membership_left_out_of(spec);
     const struct torus *t = router_torus(exchanges->set.router);
     bool whole = damage_is_none(damage);
     const struct algorithm *a;
     enum mode mode = spec->mode;
 
+    if (resumes && !spec_has_members(spec))
+        out = (struct left_out){.nodes = damage->gone};
     if (spec_check(spec, t, e) != 0)
         return -1;
     if (membership_agrees(exchanges, out, damage, e) != 0)
@@ -220,7 +223,11 @@ static int check_entered(struct exchanges *exchanges, const struct spec *spec,
                          struct error *e)
 {
     if (!prepare_is_restart(prepare))
-        return entry_check_id(exchanges, spec, &ids->id, e);
+        return entry_check_members(exchanges, spec, prepare->root, e) == 0
+                   ? entry_check_id(exchanges, spec, &ids->id, e)
+                   : -1;
+    if (!spec_is_member(spec, router_rank(exchanges->set.router)))
+        return 0; /* this node keeps nothing of the earlier attempts */
     const struct job *j = group_restart_find(exchanges, &ids->resumes, &ids->id, e);
     if (j != NULL && strcmp(j->spec.barrier, spec->barrier) != 0)
         return error_set(e, ERROR_PROTOCOL, "the attempt to resume is of group \"%s\", not \"%s\"",
@@ -268,6 +275,10 @@ static struct job *job_of(struct exchanges *exchanges, const struct peer_prepare
         return NULL;
     if (!prepare_is_restart(prepare))
         return entry_prepared(exchanges, spec, prepare->root);
+    if (!spec_is_member(spec, router_rank(exchanges->set.router))) {
+        group_restart_passive(exchanges, &ids->resumes);
+        return NULL;
+    }
     j = group_restart_find(exchanges, &ids->resumes, &ids->id, &e);
     (void)error_set(&e, ERROR_BUSY, "the group has been restarted");
     if (j != NULL && job_is_under_way(j))

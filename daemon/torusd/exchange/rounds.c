@@ -88,6 +88,8 @@ void rounds_begin(struct attempt *x)
     struct error e;
 
     rounds = rounds > 0 ? rounds : 1;
+    if (spec_has_members(&x->spec))
+        rounds = 2; /* exchange_types.h */
     if (rounds > UINT64_MAX / x->spec.repeat) {
         (void)error_set(&e, ERROR_USAGE,
                         "%" PRIu32 " times %" PRIu64 " rounds are too many: at most "

@@ -21,6 +21,7 @@
 #include "daemon/torusd/exchange/status.h"
 #include "daemon/torusd/exchange/tracing.h"
 #include "daemon/torusd/planning/schedule_store.h"
+#include "proto/frame.h"
 
 /* Most jobs of this node under way, barriers not counted. One user may have four of them (base/shares.h), and
  * at least four users get a slot. Other nodes accept twice as many of one root (prepare_heard.c). */
@@ -329,7 +330,7 @@ static int check_links(const struct exchanges *exchanges, const struct spec *spe
         return 0;
     if (!spec_avoids_links(spec))
         return start_queue_refuse_links(exchanges, e);
-    return membership_check_now(exchanges, (struct left_out){.down = spec->shrink}, e);
+    return membership_check_now(exchanges, membership_left_out_of(spec), e);
 }
 
 /* Checks that not too many decisions are on record; each stays there until all nodes have confirmed. */
@@ -419,6 +420,27 @@ static struct job *add_job(struct exchanges *exchanges, struct spec *spec,
     return j;
 }
 
+/* Checks that this node is a member of the group, and agrees with others on its members. Returns 0, or -1 with *e. */
+static int check_members(struct exchanges *exchanges, const struct spec *spec, struct error *e)
+{
+    const struct router *r = exchanges->set.router;
+
+    if (kind_of_spec(spec)->has_session && entry_check_prepared(exchanges, spec, e) != 0)
+        return -1;
+    if (!spec_has_members(spec))
+        return 0;
+    if (!spec_is_member(spec, router_rank(r)))
+        return error_set(e, ERROR_USAGE, "node %u is not one of the members, which are %.100s",
+                         router_rank(r), spec->members);
+    if (router_least_minor(r) >= MEMBERS_MINOR)
+        return 0;
+    return error_set(
+        e, ERROR_REFUSED,
+        "a group of some nodes needs version %u.%u of the peer protocol on all nodes, and a "
+        "node has %u.%u: install the same release on all nodes",
+        PROTOCOL_VERSION, MEMBERS_MINOR, PROTOCOL_VERSION, router_least_minor(r));
+}
+
 /* Enters what the root has already prepared and nobody has entered here. */
 static struct job *enter_prepared(struct attempt *x, struct spec *spec,
                                   const struct exchange_client *client, struct error *e)
@@ -441,7 +463,7 @@ struct job *exchange_start(struct exchanges *exchanges, const struct spec *wante
 
     if (spec_copy(&spec, wanted, e) != 0)
         return NULL;
-    if (check_start(exchanges, &spec, e) != 0 ||
+    if (check_start(exchanges, &spec, e) != 0 || check_members(exchanges, &spec, e) != 0 ||
         join_schedule(exchanges, &spec, client->user, &schedule, e) != 0) {
         spec_free(&spec);
         return NULL;

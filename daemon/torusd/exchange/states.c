@@ -132,6 +132,11 @@ bool attempt_is_open_group(const struct attempt *x)
            (!exchange_id_is_none(&x->resumes) || x->rounds.first_go_at != 0);
 }
 
+bool attempt_is_passive(const struct attempt *x)
+{
+    return spec_has_members(&x->spec) && !spec_is_member(&x->spec, rank_of(x));
+}
+
 bool attempt_awaits_entry(const struct attempt *x)
 {
     return kind_of(x)->is_entered && x->state == EXCHANGE_PREPARING;

@@ -66,6 +66,8 @@ extern const struct job_state_row job_states[JOB_STATES];
 /* Whether all nodes have entered the group. Its root then restarts the group when a link goes down, also
  * without the nodes that the group has left out. */
 bool attempt_is_open_group(const struct attempt *x);
+/* Whether this node takes part in a group of other nodes only to pass on their data. It then has no job. */
+bool attempt_is_passive(const struct attempt *x);
 /* Whether the attempt is at a barrier or group that some nodes have not entered, as far as this node knows, and
  * that has not failed here. */
 bool attempt_awaits_entry(const struct attempt *x);

@@ -216,7 +216,7 @@ void waiting_describe(const struct job *j, char *text, size_t size)
 static bool is_awaited(const void *context, uint32_t node)
 {
     const struct job *j = context;
-    const int port = avoided_branch(j->attempt, node);
+    const int port = spec_is_member(&j->spec, node) ? avoided_branch(j->attempt, node) : -1;
 
     return port >= 0 && (j->attempt->awaited & 1u << port) != 0;
 }

@@ -270,17 +270,20 @@ static int choose_algorithm(struct call *c, struct choice *out, struct error *e)
 
 /* Finds the trees of a reduction whose block_bytes are known. A short vector uses the tree of the waves, and a
  * long one the trees of all members. A reduce uses those of a broadcast from its root, reversed. *vectors is
- * how many blocks a node holds at most: its own, and those of its children. Returns 1 with *out; 0 while the
+ * how many blocks a node holds at most: its own, and those of its children; *crossing: how many cross a
+ * channel. Returns 1 with *out; 0 while the
  * trees are being found; or -1. */
 static int find_trees(struct call *c, const struct reduction_trees **out, uint64_t *vectors,
-                      struct error *e)
+                      uint64_t *crossing, struct error *e)
 {
     struct part *p = c->part;
     struct choice choice;
     int result = 1;
 
     *out = &p->tree;
+    *crossing = 2; /* on their way up, and down */
     if (is_long(c)) {
+        *crossing *= p->torus->nodes;
         *vectors = (uint64_t)p->torus->nodes * (torus_ports(p->torus) + 1);
         *out = &p->trees;
         return part_trees(p, e);
@@ -324,18 +327,19 @@ static int open_reduction(struct call *c, struct error *e)
         .everywhere = c->what.collective->result == RESULT_SAME,
         .unchecked = p->session->unchecked};
     const struct reduction_trees *trees;
-    uint64_t vectors;
+    uint64_t vectors, crossing;
 
     c->attempt.block_bytes = reduced_bytes(c);
     c->attempt.block_bytes -= c->skip < c->attempt.block_bytes ? c->skip : c->attempt.block_bytes;
-    int found = find_trees(c, &trees, &vectors, e);
+    int found = find_trees(c, &trees, &vectors, &crossing, e);
     if (found <= 0)
         return found;
     if (c->what.collective->result == RESULT_ROOT)
         /* The root keeps its own vector, in place, until all members have finished the round. */
         vectors++;
     setup.segments = trees->segments;
-    choose_rounds(c, vectors, (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
+    choose_rounds(c, part_blocks(p, vectors, crossing),
+                  (uint64_t)reduction_size(call->type) * setup.segments, DATA_WINDOW);
     setup.round_bytes = (uint32_t)c->attempt.round_bytes;
     setup.window = c->attempt.window;
     struct engine *engine = reducing_new(&setup, trees, &options, e);
@@ -385,6 +389,8 @@ static int open_moving(struct call *c, struct error *e)
             return result;
     }
     blocks = c->attempt.planned->most_transit / (mode == MODE_STREAMING ? a->segments : 1) + 2;
+    /* What crosses a channel waits at its end, or is for the member there. */
+    blocks = part_blocks(p, blocks, blocks + p->members.count);
     choose_rounds(c, blocks, a->segments, mode == MODE_STREAMING ? DATA_WINDOW : 1);
     note_carrier(c, &choice);
     setup.gather = !is_exchange(c);

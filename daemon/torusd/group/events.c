@@ -58,6 +58,9 @@ struct group *groups_join(struct groups *groups, struct session *s)
         g->members = s->part->members.count;
         if (s->shrunk && g->gone != NULL)
             memcpy(g->gone, s->damage.gone, router_torus(groups->router)->nodes * sizeof *g->gone);
+        for (uint32_t node = 0; s->is_member != NULL && node < router_torus(groups->router)->nodes;
+             node++)
+            g->gone[node] = !s->is_member[node];
     }
     return g;
 }

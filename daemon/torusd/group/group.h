@@ -10,6 +10,7 @@
  *
  *     groups.c            what programs ask for, and what they are told
  *     session.c           the engine of a group: frames in, frames out, what its program calls
+ *     relay.c             groups of some nodes: what each node passes on
  *     late.c              late calls: which nodes have not made them, or have called differently
  *     restart.c           when links have gone down: which calls are made again
  *     calls.c             when a call starts, what it waits for, its rounds, when it is complete
@@ -58,6 +59,7 @@ struct group_options {
     const char *name;
     uint64_t timeout_ns; /* for opening the group, in nanoseconds; 0: none */
     bool unchecked;      /* blocks have no digests; must be the same at all members */
+    const char *members; /* NULL: all nodes, or the members, as spec.members */
     bool shrink;         /* nodes that are down are not members */
     bool wait;           /* wait for nodes that are down until the group is open */
     bool trace;          /* nodes record what they do (daemon/lib/trace) */
@@ -70,7 +72,7 @@ struct group_options {
 struct group *group_open(struct groups *groups, const struct group_options *options,
                          const struct group_client *client, struct error *e);
 
-/* Returns, by node, whether an open group leaves it out; NULL: all nodes are members. Valid until ended(). */
+/* Returns, by node, whether it is no member of an open group; NULL: all nodes are members. Valid until ended(). */
 const bool *group_left_out(const struct group *group);
 /* Returns the number of members of an open group. Members are numbered in the order of their nodes. */
 uint32_t group_members(const struct group *group);

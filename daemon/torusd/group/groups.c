@@ -22,6 +22,7 @@ static void free_group(struct group *g)
         g->session->group = NULL;
     free(g->completed);
     free(g->gone);
+    free(g->listed);
     free(g);
 }
 
@@ -56,6 +57,7 @@ static int begin_opening(struct group *g, struct error *e)
     const struct spec spec = {.algorithm = SPEC_AUTO,
                               .operation = OPERATION_GROUP,
                               .barrier = g->name,
+                              .members = g->listed,
                               .unchecked = g->unchecked,
                               .trace = g->traced,
                               .shrink = g->shrinks,
@@ -76,10 +78,16 @@ struct group *group_open(struct groups *groups, const struct group_options *opti
 
     if (check_name(groups, options->name, e) != 0)
         return NULL;
+    const bool some = options->members != NULL && options->members[0] != '\0';
+    const bool may_lack = options->shrink || some;
     g = calloc(1, sizeof *g);
-    if (g != NULL && options->shrink)
+    if (g != NULL && may_lack)
         g->gone = calloc(groups_torus(groups)->nodes, sizeof *g->gone);
-    if (g == NULL || (options->shrink && g->gone == NULL)) {
+    if (g != NULL && some)
+        g->listed = strdup(options->members);
+    if (g == NULL || (may_lack && g->gone == NULL) || (some && g->listed == NULL)) {
+        if (g != NULL)
+            free(g->gone);
         free(g);
         (void)error_set(e, ERROR_MEMORY, "out of memory for a group");
         return NULL;
@@ -252,8 +260,12 @@ struct groups *groups_new(struct router *router, const struct workers *workers)
 
 struct sessions groups_sessions(struct groups *groups)
 {
-    return (struct sessions){groups, session_open, session_forget,
-                             group_memory(router_torus(groups->router))};
+    return (struct sessions){groups,
+                             session_open,
+                             session_forget,
+                             group_memory(router_torus(groups->router)),
+                             group_some_memory(),
+                             group_passing_memory()};
 }
 
 void groups_attach(struct groups *groups, struct exchanges *exchanges)
@@ -368,7 +380,9 @@ size_t groups_list(const struct groups *groups, struct group_info *list, size_t 
             .calls_done = g->calls_done,
             .bytes_sent = g->bytes_sent,
             .bytes_received = g->bytes_received,
-            .reserved = part != NULL ? group_memory(groups_torus(groups)) : 0,
+            .reserved = part == NULL        ? 0
+                        : g->listed != NULL ? group_some_memory()
+                                            : group_memory(groups_torus(groups)),
         };
         for (const struct part *p = part; p != NULL; p = p->next)
             list[n].early += p->early_bytes;

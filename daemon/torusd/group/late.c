@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/torusd/group/call.h"
+#include "daemon/torusd/group/relay.h"
 
 #define COMPARE_AGAIN (500 * MILLISECONDS)
 
@@ -16,18 +17,22 @@ static void compare_send(struct call *c, uint64_t now)
     const struct part *p = c->part;
     struct session *s = p->session;
     struct router *router = s->base.set.router;
-    const struct peer_message message = {.kind = PEER_GROUP_COMPARE,
-                                         .group_compare = {.exchange = s->base.set.handle,
-                                                           .part = p->mask,
-                                                           .number = (uint32_t)c->number,
-                                                           .signature = c->signature}};
+    struct peer_message message = {.kind = PEER_GROUP_COMPARE,
+                                   .group_compare = {.exchange = s->base.set.handle,
+                                                     .part = p->mask,
+                                                     .number = (uint32_t)c->number,
+                                                     .signature = c->signature}};
 
     c->watch.compare_at = now + COMPARE_AGAIN;
-    for (unsigned port = 0; port < torus_ports(router_torus(router)); port++)
-        if (p->port[port] >= 0 && !engine_has_lost(&s->base, port) &&
-            !(s->damaged && (s->damage.dead[router_rank(router)] & 1u << port) != 0) &&
-            torus_neighbour(router_torus(router), router_rank(router), port) != TORUS_NO_NODE)
-            router_send(router, port, &message);
+    for (unsigned own = 0; own < torus_ports(p->torus); own++) {
+        const unsigned port = p->place != NULL ? p->place->port[own] : own;
+        if (torus_neighbour(p->torus, p->rank, own) == TORUS_NO_NODE ||
+            engine_has_lost(&s->base, port) ||
+            (s->damaged && (s->damage.dead[router_rank(router)] & 1u << port) != 0))
+            continue;
+        message.group_compare.channel = s->relay != NULL ? p->place->channel + own : 0;
+        router_send(router, port, &message);
+    }
 }
 
 int compare_heard(struct session *s, unsigned port, const struct peer_group_compare *message,
@@ -35,10 +40,14 @@ int compare_heard(struct session *s, unsigned port, const struct peer_group_comp
 {
     const struct part *p = part_find(s, message->part);
     struct error why;
+    bool passed_on;
 
-    if (p == NULL) /* the part is not open here yet */
+    if (relay_pass_compare(s, port, message, &passed_on, e) != 0)
+        return -1;
+    if (passed_on || p == NULL) /* the part is not open here yet */
         return 0;
-    if (p->port[port] < 0)
+    const int own = part_port(p, port, message->channel);
+    if (own < 0)
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": comparison through a port that is not in the part",
                          s->name);
@@ -49,7 +58,7 @@ int compare_heard(struct session *s, unsigned port, const struct peer_group_comp
         return 0; /* not called here yet, or too long ago */
     else
         ours = p->signature[message->number % SIGNATURES];
-    if (signatures_differ(p, ours, message->signature, (unsigned)p->port[port], &why))
+    if (signatures_differ(p, ours, message->signature, (unsigned)own, &why))
         session_fail(s, &why);
     return 0;
 }
@@ -207,7 +216,7 @@ static bool is_missing(const struct session *s)
     const struct peer_group_census *q = &s->census.question;
     const struct part *p = part_find(s, q->part);
 
-    return is_meant(s, q->initiator, q->part) &&
+    return !s->passive && is_meant(s, q->initiator, q->part) &&
            (p == NULL || (int32_t)((uint32_t)p->next_number - q->number) <= 0);
 }
 

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "daemon/lib/schedule/algorithms/registry.h"
+#include "daemon/torusd/group/relay.h"
 
 /* --- limits --- */
 
 /* Limits of the whole. All other parts together may use half as much. */
 #define EARLY_MOST ((UINT64_C(4) << 20) / GROUP_SCALE)
 #define ROUNDS_MOST ((UINT64_C(6) << 20) / GROUP_SCALE)
+
+/* Programs have many groups of some nodes, so these have less. */
+#define SOME_SHARE 2u
 
 _Static_assert(GROUP_COPIES <= 8,
                "the copies of all parts fit into the memory that group_memory() adds for them");
@@ -37,7 +41,10 @@ struct limits limits_of(const struct torus *whole, const struct torus *t, bool d
 {
     struct limits l = {EARLY_MOST, ROUNDS_MOST, 0};
 
-    if (t->dims < whole->dims) {
+    if (whole == NULL) {
+        l.early /= SOME_SHARE;
+        l.rounds /= SOME_SHARE;
+    } else if (t->dims < whole->dims) {
         uint32_t parts = (1u << whole->dims) - 2;
         l.early = EARLY_MOST / 2 / parts;
         l.rounds = ROUNDS_MOST / 2 / parts;
@@ -53,6 +60,34 @@ uint64_t group_memory(const struct torus *whole)
     const uint64_t own = most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager;
 
     return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;
+}
+
+/* What the members of an eager call send is about a quarter of their limit of early frames, wherever it is, and two such
+ * calls may be under way. The rest is for large calls, and for the heads of frames. */
+#define PASSING_LARGE (EARLY_MOST / SOME_SHARE / 2)
+#define PASSING_MOST (EARLY_MOST / SOME_SHARE + PASSING_LARGE)
+
+uint64_t group_passing_memory(void)
+{
+    return PASSING_MOST;
+}
+
+uint64_t group_some_memory(void)
+{
+    const uint64_t rounds = ROUNDS_MOST / SOME_SHARE;
+
+    /* A large vector in place is kept while it is overwritten; a node holds at least two of them. */
+    return EARLY_MOST / SOME_SHARE + rounds + rounds / 2 + GROUP_COPIES * GROUP_EAGER_MOST;
+}
+
+uint64_t part_blocks(const struct part *p, uint64_t blocks, uint64_t crossing)
+{
+    const struct relay *relay = p->session->relay;
+    const uint64_t passing = relay != NULL ? relay->overlay.passing * crossing *
+                                                 (ROUNDS_MOST / SOME_SHARE / PASSING_LARGE)
+                                           : 0;
+
+    return passing > blocks ? passing : blocks;
 }
 
 /* --- routes --- */
@@ -99,11 +134,18 @@ struct part *part_find(const struct session *s, uint32_t mask)
     return p;
 }
 
+int part_port(const struct part *p, unsigned port, uint32_t channel)
+{
+    if (p->session->relay == NULL)
+        return p->port[port];
+    return (int)torus_port_opposite(p->torus, (channel - 1) % torus_ports(p->torus));
+}
+
 void part_tell_lost(const struct part *p, struct engine *engine)
 {
-    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
-        if (engine_has_lost(&p->session->base, port) && p->port[port] >= 0)
-            engine_lose_port(engine, (unsigned)p->port[port]);
+    for (unsigned own = 0; own < torus_ports(p->torus); own++)
+        if (engine_has_lost(&p->session->base, p->place != NULL ? p->place->port[own] : own))
+            engine_lose_port(engine, own);
 }
 
 /* --- engines, and waves --- */
@@ -243,6 +285,45 @@ static uint32_t node_of(const struct torus *whole, const struct torus *t, uint32
     return torus_rank(whole, coordinates);
 }
 
+static void on_planned(void *context)
+{
+    struct part *p = context;
+    session_is_due(p->session);
+}
+
+int part_make_planner(struct part *p, struct error *e)
+{
+    p->planner = planner_new(p->torus, p->rank, &p->session->groups->workers, on_planned, p);
+    return p->planner != NULL ? 0 : error_set(e, ERROR_MEMORY, "out of memory for a group");
+}
+
+int part_take_members(struct part *p, struct error *e)
+{
+    const uint32_t here = router_rank(p->session->base.set.router);
+    const struct relay *r = p->session->relay;
+    struct engine_part *place = p->place;
+
+    if (p->planner != NULL)
+        planner_free(p->planner);
+    p->planner = NULL;
+    *place = (struct engine_part){.torus = r->overlay.torus};
+    p->torus = &place->torus;
+    p->rank = 0;
+    while (r->overlay.node[p->rank] != here)
+        p->rank++;
+    place->channel = p->rank * torus_ports(p->torus) + 1;
+    for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
+        p->port[port] = -1;
+    for (unsigned own = 0; own < torus_ports(p->torus); own++) {
+        const int port = r->hop[place->channel - 1 + own].out;
+        if (port < 0)
+            continue;
+        place->port[own] = (uint8_t)port;
+        p->port[port] = (int8_t)own;
+    }
+    return part_make_planner(p, e);
+}
+
 /* --- damage --- */
 
 /* Sets *out to the links of the whole that are down in the part that `node` is in. Returns 0, or -1 with *e. */
@@ -302,6 +383,8 @@ int part_check_opening(const struct session *s, uint32_t mask, struct error *e)
     struct engine_part place = {0};
     char links[100];
 
+    if (s->relay != NULL)
+        return error_set(e, ERROR_REFUSED, "a group of some nodes has no parts");
     if (s->shrunk)
         return error_set(e, ERROR_REFUSED,
                          "a group without %s has no parts, because some parts would lack members",
@@ -331,6 +414,10 @@ int part_take_damage(struct part *p, struct error *e)
     const struct session *s = p->session;
     int result;
 
+    if (s->relay != NULL) {
+        p->finds_routes = !torus_is_plain(p->torus); /* not of one member */
+        return damage_copy(&p->damage, &s->relay->overlay.damage, e);
+    }
     if (!s->damaged)
         return 0;
     result = p->mask == 0 ? damage_copy(&p->damage, &s->damage, e)

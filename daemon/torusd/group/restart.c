@@ -267,12 +267,6 @@ void agreement_advance(struct part *p)
 
 /* --- parts --- */
 
-static void on_planned(void *context)
-{
-    struct part *p = context;
-    session_is_due(p->session);
-}
-
 /* Finds the tree of waves and short vectors. Returns 0, or -1 with *e. */
 static int find_tree(struct part *p, struct error *e)
 {
@@ -282,6 +276,14 @@ static int find_tree(struct part *p, struct error *e)
         root = p->members.node[0];
     return p->finds_routes ? reduction_build_around(&p->tree, &p->damage, root, p->rank, e)
                            : reduction_build_single(&p->tree, p->torus, root, p->rank, e);
+}
+
+static struct limits part_limits(const struct part *p, bool damaged)
+{
+    const bool some = p->session->relay != NULL;
+
+    return limits_of(some ? NULL : router_torus(p->session->base.set.router), p->torus,
+                     damaged || some);
 }
 
 struct part *part_new(struct session *s, uint32_t mask, struct error *e)
@@ -294,7 +296,17 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         return (void)error_set(e, ERROR_MEMORY, "out of memory for a group"), NULL;
     p->session = s;
     p->mask = mask;
-    if (mask == 0) {
+    if (s->relay != NULL || mask != 0) {
+        p->place = calloc(1, sizeof *p->place);
+        if (p->place == NULL)
+            goto no_memory;
+    }
+    if (s->relay != NULL) {
+        if (part_take_members(p, e) != 0) {
+            part_free(p);
+            return NULL;
+        }
+    } else if (mask == 0) {
         p->torus = whole;
         p->rank = node;
         p->planner = s->planner;
@@ -303,16 +315,15 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
     } else {
         for (unsigned port = 0; port < TORUS_MAX_PORTS; port++)
             p->port[port] = -1;
-        p->place = calloc(1, sizeof *p->place);
-        if (p->place == NULL)
-            goto no_memory;
         part_cut_out(p, whole, node);
-        p->planner = planner_new(p->torus, p->rank, &s->groups->workers, on_planned, p);
-        if (p->planner == NULL)
-            goto no_memory;
+        if (part_make_planner(p, e) != 0) {
+            part_free(p);
+            return NULL;
+        }
     }
     p->agreed = true;
-    p->undamaged_eager = limits_of(whole, p->torus, false).eager;
+    /* In a group of some nodes this is the same whatever its network is. */
+    p->undamaged_eager = part_limits(p, false).eager;
     if (part_take_damage(p, e) != 0 ||
         members_init(&p->members, p->torus->nodes, p->rank, s->shrunk ? s->damage.gone : NULL, e) !=
             0 ||
@@ -320,7 +331,7 @@ struct part *part_new(struct session *s, uint32_t mask, struct error *e)
         part_free(p);
         return NULL;
     }
-    p->limits = limits_of(whole, p->torus, p->finds_routes);
+    p->limits = part_limits(p, p->finds_routes);
     return p;
 no_memory:
     part_free(p);
@@ -358,9 +369,11 @@ void part_suspend(struct part *p)
 int part_renew(struct part *p, struct error *e)
 {
     free_routes(p); /* of an attempt that did not start */
+    if (p->session->relay != NULL && part_take_members(p, e) != 0)
+        return -1;
     if (part_take_damage(p, e) != 0 || find_tree(p, e) != 0)
         return -1;
-    p->limits = limits_of(router_torus(p->session->base.set.router), p->torus, p->finds_routes);
+    p->limits = part_limits(p, p->finds_routes);
     return 0;
 }
 
@@ -373,7 +386,7 @@ void part_free(struct part *p)
     early_frames_free(p);
     free_routes(p);
     members_free(&p->members);
-    if (p->mask != 0 && p->planner != NULL)
+    if (p->place != NULL && p->planner != NULL)
         planner_free(p->planner);
     free(p->place);
     free(p);

@@ -10,6 +10,7 @@
 #include "daemon/torusd/group/calls.h"
 #include "daemon/torusd/group/early_frames.h"
 #include "daemon/torusd/group/late.h"
+#include "daemon/torusd/group/relay.h"
 #include "daemon/torusd/group/restart.h"
 #include "daemon/torusd/group/state.h"
 #include "proto/frame.h"
@@ -107,8 +108,10 @@ static void dispose_session(struct session *s)
         s->part = p->next;
         part_free(p);
     }
+    relay_close(s);
     damage_free(&s->damage);
     trace_unref(s->base.set.trace);
+    free(s->is_member);
     free(s);
 }
 
@@ -144,6 +147,8 @@ static int attach_session(struct session *s, const struct session_setup *setup, 
     s->damaged = setup->damage != NULL;
     if (s->damaged && damage_copy(&s->damage, setup->damage, e) != 0)
         return -1;
+    if (s->is_member != NULL)
+        return relay_open(s, e);
     s->shrunk = false;
     for (uint32_t node = 0; s->damaged && node < s->damage.torus.nodes; node++)
         s->shrunk = s->shrunk || s->damage.gone[node];
@@ -155,6 +160,8 @@ static bool has_members(const struct session *s, const struct damage *damage)
 {
     const struct damage *d = s->damaged ? &s->damage : NULL;
 
+    if (s->is_member != NULL)
+        return true;
     for (uint32_t node = 0; node < router_torus(s->base.set.router)->nodes; node++)
         if ((d != NULL && d->gone[node]) != (damage != NULL && damage->gone[node]))
             return false;
@@ -185,10 +192,26 @@ static struct session *resume_session(struct session *s, const struct session_se
 /* Suspends a session that was open; frees one that was not. Called when its exchange's attempt ends. */
 static void session_release(struct session *s)
 {
-    if (s->begun && !s->groups->closing)
+    if (s->begun && !s->groups->closing && !s->passive)
         suspend_session(s);
     else
         dispose_session(s);
+}
+
+/* Notes which nodes are members. Returns 0, or -1 with *e. */
+static int take_members(struct session *s, const char *members, struct error *e)
+{
+    const struct router *r = s->base.set.router;
+
+    if (members[0] == '\0')
+        return 0;
+    s->is_member = calloc(router_torus(r)->nodes, sizeof *s->is_member);
+    if (s->is_member == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a group");
+    if (spec_members_read(members, router_torus(r)->nodes, s->is_member, e) != 0)
+        return -1;
+    s->passive = !s->is_member[router_rank(r)];
+    return 0;
 }
 
 /* Makes a new session, or continues one that was open. `ops`: of its engine. Returns NULL with *e if there is
@@ -209,6 +232,7 @@ static struct session *session_new(struct groups *groups, const struct session_s
         return NULL;
     }
     s->base.ops = ops;
+    s->base.set.router = setup->router;
     s->groups = groups;
     s->attached = true;
     s->unchecked = setup->unchecked;
@@ -216,7 +240,11 @@ static struct session *session_new(struct groups *groups, const struct session_s
     (void)snprintf(s->id, sizeof s->id, "%s", setup->id);
     s->next = groups->sessions;
     groups->sessions = s;
-    if (attach_session(s, setup, e) == 0)
+    const bool attached =
+        take_members(s, setup->members, e) == 0 && attach_session(s, setup, e) == 0;
+    if (attached && s->passive)
+        return s;
+    if (attached)
         s->part = part_new(s, 0, e);
     if (s->part == NULL) {
         dispose_session(s);
@@ -416,8 +444,13 @@ static void session_admit(struct engine *engine, uint64_t round)
     struct session *s = session_of(engine);
     struct error e;
 
-    (void)round;
     s->running = true;
+    if (round > 0 || s->passive) { /* all members have left; or it is not this node's turn */
+        s->base.rounds_finished = round + 1;
+        s->base.counts.delivered_at = router_now(s->base.set.router);
+        session_is_due(s);
+        return;
+    }
     if (!s->begun) {
         s->begun = true;
         s->group = groups_join(s->groups, s);
@@ -450,7 +483,7 @@ static struct part *find_part(struct session *s, uint32_t mask, struct error *e)
 }
 
 /* Handles a frame of the agreement, or one that arrives before its end. */
-static int take_early(struct part *p, unsigned port, const struct peer_group_call *mark,
+static int take_early(struct part *p, int port, const struct peer_group_call *mark,
                       const struct peer_message *message, const struct extents *body,
                       uint32_t body_length, struct error *e)
 {
@@ -458,10 +491,10 @@ static int take_early(struct part *p, unsigned port, const struct peer_group_cal
     struct agreement *a = &p->agreement;
     struct error why;
 
-    if (p->port[port] < 0 || p->agreed || mark->number / STAGES_A_CALL > CALL_MASK)
+    if (port < 0 || p->agreed || mark->number / STAGES_A_CALL > CALL_MASK)
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": data of an impossible call (number %u)",
                          s->name, mark->number);
-    unsigned own = (unsigned)p->port[port];
+    const unsigned own = (unsigned)port;
     if (mark->number != STAGE_AGREEMENT || a->engine == NULL) {
         if (early_frames_keep(p, own, message, body, body_length, &why) != 0)
             session_fail(s, &why);
@@ -481,12 +514,18 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
     struct part *p;
     struct call *c;
     struct error why;
+    bool passed_on;
 
     if (mark == NULL)
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": data that belongs to no call", s->name);
+    if (relay_pass_frame(s, port, mark->channel, message, body, &passed_on, e) != 0)
+        return -1;
+    if (passed_on)
+        return 0;
     p = find_part(s, mark->part, e);
+    const int here = p != NULL ? part_port(p, port, mark->channel) : -1;
     if (p != NULL && (mark->number == STAGE_AGREEMENT || !p->agreed))
-        return take_early(p, port, mark, message, body, body_length, e);
+        return take_early(p, here, mark, message, body, body_length, e);
     int found = p != NULL ? calls_find(p, mark, &c, &why) : -1;
     if (found > 0) {
         session_fail(s, &why);
@@ -497,10 +536,10 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
             *e = why;
         return -1;
     }
-    if (p->port[port] < 0)
+    if (here < 0)
         return error_set(e, ERROR_PROTOCOL,
                          "group \"%s\": data through a port that is not in the part", s->name);
-    unsigned own = (unsigned)p->port[port];
+    unsigned own = (unsigned)here;
     unsigned stage = mark->number % STAGES_A_CALL;
     if (s->left && c == NULL) {
         session_error_left(s, mark, &why);
@@ -530,33 +569,46 @@ static int session_clear(struct engine *engine, unsigned port, const struct peer
                      session_of(engine)->name);
 }
 
+/* Returns the next frame of an engine of a part for this port of the node, by which several channels may leave. */
+static struct outgoing *next_of_engine(const struct part *p, struct engine *engine, unsigned port)
+{
+    struct outgoing *frame = NULL;
+
+    if (engine == NULL || p->port[port] < 0)
+        return NULL;
+    if (p->session->relay == NULL)
+        return engine_next(engine, (unsigned)p->port[port]);
+    for (unsigned own = 0; frame == NULL && own < torus_ports(p->torus); own++)
+        if (p->place->port[own] == port && torus_neighbour(p->torus, p->rank, own) != TORUS_NO_NODE)
+            frame = engine_next(engine, own);
+    return frame;
+}
+
 /* Returns the next frame of a part. Waves come first, and then calls in their order. */
 static struct outgoing *next_of(struct part *p, unsigned port)
 {
+    struct outgoing *frame = NULL;
+
     if (p->agreement.engine != NULL) /* nothing else is sent before the agreement ends */
-        return engine_next(p->agreement.engine, port);
-    for (struct call *c = p->calls; c != NULL; c = c->next)
-        for (unsigned stage = 0; stage < STAGES; stage++) {
-            struct outgoing *frame = c->attempt.engine[stage] != NULL
-                                         ? engine_next(c->attempt.engine[stage], port)
-                                         : NULL;
-            if (frame != NULL)
-                return frame;
-        }
-    return NULL;
+        return next_of_engine(p, p->agreement.engine, port);
+    for (struct call *c = p->calls; frame == NULL && c != NULL; c = c->next)
+        for (unsigned stage = 0; frame == NULL && stage < STAGES; stage++)
+            frame = next_of_engine(p, c->attempt.engine[stage], port);
+    return frame;
 }
 
 static struct outgoing *session_next(struct engine *engine, unsigned port)
 {
     struct session *s = session_of(engine);
-    struct outgoing *frame = NULL;
+    struct outgoing *frame;
 
     if (engine_has_lost(engine, port))
         return NULL;
+    frame = relay_next(s, port);
     for (struct part *p = s->part; p != NULL && frame == NULL; p = p->next) {
         if ((p->calls == NULL && p->agreement.engine == NULL) || p->port[port] < 0)
             continue;
-        frame = next_of(p, (unsigned)p->port[port]);
+        frame = next_of(p, port);
         agreement_advance(p); /* sending may have completed the agreement */
         calls_advance(p);
     }

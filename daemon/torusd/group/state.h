@@ -25,6 +25,7 @@ struct group {
     struct groups *groups;
     struct group_client client;
     char name[GROUP_NAME_SIZE];
+    char *listed; /* as spec.members; NULL: all nodes are members, or may be */
     uint64_t process;
     uint32_t user;
     bool unchecked, shrinks, waits, traced;
@@ -86,12 +87,17 @@ struct census {
     uint64_t deadline; /* root: until when it waits for answers, as router_now() */
 };
 
+struct relay;
+
 struct session {
     struct engine base;
     struct session *next;
     struct groups *groups;
     struct block_events events;
     char name[GROUP_NAME_SIZE];
+    bool *is_member;     /* by node; NULL: all nodes are members, or may be (`shrunk`) */
+    bool passive;        /* this node is no member: there is no part, and it only passes data on */
+    struct relay *relay; /* NULL: all nodes are members (relay.h) */
     bool unchecked;
     struct planner *planner; /* for the whole torus */
     /* The program here; NULL: it has left, or has not opened the group yet. */
@@ -154,13 +160,21 @@ static inline uint64_t limits_wire_bytes(uint64_t bytes)
 }
 
 /* Returns the limits of the part `t` of a torus `whole`; `damaged`: links or nodes are down. All possible parts, each with
- * a large call under way, fit into group_memory(whole). */
+ * a large call under way, fit into group_memory(whole). NULL: `t` is the network of some nodes, and the call fits into
+ * group_some_memory(). */
 struct limits limits_of(const struct torus *whole, const struct torus *t, bool damaged);
 /* Returns the bytes that a group may use at a node. */
 uint64_t group_memory(const struct torus *whole);
+/* The same in a group of some nodes. */
+uint64_t group_some_memory(void);
+/* Returns the bytes that a node which is no member of a group may hold for it on their way. */
+uint64_t group_passing_memory(void);
+/* Returns how many blocks count for the rounds of a large call, if a member has `blocks` at the same time, and at most
+ * `crossing` blocks cross a channel in a round: nodes that are no members have less memory. */
+uint64_t part_blocks(const struct part *p, uint64_t blocks, uint64_t crossing);
 
 /* The whole torus of a group, or a part of it that this node is in, as the engines of its calls see it. Each
- * part numbers its calls separately. */
+ * part numbers its calls separately. In a group of some nodes, the whole is the network of its members. */
 
 #define SIGNATURES 64u
 /* The bits of a call's number in GroupCall.number; the others are the stage. */
@@ -220,7 +234,8 @@ struct part {
     const struct detour *detour;    /* NULL: not found yet */
     const struct detour *both_ways; /* the same for reductions; NULL: not found yet */
     struct limits limits;
-    int8_t port[TORUS_MAX_PORTS]; /* by port of the node: port of the part, or -1 */
+    /* By port of the node: port of the part, or -1. In a group of some nodes: any of its ports there (part_port()). */
+    int8_t port[TORUS_MAX_PORTS];
     struct planner *planner;
     struct reduction_trees tree;  /* for waves and short vectors */
     struct reduction_trees trees; /* for long vectors, once there has been one */
@@ -268,6 +283,9 @@ struct engine *wave_open(struct wave *w, const struct part *p, const struct peer
                          struct error *e);
 /* Frees a wave after its engine; *w may be all zero instead. */
 void wave_free(struct wave *w);
+/* Returns the part's port of a frame that has arrived through this port of the node; -1: it has none there. `channel`: of
+ * the frame's mark. */
+int part_port(const struct part *p, unsigned port, uint32_t channel);
 /* Tells an engine of the part which links its session has lost. */
 void part_tell_lost(const struct part *p, struct engine *engine);
 
@@ -275,6 +293,11 @@ void part_tell_lost(const struct part *p, struct engine *engine);
 
 /* Sets p->torus, p->rank and p->port, in p->place, of a part whose mask is not 0. */
 void part_cut_out(struct part *p, const struct torus *whole, uint32_t node);
+/* Makes the planner of a part that has p->place. Returns 0, or -1 with *e (ERROR_MEMORY). */
+int part_make_planner(struct part *p, struct error *e);
+/* Sets p->torus, p->rank and p->port, in p->place, of a group of some nodes, and makes its planner. Returns 0, or -1 with *e
+ * (ERROR_MEMORY). */
+int part_take_members(struct part *p, struct error *e);
 /* Sets p->damage if the part is damaged. Returns 0, or -1 with *e (ERROR_MEMORY). */
 int part_take_damage(struct part *p, struct error *e);
 /* Checks that such parts can be opened: the members of each part of these dimensions reach each other over

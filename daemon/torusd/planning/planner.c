@@ -154,6 +154,13 @@ static void run_work(struct work *work)
         j->error.code = ERROR_NONE;
 }
 
+/* Adds or ends a use of the graphs of a network. */
+static void count_user(const struct torus *t, void (*count)(const struct graph *g))
+{
+    for (unsigned dim = 0; dim < t->dims; dim++)
+        count(t->graph[dim]);
+}
+
 /* Frees the job, with a result that was not taken out of it. */
 static void plan_job_free(struct plan_job *j)
 {
@@ -167,6 +174,7 @@ static void plan_job_free(struct plan_job *j)
     passages_free(&j->passages);
     reduction_free(&j->trees);
     free(j->counted);
+    count_user(&j->torus, graph_drop);
     free(j);
 }
 
@@ -190,6 +198,7 @@ static struct plan_job *plan_job_new(const struct plan_job *like, const struct t
         detour_keep(j->algorithm->detour);
     j->work = (struct work){.run = run_work};
     j->torus = *torus;
+    count_user(torus, graph_keep);
     j->rank = rank;
     if (like->damage.dead != NULL && damage_copy(&j->damage, &like->damage, &e) != 0)
         goto no_memory;
@@ -470,6 +479,7 @@ struct planner *planner_new(const struct torus *torus, uint32_t rank, const stru
         return NULL;
     }
     p->torus = *torus;
+    count_user(torus, graph_keep);
     p->rank = rank;
     p->least_pause = INFINITY;
     p->workers = *workers;
@@ -490,6 +500,7 @@ void planner_free(struct planner *p)
     drop_unused_detours(p, 0);
     drop_rated(p);
     free(p->counted);
+    count_user(&p->torus, graph_drop);
     free(p);
 }
 

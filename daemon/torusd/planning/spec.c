@@ -1,5 +1,6 @@
 #include "daemon/torusd/planning/spec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ int spec_unpack(struct spec *s, const Torus__Spec *message, struct error *e)
     text_clean((char *)(uintptr_t)s->schedule); /* the texts are our copies */
     text_clean((char *)(uintptr_t)s->algorithm);
     text_clean((char *)(uintptr_t)s->barrier);
+    text_clean((char *)(uintptr_t)s->members);
     return 0;
 }
 
@@ -95,6 +97,124 @@ void spec_pack(const struct spec *s, Torus__Spec *message)
     message->mode = (char *)(uintptr_t)mode_name(s->mode);
     message->unchecked = s->unchecked;
     message->timeout_ms = s->timeout_ns / MILLISECOND;
+}
+
+/* --- members --- */
+
+int spec_members_write(const bool *is_member, uint32_t nodes, char *text, size_t size,
+                       struct error *e)
+{
+    size_t used = 0;
+    uint32_t count = 0;
+
+    text[0] = '\0';
+    for (uint32_t first = 0; first < nodes; first++) {
+        uint32_t last = first;
+        if (!is_member[first])
+            continue;
+        while (last + 1 < nodes && is_member[last + 1])
+            last++;
+        if (size - used < 32)
+            return error_set(e, ERROR_REFUSED, "the list of the members is too long");
+        used += (size_t)snprintf(text + used, size - used, "%s%u", used > 0 ? "," : "", first);
+        if (last > first)
+            used += (size_t)snprintf(text + used, size - used, "-%u", last);
+        count += last - first + 1;
+        first = last;
+    }
+    if (count == 0)
+        return error_set(e, ERROR_USAGE, "a group needs at least one member");
+    if (count == nodes)
+        text[0] = '\0';
+    return 0;
+}
+
+/* Reads a rank, without leading zeros. Returns 0 with *text behind it, or -1. */
+static int read_rank(const char **text, uint32_t *rank)
+{
+    const char *at = *text;
+    uint64_t number = 0;
+
+    if (*at < '0' || *at > '9' || (*at == '0' && at[1] >= '0' && at[1] <= '9'))
+        return -1;
+    for (; *at >= '0' && *at <= '9' && number <= UINT32_MAX; at++)
+        number = 10 * number + (uint64_t)(*at - '0');
+    *text = at;
+    *rank = (uint32_t)number;
+    return number < UINT32_MAX ? 0 : -1;
+}
+
+/* Reads a rank or a range of ranks, and the comma behind it. Returns 0, or -1. */
+static int read_range(const char **text, uint32_t *first, uint32_t *last)
+{
+    if (read_rank(text, first) != 0)
+        return -1;
+    *last = *first;
+    if (**text == '-') {
+        (*text)++;
+        if (read_rank(text, last) != 0 || *last <= *first)
+            return -1;
+    }
+    if (**text == ',')
+        return *++*text != '\0' ? 0 : -1;
+    return **text == '\0' ? 0 : -1;
+}
+
+int spec_members_read(const char *text, uint32_t nodes, bool *is_member, struct error *e)
+{
+    const char *at = text;
+    uint32_t first, last, next = 0, count = 0;
+
+    for (uint32_t node = 0; is_member != NULL && node < nodes; node++)
+        is_member[node] = false;
+    while (*at != '\0') {
+        /* Ranges that touch would be one range. */
+        if (read_range(&at, &first, &last) != 0 || last >= nodes || (next > 0 && first <= next))
+            return error_set(e, ERROR_USAGE,
+                             "\"%.40s\" is not a list of members of a torus with %u %s", text,
+                             nodes, text_plural(nodes, "node", "nodes"));
+        for (uint32_t node = first; is_member != NULL && node <= last; node++)
+            is_member[node] = true;
+        count += last - first + 1;
+        next = last + 1;
+    }
+    if (count == 0 || count == nodes)
+        return error_set(e, ERROR_USAGE, "a list of members names some nodes, not %s",
+                         count == 0 ? "none" : "all");
+    return 0;
+}
+
+bool spec_is_member(const struct spec *s, uint32_t rank)
+{
+    const char *at = s->members;
+    uint32_t first, last;
+
+    if (!spec_has_members(s))
+        return true;
+    while (*at != '\0' && read_range(&at, &first, &last) == 0)
+        if (rank >= first && rank <= last)
+            return true;
+    return false;
+}
+
+uint32_t spec_first_member(const char *members)
+{
+    uint32_t first;
+
+    return read_rank(&members, &first) == 0 ? first : 0;
+}
+
+static int check_members(const struct spec *s, const struct torus *t, struct error *e)
+{
+    if (!spec_has_members(s))
+        return 0;
+    if (s->operation != OPERATION_GROUP)
+        return error_set(e, ERROR_USAGE, "only groups can have some nodes as members");
+    if (s->shrink)
+        return error_set(e, ERROR_USAGE, "a group of some nodes cannot leave out nodes");
+    if (strlen(s->members) >= SPEC_MEMBERS_SIZE)
+        return error_set(e, ERROR_USAGE, "the list of the members is too long");
+    return spec_members_read(s->members, t->nodes, NULL, e);
 }
 
 /* Checks the text that names the algorithm. */
@@ -165,6 +285,8 @@ int spec_check(const struct spec *s, const struct torus *t, struct error *e)
     if (barrier && spec_has_schedule(s))
         return error_set(e, ERROR_USAGE, "a %s has no schedule",
                          schedule_operation_name(s->operation));
+    if (check_members(s, t, e) != 0)
+        return -1;
     return check_name(s, t, e);
 }
 

@@ -10,6 +10,7 @@
 #define SPEC_PATH_SIZE 4096u
 #define SPEC_BARRIER_SIZE 64u
 #define SPEC_REPEAT_MOST 1000000u
+#define SPEC_MEMBERS_SIZE 8192u /* room for spec.members */
 #define SPEC_BLOCK_MOST (UINT64_C(1) << 46)
 #define SPEC_LONGEST_TIMEOUT (UINT64_C(366) * 24 * 3600 * 1000000000) /* nanoseconds */
 
@@ -28,6 +29,7 @@ struct spec {
     enum schedule_operation operation;
     uint32_t sender;       /* broadcast: rank of the node that has the block */
     const char *barrier;   /* barrier, group: its name; see exchange/entry.c */
+    const char *members;   /* group: "", or its members, if they are not all nodes (below) */
     uint64_t block_bytes;  /* size of generated blocks */
     const char *from, *to; /* "": generated blocks, verified; else folders, see
                             * engine/output_store.h */
@@ -77,6 +79,27 @@ static inline bool spec_is_entered(const struct spec *s)
 {
     return s->operation == OPERATION_BARRIER || s->operation == OPERATION_GROUP;
 }
+
+/* --- members: the text of spec.members is the only one for these nodes: ranks and ranges of ranks, each longer than the
+ * nodes between two of them require, in ascending order: "0-2,7" --- */
+
+/* Whether not all nodes are members. */
+static inline bool spec_has_members(const struct spec *s)
+{
+    return s->members[0] != '\0';
+}
+
+/* Writes the text for the members of a network of `nodes` nodes; "" if all are. Returns 0, or -1 with *e: there is none,
+ * or `size` bytes are not enough. */
+int spec_members_write(const bool *is_member, uint32_t nodes, char *text, size_t size,
+                       struct error *e);
+/* Reads such a text. Sets is_member[], if it is not NULL, for all nodes. Returns 0, or -1 with *e: it is not the text that
+ * spec_members_write() makes. */
+int spec_members_read(const char *text, uint32_t nodes, bool *is_member, struct error *e);
+/* Whether a node is a member, in a valid text or "". */
+bool spec_is_member(const struct spec *s, uint32_t rank);
+/* The member with the lowest rank; 0 for "" and texts that are not valid. */
+uint32_t spec_first_member(const char *members);
 
 static inline bool spec_has_folders(const struct spec *s)
 {

@@ -84,6 +84,7 @@ static void on_closed(uv_handle_t *handle)
     if (--p->handles > 0)
         return;
     programs_forget(p);
+    free(p->listed);
     free(p);
 }
 

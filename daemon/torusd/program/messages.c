@@ -297,7 +297,10 @@ static int check_name(const struct program *p, const struct program_message *m, 
 static int open_group(struct program *p, const struct program_message *m, struct error *e)
 {
     const struct group_client client = {p, on_opened, on_called, on_ended, on_late, NULL};
+    const uint32_t nodes = groups_torus(p->programs->set.groups)->nodes;
+    char members[SPEC_MEMBERS_SIZE] = "";
     const struct group_options options = {.name = p->name,
+                                          .members = members,
                                           .timeout_ns = m->size,
                                           .unchecked = (m->flags & PROGRAM_UNCHECKED) != 0,
                                           .shrink = m->kind == PROGRAM_SHRINK,
@@ -307,6 +310,8 @@ static int open_group(struct program *p, const struct program_message *m, struct
                                           .process = p->process > 0 ? (uint64_t)p->process : 0};
 
     if (check_name(p, m, e) != 0 || programs_may_open(p, e) != 0)
+        return -1;
+    if (p->listed != NULL && spec_members_write(p->listed, nodes, members, sizeof members, e) != 0)
         return -1;
     (void)strcpy(p->name, m->text);
     p->state = PROGRAM_OPENING;
@@ -327,6 +332,39 @@ static int take_open(struct program *p, const struct program_message *m)
     if (p->tells)
         programs_tell(p->programs);
     return 0;
+}
+
+/* Notes some members of the group that the program is about to open. Returns 0, or -1 with *e. */
+static int note_members(struct program *p, const char *text, struct error *e)
+{
+    const uint32_t nodes = groups_torus(p->programs->set.groups)->nodes;
+    char *end;
+
+    if (p->listed == NULL && (p->listed = calloc(nodes, sizeof *p->listed)) == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory for a list of members");
+    for (;; text = end) {
+        const unsigned long long node = strtoull(text, &end, 10);
+        if (end == text)
+            return text[strspn(text, " ")] == '\0'
+                       ? 0
+                       : error_set(e, ERROR_USAGE, "a member is not a number");
+        if (node >= nodes)
+            return error_set(e, ERROR_USAGE, "node %llu is not in this torus, which has %u %s",
+                             node, nodes, text_plural(nodes, "node", "nodes"));
+        if (p->listed[node])
+            return error_set(e, ERROR_USAGE, "node %llu is twice in the list of members", node);
+        p->listed[node] = true;
+    }
+}
+
+static int take_members(struct program *p, const struct program_message *m)
+{
+    struct error e;
+
+    if (note_members(p, m->text, &e) == 0)
+        return 0;
+    program_refuse(p, &e);
+    return -1;
 }
 
 static int take_leave(struct program *p, const struct program_message *m)
@@ -361,6 +399,7 @@ static const struct rule {
     unsigned states;
     int (*take)(struct program *p, const struct program_message *m); /* -1: the program is gone */
 } rules[] = {
+    {PROGRAM_MEMBERS, IN(PROGRAM_STRANGER), take_members},
     {PROGRAM_OPEN, IN(PROGRAM_STRANGER), take_open},
     {PROGRAM_SHRINK, IN(PROGRAM_STRANGER), take_open},
     {PROGRAM_MEMORY, IN(PROGRAM_MEMBER) | IN(PROGRAM_FAILED), take_memory},

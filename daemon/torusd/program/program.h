@@ -50,6 +50,7 @@ struct program {
     uint64_t file_used_at, file_used;
     uint32_t file_late; /* number of the memory that was not allocated in time; 0: none */
 
+    bool *listed;        /* by node: named by MEMBERS; NULL: no such message has arrived */
     struct group *group; /* only if OPENING or MEMBER */
     char name[GROUP_NAME_SIZE];
     struct error failure; /* only if FAILED */

@@ -316,6 +316,9 @@ static int number_by_colours(struct graph *g, const struct draft *d)
 
 static int number_links(struct graph *g, const struct draft *d, struct error *e)
 {
+    g->fewest_links = UINT32_MAX;
+    for (uint32_t node = 0; node < d->nodes; node++)
+        g->fewest_links = d->count[node] < g->fewest_links ? d->count[node] : g->fewest_links;
     /* One more colour than a node has links is enough, see colouring_find(). */
     size_t places = (size_t)d->nodes * (d->most + 1);
 
@@ -357,7 +360,7 @@ static void find_distances(struct graph *g, uint32_t from, uint32_t *queue)
         }
 }
 
-static int measure(struct graph *g, struct error *e)
+static int measure(struct graph *g, bool cuts, struct error *e)
 {
     uint32_t n = g->nodes, *queue = calloc(n, sizeof *queue);
     uint64_t hops = 0;
@@ -388,7 +391,7 @@ static int measure(struct graph *g, struct error *e)
             g->centre = from;
         }
     }
-    if (graph_cut(g, &g->least_load) != 0)
+    if (cuts && graph_cut(g, &g->least_load) != 0)
         return error_set(e, ERROR_MEMORY, "out of memory for a graph of %u nodes", n);
     if ((double)hops / (2.0 * g->links) > g->least_load)
         g->least_load = (double)hops / (2.0 * g->links);
@@ -412,7 +415,7 @@ static void name_by_digest(struct graph *g, const struct draft *d)
     (void)snprintf(g->text, sizeof g->text, "graph:%u:%.*s", g->nodes, DIGEST_DIGITS, digest);
 }
 
-static void graph_free(struct graph *g)
+static void free_graph(struct graph *g)
 {
     free(g->neighbour);
     free(g->distance);
@@ -436,11 +439,8 @@ static const struct graph *make(const struct draft *d, enum graph_kind kind, con
     else
         name_by_digest(g, d);
     known = graph_known(g->text, strlen(g->text));
-    g->fewest_links = UINT32_MAX;
-    for (uint32_t node = 0; node < d->nodes; node++)
-        g->fewest_links = d->count[node] < g->fewest_links ? d->count[node] : g->fewest_links;
-    if (known != NULL || number_links(g, d, e) != 0 || measure(g, e) != 0) {
-        graph_free(g);
+    if (known != NULL || number_links(g, d, e) != 0 || measure(g, true, e) != 0) {
+        free_graph(g);
         return known;
     }
     do
@@ -466,6 +466,42 @@ static const struct graph *graph_make(const uint32_t *edge, size_t count, enum g
 const struct graph *graph_of_edges(const uint32_t *edge, size_t count, struct error *e)
 {
     return graph_make(edge, count, GRAPH_KIND_EDGES, NULL, e);
+}
+
+const struct graph *graph_new(const uint32_t *edge, size_t count, struct error *e)
+{
+    struct graph *g = calloc(1, sizeof *g);
+    struct draft d = {0};
+
+    if (g == NULL)
+        (void)error_set(e, ERROR_MEMORY, "out of memory for a graph");
+    else if (draft_make(&d, edge, count, e) == 0) {
+        *g = (struct graph){
+            .kind = GRAPH_KIND_EDGES, .nodes = d.nodes, .links = d.links, .users = 1};
+        name_by_digest(g, &d);
+        if (number_links(g, &d, e) == 0 && measure(g, false, e) == 0) {
+            draft_free(&d);
+            return g;
+        }
+    }
+    draft_free(&d);
+    if (g != NULL)
+        free_graph(g);
+    return NULL;
+}
+
+void graph_keep(const struct graph *g)
+{
+    if (g != NULL && g->users > 0)
+        ((struct graph *)(uintptr_t)g)->users++;
+}
+
+void graph_drop(const struct graph *g)
+{
+    struct graph *owned = (struct graph *)(uintptr_t)g;
+
+    if (g != NULL && g->users > 0 && --owned->users == 0)
+        free_graph(owned);
 }
 
 void graph_edges(const struct graph *g, uint32_t *edge)

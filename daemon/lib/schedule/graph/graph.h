@@ -9,7 +9,7 @@
  * - Otherwise the directions are the colours of an edge colouring: a link has the same direction at
  *   both ends, and a node does not have all directions.
  *
- * Graphs are made once, kept in a list until the process ends, and shared. They never change, so
+ * Graphs are made once, kept in a list until the process ends, and shared, except those of graph_new(). They never change, so
  * that any thread can read them. Making them is not thread-safe. */
 #pragma once
 
@@ -45,6 +45,7 @@ struct graph {
      * links between the nodes S and the others. */
     double least_load;
     struct graph *next;
+    unsigned users; /* of a graph of graph_new(); 0: it lives until the process ends */
 };
 
 /* These return the graph, which lives until the process ends, or NULL with *e (ERROR_USAGE: too
@@ -65,6 +66,13 @@ const struct graph *graph_read(const char *path, struct error *e);
 
 /* The graph with this text, if one has been made; NULL if not. */
 const struct graph *graph_known(const char *text, size_t length);
+
+/* A graph with these edges that is in no list and does not know the second bound of `least_load`. Refuses what
+ * graph_of_edges() refuses. Its users are counted by one thread: the caller is the first, and the last call of
+ * graph_drop() frees it. NULL and other graphs are not counted. */
+const struct graph *graph_new(const uint32_t *edge, size_t count, struct error *e);
+void graph_keep(const struct graph *g);
+void graph_drop(const struct graph *g);
 
 /* Writes the edges of a graph, each with the smaller node first, in ascending order; `edge` has room
  * for 2 * links numbers. */
