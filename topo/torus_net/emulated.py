@@ -7,6 +7,7 @@ interfaces, and its daemon runs from the time when all hosts are ready until the
 """
 
 import atexit
+import os
 import subprocess
 import sys
 
@@ -18,10 +19,11 @@ from .ip_hosts import IpHosts
 from .limit import Cable, make_limit
 from .mininet_api import Host, Intf, Link, Mininet, Topo, lg
 from .obstacle import mininet_obstacle
+from .processor import Shares, parse_share
 from .process import Daemon, RunFolder, TorusError, stop_all
 from .rate import MININET_MAX_MBIT, parse_mbit
 from .torus import Node, Torus
-from .words import counted
+from .words import counted, plural
 
 NOBODY = '02:00:00:00:00:01'  # no interface has this hardware address
 
@@ -101,13 +103,25 @@ class TorusHost(Host):
         stop_all([node.daemon for node in self.params['torus'].nodes])
         super().terminate()
 
-    def enter(self):
-        """A command prefix that runs a command in this namespace."""
+    def _enter_share(self):
+        torus = self.params['torus']
+        return torus.shares.enter(self.params['rank']) if torus.shares else []
+
+    def _enter_network(self):
         return ['nsenter', f'--net=/proc/{self.pid}/ns/net']
 
+    def enter(self):
+        """A command prefix that runs a command on this host: in its namespace, with its share of a processor."""
+        return [*self._enter_share(), *self._enter_network()]
+
+    def popen(self, *args, **options):
+        """For Mininet's own commands."""
+        return super().popen(*args, **{'mncmd': [*self._enter_share(), 'mnexec', '-da', str(self.pid)], **options})
+
     def run(self, *argv, stdin=None):
-        """Runs a command in this namespace. Returns its output; TorusError if it fails."""
-        result = subprocess.run([*self.enter(), *argv], input=stdin, capture_output=True, text=True,
+        """Runs a command of the launcher in this namespace; no share limits it. Returns its output; TorusError if it
+        fails."""
+        result = subprocess.run([*self._enter_network(), *argv], input=stdin, capture_output=True, text=True,
                                 start_new_session=True)
         if result.returncode:
             raise TorusError(f'{self.name}: {" ".join(argv)}: '
@@ -258,17 +272,25 @@ class MininetTorus(Torus):
     rates       {(rank, port name): limit} of what a node sends by a port, where that is not `bw`
     burst       bytes that pass a link at once after a pause, e.g. "1514" (default: as Mininet's links)
     cable       links carry one packet after another, and none at once
+    cpu         the share of a processor that each thread of a host may use (default: no limit)
+    cores       a host may use this many times `cpu`
     """
 
     kind = 'Mininet'
     max_mbit = MININET_MAX_MBIT
 
-    def __init__(self, *args, burst=None, cable=False, rates=None, **options):
+    def __init__(self, *args, burst=None, cable=False, rates=None, cpu=None, cores=1, **options):
         super().__init__(*args, **options)
         if len(self.geometry.links) > MOST_LINKS:
             raise UsageError(f'{self.geometry} has more links than 10.0.0.0/8 has subnets')
         self.limit = make_limit(self.bw, burst, cable)
         self.rates = dict(rates or {})
+        self.cpu = None if cpu is None else parse_share(cpu)
+        self.cores = cores
+        if self.cpu is not None:
+            self.daemons_per_processor = max(self.daemons_per_processor, 1 / self.cpu)
+            self.slowness = max(self.slowness, 1 / self.cpu)
+        self.shares = None  # of the processors, while the torus runs
         self.net = None
         self.ip_hosts = None  # see set_ip_routes()
         self._cables = None
@@ -280,11 +302,25 @@ class MininetTorus(Torus):
             raise UsageError(obstacle)
         Mininet.inited = True  # else it changes kernel settings of the whole machine
         lg.setLogLevel('output')  # output of commands at the prompt, without progress
+        if self.cpu is not None:
+            self._share_processors()
         self.say(f'creating {counted(self.geometry.nodes, "namespace")} and '
                  f'{counted(len(self.geometry.links), "link")}')
         topo = TorusTopo(torus=self)
         self.net = _Net(topo=topo, link=TorusLink, controller=None, build=False)
         self.net.build()
+
+    def _share_processors(self):
+        wanted, present = self.cpu * self.cores * self.geometry.nodes, len(os.sched_getaffinity(0))
+        if wanted > present:
+            self.say(f'the shares of all hosts are {wanted:g} processors, but there {plural(present, "is", "are")} '
+                     f'{present}: hosts that are busy at the same time get less')
+        self.shares = Shares(self.cpu, self.cores, self.geometry.nodes)
+
+    def stop(self, failed=False):
+        if self.shares is not None:
+            self.shares.lift()
+        return super().stop(failed)
 
     def _tear_down(self):
         if self.ip_hosts is not None:
@@ -297,6 +333,9 @@ class MininetTorus(Torus):
         if self._cables is not None:
             self._cables.close()
             self._cables = None
+        if self.shares is not None:
+            self.shares.close()
+            self.shares = None
 
     def set_ip_routes(self, without=None, congestion=None, prefix6=None):
         """Makes all nodes reachable by IP, as hosts with names: see IpHosts."""
@@ -322,6 +361,8 @@ class MininetTorus(Torus):
             self.run = RunFolder(self.keep_logs, self.data_roots)
             atexit.register(self._leave)
         rank = host.params['rank']
+        if self.shares is not None:
+            self.shares.add(rank, host.pid)
         if self.adopted and self.bw is None:
             rates = {check_interface_rate(interface) for interface in host.intfs.values()}
             self.bw = rates.pop() if len(rates) == 1 else None

@@ -38,6 +38,7 @@ AGENT = '''#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1
 shift
+[ ! -e "{folder}/$host.processes" ] || echo $$ >"{folder}/$host.processes"
 read -r pid <"{folder}/$host.pid" || exit 255
 exec nsenter --net=/proc/"$pid"/ns/net --uts=/proc/"$pid"/ns/uts --mount=/proc/"$pid"/ns/mnt \\
     --wd=/proc/"$pid"/cwd sh -c "$*"
@@ -82,7 +83,8 @@ class IpHosts:
 
     def enter(self, rank):
         """A command prefix that runs a command on this host."""
-        return _enter(self.keepers[rank].pid)
+        shares = self.torus.shares
+        return [*(shares.enter(rank) if shares else ()), *_enter(self.keepers[rank].pid)]
 
     def environment(self):
         """Variables for mpiexec of MPICH and of Open MPI on one of the hosts, besides Torus.environment()."""
@@ -229,6 +231,9 @@ class IpHosts:
             if keeper.stdout.readline() != 'ready\n':
                 raise TorusError(f'cannot prepare {name}: {keeper.stderr.read().strip()}')
             (self.folder / f'{name}.pid').write_text(f'{keeper.pid}\n')
+        if self.torus.shares:
+            for rank, name in enumerate(self.names):
+                (self.folder / f'{name}.processes').symlink_to(self.torus.shares.processes(rank))
 
     def _write_agent(self):
         agent = self.folder / 'agent'

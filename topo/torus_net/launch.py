@@ -11,14 +11,17 @@ from .geometry import Geometry, UsageError
 from .loopback import LoopbackTorus
 from .obstacle import mininet_obstacle
 from .options import (EACH_EPILOG, check_action, check_options, daemon_options,
-                      launcher_parser)
+                      launcher_parser, whole_number)
 from .patience import Patience, wait
 from .process import TorusError, end_all
+from .processor import parse_share
 from .programs import run_programs
 from .prompt import interact
 from .limit import make_limit
 from .rate import MININET_MAX_MBIT, parse_rates
 from .words import counted
+
+MOST_CORES = 64
 
 EPILOG = """\
 The command of --run, and commands at the prompt, find torusctl in their PATH and these variables:
@@ -56,6 +59,11 @@ def make_parser():
     parser.add_argument('--cable', action='store_true',
                         help='links like cables: a packet arrives when its last bit has left at the '
                              'rate of the link, then the next one follows; nothing passes at once')
+    parser.add_argument('--cpu', metavar='F',
+                        help='give each host its own share of a processor, from 0.01 to 1 (needs cgroups). Packets '
+                             'that the kernel forwards or receives in interrupts do not count')
+    parser.add_argument('--cores', metavar='N', type=whole_number(1, MOST_CORES), default=1,
+                        help='with --cpu: a host has N times that share, and each of its threads at most one')
     parser.add_argument('--ip-routes', action='store_true',
                         help='make all nodes reachable by IP over the links, as hosts n0, n1, ...: '
                              'for mpiexec, ssh and the like')
@@ -78,6 +86,8 @@ def parse_arguments(argv):
         parser.error('argument --ip-routes: not allowed with argument --loopback')
     if options.without and not options.ip_routes:
         parser.error('argument --without: only with --ip-routes')
+    if options.cores != 1 and options.cpu is None:
+        parser.error('argument --cores: only with --cpu')
     return options
 
 
@@ -86,6 +96,8 @@ def check_torus(options):
     geometry = Geometry(options.dims)
     mbit, _ = parse_rates(options.bw, geometry, None if options.loopback else MININET_MAX_MBIT)
     make_limit(mbit, options.burst, options.cable)
+    if options.cpu is not None:
+        parse_share(options.cpu)
     return geometry
 
 
@@ -99,9 +111,12 @@ def make_torus(options, say):
         if obstacle:
             raise UsageError(f'{obstacle}; without Mininet: --loopback')
         from .emulated import MininetTorus as kind
-        limit = {'burst': options.burst, 'cable': options.cable, 'rates': rates}
+        limit = {'burst': options.burst, 'cable': options.cable, 'rates': rates, 'cpu': options.cpu,
+                 'cores': options.cores}
     elif options.burst is not None or options.cable or rates:
         raise UsageError('loopback links are not limited: --burst, --cable and rates of single links need Mininet')
+    elif options.cpu is not None:
+        raise UsageError('--cpu needs Mininet')
     elif mbit is not None:
         say(f'loopback links are not limited; {mbit:g} Mbit/s is only passed to the daemons')
     return kind(geometry, bw=mbit, bin=options.bin, memory=options.memory,
