@@ -1,0 +1,60 @@
+/* The extension module torch_torus._backend. */
+#include <torch/csrc/utils/pybind.h>
+
+#include <pybind11/chrono.h>
+#include <torus/torus.h>
+
+#include "client/torch/process_group.h"
+
+namespace torus_torch
+{
+
+using Pointer = c10::intrusive_ptr<c10d::ProcessGroup>;
+
+/* Returns which node this is, and the dimensions of the torus. */
+static std::pair<uint32_t, std::string> place()
+{
+    torus_error error;
+    torus_status *status;
+    torus_client *client = torus_client_open(nullptr, &error);
+
+    if (client == nullptr)
+        fail(error);
+    const int result = torus_client_status(client, &status, &error);
+    torus_client_close(client);
+    if (result != 0)
+        fail(error);
+    std::pair<uint32_t, std::string> found(status->rank, status->dims);
+    torus_status_free(status);
+    return found;
+}
+
+static Pointer open(const std::string &name, int rank, int size, std::chrono::milliseconds timeout)
+{
+    auto session = std::make_shared<Session>(name, milliseconds(timeout));
+
+    TORCH_CHECK(torus_group_size(session->all()) == static_cast<uint32_t>(size),
+                "torus: the torus has ", torus_group_size(session->all()), " nodes, but there are ",
+                size, " ranks: start one on each node");
+    return c10::make_intrusive<ProcessGroup>(session, session->all(), rank, size, "", "", timeout);
+}
+
+static Pointer of_nodes(const Pointer &world, const std::vector<int64_t> &nodes, int rank,
+                        const std::string &name, std::chrono::milliseconds timeout)
+{
+    auto *group = dynamic_cast<ProcessGroup *>(world.get());
+
+    TORCH_CHECK(group != nullptr, "torus: the default group has another backend");
+    return group->of_nodes(nodes, rank, name, timeout);
+}
+
+PYBIND11_MODULE(_backend, m)
+{
+    py::call_guard<py::gil_scoped_release> released;
+
+    m.def("place", &place, released);
+    m.def("open", &open, released);
+    m.def("of_nodes", &of_nodes, released);
+}
+
+} // namespace torus_torch

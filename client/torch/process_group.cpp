@@ -1,0 +1,576 @@
+#include "client/torch/process_group.h"
+
+#include <limits>
+
+#include <Python.h>
+#include <torch/csrc/distributed/c10d/Utils.hpp>
+
+#include "client/torch/tensors.h"
+
+namespace torus_torch
+{
+
+using c10d::OpType;
+
+ProcessGroup::ProcessGroup(std::shared_ptr<Session> session, torus_group *group, int rank, int size,
+                           std::string name, std::string missing, std::chrono::milliseconds timeout)
+    : c10d::ProcessGroup(rank, size), session_(std::move(session)), group_(group),
+      name_(std::move(name)), missing_(std::move(missing)), timeout_(timeout)
+{
+    init();
+}
+
+/* The session waits for its thread, which may need Python's lock for functions that the user has added to futures. */
+ProcessGroup::~ProcessGroup()
+{
+    if (Py_IsInitialized() && PyGILState_Check()) {
+        PyThreadState *state = PyEval_SaveThread();
+        session_.reset();
+        PyEval_RestoreThread(state);
+    }
+}
+
+c10::intrusive_ptr<ProcessGroup> ProcessGroup::of_nodes(const std::vector<int64_t> &nodes, int rank,
+                                                        const std::string &name,
+                                                        std::chrono::milliseconds timeout) const
+{
+    torus_group *group = session_->find(nodes);
+    std::string missing;
+
+    if (group == nullptr)
+        missing = c10::str("torus: there is no group of the ranks ", at::IntArrayRef(nodes),
+                           " only: the backend has groups of all ranks, and of those of a row, a "
+                           "column or a plane of the torus (",
+                           torus_group_dims(session_->all()),
+                           ") while links allow it. Use such ranks, or backend=\"gloo\" for "
+                           "this group");
+    return c10::make_intrusive<ProcessGroup>(session_, group, rank, static_cast<int>(nodes.size()),
+                                             name, missing, timeout);
+}
+
+uint32_t milliseconds(std::chrono::milliseconds timeout)
+{
+    constexpr auto most = std::numeric_limits<uint32_t>::max();
+
+    return timeout.count() > most ? most : static_cast<uint32_t>(timeout.count());
+}
+
+ProcessGroup::WorkPointer ProcessGroup::submit(Request request)
+{
+    TORCH_CHECK(group_ != nullptr, missing_);
+    const auto timeout = request.timeout == c10d::kUnsetTimeout ? timeout_ : request.timeout;
+    auto work = c10::make_intrusive<Work>(rank_, request.type, request.title, request.inputs,
+                                          request.outputs);
+    std::string kind = request.inputs.empty() ? "" : c10::toString(request.inputs[0].scalar_type());
+
+    if (!name_.empty())
+        kind += " of group " + name_;
+    sequence_++;
+    session_->submit({group_, kind, milliseconds(timeout), work, std::move(request.start),
+                      std::move(request.finish)});
+    return work;
+}
+
+const at::Tensor &ProcessGroup::only(const Tensors &tensors) const
+{
+    TORCH_CHECK(tensors.size() == 1, "torus: expected one tensor, not ", tensors.size());
+    check(tensors[0]);
+    return tensors[0];
+}
+
+uint32_t ProcessGroup::root(int64_t rank) const
+{
+    TORCH_CHECK(rank >= 0 && rank < size_, "torus: the root ", rank,
+                " is not a rank of a group of ", size_);
+    return static_cast<uint32_t>(rank);
+}
+
+void ProcessGroup::check_count(const Tensors &tensors) const
+{
+    TORCH_CHECK(tensors.size() == static_cast<size_t>(size_),
+                "torus: expected one tensor for each of ", size_, " ranks, not ", tensors.size());
+    check(tensors);
+}
+
+static void check_type(const at::Tensor &input, const at::Tensor &output)
+{
+    TORCH_CHECK(input.scalar_type() == output.scalar_type(), "torus: the input has the type ",
+                input.scalar_type(), ", but the output has ", output.scalar_type());
+}
+
+/* Returns the memory, or a copy of it if one of these tensors uses the same. */
+static at::Tensor apart(const at::Tensor &memory, const std::vector<at::Tensor> &from)
+{
+    for (const at::Tensor &tensor : from)
+        if (memory.numel() > 0 && tensor.is_alias_of(memory))
+            return memory.clone();
+    return memory;
+}
+
+static void give_back(const at::Tensor &memory, const at::Tensor &tensor)
+{
+    if (!memory.is_same(tensor))
+        tensor.copy_(memory);
+}
+
+static void average(at::Tensor &memory, int members)
+{
+    if (at::isIntegralType(memory.scalar_type(), true))
+        memory.div_(members, "trunc");
+    else
+        memory.div_(members);
+}
+
+static size_t count_of(const at::Tensor &memory)
+{
+    return static_cast<size_t>(memory.numel());
+}
+
+/* ---- Broadcast and reductions ---------------------------------------------------------------- */
+
+ProcessGroup::WorkPointer ProcessGroup::broadcast(Tensors &tensors,
+                                                  const c10d::BroadcastOptions &options)
+{
+    const at::Tensor tensor = only(tensors);
+    const uint32_t from = root(options.rootRank);
+    const bool sends = options.rootRank == rank_;
+    auto memory = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+
+    return submit({OpType::BROADCAST, "torus:broadcast", options.timeout, tensors, tensors,
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = sends ? packed(tensor, tensor.scalar_type())
+                                       : room(tensor, tensor.scalar_type());
+                       return torus_start_broadcast(group, memory->data_ptr(), memory->nbytes(),
+                                                    from, call, error);
+                   },
+                   [=] {
+                       if (!sends)
+                           give_back(*memory, tensor);
+                   }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::allreduce(Tensors &tensors,
+                                                  const c10d::AllreduceOptions &options)
+{
+    const at::Tensor tensor = only(tensors);
+    const Combination how(tensor.scalar_type(), options.reduceOp);
+    auto memory = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({OpType::ALLREDUCE, "torus:all_reduce", options.timeout, tensors, tensors,
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = packed(tensor, how.carried);
+                       return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
+                                                    count_of(*memory), how.type, how.op, call,
+                                                    error);
+                   },
+                   [=] {
+                       if (how.average)
+                           average(*memory, size);
+                       give_back(*memory, tensor);
+                   }});
+}
+
+ProcessGroup::WorkPointer
+ProcessGroup::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &options)
+{
+    TORCH_CHECK(!tensors.empty(), "torus: there is no tensor");
+    check(tensors);
+    const Combination how(tensors[0].scalar_type(), options.reduceOp);
+    const Tensors all = tensors;
+    auto memory = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit(
+        {OpType::ALLREDUCE_COALESCED, "torus:all_reduce", options.timeout, tensors, tensors,
+         [=](torus_call **call, torus_error *error) {
+             *memory = joined(all, how.carried);
+             return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
+                                          count_of(*memory), how.type, how.op, call, error);
+         },
+         [=] {
+             if (how.average)
+                 average(*memory, size);
+             split(*memory, all);
+         }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::reduce(Tensors &tensors, const c10d::ReduceOptions &options)
+{
+    const at::Tensor tensor = only(tensors);
+    const Combination how(tensor.scalar_type(), options.reduceOp);
+    const uint32_t to = root(options.rootRank);
+    const bool receives = options.rootRank == rank_;
+    auto memory = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({OpType::REDUCE, "torus:reduce", options.timeout, tensors, tensors,
+                   [=](torus_call **call, torus_error *error) {
+                       *memory = packed(tensor, how.carried);
+                       return torus_start_reduce(
+                           group, receives ? TORUS_IN_PLACE : memory->data_ptr(),
+                           receives ? memory->data_ptr() : nullptr, count_of(*memory), how.type,
+                           how.op, to, call, error);
+                   },
+                   [=] {
+                       if (receives && how.average)
+                           average(*memory, size);
+                       if (receives)
+                           give_back(*memory, tensor);
+                   }});
+}
+
+/* `inputs` one after another are the vector; `outputs` has one tensor. */
+ProcessGroup::WorkPointer ProcessGroup::reduce_to_members(OpType type, const char *title,
+                                                          const Tensors &outputs,
+                                                          const Tensors &inputs,
+                                                          std::vector<size_t> counts,
+                                                          const c10d::ReduceScatterOptions &options)
+{
+    const at::Tensor output = outputs[0];
+    const Combination how(output.scalar_type(), options.reduceOp);
+    auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
+    auto elements = std::make_shared<std::vector<size_t>>(std::move(counts));
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({type, title, options.timeout, inputs, outputs,
+                   [=](torus_call **call, torus_error *error) {
+                       *send = inputs.size() == 1 ? apart(packed(inputs[0], how.carried), {output})
+                                                  : joined(inputs, how.carried);
+                       *receive = room(output, how.carried);
+                       return torus_start_reduce_scatter(group, send->data_ptr(),
+                                                         receive->data_ptr(), elements->data(),
+                                                         how.type, how.op, call, error);
+                   },
+                   [=] {
+                       if (how.average)
+                           average(*receive, size);
+                       give_back(*receive, output);
+                   }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::reduce_scatter(Tensors &outputs,
+                                                       std::vector<Tensors> &inputs,
+                                                       const c10d::ReduceScatterOptions &options)
+{
+    const at::Tensor output = only(outputs);
+    TORCH_CHECK(inputs.size() == 1, "torus: expected one list of inputs, not ", inputs.size());
+    check_count(inputs[0]);
+    check_type(inputs[0][0], output);
+    std::vector<size_t> counts;
+    for (const at::Tensor &input : inputs[0])
+        counts.push_back(count_of(input));
+    TORCH_CHECK(counts[static_cast<size_t>(rank_)] == count_of(output),
+                "torus: the input for this rank and the output have different sizes");
+    return reduce_to_members(OpType::REDUCE_SCATTER, "torus:reduce_scatter", outputs, inputs[0],
+                             counts, options);
+}
+
+ProcessGroup::WorkPointer
+ProcessGroup::_reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                   const c10d::ReduceScatterOptions &options)
+{
+    check({input, output});
+    TORCH_CHECK(input.numel() == output.numel() * size_,
+                "torus: the input must have the size of the output times the ", size_, " ranks");
+    return reduce_to_members(OpType::_REDUCE_SCATTER_BASE, "torus:_reduce_scatter_base", {output},
+                             {input}, std::vector<size_t>(size_t(size_), count_of(output)),
+                             options);
+}
+
+/* ---- Gathering ------------------------------------------------------------------------------- */
+
+ProcessGroup::WorkPointer ProcessGroup::allgather(std::vector<Tensors> &outputs, Tensors &inputs,
+                                                  const c10d::AllgatherOptions &options)
+{
+    const at::Tensor input = only(inputs);
+    TORCH_CHECK(outputs.size() == 1, "torus: expected one list of outputs, not ", outputs.size());
+    const Tensors all = outputs[0];
+    check_count(all);
+    check_type(input, all[0]);
+    TORCH_CHECK(all[size_t(rank_)].numel() == input.numel(),
+                "torus: the input and the output for this rank have different sizes");
+    auto send = std::make_shared<at::Tensor>();
+    auto receive = std::make_shared<std::unique_ptr<Blocks>>();
+    torus_group *const group = group_;
+
+    return submit({OpType::ALLGATHER, "torus:all_gather", options.timeout, inputs, all,
+                   [=](torus_call **call, torus_error *error) {
+                       *send = apart(packed(input, input.scalar_type()), all);
+                       *receive = std::make_unique<Blocks>(all, false);
+                       const Blocks &to = **receive;
+                       return torus_start_allgatherv(group, send->data_ptr(), to.base,
+                                                     to.bytes.data(), to.offset.data(), call,
+                                                     error);
+                   },
+                   [=] { (*receive)->give_back(); }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::_allgather_base(at::Tensor &output, at::Tensor &input,
+                                                        const c10d::AllgatherOptions &options)
+{
+    const at::Tensor from = input, to = output;
+    check({from, to});
+    TORCH_CHECK(to.numel() == from.numel() * size_,
+                "torus: the output must have the size of the input times the ", size_, " ranks");
+    auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+
+    return submit({OpType::_ALLGATHER_BASE,
+                   "torus:_all_gather_base",
+                   options.timeout,
+                   {from},
+                   {to},
+                   [=](torus_call **call, torus_error *error) {
+                       *send = apart(packed(from, from.scalar_type()), {to});
+                       *receive = room(to, to.scalar_type());
+                       return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
+                                                    send->nbytes(), call, error);
+                   },
+                   [=] { give_back(*receive, to); }});
+}
+
+/* Output [i][k] becomes input k of rank i. */
+ProcessGroup::WorkPointer ProcessGroup::allgather_coalesced(std::vector<Tensors> &outputs,
+                                                            Tensors &inputs,
+                                                            const c10d::AllgatherOptions &options)
+{
+    TORCH_CHECK(!inputs.empty(), "torus: there is no input");
+    TORCH_CHECK(outputs.size() == size_t(size_), "torus: expected one list of outputs for each of ",
+                size_, " ranks, not ", outputs.size());
+    Tensors to, from = inputs;
+    for (const Tensors &list : outputs) {
+        TORCH_CHECK(list.size() == inputs.size(), "torus: expected ", inputs.size(),
+                    " outputs for each rank, not ", list.size());
+        for (size_t i = 0; i < list.size(); i++)
+            TORCH_CHECK(list[i].numel() == inputs[i].numel(), "torus: output ", i,
+                        " has another size than the input");
+        to.insert(to.end(), list.begin(), list.end());
+    }
+    check(from);
+    check(to);
+    check_type(from[0], to[0]);
+    auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({OpType::ALLGATHER_COALESCED, "torus:all_gather", options.timeout, inputs, to,
+                   [=](torus_call **call, torus_error *error) {
+                       *send = joined(from, from[0].scalar_type());
+                       *receive = at::empty({send->numel() * size}, send->options());
+                       return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
+                                                    send->nbytes(), call, error);
+                   },
+                   [=] { split(*receive, to); }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::gather(std::vector<Tensors> &outputs, Tensors &inputs,
+                                               const c10d::GatherOptions &options)
+{
+    const at::Tensor input = only(inputs);
+    const uint32_t to = root(options.rootRank);
+    Tensors all;
+    if (options.rootRank == rank_) {
+        TORCH_CHECK(outputs.size() == 1, "torus: expected one list of outputs, not ",
+                    outputs.size());
+        all = outputs[0];
+        check_count(all);
+        check_type(input, all[0]);
+        for (const at::Tensor &output : all)
+            TORCH_CHECK(output.numel() == input.numel(),
+                        "torus: an output has another size than the input");
+    } else {
+        TORCH_CHECK(outputs.empty(), "torus: only the root has outputs");
+    }
+    auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({OpType::GATHER, "torus:gather", options.timeout, inputs, all,
+                   [=](torus_call **call, torus_error *error) {
+                       *send = packed(input, input.scalar_type());
+                       if (!all.empty())
+                           *receive = at::empty({send->numel() * size}, send->options());
+                       return torus_start_gather(group, send->data_ptr(),
+                                                 all.empty() ? nullptr : receive->data_ptr(),
+                                                 send->nbytes(), to, call, error);
+                   },
+                   [=] {
+                       if (!all.empty())
+                           split(*receive, all);
+                   }});
+}
+
+/* ---- Exchanges ------------------------------------------------------------------------------- */
+
+/* Tensor j of the inputs goes to rank j, and output i comes from rank i. */
+ProcessGroup::WorkPointer ProcessGroup::exchange(OpType type, const char *title,
+                                                 const Tensors &outputs, const Tensors &inputs,
+                                                 std::chrono::milliseconds timeout)
+{
+    auto send = std::make_shared<std::unique_ptr<Blocks>>();
+    auto receive = std::make_shared<std::unique_ptr<Blocks>>();
+    torus_group *const group = group_;
+
+    return submit({type, title, timeout, inputs, outputs,
+                   [=](torus_call **call, torus_error *error) {
+                       Tensors apart_inputs;
+                       for (const at::Tensor &input : inputs)
+                           apart_inputs.push_back(apart(input, outputs));
+                       *send = std::make_unique<Blocks>(apart_inputs, true);
+                       *receive = std::make_unique<Blocks>(outputs, false);
+                       const Blocks &from = **send, &to = **receive;
+                       return torus_start_alltoallv(group, from.base, from.bytes.data(),
+                                                    from.offset.data(), to.base, to.bytes.data(),
+                                                    to.offset.data(), call, error);
+                   },
+                   [=] { (*receive)->give_back(); }});
+}
+
+ProcessGroup::WorkPointer ProcessGroup::alltoall(Tensors &outputs, Tensors &inputs,
+                                                 const c10d::AllToAllOptions &options)
+{
+    check_count(outputs);
+    check_count(inputs);
+    check_type(inputs[0], outputs[0]);
+    return exchange(OpType::ALLTOALL, "torus:all_to_all", outputs, inputs, options.timeout);
+}
+
+/* The other ranks have nothing to send, so each block goes to its rank only. */
+ProcessGroup::WorkPointer ProcessGroup::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                                                const c10d::ScatterOptions &options)
+{
+    const at::Tensor output = only(outputs);
+    const at::Tensor nothing = at::empty({0}, output.options());
+    const uint32_t from = root(options.rootRank);
+    Tensors send(size_t(size_), nothing), receive = send;
+
+    if (options.rootRank == rank_) {
+        TORCH_CHECK(inputs.size() == 1, "torus: expected one list of inputs, not ", inputs.size());
+        send = inputs[0];
+        check_count(send);
+        check_type(send[0], output);
+    } else {
+        TORCH_CHECK(inputs.empty(), "torus: only the root has inputs");
+    }
+    receive[from] = output;
+    return exchange(OpType::SCATTER, "torus:scatter", receive, send, options.timeout);
+}
+
+/* Bytes and offsets of the rows of a tensor in one piece that each rank gets. */
+static void rows(const std::vector<int64_t> &splits, const at::Tensor &tensor,
+                 std::vector<size_t> *bytes, std::vector<size_t> *offset)
+{
+    const size_t row = tensor.size(0) > 0 ? tensor.nbytes() / size_t(tensor.size(0)) : 0;
+    size_t at = 0;
+
+    for (int64_t split : splits) {
+        bytes->push_back(size_t(split) * row);
+        offset->push_back(at);
+        at += bytes->back();
+    }
+}
+
+ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Tensor &input,
+                                                      std::vector<int64_t> &output_splits,
+                                                      std::vector<int64_t> &input_splits,
+                                                      const c10d::AllToAllOptions &options)
+{
+    struct Sides {
+        at::Tensor memory[2];
+        std::vector<size_t> bytes[2], offset[2];
+    };
+    const at::Tensor from = input, to = output;
+    check({from, to});
+    c10d::checkSplitSizes(input_splits, from, size_);
+    c10d::checkSplitSizes(output_splits, to, size_);
+    const bool equal = input_splits.empty() && output_splits.empty();
+    TORCH_CHECK(!equal || from.numel() == to.numel(),
+                "torus: without splits, the input and the output must have the same size");
+    auto sides = std::make_shared<Sides>();
+    if (!equal) {
+        const std::vector<int64_t> even_in(size_t(size_), from.size(0) / size_);
+        const std::vector<int64_t> even_out(size_t(size_), to.size(0) / size_);
+        rows(input_splits.empty() ? even_in : input_splits, from, &sides->bytes[0],
+             &sides->offset[0]);
+        rows(output_splits.empty() ? even_out : output_splits, to, &sides->bytes[1],
+             &sides->offset[1]);
+    }
+    torus_group *const group = group_;
+    const int size = size_;
+
+    return submit({OpType::ALLTOALL_BASE,
+                   "torus:all_to_all",
+                   options.timeout,
+                   {from},
+                   {to},
+                   [=](torus_call **call, torus_error *error) {
+                       Sides &s = *sides;
+                       s.memory[0] = apart(packed(from, from.scalar_type()), {to});
+                       s.memory[1] = room(to, to.scalar_type());
+                       void *send = s.memory[0].data_ptr(), *receive = s.memory[1].data_ptr();
+                       if (equal)
+                           return torus_start_alltoall(group, send, receive,
+                                                       s.memory[0].nbytes() / size_t(size), call,
+                                                       error);
+                       return torus_start_alltoallv(group, send, s.bytes[0].data(),
+                                                    s.offset[0].data(), receive, s.bytes[1].data(),
+                                                    s.offset[1].data(), call, error);
+                   },
+                   [=] { give_back(sides->memory[1], to); }});
+}
+
+/* ---- Others ---------------------------------------------------------------------------------- */
+
+ProcessGroup::WorkPointer ProcessGroup::barrier(const c10d::BarrierOptions &options)
+{
+    torus_group *const group = group_;
+    return submit({OpType::BARRIER,
+                   "torus:barrier",
+                   options.timeout,
+                   {},
+                   {},
+                   [=](torus_call **call, torus_error *error) {
+                       return torus_start_barrier(group, call, error);
+                   },
+                   nullptr});
+}
+
+[[noreturn]] static void no_messages()
+{
+    TORCH_CHECK(false, "torus: send and recv are not supported yet: libtorus has collective "
+                       "operations only. Use all_to_all_single with splits, or a group with "
+                       "backend=\"gloo\"");
+}
+
+ProcessGroup::WorkPointer ProcessGroup::send(Tensors &, int, int)
+{
+    no_messages();
+}
+
+ProcessGroup::WorkPointer ProcessGroup::recv(Tensors &, int, int)
+{
+    no_messages();
+}
+
+ProcessGroup::WorkPointer ProcessGroup::recvAnysource(Tensors &, int)
+{
+    no_messages();
+}
+
+/* All members count the same calls, so there is nothing to agree on. */
+void ProcessGroup::setSequenceNumberForGroup()
+{
+}
+
+uint64_t ProcessGroup::getSequenceNumberForGroup()
+{
+    return sequence_;
+}
+
+} // namespace torus_torch

@@ -1,0 +1,100 @@
+/* The backend "torus" of torch.distributed: collective operations of c10d by calls of a libtorus group. */
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+#include "client/torch/session.h"
+
+namespace torus_torch
+{
+
+/* A timeout for libtorus. */
+uint32_t milliseconds(std::chrono::milliseconds timeout);
+
+class ProcessGroup : public c10d::ProcessGroup
+{
+  public:
+    /* `group` is the session's group or one of its parts; nullptr: libtorus has no group of these members, and every
+     * operation throws `missing`. Members of different groups of torch see by `name` whether they call the same one. */
+    ProcessGroup(std::shared_ptr<Session> session, torus_group *group, int rank, int size,
+                 std::string name, std::string missing, std::chrono::milliseconds timeout);
+    ~ProcessGroup() override;
+
+    /* A group of these nodes, in ascending order, of which this one is number `rank`. */
+    c10::intrusive_ptr<ProcessGroup> of_nodes(const std::vector<int64_t> &nodes, int rank,
+                                              const std::string &name,
+                                              std::chrono::milliseconds timeout) const;
+
+    const std::string getBackendName() const override
+    {
+        return "torus";
+    }
+
+    using Tensors = std::vector<at::Tensor>;
+    using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+
+    WorkPointer broadcast(Tensors &tensors, const c10d::BroadcastOptions &options) override;
+    WorkPointer allreduce(Tensors &tensors, const c10d::AllreduceOptions &options) override;
+    WorkPointer allreduce_coalesced(Tensors &tensors,
+                                    const c10d::AllreduceCoalescedOptions &options) override;
+    WorkPointer reduce(Tensors &tensors, const c10d::ReduceOptions &options) override;
+    WorkPointer allgather(std::vector<Tensors> &outputs, Tensors &inputs,
+                          const c10d::AllgatherOptions &options) override;
+    WorkPointer _allgather_base(at::Tensor &output, at::Tensor &input,
+                                const c10d::AllgatherOptions &options) override;
+    WorkPointer allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inputs,
+                                    const c10d::AllgatherOptions &options) override;
+    WorkPointer gather(std::vector<Tensors> &outputs, Tensors &inputs,
+                       const c10d::GatherOptions &options) override;
+    WorkPointer scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                        const c10d::ScatterOptions &options) override;
+    WorkPointer reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs,
+                               const c10d::ReduceScatterOptions &options) override;
+    WorkPointer _reduce_scatter_base(at::Tensor &output, at::Tensor &input,
+                                     const c10d::ReduceScatterOptions &options) override;
+    WorkPointer alltoall_base(at::Tensor &output, at::Tensor &input,
+                              std::vector<int64_t> &output_splits,
+                              std::vector<int64_t> &input_splits,
+                              const c10d::AllToAllOptions &options) override;
+    WorkPointer alltoall(Tensors &outputs, Tensors &inputs,
+                         const c10d::AllToAllOptions &options) override;
+    WorkPointer barrier(const c10d::BarrierOptions &options) override;
+    WorkPointer send(Tensors &tensors, int rank, int tag) override;
+    WorkPointer recv(Tensors &tensors, int rank, int tag) override;
+    WorkPointer recvAnysource(Tensors &tensors, int tag) override;
+    void setSequenceNumberForGroup() override;
+    uint64_t getSequenceNumberForGroup() override;
+
+  private:
+    struct Request {
+        c10d::OpType type;
+        const char *title;
+        std::chrono::milliseconds timeout;
+        const Tensors &inputs;
+        const Tensors &outputs;
+        std::function<int(torus_call **, torus_error *)> start;
+        std::function<void()> finish;
+    };
+
+    WorkPointer submit(Request request);
+    WorkPointer reduce_to_members(c10d::OpType type, const char *title, const Tensors &outputs,
+                                  const Tensors &inputs, std::vector<size_t> counts,
+                                  const c10d::ReduceScatterOptions &options);
+    WorkPointer exchange(c10d::OpType type, const char *title, const Tensors &outputs,
+                         const Tensors &inputs, std::chrono::milliseconds timeout);
+    const at::Tensor &only(const Tensors &tensors) const;
+    uint32_t root(int64_t rank) const;
+    void check_count(const Tensors &tensors) const;
+
+    std::shared_ptr<Session> session_;
+    torus_group *group_;
+    std::string name_, missing_;
+    std::chrono::milliseconds timeout_;
+    uint64_t sequence_ = 0;
+};
+
+} // namespace torus_torch

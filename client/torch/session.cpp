@@ -1,0 +1,229 @@
+#include "client/torch/session.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <ATen/core/grad_mode.h>
+#include <torus/torus.h>
+
+namespace torus_torch
+{
+
+void fail(const torus_error &error)
+{
+    throw std::runtime_error(std::string("torus: ") + error.text);
+}
+
+/* ---- Work ------------------------------------------------------------------------------------ */
+
+Work::Work(int rank, c10d::OpType type, const char *title, const std::vector<at::Tensor> &inputs,
+           std::vector<at::Tensor> outputs)
+    : c10d::Work(rank, type, title, inputs), outputs_(std::move(outputs)),
+      future_(
+          c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get())))
+{
+}
+
+void Work::end(std::exception_ptr error)
+{
+    if (error != nullptr)
+        future_->setError(error);
+    else
+        future_->markCompleted(c10::IValue(outputs_));
+    finish(error);
+}
+
+std::vector<at::Tensor> Work::result()
+{
+    TORCH_CHECK(isCompleted(), "torus: the work has not ended; wait for it first");
+    return outputs_;
+}
+
+c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
+{
+    return future_;
+}
+
+/* ---- Opening and closing --------------------------------------------------------------------- */
+
+Session::Session(const std::string &name, uint32_t timeout_ms)
+{
+    torus_group_options options;
+    torus_error error;
+
+    torus_group_options_init(&options);
+    options.name = name.c_str();
+    options.timeout_ms = timeout_ms;
+    if (torus_group_open(&options, &all_, &error) != 0)
+        fail(error);
+    wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (wake_fd_ < 0) {
+        torus_group_close(all_);
+        throw std::runtime_error("torus: no more descriptors");
+    }
+    open_parts();
+    thread_ = std::thread([this] { run(); });
+    (void)pthread_setname_np(thread_.native_handle(), "torus");
+}
+
+/* torch calls for a new group only on its members, but the members of all rows open their parts together. So all parts
+ * are opened at once. A part that cannot be opened, because links are down, is missing on all members. */
+void Session::open_parts()
+{
+    torus_error error;
+    torus_group *part;
+    unsigned dimensions = 1;
+
+    for (const char *c = torus_group_dims(all_); *c != '\0'; c++)
+        dimensions += *c == 'x';
+    if (dimensions > 5)
+        return;
+    for (uint32_t mask = 1; mask < (1u << dimensions) - 1; mask++)
+        if (torus_group_part(all_, mask, &part, &error) == 0)
+            parts_.push_back(part);
+}
+
+Session::~Session()
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        ending_ = true;
+    }
+    wake();
+    thread_.join();
+    torus_group_close(all_);
+    close(wake_fd_);
+}
+
+torus_group *Session::find(const std::vector<int64_t> &nodes) const
+{
+    auto has_nodes = [&nodes](torus_group *group) {
+        if (torus_group_size(group) != nodes.size())
+            return false;
+        for (size_t i = 0; i < nodes.size(); i++)
+            if (torus_group_node(group, static_cast<uint32_t>(i)) != nodes[i])
+                return false;
+        return true;
+    };
+
+    if (has_nodes(all_))
+        return all_;
+    for (torus_group *part : parts_)
+        if (has_nodes(part))
+            return part;
+    return nullptr;
+}
+
+/* ---- Calls ----------------------------------------------------------------------------------- */
+
+void Session::wake()
+{
+    const uint64_t one = 1;
+
+    (void)!write(wake_fd_, &one, sizeof one);
+}
+
+void Session::submit(Call call)
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        submitted_.push_back(std::move(call));
+    }
+    wake();
+}
+
+/* Returns whether the session ends. */
+bool Session::take_submitted()
+{
+    uint64_t count;
+    std::lock_guard<std::mutex> lock(mutex_);
+
+    (void)!read(wake_fd_, &count, sizeof count);
+    for (Call &call : submitted_)
+        waiting_.push_back(std::move(call));
+    submitted_.clear();
+    return ending_;
+}
+
+/* Returns whether it is done with the call: false if too many calls are under way. */
+bool Session::start(Call &call)
+{
+    torus_call *handle = nullptr;
+    torus_error error;
+
+    try {
+        torus_group_set_timeout(call.group, call.timeout_ms);
+        torus_group_describe(call.group, call.kind.c_str(), nullptr, 0);
+        if (call.start(&handle, &error) != 0) {
+            if (error.code == TORUS_ERROR_BUSY && !running_.empty())
+                return false;
+            fail(error);
+        }
+        running_.push_back({std::move(call), handle});
+    } catch (...) {
+        call.work->end(std::current_exception());
+    }
+    return true;
+}
+
+void Session::start_waiting()
+{
+    while (!waiting_.empty() && start(waiting_.front()))
+        waiting_.pop_front();
+}
+
+/* Ends the calls that have ended. Returns whether there was one. */
+bool Session::test_running()
+{
+    bool any = false;
+
+    for (auto it = running_.begin(); it != running_.end();) {
+        torus_error error;
+        const int state = torus_call_test(it->handle, &error);
+        if (state == 0) {
+            ++it;
+            continue;
+        }
+        /* What the end of the work calls may submit other work. */
+        Call call = std::move(it->call);
+        it = running_.erase(it);
+        any = true;
+        std::exception_ptr problem;
+        try {
+            if (state < 0)
+                fail(error);
+            if (call.finish)
+                call.finish();
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        call.work->end(problem);
+    }
+    return any;
+}
+
+void Session::wait()
+{
+    pollfd fds[] = {{wake_fd_, POLLIN, 0}, {torus_group_fd(all_), POLLIN, 0}};
+
+    (void)poll(fds, running_.empty() ? 1 : 2, -1);
+}
+
+void Session::run()
+{
+    at::NoGradGuard no_grad;
+
+    for (;;) {
+        const bool ending = take_submitted();
+        start_waiting();
+        if (test_running())
+            continue;
+        if (ending && waiting_.empty() && running_.empty())
+            return;
+        wait();
+    }
+}
+
+} // namespace torus_torch

@@ -1,0 +1,104 @@
+/* A libtorus group of all nodes with its parts, and the thread that makes their calls. */
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/distributed/c10d/Work.hpp>
+#include <torus/group.h>
+
+namespace torus_torch
+{
+
+/* Throws the error of a function of libtorus. */
+[[noreturn]] void fail(const torus_error &error);
+
+/* A call that torch waits for. Its future has the list of the output tensors. */
+class Work : public c10d::Work
+{
+  public:
+    Work(int rank, c10d::OpType type, const char *title, const std::vector<at::Tensor> &inputs,
+         std::vector<at::Tensor> outputs);
+
+    /* Ends the work, with an error unless it is nullptr. */
+    void end(std::exception_ptr error);
+
+    std::vector<at::Tensor> result() override;
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override;
+
+  private:
+    std::vector<at::Tensor> outputs_;
+    c10::intrusive_ptr<c10::ivalue::Future> future_;
+};
+
+/* How to make a call. Both functions run on the thread of the session. */
+struct Call {
+    torus_group *group;
+    std::string kind; /* of the data, for torus_group_describe() */
+    uint32_t timeout_ms;
+    c10::intrusive_ptr<Work> work;
+    std::function<int(torus_call **, torus_error *)> start;
+    std::function<void()> finish; /* after success */
+};
+
+class Session
+{
+  public:
+    /* Opens a group of all nodes under this name, and its parts. Throws. */
+    Session(const std::string &name, uint32_t timeout_ms);
+
+    /* Waits for the calls that were submitted. */
+    ~Session();
+
+    Session(const Session &) = delete;
+    Session &operator=(const Session &) = delete;
+
+    /* Calls are started in the order in which they are submitted. */
+    void submit(Call call);
+
+    /* Returns the group or the part that has exactly these nodes, in ascending order; nullptr: there is none. */
+    torus_group *find(const std::vector<int64_t> &nodes) const;
+
+    torus_group *all() const
+    {
+        return all_;
+    }
+
+  private:
+    struct Running {
+        Call call;
+        torus_call *handle;
+    };
+
+    void open_parts();
+    void run();
+    void start_waiting();
+    bool start(Call &call);
+    bool test_running();
+    bool take_submitted();
+    void wait();
+    void wake();
+
+    torus_group *all_ = nullptr;
+    std::vector<torus_group *> parts_;
+    int wake_fd_;
+
+    std::mutex mutex_; /* protects the next two */
+    std::deque<Call> submitted_;
+    bool ending_ = false;
+
+    /* Only the thread uses these. */
+    std::deque<Call> waiting_;
+    std::list<Running> running_;
+    std::thread thread_;
+};
+
+} // namespace torus_torch

@@ -1,0 +1,173 @@
+#include "client/torch/tensors.h"
+
+#include <algorithm>
+
+namespace torus_torch
+{
+
+void check(const at::Tensor &tensor)
+{
+    TORCH_CHECK(tensor.defined(), "torus: a tensor is not defined");
+    TORCH_CHECK(tensor.device().is_cpu(), "torus: only tensors of the CPU are supported, not of ",
+                tensor.device());
+    TORCH_CHECK(tensor.layout() == at::kStrided, "torus: sparse tensors are not supported");
+    TORCH_CHECK(!tensor.is_quantized(), "torus: quantized tensors are not supported");
+}
+
+void check(const std::vector<at::Tensor> &tensors)
+{
+    for (const at::Tensor &tensor : tensors) {
+        check(tensor);
+        TORCH_CHECK(tensor.scalar_type() == tensors[0].scalar_type(),
+                    "torus: the tensors have different types: ", tensors[0].scalar_type(), " and ",
+                    tensor.scalar_type());
+    }
+}
+
+static torus_operator operator_of(const c10d::ReduceOp &op)
+{
+    switch (op.op_) {
+    case c10d::ReduceOp::SUM:
+    case c10d::ReduceOp::AVG:
+        return TORUS_SUM;
+    case c10d::ReduceOp::PRODUCT:
+        return TORUS_PRODUCT;
+    case c10d::ReduceOp::MIN:
+        return TORUS_MIN;
+    case c10d::ReduceOp::MAX:
+        return TORUS_MAX;
+    case c10d::ReduceOp::BAND:
+        return TORUS_AND;
+    case c10d::ReduceOp::BOR:
+        return TORUS_OR;
+    case c10d::ReduceOp::BXOR:
+        return TORUS_XOR;
+    default:
+        TORCH_CHECK(false, "torus: this reduce operator is not supported");
+    }
+}
+
+static torus_type type_of(at::ScalarType type)
+{
+    switch (type) {
+    case at::kByte:
+        return TORUS_UINT8;
+    case at::kChar:
+        return TORUS_INT8;
+    case at::kShort:
+        return TORUS_INT16;
+    case at::kInt:
+        return TORUS_INT32;
+    case at::kLong:
+        return TORUS_INT64;
+    case at::kHalf:
+        return TORUS_FLOAT16;
+    case at::kFloat:
+        return TORUS_FLOAT32;
+    case at::kDouble:
+        return TORUS_FLOAT64;
+    case at::kComplexFloat:
+        return TORUS_COMPLEX64;
+    case at::kComplexDouble:
+        return TORUS_COMPLEX128;
+    case at::kBool:
+        return TORUS_BOOL;
+    default:
+        TORCH_CHECK(false, "torus: elements of type ", type, " cannot be combined");
+    }
+}
+
+/* Sums of half precision overflow soon, so means of float16 are computed in float32. */
+static at::ScalarType carried_type(at::ScalarType elements, bool average)
+{
+    if (elements == at::kBFloat16 || (elements == at::kHalf && average))
+        return at::kFloat;
+    return elements == at::kComplexHalf ? at::kComplexFloat : elements;
+}
+
+Combination::Combination(at::ScalarType elements, const c10d::ReduceOp &reduce_op)
+    : op(operator_of(reduce_op)), average(reduce_op.op_ == c10d::ReduceOp::AVG)
+{
+    const bool bitwise = op == TORUS_AND || op == TORUS_OR || op == TORUS_XOR;
+    const bool ordered = op == TORUS_MIN || op == TORUS_MAX;
+
+    TORCH_CHECK(!bitwise || at::isIntegralType(elements, true), "torus: elements of type ",
+                elements, " have no bitwise operators");
+    TORCH_CHECK(!ordered || !at::isComplexType(elements),
+                "torus: complex numbers have no minimum or maximum");
+    TORCH_CHECK(!average || elements != at::kBool, "torus: booleans have no average");
+    carried = carried_type(elements, average);
+    type = type_of(carried);
+}
+
+/* Whether the memory of the tensor has its elements in one piece, as they are. */
+static bool is_plain(const at::Tensor &tensor, at::ScalarType type)
+{
+    return tensor.scalar_type() == type && tensor.is_contiguous() && !tensor.is_conj() &&
+           !tensor.is_neg();
+}
+
+at::Tensor packed(const at::Tensor &tensor, at::ScalarType type)
+{
+    at::Tensor memory = room(tensor, type);
+
+    if (!memory.is_same(tensor))
+        memory.copy_(tensor);
+    return memory;
+}
+
+at::Tensor room(const at::Tensor &tensor, at::ScalarType type)
+{
+    return is_plain(tensor, type)
+               ? tensor
+               : at::empty(tensor.sizes(), tensor.options().dtype(type).memory_format(
+                                               at::MemoryFormat::Contiguous));
+}
+
+at::Tensor joined(const std::vector<at::Tensor> &tensors, at::ScalarType type)
+{
+    int64_t count = 0, at = 0;
+    for (const at::Tensor &tensor : tensors)
+        count += tensor.numel();
+    at::Tensor memory = at::empty({count}, at::TensorOptions().dtype(type));
+    for (const at::Tensor &tensor : tensors) {
+        memory.narrow(0, at, tensor.numel()).view(tensor.sizes()).copy_(tensor);
+        at += tensor.numel();
+    }
+    return memory;
+}
+
+void split(const at::Tensor &from, const std::vector<at::Tensor> &tensors)
+{
+    int64_t at = 0;
+
+    for (const at::Tensor &tensor : tensors) {
+        tensor.copy_(from.narrow(0, at, tensor.numel()).view(tensor.sizes()));
+        at += tensor.numel();
+    }
+}
+
+Blocks::Blocks(const std::vector<at::Tensor> &tensors, bool filled) : tensors_(tensors)
+{
+    std::vector<uint8_t *> places;
+
+    for (const at::Tensor &tensor : tensors) {
+        memory_.push_back(filled ? packed(tensor, tensor.scalar_type())
+                                 : room(tensor, tensor.scalar_type()));
+        bytes.push_back(memory_.back().nbytes());
+        places.push_back(static_cast<uint8_t *>(memory_.back().data_ptr()));
+        if (bytes.back() > 0 && (base == nullptr || places.back() < base))
+            base = places.back();
+    }
+    for (size_t i = 0; i < places.size(); i++)
+        offset.push_back(bytes[i] > 0 ? static_cast<size_t>(places[i] - base) : 0);
+}
+
+void Blocks::give_back() const
+{
+    for (size_t i = 0; i < tensors_.size(); i++)
+        if (!memory_[i].is_same(tensors_[i]))
+            tensors_[i].copy_(memory_[i]);
+}
+
+} // namespace torus_torch
