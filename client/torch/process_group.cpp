@@ -470,6 +470,7 @@ static void rows(const std::vector<int64_t> &splits, const at::Tensor &tensor,
     size_t at = 0;
 
     for (int64_t split : splits) {
+        TORCH_CHECK(split >= 0, "torus: a split has the size ", split);
         bytes->push_back(size_t(split) * row);
         offset->push_back(at);
         at += bytes->back();
