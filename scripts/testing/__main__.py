@@ -21,7 +21,7 @@ PARTS = {
     'unit': ('programs in C: unit, contract, simulation and fuzz tests', ()),
     'swarm': ('random worlds of the simulation: a fixed list of seeds, then seeds of the day', ()),
     'papers': ('tests of scripts/reproduce', ()),
-    'loopback': ('integration tests with daemons on 127.0.0.1 and in network namespaces', ('browser',)),
+    'loopback': ('integration tests with daemons on 127.0.0.1 and in network namespaces', ('browser', 'torch')),
     'mininet': ('integration tests in Mininet; skipped without root', ()),
     'packages': ('what the Debian packages are made from; with --full they are built, installed and purged in root '
                  'file systems, for amd64 and arm64', ('package', 'cross', 'packages')),
