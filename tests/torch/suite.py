@@ -1,8 +1,8 @@
-"""Runs torch's own distributed_test.py with the backend torus, as unittest does: the arguments are names of tests.
+"""Runs torch's own tests of torch.distributed with the backend torus, as unittest does: the arguments are names of tests.
 
     topo/torus.py 2x2 --loopback --run 'PYTHONPATH=build/client/torch:tests/torch /usr/bin/python3 tests/torch/suite.py -v'
 
-The file is part of Debian's python3-torch. It starts four ranks itself, here all of them as children of one process.
+They are part of Debian's python3-torch. Each starts four ranks, here all of them as children of one process.
 """
 
 import os
