@@ -298,7 +298,8 @@ STATED = [  # algorithm, quantity, the statement about it; dims, and the rule fo
     ('mt', 'startups', 'n = 2k: k fewer', {'4x4': 2 * 1 + 4 - 2, '6x6x6': 3 * 1 + 9 - 3}),
     ('at2-1port', 'startups', '4x4: 4', {'4x4': 4}),
     ('at2', 'startups', "ring: ar's", {'1x8': 4, '12x1': 6}),
-    ('at2', 'critical_path', 'critical path', {'8x12': 8 * 12 * 12 // 8, '12x16': 12 * 16 * 16 // 8}),
+    ('at2', 'transmission', 'r*c^2/8', {'8x12': 8 * 12 * 12 // 8, '12x16': 12 * 16 * 16 // 8, '28x24': 2352}),
+    ('at2', 'critical_path', '7r > 6c: critical path', {'32x36': 32 * 36 * 36 // 8}),
     ('pt', 'critical_path', 'critical path', {'8x12': 2 * 2 * (144 // 32) * 8 + 2 * 96}),
     ('cccube-q2', 'startups', 'rings of up to 4 and arrays of 2', {
         '2mx2mx2m': 4, '2x2x2': 4, '4x4': 5, '2mx4x2': 5}),
@@ -330,8 +331,9 @@ def test_remarks_are_made_of_counts(page):
     torusctl = page['torusctl']
     printed = ask('plan', '--dims', '12x12', '--algorithm', 'at2-printed')['critical_path']
     assert f'{printed} instead of {12 ** 3 // 8} on 12×12' in page['all_port'].repair(torusctl)
-    assert '8×12' in page['all_port'].barriers(torusctl)
-    assert '8×16' not in page['all_port'].barriers(torusctl)
+    barriers = page['all_port'].barriers(torusctl)
+    assert '424 instead of 384 on 12×16' in barriers and '8×12' not in barriers
+    assert '5192 instead of 5184 on 32×36' in barriers
     startups = ask('plan', '--dims', '6x6x6', '--algorithm', 'mt')['startups']
     assert f'(12 instead of {startups})' in page['one_port'].empty_steps(torusctl)
 

@@ -51,14 +51,14 @@ static const char *text(const json_t *o, const char *key)
 
 TEST(enumerated)
 {
-    json_t *value = value_of("--dims 8x12 --algorithm at2 --block-size 1KiB");
-    const json_t *time = about(value, "times", "at2", 1024);
+    json_t *value = value_of("--dims 12x16 --algorithm at2-printed --block-size 1KiB");
+    const json_t *time = about(value, "times", "at2-printed", 1024);
 
-    json_expect(value, "algorithms=#1 algorithms.0.algorithm=at2");
-    json_expect(about(value, "algorithms", "at2", 0),
-                "runs_here=true from=enumeration transmission=152 formula_transmission=144 "
-                "critical_path=144");
-    json_expect(time, "from=enumeration startup_us=600");
+    json_expect(value, "algorithms=#1 algorithms.0.algorithm=at2-printed");
+    json_expect(about(value, "algorithms", "at2-printed", 0),
+                "runs_here=true from=enumeration transmission=424 formula_transmission=384 "
+                "critical_path=384");
+    json_expect(time, "from=enumeration startup_us=750");
     assert_true(number(time, "formula_time_us") < number(time, "time_us"));
     json_decref(value);
 }

@@ -201,7 +201,7 @@ TEST(where_lockstep_differs)
     struct cost c = find("8x12", "at2");
 
     assert_int_equal(c.from, COST_ENUMERATED);
-    check_counts(c.counts, 8, 152, 288);
+    check_counts(c.counts, 8, 144, 288);
     check_counts(c.formula, 8, 144, 288);
     assert_true(c.critical_path == 144);
     c = find("12x16", "at2-printed");

@@ -73,7 +73,7 @@ static void name_ar(const struct torus *t, uint32_t step, char *text)
     text[0] = 'S'; /* begins the text */
 }
 
-/* A step in which AR runs on rings of two lengths. */
+/* A step in which AR runs on rings of two lengths, as printed. */
 static void name_lines(uint32_t longer, uint32_t shorter, uint32_t step, const char *before,
                        char *text)
 {
@@ -87,7 +87,20 @@ static void name_lines(uint32_t longer, uint32_t shorter, uint32_t step, const c
                        stage_of(longer, step), longer, stage, shorter);
 }
 
-static void name_at2(const struct torus *t, uint32_t step, char *text)
+/* The same in at2: the shorter rings are in the stage of the longer ones, or make late hops. */
+static void name_fitted_lines(uint32_t longer, uint32_t shorter, uint32_t step, const char *before,
+                              char *text)
+{
+    if (shorter % 4 == 0 && longer % 4 != 0 && step == longer / 4 + shorter / 4)
+        (void)snprintf(text, PHASE_NAME_SIZE,
+                       "%sstage 3 on rings of %" PRIu32
+                       ", the rest of stage 1 on rings of %" PRIu32,
+                       before, longer, shorter);
+    else
+        name_stage(longer, step, before, text);
+}
+
+static void name_at2_steps(const struct torus *t, uint32_t step, bool printed, char *text)
 {
     static const char *const lines[] = {
         "Phase 2, nodes with x + y even along dimension 1, others along 0, ",
@@ -105,7 +118,18 @@ static void name_at2(const struct torus *t, uint32_t step, char *text)
                        "Phase 1, step %" PRIu32 " of 2: to nodes of the destination's parities",
                        step + 1);
     else if (step < 2 + 2 * steps)
-        name_lines(longer, shorter, (step - 2) % steps, lines[(step - 2) / steps], text);
+        (printed ? name_lines : name_fitted_lines)(longer, shorter, (step - 2) % steps,
+                                                   lines[(step - 2) / steps], text);
+}
+
+static void name_at2(const struct torus *t, uint32_t step, char *text)
+{
+    name_at2_steps(t, step, false, text);
+}
+
+static void name_at2_printed(const struct torus *t, uint32_t step, char *text)
+{
+    name_at2_steps(t, step, true, text);
 }
 
 /* AR1: a swap, rotations, a swap. */
@@ -313,7 +337,7 @@ static const struct {
 } known[] = {
     {&algorithm_ar, name_ar, reason_ar},
     {&algorithm_at2, name_at2, reason_at2},
-    {&algorithm_at2_printed, name_at2, reason_at2},
+    {&algorithm_at2_printed, name_at2_printed, reason_at2},
     {&algorithm_ar1, name_ar1, reason_ar1},
     {&algorithm_at2_1port, name_rounds, reason_rounds},
     {&algorithm_mt, name_rounds, reason_rounds},

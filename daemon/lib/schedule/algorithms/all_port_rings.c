@@ -92,7 +92,7 @@ static uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, 
 
     /* Stage 1: one hop to a node of the destination's parity. */
     if (hops % 2 != 0) {
-        leg.step = step;
+        leg.step = step + (hops == 1 ? ring->late : 0);
         leg.hops = ring->stride;
         legs[count++] = leg;
     }
@@ -100,7 +100,7 @@ static uint32_t ring_route(const struct ring *ring, uint32_t from, uint32_t to, 
     /* Two hops a step, in stage 2 or stage 3. In stage 2 even nodes send + and odd nodes -, in
      * stage 3 the other way round. */
     if ((direction > 0) != (to % 2 == 0))
-        step += n / 4;
+        step += n / 4 + ring->pause;
     for (hops /= 2; hops > 0; hops--) {
         leg.step = step++;
         leg.hops = (uint16_t)(2 * ring->stride);
@@ -192,16 +192,22 @@ const struct algorithm algorithm_ar = {
  *   even (the paper's groups G00 and G11) begin with their row, all others with their column. So
  *   all channels are busy in both phases.
  *
- * Lemma 4 promises r*c^2/8 blocks, the lower bound. The algorithm as printed misses it if a size is
- * 4 mod 8. Then opposite nodes of a logical ring are an odd number of logical hops apart, and in
- * stage 1 of AR a node sends all blocks for its opposite in one direction. On a single ring that is
- * one block, the reason for the ceil() in lemma 2. Here it is one block for each offset in the
- * other dimension. So there are two algorithms, which differ only if a size is 4 mod 8:
- * - `at2` repairs this: half of these blocks go each way. Lemma 4 holds for all multiples of four
- *   (for the critical path, verify.h, if the two sizes differ).
- * - `at2-printed` runs AR as printed. Lemma 4 holds if c is a multiple of 8. Otherwise the critical
- *   path is r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152
- *   on 8x12 (144).
+ * Lemma 4 promises r*c^2/8 blocks, the lower bound. The algorithm as printed misses it for two
+ * reasons. So there are two algorithms, which differ only in what follows:
+ * - A size of 4 mod 8. Then opposite nodes of a logical ring are an odd number of logical hops
+ *   apart, and in stage 1 of AR a node sends all blocks for its opposite in one direction. On a
+ *   single ring that is one block, the reason for the ceil() in lemma 2. Here it is one block for
+ *   each offset in the other dimension. `at2` repairs this: half of these blocks go each way
+ *   (tie()).
+ * - Two sizes r < c. The lemma counts the longer rings, of c/2 nodes. As printed, the shorter rings
+ *   have some of their heaviest steps while the longer ones have light steps. In `at2` they have
+ *   them together (fit_to_longer()), and lemma 4 holds in lockstep, except where r is a multiple of
+ *   8, c is not, and 7r > 6c: there the first steps of stage 2 cost a little more (32x36: 5192
+ *   blocks, lemma 5184), and only the critical path (verify.h) is r*c^2/8.
+ *
+ * `at2-printed` runs AR as printed. Its critical path is r*c^2/8 if c is a multiple of 8, otherwise
+ * r blocks longer: 12 blocks on 4x4 (lemma: 8), 76 on 4x12 (72), 228 on 12x12 (216), 152 on 8x12
+ * (144). In lockstep it costs more on some tori with r != c: 424 blocks on 12x16 (lemma: 384).
  *
  * Sizes that are not multiples of four get imaginary nodes (rings.h). If one of the two
  * dimensions has a single node, the torus is a ring and runs AR. */
@@ -244,15 +250,49 @@ static void at2_period(const struct torus *t, uint32_t *period)
         imaginary_period(t, MULTIPLE, 4, period);
 }
 
-/* The direction to the exact opposite on a logical ring. The repair decides by the parity of the
- * offset in the other dimension, in logical hops: that splits the blocks of padded tori evenly,
- * too. */
+/* Whether the blocks for the opposite node of a logical ring are to be split. They need it if they
+ * are an odd number of logical hops away, except on shorter rings beside rings on which that number
+ * is even: there stage 1 has time for them, and stage 3 has not. */
+static bool is_split(const struct torus *padded, unsigned dim)
+{
+    bool shorter = padded->size[dim] < padded->size[1 - dim];
+
+    return padded->size[dim] % 8 != 0 && !(shorter && padded->size[1 - dim] % 8 == 0);
+}
+
+/* Divides the blocks of a ring by the parity of their offset in the other dimension, in logical
+ * hops: that halves them on padded tori, too. */
+static bool is_in_first_half(unsigned dim, const uint32_t *offset)
+{
+    return offset[1 - dim] / 2 % 2 == 0;
+}
+
+/* The direction to the exact opposite on a logical ring. */
 static int tie(const struct torus *padded, unsigned dim, const uint32_t *offset, uint32_t to,
                bool repaired)
 {
-    if (!repaired || padded->size[dim] % 8 == 0)
+    if (!repaired || !is_split(padded, dim))
         return ring_tie(to);
-    return offset[1 - dim] / 2 % 2 == 0 ? 1 : -1;
+    return is_in_first_half(dim, offset) ? 1 : -1;
+}
+
+/* Spreads the steps of shorter rings over those of the longer ones, so that no step has more blocks
+ * on them.
+ * - Stage 3 begins on all rings at the same time. In each stage, step by step, the shorter rings then
+ *   have at most the blocks of the longer ones.
+ * - The exception is stage 1 if the shorter rings' size is a multiple of 4 logical hops, and that of
+ *   the longer ones is not: p = 4m and P = 4M + 2 nodes, m <= M. Their channels carry 16mM + 8m and
+ *   16mM + 4m blocks then. So half of the blocks for the next node, 8M + 4, make their hop in the
+ *   first step after the shorter rings' stage 3, in which the longer ones carry 32m(M - m) + 20m. */
+static void fit_to_longer(const struct torus *padded, const uint32_t *offset, struct ring *ring)
+{
+    uint32_t longer = padded->size[1 - ring->dim] / 2;
+
+    if (ring->nodes >= longer)
+        return;
+    ring->pause = longer / 4 - ring->nodes / 4;
+    if (ring->nodes % 4 == 0 && longer % 4 != 0 && is_in_first_half(ring->dim, offset))
+        ring->late = longer / 4 + ring->nodes / 4;
 }
 
 static uint32_t at2_padded_route(const struct torus *padded, const uint32_t *from,
@@ -287,6 +327,8 @@ static uint32_t at2_padded_route(const struct torus *padded, const uint32_t *fro
                             .step = 2 + i * phase_steps(padded),
                             .stride = 2,
                             .dim = (uint8_t)dim};
+        if (repaired)
+            fit_to_longer(padded, offset, &ring);
         count += ring_route(&ring, at[dim] / 2, to[dim] / 2,
                             tie(padded, dim, offset, to[dim] / 2, repaired), legs + count);
     }
@@ -331,8 +373,8 @@ static uint32_t printed_route(const struct torus *padded, const uint32_t *from, 
         .route = identifier##_route,                                                               \
     };
 
-AT2(at2, "at2", repaired_route, ", repaired for sizes of 4 mod 8",
-    "r*c^2/8, both multiples of 4 (some r != c: critical path)")
+AT2(at2, "at2", repaired_route, ", repaired for sizes of 4 mod 8 and r != c",
+    "r*c^2/8, both multiples of 4 (r < c, r a multiple of 8, c not, and 7r > 6c: critical path)")
 AT2(at2_printed, "at2-printed", printed_route, ", as printed",
     "r*c^2/8 if c is a multiple of 8, else r*c^2/8 + r; both multiples of 4 (some r != c: critical "
     "path)")

@@ -33,6 +33,9 @@ struct ring {
     uint32_t step;   /* the ring's first step */
     uint16_t stride; /* hops on the torus from one node of the ring to the next */
     uint8_t dim;
+
+    uint32_t pause; /* steps between stages 2 and 3 */
+    uint32_t late;  /* steps after the first one in which a block for the next node makes its hop */
 };
 
 /* The direction in which AR sends a block to the exact opposite of its source; `to` is the
