@@ -12,8 +12,8 @@ that was dropped in this way is sent again a moment later.
 import os
 import signal
 import sys
-import threading
 import time
+from _thread import start_new_thread
 from contextlib import contextmanager
 
 
@@ -35,6 +35,7 @@ _depth = 0
 _pending = None
 _raising = False
 _prompting = False
+_dropping = False
 
 
 def install():
@@ -94,14 +95,24 @@ def _received(signum, _frame):
 
 
 def _dropped(unraisable):
-    global _raising
+    global _raising, _dropping
     exception = unraisable.exc_value
     if isinstance(exception, (Interrupted, Terminated)):
-        _raising = True
-        # Not from here: it would be raised inside the same destructor.
-        threading.Timer(0.01, os.kill, (os.getpid(), exception.signum)).start()
+        _dropping = _raising = True
+        start_new_thread(_send_again, (exception.signum,))
+        _dropping = False
     else:
         sys.__unraisablehook__(unraisable)
+
+
+def _send_again(signum):
+    """In a thread of its own, which the main thread does not wait for. What is raised while that is still in _dropped()
+    would be dropped without a trace."""
+    while True:
+        time.sleep(0.01)
+        if not _dropping:
+            os.kill(os.getpid(), signum)
+            return
 
 
 def _throw(signum):
