@@ -513,8 +513,11 @@ def test_from_bare_hosts_to_their_configuration():
             hosts.cable(number, 'ea', (number + 1) % 4, 'eb')
         for number in range(4):
             hosts.start_for_setups(number, 'ea,eb')
+        for name in NAMES[1:4]:
+            hosts.wait_reachable(0, name)
         cluster = hosts.folder / 'cluster.ini'
-        assert hosts.discover(0, '--output', cluster).returncode == 0
+        found = hosts.discover(0, '--output', cluster)
+        assert found.returncode == 0, found.stdout + found.stderr
         init = '--json', 'init', cluster, '--links', '--discover-socket', hosts.socket(0), '--no-wait', '--yes'
         refused = hosts.run(0, *init)
         assert refused.returncode == 1 and '--trust-cables' in refused.stderr and 'torusd-discover --id' in refused.stderr

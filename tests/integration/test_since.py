@@ -12,17 +12,17 @@ from torus_net import patience
 pytestmark = pytest.mark.plain
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def build():
     return known()[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def sources():
     return known()[1]
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def rows():
     return known()[2]
 
