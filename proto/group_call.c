@@ -24,21 +24,20 @@ unsigned group_operation_arrays(uint32_t operation)
 static const struct {
     const char *name;
     uint32_t size;
+    enum reduction_kind kind;
 } types[REDUCTION_TYPES] = {
-    [REDUCTION_INT8] = {"int8", 1},
-    [REDUCTION_INT16] = {"int16", 2},
-    [REDUCTION_INT32] = {"int32", 4},
-    [REDUCTION_INT64] = {"int64", 8},
-    [REDUCTION_UINT8] = {"uint8", 1},
-    [REDUCTION_UINT16] = {"uint16", 2},
-    [REDUCTION_UINT32] = {"uint32", 4},
-    [REDUCTION_UINT64] = {"uint64", 8},
-    [REDUCTION_FLOAT32] = {"float32", 4},
-    [REDUCTION_FLOAT64] = {"float64", 8},
-    [REDUCTION_FLOAT16] = {"float16", 2},
-    [REDUCTION_COMPLEX64] = {"complex64", 8},
-    [REDUCTION_COMPLEX128] = {"complex128", 16},
-    [REDUCTION_BOOL] = {"bool", 1},
+#define X(number, name, NAME, bytes, kind) [number] = {#name, bytes, kind},
+    REDUCTION_TYPE_LIST(X)
+#undef X
+};
+
+static const struct {
+    const char *name;
+    unsigned kinds;
+} operators[REDUCTION_OPERATORS] = {
+#define X(number, name, NAME, kinds) [number] = {#name, kinds},
+    REDUCTION_OPERATOR_LIST(X)
+#undef X
 };
 
 const char *reduction_type_name(uint32_t type)
@@ -49,6 +48,17 @@ const char *reduction_type_name(uint32_t type)
 uint32_t reduction_size(uint32_t type)
 {
     return type < REDUCTION_TYPES ? types[type].size : 0;
+}
+
+const char *reduction_operator_name(uint32_t operation)
+{
+    return operation < REDUCTION_OPERATORS ? operators[operation].name : NULL;
+}
+
+bool reduction_allowed(uint32_t type, uint32_t operation)
+{
+    return type < REDUCTION_TYPES && operation < REDUCTION_OPERATORS &&
+           (types[type].kind & operators[operation].kinds) != 0;
 }
 
 /* ---- Kinds of data --------------------------------------------------------------------------- */

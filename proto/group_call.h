@@ -49,28 +49,64 @@ bool group_operation_exists(uint32_t operation);
 /* Returns the arrays of an operation (enum group_array); 0 also if the operation does not exist. */
 unsigned group_operation_arrays(uint32_t operation);
 
-/* The same numbers as enum torus_type and enum torus_operator of torus/group.h. */
-enum reduction_type {
-    REDUCTION_INT8 = 1,
-    REDUCTION_INT16,
-    REDUCTION_INT32,
-    REDUCTION_INT64,
-    REDUCTION_UINT8,
-    REDUCTION_UINT16,
-    REDUCTION_UINT32,
-    REDUCTION_UINT64,
-    REDUCTION_FLOAT32,
-    REDUCTION_FLOAT64,
-    REDUCTION_FLOAT16,
-    REDUCTION_COMPLEX64,
-    REDUCTION_COMPLEX128,
-    REDUCTION_BOOL,
+/* What an operator must know of a type. */
+enum reduction_kind {
+    KIND_INTEGER = 1,
+    KIND_FRACTION = 2,
+    KIND_COMPLEX = 4,
+    KIND_TRUTH = 8,
 };
-#define REDUCTION_TYPES (REDUCTION_BOOL + 1u)
+
+/* The types of elements: X(number, name, NAME, bytes, kind); the numbers of enum torus_type (torus/group.h). */
+#define REDUCTION_TYPE_LIST(X)                                                                     \
+    X(1, int8, INT8, 1, KIND_INTEGER)                                                              \
+    X(2, int16, INT16, 2, KIND_INTEGER)                                                            \
+    X(3, int32, INT32, 4, KIND_INTEGER)                                                            \
+    X(4, int64, INT64, 8, KIND_INTEGER)                                                            \
+    X(5, uint8, UINT8, 1, KIND_INTEGER)                                                            \
+    X(6, uint16, UINT16, 2, KIND_INTEGER)                                                          \
+    X(7, uint32, UINT32, 4, KIND_INTEGER)                                                          \
+    X(8, uint64, UINT64, 8, KIND_INTEGER)                                                          \
+    X(9, float32, FLOAT32, 4, KIND_FRACTION)                                                       \
+    X(10, float64, FLOAT64, 8, KIND_FRACTION)                                                      \
+    X(11, float16, FLOAT16, 2, KIND_FRACTION)                                                      \
+    X(12, complex64, COMPLEX64, 8, KIND_COMPLEX)                                                   \
+    X(13, complex128, COMPLEX128, 16, KIND_COMPLEX)                                                \
+    X(14, bool, BOOL, 1, KIND_TRUTH)                                                               \
+    X(15, bfloat16, BFLOAT16, 2, KIND_FRACTION)
+
+/* The operators: X(number, name, NAME, the kinds for which it is defined); the numbers of enum torus_operator. */
+#define REDUCTION_OPERATOR_LIST(X)                                                                 \
+    X(1, sum, SUM, KIND_INTEGER | KIND_FRACTION | KIND_COMPLEX | KIND_TRUTH)                       \
+    X(2, product, PRODUCT, KIND_INTEGER | KIND_FRACTION | KIND_COMPLEX | KIND_TRUTH)               \
+    X(3, min, MIN, KIND_INTEGER | KIND_FRACTION | KIND_TRUTH)                                      \
+    X(4, max, MAX, KIND_INTEGER | KIND_FRACTION | KIND_TRUTH)                                      \
+    X(5, and, AND, KIND_INTEGER | KIND_TRUTH)                                                      \
+    X(6, or, OR, KIND_INTEGER | KIND_TRUTH)                                                        \
+    X(7, xor, XOR, KIND_INTEGER | KIND_TRUTH)                                                      \
+    X(8, avg, AVG, KIND_FRACTION | KIND_COMPLEX)
+
+enum reduction_type {
+#define X(number, name, NAME, bytes, kind) REDUCTION_##NAME = number,
+    REDUCTION_TYPE_LIST(X)
+#undef X
+};
+#define REDUCTION_TYPES 16u /* more than every number */
+
+enum reduction_operator {
+#define X(number, name, NAME, kinds) REDUCTION_##NAME = number,
+    REDUCTION_OPERATOR_LIST(X)
+#undef X
+};
+#define REDUCTION_OPERATORS 9u /* more than every number */
 
 /* The name of a type, "float64", and the bytes of an element; NULL and 0 if the type does not exist. */
 const char *reduction_type_name(uint32_t type);
 uint32_t reduction_size(uint32_t type);
+/* The name of an operator, "sum"; NULL if it does not exist. */
+const char *reduction_operator_name(uint32_t operation);
+/* Whether type and operator exist, and the operator is defined for the type. */
+bool reduction_allowed(uint32_t type, uint32_t operation);
 
 /* The type and shape of the data of a call, as far as the program has told them. Members whose calls differ in what
  * both have told disagree. */
@@ -90,14 +126,3 @@ static inline bool data_kind_is_known(const struct data_kind *kind)
 {
     return kind->type != 0 || kind->shape != 0;
 }
-
-enum reduction_operator {
-    REDUCTION_SUM = 1,
-    REDUCTION_PRODUCT,
-    REDUCTION_MIN,
-    REDUCTION_MAX,
-    REDUCTION_AND,
-    REDUCTION_OR,
-    REDUCTION_XOR,
-};
-#define REDUCTION_OPERATORS (REDUCTION_XOR + 1u)

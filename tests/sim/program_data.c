@@ -51,7 +51,9 @@ static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed,
                         uint64_t at)
 {
     uint64_t word = mix(mix(seed, member + 7), at);
-    uint32_t small = call->operator== REDUCTION_PRODUCT ? 1 + word % 2 : word % 16;
+    uint32_t small = call->operator== REDUCTION_PRODUCT ? 1 + word % 2
+                     : call->type == REDUCTION_BFLOAT16 ? word % 2 /* sums have 8 bits */
+                                                        : word % 16;
     uint64_t integer = small;
     float f[2] = {(float)small, 0};
     double d[2] = {small, 0};
@@ -62,6 +64,8 @@ static void put_element(uint8_t *to, const struct sim_call *call, uint64_t seed,
         if (small != 0) /* the first bit is not stored */
             integer = ((uint64_t)(exponent + 14) << 10) + (uint64_t)(2048 * fraction) - 1024;
     }
+    if (call->type == REDUCTION_BFLOAT16)
+        integer = small == 0 ? 0 : small == 1 ? 0x3f80 : 0x4000;
     if (call->type == REDUCTION_FLOAT32 || call->type == REDUCTION_COMPLEX64)
         memcpy(to, f, reduction_size(call->type));
     else if (call->type == REDUCTION_FLOAT64 || call->type == REDUCTION_COMPLEX128)
@@ -366,6 +370,7 @@ static const uint8_t *sum_of(struct sim_programs *all, const struct sim_call *ca
         if (i > 0)
             reduction_combine(call->type, call->operator, sum->byte, one, like->count);
     }
+    reduction_finish(call->type, call->operator, sum->byte, like->count, like->members);
     free(one);
     return sum->byte;
 }

@@ -195,6 +195,7 @@ struct net *net_open(const struct how *how, uint64_t seed)
                                              .everywhere = how->everywhere,
                                              .unchecked = how->unchecked};
     assert_int_equal(torus_parse(&net->torus, how->dims, NULL), 0);
+    net->options.members = net->torus.nodes;
     net->rounds = how->per_round > 0 ? (how->elements + how->per_round - 1) / how->per_round : 1;
     net->member = calloc(net->torus.nodes, sizeof *net->member);
     assert_non_null(net->member);
@@ -470,6 +471,8 @@ static void check_results(const struct net *net, bool whole)
             segment[j] = malloc(net_size(net, owner) + 1);
             assert_non_null(segment[j]);
             reduce(net, owner, i + j, owner, segment[j]);
+            reduction_finish(net->how.type, net->how.operation, segment[j],
+                             net_size(net, owner) / net->element, net->torus.nodes);
         }
         for (uint32_t rank = 0; rank < net->torus.nodes; rank++)
             check_result(net, &net->member[rank], owner, rank == owner || net->how.everywhere,

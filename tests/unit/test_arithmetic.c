@@ -292,6 +292,92 @@ TEST(halves)
             }
 }
 
+static float brain_value(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float x;
+
+    memcpy(&x, &wide, sizeof x);
+    return x;
+}
+
+/* The nearest bfloat16, found among the two around the number; of two the even one. */
+static uint16_t nearest_brain(double x)
+{
+    float f = (float)x;
+    uint32_t bits;
+
+    if (x != x)
+        return 0x7fc0;
+    if (fabs((double)f) >
+        fabs(x)) /* towards 0, so that the bits below are those of the number before */
+        f = nextafterf(f, 0);
+    memcpy(&bits, &f, sizeof bits);
+    uint16_t low = (uint16_t)(bits >> 16), high = (uint16_t)(low + 1);
+    if ((low & 0x7fff) == 0x7f80 || low == 0x7f80)
+        return low;
+    const double below = fabs(x) - fabs((double)brain_value(low));
+    const double above =
+        ((high & 0x7fff) == 0x7f80 ? 0x1p128 : fabs((double)brain_value(high))) - fabs(x);
+    return below < above || (below == above && low % 2 == 0) ? low : high;
+}
+
+/* Every bfloat16, with several others. */
+TEST(bfloat16s)
+{
+    static const uint16_t others[] = {0,      0x8000, 0x3f80, 0xbf80, 0x0001, 0x007f, 0x0080,
+                                      0x3c00, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x7f81};
+
+    for (unsigned i = 0; i < 2 * sizeof others / sizeof *others; i++)
+        for (uint32_t bits = 0; bits < 65536; bits++)
+            for (enum reduction_operator op = REDUCTION_SUM; op <= REDUCTION_MAX; op++) {
+                uint16_t into = (uint16_t)bits, from = i % 2 == 0 ? others[i / 2] : (uint16_t)any();
+                const double x = (double)brain_value(into), y = (double)brain_value(from);
+                const uint16_t expected = x != x || y != y          ? 0x7fc0
+                                          : op == REDUCTION_SUM     ? nearest_brain(x + y)
+                                          : op == REDUCTION_PRODUCT ? nearest_brain(x * y)
+                                          : op == REDUCTION_MIN     ? (x < y ? into : from)
+                                                                    : (x > y ? into : from);
+                reduction_combine(REDUCTION_BFLOAT16, op, &into, &from, 1);
+                if (into != expected)
+                    fail_msg("operator %u: %#x with %#x gives %#x, not %#x", op, bits, from, into,
+                             expected);
+            }
+}
+
+/* An average is a sum, and a quotient that is rounded once. */
+TEST(averages)
+{
+    double doubles[4] = {1, -10, 1e308, INFINITY};
+    float floats[4] = {1, -10, 3e38f, -INFINITY};
+    const double other[2] = {5, 1};
+
+    reduction_combine(REDUCTION_COMPLEX128, REDUCTION_AVG, doubles, other, 1);
+    reduction_finish(REDUCTION_COMPLEX128, REDUCTION_AVG, doubles, 2, 3);
+    assert_true(doubles[0] == 2 && doubles[1] == -3 && doubles[2] == 1e308 / 3 &&
+                doubles[3] == INFINITY);
+    reduction_finish(REDUCTION_FLOAT64, REDUCTION_AVG, doubles, 1, 7);
+    assert_true(doubles[0] == 2.0 / 7 && doubles[1] == -3);
+    reduction_finish(REDUCTION_COMPLEX64, REDUCTION_AVG, floats, 2, 3);
+    assert_true(floats[0] == 1.0f / 3 && floats[1] == -10.0f / 3 && floats[2] == 1e38f &&
+                floats[3] == -INFINITY);
+    reduction_finish(REDUCTION_FLOAT32, REDUCTION_AVG, floats, 1, 7);
+    assert_true(floats[0] == 1.0f / 3 / 7 && floats[1] == -10.0f / 3);
+    reduction_finish(REDUCTION_FLOAT32, REDUCTION_SUM, floats, 4, 7);
+    assert_true(floats[1] == -10.0f / 3);
+    for (uint32_t bits = 0; bits < 65536; bits++)
+        for (uint32_t members = 1; members < 300; members += 7) {
+            uint16_t half = (uint16_t)bits, brain = half;
+            const double x = half_value(half), y = (double)brain_value(brain);
+            reduction_finish(REDUCTION_FLOAT16, REDUCTION_AVG, &half, 1, members);
+            reduction_finish(REDUCTION_BFLOAT16, REDUCTION_AVG, &brain, 1, members);
+            assert_int_equal(half, nearest_half(x / members));
+            assert_int_equal(brain, nearest_brain(y / members));
+        }
+    assert_false(reduction_allowed(REDUCTION_INT32, REDUCTION_AVG));
+    assert_false(reduction_allowed(REDUCTION_BOOL, REDUCTION_AVG));
+}
+
 TEST(truth_values)
 {
     for (unsigned a = 0; a < 256; a += 51)
@@ -358,7 +444,11 @@ TEST(types_and_operators_are_checked)
     for (uint32_t type = 0; type < 300; type++)
         for (uint32_t op = 0; op < 300; op++)
             pairs += reduction_allowed(type, op);
-    assert_int_equal(pairs, 8 * 7 + 3 * 4 + 2 * 2 + 7);
+    assert_int_equal(pairs, 8 * 7 + 4 * 5 + 2 * 3 + 7);
+    for (uint32_t op = REDUCTION_SUM; op < REDUCTION_OPERATORS; op++)
+        assert_non_null(reduction_operator_name(op));
+    assert_null(reduction_operator_name(0));
+    assert_null(reduction_operator_name(REDUCTION_OPERATORS));
     assert_false(reduction_allowed(UINT32_MAX, REDUCTION_SUM));
     assert_false(reduction_allowed(REDUCTION_INT8, UINT32_MAX));
     assert_false(reduction_allowed(REDUCTION_FLOAT32, REDUCTION_XOR));

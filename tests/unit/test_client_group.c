@@ -240,18 +240,18 @@ CLIENT_GROUP_TEST(test_usage)
           torus_alltoallv(g, buffer, sizes, end, buffer, sizes, sizes, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "member 6", torus_broadcast(g, buffer, 1, 6, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "not a type",
-          torus_allreduce(g, buffer, buffer + 500, 1, (enum torus_type)15, TORUS_SUM,
+          torus_allreduce(g, buffer, buffer + 500, 1, (enum torus_type)16, TORUS_SUM,
                           &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "not an operator",
           torus_allreduce(g, buffer, buffer + 500, 1, TORUS_INT8, (enum torus_operator)0,
                           &client_group_error));
     FAILS(
-        TORUS_ERROR_USAGE, "integers",
+        TORUS_ERROR_USAGE, "operator or is not defined for elements of type float32",
         torus_allreduce(g, buffer, buffer + 500, 1, TORUS_FLOAT32, TORUS_OR, &client_group_error));
     FAILS(TORUS_ERROR_USAGE, "member 6",
           torus_reduce(g, buffer, buffer + 500, 1, TORUS_INT8, TORUS_SUM, 6, &client_group_error));
     FAILS(
-        TORUS_ERROR_USAGE, "integers",
+        TORUS_ERROR_USAGE, "operator or is not defined for elements of type float32",
         torus_reduce(g, buffer, buffer + 500, 1, TORUS_FLOAT32, TORUS_OR, 0, &client_group_error));
     FAILS(
         TORUS_ERROR_USAGE, "here member 0, can use TORUS_IN_PLACE: this is member 4",

@@ -252,6 +252,8 @@ static uint64_t combine(enum torus_operator operation, uint64_t a, uint64_t b)
         return a | b;
     case TORUS_XOR:
         return a ^ b;
+    case TORUS_AVG:
+        break; /* perf_operators does not offer it */
     }
     return 0;
 }
@@ -286,6 +288,7 @@ static void store(uint8_t *at, enum torus_type type, uint64_t v)
     case TORUS_COMPLEX64:
     case TORUS_COMPLEX128:
     case TORUS_BOOL:
+    case TORUS_BFLOAT16:
         break; /* perf_types does not offer them */
     }
 }

@@ -222,9 +222,10 @@ enum torus_type {
     TORUS_FLOAT32,    /* float */
     TORUS_FLOAT64,    /* double */
     TORUS_FLOAT16,    /* half precision (IEEE binary16): combined in float, then rounded */
-    TORUS_COMPLEX64,  /* two floats; sum and product only */
-    TORUS_COMPLEX128, /* two doubles; sum and product only */
+    TORUS_COMPLEX64,  /* two floats; sum, product and average only */
+    TORUS_COMPLEX128, /* two doubles; sum, product and average only */
     TORUS_BOOL, /* bytes, true unless 0: sum and maximum are "or", product and minimum are "and" */
+    TORUS_BFLOAT16, /* the upper half of a float: combined in float, then rounded. All nodes need this release */
 };
 
 enum torus_operator {
@@ -232,9 +233,12 @@ enum torus_operator {
     TORUS_PRODUCT, /* of integers: as TORUS_SUM */
     TORUS_MIN,     /* NaN if an element is NaN */
     TORUS_MAX,     /* NaN if an element is NaN */
-    TORUS_AND,     /* the last three are bitwise, for integers and bool only */
+    TORUS_AND,     /* these three are bitwise, for integers and bool only */
     TORUS_OR,
     TORUS_XOR,
+    /* TORUS_SUM divided by the number of members, once for all of them; not for integers and bool. All nodes need this
+     * release */
+    TORUS_AVG,
 };
 
 /* Returns the bytes of an element, or 0 for a value that is not a type. */

@@ -5,12 +5,10 @@
 
 /* The collective operations: what each of them sends and receives. */
 
-_Static_assert((int)TORUS_INT8 == (int)REDUCTION_INT8, "types");
-_Static_assert((int)TORUS_UINT8 == (int)REDUCTION_UINT8, "types");
-_Static_assert((int)TORUS_FLOAT64 == (int)REDUCTION_FLOAT64, "types");
-_Static_assert((int)TORUS_BOOL == (int)REDUCTION_BOOL, "types");
-_Static_assert((int)TORUS_SUM == (int)REDUCTION_SUM, "operators");
-_Static_assert((int)TORUS_XOR == (int)REDUCTION_XOR, "operators");
+#define X(number, name, NAME, ...) _Static_assert((int)TORUS_##NAME == (number), #name);
+REDUCTION_TYPE_LIST(X)
+REDUCTION_OPERATOR_LIST(X)
+#undef X
 
 size_t torus_type_size(enum torus_type type)
 {
@@ -279,20 +277,15 @@ int torus_start_barrier(struct torus_group *group, struct torus_call **call,
 static int check_reduction(enum torus_type type, enum torus_operator operation,
                            struct call_setup *o, struct torus_error *e)
 {
-    const bool is_complex = type == TORUS_COMPLEX64 || type == TORUS_COMPLEX128;
-    const bool is_float =
-        is_complex || type == TORUS_FLOAT16 || type == TORUS_FLOAT32 || type == TORUS_FLOAT64;
-
     if (torus_type_size(type) == 0)
         return fail(e, TORUS_ERROR_USAGE, "%d is not a type (enum torus_type)", (int)type);
-    if (operation < TORUS_SUM || operation > TORUS_XOR)
+    if (reduction_operator_name((uint32_t)operation) == NULL)
         return fail(e, TORUS_ERROR_USAGE, "%d is not an operator (enum torus_operator)",
                     (int)operation);
-    if (is_float && operation >= TORUS_AND)
-        return fail(e, TORUS_ERROR_USAGE, "bitwise operators are for integers and bool only");
-    if (is_complex && operation >= TORUS_MIN)
-        return fail(e, TORUS_ERROR_USAGE,
-                    "complex numbers have no order: they have neither minimum nor maximum");
+    if (!reduction_allowed((uint32_t)type, (uint32_t)operation))
+        return fail(e, TORUS_ERROR_USAGE, "operator %s is not defined for elements of type %s",
+                    reduction_operator_name((uint32_t)operation),
+                    reduction_type_name((uint32_t)type));
     o->request.type = (uint32_t)type;
     o->request.operator=(uint32_t) operation;
     return 0;

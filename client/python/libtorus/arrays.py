@@ -18,11 +18,14 @@ IN_PLACE = InPlace()
 """Pass this as the input to take the input from `out`."""
 
 MOST_BYTES = 2 ** 63 - 1  # in an array: numpy counts bytes in a signed integer
-_TYPES = {np.dtype(name): number for number, name in enumerate(
+# The tables of proto/group_call.h. numpy has no bfloat16, but other packages give it a type of that name.
+_TYPES = {name: number for number, name in enumerate(
     ('int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64', 'float32', 'float64', 'float16',
-     'complex64', 'complex128', 'bool'), start=1)}
-_OPERATORS = {name: number for number, name in enumerate(
-    ('sum', 'product', 'min', 'max', 'and', 'or', 'xor'), start=1)}
+     'complex64', 'complex128', 'bool', 'bfloat16'), start=1)}
+_ALL, _ORDERED, _WITH_BITS, _DIVIDED = 'iufcb', 'iufb', 'iub', 'fc'  # letters of np.dtype.kind
+_OPERATORS = {name: (number, kinds) for number, (name, kinds) in enumerate(
+    (('sum', _ALL), ('product', _ALL), ('min', _ORDERED), ('max', _ORDERED), ('and', _WITH_BITS), ('or', _WITH_BITS),
+     ('xor', _WITH_BITS), ('avg', _DIVIDED)), start=1)}
 IN_PLACE_ADDRESS = ctypes.c_void_p(-1).value
 
 
@@ -87,22 +90,25 @@ def sizes_array(values):
 
 def type_name(dtype):
     """Returns a name of the type that is the same on all members, for torus_group_describe()."""
-    if dtype in _TYPES:
+    if _is_reducible(dtype):
         return dtype.name.encode()
     return str(np.lib.format.dtype_to_descr(dtype)).encode()
 
 
+def _is_reducible(dtype):
+    return dtype.name in _TYPES and dtype.isnative
+
+
 def reduction_of(dtype, op):
-    if dtype not in _TYPES:
+    if not _is_reducible(dtype):
         raise TypeError(f'arrays of type {dtype} cannot be reduced; these types can: '
-                        + ', '.join(str(known) for known in _TYPES))
+                        + ', '.join(_TYPES))
     if op not in _OPERATORS:
         raise ValueError(f'"{op}" is not an operator; the operators are: {", ".join(_OPERATORS)}')
-    if dtype.kind in 'fc' and op in ('and', 'or', 'xor'):
-        raise TypeError(f'"{op}" is for integers and bool, not for {dtype}')
-    if dtype.kind == 'c' and op in ('min', 'max'):
-        raise TypeError(f'complex numbers have no order: "{op}" is not for {dtype}')
-    return _TYPES[dtype], _OPERATORS[op]
+    number, kinds = _OPERATORS[op]
+    if ('f' if dtype.name == 'bfloat16' else dtype.kind) not in kinds:
+        raise TypeError(f'operator {op} is not defined for elements of type {dtype}')
+    return _TYPES[dtype.name], number
 
 
 def counted(count, one):

@@ -424,8 +424,10 @@ class Group:
         return self._start('barrier', result=lambda: None, kept=None)
 
     def allreduce(self, send: Input, op: str = 'sum', out: Optional[Array] = None) -> Any:
-        """Combines the arrays of all members element by element: by sum, product, min, max, and, or, xor. The result
-        has the same bits on all members. `send` may also be a number."""
+        """Combines the arrays of all members element by element: by sum, product, min, max, and, or, xor, or avg, the
+        sum divided by the number of members. The result has the same bits on all members. `send` may also be a
+        number. Complex numbers have sum, product and avg only; and, or, xor are for integers and bool, and avg is not
+        for these."""
         return self.start_allreduce(send, op, out).wait()
 
     def start_allreduce(self, send: Input, op: str = 'sum', out: Optional[Array] = None) -> Call[Any]:

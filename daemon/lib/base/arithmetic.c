@@ -20,6 +20,7 @@ typedef uint64_t ANYWHERE anywhere_uint64;
 typedef float ANYWHERE anywhere_float32;
 typedef double ANYWHERE anywhere_float64;
 typedef uint16_t ANYWHERE anywhere_float16; /* its bits: not every compiler has such a type */
+typedef uint16_t ANYWHERE anywhere_bfloat16;
 typedef uint8_t ANYWHERE anywhere_bool8;
 
 #define LOOP(name, type, result)                                                                   \
@@ -81,8 +82,9 @@ FLOATING(float64, one_nan64)
 
 /* ---- Half precision -------------------------------------------------------------------------- */
 
-/* Computes in float and rounds once more, to the nearest half, ties to even. For sums and products this gives the same
- * as rounding the exact result once, because a float has more than twice the bits of a half. */
+/* Computes in float and rounds once more, to the nearest half, ties to even. For sums, products and quotients this gives
+ * the same as rounding the exact result once, because a float has more than twice the bits of a half. The same holds for
+ * bfloat16. */
 
 #define HALF_NAN 0x7e00u
 #define HALF_INFINITY 0x7c00u
@@ -140,10 +142,37 @@ static inline uint16_t one_nan16(uint16_t half)
     return (half & ~HALF_SIGN) > HALF_INFINITY ? HALF_NAN : half;
 }
 
-LOOP(sum, float16, to_half(of_half(a) + of_half(b)))
-LOOP(product, float16, to_half(of_half(a) * of_half(b)))
-LOOP(min, float16, one_nan16(of_half(a) < of_half(b) || of_half(a) != of_half(a) ? a : b))
-LOOP(max, float16, one_nan16(of_half(a) > of_half(b) || of_half(a) != of_half(a) ? a : b))
+/* bfloat16 is the upper half of a float. */
+
+#define BRAIN_NAN 0x7fc0u
+#define BRAIN_INFINITY 0x7f80u
+
+static inline float of_brain(uint16_t brain)
+{
+    return float_of_bits((uint32_t)brain << 16);
+}
+
+static inline uint16_t to_brain(float x)
+{
+    const uint32_t bits = bits_of_float(x);
+
+    if (x != x)
+        return BRAIN_NAN;
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1)) >> 16);
+}
+
+static inline uint16_t one_nan_brain(uint16_t brain)
+{
+    return (brain & ~HALF_SIGN) > BRAIN_INFINITY ? BRAIN_NAN : brain;
+}
+
+#define SHORT(type, to, of, one_nan)                                                               \
+    LOOP(sum, type, to(of(a) + of(b)))                                                             \
+    LOOP(product, type, to(of(a) * of(b)))                                                         \
+    LOOP(min, type, one_nan(of(a) < of(b) || of(a) != of(a) ? a : b))                              \
+    LOOP(max, type, one_nan(of(a) > of(b) || of(a) != of(a) ? a : b))
+SHORT(float16, to_half, of_half, one_nan16)
+SHORT(bfloat16, to_brain, of_brain, one_nan_brain)
 
 /* ---- Truth values ---------------------------------------------------------------------------- */
 
@@ -173,6 +202,22 @@ LOOP(xor, bool8, (a != 0) != (b != 0))
 COMPLEX(complex64, float32, one_nan32)
 COMPLEX(complex128, float64, one_nan64)
 
+/* ---- Averages -------------------------------------------------------------------------------- */
+
+#define DIVIDE(type, quotient)                                                                     \
+    static void divide_##type(void *result, size_t count, uint32_t members)                        \
+    {                                                                                              \
+        anywhere_##type *x = result;                                                               \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const anywhere_##type a = x[i];                                                        \
+            x[i] = (anywhere_##type)(quotient);                                                    \
+        }                                                                                          \
+    }
+DIVIDE(float16, to_half(of_half(a) / (float)members))
+DIVIDE(bfloat16, to_brain(of_brain(a) / (float)members))
+DIVIDE(float32, one_nan32(a / (float)members))
+DIVIDE(float64, one_nan64(a / members))
+
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
 #define INTEGER(type, modulo)                                                                      \
@@ -185,7 +230,7 @@ COMPLEX(complex128, float64, one_nan64)
 #define FRACTION(type)                                                                             \
     {                                                                                              \
         [REDUCTION_SUM] = sum_##type, [REDUCTION_PRODUCT] = product_##type,                        \
-        [REDUCTION_MIN] = min_##type, [REDUCTION_MAX] = max_##type                                 \
+        [REDUCTION_MIN] = min_##type, [REDUCTION_MAX] = max_##type, [REDUCTION_AVG] = sum_##type   \
     }
 
 static combine *const combines[REDUCTION_TYPES][REDUCTION_OPERATORS] = {
@@ -200,10 +245,13 @@ static combine *const combines[REDUCTION_TYPES][REDUCTION_OPERATORS] = {
     [REDUCTION_FLOAT32] = FRACTION(float32),
     [REDUCTION_FLOAT64] = FRACTION(float64),
     [REDUCTION_FLOAT16] = FRACTION(float16),
-    [REDUCTION_COMPLEX64] =
-        {[REDUCTION_SUM] = sum_complex64, [REDUCTION_PRODUCT] = product_complex64},
-    [REDUCTION_COMPLEX128] =
-        {[REDUCTION_SUM] = sum_complex128, [REDUCTION_PRODUCT] = product_complex128},
+    [REDUCTION_BFLOAT16] = FRACTION(bfloat16),
+    [REDUCTION_COMPLEX64] = {[REDUCTION_SUM] = sum_complex64,
+                             [REDUCTION_PRODUCT] = product_complex64,
+                             [REDUCTION_AVG] = sum_complex64},
+    [REDUCTION_COMPLEX128] = {[REDUCTION_SUM] = sum_complex128,
+                              [REDUCTION_PRODUCT] = product_complex128,
+                              [REDUCTION_AVG] = sum_complex128},
     [REDUCTION_BOOL] = {[REDUCTION_SUM] = or_bool8,
                         [REDUCTION_PRODUCT] = and_bool8,
                         [REDUCTION_MIN] = and_bool8,
@@ -213,15 +261,38 @@ static combine *const combines[REDUCTION_TYPES][REDUCTION_OPERATORS] = {
                         [REDUCTION_XOR] = xor_bool8},
 };
 
-bool reduction_allowed(uint32_t type, uint32_t operation)
-{
-    return type < REDUCTION_TYPES && operation < REDUCTION_OPERATORS &&
-           combines[type][operation] != NULL;
-}
-
 void reduction_combine(enum reduction_type type, enum reduction_operator operation, void *into,
                        const void *from, size_t count)
 {
     assert(reduction_allowed(type, operation));
     combines[type][operation](into, from, count);
+}
+
+void reduction_finish(enum reduction_type type, enum reduction_operator operation, void *result,
+                      size_t count, uint32_t members)
+{
+    if (operation != REDUCTION_AVG)
+        return;
+    switch (type) {
+    case REDUCTION_FLOAT16:
+        divide_float16(result, count, members);
+        break;
+    case REDUCTION_BFLOAT16:
+        divide_bfloat16(result, count, members);
+        break;
+    case REDUCTION_FLOAT32:
+        divide_float32(result, count, members);
+        break;
+    case REDUCTION_FLOAT64:
+        divide_float64(result, count, members);
+        break;
+    case REDUCTION_COMPLEX64:
+        divide_float32(result, 2 * count, members);
+        break;
+    case REDUCTION_COMPLEX128:
+        divide_float64(result, 2 * count, members);
+        break;
+    default:
+        assert(!reduction_allowed(type, operation));
+    }
 }

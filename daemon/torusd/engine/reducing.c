@@ -131,6 +131,10 @@ static void combine_at_owner(struct reducing *s, struct reducing_round *r, uint3
         struct extent result;
         if (reducing_combine(s, r, index, &result) <= 0)
             return;
+        if (result.length > 0)
+            reduction_finish(s->options.type, s->options.operation,
+                             (uint8_t *)(uintptr_t)result.data, result.length / s->element,
+                             s->options.members);
         if (reducing_deliver(s, r, index, piece->combined - 1, &result) == 0 &&
             s->options.everywhere)
             reducing_send_down(s, r, index, &result);

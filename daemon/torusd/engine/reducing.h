@@ -15,6 +15,8 @@
  * block is combined only once, by its owner's tree. If blocks have several segments, the tree of an element
  * depends on its place in the round, and so on round_bytes and the size of the block.
  *
+ * With REDUCTION_AVG the owner divides the sum, before it sends the result back.
+ *
  * Blocks. source->size(owner) is the same at all nodes, and a multiple of the element's size. A block is read
  * front to back, and copied: the engine does not use the source's memory after it has read it. The result is
  * written to the sink as the block from `owner`, front to back. Nothing is sent or written for an empty
@@ -38,8 +40,9 @@
 struct reducing_options {
     enum reduction_type type;
     enum reduction_operator operation; /* defined for the type (reduction_allowed()) */
-    bool everywhere; /* send the result to all nodes. All options must be the same at all nodes */
-    bool unchecked;  /* frames have no digests */
+    bool everywhere;  /* send the result to all nodes. All options must be the same at all nodes */
+    bool unchecked;   /* frames have no digests */
+    uint32_t members; /* by which the owner divides with REDUCTION_AVG */
 };
 
 /* Returns an engine that accepts frames of the first `window` rounds at once; engine_free() frees it. Setup

@@ -325,7 +325,8 @@ static int open_reduction(struct call *c, struct error *e)
         .type = call_spreads_result(c) ? REDUCTION_UINT8 : call->type,
         .operation = call_spreads_result(c) ? REDUCTION_OR : call->operator,
         .everywhere = c->what.collective->result == RESULT_SAME,
-        .unchecked = p->session->unchecked};
+        .unchecked = p->session->unchecked,
+        .members = p->members.count};
     const struct reduction_trees *trees;
     uint64_t vectors, crossing;
 

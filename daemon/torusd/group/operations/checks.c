@@ -67,11 +67,14 @@ int group_check_root(const struct group_call *call, uint32_t members, struct err
 
 int group_check_type(const struct group_call *call, struct error *e)
 {
+    const char *name = reduction_operator_name(call->operator);
+
     if (reduction_size(call->type) == 0)
         return error_set(e, ERROR_USAGE, "type %u does not exist", (unsigned)call->type);
     if (!reduction_allowed(call->type, call->operator))
-        return error_set(e, ERROR_USAGE, "operator %u is not defined for type %u",
-                         (unsigned)call->operator,(unsigned) call->type);
+        return error_set(e, ERROR_USAGE, "operator %u (%s) is not defined for type %u (%s)",
+                         (unsigned)call->operator, name != NULL ? name : "unknown",
+                         (unsigned)call->type, reduction_type_name(call->type));
     return 0;
 }
 
