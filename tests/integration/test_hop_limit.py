@@ -2,6 +2,8 @@
 
 import pytest
 from support.hosts import PORT
+from support.waiting import wait_for
+from support.wire import MINOR, VERSION, Fixed64, message
 
 pytestmark = [pytest.mark.hosts, pytest.mark.full]
 
@@ -92,3 +94,32 @@ def test_no_link_crosses_a_third_host(hosts, family):
 @pytest.mark.parametrize('family', [IPv4, IPv6])
 def test_a_link_may_cross_hosts_if_that_is_wanted(hosts, family):
     Ring(hosts('3', 3), family, cut=True, hop_limit=2)
+
+
+# Sends a beacon out of an interface, once the interface has an address.
+BEACON = """import contextlib, socket, sys
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+with contextlib.suppress(OSError):
+    s.sendto(bytes.fromhex(sys.argv[2]), ('ff02::1', 7411, 0, socket.if_nametoindex(sys.argv[1])))"""
+
+
+def test_the_cable_of_another_port_is_not_wrong(hosts):
+    """The route to the neighbour leads over the cable of another port, so what is heard there seems to come from this
+    port's cable, until the other port has its link."""
+    torus = hosts('3', 3)
+    ring = Ring(torus, IPv4)
+    ring.cut()
+    for rank in 0, 2:
+        torus.end(rank)
+    torus.start(0)
+    torus.wait_link(0, '+0', reason='the route there leads over another host')
+    beacon = b'torusd\0b' + message({1: VERSION, 2: '3', 3: 2, 4: 0, 5: Fixed64(7), 10: MINOR})
+
+    def is_heard():
+        torus[2].run('/usr/bin/python3', '-c', BEACON, 'plus', beacon.hex())
+        return torus.faults(0) == {(0, '+0'): ('same-side', 2, '+0')}
+    wait_for(is_heard)
+    torus.start(2)
+    torus.wait_link(0, '-0', up=True)
+    torus.wait_link(0, '+0', reason='the route there leads over another host')
+    assert torus.faults(0) == {}

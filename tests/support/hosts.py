@@ -143,13 +143,12 @@ class Hosts:
         return json.loads(self.ctl(rank, 'links').stdout)['links']
 
     def wait_link(self, rank, port, **expected):
-        """Waits until the link reports these values; for a reason, until it contains the text."""
+        """Waits until the link reports these values; for a reason, until it contains the text. Returns that report."""
         def holds():
             link = self.link(rank, port)
-            return all(text in (link['reason'] or '') if key == 'reason' else link[key] == text
-                       for key, text in expected.items())
-        wait_for(holds, 20, lambda: f'node {rank}: {self.link(rank, port)}, not {expected}\n{self.log(rank)}')
-        return self.link(rank, port)
+            return link if all(text in (link['reason'] or '') if key == 'reason' else link[key] == text
+                               for key, text in expected.items()) else None
+        return wait_for(holds, 20, lambda: f'node {rank}: {self.link(rank, port)}, not {expected}\n{self.log(rank)}')
 
     def wait_faults(self, asked, expected):
         """Waits until the node reports exactly these faults of cables, {(node, port): (code, found node, found port)}."""

@@ -90,6 +90,10 @@ static void check_sighting(const struct sighting_case *c)
     }
     if (c->text != NULL)
         assert_string_equal(info.reason, c->text);
+    router_unsighted(f.router,
+                     plus0); /* the cable was another one, but the machine has this rank */
+    assert_int_equal(only_fault(&f).fault.code,
+                     c->code == LINK_FAULT_DUPLICATE_RANK ? c->code : LINK_FAULT_NONE);
     fixture_link_up(&f, plus0);
     assert_int_equal(only_fault(&f).fault.code, LINK_FAULT_NONE);
     fixture_close(&f);

@@ -42,6 +42,18 @@ static void release_beacon(struct beacon *b)
         free(b);
 }
 
+/* Returns the interface that only this port uses; "": it is not known, or another port uses it, so that its cable is not
+ * this port's: the route to a neighbour whose cable is down may lead over another cable. */
+static const char *own_interface(const struct beacon *b, unsigned port)
+{
+    const char *name = tcp_interface(b->tcp, port);
+
+    for (unsigned other = 0; other < b->ports; other++)
+        if (other != port && strcmp(tcp_interface(b->tcp, other), name) == 0)
+            return "";
+    return name;
+}
+
 /* --- datagrams --- */
 
 /* Packs a hello without keys, after the magic bytes. Returns its length. */
@@ -69,7 +81,7 @@ static void hear_beacon(void *context, const struct peer_hello *hello)
     char dims[TORUS_TEXT_SIZE];
     bool own = hello->boot == router_boot(b->router) && hello->port == m->port;
 
-    if (!own && hello->version == PROTOCOL_VERSION &&
+    if (!own && hello->version == PROTOCOL_VERSION && own_interface(b, m->port)[0] != '\0' &&
         strcmp(hello->dims, torus_format(router_torus(b->router), dims)) == 0)
         router_sighted(b->router, m->port,
                        &(struct sighting){hello->rank, hello->port, hello->boot});
@@ -164,11 +176,11 @@ static void start_beacons(struct beacon_socket *m, unsigned index)
     (void)uv_poll_start(&m->poll, UV_READABLE, on_readable);
 }
 
-/* Returns the interface of a port that has no link; 0: the port has a link, or the interface is not known. */
+/* Returns the interface of a port that has no link; 0: the port has a link, or no interface of its own that is known. */
 static unsigned wanted_interface(const struct beacon *b, unsigned port)
 {
     struct port_info info;
-    const char *name = tcp_interface(b->tcp, port);
+    const char *name = own_interface(b, port);
 
     router_port_info(b->router, port, &info);
     if (info.state == PORT_UNUSED || info.state == PORT_UP || name[0] == '\0' ||
@@ -184,8 +196,10 @@ static void on_time(uv_timer_t *timer)
     for (unsigned port = 0; port < b->ports; port++) {
         struct beacon_socket *m = &b->socket[port];
         const unsigned index = wanted_interface(b, port);
-        if (m->open && m->index != index)
+        if (m->open && m->index != index) {
             stop_beacons(m);
+            router_unsighted(b->router, port);
+        }
         if (index != 0 && !m->open)
             start_beacons(m, index);
         if (m->open && !m->closing)

@@ -3,8 +3,8 @@
  * find that out if the addresses do not match: a + port that is cabled to a + port dials an address that no
  * host has.
  *
- * Needs a known interface with a link-local IPv6 address; Linux gives one to each interface by default. Needs
- * no privileges. Beacons prove nothing, and serve diagnosis only. */
+ * Needs a known interface with a link-local IPv6 address, which no other port of the node uses; Linux gives one
+ * to each interface by default. Needs no privileges. Beacons prove nothing, and serve diagnosis only. */
 #pragma once
 
 #include <uv.h>

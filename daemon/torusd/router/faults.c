@@ -355,3 +355,13 @@ void router_sighted(struct router *r, unsigned port, const struct sighting *s)
     if (!r->stopping && r->port[port].neighbour != TORUS_NO_NODE)
         faults_sighted(r, port, s);
 }
+
+void router_unsighted(struct router *r, unsigned i)
+{
+    const enum link_fault_code code = r->port[i].fault.now.code;
+
+    r->now = router_now(r);
+    if (!r->stopping &&
+        (code == LINK_FAULT_WRONG_CABLE || code == LINK_FAULT_SAME_SIDE || code == LINK_FAULT_LOOP))
+        faults_clear(r, i);
+}

@@ -89,3 +89,6 @@ bool router_fault(const struct router *r, unsigned index, struct fault_report *r
 
 /* To be called when a beacon of *s has arrived at `port`. Does nothing if the port has a link. */
 void router_sighted(struct router *r, unsigned port, const struct sighting *s);
+/* To be called when beacons that have arrived at `port` turn out not to come from its cable: forgets what they said of
+ * the cable. */
+void router_unsighted(struct router *r, unsigned port);
