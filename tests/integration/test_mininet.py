@@ -139,9 +139,9 @@ def test_a_link_that_fails(torus_of, dims, algorithm, rank, port, cut):
 
 
 @pytest.mark.full
-def test_a_link_that_flaps(torus_of):
+def test_a_link_that_flaps(mininet):
     """The link fails for less than the silence: TCP repeats the packets, and nothing is lost."""
-    torus = torus_of('4x4')
+    torus = mininet('4x4', bw=50, extra=('--silence-ms=20000',))
     from support.background import Client
     with Client(torus, '--json', 'exchange', '--algorithm', 'at2', '--block-size', '3MiB') as client:
         wait_for(lambda: any(x['state'] == 'running' for x in torus.status()['exchanges']))

@@ -67,6 +67,7 @@ def test_the_other_direction_of_a_slow_link_is_not_slow(mininet):
     torus.set_rate(4, '-1', MBIT / 10)
     for _ in range(6):
         torus.json(0, 'exchange', '--algorithm', 'auto', '--block-size', '1MiB', timeout=120)
+    wait_logged(torus.node(4).log, 'carries')
     slow = {node.rank for node in torus.nodes if 'carries' in node.log()}
     assert slow == {4}, [torus.node(rank).log() for rank in slow]
 

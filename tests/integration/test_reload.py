@@ -9,7 +9,7 @@ import stat
 import pytest
 from support.background import Client
 from support.errors import assert_refused
-from support.waiting import exchanges, wait_for
+from support.waiting import exchanges, wait_for, wait_logged
 
 MIB = 1 << 20
 
@@ -133,7 +133,7 @@ def test_repetitions_use_the_rates_of_their_time(loopback, settings):
         settings.path(2).write_text('[node]\nlink_mbit = 8\n[ports]\n+0.link_mbit = 2/8\n')
         assert 'changed: +0.link_mbit\n' in log_after(torus, 2)
         wait_for(lambda: algorithms() == {'detour'}, 60)
-        assert 'continues on a new plan' in torus.node(0).log()
+        wait_logged(torus.node(0).log, 'continues on a new plan')
         for rank in ranks:
             settings.write(rank, link_mbit=16)
             assert 'link_mbit' in log_after(torus, rank)

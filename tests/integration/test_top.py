@@ -184,10 +184,10 @@ def test_lines(loopback):
         def until(condition):
             return wait_for(lambda: (lambda one: one if condition(one) else None)(line()), 60)
         assert line()['nodes'][0]['links'][0]['tx_bytes_per_second'] is None
-        busy = until(lambda one: any(x['id'] == exchange.id and (x['bytes_per_second'] or 0) > 0
-                                     for x in one['exchanges']))
+        busy = until(lambda one: any(x['id'] == exchange.id and (x['bytes_per_second'] or 0) > 0 and
+                                     x['state_counts'] == {'running': 6} for x in one['exchanges']))
         run, = [x for x in busy['exchanges'] if x['id'] == exchange.id]
-        assert run['state_counts'] == {'running': 6} and 0 < run['part'] < 1 and run['left_seconds'] > 1
+        assert 0 < run['part'] < 1 and run['left_seconds'] > 1
         ends = {(node['rank'], link['port']): link for node in busy['nodes'] for link in node['links']}
         assert sum(link['tx_bytes_per_second'] for link in ends.values()) > 1e6
         assert busy['full_bytes_per_second'] >= max(link['tx_bytes_per_second'] for link in ends.values())

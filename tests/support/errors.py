@@ -14,9 +14,14 @@ def assert_refused(result, code, status=1):
     assert (result.returncode, error_code(result.stdout)) == (status, code), (result.stdout, result.stderr)
 
 
+def names(text, *nodes):
+    """Whether a text names one of these nodes, or a link of it."""
+    return re.search(rf'\b(node|link) ({"|".join(map(str, nodes))})\b', text) is not None
+
+
 def assert_blames(ended, *nodes):
-    """Checks that a torusctl --json failed because of links, and that its error names one of these nodes. `ended`:
-    exit status, standard output, standard error."""
+    """Checks that a torusctl --json failed because of links, and that its error names one of these nodes, or a link of
+    it. `ended`: exit status, standard output, standard error."""
     status, out, err = ended
     assert (status, error_code(out)) == (1, 'link'), (out, err)
-    assert re.search(rf'\bnode ({"|".join(map(str, nodes))})\b', err), err
+    assert names(err, *nodes), err
