@@ -54,7 +54,8 @@ def test_every_constructor(torus, library, nodes, scenarios):
     give the right results, whatever is known about the parent."""
     taken, _ = run(torus, library, nodes, *scenarios, program='constructors', seconds=180)
     assert set(taken) == {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
-                          'Bcast', 'Gather', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+                          'Bcast', 'Gather', 'Gatherv', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block', 'Scatter',
+                          'Scatterv'}
     assert min(taken.values()) > 50
 
 

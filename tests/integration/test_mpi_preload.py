@@ -33,7 +33,8 @@ def collectives(torus, library, folder, seed, count, columns, seconds=60, **opti
 
 
 OPERATIONS = {'Allgather', 'Allgatherv', 'Allreduce', 'Alltoall', 'Alltoallv', 'Alltoallw', 'Barrier',
-              'Bcast', 'Gather', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block'}
+              'Bcast', 'Gather', 'Gatherv', 'Reduce', 'Reduce_scatter', 'Reduce_scatter_block', 'Scatter',
+              'Scatterv'}
 
 
 def how_many(request, few):
@@ -414,7 +415,7 @@ def test_a_rank_is_killed(torus, library):
 
 # ---- Languages -----------------------------------------------------------------------------------
 
-UNSERVED_FORTRAN = {'Scatterv', 'Exscan', 'Iallreduce', 'Ialltoallw', 'Ibarrier', 'Neighbor_allgather',
+UNSERVED_FORTRAN = {'Exscan', 'Iallreduce', 'Ialltoallw', 'Ibarrier', 'Neighbor_allgather',
                     'Ineighbor_alltoall', 'Allreduce_init'}
 
 

@@ -146,6 +146,14 @@ static void large_counts(void)
     MPI_Gather_c(&rank, 1, MPI_INT, in, 1, MPI_INT, 1, MPI_COMM_WORLD);
     for (int i = 0; i < size && rank == 1; i++)
         CHECK(in[i] == i);
+    memset(in, 0, sizeof in);
+    MPI_Gatherv_c(&rank, 1, MPI_INT, in, counts, displacements, MPI_INT, 1, MPI_COMM_WORLD);
+    for (int i = 0; i < size && rank == 1; i++)
+        CHECK(in[i] == i);
+    MPI_Scatter_c(in, 1, MPI_INT, &sum, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    CHECK(sum == rank);
+    MPI_Scatterv_c(in, counts, displacements, MPI_INT, &sum, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    CHECK(sum == rank);
     MPI_Allreduce_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     CHECK(sum == size * (size - 1) / 2);
     MPI_Reduce_c(&rank, &sum, 1, MPI_INT, MPI_MAX, 1, MPI_COMM_WORLD);

@@ -395,19 +395,63 @@ static void location(int number, int comm)
 
 /* ---- All ------------------------------------------------------------------------------------- */
 
-static void gather(int number, int comm, int n)
+/* Sets the counts of the blocks of all ranks, which all ranks know, and lays the blocks out. Returns the elements of this
+ * rank's block, and in *elements those of the buffer for all blocks. */
+static int rooted_layout(int n, int rank, int each, struct layout *l, size_t *elements)
 {
-    int most = some_count(), type = below(TYPES), in_place = below(4) == 0, root = below(n), rank;
+    int most = some_count();
+    uint64_t seed = next(&state);
+
+    for (int i = 0; i < n; i++)
+        l->counts[i] = each ? between(seed, most, i, 0) : most;
+    lay_out(l, n, seed);
+    *elements = each ? l->elements : (size_t)most * (size_t)n;
+    return l->counts[rank];
+}
+
+static void gather(int number, int comm, int n, int each)
+{
+    int type = below(TYPES), in_place = below(4) == 0, root = below(n), rank;
     int to = partner(type, number), from = partner(type, number / 2);
+    struct layout l;
+    size_t elements;
 
     MPI_Comm_rank(communicators[comm], &rank);
-    size_t bytes = (size_t)most * (size_t)n * extents[to];
-    unsigned char *receive = new_buffer(bytes, number, 1);
-    unsigned char *send = new_buffer((size_t)most * extents[from], number, 2);
-    MPI_Gather(in_place && rank == root ? MPI_IN_PLACE : send, most, types[from], receive, most,
-               types[to], root, communicators[comm]);
+    int mine = rooted_layout(n, rank, each, &l, &elements);
+    unsigned char *receive = new_buffer(elements * extents[to], number, 1);
+    unsigned char *send = new_buffer((size_t)mine * extents[from], number, 2);
+    const void *what = in_place && rank == root ? MPI_IN_PLACE : send;
+    if (each)
+        MPI_Gatherv(what, mine, types[from], receive, l.counts, l.displacements, types[to], root,
+                    communicators[comm]);
+    else
+        MPI_Gather(what, mine, types[from], receive, mine, types[to], root, communicators[comm]);
     if (rank == root)
-        record(number, "gather", comm, "exact", receive, bytes);
+        record(number, each ? "gatherv" : "gather", comm, "exact", receive, elements * extents[to]);
+    free(send);
+    free(receive);
+}
+
+static void scatter(int number, int comm, int n, int each)
+{
+    int type = below(TYPES), in_place = below(4) == 0, root = below(n), rank;
+    int to = partner(type, number), from = partner(type, number / 2);
+    struct layout l;
+    size_t elements;
+
+    MPI_Comm_rank(communicators[comm], &rank);
+    int mine = rooted_layout(n, rank, each, &l, &elements);
+    unsigned char *send = new_buffer(elements * extents[from], number, 1);
+    unsigned char *receive = new_buffer((size_t)mine * extents[to], number, 2);
+    void *where = in_place && rank == root ? MPI_IN_PLACE : receive;
+    if (each)
+        MPI_Scatterv(send, l.counts, l.displacements, types[from], where, mine, types[to], root,
+                     communicators[comm]);
+    else
+        MPI_Scatter(send, mine, types[from], where, mine, types[to], root, communicators[comm]);
+    record(number, each ? "scatterv" : "scatter", comm, "exact", receive,
+           (size_t)mine * extents[to]);
+    record(number, "scattered", comm, "exact", send, elements * extents[from]);
     free(send);
     free(receive);
 }
@@ -416,9 +460,9 @@ static void one(int number)
 {
     static const int often[] = {WORLD,  WORLD,  DUP,          REVERSED, SHUFFLED, ROW, ROW,
                                 COLUMN, COLUMN, ROW_REVERSED, HALF,     PAIR,     SELF};
-    int comm = often[below(13)], operation = (number + below(3)) % 22, n;
+    int comm = often[below(13)], operation = (number + below(3)) % 26, n;
 
-    if (number < 22) { /* all that there is */
+    if (number < 26) { /* all that there is */
         comm = WORLD;
         operation = number;
     }
@@ -441,8 +485,10 @@ static void one(int number)
         location(number, comm);
     else if (operation < 20)
         reduction(number, comm, n);
+    else if (operation < 23)
+        gather(number, comm, n, operation >= 21);
     else
-        gather(number, comm, n);
+        scatter(number, comm, n, operation >= 24);
     state = before;
     (void)next(&state);
 }

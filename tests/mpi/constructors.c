@@ -58,9 +58,32 @@ static void call_allgather(const struct tested *t)
     MPI_Allgatherv(mine, counts[t->r], MPI_INT, in, counts, at, MPI_INT, t->comm);
     for (int i = 0; i < t->n; i++)
         CHECK(in[at[i]] == value(t, i, 0) && in[at[i] + i] == value(t, i, i));
-    MPI_Gather(mine, 1, MPI_INT, in, 1, MPI_INT, t->turn % t->n, t->comm);
-    for (int i = 0; i < t->n && t->r == t->turn % t->n; i++)
+}
+
+static void call_rooted(const struct tested *t)
+{
+    const int root = t->turn % t->n;
+    int mine[RANKS], in[RANKS * RANKS], out[RANKS], counts[RANKS], at[RANKS], end = 0;
+
+    for (int i = 0; i < t->n; i++) {
+        mine[i] = value(t, t->r, i);
+        counts[i] = i + 1;
+        at[i] = end;
+        end += counts[i];
+    }
+    MPI_Gather(mine, 1, MPI_INT, in, 1, MPI_INT, root, t->comm);
+    for (int i = 0; i < t->n && t->r == root; i++)
         CHECK(in[i] == value(t, i, 0));
+    MPI_Gatherv(mine, counts[t->r], MPI_INT, in, counts, at, MPI_INT, root, t->comm);
+    for (int i = 0; i < t->n && t->r == root; i++)
+        CHECK(in[at[i]] == value(t, i, 0) && in[at[i] + i] == value(t, i, i));
+    for (int i = 0; i < t->n; i++)
+        for (int k = 0; k < counts[i]; k++)
+            in[at[i] + k] = value(t, root, i) + k;
+    MPI_Scatterv(in, counts, at, MPI_INT, out, counts[t->r], MPI_INT, root, t->comm);
+    CHECK(out[0] == value(t, root, t->r) && out[t->r] == out[0] + t->r);
+    MPI_Scatter(mine, 1, MPI_INT, out, 1, MPI_INT, root, t->comm);
+    CHECK(out[0] == value(t, root, t->r));
 }
 
 /* Element i of the vector of rank r is value(r, i): the sum over all ranks. */
@@ -104,6 +127,7 @@ static void check(MPI_Comm comm)
         int root = t.turn % t.n, told = t.r == root ? value(&t, root, 0) : 0;
         call_alltoall(&t);
         call_allgather(&t);
+        call_rooted(&t);
         MPI_Bcast(&told, 1, MPI_INT, root, comm);
         CHECK(told == value(&t, root, 0));
         call_reductions(&t, root);

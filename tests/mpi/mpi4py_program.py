@@ -43,6 +43,10 @@ right &= np.array_equal(counts, np.arange(row.size) + rank // 2 * 2)
 row.Free()
 
 world.Gather(np.array([rank]), ranks if rank == 0 else None)
+world.Gatherv(np.array([rank]), ranks if rank == 0 else None)
+mine = np.empty(1, dtype=int)
+world.Scatter(ranks if rank == 0 else None, mine)
+right &= bool(mine[0] == rank)
 
 # Operations that torusd does not serve.
 total = np.empty(1, dtype=int)

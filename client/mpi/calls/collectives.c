@@ -289,64 +289,93 @@ enum reason serve_allgather(struct served_call *t, const struct blocks *send,
  * *result and *e are the outcome. */
 static bool gather_directly(struct communicator *c, const struct block_list *receive,
                             const void *block, size_t mine, bool in_place, size_t received,
-                            int *result, struct torus_error *e)
+                            bool same, int *result, struct torus_error *e)
 {
-    if (c->locals > 1 || !receive->plain || !c->in_order ||
-        (!in_place && areas_overlap(block, mine, receive->blocks->at, received)))
+    const void *from = in_place ? TORUS_IN_PLACE : block;
+    const uint32_t root = c->place_of[c->rank];
+    size_t *offset = c->numbers + c->size;
+    char *to;
+
+    if (c->locals > 1 || !receive->plain || (same && !c->in_order) ||
+        (same && !in_place && areas_overlap(block, mine, receive->blocks->at, received)))
         return false;
-    *result = nodes_gather(c, in_place ? TORUS_IN_PLACE : block,
-                           (void *)(uintptr_t)receive->blocks->at, mine, c->place_of[c->rank], e);
+    if (same) {
+        *result = nodes_gather(c, from, mine, (void *)(uintptr_t)receive->blocks->at, NULL, true,
+                               root, e);
+        return true;
+    }
+    blocks_offsets(receive, c, c->numbers, &to, offset);
+    *result = TORUS_CALL(
+        e, torus_start_gatherv(c->group, from, mine, to, c->numbers, offset, root, &call, e));
     return true;
 }
 
-/* At the root, `receive` has the blocks of all ranks; elsewhere it is NULL. */
+/* Gathers the packed block of this rank. */
+static void gather_block(struct served_call *t, const void *block, size_t mine, bool in_place,
+                         const struct block_list *receive, size_t received, bool same,
+                         uint32_t root)
+{
+    struct communicator *c = t->c;
+    struct torus_error error;
+    void *all;
+    int result;
+
+    if (receive == NULL) {
+        result = nodes_gather(c, block, mine, NULL, NULL, same, c->place_of[root], &error);
+        (void)served_result(t, result, &error);
+        return;
+    }
+    if (gather_directly(c, receive, block, mine, in_place, received, same, &result, &error)) {
+        (void)served_result(t, result, &error);
+        return;
+    }
+    all = scratch_alloc(received);
+    if (all == NULL) {
+        (void)served_no_memory(t);
+        return;
+    }
+    result = nodes_gather(c, block, mine, all, c->numbers, same, c->place_of[root], &error);
+    served_blocks(t, receive, all, result, &error);
+    scratch_free(all);
+}
+
+/* At the root, `receive` has the blocks of all ranks; elsewhere it is NULL. `same`: all blocks have the same size.
+ * Otherwise only the root knows the sizes, so all ranks decide by their types. */
 static enum reason gather_of(struct served_call *t, const struct block_list *send,
-                             const struct block_list *receive, uint32_t root)
+                             const struct block_list *receive, bool same, uint32_t root)
 {
     struct communicator *c = t->c;
     const bool in_place = send == receive;
     const uint32_t index = in_place ? c->rank : 0;
-    const size_t mine = block_bytes(send, index), received = mine * c->size;
-    struct torus_error error;
+    const size_t mine = block_bytes(send, index);
+    const size_t received = receive != NULL ? blocks_sizes(receive, c, c->numbers) : mine * c->size;
     const void *block;
-    void *room, *all = NULL;
-    int result;
+    void *room;
 
     t->bytes = mine;
-    if (is_missing(send, mine) || (receive != NULL && is_missing(receive, mine)))
+    if (is_missing(send, mine) ||
+        (receive != NULL && (received == SIZE_MAX || is_missing(receive, received))))
         return REASON_ARGUMENTS;
     if (receive != NULL && block_bytes(receive, c->rank) != mine)
         return served_code(t, MPI_ERR_TRUNCATE);
-    if (mine == 0)
+    if (same && mine == 0)
         return served_code(t, MPI_SUCCESS);
-    if (block_is_too_large(mine) || received / c->size != mine)
+    if (same ? block_is_too_large(mine) || received / c->size != mine
+             : !blocks_are_packable(send, c) ||
+                   (receive != NULL && !blocks_are_packable(receive, c)))
         return REASON_LARGE;
-    if (receive != NULL && own_block_is_alias(t, send, receive))
+    if (receive != NULL && mine > 0 && own_block_is_alias(t, send, receive))
         return REASON_ARGUMENTS;
-    if (served_is_short(t, received))
+    if (same && served_is_short(t, received))
         return REASON_FIRST;
-    if (!find_block(t, send, index, &block, &room)) {
-        scratch_free(room);
-        return REASON_SERVED;
-    }
-    if (receive == NULL) {
-        result = nodes_gather(c, block, NULL, mine, c->place_of[root], &error);
-        (void)served_result(t, result, &error);
-    } else if (gather_directly(c, receive, block, mine, in_place, received, &result, &error)) {
-        (void)served_result(t, result, &error);
-    } else if ((all = scratch_alloc(received)) == NULL) {
-        (void)served_no_memory(t);
-    } else {
-        result = nodes_gather(c, block, all, mine, c->place_of[root], &error);
-        served_blocks(t, receive, all, result, &error);
-    }
-    scratch_free(all);
+    if (find_block(t, send, index, &block, &room))
+        gather_block(t, block, mine, in_place, receive, received, same, root);
     scratch_free(room);
     return REASON_SERVED;
 }
 
 enum reason serve_gather(struct served_call *t, const struct blocks *send,
-                         const struct blocks *receive, int root)
+                         const struct blocks *receive, bool same, int root)
 {
     const bool is_root = (uint32_t)root == t->c->rank;
     struct block_list out, in;
@@ -355,10 +384,139 @@ enum reason serve_gather(struct served_call *t, const struct blocks *send,
         (is_root && blocks_read(&in, receive, t->c) != 0))
         return REASON_ARGUMENTS;
     if (send->at == MPI_IN_PLACE)
-        return gather_of(t, &in, &in, (uint32_t)root);
+        return gather_of(t, &in, &in, same, (uint32_t)root);
     return blocks_read(&out, send, t->c) == 0
-               ? gather_of(t, &out, is_root ? &in : NULL, (uint32_t)root)
+               ? gather_of(t, &out, is_root ? &in : NULL, same, (uint32_t)root)
                : REASON_ARGUMENTS;
+}
+
+/* A scatter at this rank: its blocks at the root, and its own block. */
+struct scatter {
+    const struct block_list *send;    /* NULL: this rank is not the root */
+    const struct block_list *receive; /* NULL: the root leaves its own block where it is */
+    bool same;                        /* all blocks have the same size */
+    uint32_t root;
+    size_t sent, mine;
+};
+
+/* At the root: sends directly from the memory of the program, if that is possible. Returns whether it is; then *result and
+ * *e are the outcome. */
+static bool scatter_directly(struct communicator *c, const struct scatter *s, void *block,
+                             int *result, struct torus_error *e)
+{
+    const uint32_t root = c->place_of[c->rank];
+    const bool in_place = s->receive == NULL;
+    size_t *offset = c->numbers + c->size;
+    char *from = (char *)(uintptr_t)s->send->blocks->at;
+
+    if (c->locals > 1 || !s->send->plain || (s->same && !c->in_order) ||
+        (s->same && !in_place && areas_overlap(block, s->mine, from, s->sent)))
+        return false;
+    if (s->same) {
+        *result = nodes_scatter(c, in_place ? TORUS_IN_PLACE : from, NULL, in_place ? from : block,
+                                s->mine, true, root, e);
+        return true;
+    }
+    blocks_offsets(s->send, c, c->numbers, &from, offset);
+    *result = TORUS_CALL(e, torus_start_scatterv(c->group, in_place ? TORUS_IN_PLACE : from,
+                                                 c->numbers, offset, in_place ? from : block,
+                                                 s->mine, root, &call, e));
+    return true;
+}
+
+/* Scatters to the memory for the packed block of this rank. */
+static void scatter_block(struct served_call *t, const struct scatter *s, void *block)
+{
+    struct communicator *c = t->c;
+    const uint32_t root = c->place_of[s->root];
+    struct torus_error error;
+    void *all;
+    int result;
+
+    if (s->send == NULL) {
+        result = nodes_scatter(c, NULL, NULL, block, s->mine, s->same, root, &error);
+        (void)served_result(t, result, &error);
+        return;
+    }
+    if (scatter_directly(c, s, block, &result, &error)) {
+        (void)served_result(t, result, &error);
+        return;
+    }
+    all = scratch_alloc(s->sent);
+    if (all == NULL) {
+        (void)served_no_memory(t);
+        return;
+    }
+    result = blocks_pack(s->send, c, all);
+    if (result != MPI_SUCCESS) {
+        (void)served_code(t, result);
+    } else {
+        result = nodes_scatter(c, all, c->numbers, block, s->mine, s->same, root, &error);
+        (void)served_result(t, result, &error);
+    }
+    scratch_free(all);
+}
+
+/* Receives in the memory of the program, or in scratch memory that is unpacked. */
+static void scatter_to(struct served_call *t, const struct scatter *s)
+{
+    const struct block_list *receive = s->receive;
+    const bool direct = receive != NULL && receive->plain;
+    void *room = direct ? NULL : scratch_alloc(s->mine);
+
+    if (!direct && room == NULL) {
+        (void)served_no_memory(t);
+        return;
+    }
+    scatter_block(t, s, direct ? block_at(receive, 0) : room);
+    if (!direct && receive != NULL && t->result == MPI_SUCCESS)
+        (void)served_code(t, datatype_unpack(&receive->one, block_at(receive, 0),
+                                             (size_t)number_at(&receive->blocks->counts, 0), room));
+    scratch_free(room);
+}
+
+static enum reason scatter_of(struct served_call *t, struct scatter *s)
+{
+    struct communicator *c = t->c;
+    const struct block_list *send = s->send, *receive = s->receive;
+
+    s->mine = receive != NULL ? block_bytes(receive, 0) : block_bytes(send, c->rank);
+    s->sent = send != NULL ? blocks_sizes(send, c, c->numbers) : s->mine * c->size;
+    t->bytes = send != NULL ? s->sent : 0;
+    if ((receive != NULL && is_missing(receive, s->mine)) ||
+        (send != NULL && (s->sent == SIZE_MAX || is_missing(send, s->sent))))
+        return REASON_ARGUMENTS;
+    if (send != NULL && block_bytes(send, c->rank) != s->mine)
+        return served_code(t, MPI_ERR_TRUNCATE);
+    if (s->same && s->mine == 0)
+        return served_code(t, MPI_SUCCESS);
+    if (s->same ? block_is_too_large(s->mine) || s->sent / c->size != s->mine
+                : (send != NULL && !blocks_are_packable(send, c)) ||
+                      (receive != NULL && !blocks_are_packable(receive, c)))
+        return REASON_LARGE;
+    if (send != NULL && receive != NULL && s->mine > 0 && own_block_is_alias(t, receive, send))
+        return REASON_ARGUMENTS;
+    if (s->same && served_is_short(t, s->sent))
+        return REASON_FIRST;
+    scatter_to(t, s);
+    return REASON_SERVED;
+}
+
+enum reason serve_scatter(struct served_call *t, const struct blocks *send,
+                          const struct blocks *receive, bool same, int root)
+{
+    const bool is_root = (uint32_t)root == t->c->rank, in_place = receive->at == MPI_IN_PLACE;
+    struct block_list out, in;
+    struct scatter s = {.send = is_root ? &out : NULL,
+                        .receive = in_place ? NULL : &in,
+                        .same = same,
+                        .root = (uint32_t)root};
+
+    if (root < 0 || (uint32_t)root >= t->c->size || (in_place && !is_root) ||
+        (is_root && blocks_read(&out, send, t->c) != 0) ||
+        (!in_place && blocks_read(&in, receive, t->c) != 0))
+        return REASON_ARGUMENTS;
+    return scatter_of(t, &s);
 }
 
 enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,

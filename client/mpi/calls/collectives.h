@@ -50,9 +50,13 @@ enum reason serve_alltoall(struct served_call *t, const struct blocks *send,
 /* `send` has one block. */
 enum reason serve_allgather(struct served_call *t, const struct blocks *send,
                             const struct blocks *receive, bool same);
-/* Both have one block; `receive`, the block of each rank, is read at the root only. */
+/* `send` has one block; `receive`, the block of each rank, is read at the root only. `same`: all blocks have the same
+ * size. */
 enum reason serve_gather(struct served_call *t, const struct blocks *send,
-                         const struct blocks *receive, int root);
+                         const struct blocks *receive, bool same, int root);
+/* The reverse: `receive` has one block, and `send` is read at the root only. */
+enum reason serve_scatter(struct served_call *t, const struct blocks *send,
+                          const struct blocks *receive, bool same, int root);
 enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, MPI_Datatype type,
                             int root);
 enum reason serve_barrier(struct served_call *t);

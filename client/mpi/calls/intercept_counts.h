@@ -92,11 +92,46 @@ int PNAME(Gather)(const void *send, COUNT send_count, MPI_Datatype send_type, vo
 {
     INTERCEPT(OPERATION_Gather, comm,
               serve_gather(t, ROW(send, send_count, send_type),
-                           ROW(receive, receive_count, receive_type), root),
+                           ROW(receive, receive_count, receive_type), true, root),
               real.NAME(Gather)(send, send_count, send_type, receive, receive_count, receive_type,
                                 root, comm));
 }
 ALSO_AS_MPI_(NAME(Gather));
+
+int PNAME(Gatherv)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                   const COUNT receive_counts[], const DISPLACEMENT displacements[],
+                   MPI_Datatype receive_type, int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Gatherv, comm,
+              serve_gather(t, ROW(send, send_count, send_type),
+                           ROWS(receive, receive_counts, displacements, receive_type), false, root),
+              real.NAME(Gatherv)(send, send_count, send_type, receive, receive_counts,
+                                 displacements, receive_type, root, comm));
+}
+ALSO_AS_MPI_(NAME(Gatherv));
+
+int PNAME(Scatter)(const void *send, COUNT send_count, MPI_Datatype send_type, void *receive,
+                   COUNT receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Scatter, comm,
+              serve_scatter(t, ROW(send, send_count, send_type),
+                            ROW(receive, receive_count, receive_type), true, root),
+              real.NAME(Scatter)(send, send_count, send_type, receive, receive_count, receive_type,
+                                 root, comm));
+}
+ALSO_AS_MPI_(NAME(Scatter));
+
+int PNAME(Scatterv)(const void *send, const COUNT send_counts[], const DISPLACEMENT displacements[],
+                    MPI_Datatype send_type, void *receive, COUNT receive_count,
+                    MPI_Datatype receive_type, int root, MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Scatterv, comm,
+              serve_scatter(t, ROWS(send, send_counts, displacements, send_type),
+                            ROW(receive, receive_count, receive_type), false, root),
+              real.NAME(Scatterv)(send, send_counts, displacements, send_type, receive,
+                                  receive_count, receive_type, root, comm));
+}
+ALSO_AS_MPI_(NAME(Scatterv));
 
 int PNAME(Bcast)(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {

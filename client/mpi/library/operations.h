@@ -21,9 +21,12 @@
     X(Barrier, PLAIN)                                                                              \
     X(Bcast, COUNTS)                                                                               \
     X(Gather, COUNTS)                                                                              \
+    X(Gatherv, COUNTS)                                                                             \
     X(Reduce, COUNTS)                                                                              \
     X(Reduce_scatter, COUNTS)                                                                      \
-    X(Reduce_scatter_block, COUNTS)
+    X(Reduce_scatter_block, COUNTS)                                                                \
+    X(Scatter, COUNTS)                                                                             \
+    X(Scatterv, COUNTS)
 
 enum mpi_operation {
 #define X(name, kind) OPERATION_##name,
@@ -37,10 +40,7 @@ enum mpi_operation {
  * counts. */
 #define UNSERVED_BLOCKING(X)                                                                       \
     X(Exscan, REDUCTION)                                                                           \
-    X(Gatherv, GATHERV)                                                                            \
-    X(Scan, REDUCTION)                                                                             \
-    X(Scatter, SCATTER)                                                                            \
-    X(Scatterv, SCATTERV)
+    X(Scan, REDUCTION)
 
 #define UNSERVED_NEIGHBORHOOD(X)                                                                   \
     X(Neighbor_allgather, ALLGATHER)                                                               \

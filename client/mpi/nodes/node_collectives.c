@@ -8,6 +8,7 @@
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/library/real.h"
+#include "client/mpi/nodes/node_messages.h"
 
 /* All messages are between two ranks. Collective operations of MPI would need a communicator for each set of ranks on
  * a node, and MPI has few communicators (MPICH: 2048). Messages to or from all ranks go along a binomial tree: the
@@ -37,8 +38,7 @@ static int rank_of(const struct communicator *c, uint32_t local)
     return c->placement->world[c->rank_at[c->node * c->locals + local]];
 }
 
-/* Send and receive a message of `bytes` between two ranks of the node. Return 0, or -1 if MPI has failed. */
-static int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes)
+int node_send(const struct communicator *c, uint32_t to, const void *at, size_t bytes)
 {
     const char *from = at;
 
@@ -51,7 +51,7 @@ static int node_send(const struct communicator *c, uint32_t to, const void *at, 
     return 0;
 }
 
-static int node_receive(const struct communicator *c, uint32_t from, void *at, size_t bytes)
+int node_receive(const struct communicator *c, uint32_t from, void *at, size_t bytes)
 {
     char *to = at;
 
@@ -170,8 +170,7 @@ static int node_gather_all(const struct communicator *c)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-/* Makes the job fail because MPI has failed between the ranks. Returns -1 with *error. */
-static int node_failed(struct torus_error *error)
+int node_failed(struct torus_error *error)
 {
     static const struct torus_error failure = {.code = TORUS_ERROR_IO,
                                                .text = "MPI has failed among the ranks of a node"};
@@ -199,9 +198,7 @@ int node_lacks_memory(const struct communicator *c, struct torus_error *e)
     return -1;
 }
 
-/* Sends the leader's `result` and *error to all ranks of the node. Returns the leader's `result`: 0, or -1 with the
- * leader's *error. */
-static int node_share_result(const struct communicator *c, int result, struct torus_error *error)
+int node_share_result(const struct communicator *c, int result, struct torus_error *error)
 {
     if (node_broadcast(c, &result, sizeof result) != 0 ||
         (result != 0 && node_broadcast(c, error, sizeof *error) != 0))
@@ -209,14 +206,12 @@ static int node_share_result(const struct communicator *c, int result, struct to
     return result;
 }
 
-/* Returns the second half of c->numbers. The callers in calls/ use the first half. */
-static size_t *numbers_of(const struct communicator *c)
+size_t *node_numbers(const struct communicator *c)
 {
     return c->numbers + 2 * (size_t)c->size;
 }
 
-/* Stores the offsets of blocks without gaps. Returns the end of the last block. */
-static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
+size_t node_offsets(const size_t *bytes, size_t count, size_t *offset)
 {
     size_t end = 0;
 
@@ -227,7 +222,7 @@ static size_t offsets(const size_t *bytes, size_t count, size_t *offset)
     return end;
 }
 
-static size_t sum(const size_t *numbers, size_t count)
+size_t node_sum(const size_t *numbers, size_t count)
 {
     size_t all = 0;
 
@@ -241,13 +236,13 @@ static size_t sum(const size_t *numbers, size_t count)
 static int alltoall(const struct communicator *c, const void *send, const size_t *send_bytes,
                     void *receive, const size_t *receive_bytes, bool same, struct torus_error *e)
 {
-    size_t *send_offset = numbers_of(c), *receive_offset = send_offset + c->nodes;
+    size_t *send_offset = node_numbers(c), *receive_offset = send_offset + c->nodes;
 
     if (same)
         return TORUS_CALL(e,
                           torus_start_alltoall(c->group, send, receive, send_bytes[0], &call, e));
-    (void)offsets(send_bytes, c->nodes, send_offset);
-    (void)offsets(receive_bytes, c->nodes, receive_offset);
+    (void)node_offsets(send_bytes, c->nodes, send_offset);
+    (void)node_offsets(receive_bytes, c->nodes, receive_offset);
     return TORUS_CALL(e, torus_start_alltoallv(c->group, send, send_bytes, send_offset, receive,
                                                receive_bytes, receive_offset, &call, e));
 }
@@ -255,11 +250,11 @@ static int alltoall(const struct communicator *c, const void *send, const size_t
 static int allgather(const struct communicator *c, const void *block, void *receive,
                      const size_t *bytes, bool same, struct torus_error *e)
 {
-    size_t *offset = numbers_of(c);
+    size_t *offset = node_numbers(c);
 
     if (same)
         return TORUS_CALL(e, torus_start_allgather(c->group, block, receive, bytes[0], &call, e));
-    (void)offsets(bytes, c->nodes, offset);
+    (void)node_offsets(bytes, c->nodes, offset);
     return TORUS_CALL(e, torus_start_allgatherv(c->group, block, receive, bytes, offset, &call, e));
 }
 
@@ -302,7 +297,7 @@ static void node_blocks(const struct communicator *c, const size_t *sizes, size_
     for (uint32_t n = 0; n < c->nodes; n++) {
         bytes[n] = 0;
         for (uint32_t l = 0; l < c->locals; l++)
-            bytes[n] += sum(sizes + (size_t)l * c->size + (size_t)n * c->locals, c->locals);
+            bytes[n] += node_sum(sizes + (size_t)l * c->size + (size_t)n * c->locals, c->locals);
     }
 }
 
@@ -312,7 +307,7 @@ static void distribute(const struct communicator *c, const char *from, const siz
                        char *const blocks, size_t *filled)
 {
     for (uint32_t n = 0; n < c->nodes; n++) {
-        size_t bytes = sum(sizes + (size_t)n * c->locals, c->locals);
+        size_t bytes = node_sum(sizes + (size_t)n * c->locals, c->locals);
         memcpy(blocks + filled[n], from, bytes);
         filled[n] += bytes;
         from += bytes;
@@ -338,13 +333,13 @@ static void collect(const struct communicator *c, const char *blocks, const size
 static int gather_blocks(const struct communicator *c, const void *send, const struct sizes *sizes,
                          const size_t *bytes, char *blocks, char *room)
 {
-    size_t *filled = numbers_of(c);
+    size_t *filled = node_numbers(c);
 
-    (void)offsets(bytes, c->nodes, filled);
+    (void)node_offsets(bytes, c->nodes, filled);
     distribute(c, send, sizes->send, blocks, filled);
     for (uint32_t l = 1; l < c->locals; l++) {
         const size_t *its = sizes->send + (size_t)l * c->size;
-        if (node_receive(c, l, room, sum(its, c->size)) != 0)
+        if (node_receive(c, l, room, node_sum(its, c->size)) != 0)
             return -1;
         distribute(c, room, its, blocks, filled);
     }
@@ -357,7 +352,7 @@ static int scatter_blocks(const struct communicator *c, void *receive, const str
     collect(c, blocks, sizes->receive, 0, receive);
     for (uint32_t l = 1; l < c->locals; l++) {
         collect(c, blocks, sizes->receive, l, room);
-        if (node_send(c, l, room, sum(sizes->receive + (size_t)l * c->size, c->size)) != 0)
+        if (node_send(c, l, room, node_sum(sizes->receive + (size_t)l * c->size, c->size)) != 0)
             return -1;
     }
     return 0;
@@ -369,8 +364,8 @@ static size_t most_of(const struct communicator *c, const struct sizes *sizes)
     size_t most = 0;
 
     for (uint32_t l = 0; l < c->locals; l++) {
-        size_t in = sum(sizes->receive + (size_t)l * c->size, c->size);
-        size_t out = sum(sizes->send + (size_t)l * c->size, c->size);
+        size_t in = node_sum(sizes->receive + (size_t)l * c->size, c->size);
+        size_t out = node_sum(sizes->send + (size_t)l * c->size, c->size);
         most = in > most ? in : most;
         most = out > most ? out : most;
     }
@@ -395,8 +390,8 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
     } else {
         node_blocks(c, sizes.send, out_bytes);
         node_blocks(c, sizes.receive, in_bytes);
-        out = scratch_alloc(sum(out_bytes, c->nodes));
-        in = scratch_alloc(sum(in_bytes, c->nodes));
+        out = scratch_alloc(node_sum(out_bytes, c->nodes));
+        in = scratch_alloc(node_sum(in_bytes, c->nodes));
         room = scratch_alloc(most_of(c, &sizes));
         if (out == NULL || in == NULL || room == NULL)
             result = node_lacks_memory(c, e);
@@ -425,28 +420,28 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
     if (communicator_leads(c))
         return lead_alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
     if (gather_sizes(c, send_bytes, receive_bytes, NULL) != 0 ||
-        node_send(c, 0, send, sum(send_bytes, c->size)) != 0)
+        node_send(c, 0, send, node_sum(send_bytes, c->size)) != 0)
         return node_failed(error);
     result = node_share_result(c, 0, error);
-    if (result == 0 && node_receive(c, 0, receive, sum(receive_bytes, c->size)) != 0)
+    if (result == 0 && node_receive(c, 0, receive, node_sum(receive_bytes, c->size)) != 0)
         result = node_failed(error);
     return result;
 }
 
-/* ---- Allgather, broadcast, barrier ----------------------------------------------------------- */
+/* ---- Allgather ------------------------------------------------------------------------------- */
 
 static int lead_allgather(struct communicator *c, const void *block, void *receive,
                           const size_t *bytes, bool same, struct torus_error *e)
 {
     const size_t *mine = bytes + (size_t)c->node * c->locals;
-    size_t *node_bytes = numbers_of(c) + c->nodes, filled = mine[0];
-    char *blocks = scratch_alloc(sum(mine, c->locals));
+    size_t *node_bytes = node_numbers(c) + c->nodes, filled = mine[0];
+    char *blocks = scratch_alloc(node_sum(mine, c->locals));
     int result;
 
     if (blocks == NULL)
         return node_lacks_memory(c, e);
     for (uint32_t n = 0; n < c->nodes; n++)
-        node_bytes[n] = sum(bytes + (size_t)n * c->locals, c->locals);
+        node_bytes[n] = node_sum(bytes + (size_t)n * c->locals, c->locals);
     memcpy(blocks, block, mine[0]);
     result = 0;
     for (uint32_t l = 1; l < c->locals && result == 0; filled += mine[l++])
@@ -471,65 +466,12 @@ int nodes_allgather(struct communicator *c, const void *block, void *receive, co
     else if (node_send(c, 0, block, mine) != 0)
         return node_failed(error);
     result = node_share_result(c, result, error);
-    if (result == 0 && node_broadcast(c, receive, sum(bytes, c->size)) != 0)
+    if (result == 0 && node_broadcast(c, receive, node_sum(bytes, c->size)) != 0)
         result = node_failed(error);
     return result;
 }
 
-static int gather(const struct communicator *c, const void *block, void *receive, size_t bytes,
-                  uint32_t root_node, struct torus_error *e)
-{
-    return TORUS_CALL(e, torus_start_gather(c->group, block, receive, bytes, root_node, &call, e));
-}
-
-/* Gathers the blocks of the node's ranks, and then those of the nodes. `all` is NULL unless the root is on this
- * node. */
-static int lead_gather(const struct communicator *c, const void *block, void *all, size_t bytes,
-                       uint32_t root_node, struct torus_error *e)
-{
-    char *blocks = scratch_alloc(bytes * c->locals);
-    int result = 0;
-
-    if (blocks == NULL)
-        return node_lacks_memory(c, e);
-    memcpy(blocks, block, bytes);
-    for (uint32_t l = 1; l < c->locals && result == 0; l++)
-        if (node_receive(c, l, blocks + l * bytes, bytes) != 0)
-            result = node_failed(e);
-    if (result == 0)
-        result = gather(c, blocks, all, bytes * c->locals, root_node, e);
-    scratch_free(blocks);
-    return result;
-}
-
-int nodes_gather(struct communicator *c, const void *block, void *receive, size_t bytes,
-                 uint32_t root_place, struct torus_error *error)
-{
-    const uint32_t root_node = root_place / c->locals, root_local = root_place % c->locals;
-    const size_t received = bytes * c->size;
-    const bool is_near = root_node == c->node;
-    void *all = receive;
-    int result = 0;
-
-    if (c->locals == 1)
-        return gather(c, block, receive, bytes, root_node, error);
-    if (!communicator_leads(c)) {
-        if (node_send(c, 0, block, bytes) != 0)
-            return node_failed(error);
-    } else if (is_near && root_local != 0 && (all = scratch_alloc(received)) == NULL) {
-        result = node_lacks_memory(c, error);
-    } else {
-        result = lead_gather(c, block, all, bytes, root_node, error);
-    }
-    result = node_share_result(c, result, error);
-    if (result == 0 && is_near && root_local != 0 &&
-        ((communicator_leads(c) && node_send(c, root_local, all, received) != 0) ||
-         (c->local == root_local && node_receive(c, 0, receive, received) != 0)))
-        result = node_failed(error);
-    if (all != receive)
-        scratch_free(all);
-    return result;
-}
+/* ---- Broadcast, barrier ---------------------------------------------------------------------- */
 
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
                     struct torus_error *error)
@@ -637,14 +579,14 @@ static int lead_reduce_scatter(struct communicator *c, const struct vector *v, c
                                void *receive, const size_t *counts, struct torus_error *e)
 {
     const size_t *mine = counts + (size_t)c->node * c->locals;
-    size_t *node_counts = numbers_of(c);
+    size_t *node_counts = node_numbers(c);
     char *room = receive;
     int result;
 
     for (uint32_t n = 0; n < c->nodes; n++)
-        node_counts[n] = sum(counts + (size_t)n * c->locals, c->locals) * v->reduction.parts;
+        node_counts[n] = node_sum(counts + (size_t)n * c->locals, c->locals) * v->reduction.parts;
     if (c->locals > 1)
-        room = scratch_alloc(sum(mine, c->locals) * v->type_size);
+        room = scratch_alloc(node_sum(mine, c->locals) * v->type_size);
     if (room == NULL && c->locals > 1)
         return node_lacks_memory(c, e);
     result = TORUS_CALL(e, torus_start_reduce_scatter(

@@ -15,11 +15,16 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
  * gaps. */
 int nodes_allgather(struct communicator *c, const void *block, void *receive, const size_t *bytes,
                     bool same, struct torus_error *error);
-/* Sends this rank's block of `bytes` to the rank with place root_place, whose `receive` gets all blocks without gaps,
+/* Sends this rank's block of `mine` bytes to the rank with place root_place, whose `receive` gets all blocks without gaps,
  * in the order of places; its own block may be there already, with TORUS_IN_PLACE as the block, if there is one rank a
- * node. On other ranks `receive` is NULL. */
-int nodes_gather(struct communicator *c, const void *block, void *receive, size_t bytes,
-                 uint32_t root_place, struct torus_error *error);
+ * node. On other ranks `receive` is NULL. `same`: all blocks have the same size; otherwise bytes[p] is that of place p,
+ * and is read at the root only. */
+int nodes_gather(struct communicator *c, const void *block, size_t mine, void *receive,
+                 const size_t *bytes, bool same, uint32_t root_place, struct torus_error *error);
+/* The reverse: sends the blocks at `send` of the root to all ranks. In place, at the root: `send` is TORUS_IN_PLACE and
+ * `block` has all blocks, if there is one rank a node; `mine` is then that of the root's block, which stays there. */
+int nodes_scatter(struct communicator *c, const void *send, const size_t *bytes, void *block,
+                  size_t mine, bool same, uint32_t root_place, struct torus_error *error);
 
 /* Copies `bytes` at `buffer` from the rank with place root_place to all ranks. */
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
