@@ -61,6 +61,23 @@ def test_a_link_that_becomes_slow_and_well_again(mininet):
     wait_for(lambda: plan_of(torus, 4, '-1') == ('nominal', MBIT, MBIT), 60)
 
 
+def test_slow_rates_are_what_links_carry(mininet):
+    """A link passes packets of the kernel as a whole; of 64 KiB, these take as long as two measurements at 1 Mbit/s."""
+    torus = mininet('3x3', bw=10)
+    slow = ((0, '+0'), (3, '-0'), (4, '+1'), (5, '-1'))
+    for rank, port in slow:
+        torus.set_rate(rank, port, 1)
+
+    def rates():
+        loaded(torus)
+        return [plan_of(torus, rank, port) for rank, port in slow]
+    wait_for(lambda: {one[0] for one in rates()} == {'observed'}, 120)
+    wait_for(lambda: all(0.8 < one[1] < 1.25 for one in rates()), 30, rates)
+    for _ in range(5):
+        said = rates()
+        assert all(0.8 < one[1] < 1.25 for one in said), said
+
+
 def test_the_other_direction_of_a_slow_link_is_not_slow(mininet):
     """Its acknowledgements wait behind what the slow direction cannot carry, and so do its bytes."""
     torus = mininet('3x3', bw=MBIT)

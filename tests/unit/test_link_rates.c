@@ -219,7 +219,7 @@ ROUTER_TEST(a_link_is_not_slow_because_acknowledgements_wait)
     measure_between(f, late, late / 5, 19100000, 4); /* at least that much is carried */
     router_port_rates(f->router, 0, &rates);
     assert_int_equal(rates.observed / 100, 199);
-    measure_between(f, late / 5, late, 1900000, 4);
+    measure_between(f, late / 5, late, 1900000, 8);
     router_port_rates(f->router, 0, &rates);
     assert_int_equal(rates.observed / 100, 19);
     assert_string_equal(rate_source_name(rates.source), "observed");
@@ -257,6 +257,26 @@ ROUTER_TEST(a_slow_link_is_probed)
         measure(f, 0, 0, 1);
         assert_int_equal(take_filler(f->up[0], 100000), 0);
     }
+}
+
+/* A link that carries more than before is measured until it is known how much, whatever else leaves by it. */
+ROUTER_TEST(the_probe_of_a_link_that_is_well_again_does_not_give_way)
+{
+    const struct peer_message other = {.kind = PEER_GO};
+
+    fixture_link_up(f, 0);
+    router_set_nominal(f->router, 0, (struct nominal_rate){20, 20});
+    measure(f, 0, 1900000, 8);
+    while (take_filler(f->up[0], 100000) == 0)
+        measure(f, 0, 0, 1);
+    f->up[0]->stat.acked += 200000;
+    measure(f, 0, 0, 1);
+    router_send(f->router, 0, &other);
+    assert_true(take_filler(f->up[0], 100000) > 0);
+    measure(f, 0, 0, 1); /* it carries no more than before after all */
+    measure(f, 0, 0, 3);
+    router_send(f->router, 0, &other);
+    assert_int_equal(take_filler(f->up[0], 100000), 0);
 }
 
 ROUTER_TEST(an_older_neighbour_is_not_probed)

@@ -82,6 +82,54 @@ TEST(a_few_large_segments_do_not_make_another_rate)
     assert_true(measured > 30);
 }
 
+/* Returns how often 1 Mbit/s is measured in so many windows, over a link that passes packets as a whole; each measurement
+ * is at most a part of 1 / `part` wrong. */
+static uint32_t measure_packets(struct busy_rate *rate, uint32_t packet, unsigned windows,
+                                uint64_t part)
+{
+    static uint64_t now;
+    struct busy_look l = {.queued = true};
+    const uint32_t before = rate->measured;
+
+    for (unsigned i = 0; i < windows; i++) {
+        const uint32_t measured = rate->measured;
+        now += WINDOW;
+        l.acked = now / 8000 / packet * packet;
+        l.waited = now / 1000;
+        busy_rate_look(rate, now, &l);
+        if (i > 1 && rate->measured != measured)
+            assert_in_range(rate->bps, 1000000 - 1000000 / part, 1000000 + 1000000 / part);
+    }
+    return rate->measured - before;
+}
+
+/* As soon as the packets before them have passed. */
+TEST(a_link_with_small_packets_is_measured_more_often)
+{
+    struct busy_rate rate = {.packet = 65536};
+
+    assert_in_range(measure_packets(&rate, 65536, 40, 2), 15, 20);
+    rate.packet = 1448;
+    assert_int_equal(measure_packets(&rate, 1448, 3, 2), 2);
+    assert_int_equal(measure_packets(&rate, 1448, 40, 10), 40);
+}
+
+/* What was carried before is acknowledged late, and then all at once. */
+TEST(acknowledgements_that_catch_up_are_no_rate)
+{
+    struct busy_rate rate = {.packet = 1448};
+    struct busy_look l = {.queued = true};
+
+    for (unsigned i = 0; i < 40; i++) {
+        l.acked += i == 20 ? 125000u : 31250u; /* 1 Mbit/s; those of 750 ms more at once */
+        l.waited += WINDOW / 1000;
+        l.rtt = i < 20 ? 800000 : 50000;
+        busy_rate_look(&rate, 100 * SECONDS + i * WINDOW, &l);
+        assert_true(rate.bps == 0 || rate.bps == 1000000);
+    }
+    assert_int_equal(rate.measured, 38);
+}
+
 TEST(a_link_that_carries_nothing_has_none)
 {
     struct busy_rate rate = {0};
@@ -96,7 +144,7 @@ TEST(a_link_is_slow_after_several_measurements)
     uint64_t now = 100 * SECONDS;
 
     assert_int_equal(observed_rate(&o), 0);
-    assert_int_equal(measure_same(&o, &now, 2000, 3 * WINDOW), 0);
+    assert_int_equal(measure_same(&o, &now, 2000, OBSERVED_SPAN), 0);
     assert_int_equal(o.slow, 0);
     assert_int_equal(observed_rate(&o), 2000);
     assert_int_equal(measure_same(&o, &now, 2000, WINDOW), 1);
@@ -106,7 +154,7 @@ TEST(a_link_is_slow_after_several_measurements)
 /* Measurements of the time before do not make it seem faster than it is. */
 TEST(a_link_that_becomes_slow_is_as_slow_as_it_is_now)
 {
-    static const uint32_t falls[] = {20000, 20000, 20000, 11000, 2000, 2000};
+    static const uint32_t falls[] = {20000, 20000, 20000, 11000, 2000, 2000, 2000, 2000, 2000};
     struct observed o = {0};
     uint64_t now = 100 * SECONDS;
 
@@ -146,6 +194,17 @@ TEST(noise_changes_nothing)
     for (unsigned i = 0; i < 50; i++)
         assert_int_equal(measure(&o, &now, slow, sizeof slow / sizeof *slow), 0);
     assert_int_equal(o.slow, before);
+}
+
+/* Measurements of short times differ, but not their mean. */
+TEST(a_slow_rate_is_about_the_mean)
+{
+    static const uint32_t noisy[] = {2300, 1700, 2250, 1800, 2100, 1750, 2200, 2000, 1900};
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(measure(&o, &now, noisy, sizeof noisy / sizeof *noisy), 1);
+    assert_in_range(o.slow, 1900, 2100);
 }
 
 TEST(changes_are_far_apart)

@@ -25,6 +25,7 @@ static void on_handle_closed(uv_handle_t *handle)
     if (--c->handles > 0)
         return;
     outgoing_clear(tcp_frames(tcp), &c->batch);
+    free(c->rest);
     if (c->last != NULL)
         outgoing_free(tcp_frames(tcp), c->last);
     tcp->lingering -= c->lingers;
@@ -186,8 +187,134 @@ void reading_resume(struct connection *c)
 #define BATCH_BUFFERS 1024u
 #define BATCHES_A_FLUSH 8u
 
+/* The kernel makes packets of up to PACKET_WHOLE bytes of what is written. A slow link passes each as a whole, at 1 Mbit/s in
+ * half a second: acknowledgements and urgent frames wait behind them, a relay for the last byte, and what a link carries
+ * is known only from packet to packet. So a link that was measured to carry clearly less than its nominal rate gets
+ * packets that it carries in PACKET_MS. */
+#define PACKET_WHOLE (64u * 1024u)
+#define PACKET_MS 20u
+#define PACKET_LEAST 1448u /* bytes: a segment of Ethernet */
+#define CARRIES_LESS 0.75  /* of the nominal rate */
+
+size_t connection_packet(const struct connection *c)
+{
+    const double nominal = c->tcp->rate[c->port].mbit * 1e6, measured = (double)c->rate.bps;
+    const double bytes = measured / 8 * PACKET_MS / 1000;
+
+    if (!connection_is_slow(c) || measured == 0 || measured > CARRIES_LESS * nominal ||
+        bytes > PACING_WRITE_MOST)
+        return PACKET_WHOLE;
+    return bytes > PACKET_LEAST ? (size_t)bytes : PACKET_LEAST;
+}
+
+/* Skips the first `done` bytes of `buffers`. Returns how many buffers are left. */
+static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
+{
+    unsigned i = 0;
+
+    while (i < count && done >= buffers[i].len)
+        done -= buffers[i++].len;
+    if (i < count) {
+        buffers[i].base += done;
+        buffers[i].len -= done;
+    }
+    memmove(buffers, buffers + i, (count - i) * sizeof *buffers);
+    return count - i;
+}
+
+/* Takes the first bytes of `buffers`, up to `most`. Returns how many bytes; sets *count to the number of parts. */
+static size_t take_part(uv_buf_t *part, const uv_buf_t *buffers, unsigned *count, size_t most)
+{
+    const unsigned all = *count;
+    size_t bytes = 0;
+
+    for (*count = 0; *count < all && bytes < most; (*count)++) {
+        const uv_buf_t *from = &buffers[*count];
+        const size_t length = from->len < most - bytes ? from->len : most - bytes;
+        part[*count] = uv_buf_init(from->base, (unsigned)length);
+        bytes += length;
+    }
+    return bytes;
+}
+
+/* Like uv_try_write(), but in packets of the kernel of up to `most` bytes, into which no later bytes go. Skips in `buffers`
+ * what has been written, and returns 0 or an error. */
+static int try_write_packets(struct connection *c, uv_buf_t *buffers, unsigned *count, size_t most)
+{
+    uv_buf_t part[BATCH_BUFFERS];
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
+        return UV_EBADF;
+    while (*count > 0) {
+        unsigned parts = *count;
+        const size_t bytes = take_part(part, buffers, &parts, most);
+        const struct msghdr message = {.msg_iov = (struct iovec *)part, .msg_iovlen = parts};
+        const ssize_t written = sendmsg(fd, &message, MSG_EOR | MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (written < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
+            return 0;
+        if (written < 0)
+            return uv_translate_sys_error(errno);
+        *count = skip_written(buffers, *count, (size_t)written);
+        if ((size_t)written < bytes)
+            return 0;
+    }
+    return 0;
+}
+
+/* Skips in `buffers` what has been written, and returns 0 or an error. */
+static int try_write(struct connection *c, uv_buf_t *buffers, unsigned *count)
+{
+    const int written = uv_try_write((uv_stream_t *)&c->socket, buffers, *count);
+
+    if (written < 0)
+        return written != UV_EAGAIN ? written : 0;
+    *count = skip_written(buffers, *count, (size_t)written);
+    return 0;
+}
+
+static void on_write(uv_write_t *request, int status);
+
+/* Lets libuv write the buffers when the socket takes bytes again: at first those of one packet of the kernel. Returns 0 or
+ * an error. */
+static int write_later(struct connection *c, const uv_buf_t *buffers, unsigned count, size_t most)
+{
+    uv_buf_t part[BATCH_BUFFERS];
+    unsigned parts = count;
+
+    if (most < PACKET_WHOLE && buffers != c->rest) {
+        c->rest = malloc(count * sizeof *c->rest);
+        if (c->rest != NULL)
+            memcpy(c->rest, buffers, count * sizeof *c->rest);
+    }
+    c->rest_count = c->rest != NULL ? count : 0;
+    const size_t bytes = take_part(part, buffers, &parts, c->rest != NULL ? most : SIZE_MAX);
+    if (c->rest != NULL)
+        c->rest_count = skip_written(c->rest, count, bytes);
+    c->write.data = c;
+    const int result = uv_write(&c->write, (uv_stream_t *)&c->socket, part, parts, on_write);
+    c->writing = result == 0;
+    return result;
+}
+
+/* Writes more of a batch whose first packet libuv has written. Returns true if that is not the last one. */
+static bool write_rest(struct connection *c)
+{
+    const size_t most = connection_packet(c);
+    int result = try_write_packets(c, c->rest, &c->rest_count, most);
+
+    if (result == 0 && c->rest_count > 0)
+        result = write_later(c, c->rest, c->rest_count, most);
+    if (result != 0)
+        connection_broken(c, uv_strerror(result));
+    return c->writing;
+}
+
 static void written_all(struct connection *c)
 {
+    free(c->rest);
+    c->rest = NULL;
+    c->rest_count = 0;
     outgoing_clear(tcp_frames(c->tcp), &c->batch);
     if (c->sealed)
         cipher_written(c->cipher);
@@ -227,6 +354,9 @@ static void on_write(uv_write_t *request, int status)
     struct connection *c = request->data;
 
     c->writing = false;
+    if (status == 0 && c->rest_count > 0 && !uv_is_closing((uv_handle_t *)&c->socket) &&
+        write_rest(c))
+        return;
     written_all(c);
     if (uv_is_closing((uv_handle_t *)&c->socket))
         return;
@@ -236,35 +366,6 @@ static void on_write(uv_write_t *request, int status)
         closing_say_last(c);
     else
         connection_mark_dirty(c);
-}
-
-/* Skips the first `done` bytes of `buffers`. Returns how many buffers are left. */
-static unsigned skip_written(uv_buf_t *buffers, unsigned count, size_t done)
-{
-    unsigned i = 0;
-
-    while (i < count && done >= buffers[i].len)
-        done -= buffers[i++].len;
-    if (i < count) {
-        buffers[i].base += done;
-        buffers[i].len -= done;
-    }
-    memmove(buffers, buffers + i, (count - i) * sizeof *buffers);
-    return count - i;
-}
-
-/* Like uv_try_write(), but later bytes do not go into the same packet. */
-static int try_write_packet(struct connection *c, uv_buf_t *buffers, unsigned count)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)buffers, .msg_iovlen = count};
-    uv_os_fd_t fd;
-
-    if (uv_fileno((uv_handle_t *)&c->socket, &fd) != 0)
-        return UV_EBADF;
-    ssize_t written = sendmsg(fd, &message, MSG_EOR | MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (written < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS))
-        return UV_EAGAIN;
-    return written < 0 ? uv_translate_sys_error(errno) : (int)written;
 }
 
 /* The frames of one write. */
@@ -299,7 +400,10 @@ static int take_sealed(struct connection *c, struct outgoing *frame)
 /* Collects the frames of one write. Returns 0, or -1 if there is no memory to encrypt them. */
 static int take_batch(struct batch *b, struct connection *c)
 {
-    const size_t most = connection_is_slow(c) ? PACING_WRITE_MOST : BATCH_BYTES;
+    const size_t packet = connection_packet(c);
+    const size_t most = packet < PACKET_WHOLE   ? packet
+                        : connection_is_slow(c) ? PACING_WRITE_MOST
+                                                : BATCH_BYTES;
     bool last = false;
 
     while (c->link != NULL && !last && b->bytes < most &&
@@ -359,23 +463,20 @@ static bool write_batch(struct connection *c)
     if (b.count == 0 || c->link == NULL)
         return false;
     pace_write(c, b.bytes);
-    int written = b.packet ? try_write_packet(c, b.buffers, b.count)
-                           : uv_try_write((uv_stream_t *)&c->socket, b.buffers, b.count);
-    if (written < 0 && written != UV_EAGAIN) {
-        connection_broken(c, uv_strerror(written));
-        return false;
-    }
-    if (written == (int)b.bytes) {
+    const size_t most = connection_packet(c);
+    int result = 0;
+    if (b.packet || most < PACKET_WHOLE)
+        result = try_write_packets(c, b.buffers, &b.count, most);
+    else
+        result = try_write(c, b.buffers, &b.count);
+    if (result == 0 && b.count == 0) {
         written_all(c);
         return true;
     }
-    b.count = skip_written(b.buffers, b.count, written > 0 ? (size_t)written : 0);
-    c->write.data = c;
-    int result = uv_write(&c->write, (uv_stream_t *)&c->socket, b.buffers, b.count, on_write);
+    if (result == 0)
+        result = write_later(c, b.buffers, b.count, most);
     if (result != 0)
         connection_broken(c, uv_strerror(result));
-    else
-        c->writing = true;
     return false;
 }
 

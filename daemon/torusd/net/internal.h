@@ -37,7 +37,9 @@ struct connection {
     struct cipher *cipher;       /* NULL: not encrypted, or not yet */
     bool sealed;                 /* the bytes that are being written are in the cipher */
     struct outgoing_queue batch; /* being written; encrypted bytes are in the cipher instead */
-    struct outgoing *last;       /* to be written before the connection closes */
+    uv_buf_t *rest; /* of the batch, which is written after this packet of the kernel; NULL: none */
+    unsigned rest_count;
+    struct outgoing *last; /* to be written before the connection closes */
 };
 
 struct tcp {
@@ -88,6 +90,9 @@ static inline bool connection_is_slow(const struct connection *c)
 {
     return c->tcp->rate[c->port].options.slow;
 }
+
+/* Returns the most bytes of a packet of the kernel: a slow link passes it as a whole. */
+size_t connection_packet(const struct connection *c);
 
 /* Marks a connection that has something to send, for the next tcp_flush(). */
 void connection_mark_dirty(struct connection *c);

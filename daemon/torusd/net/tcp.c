@@ -307,6 +307,7 @@ static void io_stat(void *context, void *connection, struct connection_stat *sta
     uv_os_fd_t fd;
 
     (void)context;
+    c->rate.packet = (uint32_t)connection_packet(c);
     if (uv_fileno((uv_handle_t *)&c->socket, &fd) == 0)
         tcp_stat(fd, &c->rate, uv_hrtime(), stat);
 }

@@ -35,6 +35,7 @@ static void measure_rate(struct busy_rate *rate, const struct tcp_info *info, ui
                    &(struct busy_look){.acked = info->tcpi_bytes_acked,
                                        .waited = info->tcpi_busy_time - info->tcpi_rwnd_limited -
                                                  info->tcpi_sndbuf_limited,
+                                       .rtt = info->tcpi_rtt,
                                        .queued = info->tcpi_notsent_bytes > 0});
 }
 

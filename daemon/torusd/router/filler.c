@@ -45,12 +45,13 @@ void filler_check(struct link *link, const struct connection_stat *stat, uint64_
     } else if (rate->probing) {
         rate->probe_beats++;
         rate->probing = rate->probe_beats < (faster ? PROBE_MOST : PROBE_BEATS);
+        rate->insists = rate->insists || faster; /* frames wait there for a short time only */
         rate->probe_at = now + PROBE_PAUSE;
         if (rate->probing)
             send_filler(link, stat, carried);
-    } else if (now >= rate->probe_at && elapsed(rate->observed.at, now) >= PROBE_PAUSE) {
+    } else if (now >= rate->probe_at && elapsed(rate->observed.recent[0].at, now) >= PROBE_PAUSE) {
         rate->probing = true;
-        rate->insists = elapsed(rate->observed.at, now) >= PROBE_OVERDUE;
+        rate->insists = elapsed(rate->observed.recent[0].at, now) >= PROBE_OVERDUE;
         rate->probe_beats = 0;
         send_filler(link, stat, 0);
     }

@@ -1,8 +1,8 @@
 /* Probes of slow links. Plans give a slow link little to carry, so that its rate would not be observed any more. From
  * time to time such a link is probed: for a few heartbeats, this node sends filler where it has nothing else to send. A
- * probe gives way to other frames, unless no probe has been completed for long. Frames that come later wait behind the
- * filler, so there is at most as much filler as the link carries in two heartbeats; more while the link carries more
- * than before. */
+ * probe gives way to other frames, unless the link carries more than before, or nothing was measured for long. Frames
+ * that come later wait behind the filler, so there is at most as much filler as the link carries in two heartbeats; more
+ * while the link carries more than before. */
 #pragma once
 
 #include <stdint.h>

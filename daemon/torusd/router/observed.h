@@ -8,7 +8,11 @@
 
 #include "daemon/lib/base/limits.h"
 
-#define OBSERVED_WINDOWS 4u         /* of the latest measurements that are looked at */
+#define OBSERVED_WINDOWS                                                                           \
+    12u /* of the latest measurements that are kept: all decide about another slow rate */
+#define OBSERVED_LEAST 4u /* of them decide whether a link is slow, */
+#define OBSERVED_SPAN                                                                              \
+    (1400 * MILLISECONDS) /* and as many as there are from the first's end to the last's */
 #define OBSERVED_HOLD (6 * SECONDS) /* shortest time between two changes of `slow` */
 #define OBSERVED_FORGET                                                                            \
     (10 * SECONDS) /* measurements that are so far apart do not belong together */
@@ -19,7 +23,10 @@ struct busy_rate {
     uint64_t at;       /* when it was last looked at, in nanoseconds; 0 = never */
     uint64_t acked;    /* bytes that had been acknowledged then */
     uint64_t waited;   /* microseconds that data had waited for the network until then */
+    uint32_t rtt;      /* of the round trip then, in microseconds */
     bool queued;       /* the network did not take all data then */
+    uint32_t packet;   /* bytes that a link may pass as a whole, as its owner sets it; 0: 64 KiB */
+    uint32_t passing;  /* the same then: bytes that wait may be in such packets */
     uint32_t measured; /* how often `bps` has been set */
 };
 
@@ -27,6 +34,7 @@ struct busy_rate {
 struct busy_look {
     uint64_t acked;  /* bytes */
     uint64_t waited; /* microseconds */
+    uint32_t rtt;    /* microseconds of the round trip; 0: unknown */
     bool queued;     /* data that the network has not taken waits now */
 };
 
@@ -35,11 +43,13 @@ struct busy_look {
 void busy_rate_look(struct busy_rate *rate, uint64_t now, const struct busy_look *look);
 
 struct observed {
-    uint32_t recent[OBSERVED_WINDOWS]; /* kbit/s, the latest first */
-    unsigned count;                    /* of these */
-    uint64_t at;                       /* when the latest was made */
-    uint32_t slow;       /* kbit/s that the link carries; 0: it is not known to be slow */
-    uint64_t changed_at; /* when `slow` has changed; 0: never */
+    struct measured_rate {
+        uint32_t kbit;          /* per second */
+        uint64_t at;            /* when it was made */
+    } recent[OBSERVED_WINDOWS]; /* the latest first */
+    unsigned count;             /* of these */
+    uint32_t slow;              /* kbit/s that the link carries; 0: it is not known to be slow */
+    uint64_t changed_at;        /* when `slow` has changed; 0: never */
 };
 
 /* Whether a link that carries `kbit` carries about what it should. */

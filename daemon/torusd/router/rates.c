@@ -122,7 +122,17 @@ void rates_link_up(struct router *r, unsigned i)
         state_rates(r);
 }
 
-/* Notes a new measurement, unless acknowledgements waited, so that the link may carry more than that. */
+/* Whether a measurement counts although acknowledgements waited, so that the link may carry more than that. */
+static bool counts_all_the_same(const struct link *link, uint32_t kbit)
+{
+    const struct port *port = &link->router->port[link->port];
+    const uint64_t slow = port->rate.observed.slow;
+
+    /* Of a slow link, those that are too low count beside those that are too high. */
+    return observed_is_well(kbit, should_send(port)) || 4 * (uint64_t)kbit <= 5 * slow;
+}
+
+/* Notes a new measurement, unless acknowledgements waited. */
 static void note_measured(struct link *link, const struct connection_stat *stat, uint64_t now)
 {
     struct port_rate *rate = &link->router->port[link->port].rate;
@@ -133,7 +143,7 @@ static void note_measured(struct link *link, const struct connection_stat *stat,
     if (stat->measured == rate->measured)
         return;
     rate->measured = stat->measured;
-    if (!rate->acks_wait || observed_is_well(kbit, should_send(&link->router->port[link->port])))
+    if (!rate->acks_wait || counts_all_the_same(link, kbit))
         observed_note(&rate->observed, kbit, now);
     rate->acks_wait = false;
 }
