@@ -12,7 +12,7 @@ import pytest
 
 # The files that take longest, mostly by waiting. They start first, so that a parallel run by file (scripts/test)
 # does not wait for one of them at its end.
-LONG = ('test_fresh_clone', 'test_cluster_changes', 'test_commit', 'test_overload', 'test_attacks_neighbour',
+LONG = ('test_fresh_clone', 'test_routed_rates', 'test_routed', 'test_rates', 'test_routed_mtu', 'test_cluster_changes', 'test_commit', 'test_overload', 'test_attacks_neighbour',
         'test_attacks_strangers', 'test_failures_nodes', 'test_failures_requests', 'test_daemon_start', 'test_slow_disk', 'test_mpi_preload', 'test_exchange',
         'test_group_failures', 'test_mininet', 'test_chaos', 'test_bench_runs', 'test_picture', 'test_allgather',
         'test_topo_launch', 'test_folders', 'test_programs', 'test_copy_faults', 'test_copy_load', 'test_copy_random', 'test_groups', 'test_big', 'test_topo_exchange')

@@ -259,7 +259,7 @@ class Spread:
         elif any(not unit.quiet for unit in running):
             chosen = None
         else:
-            chosen = self.left[0] if self.left and len(running) < PROCESSORS + 3 else None
+            chosen = self.left[0] if self.left and len(running) < PROCESSORS + 4 else None
         if chosen is not None:
             self.left.remove(chosen)
         return chosen
