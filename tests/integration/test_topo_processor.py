@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -204,6 +205,13 @@ def test_threads_have_cores_of_their_own(mininet, groups, busy):
     more = busy(torus.node(0), 4)  # more than two cores can carry
     used = _wait_used(more, 0.4)
     assert used <= 1.25 * 2 * (_quotas(host, torus) - before) + 0.03
+
+
+@pytest.mark.mininet
+def test_programs_that_the_agent_starts_have_the_share_of_their_host(bench, groups):
+    result = bench.run('1x2m', '--cpu', '0.5', '--ip-routes', '--run',
+                       '$TORUS_AGENT n1 cat /proc/self/cgroup; cat /proc/self/cgroup')
+    assert re.findall(r'/torus-[^/]*/(n[01])$', result.stdout, re.M) == ['n1', 'n0'], result.stderr
 
 
 # --- nothing is left behind ---

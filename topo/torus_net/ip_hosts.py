@@ -38,10 +38,13 @@ AGENT = '''#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1
 shift
-[ ! -e "{folder}/$host.processes" ] || echo $$ >"{folder}/$host.processes"
-read -r pid <"{folder}/$host.pid" || exit 255
+{join}read -r pid <"{folder}/$host.pid" || exit 255
 exec nsenter --net=/proc/"$pid"/ns/net --uts=/proc/"$pid"/ns/uts --mount=/proc/"$pid"/ns/mnt \\
     --wd=/proc/"$pid"/cwd sh -c "$*"
+'''
+
+# For the agent: gives it the share of a processor of its host. The hosts see no cgroups.
+JOIN = '''nsenter --mount=/proc/{launcher}/ns/mnt sh -c 'echo "$0" >"$1"' $$ "{folder}/$host.processes" || exit 255
 '''
 
 
@@ -237,7 +240,8 @@ class IpHosts:
 
     def _write_agent(self):
         agent = self.folder / 'agent'
-        agent.write_text(AGENT.format(folder=self.folder))
+        join = JOIN.format(launcher=os.getpid(), folder=self.folder) if self.torus.shares else ''
+        agent.write_text(AGENT.format(folder=self.folder, join=join))
         os.chmod(agent, 0o755)
         return agent
 
