@@ -162,6 +162,18 @@ TEST(a_link_that_becomes_slow_is_as_slow_as_it_is_now)
     assert_true(o.slow > 1940 && o.slow < 2060);
 }
 
+TEST(measurements_of_the_time_before_do_not_correct_a_slow_rate)
+{
+    struct observed o = {0};
+    uint64_t now = 100 * SECONDS;
+
+    assert_int_equal(measure_same(&o, &now, NOMINAL, 10 * SECONDS), 0);
+    assert_int_equal(measure_same(&o, &now, 2000, 2 * SECONDS), 1);
+    now += OBSERVED_HOLD;
+    assert_int_equal(measure_same(&o, &now, 2000, 20 * SECONDS), 0);
+    assert_true(o.slow > 1940 && o.slow < 2060);
+}
+
 /* What is nearly nominal, or cannot be compared, is not slow. */
 TEST(a_link_near_its_rate_is_not_slow)
 {

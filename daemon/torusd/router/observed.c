@@ -178,6 +178,8 @@ bool observed_decide(struct observed *o, uint32_t nominal, uint64_t now)
 
     if (slow == o->slow || (o->changed_at > 0 && elapsed(o->changed_at, now) < OBSERVED_HOLD))
         return false;
+    if (o->slow == 0) /* what was measured before the link was slow does not correct its rate */
+        o->count = deciding(o) - 1;
     o->slow = slow;
     o->changed_at = now;
     return true;
