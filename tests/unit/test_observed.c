@@ -154,7 +154,8 @@ TEST(a_link_is_slow_after_several_measurements)
 /* Measurements of the time before do not make it seem faster than it is. */
 TEST(a_link_that_becomes_slow_is_as_slow_as_it_is_now)
 {
-    static const uint32_t falls[] = {20000, 20000, 20000, 11000, 2000, 2000, 2000, 2000, 2000};
+    static const uint32_t falls[] = {20000, 20000, 20000, 11000, 2000,
+                                     2000,  2000,  2000,  2000,  2000};
     struct observed o = {0};
     uint64_t now = 100 * SECONDS;
 

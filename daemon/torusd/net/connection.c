@@ -187,10 +187,10 @@ void reading_resume(struct connection *c)
 #define BATCH_BUFFERS 1024u
 #define BATCHES_A_FLUSH 8u
 
-/* The kernel makes packets of up to PACKET_WHOLE bytes of what is written. A slow link passes each as a whole, at 1 Mbit/s in
- * half a second: acknowledgements and urgent frames wait behind them, a relay for the last byte, and what a link carries
- * is known only from packet to packet. So a link that was measured to carry clearly less than its nominal rate gets
- * packets that it carries in PACKET_MS. */
+/* The kernel makes packets of up to PACKET_WHOLE bytes of what is written. A slow link passes each as a whole, at 1 Mbit/s
+ * in half a second: acknowledgements and urgent frames wait behind them, a relay for the last byte, and what a link
+ * carries is known only from packet to packet. So a packet has what the link carries in PACKET_MS, by its nominal rate
+ * or, if that is clearly less, as it was measured. */
 #define PACKET_WHOLE (64u * 1024u)
 #define PACKET_MS 20u
 #define PACKET_LEAST 1448u /* bytes: a segment of Ethernet */
@@ -199,10 +199,10 @@ void reading_resume(struct connection *c)
 size_t connection_packet(const struct connection *c)
 {
     const double nominal = c->tcp->rate[c->port].mbit * 1e6, measured = (double)c->rate.bps;
-    const double bytes = measured / 8 * PACKET_MS / 1000;
+    const bool less = measured > 0 && measured < CARRIES_LESS * nominal;
+    const double bytes = (less ? measured : nominal) / 8 * PACKET_MS / 1000;
 
-    if (!connection_is_slow(c) || measured == 0 || measured > CARRIES_LESS * nominal ||
-        bytes > PACING_WRITE_MOST)
+    if (!connection_is_slow(c) || bytes > PACING_WRITE_MOST)
         return PACKET_WHOLE;
     return bytes > PACKET_LEAST ? (size_t)bytes : PACKET_LEAST;
 }

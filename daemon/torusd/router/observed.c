@@ -165,8 +165,7 @@ static uint32_t wanted(const struct observed *o, uint32_t nominal, uint64_t now)
     if (decide == 0 || !is_slow_now(o, nominal, now))
         return o->slow;
     if (o->slow == 0)
-        /* One may be too high, by a burst. */
-        return is_below(ranked(o, decide, 1), SLOW, nominal) ? quantised(rate) : 0;
+        return is_below(ranked(o, decide, 0), SLOW, nominal) ? quantised(rate) : 0;
     if (is_below(rate, 8 - CHANGE, o->slow) || is_below(o->slow, 8 - CHANGE, rate))
         return is_below(rate, WELL, nominal) ? quantised(rate) : 0;
     return o->slow;
