@@ -303,6 +303,113 @@ SEED_TEST(12, members_fail_with_a_member)
     sim_free(sim);
 }
 
+/* --- in the middle of each operation --- */
+
+#define MANY_CALLS 10u
+
+enum fault { MEMBER_DIES, RELAY_DIES, CABLE_IS_CUT, LINK_IS_SLOW, FAULTS };
+
+/* Every second node of 4x4: no two members are neighbours, and every path crosses a node that is none. */
+static const struct some alternate = {.is_member = {[0] = true,
+                                                    [2] = true,
+                                                    [5] = true,
+                                                    [7] = true,
+                                                    [8] = true,
+                                                    [10] = true,
+                                                    [13] = true,
+                                                    [15] = true},
+                                      .count = 8,
+                                      .text = "0,2,5,7-8,10,13,15"};
+
+static struct sim_programs *start_many(struct sim *sim, const struct sim_call *call, bool stay,
+                                       uint64_t seed)
+{
+    const struct sim_programs_setup setup = {.name = "some",
+                                             .call = call,
+                                             .calls = MANY_CALLS,
+                                             .seed = seed,
+                                             .depth = 1,
+                                             .members = alternate.text,
+                                             .stay = stay};
+
+    return sim_programs_new(sim, &setup);
+}
+
+static bool has_completed(const struct sim_programs *programs, uint32_t calls)
+{
+    bool all = true;
+
+    for (uint32_t rank = 0; rank < 16; rank++) {
+        assert_string_equal(sim_program_error(programs, rank)->text, "");
+        all = all && (!alternate.is_member[rank] || sim_program_completed(programs, rank) >= calls);
+    }
+    return all;
+}
+
+/* Waits until all members have made two calls, and then for up to as long as the second one took. */
+static void await_the_middle(struct sim *sim, const struct sim_programs *programs)
+{
+    uint64_t first = sim_now(sim);
+
+    for (uint32_t calls = 1; calls <= 2; calls++) {
+        if (calls == 2)
+            first = sim_now(sim);
+        while (!has_completed(programs, calls))
+            sim_pass(sim, 20 * MICROSECONDS);
+    }
+    sim_pass(sim,
+             group_any(sim, (uint32_t)((sim_now(sim) - first) / MICROSECONDS) + 1) * MICROSECONDS);
+    assert_false(has_completed(programs, MANY_CALLS));
+}
+
+static void do_fault(struct sim *sim, enum fault fault, uint32_t who, unsigned port)
+{
+    if (fault == CABLE_IS_CUT)
+        sim_set_wire(sim, who, port, SIM_WIRE_CUT);
+    else if (fault == LINK_IS_SLOW)
+        sim_set_rate(sim, who, port, 2500000);
+    else
+        sim_kill(sim, who, SIM_CRASH);
+}
+
+static void check_operation(enum group_operation operation, enum fault fault, uint64_t seed)
+{
+    struct sim *sim = group_sim("4x4", seed);
+    const uint32_t many = operation == GROUP_BARRIER ? 0 : seed % 2 == 0 ? 40000 : 3000;
+    struct sim_call call[MANY_CALLS];
+    uint32_t who = group_any(sim, 16);
+    char words[40];
+
+    for (uint32_t i = 0; i < MANY_CALLS; i++)
+        call[i] = (struct sim_call){.operation = operation,
+                                    .size = many,
+                                    .root = group_any(sim, alternate.count),
+                                    .type = REDUCTION_FLOAT32,
+                                    .operator= REDUCTION_AVG };
+    while (fault < CABLE_IS_CUT && alternate.is_member[who] != (fault == MEMBER_DIES))
+        who = (who + 1) % 16;
+    struct sim_programs *programs = start_many(sim, call, fault == MEMBER_DIES, seed);
+    await_the_middle(sim, programs);
+    do_fault(sim, fault, who, group_any(sim, 4));
+    if (fault == MEMBER_DIES) {
+        (void)snprintf(words, sizeof words, "node %u", who);
+        must_fail(sim, programs, &alternate, ERROR_LINK, words);
+    } else {
+        must_succeed(sim, programs, &alternate);
+    }
+    sim_programs_free(programs);
+    sim_free(sim);
+}
+
+/* A member dies, a node dies that only passes data on, a cable is cut, or a link becomes slow, in the middle of each
+ * operation. */
+SEED_TEST(8, members_meet_faults_in_every_operation)
+{
+    for (uint32_t operation = 1; operation < GROUP_OPERATIONS; operation++)
+        if (operation != GROUP_PART && group_operation_exists(operation))
+            check_operation((enum group_operation)operation, (enum fault)(seed / 2 % FAULTS), seed);
+}
+
 /* Members 0 and 2 of a line have only node 1 between them. Each says what it knows. */
 SIM_SEED_TEST(4, group_sim("4m", seed), members_fail_when_nothing_connects_them)
 {
