@@ -148,6 +148,8 @@ struct program_page {
     _Atomic uint32_t noticed;
     _Atomic uint32_t failed;
     struct program_outcome failure;
+    /* Counts changes of links: up, down, or another rate. Older daemons leave it 0. */
+    _Atomic uint32_t changes;
     struct program_slot slot[PROGRAM_CALLS];
 };
 

@@ -259,6 +259,8 @@ static void on_links_changed(void *context)
 
     if (node->control != NULL)
         control_links_changed(node->control);
+    if (node->programs != NULL)
+        programs_links_changed(node->programs);
 }
 
 /* Replaces the data roots. Exchanges that are under way keep the earlier ones. */

@@ -26,6 +26,29 @@ CLIENT_GROUP_TEST(test_open)
     torus_group_close(NULL);
 }
 
+static void change_links(struct programs_fixture *f, void *argument)
+{
+    (void)argument;
+    programs_links_changed(f->programs);
+}
+
+CLIENT_GROUP_TEST(test_changes_of_links)
+{
+    struct torus_group *g = client_group_open();
+    uint32_t changes;
+
+    OK(torus_group_changes(g, &changes, &client_group_error));
+    assert_int_equal(changes, 0);
+    for (unsigned i = 0; i < 2; i++)
+        programs_do(&client_group_daemon, change_links, NULL);
+    OK(torus_group_changes(g, &changes, &client_group_error));
+    assert_int_equal(changes, 2);
+    programs_do(&client_group_daemon, client_group_fail_all, "node 5 is down");
+    FAILS(TORUS_ERROR_TIMEOUT, "node 5 is down",
+          torus_group_changes(g, &changes, &client_group_error));
+    torus_group_close(g);
+}
+
 CLIENT_GROUP_TEST(test_shrink)
 {
     static const bool gone[CLIENT_GROUP_MEMBERS] = {[0] = true, [3] = true};

@@ -185,6 +185,12 @@ TORUS_EXPORT uint32_t torus_group_node(const struct torus_group *group, uint32_t
  * group. */
 TORUS_EXPORT const char *torus_group_dims(const struct torus_group *group);
 
+/* Sets *changes to the number of times that links of the torus have changed since this member has opened the group: they
+ * went down, came up or carry another rate, as far as this node knows. Members count differently. With a daemon of an
+ * older release the number stays 0. Costs no system call. Returns 0, or -1 with *error if the group has failed. */
+TORUS_EXPORT int torus_group_changes(const struct torus_group *group, uint32_t *changes,
+                                     struct torus_error *error);
+
 /* Sets the timeout of calls made from now on; 0: none. A call that has not ended in time fails the group with
  * TORUS_ERROR_TIMEOUT; the text names members that have not made the call. Finding these members takes the daemon
  * some time, and a call that ends meanwhile succeeds. */

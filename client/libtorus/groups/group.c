@@ -391,6 +391,14 @@ const char *torus_group_dims(const struct torus_group *group)
     return group->text;
 }
 
+int torus_group_changes(const struct torus_group *group, uint32_t *changes, struct torus_error *e)
+{
+    if (link_check_group(&group->session->link, e) != 0)
+        return -1;
+    *changes = link_changes(&group->session->link);
+    return 0;
+}
+
 void torus_group_describe(struct torus_group *group, const char *type, const size_t *shape,
                           uint32_t dimensions)
 {

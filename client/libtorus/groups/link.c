@@ -440,6 +440,11 @@ int link_check_group(struct program_link *link, struct torus_error *e)
     return link->error.code == 0 ? 0 : link_return_error(link, e);
 }
 
+uint32_t link_changes(const struct program_link *link)
+{
+    return atomic_load(&link->page->changes);
+}
+
 /* Returns the time on CLOCK_MONOTONIC, which futexes use, in that many nanoseconds. */
 static struct timespec time_in(uint64_t nanoseconds)
 {

@@ -80,6 +80,8 @@ bool link_has_ended(const struct program_link *link, uint32_t number, struct tor
 bool link_is_late(const struct program_link *link, uint32_t number, char *whom, size_t size);
 /* Checks that the group can be used: it has not failed, and this process has opened it. Returns 0, or -1 with *e. */
 int link_check_group(struct program_link *link, struct torus_error *e);
+/* Returns how often links of the torus have changed since the group was opened. */
+uint32_t link_changes(const struct program_link *link);
 /* Waits at most `nanoseconds` until call `number` has ended. Returns whether it has ended. Other threads may use the
  * link meanwhile, but must not close it. */
 bool link_pause(const struct program_link *link, uint32_t number, uint64_t nanoseconds);

@@ -172,6 +172,13 @@ void programs_rules_changed(const struct programs *programs)
     local_permit(&programs->name, programs->set.access);
 }
 
+void programs_links_changed(const struct programs *programs)
+{
+    for (struct program *p = programs->first; p != NULL; p = p->next)
+        if (p->page != NULL)
+            (void)atomic_fetch_add(&p->page->changes, 1);
+}
+
 void programs_close(struct programs *programs)
 {
     programs->closing = true;

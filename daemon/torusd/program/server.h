@@ -24,6 +24,8 @@ struct programs_setup {
 struct programs *programs_open(const struct programs_setup *setup, struct error *e);
 /* The access rules have changed: programs that connect from now on are checked by the new ones. */
 void programs_rules_changed(const struct programs *programs);
+/* Links of the torus have come up, gone down or changed their rates: programs are told. */
+void programs_links_changed(const struct programs *programs);
 /* Leaves all groups and closes all connections. The memory is freed when the loop has closed the handles;
  * memory of programs may be in use longer. */
 void programs_close(struct programs *programs);
