@@ -225,6 +225,52 @@ def test_abort(torus, library):
     assert result.returncode == 7 and 'right' not in result.stdout
 
 
+# ---- The faster way -------------------------------------------------------------------------------
+
+CHOICE = re.compile(r'torus: (MPI_\w+)(?: of at most \d+ bytes)? on a communicator of (\d) ranks goes by (the torus|.*MPI.*): '
+                    r'\d+ us by the torus, \d+ us by ')
+
+
+@pytest.mark.parametrize('lying', [(), (1,)])
+def test_all_ranks_choose_alike(torus, library, lying):
+    """While both ways are timed, one rank is late now and then, and the clock of one may be wrong: every call ends, with
+    right results, and takes the same way on all ranks."""
+    result = scenario(torus, library, 'choosing', mode='verbose', chooses=True, lying=lying, seconds=120)
+    right(result)
+    chosen = CHOICE.findall(result.stderr)
+    assert {name for name, ranks, _ in chosen if ranks == '4'} >= {'MPI_Allreduce', 'MPI_Bcast', 'MPI_Barrier',
+                                                                   'MPI_Reduce', 'MPI_Alltoall', 'MPI_Allgather'}
+    taken, left = mpi.taken(result)
+    for name in 'Barrier', 'Bcast', 'Alltoall', 'Allgather', 'Allreduce':
+        calls = taken.get(name, 0) + left.get(name, 0)
+        assert calls % (60 + 60 + 12) == 0 and calls, name
+    # Rows of two ranks choose for themselves.
+    assert all((2 * count).denominator == 1 for count in map(Fraction, (*taken.values(), *left.values())))
+
+
+def test_a_table_of_choices(torus, library, tmp_path):
+    """A run writes the table, and later runs go by it; a table of another job is ignored."""
+    table = tmp_path / 'table'
+
+    def chosen():
+        result = scenario(torus, library, 'choosing', chooses=True, TORUS_MPI_TABLE=str(table), seconds=120)
+        right(result)
+        return result, *mpi.taken(result)
+    chosen()
+    first = table.read_text()
+    head, entries = first.splitlines()[:2], first.splitlines()[2:]
+    assert '4 ranks on 2x2' in head[1] and len(entries) > 10
+    for way in 'torus', 'MPI':
+        table.write_text('\n'.join(head + [re.sub(r'\w+$', way, entry) for entry in entries]) + '\n')
+        _, taken, left = chosen()
+        for name in 'Barrier', 'Allreduce', 'Allgather':
+            assert (taken if way == 'torus' else left)[name] > 100 and (left if way == 'torus' else taken).get(name, 0) < 3, name
+    table.write_text(first.replace('4 ranks', '5 ranks'))
+    result, _, _ = chosen()
+    assert f'{table} is no table for this program' in result.stderr
+    assert table.read_text() == first.replace('4 ranks', '5 ranks')
+
+
 # ---- What is not served ---------------------------------------------------------------------------
 
 def library_of(program):

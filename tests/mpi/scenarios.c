@@ -91,6 +91,47 @@ static void late_at_first(void)
     use(MPI_COMM_WORLD);
 }
 
+/* Calls of several operations and sizes, on several communicators, so often that both ways are timed. Now and then one
+ * rank is late. */
+static void choosing_on(MPI_Comm comm, int calls)
+{
+    enum { MOST = 20000 };
+    static int in[MOST], sum[MOST];
+    int n, r;
+
+    MPI_Comm_size(comm, &n);
+    MPI_Comm_rank(comm, &r);
+    for (int i = 0; i < calls; i++) {
+        const int count = i % 2 == 0 ? 3 : MOST, root = i % n;
+        if (i % 7 == 0 && root == r)
+            pause_for(0.01);
+        use(comm);
+        for (int k = 0; k < MOST; k++)
+            in[k] = r + k;
+        MPI_Allreduce(in, sum, count, MPI_INT, MPI_SUM, comm);
+        CHECK(sum[count - 1] == n * (count - 1) + n * (n - 1) / 2);
+        MPI_Allreduce(MPI_IN_PLACE, in, count, MPI_INT, MPI_MAX, comm);
+        CHECK(in[count - 1] == n - 1 + count - 1);
+        MPI_Reduce(in, r == root ? sum : NULL, 3, MPI_INT, MPI_SUM, root, comm);
+        CHECK(r != root || sum[2] == n * (n - 1 + 2));
+        MPI_Bcast(sum, 0, MPI_INT, root, comm);
+        MPI_Bcast(sum, count, MPI_INT, root, comm);
+    }
+}
+
+static void choosing(void)
+{
+    MPI_Comm row, again;
+
+    choosing_on(MPI_COMM_WORLD, 60);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &row);
+    choosing_on(row, rank < 2 ? 70 : 50);
+    MPI_Comm_free(&row);
+    MPI_Comm_dup(MPI_COMM_WORLD, &again);
+    choosing_on(again, 12);
+    MPI_Comm_free(&again);
+}
+
 static void aborts(void)
 {
     use(MPI_COMM_WORLD);
@@ -356,6 +397,7 @@ static const struct scenario scenarios[] = {
     {"late", late},
     {"late-root", late_root},
     {"late-at-first", late_at_first},
+    {"choosing", choosing},
     {"aborts", aborts},
     {"many-communicators", many_communicators},
     {"cartesian", cartesian},

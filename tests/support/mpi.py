@@ -65,10 +65,11 @@ def torus(shared, library):
 
 class Run:
     """mpiexec in the background. `nodes` has the node of each rank. Ranks in `without` have no preload; ranks in
-    `losing` also preload tests/mpi/lost_setup.c."""
+    `losing` also preload tests/mpi/lost_setup.c, ranks in `lying` tests/mpi/false_clock.c. All calls that the torus can
+    serve go by the torus, unless `chooses`."""
 
-    def __init__(self, torus, library, command, nodes=None, without=(), losing=(), mode='stats',
-                 preloaded=None, **environment):
+    def __init__(self, torus, library, command, nodes=None, without=(), losing=(), lying=(), mode='stats',
+                 chooses=False, preloaded=None, **environment):
         nodes = range(len(torus.nodes)) if nodes is None else nodes
         def preloads(rank):
             if library == 'mpich':
@@ -77,6 +78,8 @@ class Run:
                 yield preload(torus, preloaded or library)
             if rank in losing:
                 yield build_folder(torus) / 'tests' / 'mpi' / 'liblost_setup.so'
+            if rank in lying:
+                yield build_folder(torus) / 'tests' / 'mpi' / 'libfalse_clock.so'
 
         lines = [f'{torus.node(node).socket if node is not None else "/nowhere"} '
                  f'{":".join(map(str, preloads(rank)))}'
@@ -88,7 +91,7 @@ class Run:
         self.process = subprocess.Popen(
             ['setpriv', '--pdeathsig', 'TERM', *LAUNCHERS[library], '-n', str(len(lines)), ON_NODE,
              *map(str, command)],
-            env={**os.environ, 'MPI_TEST_RANKS': '\n'.join(lines), 'TORUS_MPI': mode or 'off',
+            env={**os.environ, 'MPI_TEST_RANKS': '\n'.join(lines), 'TORUS_MPI': (mode or 'off') + ('' if chooses else ',torus'),
                  'OMPI_MCA_orte_tmpdir_base': sessions, **environment},
             text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 

@@ -40,6 +40,21 @@ TEST(an_empty_variable_is_no_name)
     assert_false(settings_program(program, sizeof program)); /* no launcher has started this */
 }
 
+TEST(words_of_the_mode)
+{
+    struct settings s;
+
+    assert_int_equal(setenv("TORUS_MPI", "stats,torus", 1), 0);
+    s = settings_read();
+    assert_true(s.statistics && s.torus && !s.verbose && !s.off && s.wrong == NULL);
+    assert_int_equal(setenv("TORUS_MPI", "stats,", 1), 0);
+    assert_null(settings_read().wrong);
+    assert_int_equal(setenv("TORUS_MPI", "stat,torus", 1), 0);
+    assert_string_equal(settings_read().wrong, "TORUS_MPI");
+    assert_int_equal(unsetenv("TORUS_MPI"), 0);
+    assert_null(settings_read().wrong);
+}
+
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 #define GIB ((size_t)1 << 30)

@@ -221,7 +221,7 @@ def test_an_mpi_program(cluster, tmp_path):
         machine.run('cat >/root/program && chmod +x /root/program', stdin=(tmp_path / 'program').read_bytes())
     count = len(cluster.machines)
     said = cluster['alpha'].run(
-        f'TORUS_MPI=stats mpiexec.mpich $(torusctl mpi-env mpich) -hosts {",".join(cluster.machines)} -n {count} '
+        f'TORUS_MPI=stats,torus mpiexec.mpich $(torusctl mpi-env mpich) -hosts {",".join(cluster.machines)} -n {count} '
         '/root/program', timeout=300)
     assert sorted(re.findall(r'^(\w+) is right$', said, re.M)) == sorted(cluster.machines), said
     assert re.search(rf'MPI_Alltoall +{count} calls(?!.*not served)', said), said

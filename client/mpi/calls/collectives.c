@@ -3,19 +3,11 @@
 
 #include <string.h>
 
+#include "client/mpi/calls/choosing.h"
 #include "client/mpi/calls/packing.h"
 #include "client/mpi/job/job.h"
 #include "client/mpi/library/errors.h"
 #include "client/mpi/nodes/node_collectives.h"
-
-#define SHORT_BYTES ((size_t)64 << 10)
-
-/* Returns whether the call is a first call that is so short that it is left to MPI (REASON_FIRST). `bytes` must be
- * the same on all ranks. */
-static bool served_is_short(const struct served_call *t, size_t bytes)
-{
-    return t->first && bytes <= SHORT_BYTES;
-}
 
 enum reason served_result(struct served_call *t, int result, const struct torus_error *error)
 {
@@ -116,6 +108,7 @@ static enum reason alltoall_of(struct served_call *t, const struct block_list *s
     size_t sent = blocks_sizes(send, c, send_bytes);
     size_t received = blocks_sizes(receive, c, receive_bytes);
     struct torus_error error;
+    enum reason reason;
 
     t->bytes = sent;
     if (sent == SIZE_MAX || received == SIZE_MAX || is_missing(send, sent) ||
@@ -131,8 +124,9 @@ static enum reason alltoall_of(struct served_call *t, const struct block_list *s
         return served_code(t, MPI_SUCCESS);
     if (is_alias(send, receive, sent))
         return REASON_ARGUMENTS;
-    if (same && served_is_short(t, sent))
-        return REASON_FIRST;
+    reason = choose_way(t, same ? sent : BYTES_DIFFER);
+    if (reason != REASON_SERVED)
+        return reason;
     if (c->locals == 1 && send->plain && receive->plain && (!same || c->in_order) &&
         (send == receive || !same ||
          !areas_overlap(send->blocks->at, sent, receive->blocks->at, received)))
@@ -240,6 +234,7 @@ static enum reason allgather_of(struct served_call *t, const struct block_list *
     struct torus_error error;
     const void *block;
     void *room, *all = NULL;
+    enum reason reason;
     int result;
 
     t->bytes = mine;
@@ -254,8 +249,9 @@ static enum reason allgather_of(struct served_call *t, const struct block_list *
             return REASON_LARGE;
     if (mine > 0 && own_block_is_alias(t, send, receive))
         return REASON_ARGUMENTS;
-    if (served_is_short(t, received))
-        return REASON_FIRST;
+    reason = choose_way(t, received);
+    if (reason != REASON_SERVED)
+        return reason;
     if (!find_block(t, send, index, &block, &room)) {
         scratch_free(room);
         return REASON_SERVED;
@@ -350,6 +346,7 @@ static enum reason gather_of(struct served_call *t, const struct block_list *sen
     const size_t mine = block_bytes(send, index);
     const size_t received = receive != NULL ? blocks_sizes(receive, c, c->numbers) : mine * c->size;
     const void *block;
+    enum reason reason;
     void *room;
 
     t->bytes = mine;
@@ -366,8 +363,9 @@ static enum reason gather_of(struct served_call *t, const struct block_list *sen
         return REASON_LARGE;
     if (receive != NULL && mine > 0 && own_block_is_alias(t, send, receive))
         return REASON_ARGUMENTS;
-    if (same && served_is_short(t, received))
-        return REASON_FIRST;
+    reason = choose_way(t, same ? received : BYTES_DIFFER);
+    if (reason != REASON_SERVED)
+        return reason;
     if (find_block(t, send, index, &block, &room))
         gather_block(t, block, mine, in_place, receive, received, same, root);
     scratch_free(room);
@@ -479,6 +477,7 @@ static enum reason scatter_of(struct served_call *t, struct scatter *s)
 {
     struct communicator *c = t->c;
     const struct block_list *send = s->send, *receive = s->receive;
+    enum reason reason;
 
     s->mine = receive != NULL ? block_bytes(receive, 0) : block_bytes(send, c->rank);
     s->sent = send != NULL ? blocks_sizes(send, c, c->numbers) : s->mine * c->size;
@@ -496,8 +495,9 @@ static enum reason scatter_of(struct served_call *t, struct scatter *s)
         return REASON_LARGE;
     if (send != NULL && receive != NULL && s->mine > 0 && own_block_is_alias(t, receive, send))
         return REASON_ARGUMENTS;
-    if (s->same && served_is_short(t, s->sent))
-        return REASON_FIRST;
+    reason = choose_way(t, s->same ? s->sent : BYTES_DIFFER);
+    if (reason != REASON_SERVED)
+        return reason;
     scatter_to(t, s);
     return REASON_SERVED;
 }
@@ -528,6 +528,7 @@ enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, 
     struct torus_error error;
     void *at = buffer;
     size_t bytes;
+    enum reason reason;
     int result = MPI_SUCCESS;
 
     if (root < 0 || (uint32_t)root >= c->size || blocks_read(&list, &blocks, c) != 0)
@@ -539,8 +540,9 @@ enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, 
         return served_code(t, MPI_SUCCESS);
     if (block_is_too_large(bytes))
         return REASON_LARGE;
-    if (served_is_short(t, bytes))
-        return REASON_FIRST;
+    reason = choose_way(t, bytes);
+    if (reason != REASON_SERVED)
+        return reason;
     if (!list.plain) {
         at = scratch_alloc(bytes);
         if (at == NULL)
@@ -564,10 +566,11 @@ enum reason serve_broadcast(struct served_call *t, void *buffer, int64_t count, 
 enum reason serve_barrier(struct served_call *t)
 {
     struct torus_error error;
+    enum reason reason = choose_way(t, 0);
     int result;
 
-    if (served_is_short(t, 0))
-        return REASON_FIRST;
+    if (reason != REASON_SERVED)
+        return reason;
     result = nodes_barrier(t->c, &error);
     return served_result(t, result, &error);
 }
@@ -618,8 +621,9 @@ enum reason serve_reduce(struct served_call *t, const void *send, void *receive,
         return REASON_ARGUMENTS;
     if (count == 0)
         return served_code(t, MPI_SUCCESS);
-    if (served_is_short(t, t->bytes))
-        return REASON_FIRST;
+    reason = choose_way(t, t->bytes);
+    if (reason != REASON_SERVED)
+        return reason;
     if (gets && send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, t->bytes)) {
         if (ABI_ALIAS_IS_ERROR && send == receive)
             return REASON_ARGUMENTS;
@@ -691,8 +695,9 @@ enum reason serve_reduce_scatter(struct served_call *t, const void *send, void *
         return served_code(t, MPI_SUCCESS);
     if (ABI_ALIAS_IS_ERROR && send == receive && mine > 0)
         return REASON_ARGUMENTS;
-    if (served_is_short(t, t->bytes))
-        return REASON_FIRST;
+    reason = choose_way(t, t->bytes);
+    if (reason != REASON_SERVED)
+        return reason;
     if (!c->in_order || (send != MPI_IN_PLACE && areas_overlap(send, t->bytes, receive, mine))) {
         copy = scratch_alloc(t->bytes);
         if (copy == NULL)

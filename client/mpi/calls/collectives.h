@@ -38,10 +38,13 @@ struct blocks {
 /* A call that may be served by the torus. */
 struct served_call {
     struct communicator *c;
+    enum mpi_operation operation;
     bool first;  /* the first call on a communicator that may have been made for this call alone */
     int result;  /* the result of the MPI function */
     bool raises; /* the error handler must be called with `result` */
-    uint64_t bytes; /* bytes that this rank contributes, for the statistics */
+    uint64_t bytes;               /* bytes that this rank contributes */
+    struct choice_sample *sample; /* where the time of the call is stored; NULL: nowhere */
+    uint64_t sample_begin;
 };
 
 /* `same`: all blocks of all ranks have the same size. */

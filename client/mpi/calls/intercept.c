@@ -1,6 +1,7 @@
 /* The functions of MPI that the preload defines. C programs call MPI_X and some Fortran bindings call PMPI_X, so both
  * names are exported. The function of the MPI library is found by its PMPI name. Calls that the MPI library itself
  * makes are passed on to it. */
+#include "client/mpi/calls/choosing.h"
 #include "client/mpi/calls/collectives.h"
 #include "client/mpi/communicators/communicator.h"
 #include "client/mpi/job/job.h"
@@ -14,7 +15,6 @@
 
 struct call {
     struct served_call served;
-    enum mpi_operation operation;
     enum reason reason;
     uint64_t begin; /* 0: statistics are off */
 };
@@ -32,23 +32,24 @@ static bool enter(struct call *call, enum mpi_operation operation, MPI_Comm comm
         call->begin = UINT64_MAX;
         return false;
     }
-    call->operation = operation;
     call->begin = job.statistics ? statistics_now() : 0;
     c = communicator_of(comm);
     call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
-    call->served = (struct served_call){.c = c, .first = c != NULL && communicator_is_new(c)};
+    call->served = (struct served_call){
+        .c = c, .operation = operation, .first = c != NULL && communicator_is_new(c)};
     if (call->reason == REASON_SERVED)
         torus_call_for(operation, c->size);
     return call->reason == REASON_SERVED;
 }
 
 /* Ends a call. The error handler is called last, because it may make another call, or may not return. */
-static int leave(const struct call *call, int result)
+static int leave(struct call *call, int result)
 {
     if (call->begin == UINT64_MAX)
         return result;
+    choose_ended(&call->served);
     if (call->begin != 0)
-        statistics_add(call->operation, call->reason, call->served.bytes,
+        statistics_add(call->served.operation, call->reason, call->served.bytes,
                        statistics_now() - call->begin);
     if (call->served.raises)
         (void)real.Comm_call_errhandler(call->served.c->handle, result);

@@ -4,6 +4,7 @@
 #include <torus/group.h>
 
 #include "client/mpi/communicators/claims.h"
+#include "client/mpi/job/choice.h"
 #include "client/mpi/library/abi.h"
 #include "client/mpi/library/operations.h"
 
@@ -44,6 +45,8 @@ struct communicator {
     uint32_t calls;              /* number of calls on it, if it can be served */
     unsigned printed;            /* the reason printed last, plus 1; 0: none */
     struct share share;
+    /* By operation and class of sizes; NULL: there has been no such call. */
+    struct choice *choice[OPERATIONS_COUNT][CHOICE_CLASSES];
 };
 
 static inline bool communicator_leads(const struct communicator *c)

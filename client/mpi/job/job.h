@@ -15,6 +15,13 @@
 
 #define JOB_DIMS 8u
 
+/* How the way of a call is chosen. */
+enum job_ways {
+    WAYS_FASTER, /* by time (job/choice.h) */
+    WAYS_FIXED,  /* by the table that was read (known.h) */
+    WAYS_TORUS,  /* always the torus */
+};
+
 struct job_process {
     uint32_t node;  /* of the torus */
     uint32_t leads; /* this process is the leader of its node: it has opened the group */
@@ -30,6 +37,7 @@ struct job {
     bool
         threaded; /* MPI_THREAD_MULTIPLE in at least one process: lanes have owners (communicator.h) */
     bool verbose, statistics;
+    enum job_ways ways;           /* the same in all processes */
     uint32_t late_ms;             /* as in struct settings */
     bool leads;                   /* this process is the leader of its node */
     bool refused[1u << JOB_DIMS]; /* by dimensions: parts whose links are down */

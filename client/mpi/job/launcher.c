@@ -43,23 +43,37 @@ static uint32_t milliseconds(const char *variable, unsigned long least, unsigned
     return (uint32_t)seconds * 1000;
 }
 
+/* Reads a word of TORUS_MPI. Returns whether it is valid. */
+static bool read_word(struct settings *s, const char *word, size_t length)
+{
+    const struct {
+        const char *word;
+        bool *set;
+    } words[] = {{"off", &s->off},
+                 {"on", NULL},
+                 {"stats", &s->statistics},
+                 {"torus", &s->torus},
+                 {"verbose", &s->verbose}};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strlen(words[i].word) == length && strncmp(words[i].word, word, length) == 0) {
+            if (words[i].set != NULL)
+                *words[i].set = true;
+            return true;
+        }
+    return false;
+}
+
 struct settings settings_read(void)
 {
-    static const struct {
-        const char *value;
-        struct settings settings;
-    } values[] = {{"off", {.off = true}},
-                  {"on", {0}},
-                  {"stats", {.statistics = true}},
-                  {"verbose", {.statistics = true, .verbose = true}}};
-    const char *value = value_of("TORUS_MPI");
-    struct settings s = {0};
+    const char *words = value_of("TORUS_MPI");
+    struct settings s = {.table = value_of("TORUS_MPI_TABLE")};
 
-    if (value != NULL) {
-        s.wrong = "TORUS_MPI";
-        for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++)
-            if (strcmp(values[i].value, value) == 0)
-                s = values[i].settings;
+    for (size_t length; words != NULL && *words != '\0';
+         words += length + (words[length] != '\0')) {
+        length = strcspn(words, ",");
+        if (!read_word(&s, words, length))
+            s.wrong = "TORUS_MPI";
     }
     s.timeout_ms = milliseconds("TORUS_MPI_TIMEOUT", 1, TIMEOUT_S, &s.wrong);
     s.late_ms = milliseconds("TORUS_MPI_LATE", 0, LATE_S, &s.wrong);

@@ -5,13 +5,14 @@
 #include <stdint.h>
 
 struct settings {
-    bool off, statistics, verbose;
-    uint32_t timeout_ms; /* how long opening the group may take */
+    bool off, torus, statistics, verbose; /* the words of TORUS_MPI */
+    const char *table;                    /* TORUS_MPI_TABLE; NULL: none */
+    uint32_t timeout_ms;                  /* how long opening the group may take */
     uint32_t late_ms;  /* after which a waiting process prints which nodes it waits for; 0: never */
     const char *wrong; /* name of a variable with an invalid value; NULL: none */
 };
 
-/* Reads TORUS_MPI, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE. */
+/* Reads TORUS_MPI and the variables whose names begin with it. */
 struct settings settings_read(void);
 /* Stores a text in `out` that is the same in all processes of this program, and differs from other programs that use
  * the torus at the same time: TORUS_MPI_JOB, or an identifier from the launcher. Returns whether there is such a

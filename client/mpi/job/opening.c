@@ -13,6 +13,7 @@
 #include <torus/group.h>
 #include <unistd.h>
 
+#include "client/mpi/job/known.h"
 #include "client/mpi/job/launcher.h"
 #include "client/mpi/job/statistics.h"
 #include "client/mpi/library/errors.h"
@@ -395,7 +396,7 @@ static void free_messages(void)
 static int agree(bool ready)
 {
     struct job_process mine = {job.node, job.leads};
-    enum { UNREADY, SINGLE, SILENT, PARTS };
+    enum { UNREADY, SINGLE, SILENT, CHOOSES, PARTS };
     int all[PARTS + (1 << JOB_DIMS)], here[PARTS + (1 << JOB_DIMS)];
     uint32_t *count;
     int result = 0;
@@ -411,6 +412,7 @@ static int agree(bool ready)
     here[UNREADY] = (int)(ready ? job.processes : job.rank); /* MPI_MIN finds the lowest */
     here[SINGLE] = !job.threaded;
     here[SILENT] = !job.statistics;
+    here[CHOOSES] = job.ways != WAYS_TORUS;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         here[PARTS + mask] = !job.refused[mask]; /* only leaders know */
     if (real.Allreduce(here, all, PARTS + (1 << JOB_DIMS), mpi.integer, mpi.min, mpi.world) !=
@@ -434,6 +436,7 @@ static int agree(bool ready)
     }
     job.threaded = all[SINGLE] == 0;
     job.statistics = all[SILENT] == 0; /* printing them is a collective operation */
+    job.ways = all[CHOOSES] == 0 ? WAYS_TORUS : WAYS_FASTER;
     for (uint32_t mask = 0; mask < 1u << JOB_DIMS; mask++)
         job.refused[mask] = all[PARTS + mask] == 0;
     for (uint32_t i = 0; i < job.processes; i++)
@@ -453,7 +456,7 @@ static bool is_in_doubt(void)
     return why.code == TORUS_ERROR_IN_DOUBT || why.code == TORUS_ERROR_LOST;
 }
 
-static int open_job(uint32_t timeout_ms)
+static int open_job(uint32_t timeout_ms, const char *table)
 {
     char dims[DIMS_TEXT_SIZE], name[64];
     bool opened, ready;
@@ -479,6 +482,8 @@ static int open_job(uint32_t timeout_ms)
         return -1;
     result = agree(ready);
     first_unpublish_opened();
+    if (result == 0 && job.ways != WAYS_TORUS && known_begin(table) != 0)
+        result = set_reason("memory is short, or MPI has failed");
     if (result == 0)
         print_served(dims);
     return result;
@@ -492,6 +497,8 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)extra;
     if (job_is_served && job.statistics)
         statistics_print(job.messages, job.rank, job.processes);
+    if (job_is_served)
+        known_end();
     job_is_served = false;
     lanes_close();
     free_messages();
@@ -521,16 +528,18 @@ void opening_begin(void)
     job.rank = (uint32_t)rank;
     job.processes = (uint32_t)processes;
     job.verbose = settings.verbose;
-    job.statistics = settings.statistics;
+    job.statistics = settings.statistics || settings.verbose;
+    job.ways = settings.torus ? WAYS_TORUS : WAYS_FASTER;
     job.late_ms = settings.late_ms;
     job.threaded = real.Query_thread(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
     if (settings.wrong != NULL && rank == 0)
         (void)fprintf(stderr,
-                      "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, stats "
-                      "or verbose, TORUS_MPI_TIMEOUT and TORUS_MPI_LATE a number of seconds\n",
+                      "torus: the value of %s is invalid and ignored: TORUS_MPI is off, on, torus, "
+                      "stats or verbose, or some of these with commas, TORUS_MPI_TIMEOUT and "
+                      "TORUS_MPI_LATE a number of seconds\n",
                       settings.wrong);
     errhandlers_replace(&errhandlers, mpi.null);
-    job_is_served = open_job(settings.timeout_ms) == 0;
+    job_is_served = open_job(settings.timeout_ms, settings.table) == 0;
     if (job_is_served) {
         register_finalize();
     } else {

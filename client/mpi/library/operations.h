@@ -32,6 +32,7 @@ enum mpi_operation {
 #define X(name, kind) OPERATION_##name,
     OPERATIONS(X)
 #undef X
+        OPERATIONS_COUNT,
 };
 
 /* --- operations that torusd does not serve: the preload defines them only to count them --- */
@@ -132,6 +133,7 @@ enum unserved {
     X(INTERCOMMUNICATOR, "an intercommunicator")                                                   \
     X(ONE_NODE, "a communicator on one node")                                                      \
     X(FIRST, "the first call of a communicator")                                                   \
+    X(FASTER, "MPI is faster, or both are timed")                                                  \
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
     X(OPERATOR, "an operator that torusd lacks")                                                   \
     X(TYPE, "a type that torusd cannot reduce")                                                    \

@@ -112,6 +112,7 @@ static void find_all(void)
         .integer = ABI_HANDLE(MPI_INT),
         .uint64 = ABI_HANDLE(MPI_UINT64_T),
         .op_null = ABI_HANDLE(MPI_OP_NULL),
+        .max = ABI_HANDLE(MPI_MAX),
         .min = ABI_HANDLE(MPI_MIN),
         .sum = ABI_HANDLE(MPI_SUM),
         .errors_return = ABI_HANDLE(MPI_ERRORS_RETURN),

@@ -93,7 +93,7 @@ struct real {
 struct real_handles {
     MPI_Comm world, self, null;
     MPI_Datatype byte, packed, type_null, integer, uint64;
-    MPI_Op op_null, min, sum;
+    MPI_Op op_null, max, min, sum;
     MPI_Errhandler errors_return;
     MPI_Info info_null;
 };

@@ -1,0 +1,223 @@
+#include "client/mpi/job/choice.h"
+
+#define FIRST_END 16u  /* the most bytes in class 0 */
+#define SMALL_END 4096 /* up to here, the usual way is MPI */
+#define LARGE 65536    /* from here, a call may take long: it is timed later, and less often */
+
+/* Steps of timing. D: a timed call by the present way; O: by the other way, o: not timed, because the first call may
+ * need memory. At "?", a clear difference ends the timing. */
+#define SCRIPT "DDoOO?OOODDD!"
+#define SCRIPT_LARGE "DDO?OODDD!"
+
+/* Questions and timings may cost 1/500 and 1/300 of the time of all calls. */
+#define QUESTIONS 500u
+#define TIMINGS 300u
+#define QUESTIONS_IN_TIMING 12u /* a timing costs about as much as that many questions */
+#define DISTANCE_LEAST 16u
+#define DISTANCE_UNKNOWN 256u
+#define DISTANCE_MOST 4096u
+#define TIMES_MOST 4u /* the distance between timings doubles that often */
+#define NEVER UINT32_MAX
+
+unsigned choice_class(size_t bytes)
+{
+    unsigned size_class = 0;
+
+    while (size_class + 1 < CHOICE_ANY_SIZE && bytes > choice_class_end(size_class))
+        size_class++;
+    return size_class;
+}
+
+uint64_t choice_class_end(unsigned size_class)
+{
+    return (uint64_t)FIRST_END << 2 * size_class;
+}
+
+enum way choice_usual(unsigned size_class)
+{
+    return choice_class_end(size_class) <= SMALL_END ? WAY_MPI : WAY_TORUS;
+}
+
+static bool is_large(const struct choice *c)
+{
+    return choice_class_end(c->size_class) > LARGE && c->size_class != CHOICE_ANY_SIZE;
+}
+
+void choice_begin(struct choice *c, unsigned size_class)
+{
+    *c = (struct choice){.way = choice_usual(size_class), .size_class = (uint8_t)size_class};
+    c->left = is_large(c) ? 16 : c->way == WAY_MPI ? 2 : 4;
+}
+
+static void begin_timing(struct choice *c, uint32_t changes)
+{
+    c->script = is_large(c) ? SCRIPT_LARGE : SCRIPT;
+    c->samples[WAY_MPI] = c->samples[WAY_TORUS] = 0;
+    c->changes = changes;
+}
+
+enum way choice_next(struct choice *c, struct choice_sample **sample)
+{
+    enum way way = c->way;
+
+    *sample = NULL;
+    if (c->script == NULL) {
+        c->left--;
+        return way;
+    }
+    if (*c->script != 'D')
+        way = way == WAY_MPI ? WAY_TORUS : WAY_MPI;
+    if (*c->script++ != 'o') {
+        *sample = &c->sample[way][c->samples[way]++];
+        **sample = (struct choice_sample){0};
+    }
+    return way;
+}
+
+/* ---- Votes ----------------------------------------------------------------------------------- */
+
+struct choice_vote choice_vote(const struct choice *c, uint32_t changes,
+                               const struct choice_known *known)
+{
+    struct choice_vote v = {.lacks = {true, true}, .changed = c->settled && changes != c->changes};
+
+    if (!c->settled && known->known && known->changes == changes) {
+        v.lacks[known->way] = false;
+        for (unsigned w = 0; w < WAYS; w++)
+            v.known[w] = known->time[w];
+    }
+    for (unsigned w = 0; w < WAYS; w++)
+        for (unsigned i = 0; i < c->samples[w]; i++)
+            v.sample[w][i] = c->sample[w][i];
+    return v;
+}
+
+/* ---- Deciding -------------------------------------------------------------------------------- */
+
+static unsigned magnitude(uint64_t bytes)
+{
+    return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+}
+
+static unsigned between(unsigned a, unsigned b)
+{
+    return a < b ? b - a : a - b;
+}
+
+/* Returns the time of a call of that many bytes: the median of those samples whose sizes are the most similar; of two,
+ * the shorter. */
+static uint64_t estimate(const struct choice_sample *sample, unsigned samples, uint64_t bytes)
+{
+    uint64_t sorted[CHOICE_SAMPLES];
+    unsigned nearest = UINT32_MAX, count = 0;
+
+    for (unsigned i = 0; i < samples; i++) {
+        unsigned far = between(magnitude(sample[i].bytes), magnitude(bytes)), at;
+        if (far > nearest)
+            continue;
+        if (far < nearest)
+            count = 0;
+        nearest = far;
+        for (at = count++; at > 0 && sorted[at - 1] > sample[i].nanoseconds; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = sample[i].nanoseconds;
+    }
+    return sorted[(count - 1) / 2];
+}
+
+/* Sets the mean time of a call by each way, for calls of the sizes that both ways have carried out. */
+static void estimate_both(const struct choice *c, const struct choice_vote *v, uint64_t *time)
+{
+    for (unsigned w = 0; w < WAYS; w++) {
+        uint64_t sum = 0;
+        for (unsigned other = 0; other < WAYS; other++)
+            for (unsigned i = 0; i < c->samples[other]; i++)
+                sum += estimate(v->sample[w], c->samples[w], v->sample[other][i].bytes);
+        time[w] = 1 + sum / (c->samples[WAY_MPI] + c->samples[WAY_TORUS]);
+    }
+}
+
+static uint64_t limit(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static void settle(struct choice *c, enum way way, const uint64_t *time, uint64_t question)
+{
+    const uint64_t chosen = time[way], other = time[way == WAY_MPI ? WAY_TORUS : WAY_MPI];
+    uint64_t cost = QUESTIONS_IN_TIMING * question;
+
+    if (other > chosen)
+        cost += CHOICE_SAMPLES * (other - chosen);
+    c->times = c->settled && way == c->way && c->times < TIMES_MOST ? c->times + 1 : c->times;
+    if (way != c->way)
+        c->times = 0;
+    c->way = way;
+    c->settled = true;
+    c->script = NULL;
+    c->time[WAY_MPI] = time[WAY_MPI];
+    c->time[WAY_TORUS] = time[WAY_TORUS];
+    c->distance = question == 0 ? DISTANCE_UNKNOWN
+                                : (uint32_t)limit(QUESTIONS * question / chosen, DISTANCE_LEAST,
+                                                  DISTANCE_MOST);
+    c->timed_in = limit(cost / chosen * TIMINGS, c->distance, NEVER) << c->times;
+    c->left = c->distance;
+}
+
+/* After the first timing MPI wins a draw. Later, a way is left only for one that is clearly faster. */
+static enum way choose(const struct choice *c, const uint64_t *time)
+{
+    const enum way other = c->way == WAY_MPI ? WAY_TORUS : WAY_MPI;
+
+    if (c->settled)
+        return time[other] < time[c->way] - time[c->way] / 10 ? other : c->way;
+    return time[WAY_TORUS] < time[WAY_MPI] - time[WAY_MPI] / 32 ? WAY_TORUS : WAY_MPI;
+}
+
+/* Whether one way takes half as long again as the other. */
+static bool is_clear(const uint64_t *time)
+{
+    return time[WAY_TORUS] >= time[WAY_MPI] * 3 / 2 || time[WAY_MPI] >= time[WAY_TORUS] * 3 / 2;
+}
+
+static bool decide_timed(struct choice *c, const struct choice_vote *v)
+{
+    uint64_t time[WAYS];
+
+    estimate_both(c, v, time);
+    if (*c->script == '?' && !is_clear(time)) {
+        c->script++;
+        return false;
+    }
+    settle(c, choose(c, time), time, v->question);
+    return true;
+}
+
+bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t changes)
+{
+    if (all->failed) {
+        c->script = NULL;
+        c->left = NEVER;
+        return false;
+    }
+    if (c->script != NULL)
+        return decide_timed(c, all);
+    if (!c->settled) {
+        for (unsigned w = 0; w < WAYS; w++)
+            if (!all->lacks[w] && all->known[w] > 0) {
+                c->changes = changes;
+                settle(c, (enum way)w, all->known, all->question);
+                return true;
+            }
+        begin_timing(c, changes);
+        return false;
+    }
+    c->timed_in = c->timed_in > c->distance ? c->timed_in - c->distance : 0;
+    if (all->changed)
+        c->times = 0;
+    if (all->changed || c->timed_in == 0)
+        begin_timing(c, changes);
+    else
+        c->left = c->distance;
+    return false;
+}

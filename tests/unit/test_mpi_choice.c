@@ -1,0 +1,211 @@
+/* Whether calls go by MPI or by the torus (client/mpi/job/choice.h): these tests play all ranks. */
+#include <string.h>
+
+#include "client/mpi/job/choice.h"
+#include "tests/support/cmocka.h"
+
+#define RANKS 3u
+#define SMALL 0u /* a class of which the usual way is MPI */
+#define LARGE 8u
+
+/* The ranks of a communicator, and how long a call takes at each of them. */
+static struct world {
+    struct choice rank[RANKS];
+    struct choice_known known[RANKS];
+    uint32_t changes[RANKS];
+    bool failed; /* at the last rank */
+    uint64_t nanoseconds[WAYS][RANKS];
+    uint64_t bytes; /* of the next call */
+    unsigned calls[WAYS], questions;
+} w;
+
+static void begin(unsigned size_class)
+{
+    memset(&w, 0, sizeof w);
+    for (unsigned r = 0; r < RANKS; r++) {
+        choice_begin(&w.rank[r], size_class);
+        w.nanoseconds[WAY_MPI][r] = w.nanoseconds[WAY_TORUS][r] = 100000;
+    }
+}
+
+static void ask(void)
+{
+    struct choice_vote all = {0};
+    uint64_t *maximum = (uint64_t *)(void *)&all;
+
+    w.questions++;
+    for (unsigned r = 0; r < RANKS; r++) {
+        struct choice_vote v = choice_vote(&w.rank[r], w.changes[r], &w.known[r]);
+        const uint64_t *its = (const uint64_t *)(const void *)&v;
+        v.question = 100000;
+        v.failed = w.failed && r == RANKS - 1;
+        for (unsigned i = 0; i < CHOICE_VOTE_NUMBERS; i++)
+            maximum[i] = its[i] > maximum[i] ? its[i] : maximum[i];
+    }
+    for (unsigned r = 0; r < RANKS; r++)
+        (void)choice_decide(&w.rank[r], &all, w.changes[r]);
+}
+
+/* One call of all ranks, which must take the same way. */
+static enum way call(void)
+{
+    enum way way = WAYS;
+
+    while (choice_asks(&w.rank[0]))
+        ask();
+    for (unsigned r = 0; r < RANKS; r++) {
+        struct choice_sample *sample;
+        enum way its;
+        assert_false(choice_asks(&w.rank[r]));
+        its = choice_next(&w.rank[r], &sample);
+        assert_true(r == 0 || its == way);
+        way = its;
+        if (sample != NULL)
+            *sample = (struct choice_sample){w.nanoseconds[way][r], w.bytes};
+    }
+    w.calls[way]++;
+    return way;
+}
+
+static enum way after(unsigned calls)
+{
+    while (--calls > 0)
+        (void)call();
+    return call();
+}
+
+static void set_times(uint64_t mpi, uint64_t torus)
+{
+    for (unsigned r = 0; r < RANKS; r++) {
+        w.nanoseconds[WAY_MPI][r] = mpi;
+        w.nanoseconds[WAY_TORUS][r] = torus;
+    }
+}
+
+TEST(sizes_have_classes)
+{
+    assert_int_equal(choice_class(0), 0);
+    assert_int_equal(choice_class(16), 0);
+    assert_int_equal(choice_class(17), 1);
+    assert_int_equal(choice_class(1024), 3);
+    assert_true(choice_class(SIZE_MAX) < CHOICE_ANY_SIZE);
+    assert_true(choice_usual(SMALL) == WAY_MPI && choice_usual(LARGE) == WAY_TORUS);
+    assert_int_equal(choice_usual(CHOICE_ANY_SIZE), WAY_TORUS);
+}
+
+TEST(the_faster_way_is_chosen)
+{
+    begin(SMALL);
+    set_times(100000, 40000);
+    assert_int_equal(after(50), WAY_TORUS);
+    begin(SMALL);
+    set_times(40000, 100000);
+    assert_int_equal(after(50), WAY_MPI);
+    assert_true(w.calls[WAY_TORUS] <= 3); /* a clear difference needs few calls */
+    begin(LARGE);
+    set_times(10000000, 100000);
+    assert_int_equal(after(50), WAY_TORUS);
+    assert_int_equal(w.calls[WAY_MPI], 1);
+    begin(LARGE);
+    set_times(90000, 100000);
+    assert_int_equal(after(50), WAY_MPI);
+}
+
+/* By its own times each rank would choose another way: the slowest rank counts. */
+TEST(all_ranks_choose_alike)
+{
+    begin(SMALL);
+    w.nanoseconds[WAY_MPI][0] = 1000;
+    w.nanoseconds[WAY_MPI][1] = 90000;
+    w.nanoseconds[WAY_TORUS][1] = 10000;
+    assert_int_equal(after(50), WAY_MPI);
+    w.nanoseconds[WAY_MPI][2] = 200000;
+    assert_int_equal(after(100000), WAY_TORUS);
+}
+
+TEST(few_calls_are_not_timed)
+{
+    begin(SMALL);
+    assert_int_equal(after(2), WAY_MPI);
+    assert_int_equal(w.questions, 0);
+    begin(LARGE);
+    assert_int_equal(after(16), WAY_TORUS);
+    assert_int_equal(w.questions, 0);
+}
+
+TEST(little_time_goes_into_questions)
+{
+    begin(SMALL);
+    set_times(90000, 100000);
+    (void)after(100000);
+    assert_true(w.questions * 100000ul < 100000ul * 90000 / 200);
+    assert_true(w.calls[WAY_TORUS] < 500);
+}
+
+TEST(a_small_difference_changes_nothing_later)
+{
+    begin(SMALL);
+    set_times(100000, 90000);
+    assert_int_equal(after(50), WAY_TORUS);
+    set_times(95000, 100000);
+    assert_int_equal(after(100000), WAY_TORUS);
+}
+
+/* One rank learns that links have changed. */
+TEST(a_torus_that_has_changed_is_timed_again)
+{
+    begin(LARGE);
+    set_times(10000000, 1000000);
+    assert_int_equal(after(100), WAY_TORUS);
+    set_times(10000000, 50000000);
+    assert_int_equal(after(100), WAY_TORUS); /* not noticed */
+    w.changes[1]++;
+    assert_int_equal(after(100), WAY_MPI);
+    set_times(10000000, 1000000);
+    w.changes[2]++;
+    assert_int_equal(after(100), WAY_TORUS);
+}
+
+TEST(what_all_ranks_know_is_not_timed)
+{
+    begin(SMALL);
+    for (unsigned r = 0; r < RANKS; r++)
+        w.known[r] = (struct choice_known){true, WAY_TORUS, {100000, 50000}, 0};
+    assert_int_equal(after(3), WAY_TORUS);
+    assert_int_equal(w.calls[WAY_MPI], 2);
+
+    begin(SMALL); /* one of them has heard something else, or knows an earlier torus */
+    for (unsigned r = 0; r < RANKS; r++)
+        w.known[r] = (struct choice_known){true, r == 1 ? WAY_MPI : WAY_TORUS, {1, 1}, 0};
+    assert_int_equal(after(3), WAY_MPI);
+    begin(SMALL);
+    for (unsigned r = 0; r < RANKS; r++)
+        w.known[r] = (struct choice_known){true, WAY_TORUS, {1, 1}, 0};
+    w.changes[2] = 1;
+    assert_int_equal(after(3), WAY_MPI);
+}
+
+TEST(a_torus_that_has_failed_is_not_timed)
+{
+    begin(SMALL);
+    w.failed = true;
+    assert_int_equal(after(100000), WAY_MPI);
+    assert_int_equal(w.calls[WAY_TORUS], 0);
+    assert_int_equal(w.questions, 1);
+}
+
+/* Calls of two sizes in turn, of which each way carries out other ones during the timing. */
+TEST(sizes_that_differ_are_compared)
+{
+    begin(CHOICE_ANY_SIZE);
+    for (unsigned i = 0; i < 100; i++) {
+        w.bytes = i % 3 == 0 ? 1000000 : 10;
+        if (i % 3 == 0)
+            set_times(9000000, 8000000);
+        else
+            set_times(100000, 50000);
+        (void)call();
+    }
+    assert_int_equal(call(), WAY_TORUS);
+    assert_true(w.calls[WAY_MPI] <= 6);
+}
