@@ -26,7 +26,7 @@ def paper(torusctl):
             'The paper is "a strongly reduced version" of a report. It has the algorithm (section 4, '
             'Fig. 1) and the cost of a message without conflicts, t_s + d·t_p + N·t_e, but neither '
             'the two embeddings nor the routing nor any formula or plot of the resulting costs; it '
-            'takes these from its references. The values under "paper" here follow from '
+            'takes these from its references. The values under "deduced" here follow from '
             'that cost: d + Q − 1 steps of 2^(d−1)/Q blocks, without conflicts.',
             'The embeddings are reconstructed. The bits of a node are dealt to the dimensions in '
             'turn, so that iterations which follow each other use different ones. Mesh (standard): '
@@ -109,10 +109,11 @@ def embeddings(torusctl):
                   ('network', 'average dilation'), ('dilation', 'congestion'),
                   'Dilation: the hops between the nodes that exchange in iterations 0, 1 …. '
                   'Congestion: the most messages of an iteration that cross one channel, all the '
-                  'shortest path. Paper: by the definition (bit b of a coordinate is 2^b hops away, '
+                  'shortest path. Deduced: by the definition (bit b of a coordinate is 2^b hops away, '
                   'the two highest of a ring a quarter of it), and no conflicts. Here: all messages '
                   'followed; torusctl\'s cccube must have legs of these hops, in as many steps as '
-                  'messages cross a channel, with one message on each.')
+                  'messages cross a channel, with one message on each.',
+                  source='deduced')
     for dims in ('2mx2mx2mx2m', '4x4', '4x4x4', '4x8', '8x8', '16x16', '16', '4mx4m', '8mx8m', '16m'):
         net = cube(dims)
         torus, every = net.torus, range(net.d)
@@ -166,11 +167,12 @@ def free(d, degree):
 def pipelining(torusctl):
     table = Table('cccube-pipelining', 'Communication pipelining of degree Q, all ports',
                   ('network', 'Q', 'bound'), ('startups', 'transmission', 'contended steps'),
-                  'Q = 1 is the algorithm without pipelining. Paper: d + Q − 1 startups, '
+                  'Q = 1 is the algorithm without pipelining. Deduced: d + Q − 1 startups, '
                   '(d + Q − 1)·2^(d−1)/Q blocks, no conflicts. Here: torusctl\'s cccube-qQ; all '
                   'packets, followed independently of it, must come to the same. Bound: what a cut '
                   'through the middle of a dimension asks of each channel. The 4×4 torus is the '
-                  'hypercube, too, and has its bound.')
+                  'hypercube, too, and has its bound.',
+                  source='deduced')
     for dims, degrees in (('2mx2mx2mx2m', (1, 2, 4, 8)), ('4x4', (1, 2, 4, 8)),
                           ('4x4x4', (1, 2, 4, 8, 16, 32)), ('8x8', (1, 2, 4, 8, 16, 32)),
                           ('4mx4m', (1, 2, 4, 8)), ('8mx8m', (1, 2, 4, 8, 16, 32))):
@@ -199,11 +201,12 @@ def startups_with_ports(d, degree, k):
 def ports(torusctl):
     table = Table('cccube-ports', 'One port and k ports', ('network', 'ports k', 'Q'),
                   ('startups', 'transmission'),
-                  'A step in which a node has more than k packets to send is divided. Paper: '
+                  'A step in which a node has more than k packets to send is divided. Deduced: '
                   '2·(⌈1/k⌉ + … + ⌈(a−1)/k⌉) + (d + Q + 1 − 2a)·⌈a/k⌉ startups, where a is the '
                   'smaller of d and Q, of 2^(d−1)/Q blocks each. Here: torusctl\'s cccube-k1, -k2 and -k4; all '
                   'packets, followed independently of it, must come to the same. With one port '
-                  'pipelining costs startups and gains nothing.')
+                  'pipelining costs startups and gains nothing.',
+                  source='deduced')
     for dims in ('2mx2mx2mx2m', '4x4', '4x4x4'):
         net = cube(dims)
         for k in (1, 2, 4):
@@ -261,10 +264,11 @@ def best_degree(torusctl):
     table = Table('cccube-best', 'The best degree of pipelining',
                   ('network', 'block (bytes)', 'without pipelining (ms)'),
                   ('Q', 'time (ms)'),
-                  'Paper: Q = √((d−1)·2^(d−1)·m·t_e/t_s), where (d + Q − 1)·(t_s + 2^(d−1)/Q·m·t_e) is '
+                  'Deduced: Q = √((d−1)·2^(d−1)·m·t_e/t_s), where (d + Q − 1)·(t_s + 2^(d−1)/Q·m·t_e) is '
                   'least, without conflicts. Here: the fastest of all degrees by its enumerated '
                   'counts; packets are whole blocks. torusctl\'s cccube-best must be the same. All '
-                  'ports, Paragon parameters, t_p = 0.')
+                  'ports, Paragon parameters, t_p = 0.',
+                  source='deduced')
     for dims in ('4x4', '4x4x4', '8x8', '8mx8m'):
         d = cube(dims).d
         for size in (64, 1024, 16384):
@@ -405,10 +409,11 @@ def direct_exchange(torusctl):
     table = Table('cccube-direct', 'Direct exchange without contention',
                   ('torus', 'block (bytes)', 'Q', 'CC-cube (ms)'),
                   ('startups', 'transmission', 'part of the CC-cube\'s time'),
-                  'The direct exchanges of Lam, Huang and Sadayappan and of Tseng and Gupta (tseng-gupta). Paper: '
+                  'The direct exchanges of Lam, Huang and Sadayappan and of Tseng and Gupta (tseng-gupta). Deduced: '
                   '2^(3d−3) startups and blocks, by section 1 of the paper on all-port tori, and the '
                   'CC-cube\'s packets followed with every degree. Here: enumeration by torusctl predict. '
-                  'All ports; parameters as above.')
+                  'All ports; parameters as above.',
+                  source='deduced')
     for dims in SQUARES:
         net = cube(dims)
         blocks = 2 ** (3 * int(log2(net.torus.sizes[0])) - 3)

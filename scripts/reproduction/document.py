@@ -65,13 +65,15 @@ class Row:
 @dataclass
 class Table:
     """`labels` head the columns that say what a row is about; each of `quantities` has two columns,
-    the paper's value and the one found here. Without quantities it is a plain table."""
+    the paper's value, or one deduced from the paper, and the one found here. Without quantities it is a plain
+    table."""
     name: str
     title: str
     labels: tuple
     quantities: tuple = ()
     note: str = ''
     rows: list = field(default_factory=list)
+    source: str = 'paper'  # heads the paper's values: 'paper' or 'deduced'
 
     @contextmanager
     def row(self, *labels, paper=(), known=None, why='', by=ENUMERATION):
@@ -106,7 +108,7 @@ class Table:
     def heads(self):
         heads = list(self.labels)
         for quantity in self.quantities:
-            heads += [f'{quantity}: paper', 'here']
+            heads += [f'{quantity}: {self.source}', 'here']
         return heads + (['agree'] if self.quantities else [])
 
     def cells(self, row):

@@ -1,10 +1,10 @@
 """The list of all figures, tables, theorems, lemmas, corollaries, algorithms and examples of the papers. An item is
-run (a table compares it with torusctl), drawn, or a formula that nothing here can run, with the reason. The
+run (a table compares it with torusctl) or drawn. If a paper says more than what is run, the item says what is. The
 slides do not number their drawings: the list numbers them in their order."""
 
 from dataclasses import dataclass
 
-RUN, DRAWN, FORMULA = 'run', 'drawn', 'formula'
+RUN, DRAWN = 'run', 'drawn'
 KINDS = ('figure', 'table', 'theorem', 'lemma', 'corollary', 'algorithm', 'example')
 
 
@@ -15,7 +15,7 @@ class Item:
     what: str
     how: str
     where: tuple = ()  # the names of tables, plots and drawings
-    because: str = ''  # why it is a formula
+    members: str = ''  # for which networks it is run or holds, if that is not all that the paper says
 
 
 LIST = {
@@ -31,11 +31,14 @@ LIST = {
         Item('lemma', '1', 'lower bound on transmission', RUN, ('all-port-lemma-1',)),
         Item('lemma', '2', 'cost of AR', RUN, ('lemma-2', 'all-port-loads')),
         Item('lemma', '3', 'cost of phase 2', RUN, ('lemma-3', 'all-port-loads')),
-        Item('lemma', '4', 'transmission of AT2', RUN, ('lemma-4', 'lemma-4-printed')),
+        Item('lemma', '4', 'transmission of AT2', RUN, ('lemma-4', 'lemma-4-printed'),
+             'as printed, if c is a multiple of 8, and with barriers only if the rings of both dimensions keep pace; '
+             'repaired (at2), except with barriers where r is a multiple of 8, c is not, and 7r > 6c'),
         Item('algorithm', 'AR', 'exchange on an all-port ring', RUN, ('lemma-2',)),
-        Item('algorithm', 'AT2', 'exchange on an all-port torus', RUN, ('lemma-4',)),
+        Item('algorithm', 'AT2', 'exchange on an all-port torus', RUN, ('lemma-4', 'all-port-imaginary')),
         Item('algorithm', '[3, 4]', 'direct exchange, cited in section 1', RUN,
-             ('all-port-direct', 'all-port-faster', 'cccube-direct')),
+             ('all-port-direct', 'all-port-faster', 'cccube-direct'),
+             'n × n tori, n a power of two from 4 to 256; the paper has its counts for 2^d × 2^d only, and no schedule'),
         Item('algorithm', '[7, 8]', 'previous scheme of section 4.A', RUN, ('all-port-previous',)),
     ),
     'Yang, Wang: All-to-All Communication': (
@@ -55,20 +58,23 @@ LIST = {
         Item('figure', '14', 'all possible switch settings', DRAWN, ('banyan-all-settings',)),
         Item('table', '1', 'the additional check for a torus', RUN, ('corollary-1', 'pattern-parents')),
         Item('table', '2', 'the all-to-all broadcast algorithm', RUN, ('pattern-parents',)),
-        Item('table', 'Comparisons', 'networks: degree, diameter, delay', RUN, ('banyan-networks',)),
+        Item('table', 'Comparisons', 'networks: degree, diameter, delay', RUN,
+             ('banyan-networks', 'broadcast-delay', 'broadcast-faster')),
         Item('theorem', '1', 'lower bounds on delay', RUN,
              ('broadcast-theorem-1', 'perimeters', 'broadcast-bound')),
         Item('theorem', '2', 'the pattern reaches each node once', RUN,
-             ('broadcast-theorem-2', 'broadcast-pattern', 'broadcast-dimensions')),
+             ('broadcast-theorem-2', 'broadcast-pattern', 'broadcast-dimensions'),
+             'meshes, and tori of odd sizes; on tori of even sizes some nodes are reached twice'),
         Item('theorem', '3', 'd messages on each channel in phase d', RUN,
              ('theorem-3-phases', 'broadcast-groups', 'broadcast-loads')),
-        Item('theorem', '4', 'total delay on a torus', FORMULA, ('theorem-4', 'broadcast-timing'),
-             'the switching time δ of torusd cannot be set; the chart follows the rules of the proof for '
-             'three phases and ends at the time of the formula'),
-        Item('corollary', '1', 'messages on a channel of a torus', RUN, ('corollary-1',)),
+        Item('theorem', '4', 'total delay on a torus', RUN, ('theorem-4-in-time', 'theorem-4', 'broadcast-timing'),
+             'simulated on n × n tori, n odd from 3 to 13, where it holds if the message with the longest way goes '
+             'first; the chart follows the rules of the proof for three phases'),
+        Item('corollary', '1', 'messages on a channel of a torus', RUN, ('corollary-1',),
+             'odd n; on even n some channels carry more'),
         Item('corollary', '2', 'messages on a channel of a mesh', RUN, ('corollary-2',)),
-        Item('corollary', '3', 'total delay in two cases', FORMULA, ('theorem-4',),
-             'it is theorem 4 with max and min resolved'),
+        Item('corollary', '3', 'total delay in two cases', RUN, ('theorem-4-in-time', 'theorem-4'),
+             'as theorem 4, of which it is the cases δ > Lγ and δ ≤ Lγ'),
         Item('algorithm', 'broadcast', 'all-to-all broadcast', RUN,
              ('pattern-parents', 'corollary-1', 'broadcast-dimensions')),
         Item('algorithm', 'ATAPE', 'all-to-all personalized exchange', RUN,
@@ -85,7 +91,9 @@ LIST = {
     'Díaz de Cerio, Valero-García, González: Meshes and Tori': (
         Item('figure', '1', 'CC-cube algorithm, d = 3', DRAWN, ('cccube-fig-1', 'cccube-figure-1')),
         Item('algorithm', 'CC-cube', 'complete exchange, and its pipelining', RUN,
-             ('cccube-figure-1', 'cccube-pipelining', 'cccube-ports', 'cccube-loads')),
+             ('cccube-figure-1', 'cccube-embedding', 'cccube-pipelining', 'cccube-ports', 'cccube-loads', 'cccube-best',
+              'cccube-degree', 'cccube-cost', 'cccube-twice'),
+             'without shared channels on hypercubes and rings of 4; the embeddings are reconstructed'),
     ),
     'Liu, Gu, Ren, Xiong: Multidimensional Tori': (
         Item('figure', '1', 'structure of a 4×4 torus', DRAWN, ('one-port-fig-1',)),
@@ -94,18 +102,20 @@ LIST = {
         Item('figure', '4', 'phase 2 on a 4D torus', DRAWN, ('one-port-fig-4',)),
         Item('figure', '5', 'phase 1 on a 3D torus', DRAWN, ('one-port-fig-5',)),
         Item('figure', '6', 'exchange in a 3×3×3 sub-mesh', DRAWN, ('one-port-fig-6',)),
-        Item('figure', '7', 'estimated performance', DRAWN, ('one-port-fig-7',)),
+        Item('figure', '7', 'estimated performance', DRAWN, ('one-port-fig-7', 'one-port-faster')),
         Item('table', '1', 'comparison of algorithms on tori', RUN,
-             ('one-port-table-1', 'one-port-table-1-compared')),
+             ('one-port-table-1', 'one-port-table-1-compared', 'one-port-fewer')),
         Item('lemma', '1', 'lower bound on transmission', RUN, ('one-port-lemma-1',)),
         Item('algorithm', 'AR1', 'exchange on a ring', RUN, ('ar1', 'one-port-loads')),
-        Item('algorithm', 'AT2', 'exchange on a 2D torus', RUN, ('one-port-table-1', 'one-port-squares')),
+        Item('algorithm', 'AT2', 'exchange on a 2D torus', RUN,
+             ('one-port-table-1', 'one-port-squares', 'one-port-imaginary')),
         Item('algorithm', 'PT4', 'exchange on a 4D torus', RUN, ('one-port-table-1', 'one-port-fig-4')),
         Item('algorithm', 'PTk', 'exchange on a torus of k = 2^d dimensions', RUN,
-             ('one-port-table-1', 'pt-coefficients')),
+             ('one-port-table-1', 'pt-coefficients'), 'k = 2 and 4; for k = 8 the blocks are counted by classes'),
         Item('algorithm', 'MT3', 'exchange on a 3D torus', RUN,
              ('one-port-table-1', 'one-port-orders', 'one-port-fig-6')),
-        Item('algorithm', 'MTk', 'exchange on a torus of k dimensions', RUN, ('one-port-table-1',)),
+        Item('algorithm', 'MTk', 'exchange on a torus of k dimensions', RUN,
+             ('one-port-table-1', 'one-port-imaginary'), 'k = 3 and 4'),
     ),
     'Dimakopoulos, Dimopoulos: Multidimensional Interconnection Networks': (
         Item('figure', '1', 'Cartesian product of two graphs', DRAWN, ('products-fig-1',)),
@@ -118,9 +128,12 @@ LIST = {
         Item('table', '2', 'messages of node (1,1)', DRAWN, ('products-table-2-drawn', 'products-table-2')),
         Item('theorem', '1', 'status in a product', RUN, ('corollary-1-status',)),
         Item('theorem', '2', 'time of A2 on two dimensions', RUN, ('products-theorem-2',)),
-        Item('theorem', '3', 'A2 is optimal', RUN, ('theorem-3', 'theorem-3-networks')),
+        Item('theorem', '3', 'A2 is optimal', RUN, ('theorem-3', 'theorem-3-networks'),
+             'products of rings and complete graphs'),
         Item('theorem', '4', 'time of A3 on two dimensions', RUN, ('products-theorem-4',)),
-        Item('theorem', '5', 'A3 is optimal', RUN, ('theorem-5',)),
+        Item('theorem', '5', 'A3 is optimal', RUN, ('theorem-5',),
+             'meshes and products of complete graphs; tori of n nodes a dimension, n odd or a multiple of 4: on others '
+             'the bound of the ring is not whole'),
         Item('corollary', '1', 'average status of a product', RUN, ('corollary-1-status',)),
         Item('corollary', '2', 'time of A2 on k dimensions', RUN, ('products-theorem-2',)),
         Item('corollary', '3', 'time of A3 on 2^j dimensions', RUN, ('products-theorem-4',)),
@@ -134,7 +147,7 @@ LIST = {
 
 
 def verdict(item):
-    return f'{item.how}, because {item.because}' if item.because else item.how
+    return f'{item.how} ({item.members})' if item.members else item.how
 
 
 def lines():
@@ -142,14 +155,14 @@ def lines():
     for paper, items in LIST.items():
         yield paper
         for item in items:
-            yield (f'  {item.kind} {item.number}: {item.what}. {verdict(item).capitalize()}: '
-                   f'{", ".join(item.where)}')
+            yield f'  {item.kind} {item.number}: {item.what}. {", ".join(item.where)}: {verdict(item)}'
         yield ''
 
 
 def lost(papers):
-    """A line for each item that refers to a part that none of these papers has."""
+    """A line for each item that refers to a part that none of these papers has, and for each part of no item."""
     made = {part.name for paper in papers for part in paper.parts}
-    return [f'{paper}, {item.kind} {item.number}: there is no {name}'
-            for paper, items in LIST.items() for item in items for name in item.where
-            if name not in made]
+    named = {name: f'{paper}, {item.kind} {item.number}'
+             for paper, items in LIST.items() for item in items for name in item.where}
+    return ([f'{item}: there is no {name}' for name, item in named.items() if name not in made]
+            + [f'{name} belongs to no item' for name in sorted(made - set(named))])

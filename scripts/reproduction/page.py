@@ -98,8 +98,8 @@ def _items(made):
                      f'</td><td class="wraps">{escape(items.verdict(item))}</td>'
                      f'<td class="wraps">{links}</td></tr>')
     return ('<h2 id="items">All figures, tables, theorems and algorithms of the papers</h2><p>Run: a table '
-            'compares it. Drawn: a plot or a drawing shows it. Formula: nothing here can run it. The slides do '
-            'not number their drawings: the list counts them.</p><div class="scroll"><table>'
+            'compares it, for the networks in brackets if there are any. Drawn: a plot or a drawing shows it. The '
+            'slides do not number their drawings: the list counts them.</p><div class="scroll"><table>'
             '<thead><tr><th>item</th><th>what</th><th>how</th><th>where</th></tr></thead>'
             f'<tbody>{rows}</tbody></table></div>')
 
@@ -132,12 +132,12 @@ def _table(table):
 
 
 def _pairs(table):
-    """The heads "paper" and "here" of each quantity, aligned like the cells below."""
+    """The heads "paper" (or "deduced") and "here" of each quantity, aligned like the cells below."""
     heads, first = '', len(table.labels)
     for column in range(first, first + 2 * len(table.quantities)):
         numbers = all(is_number(table.cells(row)[column]) for row in table.rows)
         heads += (f'<th{" class=number" if numbers else ""}>'
-                  f'{"here" if (column - first) % 2 else "paper"}</th>')
+                  f'{"here" if (column - first) % 2 else table.source}</th>')
     return heads
 
 

@@ -29,6 +29,11 @@ def paper(torusctl):
             'here (everything one way, then everything the other; on an even number of nodes the '
             'two in the middle swap first) an array takes floor((n²−1)/2) blocks, as many as its '
             'middle nodes have to send, against an average status of (n²−1)/3.',
+            'A3 on 4 or 8 dimensions: in (7) and (8) the paper adds to the numbers of a half\'s nodes, modulo '
+            'their count. Here the offset of a block within a half is taken in each of its dimensions, and '
+            'these offsets are the digits of one number. So blocks have other rounds than by the numbers; '
+            'in either case a node sends one block to each other node of the half in a round, and the time '
+            'is that of corollary 3. On two dimensions both are the same.',
             'The paper sends one block at a time; here the blocks of a round travel in one message, '
             'and the rounds of a ring\'s exchange are the steps. Blocks are counted as in the paper.',
         )))

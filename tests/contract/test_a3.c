@@ -418,6 +418,52 @@ static void check_sets(const struct torus *t)
     free_all(&b);
 }
 
+/* The offset in dimensions `first` and `first` + 1: by coordinate or, as in the paper, by the numbers of the nodes. */
+static uint32_t offset_in_half(const struct blocks *b, unsigned first, uint32_t s, uint32_t d,
+                               bool by_number)
+{
+    uint32_t n = b->t.size[0], from[TORUS_MAX_DIMS], to[TORUS_MAX_DIMS];
+    struct span half = {first, 2};
+
+    if (by_number)
+        return (within(b, half, d) + n * n - within(b, half, s)) % (n * n);
+    torus_coordinates(&b->t, s, from);
+    torus_coordinates(&b->t, d, to);
+    return (to[first] + n - from[first]) % n * n + (to[first + 1] + n - from[first + 1]) % n;
+}
+
+/* Section 5 on two halves of two dimensions. a3 takes offsets by coordinate, which gives many blocks other rounds than
+ * offsets by number. */
+TEST(rounds_on_four_dimensions)
+{
+    struct torus t = contract_torus("3x3x3x3");
+    struct blocks b;
+    uint32_t others = 0, steps, rounds = 9;
+
+    follow_all(&b, &t);
+    steps = a3_startups(&t) / rounds;
+    for (uint32_t s = 0; s < t.nodes; s++) {
+        for (uint32_t d = 0; d < t.nodes; d++) {
+            uint32_t round[2];
+            for (int by_number = 0; by_number < 2; by_number++) {
+                uint32_t in_a = offset_in_half(&b, 0, s, d, by_number != 0);
+                uint32_t in_b = offset_in_half(&b, 2, s, d, by_number != 0);
+                round[by_number] = in_b == 0   ? 0
+                                   : in_a == 0 ? rounds - 1
+                                               : (in_a + rounds - 1 - in_b) % (rounds - 1);
+            }
+            others += round[0] != round[1];
+            for (uint32_t i = 0; i < b.count[(size_t)s * t.nodes + d]; i++) {
+                const struct leg *leg = &b.leg[((size_t)s * t.nodes + d) * LEGS + i];
+                bool follows = leg->dim < 2 && offset_in_half(&b, 2, s, d, false) != 0;
+                assert_int_equal(leg->step / steps, round[0] + follows);
+            }
+        }
+    }
+    assert_true(others > 0);
+    free_all(&b);
+}
+
 TEST(message_sets_of_the_paper)
 {
     static const char *const networks[] = {

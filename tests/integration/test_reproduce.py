@@ -204,13 +204,15 @@ def test_product_tables(tables):
 
 @pytest.mark.usefixtures('reproduction')
 def test_items_are_all_there(computed):
-    """What the list of items refers to is made, besides the drawings (test_reproduce_figures.py)."""
+    """What the list of items refers to is made, besides the drawings (test_reproduce_figures.py), and what is made
+    belongs to an item."""
     from reproduction import items
     made = {part['name'] for name in PAPERS for paper in json.loads((computed(name) / 'results.json').read_text())
             for part in paper['parts']}
     for paper, listed in items.LIST.items():
         for item in listed:
             assert set(item.where) <= made | drawings(), (paper, item)
+    assert made <= {name for listed in items.LIST.values() for item in listed for name in item.where}
 
 
 @pytest.mark.parametrize('paper', PAPERS)

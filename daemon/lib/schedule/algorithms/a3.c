@@ -15,7 +15,9 @@
  * - Round q+1 of A: the blocks that round q of B has brought.
  * - Round h-1 of B: the blocks with a = 0.
  *
- * If a half has several dimensions, A3 runs its rounds too. For a single dimension, of n nodes, the
+ * If a half has several dimensions, A3 runs its rounds too, and the offset in the half is the number
+ * whose digits are the offsets in its dimensions. (The paper adds to the numbers of the half's nodes,
+ * modulo h, which gives blocks other rounds; either way they are complete exchanges.) For a single dimension, of n nodes, the
  * paper refers to exchanges by others that attain the lower bound. These are ours. As the paper's
  * model demands, all legs are single hops. A block waits for some steps and then makes a hop in
  * every step.
