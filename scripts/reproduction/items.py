@@ -68,7 +68,7 @@ LIST = {
         Item('theorem', '3', 'd messages on each channel in phase d', RUN,
              ('theorem-3-phases', 'broadcast-groups', 'broadcast-loads')),
         Item('theorem', '4', 'total delay on a torus', RUN, ('theorem-4-in-time', 'theorem-4', 'broadcast-timing'),
-             'simulated on n × n tori, n odd from 3 to 13, where it holds if the message with the longest way goes '
+             'simulated on n × n tori, n odd from 3 to 13, where it holds if the message with the longest path goes '
              'first; the chart follows the rules of the proof for three phases'),
         Item('corollary', '1', 'messages on a channel of a torus', RUN, ('corollary-1',),
              'odd n; on even n some channels carry more'),
@@ -128,8 +128,9 @@ LIST = {
         Item('table', '2', 'messages of node (1,1)', DRAWN, ('products-table-2-drawn', 'products-table-2')),
         Item('theorem', '1', 'status in a product', RUN, ('corollary-1-status',)),
         Item('theorem', '2', 'time of A2 on two dimensions', RUN, ('products-theorem-2',)),
-        Item('theorem', '3', 'A2 is optimal', RUN, ('theorem-3', 'theorem-3-networks'),
-             'products of rings and complete graphs'),
+        Item('theorem', '3', 'A2 is optimal', RUN, ('theorem-3', 'theorem-3-networks', 'theorem-3-cayley'),
+             'products of rings, complete graphs, and other Cayley graphs for which torusctl finds the group: three of '
+             '24 nodes are here'),
         Item('theorem', '4', 'time of A3 on two dimensions', RUN, ('products-theorem-4',)),
         Item('theorem', '5', 'A3 is optimal', RUN, ('theorem-5',),
              'meshes and products of complete graphs; tori of n nodes a dimension, n odd or a multiple of 4: on others '

@@ -2,8 +2,10 @@
 Networks."""
 
 from collections import defaultdict, deque
-from itertools import product
+from itertools import permutations, product
 from math import ceil, prod
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from . import walk
 from .document import Failed, Paper, Table, parts, remarks
@@ -15,7 +17,7 @@ def paper(torusctl):
         title='Products of networks: A1, A2 and A3',
         citation='Dimakopoulos V. V., Dimopoulos N. J.: A Theory for Total Exchange in '
                  'Multidimensional Interconnection Networks.',
-        parts=parts(torusctl, (statuses, a1, single_port, other_networks, multiport)),
+        parts=parts(torusctl, (statuses, a1, single_port, other_networks, cayley_graphs, multiport)),
         remarks=remarks(torusctl, (
             'A3 on rings of 2 mod 4 nodes (6×6): the bound (4) of one ring, n²/8, is not whole, '
             'and its exchange takes ceil(n²/8). A3 does n of them, and so is above the bound of '
@@ -193,6 +195,58 @@ def other_networks(torusctl):
                 if counts != (steps, *row.here):
                     raise Failed(f'{steps} steps and {row.here[0]} blocks of A2 on {text(network)} '
                                  f'by torusctl simulate, by {whose} {counts[0]} and {counts[1]}')
+    return table
+
+
+def swapped(at, i, j):
+    at = list(at)
+    at[i], at[j] = at[j], at[i]
+    return tuple(at)
+
+
+GENERATORS = {  # of the permutations of four places
+    'star graph': [lambda at, i=i: swapped(at, 0, i) for i in (1, 2, 3)],
+    'bubble-sort graph': [lambda at, i=i: swapped(at, i - 1, i) for i in (1, 2, 3)],
+    'pancake graph': [lambda at, i=i: at[i::-1] + at[i + 1:] for i in (1, 2, 3)],
+}
+
+
+def permutation_graph(generators):
+    """{node: neighbours}, numbered in lexicographic order."""
+    number = {at: i for i, at in enumerate(permutations(range(4)))}
+    return {number[at]: {number[one(at)] for one in generators} for at in number}
+
+
+def status(graph):
+    """The sum of the distances from node 0."""
+    distance, queue = {0: 0}, deque([0])
+    while queue:
+        node = queue.popleft()
+        for other in graph[node] - set(distance):
+            distance[other] = distance[node] + 1
+            queue.append(other)
+    return sum(distance.values())
+
+
+def cayley_graphs(torusctl):
+    table = Table('theorem-3-cayley', 'Section 4.1: A2 on products with Cayley graphs of 24 permutations', ('network',),
+                  ('blocks',),
+                  'Paper: the average status, by corollary 1 from the distances in the graph itself. It says that '
+                  'all Cayley graphs have such an exchange ([8]), and gives none. Here: enumeration; torusctl finds a '
+                  'group of each graph from its edges, and chooses the route of a block by the offset in the group.')
+    with TemporaryDirectory() as folder:
+        for name, generators in GENERATORS.items():
+            graph, file = permutation_graph(generators), Path(folder) / name.replace(' ', '-')
+            file.write_text(''.join(f'{node} {other}\n' for node, others in graph.items()
+                                    for other in sorted(others) if node < other))
+            for other, nodes, own in (('', 1, 0), ('5', 5, 6), ('complete:3', 3, 2)):
+                label = f'{name} × {other}' if other else name
+                with table.row(label, paper=(nodes * status(graph) + 24 * own,)) as row:
+                    dims = f'graph:{file} x {other}' if other else f'graph:{file}'
+                    plan = torusctl('plan', '--dims', dims, '--algorithm', 'a2')
+                    if not plan['port_model_kept']:
+                        raise Failed(f'a2 on {label} does not keep to {plan["bound_of"]}')
+                    row.here = (plan['transmission'],)
     return table
 
 

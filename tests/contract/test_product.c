@@ -7,6 +7,7 @@
 #include "tests/contract/contract.h"
 #include "tests/contract/graphs.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/permutation_graphs.h"
 
 static const enum factor_kind graphs[] = {FACTOR_RING, FACTOR_ARRAY, FACTOR_COMPLETE};
 
@@ -331,6 +332,15 @@ static struct torus with_random_graph(void)
     return t;
 }
 
+/* Section 4.1: products with Cayley graphs that are not cyclic, for which theorem 3 promises the bound. */
+static struct torus with_permutations(enum permutation_graph graph, const char *other)
+{
+    struct torus t = contract_torus(other);
+
+    assert_int_equal(torus_append(&t, 0, false, permutation_graph(graph)), 0);
+    return t;
+}
+
 /* Steps of the exchange in one dimension, by the numbers of the paper's section 4 and of
  * test_graph.c. */
 static uint32_t steps_of(const struct torus *t, unsigned dim)
@@ -410,6 +420,23 @@ TEST(a2_is_the_papers)
     struct torus t = with_random_graph();
     contract_check(&t, algorithm_find("a2"));
     check_a2(&t);
+}
+
+TEST(a2_is_optimal_on_cayley_graphs)
+{
+    static const char *const others[] = {"1", "5", "complete:3"};
+    static const uint32_t status[PERMUTATION_GRAPHS] = {62, 72, 60}, of_others[] = {0, 6, 2};
+
+    for (unsigned graph = 0; graph < PERMUTATION_GRAPHS; graph++)
+        for (unsigned i = 0; i < 3; i++) {
+            struct torus t = with_permutations(graph, others[i]);
+            struct schedule_report r = contract_verify(&t, "a2");
+            contract_check(&t, algorithm_find("a2"));
+            check_a2(&t);
+            assert_true(r.transmission == r.bound);
+            assert_int_equal(r.transmission, t.nodes / 24 * status[graph] + 24 * of_others[i]);
+            assert_int_equal(r.critical_path, r.transmission);
+        }
 }
 
 /* ---- A1 -------------------------------------------------------------------------------------- */

@@ -196,8 +196,11 @@ def test_product_tables(tables):
     assert same(tables, 'theorem-3', '3x4x5') == [172]
     assert same(tables, 'a1', '8x8', 256) == [1152]
     assert same(tables, 'theorem-3-networks', 'complete:3 x complete:4', 5, 17) == [17]
-    for row in rows(tables, 'corollary-1-status'):
-        assert row['paper'] == row['here']
+    for name in 'corollary-1-status', 'theorem-3-cayley':
+        for row in rows(tables, name):
+            assert row['paper'] == row['here']
+    assert same(tables, 'theorem-3-cayley', 'star graph') == [62]
+    assert same(tables, 'theorem-3-cayley', 'pancake graph × 5') == [5 * 60 + 24 * 6]
     assert same(tables, 'theorem-5', '8×8 torus', 64) == [64, 0, True]
     assert tables['theorem-5']['6×6 torus', 30]['here'] == [30, 0, True]
 

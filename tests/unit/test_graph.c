@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include "daemon/lib/schedule/graph/graph_exchange.h"
+#include "daemon/lib/schedule/graph/graph_group.h"
 #include "daemon/lib/schedule/tree.h"
 #include "tests/support/cmocka.h"
+#include "tests/support/permutation_graphs.h"
 
 #define MOST 256
 
@@ -590,6 +592,128 @@ TEST(moving_graphs_are_optimal)
     }
     check_both(of_network(petersen()));
     assert_int_equal(graph_exchange(of_network(petersen()), GRAPH_ONE_PORT)->steps, 15);
+}
+
+/* Checks that the moves are automorphisms, that the move of node s takes node 0 to it, and that one after another they
+ * are moves again. */
+static void check_group(const struct graph *g, const uint16_t *moves)
+{
+    uint32_t n = g->nodes;
+
+    for (uint32_t s = 0; s < n; s++) {
+        const uint16_t *move = moves + (size_t)s * n;
+        assert_int_equal(move[0], s);
+        for (uint32_t a = 0; a < n; a++) {
+            for (uint32_t b = 0; b < n; b++) {
+                assert_int_equal(graph_distance(g, move[a], move[b]) == 1,
+                                 graph_distance(g, a, b) == 1);
+                assert_int_equal(move[moves[(size_t)a * n + b]], moves[(size_t)move[a] * n + b]);
+            }
+        }
+    }
+}
+
+/* Section 4.1: with one port, the route of a block is that of a block of node 0, moved to its source, in the same steps.
+ * In each step all nodes send, so that no exchange takes less. */
+static void check_moved_paths(const struct graph *g, const uint16_t *moves)
+{
+    const struct graph_exchange *x = graph_exchange(g, GRAPH_ONE_PORT);
+    uint32_t n = g->nodes;
+
+    assert_int_equal(x->steps, graph_status(g, 0));
+    for (uint32_t s = 0; s < n; s++) {
+        const uint16_t *move = moves + (size_t)s * n;
+        for (uint32_t d = 0; d < n; d++) {
+            const struct graph_hop *first = graph_exchange_path(x, 0, d);
+            const struct graph_hop *moved = graph_exchange_path(x, s, move[d]);
+            for (uint32_t i = 0, at = 0, there = s; i < graph_distance(g, 0, d); i++) {
+                assert_int_equal(moved[i].step, first[i].step);
+                at = graph_neighbour(g, at, first[i].direction);
+                there = graph_neighbour(g, there, moved[i].direction);
+                assert_int_equal(there, move[at]);
+            }
+        }
+    }
+}
+
+static void check_cayley(const struct graph *g)
+{
+    uint16_t *moves;
+
+    assert_int_equal(graph_group(g, &moves), 1);
+    check_group(g, moves);
+    check_both(g);
+    check_moved_paths(g, moves);
+    free(moves);
+}
+
+/* The products of some rings as one graph: node i in the order of a torus. */
+static const struct graph *torus_graph(const char *text)
+{
+    struct torus t = parse(text);
+    struct network *n = new_network(t.nodes);
+
+    for (uint32_t node = 0; node < t.nodes; node++)
+        for (unsigned port = 0; port < torus_ports(&t); port++)
+            if (torus_neighbour(&t, node, port) != TORUS_NO_NODE)
+                join(n, node, torus_neighbour(&t, node, port));
+    return of_network(n);
+}
+
+/* The group of 12 even permutations of four places, by two rotations of three places: no generator is its own
+ * inverse. Its nodes are those of the star graph without the odd ones. */
+static const struct graph *rotations(void)
+{
+    struct network *n = new_network(12);
+    uint32_t even[PERMUTATIONS], count = 0;
+
+    for (uint32_t node = 0; node < PERMUTATIONS; node++) {
+        uint8_t at[PLACES];
+        uint32_t inversions = 0;
+        permutation(node, at);
+        for (uint32_t i = 0; i < PLACES; i++)
+            for (uint32_t j = 0; j < i; j++)
+                inversions += at[j] > at[i];
+        even[node] = inversions % 2 == 0 ? count++ : UINT32_MAX;
+    }
+    for (uint32_t node = 0; node < PERMUTATIONS; node++) {
+        uint8_t at[PLACES];
+        permutation(node, at);
+        uint8_t first[] = {at[1], at[2], at[0], at[3]}, second[] = {at[0], at[2], at[3], at[1]};
+        if (even[node] == UINT32_MAX)
+            continue;
+        join(n, even[node], even[permutation_number(first)]);
+        join(n, even[node], even[permutation_number(second)]);
+    }
+    return of_network(n);
+}
+
+TEST(cayley_graphs_are_optimal)
+{
+    static const uint32_t steps[PERMUTATION_GRAPHS] = {62, 72, 60};
+    static const char *const tori[] = {"2mx2mx2m", "3x5", "4x4x4", "2mx7", "5x6", "2mx2mx2mx2mx2m"};
+
+    for (unsigned i = 0; i < PERMUTATION_GRAPHS; i++) {
+        const struct graph *g = permutation_graph(i);
+        assert_false(g->moves);
+        check_cayley(g);
+        assert_int_equal(graph_exchange(g, GRAPH_ONE_PORT)->steps, steps[i]);
+    }
+    for (size_t i = 0; i < sizeof tori / sizeof tori[0]; i++)
+        check_cayley(torus_graph(tori[i]));
+    check_cayley(rotations());
+}
+
+TEST(other_graphs_have_no_group)
+{
+    uint16_t *moves = NULL;
+    struct error e;
+
+    assert_int_equal(graph_group(of_network(petersen()), &moves), 0);
+    assert_int_equal(graph_group(line(5), &moves), 0);
+    assert_int_equal(graph_group(graph_star(4, &e), &moves), 0);
+    assert_int_equal(graph_group(random_graph(20, 10, 1), &moves), 0);
+    assert_null(moves);
 }
 
 TEST(other_graphs)

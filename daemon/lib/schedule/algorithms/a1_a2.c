@@ -145,7 +145,9 @@ const struct algorithm algorithm_a1 = {
  * and the exchange takes as long. No schedule is known that attains the bound on meshes of more
  * dimensions.
  *
- * Stars, trees and other graphs have the exchange of graph/graph_exchange.h. */
+ * Stars, trees and other graphs have the exchange of graph/graph_exchange.h. It attains the average
+ * status on Cayley graphs whose group it finds; section 4.1 of the paper says so of all Cayley
+ * graphs. */
 
 static bool a2_takes(const struct torus *t)
 {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/lib/schedule/graph/graph_group.h"
+
 #define NONE UINT32_MAX
 #define PASSES 6 /* how often each source chooses its paths, knowing those of the others */
 
@@ -11,14 +13,16 @@
  * and are never freed. */
 static struct graph_exchange *_Atomic exchanges[GRAPH_PORTS];
 
-/* An exchange while it is made. If the graph moves, there is one place, and one source, node 0.
- * Otherwise each node is a place and a source. */
+/* An exchange while it is made. If all nodes do the same, there is one place, and one source, node 0: if the graph
+ * moves or, with one port, has a regular group of automorphisms. Otherwise each node is a place and a source. */
 struct maker {
     const struct graph *g;
     struct graph_exchange *x;
     enum graph_ports ports;
+    uint16_t *moves; /* that group (graph_group()), or NULL */
     uint32_t places, channels, blocks;
-    uint32_t *load;             /* by channel: blocks that will still cross it */
+    uint8_t *kind;  /* node * directions + direction: of one place, the same direction at node 0 */
+    uint32_t *load; /* by channel: blocks that will still cross it */
     uint32_t *sends, *receives; /* by place: blocks that it will still send, and receive */
 
     /* Blocks that wait for a channel, by channel and hops left: the first and last of a list. */
@@ -41,7 +45,9 @@ static uint32_t place_of(const struct maker *m, uint32_t node)
 
 static uint32_t channel_of(const struct maker *m, uint32_t node, unsigned direction)
 {
-    return place_of(m, node) * m->g->directions + direction;
+    if (m->places == 1)
+        return m->kind[(size_t)node * m->g->directions + direction];
+    return node * m->g->directions + direction;
 }
 
 /* Sources are the first `places` nodes; a block has the number source * n + destination. */
@@ -139,16 +145,14 @@ static void queue_block(struct maker *m, uint32_t block)
 static uint32_t take_block(struct maker *m, uint32_t channel)
 {
     size_t list = (size_t)channel * (m->g->diameter + 1) + m->g->diameter;
-    uint32_t best = NONE, before_best = NONE, before = NONE, fewest = NONE, there;
+    uint32_t best = NONE, before_best = NONE, before = NONE, fewest = NONE;
 
     while (m->head[list] == NONE)
         list--;
-    there = graph_neighbour(m->g, m->here[m->head[list]], channel % m->g->directions);
     for (uint32_t block = m->head[list]; block != NONE; before = block, block = m->next[block]) {
         bool ends = m->done[block] + 1 == hops_of(m, block);
-        uint32_t to = m->places == 1
-                          ? graph_neighbour(m->g, m->here[block], channel % m->g->directions)
-                          : there;
+        uint32_t to = graph_neighbour(m->g, m->here[block],
+                                      m->x->hop[m->x->first[block] + m->done[block]].direction);
         uint32_t wait = ends ? 0 : m->expected[next_channel(m, block, m->done[block] + 1, to)];
         if (wait < fewest) {
             fewest = wait;
@@ -307,6 +311,8 @@ static struct graph_exchange *exchange_new(const struct graph *g, uint32_t sourc
 
 static void maker_free(struct maker *m)
 {
+    free(m->moves);
+    free(m->kind);
     free(m->load);
     free(m->sends);
     free(m->receives);
@@ -324,16 +330,42 @@ static void maker_free(struct maker *m)
     free(m->seen);
 }
 
+/* The direction in which a node's neighbour is; there is one. */
+static unsigned direction_to(const struct graph *g, uint32_t from, uint32_t to)
+{
+    unsigned direction = 0;
+
+    while (graph_neighbour(g, from, direction) != to)
+        direction++;
+    return direction;
+}
+
+/* Of one place: sets the kind of each direction of a node. */
+static void set_kinds(struct maker *m)
+{
+    const struct graph *g = m->g;
+
+    for (unsigned direction = 0; direction < g->directions; direction++) {
+        uint32_t there = graph_neighbour(g, 0, direction);
+        for (uint32_t node = 0; there != GRAPH_NO_NODE && node < g->nodes; node++) {
+            const uint16_t *move = m->moves != NULL ? m->moves + (size_t)node * g->nodes : NULL;
+            unsigned here = move != NULL ? direction_to(g, node, move[there]) : direction;
+            m->kind[(size_t)node * g->directions + here] = (uint8_t)direction;
+        }
+    }
+}
+
 static int maker_init(struct maker *m, const struct graph *g, enum graph_ports ports)
 {
-    uint32_t places = g->moves ? 1 : g->nodes;
+    *m = (struct maker){.g = g, .ports = ports};
+    int found = g->moves || ports != GRAPH_ONE_PORT ? 0 : graph_group(g, &m->moves);
+    uint32_t places = g->moves || found == 1 ? 1 : g->nodes;
     size_t lists = (size_t)places * g->directions * (g->diameter + 1);
 
-    *m = (struct maker){.g = g,
-                        .ports = ports,
-                        .places = places,
-                        .channels = places * g->directions,
-                        .blocks = places * g->nodes};
+    m->places = places;
+    m->channels = places * g->directions;
+    m->blocks = places * g->nodes;
+    m->kind = calloc((size_t)g->nodes * g->directions, sizeof *m->kind);
     m->load = calloc(m->channels, sizeof *m->load);
     m->sends = calloc(places, sizeof *m->sends);
     m->receives = calloc(places, sizeof *m->receives);
@@ -349,16 +381,52 @@ static int maker_init(struct maker *m, const struct graph *g, enum graph_ports p
     m->sender = calloc(places, sizeof *m->sender);
     m->along = calloc(places, sizeof *m->along);
     m->seen = calloc(places, sizeof *m->seen);
-    if (m->load == NULL || m->sends == NULL || m->receives == NULL || m->head == NULL ||
-        m->tail == NULL || m->next == NULL || m->waiting == NULL || m->expected == NULL ||
-        m->cost == NULL || m->here == NULL || m->done == NULL || m->order == NULL ||
-        m->sender == NULL || m->along == NULL || m->seen == NULL)
+    if (found < 0 || m->kind == NULL || m->load == NULL || m->sends == NULL ||
+        m->receives == NULL || m->head == NULL || m->tail == NULL || m->next == NULL ||
+        m->waiting == NULL || m->expected == NULL || m->cost == NULL || m->here == NULL ||
+        m->done == NULL || m->order == NULL || m->sender == NULL || m->along == NULL ||
+        m->seen == NULL)
         return -1;
     for (size_t i = 0; i < lists; i++)
         m->head[i] = NONE;
     for (uint32_t i = 0; i < places; i++)
         m->order[i] = i;
+    if (places == 1)
+        set_kinds(m);
     return 0;
+}
+
+/* Moves the path of a block of node 0 to another source. */
+static void move_path(const struct maker *m, uint32_t source, uint32_t block,
+                      struct graph_hop *path)
+{
+    const struct graph_hop *hop = m->x->hop + m->x->first[block];
+    const uint16_t *move = m->moves + (size_t)source * m->g->nodes;
+    uint32_t node = 0;
+
+    for (uint32_t i = 0; i < hops_of(m, block); i++) {
+        uint32_t there = graph_neighbour(m->g, node, hop[i].direction);
+        path[i].step = hop[i].step;
+        path[i].direction = (uint8_t)direction_to(m->g, move[node], move[there]);
+        node = there;
+    }
+}
+
+/* Returns the exchange of all sources, given that of node 0, which is freed; NULL without memory. */
+static struct graph_exchange *move_to_all(struct maker *m)
+{
+    struct graph_exchange *all = exchange_new(m->g, m->g->nodes);
+    uint32_t n = m->g->nodes;
+
+    for (uint32_t source = 0; all != NULL && source < n; source++)
+        for (uint32_t node = 1; node < n; node++) {
+            uint32_t to = m->moves[(size_t)source * n + node];
+            move_path(m, source, node, all->hop + all->first[source * n + to]);
+        }
+    if (all != NULL)
+        all->steps = m->x->steps;
+    exchange_free(m->x);
+    return all;
 }
 
 static struct graph_exchange *make(const struct graph *g, enum graph_ports ports)
@@ -380,6 +448,8 @@ static struct graph_exchange *make(const struct graph *g, enum graph_ports ports
         }
         while (left > 0)
             left -= fill_step(&m);
+        if (m.moves != NULL)
+            x = move_to_all(&m);
     }
     maker_free(&m);
     return x;

@@ -13,14 +13,17 @@
  * leaves first.
  *
  * If the graph `moves`, all nodes do the same in each step, and the offset from source to
- * destination determines the path. With one port all nodes then send and receive in every step. The
- * exchange takes as many steps as the status of a node, the lower bound: section 4.1 of Dimakopoulos,
- * Dimopoulos: A Theory for Total Exchange in Multidimensional Interconnection Networks. On other
- * graphs some nodes relay more than others, and the exchange takes at least as many steps as the busiest
- * node has blocks to send. It takes no more on all graphs that tests/unit/test_graph.c
- * tries: on trees and stars, where paths leave no choice, it is optimal. star:5 takes 16 steps (the
- * average status is 6.4), tree:2^2 24 (13.7), Petersen's graph 15 (15), random graphs of 24 nodes
- * with 4 links about 1.1 times the average status. */
+ * destination determines the path. With one port, the same holds in every graph for which
+ * graph_group() finds a regular group of automorphisms: the path of a block is that of a block of
+ * node 0, moved to its source. All nodes then send and receive in every step. The exchange takes as
+ * many steps as the status of a node, the lower bound: section 4.1 of Dimakopoulos, Dimopoulos: A
+ * Theory for Total Exchange in Multidimensional Interconnection Networks. On other graphs some
+ * nodes relay more than others, and the exchange takes at least as many steps as the busiest node
+ * has blocks to send. It takes no more on all graphs that tests/unit/test_graph.c tries: on trees
+ * and stars, where paths leave no choice, it is optimal. star:5 takes 16 steps (the average status
+ * is 6.4), tree:2^2 24 (13.7), Petersen's graph 15 (15), random graphs of 24 nodes with 4 links
+ * about 1.1 times the average status.
+ */
 #pragma once
 
 #include "daemon/lib/schedule/graph/graph.h"
