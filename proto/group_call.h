@@ -44,6 +44,12 @@ enum group_operation {
 };
 #define GROUP_OPERATIONS 16u /* more than every number */
 
+/* What programs call besides: messages between two members (proto/program.h), and the minor version of the peer protocol
+ * that they need. */
+#define GROUP_SEND 16u
+#define GROUP_RECEIVE 17u
+#define GROUP_MESSAGES_MINOR 7u
+
 /* Whether programs can call an operation of this number. */
 bool group_operation_exists(uint32_t operation);
 /* Returns the arrays of an operation (enum group_array); 0 also if the operation does not exist. */

@@ -58,6 +58,7 @@
     KIND(GROUP_ANSWER, group_answer, GroupAnswer, 27) \
     KIND(GROUP_REPORT, group_report, GroupReport, 34) \
     KIND(GROUP_COMPARE, group_compare, GroupCompare, 28) \
+    KIND(GROUP_MESSAGE, group_message, GroupMessage, 42) \
     KIND(SURVEY_QUERY, survey_query, SurveyQuery, 38) \
     KIND(SURVEY_ANSWER, survey_answer, SurveyAnswer, 39) \
     KIND(COPY_CALL, copy_call, CopyCall, 40) \
@@ -142,6 +143,18 @@
     F(NUMBER, uint32, 3, number) /* of that call in the part */ \
     F(NUMBER, fixed32, 4, signature) \
     F(NUMBER, uint32, 5, channel) /* as in GroupCall. Added by 14.7 */
+
+#define PEER_GROUP_MESSAGE_FIELDS(F) \
+    F(NUMBER, uint32, 1, exchange) /* Prepare.handle */ \
+    F(NUMBER, uint32, 2, kind) /* enum frame_kind (daemon/torusd/group/messages.c) */ \
+    F(NUMBER, uint32, 3, from) /* node of the member that sends the frame */ \
+    F(NUMBER, uint32, 4, to) /* node of the member that it is for; the others pass it on */ \
+    F(NUMBER, uint32, 5, number) /* of the receive, among those of this receiver from this sender */ \
+    F(NUMBER, uint64, 6, tag) /* of the message */ \
+    F(NUMBER, uint64, 7, size) /* of the message, in bytes */ \
+    F(NUMBER, uint64, 8, offset) /* data: of the first byte of the body; asked for: of the first byte that lacks */ \
+    F(NUMBER, uint64, 9, until) /* the sender may send bytes before this one */ \
+    F(NUMBER, fixed64, 10, digest) /* of the body; 0 in an unchecked group */
 
 #define PEER_GROUP_CENSUS_FIELDS(F) \
     F(NUMBER, uint32, 1, exchange) /* Prepare.handle */ \

@@ -123,6 +123,7 @@ struct program_request {
      * send_size, send_offset, receive_size, receive_offset (alltoallv), receive_size, receive_offset
      * (allgatherv), receive_size (reduce_scatter). */
     uint64_t counts_offset;
+    /* GROUP_SEND, GROUP_RECEIVE: `root` is the other member, counts_offset the tag, and one of the areas has the bytes. */
     struct data_kind data; /* what the program has told of its data; not in version 1 */
 };
 

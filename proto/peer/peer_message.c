@@ -22,6 +22,7 @@ HANDLE_FIRST(group_census);
 HANDLE_FIRST(group_answer);
 HANDLE_FIRST(group_report);
 HANDLE_FIRST(group_compare);
+HANDLE_FIRST(group_message);
 
 #define PEER_UNION(NAME, name, Name, number) Peer__##Name name;
 union packed {

@@ -313,6 +313,8 @@ static void ring_seed(void)
     prepare(1, "3", "direct", "/out", 0);
     FRAME_OF(1, PEER_GO, go, .exchange = HANDLE, .rounds = 2);
     all_arrivals("3", "direct", 1, true);
+    FRAME_OF(1, PEER_GROUP_MESSAGE, group_message, .exchange = HANDLE, .kind = 1, .from = 1,
+             .size = 5, .until = 5);
 }
 
 static void torus_seed(void)

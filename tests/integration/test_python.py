@@ -16,7 +16,7 @@ SCRIPT = CHECKOUT / 'tests' / 'support' / 'python_group.py'
 
 
 # Starting Python with numpy costs more than most of these tests.
-@pytest.mark.parametrize('what', ['place alltoall alltoallv allgather', 'gather scatter broadcast reductions parts',
+@pytest.mark.parametrize('what', ['place alltoall alltoallv allgather', 'gather scatter messages broadcast reductions parts',
                                   'without_waiting memory misuse', 'mismatch other_data', 'shrinking'])
 def test_module(shared, what):
     run_each(shared('2x3'), python(f'{SCRIPT} {what}'))

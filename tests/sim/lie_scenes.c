@@ -41,6 +41,7 @@ const struct lie_scene lie_scenes[LIE_SCENES] = {
     {"cancelled", LIE_SCENE_CANCELLED, LIAR,
      GENERATED(.algorithm = "direct", .block_bytes = 3000000)},
     {"group", LIE_SCENE_GROUP, 0, {0}},
+    {"messages", LIE_SCENE_MESSAGES, 0, {0}},
     {"late", LIE_SCENE_LATE, 0, {0}},
     {"restart", LIE_SCENE_RESTART, 0, GENERATED(.algorithm = "direct", .block_bytes = 500)},
     {"resumed", LIE_SCENE_RESUMED, 0, GENERATED(.algorithm = "auto", .block_bytes = 2000000)},
@@ -60,10 +61,22 @@ static const struct sim_call calls[] = {
          .type = REDUCTION_INT32,
          .operator= REDUCTION_SUM },
     };
+/* To both neighbours, and past the liar to the node behind it; of the last ones, no data arrives before it is granted. */
+static const struct sim_call messages[] = {
+    {.operation = SIM_MESSAGES, .size = 100, .timeout = 3 * SECONDS},
+    {.operation = SIM_MESSAGES, .size = 100000, .root = 1, .timeout = 3 * SECONDS},
+    {.operation = SIM_MESSAGES, .size = 70000, .root = 2, .timeout = 3 * SECONDS},
+};
 static const struct sim_call late_calls[] = {{.operation = GROUP_BARRIER, .timeout = 1 * SECONDS}};
 
 const char *const lie_result_names[LIE_RESULTS] = {"nothing", "fails", "link"};
 const char *const lie_named_names[LIE_NAMINGS] = {"", ", way", ", nobody"};
+
+static bool is_group(const struct lie_scene *scene)
+{
+    return scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_MESSAGES ||
+           scene->what == LIE_SCENE_LATE;
+}
 
 /* Whether a text names this node: "node 1", "link 1:+0", "nodes 0, 1". */
 static bool names(const char *text, uint32_t rank)
@@ -167,8 +180,7 @@ void lie_play_watch_heap(struct lie_play *s)
 /* Little memory, so that there are several rounds; groups take more. */
 void lie_play_open(struct lie_play *s, const struct lie_scene *scene, uint64_t seed)
 {
-    bool group = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE ||
-                 scene->what == LIE_SCENE_COPY;
+    bool group = is_group(scene) || scene->what == LIE_SCENE_COPY;
     const struct sim_setup setup = {.dims = "4",
                                     .seed = seed,
                                     .latency = 100 * MICROSECONDS,
@@ -257,9 +269,12 @@ static enum lie_result run_exchange(struct lie_play *s, const struct lie_scene *
 static enum lie_result run_group(struct lie_play *s, const struct lie_scene *scene)
 {
     const struct sim_programs_setup setup = {.name = "g",
-                                             .call =
-                                                 scene->what == LIE_SCENE_LATE ? late_calls : calls,
-                                             .calls = scene->what == LIE_SCENE_LATE ? 1 : 4,
+                                             .call = scene->what == LIE_SCENE_LATE ? late_calls
+                                                     : scene->what == LIE_SCENE_MESSAGES ? messages
+                                                                                         : calls,
+                                             .calls = scene->what == LIE_SCENE_LATE       ? 1
+                                                      : scene->what == LIE_SCENE_MESSAGES ? 3
+                                                                                          : 4,
                                              .seed = 1,
                                              .depth = 2,
                                              .timeout = 10 * SECONDS};
@@ -373,9 +388,7 @@ enum lie_result lie_play_run(struct lie_play *s, const struct lie_scene *scene)
     } else if (scene->what == LIE_SCENE_COPY) {
         result = run_copy(s);
     } else {
-        result = scene->what == LIE_SCENE_GROUP || scene->what == LIE_SCENE_LATE
-                     ? run_group(s, scene)
-                     : run_exchange(s, scene);
+        result = is_group(scene) ? run_group(s, scene) : run_exchange(s, scene);
     }
     if (connects(s->sim) == before)
         return result;

@@ -5,7 +5,7 @@
 #include "tests/sim/lies.h"
 
 #define LIAR 1u
-#define LIE_SCENES 21u
+#define LIE_SCENES 22u
 #define LIE_HEAP_MOST (64u << 20) /* the most bytes that a lie may cost */
 
 enum lie_scene_what {
@@ -14,6 +14,7 @@ enum lie_scene_what {
     LIE_SCENE_REFUSED,
     LIE_SCENE_CANCELLED,
     LIE_SCENE_GROUP,
+    LIE_SCENE_MESSAGES,
     LIE_SCENE_LATE,
     LIE_SCENE_RESTART,
     LIE_SCENE_RESUMED,

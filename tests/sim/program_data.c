@@ -166,7 +166,10 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
     for (uint32_t i = 0; i < team->size; i++) /* the others are not used */
         s->send[i] = s->send_at[i] = s->receive[i] = s->receive_at[i] = 0;
     s->send_bytes = s->receive_bytes = 0;
-    switch (call->operation) {
+    switch ((uint32_t)call->operation) {
+    case SIM_MESSAGES:
+        s->send_bytes = s->receive_bytes = call->size;
+        break;
     case GROUP_ALLTOALL:
         s->send_bytes = s->receive_bytes = call->size * team->size;
         break;
@@ -228,7 +231,12 @@ static void fill(const struct sim_made *m, uint64_t seed, const struct sim_team 
     uint8_t *to = is_in_place(call, team) ? receive : send;
     uint64_t element = reduction_size(call->type);
 
-    switch (call->operation) {
+    switch ((uint32_t)call->operation) {
+    case SIM_MESSAGES:
+        write_block(send, call->size,
+                    block_seed(seed, team->rank,
+                               (team->rank + sim_message_distance(call, team->size)) % team->size));
+        break;
     case GROUP_ALLTOALL:
         for (uint32_t i = 0; i < team->size; i++)
             write_block(send + i * call->size, call->size, block_seed(seed, team->rank, i));
@@ -271,7 +279,8 @@ void sim_made_prepare(const struct program *p, struct sim_made *m, struct sim_sh
     const struct sim_team team = sim_team_of(p, part);
     const uint64_t seed = call_seed(p->all, m->index);
 
-    m->call.root %= team.size;
+    if (m->call.operation != SIM_MESSAGES)
+        m->call.root %= team.size;
     lay_out_blocks(s, &m->call, seed, &team);
     m->send = new_buffer(s->send_bytes);
     m->receive = new_buffer(s->receive_bytes);
@@ -408,7 +417,12 @@ void sim_made_check(const struct program *p, const struct sim_made *m)
     struct sim_shape s;
 
     lay_out_blocks(&s, call, seed, &team);
-    switch (call->operation) {
+    switch ((uint32_t)call->operation) {
+    case SIM_MESSAGES:
+        check_block(p, m, got, call->size, seed,
+                    (team.rank + team.size - sim_message_distance(call, team.size)) % team.size,
+                    team.rank);
+        break;
     case GROUP_ALLTOALL:
         for (uint32_t i = 0; i < team.size; i++)
             check_block(p, m, got + i * call->size, call->size, seed, i, team.rank);

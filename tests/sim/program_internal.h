@@ -10,6 +10,7 @@ struct sim_made {
     uint32_t index;
     struct sim_call call;
     struct buffer *send, *receive;
+    unsigned left;  /* of its two messages, those that are under way; other calls: 1 */
     bool completed; /* complete, and its program has not waited for it yet */
 };
 

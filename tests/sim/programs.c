@@ -141,6 +141,8 @@ static void on_called(void *context, uint64_t name, const struct error *e)
         sim_violated(p->all->sim, "calls", "node %u is told of call %llu twice, or of a failure",
                      p->rank, (unsigned long long)name);
     struct sim_made *m = *at;
+    if (--m->left > 0)
+        return;
     sim_made_check(p, m);
     if (m->call.operation == GROUP_BARRIER)
         sim_made_check_all_have_called(p, m);
@@ -610,7 +612,7 @@ static bool sim_call_may_pass(const struct sim_call *a, const struct sim_call *b
         return false;
     if (a->operation == GROUP_ALLTOALLV || a->operation == GROUP_ALLGATHERV)
         return true; /* the resulting sizes may be equal */
-    if (sim_is_rooted(a->operation) && a->root != b->root)
+    if ((sim_is_rooted(a->operation) || a->operation == SIM_MESSAGES) && a->root != b->root)
         return false;
     if (reduces && (a->type != b->type || a->operator!= b->operator))
         return false;
@@ -669,6 +671,33 @@ static void is_refused(struct program *p, const struct group_call *call, uint32_
     p->gives_up = true;
 }
 
+/* Returns how many members a message goes forward. */
+uint32_t sim_message_distance(const struct sim_call *call, uint32_t members)
+{
+    return 1 + call->root % (members - 1);
+}
+
+static void send_messages(struct program *p, struct sim_made *m, const struct group_call *call)
+{
+    const struct sim_team team = sim_team_of(p, call->part);
+    const uint32_t distance = sim_message_distance(&m->call, team.size);
+    const bool first = chance_below(&p->all->chance, 2) == 0;
+    struct error e;
+
+    m->left = 2;
+    for (unsigned i = 0; i < 2 && !p->gives_up; i++) {
+        const bool sends = (i == 0) == first;
+        const struct member_message message = {
+            .sends = sends,
+            .peer = (team.rank + (sends ? distance : team.size - distance)) % team.size,
+            .tag = m->call.root,
+            .area = sends ? call->send : call->receive,
+            .timeout_ns = call->timeout_ns};
+        if (group_message(p->group, &message, m->index, &e) != 0)
+            is_refused(p, call, m->index, &e);
+    }
+}
+
 /* Makes this call. */
 static void sim_program_call(struct program *p, uint32_t index)
 {
@@ -678,12 +707,13 @@ static void sim_program_call(struct program *p, uint32_t index)
     struct group_call call;
     struct error e;
 
-    *m = (struct sim_made){.index = index, .call = all->set.call[index]};
+    *m = (struct sim_made){.index = index, .left = 1, .call = all->set.call[index]};
     take_mistake(p, m);
     if (m->call.timeout > 0) /* the mistake may have no effect */
         sim_programs_disturb(all);
     sim_made_prepare(p, m, &s, &call);
-    if (all->set.careless && chance_below(&all->chance, 8) == 0)
+    if (all->set.careless && m->call.operation != SIM_MESSAGES &&
+        chance_below(&all->chance, 8) == 0)
         call_wrongly(p, &call, sim_team_of(p, call.part).size);
     m->next = p->made;
     p->made = m;
@@ -691,7 +721,9 @@ static void sim_program_call(struct program *p, uint32_t index)
     p->under_way++;
     p->has_called[index] = true;
     all->moved_at = sim_now(all->sim);
-    if (group_call(p->group, &call, m->index, &e) != 0)
+    if (m->call.operation == SIM_MESSAGES)
+        send_messages(p, m, &call);
+    else if (group_call(p->group, &call, m->index, &e) != 0)
         is_refused(p, &call, m->index, &e);
 }
 

@@ -28,6 +28,10 @@ bool sim_may_be_in_place(enum group_operation operation);
 /* Random operations on the whole torus; some of them large, in several rounds. */
 struct sim_call sim_any_call(struct chance *c, const struct torus *t);
 
+/* As an operation of the whole group: each member sends `size` bytes with tag `root` to the member `root` + 1 behind it,
+ * modulo the number of members less one, and receives as many from the member as far before it. */
+#define SIM_MESSAGES ((enum group_operation)18)
+
 struct sim_programs;
 
 struct sim_programs_setup {

@@ -44,6 +44,9 @@ static void draw_calls(struct sim *sim, const struct some *some, struct sim_call
     for (uint32_t i = 0; i < CALLS_MOST; i++) {
         call[i] = sim_any_call(sim_chance(sim), sim_torus(sim));
         call[i].root %= some->count;
+        if (some->count > 1 && group_any(sim, 4) == 0)
+            call[i] = (struct sim_call){
+                .operation = SIM_MESSAGES, .size = group_any(sim, 60000), .root = call[i].root};
     }
 }
 

@@ -325,6 +325,34 @@ static void check_rooted(uint8_t *from, uint8_t *to, unsigned round, bool in_pla
                   size[self.rank], round + 1);
 }
 
+/* Each member sends to one as many members behind it, and some members start to send before they receive. */
+static void check_messages(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
+{
+    const size_t bytes = draw_size() % (CHECKED_ROOM / 2);
+    const uint32_t distance = self.size > 1 ? 1 + (uint32_t)checked_chance(self.size - 1) : 0;
+    const uint32_t next = (self.rank + distance) % self.size;
+    const uint32_t before = (self.rank + self.size - distance) % self.size;
+    struct torus_call *sent, *second, *got;
+
+    if (self.size == 1)
+        return;
+    checked_write_block(from, self.rank, next, bytes, round);
+    checked_write_block(from + bytes, self.rank, next, bytes, round + 1);
+    OK(torus_start_send(self.group, from, bytes, next, round, &sent, &self.error));
+    if (in_place) { /* the other tag first */
+        OK(torus_start_receive(self.group, to + bytes, bytes, before, round + 1, &got,
+                               &self.error));
+        OK(torus_start_send(self.group, from + bytes, bytes, next, round + 1, &second,
+                            &self.error));
+        OK(torus_call_wait(got, &self.error));
+        checked_block("message", to + bytes, before, self.rank, bytes, round + 1);
+        OK(torus_call_wait(second, &self.error));
+    }
+    OK(torus_receive(self.group, to, bytes, before, round, &self.error));
+    checked_block("message", to, before, self.rank, bytes, round);
+    OK(torus_call_wait(sent, &self.error));
+}
+
 static void check_barrier(uint8_t *from, uint8_t *to, unsigned round, bool in_place)
 {
     OK(torus_barrier(self.group, &self.error));
@@ -339,7 +367,7 @@ static void checked_operation(uint8_t *const plain[2], uint8_t *const shared[2],
     static operation *const operations[] = {
         check_alltoall,  check_alltoallv,      check_allgather, check_allgatherv, check_broadcast,
         check_allreduce, check_reduce_scatter, check_several,   check_reduce,     check_barrier,
-        check_gather,    check_scatter,        check_rooted,
+        check_gather,    check_messages,       check_scatter,   check_rooted,
     };
     uint64_t what = checked_chance(sizeof operations / sizeof operations[0]);
     uint64_t where = checked_chance(4);

@@ -232,6 +232,36 @@ def scatter():
         assert (large == g.rank).all()
 
 
+def messages():
+    with Group() as g:
+        after, before = (g.rank + 1) % g.size, (g.rank - 1) % g.size
+        nothing = g.start_send(np.zeros(0), after)
+        equal(g.recv(np.zeros(0), before), np.zeros(0))
+        nothing.wait()
+        for size in (1, 30000):
+            for wrap in (np.array, registered(g)):
+                out, other = wrap(np.zeros(size)), wrap(np.zeros(size, int))
+                second = g.start_send(wrap(np.full(size, g.rank)), after, tag=2)
+                first = g.start_send(wrap(np.full(size, g.rank + 0.5)), after)
+                assert g.recv(out, before) is out
+                equal(out, np.full(size, before + 0.5))
+                equal(g.start_recv(other, before, tag=2).wait(), np.full(size, before))
+                first.wait(), second.wait()
+        if g.rank == 0:
+            g.send(np.arange(5), g.size - 1)
+        elif g.rank == g.size - 1:
+            equal(g.recv(np.zeros(5, int), 0), np.arange(5))
+        row = g.part(1)
+        if row.rank == 0:
+            row.send(np.array([g.rank]), 1)
+        elif row.rank == 1:
+            equal(row.recv(np.zeros(1, int), 0), np.array([g.nodes[row.nodes[0]]]))
+        raises(ValueError, g.send, np.zeros(1), g.size, text='there is no member')
+        raises(ValueError, g.send, np.zeros(1), after, 2 ** 32, text='not a tag')
+        raises(TorusError, g.send, np.zeros(1), g.rank, text='cannot send itself')
+        raises(TypeError, g.recv, [0], after, text='list')
+
+
 def broadcast():
     with Group() as g:
         for root in range(g.size):

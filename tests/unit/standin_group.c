@@ -299,6 +299,28 @@ int group_call(struct group *group, const struct group_call *call, uint64_t name
     return 0;
 }
 
+/* The other member is there at once, and sends 'm'. */
+int group_message(struct group *group, const struct member_message *message, uint64_t name,
+                  struct error *e)
+{
+    struct queued *q = calloc(1, sizeof *q), **at = &group->first;
+
+    if (q == NULL)
+        return error_set(e, ERROR_MEMORY, "out of memory");
+    q->name = name;
+    q->call.operation = (enum group_operation)(message->sends ? GROUP_SEND : GROUP_RECEIVE);
+    q->call.root = message->peer;
+    q->call.size = message->tag;
+    *(message->sends ? &q->call.send : &q->call.receive) = message->area;
+    ref(message->area.memory);
+    group->all->calls++;
+    group->all->last = q->call;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = q;
+    return 0;
+}
+
 static uint8_t *at(const struct program_area *area, uint64_t offset)
 {
     return area->memory->data + area->offset + offset;
@@ -324,7 +346,11 @@ static void carry_out(const struct queued *q)
     uint32_t m = q->members;
     uint64_t before = 0, all = 0;
 
-    switch (c->operation) {
+    switch ((uint32_t)c->operation) {
+    case GROUP_RECEIVE:
+        if (c->receive.size > 0)
+            memset(at(&c->receive, 0), 'm', c->receive.size);
+        break;
     case GROUP_ALLTOALL:
     case GROUP_ALLREDUCE:
     case GROUP_REDUCE:

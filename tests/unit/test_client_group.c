@@ -184,6 +184,23 @@ CLIENT_GROUP_TEST(test_opening_fails)
 
 /* ---- Operations ------------------------------------------------------------------------------ */
 
+CLIENT_GROUP_TEST(test_usage_of_messages)
+{
+    struct torus_group *g = client_group_open();
+    uint8_t buffer[10] = {0};
+
+    FAILS(TORUS_ERROR_USAGE, "no member 6", torus_send(g, buffer, 1, 6, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "no member 9", torus_receive(g, buffer, 1, 9, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "cannot send itself",
+          torus_send(g, buffer, 1, 4, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "send area is NULL",
+          torus_send(g, NULL, 1, 0, 0, &client_group_error));
+    FAILS(TORUS_ERROR_USAGE, "receive area is NULL",
+          torus_receive(g, NULL, 1, 0, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.calls, 0);
+    torus_group_close(g);
+}
+
 CLIENT_GROUP_TEST(test_usage_of_scatter)
 {
     struct torus_group *g = client_group_open();
@@ -514,6 +531,25 @@ static void run_scatter(struct torus_group *g, uint8_t *from, uint8_t *to)
     assert_int_equal(client_group_daemon.groups.last.send.size, 0);
 }
 
+/* The stand-in sends 'm'. */
+static void run_messages(struct torus_group *g, uint8_t *from, uint8_t *to)
+{
+    struct torus_call *sent, *got;
+
+    OK(torus_start_send(g, from, 1000, 0, 7, &sent, &client_group_error));
+    OK(torus_start_receive(g, to, 1000, 5, UINT32_MAX, &got, &client_group_error));
+    OK(torus_call_wait(got, &client_group_error));
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(to[i], 'm');
+    assert_int_equal(client_group_daemon.groups.last.root, 5);
+    assert_int_equal(client_group_daemon.groups.last.size, UINT32_MAX);
+    assert_int_equal(client_group_daemon.groups.last.receive.size, 1000);
+    OK(torus_call_wait(sent, &client_group_error));
+    OK(torus_send(g, NULL, 0, 1, 0, &client_group_error));
+    assert_int_equal(client_group_daemon.groups.last.root, 1);
+    OK(torus_receive(g, NULL, 0, 1, 0, &client_group_error));
+}
+
 static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
 {
     run_alltoall(g, from, to);
@@ -521,6 +557,7 @@ static void run_operations(struct torus_group *g, uint8_t *from, uint8_t *to)
     run_gather(g, from, to);
     run_uneven_gather(g, from, to);
     run_scatter(g, from, to);
+    run_messages(g, from, to);
 
     OK(torus_broadcast(g, to, 1000, 0, &client_group_error));
     for (unsigned i = 0; i < 1000; i++)

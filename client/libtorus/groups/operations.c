@@ -272,6 +272,45 @@ int torus_start_barrier(struct torus_group *group, struct torus_call **call,
     return group_start(group, &o, call, error);
 }
 
+/* ---- Messages -------------------------------------------------------------------------------- */
+
+/* Returns the number that a member of the group or part has in the whole group. */
+static uint32_t number_in_whole(const struct torus_group *group, uint32_t member)
+{
+    return group->is_part ? torus_group_node(group, member) : member;
+}
+
+/* Starts sending or receiving `area`. The daemon knows members of the whole group only; parts have tags of their own. */
+static int start_message(struct torus_group *group, struct call_setup *o, uint32_t member,
+                         uint32_t tag, struct torus_call **call, struct torus_error *e)
+{
+    *call = NULL;
+    if (check_root(group, member, e) != 0)
+        return -1;
+    if (member == group->rank)
+        return fail(e, TORUS_ERROR_USAGE, "a member cannot send itself a message");
+    o->request.root = number_in_whole(group, member);
+    o->request.counts_offset = (group->is_part ? (uint64_t)group->dimensions << 32 : 0) | tag;
+    return group_start(group, o, call, e);
+}
+
+int torus_start_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to,
+                     uint32_t tag, struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {.request.operation = GROUP_SEND, .send = piece(data, bytes)};
+
+    return start_message(group, &o, to, tag, call, error);
+}
+
+int torus_start_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from,
+                        uint32_t tag, struct torus_call **call, struct torus_error *error)
+{
+    struct call_setup o = {
+        .request.operation = GROUP_RECEIVE, .receive = piece(data, bytes), .output = bytes};
+
+    return start_message(group, &o, from, tag, call, error);
+}
+
 /* ---- Reducing -------------------------------------------------------------------------------- */
 
 static int check_reduction(enum torus_type type, enum torus_operator operation,
@@ -424,6 +463,18 @@ int torus_broadcast(struct torus_group *group, void *buffer, size_t bytes, uint3
 int torus_barrier(struct torus_group *group, struct torus_error *error)
 {
     return ENDED(torus_start_barrier(group, &call, error), error);
+}
+
+int torus_send(struct torus_group *group, const void *data, size_t bytes, uint32_t to, uint32_t tag,
+               struct torus_error *error)
+{
+    return ENDED(torus_start_send(group, data, bytes, to, tag, &call, error), error);
+}
+
+int torus_receive(struct torus_group *group, void *data, size_t bytes, uint32_t from, uint32_t tag,
+                  struct torus_error *error)
+{
+    return ENDED(torus_start_receive(group, data, bytes, from, tag, &call, error), error);
 }
 
 int torus_allreduce(struct torus_group *group, const void *send, void *receive, size_t count,

@@ -493,6 +493,28 @@ class Group:
                            *reduction_of(send.dtype, op), result=lambda: out,
                            kept=(send, out, elements), dtype=send.dtype, shape=send.shape)
 
+    # --- messages ---
+
+    def send(self, array: ArrayLike, to: Integer, tag: Integer = 0) -> None:
+        """Sends the array to member `to`, which receives it with recv() and the same tag. Waits until the receiver has
+        all of it. Messages between two members with the same tag arrive in their order."""
+        self.start_send(array, to, tag).wait()
+
+    def start_send(self, array: ArrayLike, to: Integer, tag: Integer = 0) -> Call[None]:
+        array = input_array(array)
+        return self._start('send', address_of(array), array.nbytes, self._checked_root(to), self._checked_tag(tag),
+                           result=lambda: None, kept=array)
+
+    def recv(self, out: Array, source: Integer, tag: Integer = 0) -> Array:
+        """Receives the array that member `source` sends with this tag into `out`, which must have the same number of
+        bytes, and returns `out`."""
+        return self.start_recv(out, source, tag).wait()
+
+    def start_recv(self, out: Array, source: Integer, tag: Integer = 0) -> Call[Array]:
+        check_output(out)
+        return self._start('receive', address_of(out), out.nbytes, self._checked_root(source), self._checked_tag(tag),
+                           result=lambda: out, kept=out)
+
     # --- helpers ---
 
     def _pointer(self):
@@ -515,6 +537,12 @@ class Group:
         if not 0 <= root < self._size:
             raise ValueError(f'there is no member {root}: the members are 0 to {self._size - 1}')
         return root
+
+    def _checked_tag(self, tag):
+        tag = integer(tag, 'tag')
+        if not 0 <= tag < 2 ** 32:
+            raise ValueError(f'{tag} is not a tag: tags are 0 to {2 ** 32 - 1}')
+        return tag
 
     def _check_first(self, array):
         if array.ndim == 0 or array.shape[0] != self._size:

@@ -33,6 +33,8 @@ _STARTS = {
     'gatherv': [_ARRAY, _SIZE, _ARRAY, _SIZES, _SIZES, _U32],
     'scatter': [_ARRAY, _ARRAY, _SIZE, _U32],
     'scatterv': [_ARRAY, _SIZES, _SIZES, _ARRAY, _SIZE, _U32],
+    'send': [_ARRAY, _SIZE, _U32, _U32],
+    'receive': [_ARRAY, _SIZE, _U32, _U32],
     'broadcast': [_ARRAY, _SIZE, _U32],
     'barrier': [],
     'allreduce': [_ARRAY, _ARRAY, _SIZE, _INT, _INT],

@@ -18,6 +18,9 @@ bool engine_data(const struct peer_message *message, struct engine_data *data)
     case PEER_STREAMED_DATA:
         *data = (struct engine_data){message->streamed_data.exchange, message->streamed_data.round};
         return true;
+    case PEER_GROUP_MESSAGE: /* is of no round */
+        *data = (struct engine_data){message->group_message.exchange, 0};
+        return true;
     default:
         return false;
     }

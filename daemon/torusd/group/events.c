@@ -22,7 +22,8 @@ bool group_call_late(struct group *g, const struct call *c, const char *whom)
     return true;
 }
 
-void group_call_complete(struct group *g, const struct call *c)
+void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
+                            uint64_t bytes_received)
 {
     struct error e;
 
@@ -37,14 +38,19 @@ void group_call_complete(struct group *g, const struct call *c)
         g->completed = completed;
         g->room = room;
     }
-    g->completed[g->completions++] = c->name;
+    g->completed[g->completions++] = name;
     g->calls_done++;
-    g->bytes_sent += c->blocks.bytes_out;
-    g->bytes_received += c->blocks.bytes_in;
+    g->bytes_sent += bytes_sent;
+    g->bytes_received += bytes_received;
     g->groups->totals.calls_done++;
-    g->groups->totals.bytes_sent += c->blocks.bytes_out;
-    g->groups->totals.bytes_received += c->blocks.bytes_in;
+    g->groups->totals.bytes_sent += bytes_sent;
+    g->groups->totals.bytes_received += bytes_received;
     g->groups->due = true;
+}
+
+void group_call_complete(struct group *g, const struct call *c)
+{
+    group_message_complete(g, c->name, c->blocks.bytes_out, c->blocks.bytes_in);
 }
 
 struct group *groups_join(struct groups *groups, struct session *s)

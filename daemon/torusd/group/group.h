@@ -11,6 +11,7 @@
  *     groups.c            what programs ask for, and what they are told
  *     session.c           the engine of a group: frames in, frames out, what its program calls
  *     relay.c             groups of some nodes: what each node passes on
+ *     messages.c          messages between two members
  *     late.c              late calls: which nodes have not made them, or have called differently
  *     restart.c           when links have gone down: which calls are made again
  *     calls.c             when a call starts, what it waits for, its rounds, when it is complete
@@ -84,6 +85,21 @@ uint32_t group_missing(const struct group *group, char *list, size_t size);
 /* Makes a call; called() reports its end under this `name`. Returns 0, or -1 with *e if an area, size, type,
  * root or part is invalid; the call then does not count, and the group continues. */
 int group_call(struct group *group, const struct group_call *call, uint64_t name, struct error *e);
+
+/* A program's message to another member, or from it. */
+struct member_message {
+    bool sends;
+    uint32_t peer; /* number of the other member */
+    uint64_t tag;
+    struct program_area area; /* the bytes; both members name the same number */
+    uint64_t timeout_ns;      /* 0: none */
+};
+
+/* Begins a message; called() reports its end under this `name`: for the receiver when all bytes have arrived, for the
+ * sender when the receiver has said so. Messages between two members with one tag are received in the order in which they
+ * were sent. If the sizes of the two members differ, the group fails. Returns as group_call() does. */
+int group_message(struct group *group, const struct member_message *message, uint64_t name,
+                  struct error *e);
 
 /* What has carried the blocks of an exchange, allgather or broadcast. */
 struct group_carrier {

@@ -8,6 +8,7 @@
 #include "daemon/lib/base/log.h"
 #include "daemon/torusd/group/group.h"
 #include "daemon/torusd/group/late.h"
+#include "daemon/torusd/group/messages.h"
 #include "daemon/torusd/group/session.h"
 #include "daemon/torusd/group/state.h"
 
@@ -121,6 +122,20 @@ int group_call(struct group *g, const struct group_call *call, uint64_t name, st
     if (g->session == NULL)
         return 0; /* the group has failed; ended() reports that */
     if (session_call(g->session, call, name, e) != 0)
+        return -1;
+    g->calls++;
+    g->groups->totals.calls++;
+    return 0;
+}
+
+int group_message(struct group *g, const struct member_message *message, uint64_t name,
+                  struct error *e)
+{
+    if (!g->open)
+        return error_set(e, ERROR_REFUSED, "group \"%s\" is not open", g->name);
+    if (g->session == NULL)
+        return 0; /* the group has failed; ended() reports that */
+    if (messages_make(g->session, message, name, e) != 0)
         return -1;
     g->calls++;
     g->groups->totals.calls++;

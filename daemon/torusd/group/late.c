@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "daemon/torusd/group/call.h"
+#include "daemon/torusd/group/messages.h"
 #include "daemon/torusd/group/relay.h"
 
 #define COMPARE_AGAIN (500 * MILLISECONDS)
@@ -388,6 +389,8 @@ uint64_t timers_deadline(const struct session *s)
 
     if (s->base.failure.code != ERROR_NONE || !s->running)
         return ROUTER_NEVER;
+    const uint64_t message = messages_deadline(s);
+    at = message < at ? message : at;
     for (const struct part *p = s->part; p != NULL; p = p->next)
         for (const struct call *c = p->calls; c != NULL; c = c->next) {
             at = c->watch.deadline < at ? c->watch.deadline : at;
@@ -403,6 +406,7 @@ void timers_tick(struct session *s, uint64_t now)
         return;
     if (s->census.running && now >= s->census.deadline)
         census_tick(s);
+    messages_tick(s, now);
     for (struct part *p = s->part; p != NULL; p = p->next)
         for (struct call *c = p->calls; c != NULL && s->base.failure.code == ERROR_NONE;
              c = c->next) {

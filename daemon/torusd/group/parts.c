@@ -57,7 +57,8 @@ uint64_t group_memory(const struct torus *whole)
 {
     const uint64_t most = EARLY_MOST + ROUNDS_MOST;
     const uint64_t undo = ROUNDS_MOST / (2 * whole->dims + 1); /* for a large vector in place */
-    const uint64_t own = most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager;
+    const uint64_t own =
+        most + undo + GROUP_COPIES * limits_of(whole, whole, false).eager + GROUP_MESSAGES_MOST;
 
     return whole->dims > 1 ? own + (most + undo) / 2 + EARLY_MOST / 2 * GROUP_COPIES / 8 : own;
 }
@@ -69,7 +70,7 @@ uint64_t group_memory(const struct torus *whole)
 
 uint64_t group_passing_memory(void)
 {
-    return PASSING_MOST;
+    return PASSING_MOST + GROUP_MESSAGES_MOST;
 }
 
 uint64_t group_some_memory(void)
@@ -77,7 +78,8 @@ uint64_t group_some_memory(void)
     const uint64_t rounds = ROUNDS_MOST / SOME_SHARE;
 
     /* A large vector in place is kept while it is overwritten; a node holds at least two of them. */
-    return EARLY_MOST / SOME_SHARE + rounds + rounds / 2 + GROUP_COPIES * GROUP_EAGER_MOST;
+    return EARLY_MOST / SOME_SHARE + rounds + rounds / 2 + GROUP_COPIES * GROUP_EAGER_MOST +
+           GROUP_MESSAGES_MOST;
 }
 
 uint64_t part_blocks(const struct part *p, uint64_t blocks, uint64_t crossing)

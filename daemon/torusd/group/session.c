@@ -10,6 +10,7 @@
 #include "daemon/torusd/group/calls.h"
 #include "daemon/torusd/group/early_frames.h"
 #include "daemon/torusd/group/late.h"
+#include "daemon/torusd/group/messages.h"
 #include "daemon/torusd/group/relay.h"
 #include "daemon/torusd/group/restart.h"
 #include "daemon/torusd/group/state.h"
@@ -95,6 +96,7 @@ static void suspend_session(struct session *s)
 {
     s->attached = s->running = s->due = false;
     s->census = (struct census){0};
+    messages_suspend(s);
     for (struct part *p = s->part; p != NULL; p = p->next)
         part_suspend(p);
 }
@@ -103,6 +105,7 @@ static void dispose_session(struct session *s)
 {
     groups_leave(s);
     unlink_session(s);
+    messages_free(s);
     while (s->part != NULL) {
         struct part *p = s->part;
         s->part = p->next;
@@ -291,7 +294,7 @@ bool session_has_calls(const struct session *s)
         for (const struct call *c = p->calls; c != NULL; c = c->next)
             if (!c->internal && !call_is_for_others(c))
                 return true;
-    return false;
+    return messages_are_under_way(s);
 }
 
 static uint32_t all_dimensions(const struct session *s)
@@ -429,6 +432,7 @@ void session_leave(struct session *s)
             session_fail(s, &e);
         }
     }
+    messages_leave(s);
     session_advance(s);
 }
 
@@ -459,6 +463,7 @@ static void session_admit(struct engine *engine, uint64_t round)
     }
     if (!s->part->agreed)
         agreement_begin(s->part);
+    messages_resume(s);
     session_advance(s);
 }
 
@@ -516,6 +521,8 @@ static int session_frame(struct engine *engine, unsigned port, const struct peer
     struct error why;
     bool passed_on;
 
+    if (message->kind == PEER_GROUP_MESSAGE)
+        return messages_heard(s, &message->group_message, body, body_length, e);
     if (mark == NULL)
         return error_set(e, ERROR_PROTOCOL, "group \"%s\": data that belongs to no call", s->name);
     if (relay_pass_frame(s, port, mark->channel, message, body, &passed_on, e) != 0)
@@ -677,5 +684,5 @@ int session_check(const struct session *s, struct error *e)
         if (calls_check(p, e) != 0)
             return -1;
     }
-    return 0;
+    return messages_check(s, e);
 }

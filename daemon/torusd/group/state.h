@@ -63,6 +63,9 @@ struct groups {
 void group_is_open(struct group *g);
 /* Notes that a call is complete; its program is told later. If there is no memory for that, the session fails. */
 void group_call_complete(struct group *g, const struct call *c);
+/* The same for a message, with its bytes. */
+void group_message_complete(struct group *g, uint64_t name, uint64_t bytes_sent,
+                            uint64_t bytes_received);
 /* Notes that a call waits for other members, "node 3 has not called it"; its program is told later. Returns
  * false if the program must be told of another late call first. */
 bool group_call_late(struct group *g, const struct call *c, const char *whom);
@@ -111,8 +114,9 @@ struct session {
     bool shrunk;               /* some nodes were down, too: they are not members */
     char id[EXCHANGE_ID_SIZE]; /* id of the exchange's first attempt */
     struct census census;
-    bool attached; /* an attempt of its exchange uses it */
-    bool begun;    /* all members have opened it once */
+    struct messages *messages; /* between two members (messages.c); NULL: there were none */
+    bool attached;             /* an attempt of its exchange uses it */
+    bool begun;                /* all members have opened it once */
     bool running, left;
     bool over; /* all members have left it */
     bool due;  /* its exchange must check it */
@@ -131,6 +135,10 @@ void session_is_over(struct session *s);
 #ifndef GROUP_SCALE
 #define GROUP_SCALE 1u
 #endif
+
+/* Bytes of messages between two members that may be on their way through a node. */
+#define GROUP_MESSAGES_MOST ((UINT64_C(2) << 20) / GROUP_SCALE)
+#define GROUP_CALLS_MOST 64u /* that a program may have under way (proto/program.h) */
 
 #define GROUP_EAGER_MOST ((UINT64_C(256) << 10) / GROUP_SCALE)
 

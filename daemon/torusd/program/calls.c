@@ -81,6 +81,22 @@ static int take_counts(struct program *p, const struct program_request *r, struc
     return 0;
 }
 
+/* Begins a message to another member, or from it. */
+static int take_message(const struct program *p, const struct program_request *r, uint32_t number,
+                        struct error *e)
+{
+    struct member_message message = {.sends = r->operation == GROUP_SEND,
+                                     .peer = r->root,
+                                     .tag = r->counts_offset,
+                                     .timeout_ns = r->timeout_ns};
+    const int found =
+        message.sends
+            ? find_area(p, r->send_memory, r->send_offset, r->send_size, &message.area, e)
+            : find_area(p, r->receive_memory, r->receive_offset, r->receive_size, &message.area, e);
+
+    return found == 0 ? group_message(p->group, &message, number, e) : -1;
+}
+
 /* Makes the call. Checks only what group_call() does not know. */
 static int take_call(struct program *p, const struct program_request *r, uint32_t number,
                      struct error *e)
@@ -98,6 +114,8 @@ static int take_call(struct program *p, const struct program_request *r, uint32_
         .data = p->version >= 2 ? r->data : (struct data_kind){0},
     };
 
+    if (r->operation == GROUP_SEND || r->operation == GROUP_RECEIVE)
+        return take_message(p, r, number, e);
     if (!group_operation_exists(r->operation))
         return error_set(e, ERROR_USAGE, "the daemon does not know operation %u", r->operation);
     if (find_area(p, r->send_memory, r->send_offset, r->send_size, &call.send, e) != 0 ||

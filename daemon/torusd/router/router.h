@@ -97,6 +97,8 @@ void router_flood(struct router *r, int except, const struct peer_message *messa
 bool router_is_full(const struct router *r, unsigned port);
 /* Relays a data frame through `port`; takes the frame over. */
 void router_relay(struct router *r, unsigned port, struct outgoing *frame);
+/* Returns the memory of the frames that router_relay() has taken for this port and that have not left, in bytes. */
+size_t router_relayed_bytes(const struct router *r, unsigned port);
 /* Asks handler.next() again for frames of this port. */
 void router_wake(struct router *r, unsigned port);
 

@@ -73,6 +73,11 @@ void router_relay(struct router *r, unsigned port, struct outgoing *frame)
     r->io.wake(r->io.context, r->port[port].link->connection);
 }
 
+size_t router_relayed_bytes(const struct router *r, unsigned port)
+{
+    return r->port[port].relay.bytes;
+}
+
 void router_wake(struct router *r, unsigned port)
 {
     if (r->port[port].link != NULL)
