@@ -24,7 +24,7 @@ PARTS = {
     'loopback': ('integration tests with daemons on 127.0.0.1 and in network namespaces', ('browser', 'torch')),
     'mininet': ('integration tests in Mininet; skipped without root', ()),
     'packages': ('what the Debian packages are made from; with --full they are built, installed and purged in root '
-                 'file systems, for amd64 and arm64', ('package', 'cross', 'packages')),
+                 'file systems, for amd64 and arm64', ('package', 'cross', 'packages', 'torch')),
     'valgrind': ('unit tests under valgrind; with --full only', ()),
     'vm': ('integration tests on up to 16 virtual machines; with --full or if named; needs 3 GiB of memory', ('vm',)),
 }

@@ -19,6 +19,8 @@ sys.path.insert(0, str(CHECKOUT / 'tests' / 'packaging'))
 
 from roots import FOLDER, Root, alone, bare_root, base_root, foreign_root, obstacle  # noqa: E402
 
+TORCH = all(map(os.path.exists, ('/usr/lib/python3/dist-packages/torch', '/usr/include/torch', '/usr/include/pybind11')))
+
 
 def pytest_configure(config):
     config.obstacle = obstacle()
@@ -65,8 +67,21 @@ def debs(folder):
 
 
 @pytest.fixture(scope='session')
-def packages():
-    return debs(build('new', '--bundle'))
+def built():
+    return debs(build('new', '--bundle', *(['--torch'] if TORCH else [])))
+
+
+@pytest.fixture(scope='session')
+def packages(built):
+    """Without the package for torch: it requires 300 MB."""
+    return {name: deb for name, deb in built.items() if name != 'python3-torch-torus'}
+
+
+@pytest.fixture(scope='session')
+def torch_package(built):
+    if not TORCH:
+        pytest.skip('python3-torch, libtorch-dev or pybind11-dev is not installed')
+    return built['python3-torch-torus']
 
 
 @pytest.fixture(scope='session')

@@ -194,6 +194,20 @@ def test_python(packages, root):
     assert '/usr/lib/python3/dist-packages/libtorus/py.typed' in root.files()
 
 
+def test_torch(packages, torch_package, tmp_path):
+    """The package requires the torch and the Python that it was built with, and torch takes the backend."""
+    needs = subprocess.run(['dpkg-deb', '-f', torch_package, 'Depends'], capture_output=True, text=True, check=True).stdout
+    assert {'libtorch1.13', 'libtorus1', 'python3-libtorus', 'python3-torch', 'python3'} <= set(re.findall(r'[^ ,|]+', needs))
+    assert 'python3 (<< 3.' in needs
+    for deb in torch_package, packages['libtorus1'], packages['python3-libtorus']:
+        subprocess.run(['dpkg-deb', '-x', deb, tmp_path], check=True)
+    library, = tmp_path.glob('usr/lib/*/libtorus.so.1')
+    done = subprocess.run(['/usr/bin/python3', '-c', 'import torch.distributed as d, torch_torus as t; print(t.__file__, d.Backend.TORUS)'],
+                          env={'PYTHONPATH': f'{tmp_path}/usr/lib/python3/dist-packages', 'LD_LIBRARY_PATH': str(library.parent)},
+                          capture_output=True, text=True)
+    assert done.stdout == f'{tmp_path}/usr/lib/python3/dist-packages/torch_torus/__init__.py torus\n', done.stderr
+
+
 def test_manual_and_completions(packages, root):
     root.install(packages['libtorus1'], packages['torusd'])
     files = root.files()
