@@ -29,23 +29,25 @@ static std::pair<uint32_t, std::string> place()
     return found;
 }
 
-static Pointer open(const std::string &name, int rank, int size, std::chrono::milliseconds timeout)
-{
-    auto session = std::make_shared<Session>(name, milliseconds(timeout));
+using Store = c10::intrusive_ptr<c10d::Store>;
 
-    TORCH_CHECK(torus_group_size(session->all()) == static_cast<uint32_t>(size),
-                "torus: the torus has ", torus_group_size(session->all()), " nodes, but there are ",
-                size, " ranks: start one on each node");
-    return c10::make_intrusive<ProcessGroup>(session, session->all(), rank, size, "", "", timeout);
+/* No nodes: all. */
+static Pointer open(const Store &store, const std::string &name, const std::vector<uint32_t> &nodes,
+                    int rank, int size, std::chrono::milliseconds timeout)
+{
+    auto session = std::make_shared<Session>(name, nodes, milliseconds(timeout));
+
+    return c10::make_intrusive<ProcessGroup>(session, store, rank, size, "", timeout);
 }
 
-static Pointer of_nodes(const Pointer &world, const std::vector<int64_t> &nodes, int rank,
-                        const std::string &name, std::chrono::milliseconds timeout)
+static Pointer of_nodes(const Pointer &world, const Store &store,
+                        const std::vector<uint32_t> &nodes, int rank, const std::string &name,
+                        std::chrono::milliseconds timeout)
 {
     auto *group = dynamic_cast<ProcessGroup *>(world.get());
 
     TORCH_CHECK(group != nullptr, "torus: the default group has another backend");
-    return group->of_nodes(nodes, rank, name, timeout);
+    return group->of_nodes(store, nodes, rank, name, timeout);
 }
 
 PYBIND11_MODULE(_backend, m)

@@ -1,5 +1,6 @@
 #include "client/torch/process_group.h"
 
+#include <algorithm>
 #include <limits>
 
 #include <Python.h>
@@ -12,10 +13,10 @@ namespace torus_torch
 
 using c10d::OpType;
 
-ProcessGroup::ProcessGroup(std::shared_ptr<Session> session, torus_group *group, int rank, int size,
-                           std::string name, std::string missing, std::chrono::milliseconds timeout)
-    : c10d::ProcessGroup(rank, size), session_(std::move(session)), group_(group),
-      name_(std::move(name)), missing_(std::move(missing)), timeout_(timeout)
+ProcessGroup::ProcessGroup(std::shared_ptr<Session> session, c10::intrusive_ptr<c10d::Store> store,
+                           int rank, int size, std::string name, std::chrono::milliseconds timeout)
+    : c10d::ProcessGroup(rank, size), session_(std::move(session)), group_(session_->group()),
+      store_(std::move(store)), name_(std::move(name)), timeout_(timeout)
 {
     init();
 }
@@ -30,22 +31,18 @@ ProcessGroup::~ProcessGroup()
     }
 }
 
-c10::intrusive_ptr<ProcessGroup> ProcessGroup::of_nodes(const std::vector<int64_t> &nodes, int rank,
-                                                        const std::string &name,
+/* A group of all ranks uses the session of the default group: a further one takes as much memory of the daemons. */
+c10::intrusive_ptr<ProcessGroup> ProcessGroup::of_nodes(c10::intrusive_ptr<c10d::Store> store,
+                                                        const std::vector<uint32_t> &nodes,
+                                                        int rank, const std::string &name,
                                                         std::chrono::milliseconds timeout) const
 {
-    torus_group *group = session_->find(nodes);
-    std::string missing;
+    const int size = static_cast<int>(nodes.size());
+    const auto session = size == size_ ? session_
+                                       : std::make_shared<Session>(session_->name() + "-" + name,
+                                                                   nodes, milliseconds(timeout));
 
-    if (group == nullptr)
-        missing = c10::str("torus: there is no group of the ranks ", at::IntArrayRef(nodes),
-                           " only: the backend has groups of all ranks, and of those of a row, a "
-                           "column or a plane of the torus (",
-                           torus_group_dims(session_->all()),
-                           ") while links allow it. Use such ranks, or backend=\"gloo\" for "
-                           "this group");
-    return c10::make_intrusive<ProcessGroup>(session_, group, rank, static_cast<int>(nodes.size()),
-                                             name, missing, timeout);
+    return c10::make_intrusive<ProcessGroup>(session, std::move(store), rank, size, name, timeout);
 }
 
 uint32_t milliseconds(std::chrono::milliseconds timeout)
@@ -57,7 +54,6 @@ uint32_t milliseconds(std::chrono::milliseconds timeout)
 
 ProcessGroup::WorkPointer ProcessGroup::submit(Request request)
 {
-    TORCH_CHECK(group_ != nullptr, missing_);
     const auto timeout = request.timeout == c10d::kUnsetTimeout ? timeout_ : request.timeout;
     auto work = c10::make_intrusive<Work>(rank_, request.type, request.title, request.inputs,
                                           request.outputs);
@@ -66,8 +62,8 @@ ProcessGroup::WorkPointer ProcessGroup::submit(Request request)
     if (!name_.empty())
         kind += " of group " + name_;
     sequence_++;
-    session_->submit({group_, kind, milliseconds(timeout), work, std::move(request.start),
-                      std::move(request.finish)});
+    session_->submit(
+        {kind, milliseconds(timeout), work, std::move(request.start), std::move(request.finish)});
     return work;
 }
 
@@ -115,10 +111,7 @@ static void give_back(const at::Tensor &memory, const at::Tensor &tensor)
 
 static void average(at::Tensor &memory, int members)
 {
-    if (at::isIntegralType(memory.scalar_type(), true))
-        memory.div_(members, "trunc");
-    else
-        memory.div_(members);
+    memory.div_(members, "trunc");
 }
 
 static size_t count_of(const at::Tensor &memory)
@@ -139,8 +132,7 @@ ProcessGroup::WorkPointer ProcessGroup::broadcast(Tensors &tensors,
 
     return submit({OpType::BROADCAST, "torus:broadcast", options.timeout, tensors, tensors,
                    [=](torus_call **call, torus_error *error) {
-                       *memory = sends ? packed(tensor, tensor.scalar_type())
-                                       : room(tensor, tensor.scalar_type());
+                       *memory = sends ? packed(tensor) : room(tensor);
                        return torus_start_broadcast(group, memory->data_ptr(), memory->nbytes(),
                                                     from, call, error);
                    },
@@ -161,7 +153,7 @@ ProcessGroup::WorkPointer ProcessGroup::allreduce(Tensors &tensors,
 
     return submit({OpType::ALLREDUCE, "torus:all_reduce", options.timeout, tensors, tensors,
                    [=](torus_call **call, torus_error *error) {
-                       *memory = packed(tensor, how.carried);
+                       *memory = packed(tensor);
                        return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
                                                     count_of(*memory), how.type, how.op, call,
                                                     error);
@@ -187,7 +179,7 @@ ProcessGroup::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalesc
     return submit(
         {OpType::ALLREDUCE_COALESCED, "torus:all_reduce", options.timeout, tensors, tensors,
          [=](torus_call **call, torus_error *error) {
-             *memory = joined(all, how.carried);
+             *memory = joined(all);
              return torus_start_allreduce(group, TORUS_IN_PLACE, memory->data_ptr(),
                                           count_of(*memory), how.type, how.op, call, error);
          },
@@ -210,7 +202,7 @@ ProcessGroup::WorkPointer ProcessGroup::reduce(Tensors &tensors, const c10d::Red
 
     return submit({OpType::REDUCE, "torus:reduce", options.timeout, tensors, tensors,
                    [=](torus_call **call, torus_error *error) {
-                       *memory = packed(tensor, how.carried);
+                       *memory = packed(tensor);
                        return torus_start_reduce(
                            group, receives ? TORUS_IN_PLACE : memory->data_ptr(),
                            receives ? memory->data_ptr() : nullptr, count_of(*memory), how.type,
@@ -238,20 +230,19 @@ ProcessGroup::WorkPointer ProcessGroup::reduce_to_members(OpType type, const cha
     torus_group *const group = group_;
     const int size = size_;
 
-    return submit({type, title, options.timeout, inputs, outputs,
-                   [=](torus_call **call, torus_error *error) {
-                       *send = inputs.size() == 1 ? apart(packed(inputs[0], how.carried), {output})
-                                                  : joined(inputs, how.carried);
-                       *receive = room(output, how.carried);
-                       return torus_start_reduce_scatter(group, send->data_ptr(),
-                                                         receive->data_ptr(), elements->data(),
-                                                         how.type, how.op, call, error);
-                   },
-                   [=] {
-                       if (how.average)
-                           average(*receive, size);
-                       give_back(*receive, output);
-                   }});
+    return submit(
+        {type, title, options.timeout, inputs, outputs,
+         [=](torus_call **call, torus_error *error) {
+             *send = inputs.size() == 1 ? apart(packed(inputs[0]), {output}) : joined(inputs);
+             *receive = room(output);
+             return torus_start_reduce_scatter(group, send->data_ptr(), receive->data_ptr(),
+                                               elements->data(), how.type, how.op, call, error);
+         },
+         [=] {
+             if (how.average)
+                 average(*receive, size);
+             give_back(*receive, output);
+         }});
 }
 
 ProcessGroup::WorkPointer ProcessGroup::reduce_scatter(Tensors &outputs,
@@ -301,7 +292,7 @@ ProcessGroup::WorkPointer ProcessGroup::allgather(std::vector<Tensors> &outputs,
 
     return submit({OpType::ALLGATHER, "torus:all_gather", options.timeout, inputs, all,
                    [=](torus_call **call, torus_error *error) {
-                       *send = apart(packed(input, input.scalar_type()), all);
+                       *send = apart(packed(input), all);
                        *receive = std::make_unique<Blocks>(all, false);
                        const Blocks &to = **receive;
                        return torus_start_allgatherv(group, send->data_ptr(), to.base,
@@ -327,8 +318,8 @@ ProcessGroup::WorkPointer ProcessGroup::_allgather_base(at::Tensor &output, at::
                    {from},
                    {to},
                    [=](torus_call **call, torus_error *error) {
-                       *send = apart(packed(from, from.scalar_type()), {to});
-                       *receive = room(to, to.scalar_type());
+                       *send = apart(packed(from), {to});
+                       *receive = room(to);
                        return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
                                                     send->nbytes(), call, error);
                    },
@@ -361,7 +352,7 @@ ProcessGroup::WorkPointer ProcessGroup::allgather_coalesced(std::vector<Tensors>
 
     return submit({OpType::ALLGATHER_COALESCED, "torus:all_gather", options.timeout, inputs, to,
                    [=](torus_call **call, torus_error *error) {
-                       *send = joined(from, from[0].scalar_type());
+                       *send = joined(from);
                        *receive = at::empty({send->numel() * size}, send->options());
                        return torus_start_allgather(group, send->data_ptr(), receive->data_ptr(),
                                                     send->nbytes(), call, error);
@@ -393,7 +384,7 @@ ProcessGroup::WorkPointer ProcessGroup::gather(std::vector<Tensors> &outputs, Te
 
     return submit({OpType::GATHER, "torus:gather", options.timeout, inputs, all,
                    [=](torus_call **call, torus_error *error) {
-                       *send = packed(input, input.scalar_type());
+                       *send = packed(input);
                        if (!all.empty())
                            *receive = at::empty({send->numel() * size}, send->options());
                        return torus_start_gather(group, send->data_ptr(),
@@ -441,25 +432,37 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall(Tensors &outputs, Tensors &inpu
     return exchange(OpType::ALLTOALL, "torus:all_to_all", outputs, inputs, options.timeout);
 }
 
-/* The other ranks have nothing to send, so each block goes to its rank only. */
 ProcessGroup::WorkPointer ProcessGroup::scatter(Tensors &outputs, std::vector<Tensors> &inputs,
                                                 const c10d::ScatterOptions &options)
 {
     const at::Tensor output = only(outputs);
-    const at::Tensor nothing = at::empty({0}, output.options());
     const uint32_t from = root(options.rootRank);
-    Tensors send(size_t(size_), nothing), receive = send;
-
-    if (options.rootRank == rank_) {
+    const bool sends = options.rootRank == rank_;
+    Tensors all = {output};
+    if (sends) {
         TORCH_CHECK(inputs.size() == 1, "torus: expected one list of inputs, not ", inputs.size());
-        send = inputs[0];
-        check_count(send);
-        check_type(send[0], output);
+        all = inputs[0];
+        check_count(all);
+        check_type(all[0], output);
+        for (const at::Tensor &input : all)
+            TORCH_CHECK(input.numel() == output.numel(),
+                        "torus: an input has another size than the output");
     } else {
         TORCH_CHECK(inputs.empty(), "torus: only the root has inputs");
     }
-    receive[from] = output;
-    return exchange(OpType::SCATTER, "torus:scatter", receive, send, options.timeout);
+    auto send = std::make_shared<at::Tensor>(), receive = std::make_shared<at::Tensor>();
+    torus_group *const group = group_;
+
+    return submit({OpType::SCATTER, "torus:scatter", options.timeout, all, outputs,
+                   [=](torus_call **call, torus_error *error) {
+                       if (sends)
+                           *send = joined(all);
+                       *receive = room(output);
+                       return torus_start_scatter(group, sends ? send->data_ptr() : nullptr,
+                                                  receive->data_ptr(), receive->nbytes(), from,
+                                                  call, error);
+                   },
+                   [=] { give_back(*receive, output); }});
 }
 
 /* Bytes and offsets of the rows of a tensor in one piece that each rank gets. */
@@ -512,8 +515,8 @@ ProcessGroup::WorkPointer ProcessGroup::alltoall_base(at::Tensor &output, at::Te
                    {to},
                    [=](torus_call **call, torus_error *error) {
                        Sides &s = *sides;
-                       s.memory[0] = apart(packed(from, from.scalar_type()), {to});
-                       s.memory[1] = room(to, to.scalar_type());
+                       s.memory[0] = apart(packed(from), {to});
+                       s.memory[1] = room(to);
                        void *send = s.memory[0].data_ptr(), *receive = s.memory[1].data_ptr();
                        if (equal)
                            return torus_start_alltoall(group, send, receive,
@@ -540,6 +543,49 @@ ProcessGroup::WorkPointer ProcessGroup::barrier(const c10d::BarrierOptions &opti
                        return torus_start_barrier(group, call, error);
                    },
                    nullptr});
+}
+
+/* Returns whether the key is in the store, or comes before `end`. */
+static bool comes(c10d::Store &store, const std::string &key,
+                  std::chrono::steady_clock::time_point end)
+{
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        end - std::chrono::steady_clock::now());
+
+    try {
+        store.wait({key}, std::max(left, std::chrono::milliseconds(1)));
+        return true;
+    } catch (const std::exception &) {
+        return false;
+    }
+}
+
+/* Rank 0 waits for the others, and tells them whether all have come. The errors are Gloo's. */
+void ProcessGroup::monitoredBarrier(const c10d::BarrierOptions &options, bool all)
+{
+    const auto timeout = options.timeout == c10d::kUnsetTimeout ? timeout_ : options.timeout;
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    const std::string key = c10::str("torus/monitored/", monitored_++, "/");
+    std::vector<int> missing;
+
+    if (rank_ != 0) {
+        store_->set(key + std::to_string(rank_), {'y'});
+        const bool passed =
+            comes(*store_, key, end) && store_->get(key) == std::vector<uint8_t>{'y'};
+        TORCH_CHECK(passed, "torus: Rank ", rank_,
+                    " successfully reached monitoredBarrier, but "
+                    "received errors while waiting for send/recv from rank 0. Rank 0 knows which "
+                    "rank has not reached it");
+        return;
+    }
+    TORCH_CHECK(timeout.count() > 0, "torus: Rank 0 timed out in monitoredBarrier after 0 ms");
+    for (int rank = 1; rank < size_ && (all || missing.empty()); rank++)
+        if (!comes(*store_, key + std::to_string(rank), end))
+            missing.push_back(rank);
+    store_->set(key, {static_cast<uint8_t>(missing.empty() ? 'y' : 'n')});
+    TORCH_CHECK(missing.empty(), "torus: Rank", missing.size() == 1 ? " " : "s ",
+                c10::Join(", ", missing), " failed to pass monitoredBarrier in ", timeout.count(),
+                " ms");
 }
 
 [[noreturn]] static void no_messages()

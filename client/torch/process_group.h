@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "client/torch/session.h"
 
@@ -18,14 +19,14 @@ uint32_t milliseconds(std::chrono::milliseconds timeout);
 class ProcessGroup : public c10d::ProcessGroup
 {
   public:
-    /* `group` is the session's group or one of its parts; nullptr: libtorus has no group of these members, and every
-     * operation throws `missing`. Members of different groups of torch see by `name` whether they call the same one. */
-    ProcessGroup(std::shared_ptr<Session> session, torus_group *group, int rank, int size,
-                 std::string name, std::string missing, std::chrono::milliseconds timeout);
+    /* Several groups of torch may share a session. Their members see by `name` whether they call the same one. */
+    ProcessGroup(std::shared_ptr<Session> session, c10::intrusive_ptr<c10d::Store> store, int rank,
+                 int size, std::string name, std::chrono::milliseconds timeout);
     ~ProcessGroup() override;
 
-    /* A group of these nodes, in ascending order, of which this one is number `rank`. */
-    c10::intrusive_ptr<ProcessGroup> of_nodes(const std::vector<int64_t> &nodes, int rank,
+    /* Opens a group of these nodes, in ascending order, of which this one is number `rank`. Throws. */
+    c10::intrusive_ptr<ProcessGroup> of_nodes(c10::intrusive_ptr<c10d::Store> store,
+                                              const std::vector<uint32_t> &nodes, int rank,
                                               const std::string &name,
                                               std::chrono::milliseconds timeout) const;
 
@@ -63,6 +64,8 @@ class ProcessGroup : public c10d::ProcessGroup
     WorkPointer alltoall(Tensors &outputs, Tensors &inputs,
                          const c10d::AllToAllOptions &options) override;
     WorkPointer barrier(const c10d::BarrierOptions &options) override;
+    /* Asks the store who has called it, so the group remains usable when ranks are missing. */
+    void monitoredBarrier(const c10d::BarrierOptions &options, bool all) override;
     WorkPointer send(Tensors &tensors, int rank, int tag) override;
     WorkPointer recv(Tensors &tensors, int rank, int tag) override;
     WorkPointer recvAnysource(Tensors &tensors, int tag) override;
@@ -92,9 +95,10 @@ class ProcessGroup : public c10d::ProcessGroup
 
     std::shared_ptr<Session> session_;
     torus_group *group_;
-    std::string name_, missing_;
+    c10::intrusive_ptr<c10d::Store> store_;
+    std::string name_;
     std::chrono::milliseconds timeout_;
-    uint64_t sequence_ = 0;
+    uint64_t sequence_ = 0, monitored_ = 0;
 };
 
 } // namespace torus_torch

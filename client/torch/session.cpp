@@ -13,7 +13,9 @@ namespace torus_torch
 
 void fail(const torus_error &error)
 {
-    throw std::runtime_error(std::string("torus: ") + error.text);
+    throw std::runtime_error(
+        std::string(error.code == TORUS_ERROR_TIMEOUT ? "torus: Timed out waiting: " : "torus: ") +
+        error.text);
 }
 
 /* ---- Work ------------------------------------------------------------------------------------ */
@@ -48,7 +50,8 @@ c10::intrusive_ptr<c10::ivalue::Future> Work::getFuture()
 
 /* ---- Opening and closing --------------------------------------------------------------------- */
 
-Session::Session(const std::string &name, uint32_t timeout_ms)
+Session::Session(const std::string &name, const std::vector<uint32_t> &nodes, uint32_t timeout_ms)
+    : name_(name)
 {
     torus_group_options options;
     torus_error error;
@@ -56,33 +59,19 @@ Session::Session(const std::string &name, uint32_t timeout_ms)
     torus_group_options_init(&options);
     options.name = name.c_str();
     options.timeout_ms = timeout_ms;
-    if (torus_group_open(&options, &all_, &error) != 0)
+    if (!nodes.empty()) {
+        options.members = nodes.data();
+        options.member_count = static_cast<uint32_t>(nodes.size());
+    }
+    if (torus_group_open(&options, &group_, &error) != 0)
         fail(error);
     wake_fd_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (wake_fd_ < 0) {
-        torus_group_close(all_);
+        torus_group_close(group_);
         throw std::runtime_error("torus: no more descriptors");
     }
-    open_parts();
     thread_ = std::thread([this] { run(); });
     (void)pthread_setname_np(thread_.native_handle(), "torus");
-}
-
-/* torch calls for a new group only on its members, but the members of all rows open their parts together. So all parts
- * are opened at once. A part that cannot be opened, because links are down, is missing on all members. */
-void Session::open_parts()
-{
-    torus_error error;
-    torus_group *part;
-    unsigned dimensions = 1;
-
-    for (const char *c = torus_group_dims(all_); *c != '\0'; c++)
-        dimensions += *c == 'x';
-    if (dimensions > 5)
-        return;
-    for (uint32_t mask = 1; mask < (1u << dimensions) - 1; mask++)
-        if (torus_group_part(all_, mask, &part, &error) == 0)
-            parts_.push_back(part);
 }
 
 Session::~Session()
@@ -93,27 +82,8 @@ Session::~Session()
     }
     wake();
     thread_.join();
-    torus_group_close(all_);
+    torus_group_close(group_);
     close(wake_fd_);
-}
-
-torus_group *Session::find(const std::vector<int64_t> &nodes) const
-{
-    auto has_nodes = [&nodes](torus_group *group) {
-        if (torus_group_size(group) != nodes.size())
-            return false;
-        for (size_t i = 0; i < nodes.size(); i++)
-            if (torus_group_node(group, static_cast<uint32_t>(i)) != nodes[i])
-                return false;
-        return true;
-    };
-
-    if (has_nodes(all_))
-        return all_;
-    for (torus_group *part : parts_)
-        if (has_nodes(part))
-            return part;
-    return nullptr;
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */
@@ -154,8 +124,8 @@ bool Session::start(Call &call)
     torus_error error;
 
     try {
-        torus_group_set_timeout(call.group, call.timeout_ms);
-        torus_group_describe(call.group, call.kind.c_str(), nullptr, 0);
+        torus_group_set_timeout(group_, call.timeout_ms);
+        torus_group_describe(group_, call.kind.c_str(), nullptr, 0);
         if (call.start(&handle, &error) != 0) {
             if (error.code == TORUS_ERROR_BUSY && !running_.empty())
                 return false;
@@ -206,7 +176,7 @@ bool Session::test_running()
 
 void Session::wait()
 {
-    pollfd fds[] = {{wake_fd_, POLLIN, 0}, {torus_group_fd(all_), POLLIN, 0}};
+    pollfd fds[] = {{wake_fd_, POLLIN, 0}, {torus_group_fd(group_), POLLIN, 0}};
 
     (void)poll(fds, running_.empty() ? 1 : 2, -1);
 }

@@ -1,4 +1,4 @@
-/* A libtorus group of all nodes with its parts, and the thread that makes their calls. */
+/* A libtorus group, and the thread that makes its calls. */
 #pragma once
 
 #include <condition_variable>
@@ -41,7 +41,6 @@ class Work : public c10d::Work
 
 /* How to make a call. Both functions run on the thread of the session. */
 struct Call {
-    torus_group *group;
     std::string kind; /* of the data, for torus_group_describe() */
     uint32_t timeout_ms;
     c10::intrusive_ptr<Work> work;
@@ -52,8 +51,8 @@ struct Call {
 class Session
 {
   public:
-    /* Opens a group of all nodes under this name, and its parts. Throws. */
-    Session(const std::string &name, uint32_t timeout_ms);
+    /* Opens a group of these nodes under this name. Throws. */
+    Session(const std::string &name, const std::vector<uint32_t> &nodes, uint32_t timeout_ms);
 
     /* Waits for the calls that were submitted. */
     ~Session();
@@ -64,12 +63,14 @@ class Session
     /* Calls are started in the order in which they are submitted. */
     void submit(Call call);
 
-    /* Returns the group or the part that has exactly these nodes, in ascending order; nullptr: there is none. */
-    torus_group *find(const std::vector<int64_t> &nodes) const;
-
-    torus_group *all() const
+    const std::string &name() const
     {
-        return all_;
+        return name_;
+    }
+
+    torus_group *group() const
+    {
+        return group_;
     }
 
   private:
@@ -78,7 +79,6 @@ class Session
         torus_call *handle;
     };
 
-    void open_parts();
     void run();
     void start_waiting();
     bool start(Call &call);
@@ -87,8 +87,8 @@ class Session
     void wait();
     void wake();
 
-    torus_group *all_ = nullptr;
-    std::vector<torus_group *> parts_;
+    const std::string name_;
+    torus_group *group_ = nullptr;
     int wake_fd_;
 
     std::mutex mutex_; /* protects the next two */

@@ -24,12 +24,13 @@ void check(const std::vector<at::Tensor> &tensors)
     }
 }
 
-static torus_operator operator_of(const c10d::ReduceOp &op)
+static torus_operator operator_of(const c10d::ReduceOp &op, at::ScalarType elements)
 {
     switch (op.op_) {
     case c10d::ReduceOp::SUM:
-    case c10d::ReduceOp::AVG:
         return TORUS_SUM;
+    case c10d::ReduceOp::AVG:
+        return at::isIntegralType(elements, true) ? TORUS_SUM : TORUS_AVG;
     case c10d::ReduceOp::PRODUCT:
         return TORUS_PRODUCT;
     case c10d::ReduceOp::MIN:
@@ -62,6 +63,8 @@ static torus_type type_of(at::ScalarType type)
         return TORUS_INT64;
     case at::kHalf:
         return TORUS_FLOAT16;
+    case at::kBFloat16:
+        return TORUS_BFLOAT16;
     case at::kFloat:
         return TORUS_FLOAT32;
     case at::kDouble:
@@ -77,16 +80,9 @@ static torus_type type_of(at::ScalarType type)
     }
 }
 
-/* Sums of half precision overflow soon, so means of float16 are computed in float32. */
-static at::ScalarType carried_type(at::ScalarType elements, bool average)
-{
-    if (elements == at::kBFloat16 || (elements == at::kHalf && average))
-        return at::kFloat;
-    return elements == at::kComplexHalf ? at::kComplexFloat : elements;
-}
-
 Combination::Combination(at::ScalarType elements, const c10d::ReduceOp &reduce_op)
-    : op(operator_of(reduce_op)), average(reduce_op.op_ == c10d::ReduceOp::AVG)
+    : op(operator_of(reduce_op, elements)),
+      average(reduce_op.op_ == c10d::ReduceOp::AVG && op == TORUS_SUM)
 {
     const bool bitwise = op == TORUS_AND || op == TORUS_OR || op == TORUS_XOR;
     const bool ordered = op == TORUS_MIN || op == TORUS_MAX;
@@ -96,40 +92,38 @@ Combination::Combination(at::ScalarType elements, const c10d::ReduceOp &reduce_o
     TORCH_CHECK(!ordered || !at::isComplexType(elements),
                 "torus: complex numbers have no minimum or maximum");
     TORCH_CHECK(!average || elements != at::kBool, "torus: booleans have no average");
-    carried = carried_type(elements, average);
-    type = type_of(carried);
+    type = type_of(elements);
 }
 
 /* Whether the memory of the tensor has its elements in one piece, as they are. */
-static bool is_plain(const at::Tensor &tensor, at::ScalarType type)
+static bool is_plain(const at::Tensor &tensor)
 {
-    return tensor.scalar_type() == type && tensor.is_contiguous() && !tensor.is_conj() &&
-           !tensor.is_neg();
+    return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
 }
 
-at::Tensor packed(const at::Tensor &tensor, at::ScalarType type)
+at::Tensor packed(const at::Tensor &tensor)
 {
-    at::Tensor memory = room(tensor, type);
+    at::Tensor memory = room(tensor);
 
     if (!memory.is_same(tensor))
         memory.copy_(tensor);
     return memory;
 }
 
-at::Tensor room(const at::Tensor &tensor, at::ScalarType type)
+at::Tensor room(const at::Tensor &tensor)
 {
-    return is_plain(tensor, type)
+    return is_plain(tensor)
                ? tensor
-               : at::empty(tensor.sizes(), tensor.options().dtype(type).memory_format(
-                                               at::MemoryFormat::Contiguous));
+               : at::empty(tensor.sizes(),
+                           tensor.options().memory_format(at::MemoryFormat::Contiguous));
 }
 
-at::Tensor joined(const std::vector<at::Tensor> &tensors, at::ScalarType type)
+at::Tensor joined(const std::vector<at::Tensor> &tensors)
 {
     int64_t count = 0, at = 0;
     for (const at::Tensor &tensor : tensors)
         count += tensor.numel();
-    at::Tensor memory = at::empty({count}, at::TensorOptions().dtype(type));
+    at::Tensor memory = at::empty({count}, tensors[0].options());
     for (const at::Tensor &tensor : tensors) {
         memory.narrow(0, at, tensor.numel()).view(tensor.sizes()).copy_(tensor);
         at += tensor.numel();
@@ -152,8 +146,7 @@ Blocks::Blocks(const std::vector<at::Tensor> &tensors, bool filled) : tensors_(t
     std::vector<uint8_t *> places;
 
     for (const at::Tensor &tensor : tensors) {
-        memory_.push_back(filled ? packed(tensor, tensor.scalar_type())
-                                 : room(tensor, tensor.scalar_type()));
+        memory_.push_back(filled ? packed(tensor) : room(tensor));
         bytes.push_back(memory_.back().nbytes());
         places.push_back(static_cast<uint8_t *>(memory_.back().data_ptr()));
         if (bytes.back() > 0 && (base == nullptr || places.back() < base))

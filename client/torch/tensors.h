@@ -19,21 +19,20 @@ void check(const std::vector<at::Tensor> &tensors); /* also that they have the s
 struct Combination {
     torus_type type;
     torus_operator op;
-    at::ScalarType carried; /* elements are converted to this type before, and back after */
-    bool average;           /* divide the sum by the members */
+    bool average; /* divide the sum of integers by the members */
 
     /* Throws if libtorus cannot do it. */
     Combination(at::ScalarType elements, const c10d::ReduceOp &op);
 };
 
-/* Returns the elements of a tensor in one piece, in this type: in its own memory if possible, else in new memory. */
-at::Tensor packed(const at::Tensor &tensor, at::ScalarType type);
+/* Returns the elements of a tensor in one piece: in its own memory if possible, else in new memory. */
+at::Tensor packed(const at::Tensor &tensor);
 
-/* Returns memory for the elements of a tensor, in one piece and of this type: its own if possible. */
-at::Tensor room(const at::Tensor &tensor, at::ScalarType type);
+/* Returns memory for the elements of a tensor, in one piece: its own if possible. */
+at::Tensor room(const at::Tensor &tensor);
 
 /* Returns the elements of all tensors one after another, in new memory. */
-at::Tensor joined(const std::vector<at::Tensor> &tensors, at::ScalarType type);
+at::Tensor joined(const std::vector<at::Tensor> &tensors);
 
 /* Copies the elements of `from`, one after another, to the tensors. */
 void split(const at::Tensor &from, const std::vector<at::Tensor> &tensors);

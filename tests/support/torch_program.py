@@ -1,4 +1,4 @@
-"""A program for test_torch: what its arguments name, on every node of a torus. The first argument is a file for the store.
+"""A program for test_torch: what its arguments name, on every node of a torus. The first argument is an init_method.
 
 Tensors are computed from the rank alone, so each rank knows what every rank sends, and computes the results itself.
 """
@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-import torch_torus
+import torch_torus.store
 
 SIZES = [(), (0,), (1,), (7, 5), (3000,)]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -88,7 +88,7 @@ def reductions(rank, size):
             same(mine, expected(operator, [lists[r][rank] for r in range(size)]))
             flat = [made(r, (6 * size,), dtype) for r in range(size)]
             mine = torch.empty(6, dtype=dtype)
-            dist._reduce_scatter_base(mine, flat[rank], op)
+            dist.reduce_scatter_tensor(mine, flat[rank], op)
             same(mine, expected(operator, flat)[6 * rank:6 * rank + 6])
             pair = [[made(r, (3,), dtype), made(r, (2, 2), dtype, 1)] for r in range(size)]
             mine = [tensor.clone() for tensor in pair[rank]]
@@ -112,10 +112,10 @@ def moves(rank, size):
             dist.gather(change(made(rank, (6,), dtype)), got, 1)
             for r in range(size if got else 0):
                 same(got[r], made(r, (6,), dtype))
-            given = [change(made(k, (k,), dtype)) for k in range(size)] if rank == 2 else None
-            mine = change(torch.zeros(rank, dtype=dtype))
+            given = [change(made(k, (6,), dtype)) for k in range(size)] if rank == 2 else None
+            mine = change(torch.zeros(6, dtype=dtype))
             dist.scatter(mine, given, 2)
-            same(mine, made(rank, (rank,), dtype))
+            same(mine, made(rank, (6,), dtype))
             given = [change(made(rank, (rank + k,), dtype, k)) for k in range(size)]
             got = [change(torch.zeros(rank + k, dtype=dtype)) for k in range(size)]
             dist.all_to_all(got, given)
@@ -125,9 +125,9 @@ def moves(rank, size):
 
 def other_forms(rank, size):
     got = torch.zeros(4 * size)
-    dist._all_gather_base(got, made(rank, (4,), torch.float32))
+    dist.all_gather_into_tensor(got, made(rank, (4,), torch.float32))
     same(got, torch.cat([made(r, (4,), torch.float32) for r in range(size)]))
-    dist._all_gather_base(got, got[4 * rank:4 * rank + 4])  # in place
+    dist.all_gather_into_tensor(got, got[4 * rank:4 * rank + 4])  # in place
     same(got, torch.cat([made(r, (4,), torch.float32) for r in range(size)]))
     uneven = [torch.zeros(r) for r in range(size)]
     dist.all_gather(uneven, made(rank, (rank,), torch.float32))
@@ -166,7 +166,7 @@ def groups(rank, size):
     mine = torch.ones(1)
     dist.all_reduce(mine, group=everyone)
     assert mine.item() == size
-    for ranks in [0, 1], [2, 3], [0, 2], [1, 3]:
+    for ranks in [0, 1], [1, 3], [0, 3], [1, 2], [0, 1, 3], [2]:
         group = dist.new_group(ranks)
         if rank in ranks:
             mine = torch.tensor([2 ** rank])
@@ -175,9 +175,7 @@ def groups(rank, size):
             got = [torch.zeros(1) for _ in ranks]
             dist.all_gather(got, torch.tensor([float(rank)]), group=group)
             assert [int(one) for one in got] == ranks
-    group = dist.new_group([0, 3])
-    if rank in (0, 3):
-        refused('there is no group of the ranks', lambda: dist.all_reduce(torch.ones(1), group=group))
+            dist.destroy_process_group(group)
 
 
 def refused(text, function):
@@ -202,29 +200,141 @@ def misuse(rank, size):
     dist.barrier()
 
 
-def training(rank, size):
-    """Losses of a model on all ranks are those of one process with all data, but for rounding."""
-    torch.manual_seed(7)
-    torch.set_num_threads(1)
+def network():
+    torch.manual_seed(8)
+    return torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
 
-    def model():
-        torch.manual_seed(8)
-        return torch.nn.Sequential(torch.nn.Linear(20, 50), torch.nn.Tanh(), torch.nn.Linear(50, 1))
 
-    data, target = torch.randn(16, 20), torch.randn(16, 1)
-    alone, together = model(), torch.nn.parallel.DistributedDataParallel(model(), bucket_cap_mb=0.001)
-    steps = [torch.optim.SGD(one.parameters(), lr=0.1, momentum=0.9) for one in (alone, together)]
-    share = slice(rank * 16 // size, (rank + 1) * 16 // size)
+def data(rank, size):
+    """The inputs and results that a rank trains with."""
+    generator = torch.Generator().manual_seed(7)
+    return [torch.randn(16, width, generator=generator).chunk(size)[rank] for width in (20, 1)]
+
+
+def loss_of(model, inputs, results):
+    model.zero_grad()
+    loss = torch.nn.functional.mse_loss(model(inputs), results)
+    loss.backward()
+    return loss.detach()
+
+
+def mean(tensor, group):
+    dist.all_reduce(tensor, group=group)
+    return tensor / dist.get_world_size()
+
+
+def replicated(rank, size, group):
+    """The losses of DistributedDataParallel."""
+    model = torch.nn.parallel.DistributedDataParallel(network(), process_group=group, bucket_cap_mb=0.001)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    losses = []
     for _ in range(10):
-        losses = []
-        for one, step, part in (alone, steps[0], slice(None)), (together, steps[1], share):
-            step.zero_grad()
-            loss = torch.nn.functional.mse_loss(one(data[part]), target[part])
-            loss.backward()
-            step.step()
-            losses.append(loss.detach())
-        dist.all_reduce(losses[1], dist.ReduceOp.AVG)
-        assert torch.allclose(*losses, rtol=1e-5), losses
+        losses.append(mean(loss_of(model, *data(rank, size)), group))
+        optimizer.step()
+    return losses
+
+
+def sharded(rank, size, group):
+    """The losses when each rank keeps a share of the parameters, as FSDP does."""
+    model = network()
+    flat = torch.nn.utils.parameters_to_vector(model.parameters()).detach()
+    count = flat.numel()
+    flat = torch.nn.functional.pad(flat, (0, -count % size))
+    mine, losses = flat.chunk(size)[rank].clone(), []
+    for _ in range(10):
+        if group is None:
+            dist.all_gather_into_tensor(flat, mine)
+        else:
+            dist.all_gather(list(flat.chunk(size)), mine, group=group)
+        torch.nn.utils.vector_to_parameters(flat[:count], model.parameters())
+        losses.append(mean(loss_of(model, *data(rank, size)), group))
+        gradients = torch.nn.utils.parameters_to_vector([parameter.grad for parameter in model.parameters()])
+        gradients = torch.nn.functional.pad(gradients, (0, -count % size))
+        if group is None:
+            share = torch.empty_like(mine)
+            dist.reduce_scatter_tensor(share, gradients, dist.ReduceOp.AVG)
+        else:  # Gloo has no reduce_scatter
+            share = mean(gradients, group).chunk(size)[rank]
+        mine -= 0.1 * share
+    return losses
+
+
+def training(rank, size):
+    """The losses are those of Gloo, but for rounding."""
+    torch.set_num_threads(1)
+    gloo = dist.new_group(backend='gloo')
+    for train in replicated, sharded:
+        ours, others = (torch.stack(train(rank, size, group)) for group in (None, gloo))
+        assert torch.allclose(ours, others, rtol=1e-5) and ours[-1] < ours[0] / 2, (train, ours, others)
+
+
+def surviving(rank, size):
+    """Goes on with the nodes that are left."""
+    model, step = network(), torch.zeros(1)
+    while step < 30:
+        if not dist.is_initialized():
+            dist.init_process_group('torus', init_method='torus://?on_failure=shrink')
+        rank, size = dist.get_rank(), dist.get_world_size()
+        try:
+            ddp = torch.nn.parallel.DistributedDataParallel(model)  # sends the parameters of rank 0
+            dist.broadcast(step, 0)
+            optimizer = torch.optim.SGD(ddp.parameters(), lr=0.1)
+            while step < 30:
+                loss_of(ddp, *data(rank, size))
+                optimizer.step()
+                step += 1
+                if step == 10 and size == 4:
+                    print('ready', flush=True)
+                    torus_died(ddp, rank, size)
+        except RuntimeError as error:
+            assert 'torus: ' in str(error), error
+            dist.destroy_process_group()
+    print(size, step.item())
+
+
+def torus_died(ddp, rank, size):
+    """Trains until a node is down."""
+    while True:
+        loss_of(ddp, *data(rank, size))
+
+
+def stored(rank, size):
+    """The store of torus:// does what torch's other stores do."""
+    store = dist.PrefixStore('test', dist.distributed_c10d._get_default_store())
+    if rank == 1:
+        store.set('key', 'value')
+        store.set('bytes', b'\xff\0\n')
+    assert store.get('key') == b'value'
+    assert store.get('bytes') == b'\xff\0\n'
+    store.wait(['key', 'bytes'])
+    store.add('sum', rank + 1)
+    dist.barrier()
+    assert store.add('sum', 0) == size * (size + 1) // 2
+    results = [None] * size
+    dist.all_gather_object(results, store.compare_set('first', '', str(rank)))
+    assert len(set(results)) == 1 and store.get('first') == results[0], results
+    ours = torch_torus.store.opened[0]  # torch has no check() in Python
+    assert ours.check(['default_pg/test/key']) and not ours.check(['default_pg/test/key', 'missing'])
+    refused('has not answered', lambda: store.wait(['missing'], timedelta(seconds=0.2)))
+    dist.barrier()
+    if rank == 0:
+        assert store.delete_key('key') and not store.delete_key('key')
+    dist.barrier()
+    assert not ours.check(['default_pg/test/key']) and store.num_keys() > 3
+    dist.barrier()
+
+
+def monitored(rank, size):
+    group = dist.group.WORLD
+    group.monitored_barrier(timedelta(seconds=60))
+    if rank == 0:
+        refused('Rank 1 failed to pass', lambda: group.monitored_barrier(timedelta(seconds=0.1)))
+        dist.all_reduce(torch.ones(1))  # the group is as it was
+    elif rank == 1:
+        dist.all_reduce(torch.ones(1))
+    else:
+        refused('errors while waiting', lambda: group.monitored_barrier(timedelta(seconds=60)))
+        dist.all_reduce(torch.ones(1))
 
 
 def late(rank, size):
@@ -248,9 +358,10 @@ def dying(rank, size):
 
 
 def main():
-    store, *what = sys.argv[1:]
+    url, *what = sys.argv[1:]
     rank, size = torch_torus.node(), torch_torus.nodes()
-    dist.init_process_group('torus', init_method=f'file://{store}', rank=rank, world_size=size)
+    own = {} if url.startswith('torus:') else {'rank': rank, 'world_size': size}  # torus:// knows them
+    dist.init_process_group('torus', init_method=url, **own)
     assert (dist.get_backend(), dist.get_rank(), dist.get_world_size()) == ('torus', rank, size)
     for name in what:
         globals()[name](rank, size)

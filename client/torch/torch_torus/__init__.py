@@ -5,10 +5,9 @@ Importing this module registers the backend "torus":
     import torch.distributed as dist
     import torch_torus
 
-    dist.init_process_group('torus', init_method='file:///shared/start', rank=torch_torus.node(),
-                            world_size=torch_torus.nodes())
+    dist.init_process_group('torus', init_method='torus://')
 
-There is one rank on each node, and its number is that of the node.
+There is one rank on each node. Ranks are numbered in the order of their nodes.
 """
 
 import secrets
@@ -19,6 +18,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from . import _backend
+from . import store as _store  # noqa: F401: registers torus://
 
 __all__ = ['node', 'nodes']
 
@@ -49,45 +49,53 @@ def _judge(places):
     for rank, place in enumerate(places):
         if not place[:1].isdigit():
             return f'rank {rank}: {place}'
-    on, counts, dims = zip(*(place.split(' ', 2) for place in places))
+    on, _, dims = zip(*(place.split(' ', 2) for place in places))
     if len(set(dims)) > 1:
         return f'the ranks are on different toruses: {", ".join(sorted(set(dims)))}'
     for rank, at in enumerate(on):
         if on.index(at) != rank:
             return (f'ranks {on.index(at)} and {rank} are both on node {at}: '
                     'start one rank on each node (several are not supported yet)')
-    if int(counts[0]) != len(places):
-        return f'the torus {dims[0]} has {counts[0]} nodes, but world_size is {len(places)}: start one rank on each node'
-    for rank, at in enumerate(on):
-        if int(at) != rank:
-            return (f'rank {rank} is on node {at}: ranks must be those of the nodes. Pass rank=torch_torus.node() and '
-                    'world_size=torch_torus.nodes() to init_process_group()')
+    for rank, at in enumerate(sorted(map(int, on))):
+        if int(on[rank]) != at:
+            return (f'rank {rank} is on node {on[rank]}: ranks must have the order of the nodes. Pass '
+                    "init_method='torus://', or rank=torch_torus.node() and world_size=torch_torus.nodes()")
     return ''
 
 
+_nodes = []  # of the ranks of the default group
+
+
 def _open(store, rank, size, timeout):
-    """Opens the group of all nodes. All ranks get the same error if one of them is not where it must be."""
+    """Opens a group of all ranks that use this store. They all get the same error if one is not where it must be."""
     try:
         place = ' '.join(map(str, _place()))
     except RuntimeError as error:
         place = str(error)
     store.set(f'torus/{rank}', place)
     if rank == 0:
-        problem = _judge([store.get(f'torus/{other}').decode() for other in range(size)])
-        store.set('torus', f'no {problem}' if problem else f'yes torch-{secrets.token_hex(8)}')
+        places = [store.get(f'torus/{other}').decode() for other in range(size)]
+        problem = _judge(places)
+        store.set('torus', f'no {problem}' if problem else
+                  ' '.join([f'yes torch-{secrets.token_hex(8)}', *(place.split()[0] for place in places)]))
     answer, _, text = store.get('torus').decode().partition(' ')
     if answer != 'yes':
         raise RuntimeError(text if text.startswith('torus: ') else f'torus: {text}')
-    return _backend.open(text, rank, size, timeout)
+    name, *nodes = text.split()
+    nodes = list(map(int, nodes))
+    return _backend.open(store, name, nodes if size < _place()[1] else [], rank, size, timeout), nodes
 
 
 def _create(options, _):
     timeout = timedelta(seconds=options.timeout) if not isinstance(options.timeout, timedelta) else options.timeout
     world = distributed_c10d.GroupMember.WORLD
-    ranks = list(options.global_ranks_in_group)
-    if world is None or (dist.get_backend(world) != 'torus' and len(ranks) == dist.get_world_size()):
-        return _open(options.store, options.group_rank, options.group_size, timeout)
-    return _backend.of_nodes(world, ranks, options.group_rank, options.group_id, timeout)
+    if world is not None and dist.get_backend(world) == 'torus':
+        nodes = [_nodes[rank] for rank in options.global_ranks_in_group]
+        return _backend.of_nodes(world, options.store, nodes, options.group_rank, options.group_id, timeout)
+    group, nodes = _open(options.store, options.group_rank, options.group_size, timeout)
+    if world is None:
+        _nodes[:] = nodes
+    return group
 
 
 dist.Backend.register_backend('torus', _create, extended_api=True)
