@@ -158,6 +158,17 @@ static bool is_in_place(const struct sim_call *call, const struct sim_team *team
     return call->in_place && (!sim_is_rooted(call->operation) || team->rank == call->root);
 }
 
+static void lay_out_uneven_blocks(struct sim_shape *s, const struct sim_call *call, uint64_t seed,
+                                  const struct sim_team *team)
+{
+    for (uint32_t i = 0; i < team->size; i++) {
+        s->send[i] = uneven(seed, call->size, team->rank, i);
+        s->receive[i] = uneven(seed, call->size, i, team->rank);
+    }
+    s->send_bytes = lay_out(s->send, s->send_at, team->size);
+    s->receive_bytes = lay_out(s->receive, s->receive_at, team->size);
+}
+
 static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uint64_t seed,
                            const struct sim_team *team)
 {
@@ -174,12 +185,7 @@ static void lay_out_blocks(struct sim_shape *s, const struct sim_call *call, uin
         s->send_bytes = s->receive_bytes = call->size * team->size;
         break;
     case GROUP_ALLTOALLV:
-        for (uint32_t i = 0; i < team->size; i++) {
-            s->send[i] = uneven(seed, call->size, team->rank, i);
-            s->receive[i] = uneven(seed, call->size, i, team->rank);
-        }
-        s->send_bytes = lay_out(s->send, s->send_at, team->size);
-        s->receive_bytes = lay_out(s->receive, s->receive_at, team->size);
+        lay_out_uneven_blocks(s, call, seed, team);
         break;
     case GROUP_ALLGATHER:
         s->send_bytes = call->size;
@@ -406,6 +412,18 @@ static void check_vector(const struct program *p, const struct sim_made *m, cons
         }
 }
 
+static void check_scattered(const struct program *p, const struct sim_made *m, uint64_t seed,
+                            const struct sim_team *team)
+{
+    const struct sim_call *call = &m->call;
+    const uint8_t *got = m->receive->byte + ROOM;
+
+    if (!is_in_place(call, team))
+        check_block(p, m, got, call->size, seed, call->root, team->rank);
+    for (uint32_t i = 0; i < team->size && is_in_place(call, team); i++)
+        check_block(p, m, got + i * call->size, call->size, seed, call->root, i);
+}
+
 void sim_made_check(const struct program *p, const struct sim_made *m)
 {
     const struct sim_programs *all = p->all;
@@ -442,10 +460,7 @@ void sim_made_check(const struct program *p, const struct sim_made *m)
             check_block(p, m, got + s.receive_at[i], s.receive[i], seed, i, 0);
         break;
     case GROUP_SCATTER:
-        if (!is_in_place(call, &team))
-            check_block(p, m, got, call->size, seed, call->root, team.rank);
-        for (uint32_t i = 0; i < team.size && is_in_place(call, &team); i++)
-            check_block(p, m, got + i * call->size, call->size, seed, call->root, i);
+        check_scattered(p, m, seed, &team);
         break;
     case GROUP_BROADCAST:
         check_block(p, m, got, call->size, seed, call->root, 0);
