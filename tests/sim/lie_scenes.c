@@ -41,13 +41,13 @@ const struct lie_scene lie_scenes[LIE_SCENES] = {
     {"cancelled", LIE_SCENE_CANCELLED, LIAR,
      GENERATED(.algorithm = "direct", .block_bytes = 3000000)},
     {"group", LIE_SCENE_GROUP, 0, {0}},
-    {"messages", LIE_SCENE_MESSAGES, 0, {0}},
     {"late", LIE_SCENE_LATE, 0, {0}},
     {"restart", LIE_SCENE_RESTART, 0, GENERATED(.algorithm = "direct", .block_bytes = 500)},
     {"resumed", LIE_SCENE_RESUMED, 0, GENERATED(.algorithm = "auto", .block_bytes = 2000000)},
     {"repair", LIE_SCENE_REPAIR, 0, {.algorithm = "direct", .from = "/same/3000", .to = "/a"}},
     {"survey", LIE_SCENE_SURVEY, 0, {0}},
     {"copy", LIE_SCENE_COPY, 0, {0}},
+    {"messages", LIE_SCENE_MESSAGES, 0, {0}},
 };
 
 static const struct sim_call calls[] = {

@@ -217,6 +217,8 @@ static bool is_told(const struct lie_scene *scene, Peer__Head__KindCase kind)
 {
     bool always = kind == PEER__HEAD__KIND_HEARTBEAT || kind == PEER__HEAD__KIND_LINK_STATE;
 
+    if (scene->what == LIE_SCENE_MESSAGES && kind != PEER__HEAD__KIND_GROUP_MESSAGE)
+        return false;
     if (scene->what == LIE_SCENE_COPY && kind != PEER__HEAD__KIND_COPY_CALL)
         return false;
     return (told_in[scene - lie_scenes] & UINT64_C(1) << kind) != 0 &&

@@ -5,7 +5,7 @@
  * ASK. So no byte leaves before both have called: it is read from the memory of one program, and written to that of the
  * other. A message is over for the sender when the receiver has said that it has all of it (DONE).
  *
- * Each node passes frames on towards their member by a shortest path over the links that the group uses, so the frames of two
+ * Each node passes frames on towards their member on a shortest path over the links that the group uses, so the frames of two
  * members stay in order. Nodes between them hold what has been granted: FIRST_BYTES for each message that is asked for,
  * and, once its first bytes have arrived, a share of the window of its receiver.
  *
