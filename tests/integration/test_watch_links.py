@@ -72,7 +72,7 @@ def test_rates_are_told_with_the_links(loopback):
 
 
 def test_no_rates_count_until_all_nodes_know_them(loopback):
-    torus = loopback('4', bw=20, extra=lambda rank: ('--protocol-minor=5',) if rank == 1 else ())
+    torus = loopback('4', bw=20, extra=lambda rank: (f'--protocol-minor={5 if rank == 1 else 6}',))
     first, older = Watcher(torus, 0), Watcher(torus, 2)
     first.hear_until({rank: 3 for rank in range(4)})
     older.tell_routes(by_rates=False)

@@ -563,6 +563,13 @@ TEST(a_group_continues_on_a_new_plan)
     sim_free(sim);
 }
 
+static void restart_with(struct sim *sim, uint32_t rank, unsigned minor)
+{
+    sim_set_minors_back(sim, rank, PROTOCOL_MINOR - minor);
+    sim_kill(sim, rank, SIM_CRASH);
+    sim_restart(sim, rank);
+}
+
 /* A node does not know rates: the group treats all links as alike, and works. */
 TEST(an_older_member_knows_no_rates)
 {
@@ -570,15 +577,12 @@ TEST(an_older_member_knows_no_rates)
     struct sim *sim = start("4x4", UINT64_C(1) << 32);
     const double whole = call_of(sim, call);
 
-    sim_set_minors_back(sim, 9, 1);
-    sim_kill(sim, 9, SIM_CRASH);
-    sim_restart(sim, 9);
+    for (uint32_t rank = 0; rank < 16; rank++)
+        restart_with(sim, rank, rank == 9 ? RATES_MINOR - 1 : RATES_MINOR);
     sim_run_until_whole(sim);
     configure(sim, RATE / 10);
     assert_true(call_of(sim, call) > 2 * whole);
-    sim_set_minors_back(sim, 9, 0);
-    sim_kill(sim, 9, SIM_CRASH);
-    sim_restart(sim, 9);
+    restart_with(sim, 9, RATES_MINOR);
     sim_run_until_whole(sim);
     sim_pass(sim, 1 * SECONDS);
     assert_true(call_of(sim, call) < MORE * whole);

@@ -44,6 +44,7 @@ CLIENT_GROUP_TEST(test_changes_of_links)
     OK(torus_group_changes(g, &changes, &client_group_error));
     assert_int_equal(changes, 2);
     programs_do(&client_group_daemon, client_group_fail_all, "node 5 is down");
+    FAILS(TORUS_ERROR_TIMEOUT, "node 5 is down", torus_barrier(g, &client_group_error));
     FAILS(TORUS_ERROR_TIMEOUT, "node 5 is down",
           torus_group_changes(g, &changes, &client_group_error));
     torus_group_close(g);
