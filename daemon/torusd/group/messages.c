@@ -89,7 +89,8 @@ static uint64_t window_of(const struct session *s)
     return bytes > 0 ? bytes : 1;
 }
 
-/* Returns NULL if there is no memory. A node that is no member only finds ways. */
+/* Returns the messages of this node, which it makes if there are none. A node outside the group only finds paths. On failure
+ * returns NULL: memory is short. */
 static struct messages *messages_of(struct session *s)
 {
     if (s->messages == NULL)
@@ -300,7 +301,7 @@ static void release_memory(void *context)
     program_memory_unref(context);
 }
 
-/* Sends one frame of the message. Returns false if there is no memory. */
+/* Sends one frame of the message. On failure returns false: memory is short. */
 static bool send_one(struct session *s, struct message *x, uint32_t length)
 {
     const struct program_area *area = &x->what.area;

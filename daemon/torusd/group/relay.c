@@ -57,7 +57,7 @@ static int find_hop(const struct session *s, unsigned port, uint32_t channel,
                      s->name, channel);
 }
 
-/* Copies a frame, so that it can leave later. Returns NULL if there is no memory. */
+/* Copies a frame, so that it can leave later. On failure returns NULL: memory is short. */
 static struct outgoing *copy_frame(struct session *s, const struct peer_message *message,
                                    const struct extents *body)
 {

@@ -99,7 +99,7 @@ struct session {
     struct block_events events;
     char name[GROUP_NAME_SIZE];
     bool *is_member;     /* by node; NULL: all nodes are members, or may be (`shrunk`) */
-    bool passive;        /* this node is no member: there is no part, and it only passes data on */
+    bool passive;        /* this node is not a member, has no part, and only passes data on */
     struct relay *relay; /* NULL: all nodes are members (relay.h) */
     bool unchecked;
     struct planner *planner; /* for the whole torus */

@@ -128,7 +128,7 @@ static bool counts_all_the_same(const struct link *link, uint32_t kbit)
     const struct port *port = &link->router->port[link->port];
     const uint64_t slow = port->rate.observed.slow;
 
-    /* Of a slow link, those that are too low count beside those that are too high. */
+    /* While a link is slow, its low measurements count like its high ones. */
     return observed_is_well(kbit, should_send(port)) || 4 * (uint64_t)kbit <= 5 * slow;
 }
 

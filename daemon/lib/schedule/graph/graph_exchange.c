@@ -21,8 +21,8 @@ struct maker {
     enum graph_ports ports;
     uint16_t *moves; /* that group (graph_group()), or NULL */
     uint32_t places, channels, blocks;
-    uint8_t *kind;  /* node * directions + direction: of one place, the same direction at node 0 */
-    uint32_t *load; /* by channel: blocks that will still cross it */
+    uint8_t *kind; /* node * directions + direction: with one place, the same direction at node 0 */
+    uint32_t *load;             /* by channel: blocks that will still cross it */
     uint32_t *sends, *receives; /* by place: blocks that it will still send, and receive */
 
     /* Blocks that wait for a channel, by channel and hops left: the first and last of a list. */
@@ -340,7 +340,7 @@ static unsigned direction_to(const struct graph *g, uint32_t from, uint32_t to)
     return direction;
 }
 
-/* Of one place: sets the kind of each direction of a node. */
+/* Sets the kind of each direction of a node. There is one place. */
 static void set_kinds(struct maker *m)
 {
     const struct graph *g = m->g;

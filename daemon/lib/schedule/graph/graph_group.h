@@ -6,8 +6,9 @@
 #include "daemon/lib/schedule/graph/graph.h"
 
 /* Sets *moves to an array that the caller frees: the node to which the move of node s takes a node is at s * nodes + node.
- * Returns 1; or 0, without an array, if the graph has no such group, or none was found in a search of GRAPH_GROUP_WORK
- * comparisons, which take about a second; or -1 if there is no memory. The result is the same on all machines. It depends
+ * Returns 1. Returns 0, without an array, if the graph has no such group, or if the search found none. The search ends
+ * after GRAPH_GROUP_WORK comparisons, which take about a second. On failure returns -1: memory is short. The result is the
+ * same on all machines. It depends
  * on the numbers of the nodes if the search ends early: the product of two complete graphs of 8 nodes, which has many
  * automorphisms that are in no such group, has one in the order of its coordinates, and none in three others. */
 #define GRAPH_GROUP_WORK (UINT64_C(1) << 29)
