@@ -114,6 +114,24 @@ static void null_types(void)
 }
 
 #if MPI_VERSION >= 4
+static void large_reductions(const int *out, const MPI_Count *counts)
+{
+    int sum;
+
+    MPI_Allreduce_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == size * (size - 1) / 2);
+    MPI_Reduce_c(&rank, &sum, 1, MPI_INT, MPI_MAX, 1, MPI_COMM_WORLD);
+    CHECK(rank != 1 || sum == size - 1);
+    MPI_Scan_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(sum == rank * (rank + 1) / 2);
+    MPI_Exscan_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(rank == 0 || sum == rank * (rank - 1) / 2);
+    MPI_Reduce_scatter_block_c(out, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    CHECK(sum == 1000 * (size - 1) + rank);
+    MPI_Reduce_scatter_c(out, &sum, counts, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    CHECK(sum == rank);
+}
+
 static void large_counts(void)
 {
     int in[256], out[256], sum;
@@ -154,17 +172,10 @@ static void large_counts(void)
     CHECK(sum == rank);
     MPI_Scatterv_c(in, counts, displacements, MPI_INT, &sum, 1, MPI_INT, 1, MPI_COMM_WORLD);
     CHECK(sum == rank);
-    MPI_Allreduce_c(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    CHECK(sum == size * (size - 1) / 2);
-    MPI_Reduce_c(&rank, &sum, 1, MPI_INT, MPI_MAX, 1, MPI_COMM_WORLD);
-    CHECK(rank != 1 || sum == size - 1);
+    large_reductions(out, counts);
     sum = rank == 2 ? 99 : 0;
     MPI_Bcast_c(&sum, 1, MPI_INT, 2, MPI_COMM_WORLD);
     CHECK(sum == 99);
-    MPI_Reduce_scatter_block_c(out, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    CHECK(sum == 1000 * (size - 1) + rank);
-    MPI_Reduce_scatter_c(out, &sum, counts, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    CHECK(sum == rank);
     for (int i = 0; i < size; i++)
         displacements[i] *= (MPI_Aint)sizeof(int);
     memset(in, 0, sizeof in);

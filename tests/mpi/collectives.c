@@ -269,11 +269,12 @@ struct arithmetic {
     int parts;
 };
 
+/* (1 + a) * (1 + b) - 1 */
 static void user_sum(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     (void)type;
     for (int i = 0; i < *count; i++)
-        ((int *)inout)[i] += 3 * ((int *)in)[i];
+        ((unsigned *)inout)[i] += ((unsigned *)in)[i] * (((unsigned *)inout)[i] + 1);
 }
 
 static MPI_Op user_op;
@@ -320,6 +321,27 @@ static MPI_Op choose_op(const struct arithmetic *a, const char **name)
     return a->kind == 0 ? integers[which] : floats[which];
 }
 
+static const char *const reductions[] = {"allreduce",      "reduce", "reduce_scatter_block",
+                                         "reduce_scatter", "scan",   "exscan"};
+enum { ALLREDUCE, REDUCE, REDUCE_SCATTER_BLOCK, REDUCE_SCATTER, SCAN, EXSCAN, REDUCTIONS };
+
+static void reduce_as(int which, const void *from, void *receive, int count, const int *counts,
+                      MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+    if (which == ALLREDUCE)
+        MPI_Allreduce(from, receive, count, type, op, comm);
+    else if (which == REDUCE)
+        MPI_Reduce(from, receive, count, type, op, root, comm);
+    else if (which == REDUCE_SCATTER_BLOCK)
+        MPI_Reduce_scatter_block(from, receive, count, type, op, comm);
+    else if (which == REDUCE_SCATTER)
+        MPI_Reduce_scatter(from, receive, counts, type, op, comm);
+    else if (which == SCAN)
+        MPI_Scan(from, receive, count, type, op, comm);
+    else
+        MPI_Exscan(from, receive, count, type, op, comm);
+}
+
 static void reduction(int number, int comm, int n)
 {
     const struct arithmetic all[] = {{"int", MPI_INT, 4, 0, 1},
@@ -332,10 +354,9 @@ static void reduction(int number, int comm, int n)
                                      {"unsigned", MPI_UNSIGNED, 4, 0, 1},
                                      {"double complex", MPI_C_DOUBLE_COMPLEX, 16, DOUBLE, 2},
                                      {"float complex", MPI_C_FLOAT_COMPLEX, 8, FLOAT, 2}};
-    static const char *const names[] = {"allreduce", "reduce", "reduce_scatter_block",
-                                        "reduce_scatter"};
     const struct arithmetic *a = &all[below(10)];
-    int operation = number % 4, whole = below(2), in_place = below(4) == 0, count = some_count();
+    int operation = number % REDUCTIONS, whole = below(2), in_place = below(4) == 0,
+        count = some_count();
     int root = below(n), rank, counts[MOST_RANKS], total = count;
     uint64_t seed = next(&state);
     const char *op_name;
@@ -344,8 +365,8 @@ static void reduction(int number, int comm, int n)
 
     MPI_Comm_rank(communicators[comm], &rank);
     for (int i = 0; i < n; i++)
-        counts[i] = operation == 2 ? count : between(seed, count, i, 0);
-    if (operation >= 2) {
+        counts[i] = operation == REDUCE_SCATTER_BLOCK ? count : between(seed, count, i, 0);
+    if (operation == REDUCE_SCATTER_BLOCK || operation == REDUCE_SCATTER) {
         total = 0;
         for (int i = 0; i < n; i++)
             total += counts[i];
@@ -359,19 +380,13 @@ static void reduction(int number, int comm, int n)
         fill_floats(a, send, (size_t)total, whole);
         fill_floats(a, receive, (size_t)total, whole);
     }
-    const void *from = in_place && (operation != 1 || rank == root) ? MPI_IN_PLACE : send;
-    size_t result = operation >= 2 ? (size_t)counts[rank] * a->size : bytes;
-    if (operation == 0)
-        MPI_Allreduce(from, receive, count, a->type, op, communicators[comm]);
-    else if (operation == 1)
-        MPI_Reduce(from, receive, count, a->type, op, root, communicators[comm]);
-    else if (operation == 2)
-        MPI_Reduce_scatter_block(from, receive, count, a->type, op, communicators[comm]);
-    else
-        MPI_Reduce_scatter(from, receive, counts, a->type, op, communicators[comm]);
-    snprintf(what, sizeof what, "%s %s of %d %s%s", names[operation], op_name, count, a->name,
+    const void *from = in_place && (operation != REDUCE || rank == root) ? MPI_IN_PLACE : send;
+    size_t result =
+        operation == REDUCE_SCATTER ? (size_t)counts[rank] * a->size : (size_t)count * a->size;
+    reduce_as(operation, from, receive, count, counts, a->type, op, root, communicators[comm]);
+    snprintf(what, sizeof what, "%s %s of %d %s%s", reductions[operation], op_name, count, a->name,
              in_place ? " in place" : "");
-    if (operation != 1 || rank == root)
+    if ((operation != REDUCE || rank == root) && (operation != EXSCAN || rank > 0))
         record(number, what, comm,
                a->kind == FLOAT    ? "float"
                : a->kind == DOUBLE ? "double"
@@ -381,16 +396,158 @@ static void reduction(int number, int comm, int n)
     free(receive);
 }
 
-/* MPI_MINLOC, which no preload serves. */
-static void location(int number, int comm)
+/* ---- Operators that are not commutative, and types with gaps --------------------------------- */
+
+/* Elements are functions x -> a * x + b, and the operator applies one after the other. */
+struct function {
+    unsigned a, b;
+};
+
+/* Where an element has its function: from the address of the element on, or before it. */
+enum { FUNCTIONS, WITH_GAPS, BEFORE, DOUBLES_AT, INTS_AT, SHORTS_AT, LONG_DOUBLES, COMBINATIONS };
+
+static const size_t extents_of[COMBINATIONS] = {8, 20, 12, 16, 8, 8, 16};
+static MPI_Datatype combined_types[COMBINATIONS];
+static MPI_Op compose[3];
+
+static void apply(char *in, char *inout, int count, size_t extent, int at)
 {
-    struct {
-        double value;
-        int rank;
-    } mine = {(double)(int)(next(&state) % 100) * (world_rank + 1) / 7, world_rank}, least;
-    memset(&least, 0, sizeof least);
-    MPI_Allreduce(&mine, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, communicators[comm]);
-    record(number, "minloc", comm, "exact", &least, 12);
+    for (int i = 0; i < count; i++, in += extent, inout += extent) {
+        struct function f, g;
+        memcpy(&f, in + at, sizeof f);
+        memcpy(&g, inout + at, sizeof g);
+        g.b += g.a * f.b;
+        g.a *= f.a;
+        memcpy(inout + at, &g, sizeof g);
+    }
+}
+
+static void apply_functions(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    apply(in, inout, *count, 8, 0);
+}
+
+static void apply_with_gaps(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    apply(in, inout, *count, 20, 8);
+}
+
+static void apply_before(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    (void)type;
+    apply(in, inout, *count, 12, -8);
+}
+
+static void make_combinations(void)
+{
+    const MPI_Aint distances[] = {8, -8}, extents_made[] = {20, 12};
+    MPI_Datatype two, moved;
+
+    MPI_Type_contiguous(2, MPI_UNSIGNED, &two);
+    combined_types[FUNCTIONS] = two;
+    for (int i = 0; i < 2; i++) {
+        MPI_Type_create_hindexed_block(1, 1, &distances[i], two, &moved);
+        MPI_Type_create_resized(moved, i == 0 ? 0 : -8, extents_made[i],
+                                &combined_types[WITH_GAPS + i]);
+        MPI_Type_free(&moved);
+    }
+    for (int i = FUNCTIONS; i <= BEFORE; i++)
+        MPI_Type_commit(&combined_types[i]);
+    combined_types[DOUBLES_AT] = MPI_DOUBLE_INT;
+    combined_types[INTS_AT] = MPI_2INT;
+    combined_types[SHORTS_AT] = MPI_SHORT_INT;
+    combined_types[LONG_DOUBLES] = MPI_LONG_DOUBLE;
+    MPI_Op_create(apply_functions, 0, &compose[FUNCTIONS]);
+    MPI_Op_create(apply_with_gaps, 0, &compose[WITH_GAPS]);
+    MPI_Op_create(apply_before, 0, &compose[BEFORE]);
+}
+
+static void free_combinations(void)
+{
+    for (int i = FUNCTIONS; i <= BEFORE; i++) {
+        MPI_Type_free(&combined_types[i]);
+        MPI_Op_free(&compose[i]);
+    }
+}
+
+/* Small whole numbers, so that equal ones occur at several ranks, and sums are exact. */
+static void fill_combination(int kind, unsigned char *at, size_t count)
+{
+    for (size_t i = 0; kind >= DOUBLES_AT && i < count; i++, at += extents_of[kind]) {
+        const int value = at[0] % 5, index = at[1] % 7;
+        const double as_double = value;
+        const short as_short = (short)value;
+        const long double as_long_double = value;
+        if (kind == LONG_DOUBLES) {
+            memcpy(at, &as_long_double, sizeof as_long_double);
+            continue;
+        }
+        memcpy(at, kind == INTS_AT ? (const void *)&value : &as_short, kind == INTS_AT ? 4 : 2);
+        if (kind == DOUBLES_AT)
+            memcpy(at, &as_double, sizeof as_double);
+        memcpy(at + (kind == DOUBLES_AT ? 8 : 4), &index, sizeof index);
+    }
+}
+
+static void record_packed(int number, const char *what, int comm, int kind, const void *at,
+                          int count)
+{
+    int size, position = 0;
+    char *packed;
+
+    MPI_Pack_size(count, combined_types[kind], MPI_COMM_SELF, &size);
+    packed = calloc((size_t)size + 1, 1);
+    MPI_Pack(at, count, combined_types[kind], packed, size, &position, MPI_COMM_SELF);
+    if (kind == LONG_DOUBLES) /* 10 bytes are the number */
+        for (int i = 0; i < count; i++)
+            memset(packed + i * 16 + 10, 0, 6);
+    record(number, what, comm, "exact", packed, (size_t)position);
+    free(packed);
+}
+
+static void combination(int number, int comm, int n)
+{
+    static const char *const names[] = {
+        "functions", "functions with gaps", "functions before", "double int",
+        "2int",      "short int",           "long double"};
+    int which = number % REDUCTIONS, kind = number % COMBINATIONS;
+    /* MPICH 4.0.2 alone writes behind its memory if elements begin with a gap. */
+    if ((which == REDUCE_SCATTER_BLOCK || which == REDUCE_SCATTER) && kind <= BEFORE)
+        kind = FUNCTIONS;
+    int count = some_count(), in_place = below(4) == 0, root = below(n), most = below(2);
+    int rank, counts[MOST_RANKS], total = count;
+    const size_t before = kind == BEFORE ? 8 : 0;
+    uint64_t seed = next(&state);
+    char what[128];
+
+    MPI_Comm_rank(communicators[comm], &rank);
+    for (int i = 0; i < n; i++)
+        counts[i] = which == REDUCE_SCATTER ? between(seed, count, i, 0) : count;
+    if (which == REDUCE_SCATTER || which == REDUCE_SCATTER_BLOCK) {
+        total = 0;
+        for (int i = 0; i < n; i++)
+            total += counts[i];
+    }
+    const size_t bytes = before + (size_t)total * extents_of[kind] + 16;
+    unsigned char *send = new_buffer(bytes, number, 1), *receive = new_buffer(bytes, number, 2);
+    fill_combination(kind, send, (size_t)total);
+    fill_combination(kind, receive, (size_t)total);
+    reduce_as(which, in_place && (which != REDUCE || rank == root) ? MPI_IN_PLACE : send + before,
+              receive + before, count, counts, combined_types[kind],
+              kind <= BEFORE         ? compose[kind]
+              : kind == LONG_DOUBLES ? MPI_SUM
+              : most                 ? MPI_MAXLOC
+                                     : MPI_MINLOC,
+              root, communicators[comm]);
+    snprintf(what, sizeof what, "%s of %d %s%s", reductions[which], count, names[kind],
+             in_place ? " in place" : "");
+    if ((which != REDUCE || rank == root) && (which != EXSCAN || rank > 0))
+        record_packed(number, what, comm, kind, receive + before,
+                      which == REDUCE_SCATTER ? counts[rank] : count);
+    free(send);
+    free(receive);
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
@@ -460,9 +617,9 @@ static void one(int number)
 {
     static const int often[] = {WORLD,  WORLD,  DUP,          REVERSED, SHUFFLED, ROW, ROW,
                                 COLUMN, COLUMN, ROW_REVERSED, HALF,     PAIR,     SELF};
-    int comm = often[below(13)], operation = (number + below(3)) % 26, n;
+    int comm = often[below(13)], operation = (number + below(3)) % 31, n;
 
-    if (number < 26) { /* all that there is */
+    if (number < 31) { /* all that there is */
         comm = WORLD;
         operation = number;
     }
@@ -481,14 +638,14 @@ static void one(int number)
         broadcast(number, comm, n);
     else if (operation < 13)
         MPI_Barrier(communicators[comm]);
-    else if (operation < 14)
-        location(number, comm);
-    else if (operation < 20)
+    else if (operation < 19)
         reduction(number, comm, n);
-    else if (operation < 23)
-        gather(number, comm, n, operation >= 21);
+    else if (operation < 25)
+        combination(number, comm, n);
+    else if (operation < 28)
+        gather(number, comm, n, operation >= 26);
     else
-        scatter(number, comm, n, operation >= 24);
+        scatter(number, comm, n, operation >= 29);
     state = before;
     (void)next(&state);
 }
@@ -509,10 +666,12 @@ int main(int argc, char **argv)
     state = strtoull(argv[1], NULL, 10);
     make_communicators(atoi(argv[3]));
     make_types();
+    make_combinations();
     MPI_Op_create(user_sum, 1, &user_op);
     for (int number = 0; number < atoi(argv[2]); number++)
         one(number);
     MPI_Op_free(&user_op);
+    free_combinations();
     for (int comm = DUP; comm < SELF; comm++)
         MPI_Comm_free(&communicators[comm]);
     if (fclose(out) != 0)

@@ -4,3 +4,4 @@ program mpif_h
     include 'mpif.h'
 #include "fortran_body.inc"
 end program
+#include "fortran_operator.inc"

@@ -4,3 +4,4 @@ program use_mpi
     implicit none
 #include "fortran_body.inc"
 end program
+#include "fortran_operator.inc"

@@ -1,5 +1,24 @@
 ! Collective operations through the module mpi_f08.
+module operators
+contains
+    subroutine apply_functions(in, inout, count, type)
+        use, intrinsic :: iso_c_binding
+        use mpi_f08
+        implicit none
+        type(c_ptr), value :: in, inout
+        integer :: count
+        type(MPI_Datatype) :: type
+        integer, pointer :: left(:, :), right(:, :)
+
+        call c_f_pointer(in, left, [2, count])
+        call c_f_pointer(inout, right, [2, count])
+        right(2, :) = left(2, :) * right(1, :) + right(2, :)
+        right(1, :) = left(1, :) * right(1, :)
+    end subroutine
+end module
+
 program use_mpi_f08
+    use operators
     use mpi_f08
 #ifdef OPEN_MPI
     use mpi_f08_ext
@@ -15,6 +34,9 @@ program use_mpi_f08
     double precision :: x(most), y(most)
     double complex :: z, w
     logical :: right, all_right
+    type(MPI_Op) :: operator
+    type(MPI_Datatype) :: pair
+    integer :: function(2), composed(2), prefix(2)
 
     call MPI_Init(ierror)
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
@@ -67,6 +89,7 @@ program use_mpi_f08
     call MPI_Allreduce(rank, total, 1, MPI_INTEGER, MPI_SUM, row, ierror)
     right = right .and. total == 4 * (rank / 2) + 1
     call MPI_Comm_free(row, ierror)
+#include "fortran_operators.inc"
 #include "fortran_unserved.inc"
     call MPI_Allreduce(right, all_right, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, ierror)
     call MPI_Barrier(MPI_COMM_WORLD, ierror)

@@ -16,7 +16,7 @@ static _Thread_local uint64_t question; /* nanoseconds of the last one */
 
 static struct choice_known *known_of(const struct served_call *t, unsigned size_class)
 {
-    return known_at(t->c->dimensions, t->c->locals > 1, t->operation, size_class);
+    return known_at(t->c->dimensions, t->c->locals > 1, t->row, size_class);
 }
 
 /* The present number of changes of the torus. Returns 0, or -1 if the torus can no longer be used. */
@@ -77,13 +77,13 @@ static void ask(struct served_call *t, struct choice *choice)
     *known_of(t, choice->size_class) = known;
     job_unlock();
     if (job.verbose && c->rank == 0)
-        print_choice(c, t->operation, choice);
+        print_choice(c, t->row, choice);
 }
 
 /* Returns the record for such calls. NULL: memory is short. */
 static struct choice *find_choice(struct served_call *t, unsigned size_class)
 {
-    struct choice **at = &t->c->choice[t->operation][size_class];
+    struct choice **at = &t->c->choice[t->row][size_class];
 
     if (*at == NULL) {
         *at = malloc(sizeof **at);

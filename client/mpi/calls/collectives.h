@@ -39,6 +39,7 @@ struct blocks {
 struct served_call {
     struct communicator *c;
     enum mpi_operation operation;
+    enum mpi_operation row; /* what its way is chosen for: `operation`, or COMBINED_X */
     bool first;  /* the first call on a communicator that may have been made for this call alone */
     int result;  /* the result of the MPI function */
     bool raises; /* the error handler must be called with `result` */
@@ -70,6 +71,10 @@ enum reason serve_reduce(struct served_call *t, const void *send, void *receive,
                          MPI_Datatype type, MPI_Op op, int root);
 enum reason serve_reduce_scatter(struct served_call *t, const void *send, void *receive,
                                  const struct numbers *counts, MPI_Datatype type, MPI_Op op);
+
+/* MPI_Scan, or with `exclusive` MPI_Exscan. */
+enum reason serve_scan(struct served_call *t, const void *send, void *receive, int64_t count,
+                       MPI_Datatype type, MPI_Op op, bool exclusive);
 
 /* Stores the result of the torus, 0 or -1 with *error, as the result of the call. Returns REASON_SERVED. */
 enum reason served_result(struct served_call *t, int result, const struct torus_error *error);

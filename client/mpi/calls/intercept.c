@@ -35,8 +35,10 @@ static bool enter(struct call *call, enum mpi_operation operation, MPI_Comm comm
     call->begin = job.statistics ? statistics_now() : 0;
     c = communicator_of(comm);
     call->reason = c != NULL ? communicator_enter(c) : REASON_ARGUMENTS;
-    call->served = (struct served_call){
-        .c = c, .operation = operation, .first = c != NULL && communicator_is_new(c)};
+    call->served = (struct served_call){.c = c,
+                                        .operation = operation,
+                                        .row = operation,
+                                        .first = c != NULL && communicator_is_new(c)};
     if (call->reason == REASON_SERVED)
         torus_call_for(operation, c->size);
     return call->reason == REASON_SERVED;

@@ -175,6 +175,22 @@ int PNAME(Reduce_scatter_block)(const void *send, void *receive, COUNT count, MP
 }
 ALSO_AS_MPI_(NAME(Reduce_scatter_block));
 
+int PNAME(Scan)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
+                MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Scan, comm, serve_scan(t, send, receive, count, type, op, false),
+              real.NAME(Scan)(send, receive, count, type, op, comm));
+}
+ALSO_AS_MPI_(NAME(Scan));
+
+int PNAME(Exscan)(const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op,
+                  MPI_Comm comm)
+{
+    INTERCEPT(OPERATION_Exscan, comm, serve_scan(t, send, receive, count, type, op, true),
+              real.NAME(Exscan)(send, receive, count, type, op, comm));
+}
+ALSO_AS_MPI_(NAME(Exscan));
+
 #undef ALSO_AS_MPI_
 #undef ROW
 #undef ROWS

@@ -56,7 +56,11 @@ int datatype_read(MPI_Datatype handle, struct datatype *type)
         real.Type_get_extent_x(handle, &lower, &extent) != MPI_SUCCESS ||
         real.Type_get_true_extent_x(handle, &true_lower, &true_extent) != MPI_SUCCESS)
         return -1;
-    *type = (struct datatype){handle, (size_t)size, (ptrdiff_t)extent, false};
+    *type = (struct datatype){.handle = handle,
+                              .size = (size_t)size,
+                              .extent = (ptrdiff_t)extent,
+                              .begin = (ptrdiff_t)true_lower,
+                              .end = (ptrdiff_t)(true_lower + true_extent)};
     type->plain = size == extent && true_lower == 0 && true_extent == size && is_row(handle, 0);
     return 0;
 }

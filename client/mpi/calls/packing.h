@@ -8,7 +8,9 @@ struct datatype {
     MPI_Datatype handle;
     size_t size;      /* bytes of data */
     ptrdiff_t extent; /* from an element to the next one */
-    bool plain;       /* packing changes nothing: elements have no gaps, and their bytes in order */
+    /* Where the data of an element begins and ends, from its address. */
+    ptrdiff_t begin, end;
+    bool plain; /* packing changes nothing: elements have no gaps, and their bytes in order */
 };
 
 /* Reads a type. Returns 0 with *type, or -1 if the handle is not a type or its size is unknown. */

@@ -308,7 +308,6 @@ __attribute__((alias("PMPI_Request_free"))) __typeof__(MPI_Request_free) MPI_Req
 #define COUNT int
 #define DISPLACEMENT int
 #define X(name, shape) COUNTED(MPI_##name, name, name, shape, BLOCKING)
-UNSERVED_BLOCKING(X)
 UNSERVED_NEIGHBORHOOD(X)
 #undef X
 #define X(name, shape) COUNTED(MPI_##name, name, name, shape, NONBLOCKING)
@@ -326,7 +325,6 @@ UNSERVED_PERSISTENT(X)
 #define COUNT MPI_Count
 #define DISPLACEMENT MPI_Aint
 #define X(name, shape) COUNTED(MPI_##name##_c, name##_c, name, shape, BLOCKING)
-UNSERVED_BLOCKING(X)
 UNSERVED_NEIGHBORHOOD(X)
 #undef X
 #define X(name, shape) COUNTED(MPI_##name##_c, name##_c, name, shape, NONBLOCKING)

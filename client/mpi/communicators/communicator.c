@@ -470,7 +470,7 @@ static void free_communicator(struct communicator *c)
         return;
     sharing_forget(c);
     placement_free(c->placement);
-    for (unsigned o = 0; o < OPERATIONS_COUNT; o++)
+    for (unsigned o = 0; o < CHOICES_COUNT; o++)
         for (unsigned k = 0; k < CHOICE_CLASSES; k++)
             free(c->choice[o][k]);
     free(c->numbers);

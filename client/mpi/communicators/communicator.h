@@ -46,7 +46,7 @@ struct communicator {
     unsigned printed;            /* the reason printed last, plus 1; 0: none */
     struct share share;
     /* By operation and class of sizes; NULL: there has been no such call. */
-    struct choice *choice[OPERATIONS_COUNT][CHOICE_CLASSES];
+    struct choice *choice[CHOICES_COUNT][CHOICE_CLASSES];
 };
 
 static inline bool communicator_leads(const struct communicator *c)

@@ -8,7 +8,7 @@
 #include "client/mpi/job/job.h"
 #include "client/mpi/library/real.h"
 
-#define ROW (OPERATIONS_COUNT * CHOICE_CLASSES) /* entries of a form of communicators */
+#define ROW (CHOICES_COUNT * CHOICE_CLASSES) /* entries of a form of communicators */
 
 static struct choice_known *entries;
 
@@ -62,7 +62,7 @@ static int read_entry(const char *line)
         dimensions >> job.dims != 0 || size_class >= CHOICE_CLASSES ||
         (strcmp(way, "torus") != 0 && strcmp(way, "MPI") != 0))
         return -1;
-    for (unsigned o = 0; o < OPERATIONS_COUNT; o++)
+    for (unsigned o = 0; o < CHOICES_COUNT; o++)
         if (strcmp(mpi_operation_name(o), name) == 0) {
             size_t form = dimensions * 2 + (strcmp(ranks, "1") != 0);
             entries[form * ROW + o * CHOICE_CLASSES + size_class] = (struct choice_known){

@@ -18,6 +18,11 @@ static const char *const operations[] = {
     OPERATIONS(X)
 #undef X
 };
+static const char *const combined[] = {
+#define X(name) "MPI_" #name " with other operators or types",
+    COMBINED(X)
+#undef X
+};
 static const char *const reasons[] = {
 #define X(name, text) text,
     REASONS(X)
@@ -26,7 +31,8 @@ static const char *const reasons[] = {
 
 const char *mpi_operation_name(enum mpi_operation operation)
 {
-    return operations[operation];
+    return operation < OPERATIONS_COUNT ? operations[operation]
+                                        : combined[operation - OPERATIONS_COUNT];
 }
 
 const char *reason_text(enum reason reason)
@@ -68,9 +74,6 @@ static const struct {
 } unserved[UNSERVED_COUNT] = {
 /* clang-format off */
 #define ROW(name, text, why) [UNSERVED_##name] = {text, "not served by torusd" why},
-#define X(name, shape) ROW(name, "MPI_" #name, "")
-    UNSERVED_BLOCKING(X)
-#undef X
 #define X(name, shape) ROW(name, "MPI_" #name, ": neighborhood")
     UNSERVED_NEIGHBORHOOD(X)
 #undef X

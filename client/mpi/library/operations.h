@@ -20,29 +20,40 @@
     X(Alltoallw, COUNTS)                                                                           \
     X(Barrier, PLAIN)                                                                              \
     X(Bcast, COUNTS)                                                                               \
+    X(Exscan, COUNTS)                                                                              \
     X(Gather, COUNTS)                                                                              \
     X(Gatherv, COUNTS)                                                                             \
     X(Reduce, COUNTS)                                                                              \
     X(Reduce_scatter, COUNTS)                                                                      \
     X(Reduce_scatter_block, COUNTS)                                                                \
+    X(Scan, COUNTS)                                                                                \
     X(Scatter, COUNTS)                                                                             \
     X(Scatterv, COUNTS)
 
+/* Those of them in which the ranks may combine the vectors themselves (calls/combining.h). */
+#define COMBINED(X)                                                                                \
+    X(Allreduce)                                                                                   \
+    X(Reduce)                                                                                      \
+    X(Reduce_scatter)                                                                              \
+    X(Reduce_scatter_block)
+
+/* COMBINED_X: for choosing the faster way only, because such a call takes another time than OPERATION_X. */
 enum mpi_operation {
 #define X(name, kind) OPERATION_##name,
     OPERATIONS(X)
 #undef X
         OPERATIONS_COUNT,
+    BEFORE_COMBINED = OPERATIONS_COUNT - 1,
+#define X(name) COMBINED_##name,
+    COMBINED(X)
+#undef X
+        CHOICES_COUNT,
 };
 
 /* --- operations that torusd does not serve: the preload defines them only to count them --- */
 
 /* The second part of a row is the shape of the parameters (unserved.c). The functions in lists named _PLAIN have no
  * counts. */
-#define UNSERVED_BLOCKING(X)                                                                       \
-    X(Exscan, REDUCTION)                                                                           \
-    X(Scan, REDUCTION)
-
 #define UNSERVED_NEIGHBORHOOD(X)                                                                   \
     X(Neighbor_allgather, ALLGATHER)                                                               \
     X(Neighbor_allgatherv, ALLGATHERV)                                                             \
@@ -108,7 +119,7 @@ enum mpi_operation {
 
 /* Combined lists: the functions whose names begin with MPI_, and all functions. */
 #define UNSERVED_OF_MPI_PLAIN(X) UNSERVED_NONBLOCKING_PLAIN(X)
-#define UNSERVED_OF_MPI(X) UNSERVED_BLOCKING(X) UNSERVED_NEIGHBORHOOD(X) UNSERVED_NONBLOCKING(X)
+#define UNSERVED_OF_MPI(X) UNSERVED_NEIGHBORHOOD(X) UNSERVED_NONBLOCKING(X)
 #define UNSERVED(X)                                                                                \
     UNSERVED_OF_MPI(X)                                                                             \
     UNSERVED_OF_MPI_PLAIN(X)                                                                       \
@@ -135,8 +146,6 @@ enum unserved {
     X(FIRST, "the first call of a communicator")                                                   \
     X(FASTER, "MPI is faster, or both are timed")                                                  \
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
-    X(OPERATOR, "an operator that torusd lacks")                                                   \
-    X(TYPE, "a type that torusd cannot reduce")                                                    \
     X(LARGE, "blocks over 2 GiB, which this MPI may not be able to pack")                          \
     X(ARGUMENTS, "invalid arguments")
 
@@ -146,6 +155,6 @@ enum reason {
 #undef X
 };
 
-/* Return the texts above. Static. */
+/* Return the name of an operation, and the texts above. Static. */
 const char *mpi_operation_name(enum mpi_operation operation);
 const char *reason_text(enum reason reason);

@@ -143,7 +143,7 @@ static const struct operator_row *find_operator(MPI_Op handle)
     return NULL;
 }
 
-bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction, bool *by_operator)
+bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction)
 {
     const struct operator_row *o;
     const struct type_row *t;
@@ -151,7 +151,6 @@ bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction, boo
     (void)pthread_once(&once, fill_in);
     o = find_operator(op);
     t = find_type(type);
-    *by_operator = o == NULL;
     if (o == NULL || t == NULL || (o->kinds >> t->kind & 1) == 0)
         return false;
     *reduction = (struct reduction){t->type, o->operator, t->kind == COMPLEX ? 2 : 1, o->logical};

@@ -13,9 +13,8 @@ struct reduction {
     bool logical; /* numbers are converted to 0 or 1 first */
 };
 
-/* Returns whether the torus can reduce this type with this operator, with *reduction. If not, sets *by_operator to
- * whether the operator is the reason. */
-bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction, bool *by_operator);
+/* Returns whether the torus can reduce this type with this operator, with *reduction. */
+bool reduction_of(MPI_Datatype type, MPI_Op op, struct reduction *reduction);
 
 /* Converts `count` integers of a type at `from` to 0 or 1 at `to`. */
 void reduction_normalise(enum torus_type type, void *to, const void *from, size_t count);
