@@ -85,6 +85,15 @@ static int extent(MPI_Datatype type, MPI_Count *lower, MPI_Count *its)
     return MPI_SUCCESS;
 }
 
+static int kind = MPI_COMBINER_VECTOR; /* of the type */
+
+static int envelope(MPI_Datatype type, int *integers, int *addresses, int *types, int *combiner)
+{
+    *integers = *addresses = *types = 0;
+    *combiner = kind;
+    return MPI_SUCCESS;
+}
+
 static int note(bool is_large, int64_t size)
 {
     assert_true(calls < sizeof packed / sizeof *packed);
@@ -128,6 +137,7 @@ static void set_type(size_t size)
     real.Type_size_x = type_size;
     real.Type_get_extent_x = extent;
     real.Type_get_true_extent_x = extent;
+    real.Type_get_envelope = envelope;
     real.Pack = pack;
     real.Unpack = unpack;
 #if ABI_LARGE_COUNTS
@@ -161,6 +171,27 @@ TEST(elements_are_packed_in_pieces)
     assert_true(datatype_is_packable(&type));
     pack_both_ways(&type, 1);
     assert_true(calls == 2 && packed[0] == INT_MAX && packed[1] == INT_MAX && !large[0]);
+}
+
+/* Types that MPI defines never change, and are read once; other handles may be used again for another type. */
+TEST(predefined_types_are_read_once)
+{
+    const MPI_Datatype other = (MPI_Datatype)(intptr_t)8;
+    struct datatype type;
+
+    set_type(8);
+    for (size_t size = 8; size <= 16; size += 8) {
+        set_type(size);
+        assert_int_equal(datatype_read(other, &type), 0);
+        assert_int_equal(type.size, size);
+    }
+    kind = MPI_COMBINER_NAMED;
+    for (size_t size = 8; size <= 16; size += 8) {
+        set_type(size);
+        assert_int_equal(datatype_read((MPI_Datatype)(intptr_t)9, &type), 0);
+        assert_int_equal(type.size, 8);
+    }
+    kind = MPI_COMBINER_VECTOR;
 }
 
 /* Large counts are passed by calls with large sizes, or not at all. */
