@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -115,11 +116,26 @@ static int link_lost(struct program_link *link, struct torus_error *e)
 
 /* ---- Messages -------------------------------------------------------------------------------- */
 
+/* How often this process is the child of one that has opened links. Counted, because getpid() is a system call. */
+static unsigned forks;
+
+static bool forks_are_counted;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+static void watch_forks(void)
+{
+    forks_are_counted = pthread_atfork(NULL, NULL, count_fork) == 0;
+}
+
 /* Returns whether this process has opened the link. A forked child must not use it: it would send messages in the
  * name of its parent. */
 static bool link_is_ours(const struct program_link *link)
 {
-    return link->process == getpid();
+    return link->forks == forks;
 }
 
 /* Sets link->error if this process is a forked child. */
@@ -604,17 +620,19 @@ int link_open(struct program_link *link, const struct link_options *options,
         .flags = (options->unchecked ? PROGRAM_UNCHECKED : 0) |
                  (options->waits ? PROGRAM_WAIT : 0) | (wants_trace() ? PROGRAM_TRACE : 0),
         .size = options->timeout_ms * UINT64_C(1000000)};
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
     struct waiting waiting;
     int fds[PROGRAM_FDS];
 
     *opened = (struct link_opened){0};
+    (void)pthread_once(&watched, watch_forks);
     waiting_begin(&waiting, options->name);
     if (waiting.wanted)
         m.flags |= PROGRAM_TELL;
-    *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1, .process = getpid()};
+    *link = (struct program_link){.fd = -1, .doorbell = -1, .notices = -1, .forks = forks};
     link->path = options->shrinks != NULL ? strdup(options->shrinks)
                                           : socket_path(options->socket, PROGRAM_SOCKET_SUFFIX);
-    if (link->path == NULL)
+    if (link->path == NULL || !forks_are_counted)
         return fail_memory(e);
     link->fd = socket_connect(link->path, SOCK_SEQPACKET, e);
     if (link->fd < 0)

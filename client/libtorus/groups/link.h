@@ -2,14 +2,13 @@
  * (proto/program.h). */
 #pragma once
 
-#include <sys/types.h>
 #include <torus/group.h>
 
 #include "proto/program.h"
 
 struct program_link {
     int fd, doorbell, notices; /* -1: not open */
-    pid_t process;             /* the process that has opened the link */
+    unsigned forks;            /* tells a forked child from the process that has opened the link */
     bool asked;                /* the daemon may know the program's group */
     char *path;
     struct program_page *page;
