@@ -210,7 +210,8 @@ def parse_arguments(argv=None):
     how = parser.add_argument_group('how')
     how.add_argument('--repeats', metavar='N', type=int, default=15, help='at most N repeats of each measurement (15)')
     how.add_argument('--rounds', metavar='N', type=int,
-                     help=f'with --cuts: rounds of each fault ({cuts.ROUNDS})')
+                     help=f'with --cuts: rounds of each fault ({cuts.ROUNDS}); with --groups and --preloads: turns of each '
+                          f'system ({groups.ROUNDS})')
     how.add_argument('--cell-seconds', metavar='S', type=float,
                      help='seconds for one system at one size; slow systems repeat less (3; with '
                           f'--groups {groups.CELL_SECONDS:g}, with --against '
@@ -284,6 +285,7 @@ def complete(options):
     uneven.complete(options)
     options.out = options.out.resolve()
     options.groups_cell_seconds = options.cell_seconds or groups.CELL_SECONDS
+    options.groups_rounds = options.rounds or groups.ROUNDS
     options.groups_longest = options.longest or groups.LONGEST
     options.groups_operations = options.operations or list(groups.SIZES)
     options.groups_sizes = options.sizes

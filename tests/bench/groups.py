@@ -80,13 +80,14 @@ class Daemons:
 class Program:
     """collective.c with a library: one of its algorithms, one kind of memory."""
 
-    def __init__(self, starter, family, library=None, algorithm='default', memory=systems.ORDINARY):
+    def __init__(self, starter, family, library=None, algorithm='default', memory=systems.ORDINARY, uncounted=0):
         self.connections = starter
         self.starter = starter
         self.family = family
         self.library = library
         self.algorithm = algorithm
         self.memory = memory if library is None else ''
+        self.uncounted = uncounted  # calls on a new communicator before it has chosen its way
 
     @property
     def name(self):
@@ -107,10 +108,11 @@ class Program:
             raise
 
     def calls(self, operation, size, warmup, repeats, timeout, pause=0.0):
-        return self._run(operation, size, warmup, repeats, timeout, pause=pause)
+        uncounted = max(warmup, self.uncounted)
+        return self._run(operation, size, uncounted, repeats, timeout * (1 + uncounted // repeats), pause=pause)
 
     def periods(self, operation, size, repeats, timeout):
-        return self._run(operation, size, UNCOUNTED, repeats, timeout, batch=BATCH)
+        return self._run(operation, size, max(UNCOUNTED, -(-self.uncounted // BATCH)), repeats, timeout, batch=BATCH)
 
 
 class Cell:
@@ -244,7 +246,7 @@ class GroupRun:
             return
         cells = self._try_all([system for system in members if system.offers(operation)],
                               operation, size, bound)
-        for turn in range(ROUNDS):
+        for turn in range(self.options.groups_rounds):
             at = turn % max(1, len(cells))
             for cell in cells[at:] + cells[:at]:
                 if cell.failed is None and not cell.complete:
@@ -317,7 +319,7 @@ class GroupRun:
 
     def _measure(self, cell, operation, size, bound, turn):
         budget, pause = self.options.groups_cell_seconds, PAUSE if size < SMALL else 0.0
-        rounds, repeats = arithmetic.share_out(self.options.repeats, ROUNDS, cell.estimate + pause,
+        rounds, repeats = arithmetic.share_out(self.options.repeats, self.options.groups_rounds, cell.estimate + pause,
                                                budget)
         if turn >= rounds:
             return

@@ -1,8 +1,8 @@
 """One MPI program with and without torusd's preload, with both MPI libraries, in turn in one network, and the
 same operations by the daemons alone.
 
-groups.py says how calls are timed. Without the preload, each algorithm of the MPI libraries is tried, and the
-default and the fastest are measured.
+groups.py says how calls are timed. The MPI libraries choose their algorithms. Each measurement begins with so many
+calls that a new communicator with the preload has chosen between MPI and the torus (client/mpi/job/choice.h).
 """
 
 import time
@@ -13,6 +13,7 @@ from torus_net import TorusError, find_program
 
 from . import groups, mpi, programs, systems
 
+CHOOSING = 28  # calls on a new communicator until it has chosen: one, at most 16 and 10 timed ones
 TORI = '4x4@50,4x8@20,8x8@10'
 
 
@@ -27,8 +28,12 @@ def preload_of(library, bin):
 class PreloadRun(groups.GroupRun):
     title = 'preloads'
 
+    def _uncounted(self, bound):
+        return CHOOSING if bound < self.options.groups_cell_seconds / 4 else 0
+
     def _members(self):
-        return [groups.Daemons(self.net.torus), *self._mpi(), *self._preloaded()]
+        usual = [one for one in self._mpi() if one.algorithm == 'default']
+        return [groups.Daemons(self.net.torus), *usual, *self._preloaded()]
 
     def _preloaded(self):
         members = []
@@ -46,7 +51,7 @@ class PreloadRun(groups.GroupRun):
                                   self._environment(preload), self.net.folder / f'{library.key}-preload')
             starter = self._start(name, make_job)
             if starter and self._uses_the_torus(starter, name):
-                members.append(groups.Program(starter, name, library))
+                members.append(groups.Program(starter, name, library, uncounted=CHOOSING))
         return members
 
     def _uses_the_torus(self, starter, name):

@@ -152,7 +152,7 @@ class FakeCaller:
 def test_a_call_by_all_systems():
     """The default and the fastest algorithm of each library are measured. Failures are named, and a system is skipped
     after two failures. Slow algorithms are not tried at larger sizes."""
-    options = SimpleNamespace(groups_longest=1, groups_cell_seconds=0.4, repeats=6)
+    options = SimpleNamespace(groups_longest=1, groups_rounds=3, groups_cell_seconds=0.4, repeats=6)
     torus = groups.GroupRun('2x2', 50.0, options, failed := [], lambda text: None)
     sent = iter(range(0, 1 << 60, 1 << 30))
     torus.net = SimpleNamespace(geometry=Geometry('2x2'), sent_bytes=lambda: next(sent))

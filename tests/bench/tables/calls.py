@@ -128,8 +128,8 @@ PRELOADS_NOTE = """
 
 One program (tests/bench/collective.c) makes the calls with each MPI library, with and without torusd's preload, in
 turn in one network. *torusd*: the same operation by the daemons alone. *speedup*: the time without the
-preload, by the library's best algorithm, divided by the time with it. The page "Programs" says how calls are
-timed."""
+preload, divided by the time with it. The library chooses its algorithm, and the preload, when it has timed both,
+whether calls go by MPI or by the torus. The page "Programs" says how calls are timed."""
 
 
 def groups_tables(result):
