@@ -122,6 +122,14 @@ def test_the_root_of_a_reduce_is_late(shared, library):
     assert taken['Reduce'] == 12 and not fallen_back
 
 
+def test_ranks_that_only_send_go_on(torus, library):
+    result = scenario(torus, library, 'ahead')
+    right(result)
+    taken, fallen_back = mpi.taken(result)
+    assert (taken['Bcast'], taken['Reduce'], taken['Gather']) == (114, 114, 100) and not fallen_back
+    right(scenario(torus, library, 'ahead', mode='torus'))  # statistics would make all ranks meet in MPI_Finalize
+
+
 @pytest.mark.full
 def test_whom_a_call_waits_for(torus, library):
     """After a while, one of the waiting ranks reports that; on request, none does."""

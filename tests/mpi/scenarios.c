@@ -84,6 +84,42 @@ static void late_root(void)
     use(MPI_COMM_WORLD);
 }
 
+/* Ranks that only send in a call go on at once, and change what they have sent. The last calls are under way when
+ * MPI_Finalize begins. */
+static void ahead(void)
+{
+    int data[6000], sum[6000], flag, all;
+
+    for (int i = 0; i < 100; i++) {
+        const int count = i % 10 == 9 ? 6000 : 1 + i % 3, root = i / 50;
+        for (int k = 0; k < count; k++)
+            data[k] = rank == root ? i + k : -1;
+        MPI_Bcast(data, count, MPI_INT, root, MPI_COMM_WORLD);
+        CHECK(data[count - 1] == i + count - 1);
+        for (int k = 0; k < count; k++)
+            data[k] = rank + i + k;
+        MPI_Reduce(data, sum, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
+        CHECK(rank != root || sum[count - 1] == size * (i + count - 1) + size * (size - 1) / 2);
+        MPI_Gather(data, 1, MPI_INT, sum, 1, MPI_INT, root, MPI_COMM_WORLD);
+        CHECK(rank != root || sum[size - 1] == size - 1 + i);
+    }
+    /* So many calls that some cannot begin before the root makes them, too. Logical values are converted. */
+    if (rank == 1)
+        pause_for(0.2);
+    for (int i = 0; i < 14; i++) {
+        flag = i % 3 == 0 ? 8 : 0;
+        MPI_Reduce(&flag, &all, 1, MPI_INT, MPI_LAND, 1, MPI_COMM_WORLD);
+        CHECK(rank != 1 || all == (i % 3 == 0));
+    }
+    if (rank != 0)
+        pause_for(0.4);
+    for (int i = 0; i < 14; i++) {
+        data[0] = rank == 0 ? i : -1;
+        MPI_Bcast(data, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        CHECK(data[0] == i);
+    }
+}
+
 static void late_at_first(void)
 {
     if (rank == 1)
@@ -396,6 +432,7 @@ static const struct scenario scenarios[] = {
     {"isend", isend},
     {"late", late},
     {"late-root", late_root},
+    {"ahead", ahead},
     {"late-at-first", late_at_first},
     {"choosing", choosing},
     {"aborts", aborts},

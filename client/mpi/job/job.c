@@ -223,7 +223,7 @@ int torus_call_end(int started, struct torus_call *call, struct torus_error *err
 }
 
 #define LEAST ((size_t)64 << 10)      /* the smallest piece */
-#define IDLE 4u                       /* how many unused pieces are kept */
+#define IDLE 8u                       /* how many unused pieces are kept: a call uses up to 6 */
 #define IDLE_BYTES ((size_t)64 << 20) /* the largest unused piece that is kept */
 
 struct piece {
@@ -236,6 +236,72 @@ struct piece {
 static struct piece *pieces;
 
 static struct torus_group *sharer; /* the group of scratch_share(); NULL: none */
+
+static bool is_scratch(const void *at)
+{
+    const uintptr_t address = (uintptr_t)at;
+
+    for (const struct piece *p = pieces; p != NULL; p = p->next)
+        if (address - (uintptr_t)p->at < p->size)
+            return true;
+    return false;
+}
+
+#define LEFT_MOST 16u                 /* calls under way at a time */
+#define LEFT_BYTES ((size_t)16 << 10) /* of a call; libtorus holds a copy */
+
+/* Calls that nobody waits for, from the oldest one at `next_left` on; perhaps NULL. */
+static struct torus_call *left[LEFT_MOST];
+
+static unsigned next_left;
+
+/* Waits for the older half of them, the last of these first, so that the wait ends once and not with each call. Returns 0, or
+ * -1 with *e. The job must be locked. */
+static int await_older_half(struct torus_error *e)
+{
+    struct torus_call *call[LEFT_MOST / 2];
+    int result = 0;
+
+    for (unsigned i = 0; i < LEFT_MOST / 2; i++) {
+        call[i] = left[(next_left + i) % LEFT_MOST];
+        left[(next_left + i) % LEFT_MOST] = NULL;
+    }
+    job_unlock();
+    for (unsigned i = LEFT_MOST / 2; i-- > 0 && result == 0;)
+        if (call[i] != NULL && wait_until_ended(call[i], e) != 1)
+            result = -1;
+    job_lock();
+    if (result != 0)
+        job_fail(e);
+    return result;
+}
+
+int torus_call_leave(int started, struct torus_call *call, const void *from, size_t bytes,
+                     struct torus_error *error)
+{
+    int result = 0;
+
+    /* libtorus sends from scratch memory without copying it. */
+    if (started != 0 || bytes > LEFT_BYTES || is_scratch(from))
+        return torus_call_end(started, call, error);
+    if (left[next_left] != NULL)
+        result = await_older_half(error);
+    left[next_left] = call;
+    next_left = (next_left + 1) % LEFT_MOST;
+    job_unlock();
+    return result;
+}
+
+void torus_calls_await_left(void)
+{
+    struct torus_error ignored;
+
+    for (unsigned i = 0; i < LEFT_MOST; i++) {
+        if (left[i] != NULL)
+            (void)wait_until_ended(left[i], &ignored);
+        left[i] = NULL;
+    }
+}
 
 static void free_piece(struct piece **at)
 {
@@ -480,6 +546,7 @@ struct torus_group *lanes_part(unsigned lane, uint32_t dimensions)
 void lanes_close(void)
 {
     scratch_forget();
+    memset(left, 0, sizeof left);
     while (count > 0)
         torus_group_close(lanes[--count].group);
     memset(lanes, 0, sizeof lanes);

@@ -81,7 +81,14 @@ bool job_has_failed(struct torus_error *error);
 /* Evaluates `start`, a torus_start_X() that stores its call in `call`, and waits until the call has ended. Meanwhile
  * MPI makes progress, because other processes may need messages from this process before they can make their call.
  * Returns 0, or -1 with *error. Example: TORUS_CALL(error, torus_start_barrier(group, &call, error)) */
-#define TORUS_CALL(error, start)                                                                   \
+#define TORUS_CALL(error, start) TORUS_START(error, start, torus_call_end(started, call, error))
+
+/* The same for a call that gives this process no result and only sends `bytes` bytes at `from`. If possible, returns
+ * without waiting. If the call fails later, so do later calls. */
+#define TORUS_SEND(error, from, bytes, start)                                                      \
+    TORUS_START(error, start, torus_call_leave(started, call, from, bytes, error))
+
+#define TORUS_START(error, start, end)                                                             \
     __extension__({                                                                                \
         struct torus_call *call = NULL;                                                            \
         int started;                                                                               \
@@ -90,7 +97,7 @@ bool job_has_failed(struct torus_error *error);
             if (started == 0)                                                                      \
                 started = (start);                                                                 \
         } while (torus_call_retries(started, error));                                              \
-        torus_call_end(started, call, error);                                                      \
+        end;                                                                                       \
     })
 
 /* Locks the job. Returns 0, or -1 with *error if its group has failed. */
@@ -100,6 +107,11 @@ int torus_call_begin(struct torus_error *error);
 bool torus_call_retries(int started, const struct torus_error *error);
 /* Unlocks the job, and waits for the call if it was started. Returns 0, or -1 with *error. */
 int torus_call_end(int started, struct torus_call *call, struct torus_error *error);
+/* The same, but leaves the call under way if libtorus has copied its few bytes. */
+int torus_call_leave(int started, struct torus_call *call, const void *from, size_t bytes,
+                     struct torus_error *error);
+/* Waits until all calls that were left have ended. */
+void torus_calls_await_left(void);
 /* Sets the operation and the number of ranks of this thread's next calls, for messages about late calls. */
 void torus_call_for(enum mpi_operation operation, uint32_t ranks);
 

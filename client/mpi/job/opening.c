@@ -500,6 +500,7 @@ static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     if (job_is_served)
         known_end();
     job_is_served = false;
+    torus_calls_await_left();
     lanes_close();
     free_messages();
     return MPI_SUCCESS;

@@ -2,6 +2,7 @@
  * the leader. All functions return 0 or -1 unless stated otherwise. Errors of MPI do not call an error handler. */
 #include "client/mpi/nodes/node_collectives.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,6 +207,32 @@ int node_share_result(const struct communicator *c, int result, struct torus_err
     return result;
 }
 
+/* As node_share_result(); and after a success copies `bytes` at `at` from the leader to the other ranks of the node. Few
+ * bytes are in the same message. */
+static int share_result_and_data(const struct communicator *c, int result, void *at, size_t bytes,
+                                 struct torus_error *error)
+{
+    struct {
+        int result;
+        char data[4096];
+    } m = {.result = result};
+
+    if (bytes > sizeof m.data) {
+        result = node_share_result(c, result, error);
+        if (result == 0 && node_broadcast(c, at, bytes) != 0)
+            result = node_failed(error);
+        return result;
+    }
+    if (communicator_leads(c) && result == 0)
+        memcpy(m.data, at, bytes);
+    if (node_broadcast(c, &m, offsetof(typeof(m), data) + bytes) != 0 ||
+        (m.result != 0 && node_broadcast(c, error, sizeof *error) != 0))
+        return node_failed(error);
+    if (!communicator_leads(c) && m.result == 0)
+        memcpy(at, m.data, bytes);
+    return m.result;
+}
+
 size_t *node_numbers(const struct communicator *c)
 {
     return c->numbers + 2 * (size_t)c->size;
@@ -274,19 +301,27 @@ struct sizes {
     size_t *send, *receive;
 };
 
+/* `same`: all blocks of all ranks have the same size. */
 static int gather_sizes(const struct communicator *c, const size_t *send_bytes,
-                        const size_t *receive_bytes, struct sizes *sizes)
+                        const size_t *receive_bytes, bool same, struct sizes *sizes)
 {
     const size_t bytes = c->size * sizeof(size_t);
 
+    if (!communicator_leads(c) && same)
+        return 0;
     if (!communicator_leads(c))
         return node_send(c, 0, send_bytes, bytes) != 0 ? -1 : node_send(c, 0, receive_bytes, bytes);
-    memcpy(sizes->send, send_bytes, bytes);
-    memcpy(sizes->receive, receive_bytes, bytes);
-    for (uint32_t l = 1; l < c->locals; l++)
-        if (node_receive(c, l, sizes->send + (size_t)l * c->size, bytes) != 0 ||
-            node_receive(c, l, sizes->receive + (size_t)l * c->size, bytes) != 0)
+    for (uint32_t l = 0; l < c->locals; l++) {
+        size_t *its_send = sizes->send + (size_t)l * c->size;
+        size_t *its_receive = sizes->receive + (size_t)l * c->size;
+        if (l == 0 || same) {
+            memcpy(its_send, send_bytes, bytes);
+            memcpy(its_receive, receive_bytes, bytes);
+        } else if (node_receive(c, l, its_send, bytes) != 0 ||
+                   node_receive(c, l, its_receive, bytes) != 0) {
             return -1;
+        }
+    }
     return 0;
 }
 
@@ -385,7 +420,7 @@ static int lead_alltoall(struct communicator *c, const void *send, const size_t 
 
     if (room_for_sizes == NULL)
         return node_lacks_memory(c, e);
-    if (gather_sizes(c, send_bytes, receive_bytes, &sizes) != 0) {
+    if (gather_sizes(c, send_bytes, receive_bytes, same, &sizes) != 0) {
         result = node_failed(e);
     } else {
         node_blocks(c, sizes.send, out_bytes);
@@ -419,7 +454,7 @@ int nodes_alltoall(struct communicator *c, const void *send, const size_t *send_
         return alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
     if (communicator_leads(c))
         return lead_alltoall(c, send, send_bytes, receive, receive_bytes, same, error);
-    if (gather_sizes(c, send_bytes, receive_bytes, NULL) != 0 ||
+    if (gather_sizes(c, send_bytes, receive_bytes, same, NULL) != 0 ||
         node_send(c, 0, send, node_sum(send_bytes, c->size)) != 0)
         return node_failed(error);
     result = node_share_result(c, 0, error);
@@ -465,13 +500,19 @@ int nodes_allgather(struct communicator *c, const void *block, void *receive, co
         result = lead_allgather(c, block, receive, bytes, same, error);
     else if (node_send(c, 0, block, mine) != 0)
         return node_failed(error);
-    result = node_share_result(c, result, error);
-    if (result == 0 && node_broadcast(c, receive, node_sum(bytes, c->size)) != 0)
-        result = node_failed(error);
-    return result;
+    return share_result_and_data(c, result, receive, node_sum(bytes, c->size), error);
 }
 
 /* ---- Broadcast, barrier ---------------------------------------------------------------------- */
+
+static int broadcast(const struct communicator *c, void *buffer, size_t bytes, uint32_t root,
+                     struct torus_error *e)
+{
+    if (c->node == root)
+        return TORUS_SEND(e, buffer, bytes,
+                          torus_start_broadcast(c->group, buffer, bytes, root, &call, e));
+    return TORUS_CALL(e, torus_start_broadcast(c->group, buffer, bytes, root, &call, e));
+}
 
 int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t root_place,
                     struct torus_error *error)
@@ -486,15 +527,9 @@ int nodes_broadcast(struct communicator *c, void *buffer, size_t bytes, uint32_t
         if (c->node == root && root_local != 0 && node_receive(c, root_local, buffer, bytes) != 0)
             result = node_failed(error);
         else
-            result = TORUS_CALL(error,
-                                torus_start_broadcast(c->group, buffer, bytes, root, &call, error));
+            result = broadcast(c, buffer, bytes, root, error);
     }
-    if (c->locals == 1)
-        return result;
-    result = node_share_result(c, result, error);
-    if (result == 0 && node_broadcast(c, buffer, bytes) != 0)
-        result = node_failed(error);
-    return result;
+    return c->locals == 1 ? result : share_result_and_data(c, result, buffer, bytes, error);
 }
 
 int nodes_barrier(struct communicator *c, struct torus_error *error)
@@ -516,6 +551,11 @@ static int reduce(const struct communicator *c, const struct vector *v, const vo
 {
     if (only == PLACE_ALL)
         return allreduce(c, v, send, receive, e);
+    if (only / c->locals != c->node)
+        return TORUS_SEND(e, send, v->count * v->type_size,
+                          torus_start_reduce(c->group, send, NULL, v->count * v->reduction.parts,
+                                             v->reduction.type, v->reduction.operator,
+                                             only / c->locals, &call, e));
     return TORUS_CALL(e,
                       torus_start_reduce(c->group, send == receive ? TORUS_IN_PLACE : send, receive,
                                          v->count * v->reduction.parts, v->reduction.type,
@@ -562,9 +602,12 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
         result = node_failed(error);
     if (result == 0 && leads)
         result = reduce(c, v, out, here ? out : NULL, only, error);
-    result = node_share_result(c, result, error);
+    if (only == PLACE_ALL)
+        result = share_result_and_data(c, result, out, bytes, error);
+    else
+        result = node_share_result(c, result, error);
     if (result == 0 && only == PLACE_ALL)
-        result = node_broadcast(c, out, bytes) != 0 ? node_failed(error) : 0;
+        ;
     else if (result == 0 && wants && !leads)
         result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
     else if (result == 0 && leads && here && !wants)

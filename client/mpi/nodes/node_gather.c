@@ -23,6 +23,9 @@ static int gather(const struct communicator *c, const struct rooted *r, const vo
 {
     size_t *offset = node_numbers(c) + c->nodes;
 
+    if (r->same && c->node != r->node)
+        return TORUS_SEND(e, block, mine,
+                          torus_start_gather(c->group, block, NULL, mine, r->node, &call, e));
     if (r->same)
         return TORUS_CALL(e, torus_start_gather(c->group, block, all, mine, r->node, &call, e));
     if (c->node == r->node)
