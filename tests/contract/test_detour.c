@@ -118,7 +118,8 @@ TEST(rated_loads_are_close_to_the_least)
 {
     double worst = 0, lowest = 1;
 
-    for (size_t i = 0; i < sizeof rated_loads / sizeof rated_loads[0]; i++) {
+    const size_t step = getenv("TORUS_FULL") != NULL ? 1 : 3;
+    for (size_t i = 0; i < sizeof rated_loads / sizeof rated_loads[0]; i += step) {
         const char *dims = rated_loads[i].dims, *without = rated_loads[i].without;
         const char *rates = rated_loads[i].rates;
         double least = rated_loads[i].least;

@@ -129,7 +129,7 @@ def test_lost_reports_of_interfaces(ring):
     """More changes than the socket holds while torus-routed does not run: it still hears of the next ones at once."""
     node, process = ring.node(0), ring.ip_hosts.routed[0]
     cable = node.interface('+0')
-    changes = ''.join(f'link set dev lo mtu {60000 + i % 2}\n' for i in range(2000))
+    changes = ''.join(f'link set dev lo mtu {60000 + i % 2}\n' for i in range(600))
     process.send_signal(signal.SIGSTOP)
     node.host.run('ip', '-batch', '-', stdin=changes + 'link set dev lo mtu 65536\n')
     process.send_signal(signal.SIGCONT)
@@ -150,7 +150,7 @@ def test_lost_reports_of_interfaces(ring):
 
 def test_torusd_hears_of_a_cable_after_lost_reports(ring):
     node, daemon = ring.node(0), ring.node(0).daemon
-    changes = ''.join(f'route {verb} 10.77.1.0/24 dev lo\n' for _ in range(2000) for verb in ('add', 'del'))
+    changes = ''.join(f'route {verb} 10.77.1.0/24 dev lo\n' for _ in range(600) for verb in ('add', 'del'))
     daemon.send_signal(signal.SIGSTOP)
     node.host.run('ip', '-batch', '-', stdin=changes)
     daemon.send_signal(signal.SIGCONT)

@@ -183,6 +183,8 @@ def test_a_host_has_its_share(mininet, groups, busy):
     out, _ = node.host.popen('cat /proc/self/cgroup', text=True).communicate()
     assert f'{torus.shares.folder.name}/n0\n' in out
     assert _group_of(torus.node(1).pid, torus) == Path('n1')
+    for loop in loops:
+        loop.kill()
     folder = torus.shares.folder
     torus.stop()
     assert not folder.exists()

@@ -65,7 +65,6 @@ TEST(copies_are_as_fast_as_the_links)
     must_take("4", false, 1.05);
     must_take("4", true, 1.05);
     must_take("4m", false, 1.05);
-    must_take("4x4", false, 1.1);
     must_take("4x4", true, 1.1);
 }
 

@@ -88,7 +88,7 @@ SEED_TEST(48, members_call_every_operation)
     sim_free(sim);
 }
 
-SEED_TEST(16, members_have_several_groups_at_the_same_time)
+SEED_TEST(8, members_have_several_groups_at_the_same_time)
 {
     static const char *const names[] = {"a", "b", "c", "all"};
     struct sim *sim = group_sim(tori[seed % (sizeof tori / sizeof tori[0])], seed);
@@ -130,7 +130,7 @@ SEED_TEST(4, members_of_two_groups_may_use_one_name)
 }
 
 /* All data crosses few nodes that are no members: their memory suffices, or the group would fail. */
-SEED_TEST(6, members_send_much_over_few_nodes)
+SEED_TEST(3, members_send_much_over_few_nodes)
 {
     static const struct {
         const char *dims;
@@ -207,7 +207,7 @@ static void cut_some(struct sim *sim, struct damage *d, const struct some *some,
 }
 
 /* Links go down before the group is opened, and while it makes calls. */
-SEED_TEST(32, members_continue_without_links)
+SEED_TEST(20, members_continue_without_links)
 {
     struct sim *sim = group_sim(tori[seed % (sizeof tori / sizeof tori[0])], seed);
     const struct some some = draw_members(sim, 2);

@@ -175,7 +175,7 @@ static void mutate(char *text, size_t length)
 TEST(random_changes)
 {
     json_t *file = trace_fixture_new("2x2");
-    const unsigned tries = 100 * (unsigned)seeds;
+    const unsigned tries = 40 * (unsigned)seeds;
     unsigned accepted = 0;
     struct finding list[FINDINGS_MOST];
     const struct cli cli = {.json = false};

@@ -15,7 +15,7 @@
 
 COPYING_TEST(a_new_tree_is_equal)
 {
-    for (unsigned seed = 1; seed <= 12; seed++) {
+    for (unsigned seed = 1; seed <= 8; seed++) {
         const char *from = at(state, "data/from%u", seed), *to = at(state, "data/to%u", seed);
         random_tree(from, seed, 60);
         how.from = from;
@@ -40,7 +40,7 @@ COPYING_TEST(a_new_tree_is_equal)
 
 COPYING_TEST(a_changed_tree_is_equal_again)
 {
-    for (unsigned seed = 1; seed <= 25; seed++) {
+    for (unsigned seed = 1; seed <= 12; seed++) {
         const char *from = at(state, "data/from%u", seed), *to = at(state, "data/to%u", seed);
         random_tree(from, seed, 40);
         (void)copying_well(&copying, from, to);
