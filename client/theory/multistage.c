@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/theory/timed.h"
 #include "daemon/lib/schedule/algorithms/banyan.h"
 
 const char *multistage_name(enum multistage kind)
@@ -120,77 +121,65 @@ char *banyan_row_settings(enum multistage network, unsigned m, enum banyan_squar
     return text;
 }
 
-struct message {
-    bool there;
-    uint32_t row, source, destination;
-};
-
-/* A running network: the lines before each stage, and those after the last one. */
-struct run {
-    enum multistage network;
-    unsigned m;
-    enum banyan_square square;
-    struct message *line; /* stage * n + line */
-    bool *has;            /* output * n + input: that message has arrived */
-    uint64_t delivered;
-};
-
-static int run_stage(struct run *run, unsigned stage, struct error *e)
+/* The channel is the line on which a stage puts out a message. */
+static uint32_t line_of(unsigned m, unsigned stage, uint32_t line)
 {
-    uint32_t n = 1u << run->m;
-    const struct message *in = &run->line[(size_t)stage * n];
-    struct message *out = &run->line[(size_t)(stage + 1) * n];
-
-    memset(out, 0, n * sizeof *out);
-    for (uint32_t line = 0; line < n; line++) {
-        if (!in[line].there)
-            continue;
-        uint32_t way = multistage_switch(run->network, run->m, stage, line, in[line].destination);
-        uint32_t end = multistage_link(run->network, run->m, stage, way);
-        if (out[end].there)
-            return error_set(e, ERROR_DAMAGED,
-                             "conflict in row %u, stage %u: the messages of inputs %u and %u both "
-                             "need line %u",
-                             in[line].row, stage, out[end].source, in[line].source, way);
-        out[end] = in[line];
-    }
-    return 0;
+    return stage * (1u << m) + line;
 }
 
-static int deliver(struct run *run, struct error *e)
+/* The path of a message, which finds its way by the bits of its output. Returns -1 without memory; otherwise its output
+ * XORed with the one that it comes to. */
+static int add_path(struct timed *t, enum multistage network, unsigned m, uint32_t input,
+                    uint32_t output)
 {
-    uint32_t n = 1u << run->m;
-    const struct message *line = &run->line[(size_t)run->m * n];
+    uint32_t line = multistage_enter(network, m, input);
 
-    for (uint32_t output = 0; output < n; output++) {
-        if (!line[output].there)
-            continue;
-        bool *has = &run->has[(size_t)output * n + line[output].source];
-        if (line[output].destination != output || *has)
-            return error_set(e, ERROR_DAMAGED,
-                             "row %u: the message of input %u came to output %u, which must not "
-                             "receive it",
-                             line[output].row, line[output].source, output);
-        *has = true;
-        run->delivered++;
-    }
-    return 0;
-}
-
-/* One tick: row `row` enters if there is one, and all messages move on by a stage. */
-static int tick(struct run *run, uint32_t row, struct error *e)
-{
-    uint32_t n = 1u << run->m;
-
-    for (uint32_t input = 0; input < n; input++)
-        run->line[multistage_enter(run->network, run->m, input)] = (struct message){
-            row < n, row, input,
-            row < n ? banyan_entry(run->network, run->m, run->square, row, input) : 0};
-    for (unsigned stage = run->m; stage-- > 0;) /* last stage first: each makes room for the one
-                                                 * before */
-        if (run_stage(run, stage, e) != 0)
+    for (unsigned stage = 0; stage < m; stage++) {
+        line = multistage_switch(network, m, stage, line, output);
+        if (timed_add_hop(t, line_of(m, stage, line)) != 0)
             return -1;
-    return deliver(run, e);
+        line = multistage_link(network, m, stage, line);
+    }
+    return (int)(line ^ output);
+}
+
+static int add_messages(struct timed *t, enum multistage network, unsigned m, enum banyan_square s,
+                        bool *has, struct error *e)
+{
+    const uint32_t n = 1u << m;
+
+    for (uint32_t i = 0; i < m * n; i++)
+        if (timed_add_channel(t, &(struct timed_channel){.unit = 1, .entry = i + 1}) != 0)
+            return error_set(e, ERROR_MEMORY, "out of memory to simulate %u inputs", n);
+    for (uint32_t row = 0; row < n; row++) {
+        for (uint32_t input = 0; input < n; input++) {
+            const uint32_t output = banyan_entry(network, m, s, row, input);
+            const struct timed_message message = {.units = 1, .step = row, .earliest = row};
+            int rc = timed_add_message(t, &message);
+            if (rc == 0)
+                rc = add_path(t, network, m, input, output);
+            if (rc < 0)
+                return error_set(e, ERROR_MEMORY, "out of memory to simulate %u inputs", n);
+            if (rc > 0 || has[(size_t)output * n + input])
+                return error_set(e, ERROR_DAMAGED,
+                                 "row %u: the message of input %u comes to output %u, which must "
+                                 "not receive it",
+                                 row, input, output ^ (uint32_t)rc);
+            has[(size_t)output * n + input] = true;
+        }
+    }
+    return 0;
+}
+
+/* A message had to wait for a line. */
+static int conflict(unsigned m, const struct timed_wait *w, struct error *e)
+{
+    const uint32_t n = 1u << m;
+
+    return error_set(e, ERROR_DAMAGED,
+                     "conflict in row %u, stage %u: the messages of inputs %u and %u both need "
+                     "line %u",
+                     w->message / n, w->channel / n, w->behind % n, w->message % n, w->channel % n);
 }
 
 static bool is_whole(enum multistage network, unsigned m, enum banyan_square s)
@@ -206,22 +195,28 @@ static bool is_whole(enum multistage network, unsigned m, enum banyan_square s)
 int banyan_run(enum multistage network, unsigned m, enum banyan_square s, struct banyan_report *r,
                struct error *e)
 {
-    uint32_t n = 1u << m;
-    struct run run = {.network = network,
-                      .m = m,
-                      .square = s,
-                      .line = calloc((size_t)(m + 1) * n, sizeof *run.line),
-                      .has = calloc((size_t)n * n, sizeof *run.has)};
-    int rc = 0;
+    const struct timed_model model = {.switching = TIMED_STORE};
+    const uint32_t n = 1u << m;
+    struct timed_report report;
+    struct timed *t = timed_new(1);
+    bool *has = calloc((size_t)n * n, sizeof *has);
+    int rc;
 
     *r = (struct banyan_report){0};
-    if (run.line == NULL || run.has == NULL)
+    if (t == NULL || has == NULL)
         rc = error_set(e, ERROR_MEMORY, "out of memory to simulate %u inputs", n);
-    while (rc == 0 && run.delivered < (uint64_t)n * n)
-        rc = tick(&run, r->ticks++, e);
-    r->delivered = run.delivered;
-    r->whole_stages = rc == 0 && is_whole(network, m, s);
-    free(run.line);
-    free(run.has);
+    else
+        rc = add_messages(t, network, m, s, has, e);
+    if (rc == 0)
+        rc = timed_run(t, &model, NULL, NULL, &report, e);
+    if (rc == 0 && report.waited > 0)
+        rc = conflict(m, &report.first, e);
+    if (rc == 0) {
+        r->ticks = m == 0 ? 1 : (uint32_t)report.time;
+        r->delivered = report.arrived;
+        r->whole_stages = is_whole(network, m, s);
+    }
+    free(has);
+    timed_free(t);
     return rc;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "client/theory/timed.h"
 #include "daemon/lib/schedule/tally.h"
 #include "daemon/lib/schedule/work.h"
 #include "proto/text.h"
@@ -26,7 +27,6 @@ static uint32_t key_to(uint64_t key)
 {
     return (uint32_t)key & (TORUS_MAX_NODES - 1);
 }
-
 static int no_memory(const struct product *p, struct error *e)
 {
     return error_set(e, ERROR_MEMORY, "out of memory to simulate %u %s", p->nodes,
@@ -86,31 +86,67 @@ static int follow(const struct product *p, uint32_t source, uint32_t destination
     return 0;
 }
 
-/* Runs the steps one after another, and checks that a node sends at most one message in a step,
- * and receives at most one. `sender` has room for a number by node. */
-static int run_steps(const struct tally *messages, uint64_t *sender, struct product_report *r,
-                     struct error *e)
+/* A message of each step on each link that has one. `channel` has room for a number by pair of nodes. */
+static int add_messages(struct timed *t, const struct tally *messages, uint32_t nodes,
+                        uint32_t *channel, struct product_report *r)
 {
-    for (size_t i = 0; i < messages->count;) {
-        uint32_t step = key_step(messages->at[i].key);
-        uint64_t most = 0;
-        for (size_t first = i; i < messages->count && key_step(messages->at[i].key) == step; i++) {
-            uint64_t key = messages->at[i].key;
-            uint32_t from = key_from(key), to = key_to(key);
-            if (i > first && key_from(messages->at[i - 1].key) == from)
-                return error_set(e, ERROR_DAMAGED, "step %u: node %u sends to nodes %u and %u",
-                                 step, from, key_to(messages->at[i - 1].key), to);
-            if (sender[to] >> 32 == step + 1ull)
-                return error_set(e, ERROR_DAMAGED, "step %u: node %u receives from nodes %u and %u",
-                                 step, to, (uint32_t)sender[to], from);
-            sender[to] = (step + 1ull) << 32 | from;
-            most = messages->at[i].count > most ? messages->at[i].count : most;
+    uint32_t channels = 0;
+
+    for (size_t i = 0; i < messages->count; i++) {
+        const uint64_t key = messages->at[i].key;
+        const struct timed_channel link = {.from = key_from(key), .to = key_to(key), .unit = 1};
+        const struct timed_message message = {.units = (uint32_t)messages->at[i].count,
+                                              .step = key_step(key)};
+        uint32_t *at = &channel[(size_t)link.from * nodes + link.to];
+        if (*at == 0) { /* numbered from 1 here */
+            if (timed_add_channel(t, &link) != 0)
+                return -1;
+            *at = ++channels;
         }
-        r->steps++;
-        r->transmission += most;
+        if (timed_add_message(t, &message) != 0 || timed_add_hop(t, *at - 1) != 0)
+            return -1;
+        r->steps += i == 0 || key_step(messages->at[i - 1].key) != message.step;
     }
     r->messages = messages->count;
     return 0;
+}
+
+/* A message waited for another one of its step: their node sends to two nodes, or receives from two. */
+static int broken_rule(struct timed *t, const struct timed_wait *w, struct error *e)
+{
+    uint32_t hops;
+    const struct timed_channel *wanted = timed_channel_at(t, w->channel);
+    const struct timed_channel *taken = timed_channel_at(t, *timed_path(t, w->behind, &hops));
+    const uint32_t step = timed_message_at(t, w->message)->step;
+
+    if (wanted->from == taken->from)
+        return error_set(e, ERROR_DAMAGED, "step %u: node %u sends to nodes %u and %u", step,
+                         wanted->from, taken->to, wanted->to);
+    return error_set(e, ERROR_DAMAGED, "step %u: node %u receives from nodes %u and %u", step,
+                     wanted->to, taken->from, wanted->from);
+}
+
+/* Runs the steps one after another on nodes with one port: what waits within a step is against the rules. */
+static int run_steps(const struct product *p, const struct tally *messages,
+                     struct product_report *r, struct error *e)
+{
+    const struct timed_model model = {.ports = 1, .barrier = true};
+    struct timed_report report;
+    struct timed *t = timed_new(p->nodes);
+    uint32_t *channel = calloc((size_t)p->nodes * p->nodes, sizeof *channel);
+    int rc;
+
+    if (t == NULL || channel == NULL || add_messages(t, messages, p->nodes, channel, r) != 0)
+        rc = no_memory(p, e);
+    else
+        rc = timed_run(t, &model, NULL, NULL, &report, e);
+    if (rc == 0 && report.waited > 0)
+        rc = broken_rule(t, &report.first, e);
+    else if (rc == 0)
+        r->transmission = report.time;
+    free(channel);
+    timed_free(t);
+    return rc;
 }
 
 int product_run(const struct product *p, enum product_algorithm a, product_route_fn *route,
@@ -140,14 +176,10 @@ int product_run(const struct product *p, enum product_algorithm a, product_route
                 rc = follow(p, s, d, walks, route(p, a, s, d, walks), &messages, r, e);
                 watch_count(&followed, (uint64_t)p->nodes * (p->nodes - 1));
             }
-    uint64_t *sender = calloc(p->nodes, sizeof *sender);
-    if (rc == 0 && sender == NULL)
-        rc = no_memory(p, e);
     if (rc == 0) {
         tally_sort(&messages);
-        rc = run_steps(&messages, sender, r, e);
+        rc = run_steps(p, &messages, r, e);
     }
-    free(sender);
     tally_free(&messages);
     return rc;
 }

@@ -41,8 +41,10 @@ OPTIONS = {
     ('perf', '--op'): words('sum', 'product', 'min', 'max', 'and', 'or', 'xor'),
     ('predict', '--operation'): words('exchange', 'allgather'),
     ('simulate', '--square'): words('iterated', 'products', 'shift'),
-    ('simulate', '--queue'): words('fifo', 'longest'),
-    ('simulate', '--switch'): words('input', 'output'),
+    ('simulate', '--switching'): words('store', 'cut-through', 'wormhole'),
+    ('simulate', '--ports'): words('one', 'all'),
+    ('simulate', '--queue'): words('fifo', 'longest', 'step'),
+    ('simulate', '--switch'): words('channel', 'input', 'output'),
     ('key', 'ACTION'): words('generate', 'id'),
     ('torusd', '--output-mode'): Value(),  # MODE: permissions
 }

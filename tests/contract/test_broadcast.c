@@ -1,6 +1,7 @@
 /* The lower bounds of broadcasts against a search of all schedules on small networks. In a round, every
  * channel carries one message that its sender had before the round. */
-#include "client/theory/broadcast_run.h"
+#include "client/theory/broadcast_bound.h"
+#include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "tests/contract/contract.h"
 #include "tests/support/cmocka.h"
@@ -211,25 +212,33 @@ static uint64_t theorem_of_run(uint64_t n, uint64_t delta, uint64_t send)
     return ALPHA + delta + send + ((n * n - 1) / 4 - 1) * larger + smaller(delta, send);
 }
 
-static uint64_t delay(uint32_t n, const struct broadcast_model *m)
+static struct simulate_report broadcast(const struct torus *t, const char *name,
+                                        const struct simulation *s)
 {
-    struct torus t = contract_rectangle(n, n);
-    struct broadcast_report r;
+    struct simulate_report r = {0};
+    struct error e;
 
-    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), m, &r, NULL), 0);
-    assert_int_equal(r.arrivals, t.nodes * (t.nodes - 1));
-    assert_int_equal(r.busiest, (n * n - 1) / 4); /* corollary 1 */
-    return r.delay;
+    assert_success(simulate_schedule(t, algorithm_find(name), s, &r, &e), e);
+    assert_int_equal(r.messages, t->nodes * (t->nodes - 1));
+    return r;
 }
 
-static struct broadcast_model model(size_t ratio, enum broadcast_queue queue,
-                                    enum broadcast_switch place)
+static uint64_t delay(uint32_t n, const struct simulation *s)
 {
-    return (struct broadcast_model){.startup = ALPHA,
-                                    .switching = ratios[ratio].delta,
-                                    .transmission = ratios[ratio].send,
-                                    .queue = queue,
-                                    .place = place};
+    struct torus t = contract_rectangle(n, n);
+    struct simulate_report r = broadcast(&t, "yangwang", s);
+
+    assert_int_equal(r.timed.busiest, (n * n - 1) / 4); /* corollary 1 */
+    return r.timed.time;
+}
+
+static struct simulation model(size_t ratio, enum timed_queue queue, enum simulate_place place)
+{
+    return (struct simulation){.timed = {.startup = ALPHA, .queue = queue},
+                               .streaming = true,
+                               .switching = ratios[ratio].delta,
+                               .segment = ratios[ratio].send,
+                               .place = place};
 }
 
 TEST(first_come_takes_longer)
@@ -238,8 +247,8 @@ TEST(first_come_takes_longer)
         for (size_t i = 0; i < RATIOS; i++) {
             uint64_t delta = ratios[i].delta, send = ratios[i].send;
             uint64_t more = n == 3 ? 0 : smaller(delta, send);
-            struct broadcast_model input = model(i, BROADCAST_FIFO, BROADCAST_SWITCH_INPUT);
-            struct broadcast_model output = model(i, BROADCAST_FIFO, BROADCAST_SWITCH_OUTPUT);
+            struct simulation input = model(i, TIMED_FIFO, SIMULATE_AT_INPUT);
+            struct simulation output = model(i, TIMED_FIFO, SIMULATE_AT_OUTPUT);
             assert_int_equal(delay(n, &input), theorem_of_run(n, delta, send) + more);
             assert_int_equal(delay(n, &output), theorem_of_run(n, delta, send) + more);
         }
@@ -253,9 +262,8 @@ TEST(longest_way_first_does_not)
     for (uint32_t n = 3; n <= LARGEST_N; n += 2) {
         for (size_t i = 0; i < RATIOS; i++) {
             uint64_t delta = ratios[i].delta, send = ratios[i].send;
-            struct broadcast_model input = model(i, BROADCAST_LONGEST_WAY, BROADCAST_SWITCH_INPUT);
-            struct broadcast_model output =
-                model(i, BROADCAST_LONGEST_WAY, BROADCAST_SWITCH_OUTPUT);
+            struct simulation input = model(i, TIMED_LONGEST, SIMULATE_AT_INPUT);
+            struct simulation output = model(i, TIMED_LONGEST, SIMULATE_AT_OUTPUT);
             uint64_t most = theorem_of_run(n, delta, send), taken = delay(n, &input);
             assert_int_equal(delay(n, &output), most);
             assert_true(delta <= send ? taken == most : taken <= most);
@@ -273,8 +281,9 @@ struct order {
     uint32_t most;    /* messages on a channel */
 };
 
-static void note(void *context, uint32_t source, uint32_t from, unsigned port)
+static void note(void *context, uint32_t source, uint32_t from, unsigned port, uint64_t now)
 {
+    (void)now;
     struct order *o = context;
     uint32_t channel = from * 4 + port;
 
@@ -298,17 +307,18 @@ static uint32_t place_of(const struct order *o, uint32_t source, uint32_t node)
 }
 
 /* Counts the channels whose last message follows the last message of an earlier phase. */
-static uint32_t channels_that_wait(uint32_t n, enum broadcast_queue queue)
+static uint32_t channels_that_wait(uint32_t n, enum timed_queue queue)
 {
     struct torus t = contract_rectangle(n, n);
     struct order o = {.torus = &t, .most = (n * n - 1) / 4};
-    struct broadcast_model m = model(0, queue, BROADCAST_SWITCH_INPUT);
+    struct simulation m = model(0, queue, SIMULATE_AT_INPUT);
     uint32_t waiting = 0;
 
     o.source = calloc((size_t)t.nodes * 4 * o.most, sizeof *o.source);
     o.sent = calloc((size_t)t.nodes * 4, sizeof *o.sent);
     assert_true(o.source && o.sent);
-    m.sends = note;
+    m.each_node = true;
+    m.takes = note;
     m.context = &o;
     (void)delay(n, &m);
     for (uint32_t channel = 0; channel < t.nodes * 4; channel++) {
@@ -326,8 +336,8 @@ static uint32_t channels_that_wait(uint32_t n, enum broadcast_queue queue)
 TEST(last_message_waits)
 {
     for (uint32_t n = 5; n <= LARGEST_N; n += 2) {
-        assert_true(channels_that_wait(n, BROADCAST_FIFO) >= n * n);
-        assert_int_equal(channels_that_wait(n, BROADCAST_LONGEST_WAY), 0);
+        assert_true(channels_that_wait(n, TIMED_FIFO) >= n * n);
+        assert_int_equal(channels_that_wait(n, TIMED_LONGEST), 0);
     }
 }
 
@@ -337,17 +347,17 @@ TEST(last_message_waits)
 TEST(by_hand)
 {
     struct torus t = contract_torus("3m");
-    struct broadcast_model m = {.startup = 100, .switching = 2, .transmission = 10};
-    struct broadcast_report r;
+    struct simulation s = {.timed = {.startup = 100},
+                           .streaming = true,
+                           .switching = 2,
+                           .segment = 10,
+                           .place = SIMULATE_AT_INPUT};
+    struct simulate_report r = broadcast(&t, "yangwang", &s);
 
-    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), &m, &r, NULL), 0);
-    assert_int_equal(r.delay, 100 + 2 + 10 + 2 + 10);
-    assert_int_equal(r.arrivals, 6);
-    assert_int_equal(r.busiest, 2);
+    assert_int_equal(r.timed.time, 100 + 2 + 10 + 2 + 10);
+    assert_int_equal(r.timed.busiest, 2);
     t = contract_torus("1");
-    assert_int_equal(broadcast_run(&t, algorithm_find("yangwang"), &m, &r, NULL), 0);
-    assert_int_equal(r.delay, 100);
-    assert_int_equal(r.arrivals, 0);
+    assert_int_equal(broadcast(&t, "yangwang", &s).timed.time, 0);
 }
 
 /* Every block reaches every node, and no delay is below the bound of the busiest channel. */
@@ -358,36 +368,28 @@ TEST(other_algorithms)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (size_t j = 0; j < sizeof shapes / sizeof shapes[0]; j++) {
-            const struct algorithm *a = algorithm_find(names[i]);
             struct torus t = contract_torus(shapes[j]);
-            struct broadcast_model m = {.switching = 1, .transmission = 5};
-            struct broadcast_report r;
-            if (algorithm_accepts(a, &t, NULL) != 0)
+            struct simulation s = {
+                .streaming = true, .switching = 1, .segment = 5, .place = SIMULATE_AT_INPUT};
+            if (algorithm_accepts(algorithm_find(names[i]), &t, NULL) != 0)
                 continue;
-            assert_int_equal(broadcast_run(&t, a, &m, &r, NULL), 0);
-            assert_int_equal(r.arrivals, t.nodes * (t.nodes - 1));
-            assert_int_equal(r.busiest, contract_verify(&t, names[i]).busiest);
-            assert_true(r.delay >= 1 + r.busiest * 5);
+            struct simulate_report r = broadcast(&t, names[i], &s);
+            assert_int_equal(r.timed.busiest, contract_verify(&t, names[i]).busiest);
+            assert_true(r.timed.time >= 1 + r.timed.busiest * 5);
         }
     }
 }
 
 TEST(refusals)
 {
-    struct torus five = contract_torus("5x5"), four = contract_torus("4x4"),
-                 large = contract_torus("33x33");
-    struct broadcast_model m = {.transmission = 1};
-    struct broadcast_report r;
+    struct torus five = contract_torus("5x5"), four = contract_torus("4x4");
+    struct simulation s = {.streaming = true, .segment = 1};
+    struct simulate_report r;
     struct error e;
 
-    assert_fails(broadcast_run(&five, algorithm_find("direct"), &m, &r, &e), e, ERROR_REFUSED, "");
-    assert_fails(broadcast_run(&five, algorithm_find("disjoint"), &m, &r, &e), e, ERROR_REFUSED,
+    assert_fails(simulate_schedule(&four, algorithm_find("yangwang"), &s, &r, &e), e, ERROR_REFUSED,
                  "");
-    assert_fails(broadcast_run(&four, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
-                 "");
-    assert_fails(broadcast_run(&large, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
-                 "");
-    m.switching = BROADCAST_RUN_MOST_TIME + 1;
-    assert_fails(broadcast_run(&five, algorithm_find("yangwang"), &m, &r, &e), e, ERROR_REFUSED,
+    s.switching = SIMULATE_TIME_MOST + 1;
+    assert_fails(simulate_schedule(&five, algorithm_find("yangwang"), &s, &r, &e), e, ERROR_REFUSED,
                  "");
 }

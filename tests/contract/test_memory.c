@@ -3,7 +3,6 @@
  * allocated. */
 #include <malloc.h>
 
-#include "client/theory/broadcast_run.h"
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithms/registry.h"
 #include "daemon/lib/schedule/detour/detour.h"
@@ -85,9 +84,20 @@ static int try_simulation(const struct torus *t, const struct algorithm *a, stru
 
 static int try_broadcast(const struct torus *t, const struct algorithm *a, struct error *e)
 {
-    struct broadcast_model m = {.switching = 1, .transmission = 4};
-    struct broadcast_report r;
-    return broadcast_run(t, a, &m, &r, e);
+    struct simulation s = {
+        .streaming = true, .switching = 1, .segment = 4, .place = SIMULATE_AT_INPUT};
+    struct simulate_report r;
+    return simulate_schedule(t, a, &s, &r, e);
+}
+
+/* Steps, with worms and one port. */
+static int try_steps(const struct torus *t, const struct algorithm *a, struct error *e)
+{
+    struct simulation s = {
+        .timed = {.switching = TIMED_WORMHOLE, .ports = 1, .startup = 3, .buffer = 2},
+        .segment = 4};
+    struct simulate_report r;
+    return simulate_schedule(t, a, &s, &r, e);
 }
 
 static void fails_at_each(const char *algorithm,
@@ -204,4 +214,5 @@ TEST(simulations)
 {
     fails_at_each("stream", try_simulation);
     fails_at_each("balanced", try_broadcast);
+    fails_at_each("at2-1port", try_steps);
 }

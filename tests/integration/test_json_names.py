@@ -20,7 +20,7 @@ ALONE = {
              ('--dims', '4x4', '--rate', '6:-1=0.4', '--algorithm', 'stream')],
     'predict': [('--dims', '4x4', '--block-size', '1KiB'), ('--dims', '4x4', '--rate', '6:-1=0.4')],
     'simulate': [('--dims', '4x4', '--rate', '6:-1=0.4'), ('--network', 'complete:3xcomplete:4'), ('--dims', '4x4', '--algorithm', 'stream'),
-                 ('--dims', '5x5', '--algorithm', 'yangwang')],
+                 ('--dims', '5x5', '--algorithm', 'yangwang'), ('--banyan', '8')],
     'report': [('run.json',)],
 }
 # These ask a daemon.

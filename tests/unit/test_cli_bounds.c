@@ -1,4 +1,6 @@
 /* torusctl bounds: its figures, its text and its refusals. */
+#include <unistd.h>
+
 #include "tests/support/cmocka.h"
 #include "tests/unit/json_expect.h"
 #include "tests/unit/run_cli.h"
@@ -171,35 +173,68 @@ TEST(banyan)
 
 TEST(streaming)
 {
-    answers("simulate --dims 5x7",
-            "simulated=stream segments=4 ticks=120 bound_ticks=120 block_times=30");
-    answers("simulate --dims 8x8 --algorithm stream",
-            "simulated=stream segments=4 ticks=256 bound_ticks=256 block_times=64");
-    answers("simulate --dims 8x8 --algorithm direct",
-            "simulated=stream segments=1 ticks=72 bound_ticks=64 block_times=72");
-    answers("simulate --dims 4x4 --algorithm cccube-q5",
-            "simulated=stream segments=1 ticks=8 bound_ticks=8 block_times=8");
-    answers("simulate --dims 1", "simulated=stream segments=4 ticks=0 bound_ticks=0 block_times=0");
+    answers("simulate --dims 5x7", "simulated=schedule segments=4 mode=streaming switching=store "
+                                   "queue=longest block_times=30 efficiency=1 time_us=337.92");
+    answers("simulate --dims 8x8 --algorithm stream", "segments=4 block_times=64 bound_us=720.896");
+    answers("simulate --dims 8x8 --algorithm direct --mode streaming",
+            "segments=1 block_times=72 bound_us=720.896");
+    answers("simulate --dims 4x4 --algorithm cccube-q5 --mode streaming",
+            "segments=1 block_times=8 efficiency=1");
+    answers("simulate --dims 1", "segments=4 block_times=0 time_us=0 efficiency=null messages=0");
 }
 
 /* Theorem 4 for 5x5, with messages of 4 us: 75 + 1 + 4 + 5 * 4 + 1 = 101 us. Theorem 1: 75 + 1 + 6 * 4. */
 TEST(broadcasts)
 {
     static const char *const known[][2] = {
-        {"", "delay_us=102 bound_us=100 excess_us=1 formula_us=101"},
-        {" --queue longest", "delay_us=101 bound_us=100 excess_us=0 formula_us=101"},
-        {" --switch output", "delay_us=102 bound_us=100 excess_us=1 formula_us=101"},
-        {" --queue longest --switch output",
-         "delay_us=101 bound_us=100 excess_us=0 formula_us=101"},
-        {" --queue fifo --ts 0", "delay_us=27 bound_us=25 excess_us=1 formula_us=26"},
-        {" --tp 0", "delay_us=99 bound_us=99 excess_us=0 formula_us=99"}};
+        {"--switch input", "time_us=102 bound_us=100 excess_us=1 formula_us=101"},
+        {"--switch input --queue longest", "time_us=101 bound_us=100 excess_us=0 formula_us=101"},
+        {"--switch output", "time_us=102 bound_us=100 excess_us=1 formula_us=101"},
+        {"--switch output --queue longest", "time_us=101 bound_us=100 excess_us=0 formula_us=101"},
+        {"--switch input --ts 0", "time_us=27 bound_us=25 excess_us=1 formula_us=26"},
+        {"--switch input --tp 0", "time_us=99 bound_us=99 excess_us=0 formula_us=99"}};
 
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        char command[128] = "simulate --dims 5x5 --algorithm yangwang --tw 0.004 --block-size 1000";
-        char wanted[128] = "simulated=broadcast arrivals=600 busiest=6 ";
+        char command[200] = "simulate --dims 5x5 --algorithm yangwang --mode streaming --ts 75 "
+                            "--tp 1 --tw 0.004 --block-size 1000 --queue fifo ";
+        char wanted[128] = "simulated=schedule messages=600 busiest=6 ";
         answers(strcat(command, known[i][0]), strcat(wanted, known[i][1]));
     }
-    answers("simulate --dims 4x6m --algorithm balanced", "arrivals=552 formula_us=null");
+    answers("simulate --dims 4x6m --algorithm balanced --mode streaming",
+            "messages=552 formula_us=none");
+}
+
+/* With a barrier after each step: the cost model of the papers. at2 on 8x8: 6 startups and 64 blocks. */
+TEST(steps)
+{
+    answers("simulate --dims 8x8 --algorithm at2 --barrier --ts 75 --tw 0.01 --block-size 100",
+            "mode=stepped switching=cut-through ports=all barrier=true messages=896 time_us=514");
+    answers("simulate --dims 8x8 --algorithm a2 --barrier --ts 10 --tw 1 --block-size 1",
+            "ports=1 time_us=396 efficiency=0.671717172"); /* 14 * 10 + 256 */
+    answers("simulate --dims 4x8 --algorithm a1 --tw 1 --block-size 1 --barrier", "time_us=544");
+    answers("simulate --dims 4x8 --algorithm a1 --tw 1 --block-size 1", "ports=1 time_us=116");
+}
+
+/* Four messages that turn around a ring, each of which has the channel that the one behind it needs. */
+TEST(deadlocks)
+{
+    char path[] = "/tmp/torusd-test-circle-XXXXXX", command[128];
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+
+    assert_non_null(file);
+    fputs("{\"schedule\":1,\"dims\":\"4\",\"period\":[1]}\n", file);
+    for (int d = 1; d < 4; d++)
+        fprintf(file, "{\"src\":0,\"dst\":%d,\"legs\":[[%d,0,1,%d]]}\n", d, 3 - d, d);
+    assert_int_equal(fclose(file), 0);
+    (void)snprintf(command, sizeof command, "simulate --import %s --switching wormhole", path);
+    assert_int_equal(run_cli(command), 1);
+    assert_contains(run_cli_output, "each message waits for the next one");
+    assert_contains(run_cli_output, "0 -> 3   port +0 of node 1");
+    assert_contains(run_cli_output, "3 -> 2   port +0 of node 0");
+    (void)snprintf(command, sizeof command, "simulate --import %s --switching cut-through", path);
+    answers(command, "deadlock=none messages=12 waited=20 operation=exchange");
+    unlink(path);
 }
 
 TEST(simulated_text)
@@ -234,13 +269,21 @@ TEST(simulated_refusals)
                    {"simulate --network moebius:4", "\"moebius:4\""},
                    {"simulate --network tree:2^8", "too large for an exchange of its own"},
                    {"simulate --dims 4x4 --algorithm yangwang", "odd if they wrap"},
-                   {"simulate --dims 5x5 --algorithm disjoint", "does not send whole blocks"},
-                   {"simulate --dims 5x5 --queue fifo", "stream is an exchange"},
-                   {"simulate --banyan 4 --tp 1", "are for --dims with"},
+                   {"simulate --banyan 4 --tp 1", "are for --dims and --import"},
+                   {"simulate --dims 5x5 --barrier", "streaming has no steps"},
+                   {"simulate --dims 5x5 --buffer 8", "is for --switching wormhole"},
+                   {"simulate --dims 5x5 --slots 1 --switching wormhole", "--slots is for"},
+                   {"simulate --dims 5x5 --slots 1 --switch input", "--slots and --switch input"},
+                   {"simulate --dims 5x5 --rate 0:+0=0.5 --switching wormhole", "of one rate"},
+                   {"simulate --dims 8 --algorithm ar --switch input", "is for --mode streaming"},
+                   {"simulate --dims 5x5 --ports none", "'none' is not a number of ports"},
+                   {"simulate --dims 5x5 --ports 0", "'0' is not a number of ports"},
+                   {"simulate --import /nowhere --algorithm ar", "give one or the other"},
                    {"simulate --dims 5x5 --algorithm yangwang --tp -1", "--tp"},
                    {"simulate --dims 5x5 --algorithm yangwang --tp 1000001", "than a second"},
-                   {"simulate --dims 5x5 --algorithm yangwang --queue lifo", "fifo, longest"},
+                   {"simulate --dims 5x5 --algorithm yangwang --queue lifo", "fifo, longest, step"},
                    {"simulate --dims 5x5 --algorithm yangwang --switch all", "input, output"},
+                   {"simulate --dims 5x5 --switching sideways", "store, cut-through, wormhole"},
                    {"simulate --dims 5x5 --algorithm yangwang --block-size big", "--block-size"},
                    {"simulate --dims 4x4 --algorithm straem", "did you mean stream?"},
                    {"simulate --dims 4x4 --algorithm cccube-q9", "at most cccube-q8"},

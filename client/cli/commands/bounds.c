@@ -6,7 +6,7 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/theory/broadcast_run.h"
+#include "client/theory/broadcast_bound.h"
 #include "client/theory/least_cut.h"
 #include "daemon/lib/schedule/detour/detour.h"
 #include "daemon/lib/schedule/product.h"

@@ -1,176 +1,82 @@
-/* torusctl simulate: simulates schedules on networks that only the papers have, and streaming on a torus in ticks. */
+/* torusctl simulate: runs schedules in time, on tori and on networks that only the papers have. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
-#include "client/theory/broadcast_run.h"
+#include "client/theory/broadcast_bound.h"
 #include "client/theory/formula.h"
 #include "client/theory/multistage.h"
 #include "client/theory/product_run.h"
 #include "client/theory/simulate.h"
 #include "daemon/lib/schedule/algorithm.h"
 
-/* An all-to-all broadcast in time (client/theory/broadcast_run.h), with the options and the output of
- * 'torusctl simulate'. */
-
-struct broadcast_arguments {
+/* The machine that a schedule runs on, as the user gives it. */
+struct machine_arguments {
     const char *ts, *tp, *tw, *block_size;
-    const char *queue, *switching;
+    const char *mode, *switching, *place, *ports, *queue, *buffer, *slots;
+    bool barrier;
 };
-
-#define BROADCAST_OPTIONS(arguments, member)                                                       \
-    {"--ts", "US", offsetof(struct arguments, member.ts),                                          \
-     "with a broadcast: microseconds to start (default: 75)"},                                     \
-        {"--tp", "US", offsetof(struct arguments, member.tp),                                      \
-         "with a broadcast: microseconds to switch a message (default: 1)"},                       \
-        {"--tw", "US", offsetof(struct arguments, member.tw),                                      \
-         "with a broadcast: microseconds to transmit a byte (default: 0.011)"},                    \
-        {"--block-size", "SIZE", offsetof(struct arguments, member.block_size),                    \
-         "with a broadcast: bytes of a message (default: 1KiB)"},                                  \
-        {"--queue", "NAME", offsetof(struct arguments, member.queue),                              \
-         "with a broadcast: fifo, or longest, by which the message with the\n"                     \
-         "longest path ahead goes first (default: fifo)"},                                         \
-    {                                                                                              \
-        "--switch", "PLACE", offsetof(struct arguments, member.switching),                         \
-            "with a broadcast: input or output, the buffers that switch\n"                         \
-            "(default: input)"                                                                     \
-    }
-
-#define BROADCAST_ONLY                                                                             \
-    "--ts, --tp, --tw, --block-size, --queue and --switch are for --dims with an allgather "       \
-    "algorithm, such as yangwang"
-
-static const struct section broadcast_sections[] = {
-    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-           FIELD("algorithm"), FIELD("queue"), FIELD("switches at", "switch"),
-           FIELD("startup, us", "startup_us"), FIELD("switching, us", "switching_us"),
-           FIELD("transmission, us", "transmission_us"), FIELD("arrivals"),
-           FIELD("on the busiest channel", "busiest"), FIELD("delay, us", "delay_us"),
-           FIELD("(formula)", "formula_us"), FIELD("above the formula, us", "excess_us"),
-           FIELD("lower bound, us", "bound_us")),
-};
-
-static const char *const queue_names[] = {"fifo", "longest", NULL};
-static const char *const switch_names[] = {"input", "output", NULL};
-
-#define PICOSECONDS 1e6 /* in a microsecond: whole, so that equal times are equal */
-
-static uint64_t picoseconds(double micros)
-{
-    double most = (double)BROADCAST_RUN_MOST_TIME + 1;
-    return (uint64_t)llround(fmin(micros * PICOSECONDS, most));
-}
-
-static int parse_model(const struct cli *cli, const struct broadcast_arguments *a,
-                       struct broadcast_model *m)
-{
-    double ts = cost_paragon.ts, tp = 1, tw = cost_paragon.tw;
-    uint64_t bytes = 1024;
-    size_t queue = BROADCAST_FIFO, place = BROADCAST_SWITCH_INPUT;
-    struct error e;
-    int code;
-
-    if ((code = cli_read_micros(cli, "--ts", a->ts, &ts)) != EXIT_DONE ||
-        (code = cli_read_micros(cli, "--tp", a->tp, &tp)) != EXIT_DONE ||
-        (code = cli_read_micros(cli, "--tw", a->tw, &tw)) != EXIT_DONE)
-        return code;
-    if (READ_OPTION(&e, "--block-size", a->block_size, parse_size, &bytes) != 0 ||
-        READ_OPTION(&e, "--queue", a->queue, parse_named, queue_names, &queue) != 0 ||
-        READ_OPTION(&e, "--switch", a->switching, parse_named, switch_names, &place) != 0)
-        return cli_fail(cli, &e);
-    *m = (struct broadcast_model){.startup = picoseconds(ts),
-                                  .switching = picoseconds(tp),
-                                  .transmission = picoseconds(tw * (double)bytes),
-                                  .queue = (enum broadcast_queue)queue,
-                                  .place = (enum broadcast_switch)place};
-    return EXIT_DONE;
-}
-
-/* The delay by the formula in the paper, in picoseconds; below 0 if no formula with overlapped switching
- * covers the torus. */
-static double formula_delay(const struct torus *t, const struct algorithm *a,
-                            const struct broadcast_model *m)
-{
-    const struct formula *f = formula_find(a->name);
-    struct cost_parameters p = {
-        .ts = (double)m->startup, .tp = (double)m->switching, .tw = (double)m->transmission};
-    struct cost_counts counts;
-
-    if (f == NULL || formula_counts(f, t, &counts, NULL) != 0 || !counts.overlapped)
-        return -1;
-    return cost_price(&counts, &p, 1).total;
-}
-
-/* Theorem 1 of the paper, in picoseconds; below 0 on a single node. */
-static double bound_delay(const struct torus *t, const struct broadcast_model *m)
-{
-    if (t->nodes == 1)
-        return -1;
-    struct product p = product_of_torus(t);
-    return (double)m->startup + (double)m->switching +
-           (double)broadcast_bound_all_to_all(&p) * (double)m->transmission;
-}
-
-static json_t *broadcast_value(const struct torus *t, const struct algorithm *a,
-                               const struct broadcast_model *m, const struct broadcast_report *r)
-{
-    double formula = formula_delay(t, a, m);
-    double excess = (double)r->delay - formula, bound = bound_delay(t, m);
-    json_t *o = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "simulated",
-        "broadcast", "node_count", (int)t->nodes, "algorithm", a->name, "queue",
-        queue_names[m->queue], "switch", switch_names[m->place], "startup_us",
-        json_number((double)m->startup / PICOSECONDS), "switching_us",
-        json_number((double)m->switching / PICOSECONDS), "transmission_us",
-        json_number((double)m->transmission / PICOSECONDS), "arrivals", json_count(r->arrivals),
-        "busiest", json_count(r->busiest), "delay_us", json_number((double)r->delay / PICOSECONDS),
-        "bound_us", bound < 0 ? json_null() : json_number(bound / PICOSECONDS), "formula_us",
-        formula < 0 ? json_null() : json_number(formula / PICOSECONDS), "excess_us",
-        formula < 0 ? json_null() : json_number(excess / PICOSECONDS));
-
-    return json_checked(o, o == NULL || json_set_torus(o, t) != 0);
-}
-
-static bool broadcast_arguments_given(const struct broadcast_arguments *a)
-{
-    return a->ts != NULL || a->tp != NULL || a->tw != NULL || a->block_size != NULL ||
-           a->queue != NULL || a->switching != NULL;
-}
-
-/* Runs an allgather algorithm, and prints what it took. Returns the exit code. */
-static int simulated_broadcast(const struct cli *cli, const struct broadcast_arguments *a,
-                               const struct torus *t, const struct algorithm *algorithm)
-{
-    struct broadcast_report report;
-    struct broadcast_model model;
-    struct error e;
-    int code = parse_model(cli, a, &model);
-
-    if (code != EXIT_DONE)
-        return code;
-    if (broadcast_run(t, algorithm, &model, &report, &e) != 0)
-        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-    return cli_print(cli, broadcast_value(t, algorithm, &model, &report), VIEW(broadcast_sections));
-}
 
 struct simulate_arguments {
     const char *network;
     const char *stages[MULTISTAGE_KINDS]; /* by kind: the number of inputs */
     const char *dims;
     const char *algorithm;
+    const char *import;
     const char *q;
     const char *square;
     bool rows;
-    struct broadcast_arguments broadcast;
+    struct machine_arguments machine;
     struct link_arguments links;
 };
 
 static const struct option options[] = {
+    {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
+     "run a schedule on a torus, a mesh or a graph: 5x7, 3x4x5, 4x8m"},
+    {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
+     "one of 'torusctl algorithms' (default: stream); with --network: a1 or\n"
+     "a2 (default: a2)"},
+    {"--q", "N", offsetof(struct simulate_arguments, q), "with --algorithm cccube: in N packets"},
+    {"--import", "FILE", offsetof(struct simulate_arguments, import),
+     "run the schedule in this file instead: output of plan --export torusd,\n"
+     "or MSCCL's XML (with --dims)"},
+    {"--mode", "MODE", offsetof(struct simulate_arguments, machine.mode),
+     "stepped or streaming (default: as the daemon runs the algorithm)"},
+    {"--barrier", NULL, offsetof(struct simulate_arguments, machine.barrier),
+     "stepped: all nodes wait for the end of each step"},
+    {"--switching", "MODE", offsetof(struct simulate_arguments, machine.switching),
+     "store, cut-through or wormhole (default: store when streaming,\n"
+     "otherwise cut-through)"},
+    {"--ports", "NUMBER", offsetof(struct simulate_arguments, machine.ports),
+     "messages that a node sends, or receives, at a time: one, 2, 3 or all\n"
+     "(default: the algorithm's)"},
+    {"--queue", "NAME", offsetof(struct simulate_arguments, machine.queue),
+     "which message goes first: fifo, longest (the one with the longest path\n"
+     "ahead) or step (the one of the lowest step) (default: longest when\n"
+     "streaming, otherwise step)"},
+    {"--buffer", "SIZE", offsetof(struct simulate_arguments, machine.buffer),
+     "wormhole: bytes that a node buffers after each channel (default: 8)"},
+    {"--slots", "NUMBER", offsetof(struct simulate_arguments, machine.slots),
+     "store, cut-through: messages that a node buffers after each channel\n"
+     "(default: any number)"},
+    {"--ts", "US", offsetof(struct simulate_arguments, machine.ts),
+     "microseconds to start a message (default: 0)"},
+    {"--tp", "US", offsetof(struct simulate_arguments, machine.tp),
+     "microseconds to switch a message at each hop (default: 0)"},
+    {"--tw", "US", offsetof(struct simulate_arguments, machine.tw),
+     "microseconds to transmit a byte (default: 0.011)"},
+    {"--block-size", "SIZE", offsetof(struct simulate_arguments, machine.block_size),
+     "bytes of a block (default: 1KiB)"},
+    {"--switch", "PLACE", offsetof(struct simulate_arguments, machine.place),
+     "channel, input or output: what is busy while a message is switched, its\n"
+     "channel or a switch at the input or output buffer (default: channel)"},
+    RATE_OPTIONS(simulate_arguments, links),
     {"--network", "NETWORK", offsetof(struct simulate_arguments, network),
      "run an exchange on a product such as 'complete:4 x complete:3'"},
     {"--banyan", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BANYAN]),
@@ -179,19 +85,9 @@ static const struct option options[] = {
      "run an exchange on an omega network"},
     {"--baseline", "N", offsetof(struct simulate_arguments, stages[MULTISTAGE_BASELINE]),
      "run an exchange on a baseline network"},
-    {"--dims", "DIMS", offsetof(struct simulate_arguments, dims),
-     "run a streaming exchange, or a broadcast of all nodes, on a torus: 5x7,\n"
-     "3x4x5, 4x8m"},
-    {"--algorithm", "NAME", offsetof(struct simulate_arguments, algorithm),
-     "with --network: a1 or a2 (default: a2); with --dims: one of 'torusctl\n"
-     "algorithms' (default: stream)"},
-    {"--q", "N", offsetof(struct simulate_arguments, q),
-     "with --dims and --algorithm cccube: in N packets"},
-    RATE_OPTIONS(simulate_arguments, links),
     {"--square", "NAME", offsetof(struct simulate_arguments, square),
      "with --banyan, --omega and --baseline: iterated, products or shift\n"
      "(default: iterated)"},
-    BROADCAST_OPTIONS(simulate_arguments, broadcast),
     {"--rows", NULL, offsetof(struct simulate_arguments, rows),
      "with --banyan, --omega and --baseline: also print the rows and the\n"
      "switch settings"},
@@ -203,7 +99,7 @@ static const struct option options[] = {
 static const struct section product_sections[] = {
     RECORD(NULL, FIELD("network"), FIELD("nodes", "node_count"), FIELD("algorithm"),
            FIELD("blocks delivered", "delivered"), FIELD("hops of all blocks", "hops"),
-           FIELD("messages"), FIELD("startups"), FIELD("transmission"),
+           FIELD("messages arrived", "messages"), FIELD("startups"), FIELD("transmission"),
            FIELD("(formula)", "formula_transmission"), FIELD("lower bound", "bound"),
            FIELD("efficiency", "efficiency", FORMAT_PERCENT)),
 };
@@ -348,76 +244,349 @@ static int simulate_banyan(const struct cli *cli, const struct simulate_argument
                      &(struct view){banyan_sections, 2});
 }
 
-/* ---- Streaming ------------------------------------------------------------------------------- */
+/* ---- Schedules in time ----------------------------------------------------------------------- */
 
-static const struct section stream_sections[] = {
-    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
-           FIELD("algorithm"), FIELD("rates"), FIELD("segments of a block", "segments"),
-           FIELD("ticks"), FIELD("lower bound, ticks", "bound_ticks"),
-           FIELD("efficiency", "efficiency", FORMAT_PERCENT), FIELD("block times", "block_times")),
+static const char *const switching_names[] = {"store", "cut-through", "wormhole", NULL};
+static const char *const queue_names[] = {"fifo", "longest", "step", NULL};
+static const char *const place_names[] = {"channel", "input", "output", NULL};
+
+#define PICOSECONDS 1e6 /* in a microsecond: whole, so that equal times are equal */
+
+/* A schedule, and what it runs on. */
+struct schedule_run {
+    const struct torus *torus;
+    const struct algorithm *algorithm;
+    struct simulation simulation;
+    uint64_t block; /* time to transmit a block, in picoseconds */
+    double least;   /* lower bound in blocks on channels of different rates; otherwise 0 */
 };
 
-static json_t *stream_value(const struct torus *t, const struct algorithm *a,
-                            const struct damage *rates, double least, uint64_t ticks)
+static uint64_t picoseconds(double micros)
 {
-    uint64_t bound = simulate_bound(t, a), rated = (uint64_t)(least * a->segments);
-    char text[1024];
-
-    bound = rated > bound ? rated : bound;
-    json_t *efficiency = ticks > 0 ? json_real((double)bound / (double)ticks) : json_null();
-    json_t *o =
-        json_pack("{s:s, s:i, s:s, s:i, s:o, s:o, s:o, s:o}", "simulated", "stream", "node_count",
-                  (int)t->nodes, "algorithm", a->name, "segments", (int)a->segments, "ticks",
-                  json_count(ticks), "bound_ticks", json_count(bound), "efficiency", efficiency,
-                  "block_times", json_number((double)ticks / a->segments));
-
-    int r = o == NULL || json_set_torus(o, t) != 0;
-    if (r == 0 && rates != NULL)
-        r = json_object_set_new(o, "rates",
-                                json_string(damage_format_rates(rates, text, sizeof text)));
-    return json_checked(o, r);
+    double most = (double)SIMULATE_TIME_MOST * IMPORTED_SEGMENTS_MOST;
+    return (uint64_t)llround(fmin(micros * PICOSECONDS, most));
 }
 
-static int simulate_streaming(const struct cli *cli, const struct torus *t,
-                              const struct algorithm *named)
+static bool machine_arguments_given(const struct machine_arguments *a)
 {
-    struct detour *found;
+    return a->ts != NULL || a->tp != NULL || a->tw != NULL || a->block_size != NULL ||
+           a->mode != NULL || a->switching != NULL || a->place != NULL || a->ports != NULL ||
+           a->queue != NULL || a->buffer != NULL || a->slots != NULL || a->barrier;
+}
+
+static int parse_ports(const char *text, uint32_t *ports, struct error *e)
+{
+    *ports = strcmp(text, "all") == 0 ? 0 : 1;
+    if (*ports == 0 || strcmp(text, "one") == 0)
+        return 0;
+    if (parse_number(text, TORUS_MAX_PORTS, ports, e) != 0 || *ports == 0)
+        return error_set(e, ERROR_USAGE, "'%.40s' is not a number of ports: give one, 2, 3 or all",
+                         text);
+    return 0;
+}
+
+/* The times of the machine. */
+static int read_times(const struct cli *cli, const struct machine_arguments *a,
+                      struct schedule_run *run)
+{
+    double ts = 0, tp = 0, tw = cost_paragon.tw;
+    uint64_t bytes = 1024, buffer = 8;
     struct error e;
-    uint64_t ticks;
     int code;
 
-    const struct algorithm *a = found_routes(named, t, &found, &e);
-    if (a == NULL || simulate_stream(t, a, &ticks, &e) != 0)
-        code = e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-    else
-        code = cli_print(cli, stream_value(t, a, NULL, 0, ticks), VIEW(stream_sections));
+    if ((code = cli_read_micros(cli, "--ts", a->ts, &ts)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tp", a->tp, &tp)) != EXIT_DONE ||
+        (code = cli_read_micros(cli, "--tw", a->tw, &tw)) != EXIT_DONE)
+        return code;
+    if (READ_OPTION(&e, "--block-size", a->block_size, parse_size, &bytes) != 0 ||
+        READ_OPTION(&e, "--buffer", a->buffer, parse_size, &buffer) != 0)
+        return cli_fail(cli, &e);
+    run->simulation.timed.startup = picoseconds(ts);
+    run->simulation.switching = picoseconds(tp);
+    run->simulation.segment = picoseconds(tw * (double)bytes / run->algorithm->segments);
+    run->simulation.timed.buffer = picoseconds(tw * (double)buffer);
+    run->block = run->simulation.segment * run->algorithm->segments;
+    return EXIT_DONE;
+}
+
+static int check_machine(const struct schedule_run *run, const struct machine_arguments *a,
+                         struct error *e)
+{
+    const struct simulation *s = &run->simulation;
+    const bool worms = s->timed.switching == TIMED_WORMHOLE;
+    const struct refusal refusals[] = {
+        REFUSAL(s->streaming && a->barrier, "--barrier: streaming has no steps"),
+        REFUSAL(!worms && a->buffer != NULL, "--buffer is for --switching wormhole"),
+        REFUSAL(worms && a->slots != NULL, "--slots is for --switching store and cut-through"),
+        REFUSAL(worms && s->rates != NULL, "--switching wormhole is for channels of one rate"),
+        REFUSAL(
+            s->place != SIMULATE_IN_CHANNEL && (!s->streaming || s->timed.switching != TIMED_STORE),
+            "--switch %s is for --mode streaming with --switching store", place_names[s->place]),
+        REFUSAL(s->place != SIMULATE_IN_CHANNEL && a->slots != NULL,
+                "--slots and --switch %s: give "
+                "one or the other",
+                place_names[s->place]),
+        {0}};
+
+    return refuse(refusals, e);
+}
+
+/* Reads the machine. Returns EXIT_DONE, or another exit code after printing the reason. */
+static int read_machine(const struct cli *cli, const struct machine_arguments *a,
+                        struct schedule_run *run)
+{
+    const struct algorithm *algorithm = run->algorithm;
+    struct simulation *s = &run->simulation;
+    enum torus_mode mode = algorithm->streaming ? TORUS_MODE_STREAMING : TORUS_MODE_STEPPED;
+    struct error e;
+
+    if (READ_OPTION(&e, "--mode", a->mode, parse_mode, &mode) != 0)
+        return cli_fail(cli, &e);
+    s->streaming = mode == TORUS_MODE_STREAMING;
+    size_t switching = s->streaming ? TIMED_STORE : TIMED_CUT_THROUGH;
+    size_t queue = s->streaming ? TIMED_LONGEST : TIMED_STEP, place = SIMULATE_IN_CHANNEL;
+    s->timed.ports = algorithm->port_model == PORT_MODEL_ONE ? 1 : algorithm->ports;
+    s->timed.barrier = a->barrier;
+    if (READ_OPTION(&e, "--switching", a->switching, parse_named, switching_names, &switching) !=
+            0 ||
+        READ_OPTION(&e, "--queue", a->queue, parse_named, queue_names, &queue) != 0 ||
+        READ_OPTION(&e, "--switch", a->place, parse_named, place_names, &place) != 0 ||
+        READ_OPTION(&e, "--ports", a->ports, parse_ports, &s->timed.ports) != 0 ||
+        READ_OPTION(&e, "--slots", a->slots, parse_number, 1000000, &s->timed.slots) != 0)
+        return cli_fail(cli, &e);
+    s->timed.switching = (enum timed_switching)switching;
+    s->timed.queue = (enum timed_queue)queue;
+    s->place = (enum simulate_place)place;
+    if (check_machine(run, a, &e) != 0)
+        return cli_fail(cli, &e);
+    return read_times(cli, a, run);
+}
+
+/* ---- What is known about it beside the run ----------------------------------------------------- */
+
+/* The delay by the formula in the paper, in picoseconds; below 0 if no formula with overlapped switching
+ * covers the torus. */
+static double formula_delay(const struct schedule_run *run)
+{
+    const struct simulation *s = &run->simulation;
+    const struct formula *f = formula_find(run->algorithm->name);
+    struct cost_parameters p = {
+        .ts = (double)s->timed.startup, .tp = (double)s->switching, .tw = (double)run->block};
+    struct cost_counts counts;
+
+    if (!s->streaming || s->timed.switching != TIMED_STORE || s->timed.ports != 0 || f == NULL ||
+        formula_counts(f, run->torus, &counts, NULL) != 0 || !counts.overlapped)
+        return -1;
+    return cost_price(&counts, &p, 1).total;
+}
+
+/* Blocks that some channel, or port, carries one after another. */
+static double bound_blocks(const struct schedule_run *run)
+{
+    const struct product p = product_of_torus(run->torus);
+    const bool stores =
+        run->simulation.timed.switching == TIMED_STORE || run->algorithm->single_hops;
+    const uint32_t ports = run->simulation.timed.ports, segments = run->algorithm->segments;
+
+    if (run->algorithm->operation == OPERATION_EXCHANGE) {
+        if (ports == 1 && run->least == 0)
+            return stores ? product_bound_single_hops(&p) : product_bound_one_port(&p);
+        return fmax(run->least, product_bound_all_port(&p));
+    }
+    double links = torus_fewest_links(run->torus);
+    if (ports != 0)
+        links = fmin(links, ports);
+    return ceil((run->torus->nodes - 1) * (double)segments / links) / segments;
+}
+
+/* A lower bound on the time, in picoseconds: a startup, a switching, and what a channel has to carry; or what a block
+ * needs from one end of the network to the other if it is stored at each hop. Theorem 1 of Yang and Wang. */
+static double bound_time(const struct schedule_run *run)
+{
+    const struct simulation *s = &run->simulation;
+    const double hops = s->timed.switching == TIMED_STORE ? torus_diameter(run->torus) : 1;
+
+    if (run->torus->nodes == 1)
+        return 0;
+    return (double)s->timed.startup + (double)s->switching +
+           fmax(bound_blocks(run) * (double)run->block, hops * (double)s->segment);
+}
+
+/* ---- Printing ---------------------------------------------------------------------------------- */
+
+static const struct section schedule_sections[] = {
+    RECORD(NULL, FIELD("torus", "dims", FORMAT_TORUS), FIELD("nodes", "node_count"),
+           FIELD("algorithm"), FIELD("operation"), FIELD("rates"), FIELD("mode"),
+           FIELD("switching"), FIELD("switches at", "switch"), FIELD("ports"), FIELD("queue"),
+           FIELD("barrier"), FIELD("segments of a block", "segments"),
+           FIELD("messages arrived", "messages"), FIELD("waits for others", "waited"),
+           FIELD("blocks, busiest channel", "busiest"), FIELD("startup, us", "startup_us"),
+           FIELD("switching, us", "switching_us"), FIELD("a block, us", "block_us"),
+           FIELD("time, us", "time_us"), FIELD("(formula)", "formula_us"),
+           FIELD("above the formula, us", "excess_us"), FIELD("lower bound, us", "bound_us"),
+           FIELD("block times", "block_times"), FIELD("efficiency", "efficiency", FORMAT_PERCENT)),
+    {.layout = LAYOUT_TABLE,
+     .key = "deadlock",
+     .title = "deadlock: each message waits for the next one, the last one for the first",
+     FIELDS(FIELD("step"), FIELD("message"), FIELD("waits for", "waits_for"))},
+};
+
+static json_t *micros(double picos)
+{
+    return picos < 0 ? json_null() : json_number(picos / PICOSECONDS);
+}
+
+static json_t *deadlock_value(const struct torus *t, const struct simulate_report *r)
+{
+    json_t *list = json_array();
+    char port[TORUS_PORT_NAME_SIZE];
+    int rc = 0;
+
+    for (uint32_t i = 0; i < r->timed.circle; i++) {
+        const struct simulate_wait *w = &r->wait[i];
+        rc |= json_array_append_new(
+            list, json_pack("{s:i, s:o, s:o}", "step", (int)w->step, "message",
+                            json_sprintf("%u -> %u", w->source, w->destination), "waits_for",
+                            json_sprintf("port %s of node %u",
+                                         torus_port_name(t, w->node, w->port, port), w->node)));
+    }
+    return json_checked(list, rc);
+}
+
+static int set_machine(json_t *o, const struct schedule_run *run)
+{
+    const struct simulation *s = &run->simulation;
+    const uint32_t ports = s->timed.ports;
+
+    return json_object_set_new(o, "mode", json_string(s->streaming ? "streaming" : "stepped")) |
+           json_object_set_new(o, "switching", json_string(switching_names[s->timed.switching])) |
+           json_object_set_new(o, "switch", json_string(place_names[s->place])) |
+           json_object_set_new(o, "ports", ports == 0 ? json_string("all") : json_integer(ports)) |
+           json_object_set_new(o, "queue", json_string(queue_names[s->timed.queue])) |
+           json_object_set_new(o, "barrier", json_boolean(s->timed.barrier)) |
+           json_object_set_new(o, "startup_us", micros((double)s->timed.startup)) |
+           json_object_set_new(o, "switching_us", micros((double)s->switching)) |
+           json_object_set_new(o, "block_us", micros((double)run->block));
+}
+
+static int set_times(json_t *o, const struct schedule_run *run, const struct simulate_report *r)
+{
+    const double time = (double)r->timed.time, bound = bound_time(run),
+                 formula = formula_delay(run);
+    const bool ended = r->timed.circle == 0;
+    int rc = json_object_set_new(o, "time_us", ended ? micros(time) : json_null()) |
+             json_object_set_new(o, "block_times",
+                                 ended && run->block > 0 ? json_number(time / (double)run->block)
+                                                         : json_null()) |
+             json_object_set_new(o, "bound_us", micros(bound)) |
+             json_object_set_new(o, "efficiency",
+                                 ended && time > 0 ? json_real(bound / time) : json_null());
+    if (formula >= 0)
+        rc |= json_object_set_new(o, "formula_us", micros(formula)) |
+              json_object_set_new(o, "excess_us", json_number((time - formula) / PICOSECONDS));
+    if (!ended)
+        rc |= json_object_set_new(o, "deadlock", deadlock_value(run->torus, r));
+    return rc;
+}
+
+static json_t *schedule_value(const struct schedule_run *run, const struct simulate_report *r)
+{
+    const struct algorithm *a = run->algorithm;
+    char text[1024];
+    json_t *o = json_pack("{s:s, s:i, s:s, s:s, s:i, s:o, s:o, s:o}", "simulated", "schedule",
+                          "node_count", (int)run->torus->nodes, "algorithm", a->name, "operation",
+                          schedule_operation_name(a->operation), "segments", (int)a->segments,
+                          "messages", json_count(r->messages), "waited", json_count(r->waited),
+                          "busiest", json_number((double)r->timed.busiest / a->segments));
+
+    int rc = o == NULL || json_set_torus(o, run->torus) != 0;
+    if (rc == 0)
+        rc = set_machine(o, run) | set_times(o, run, r);
+    if (rc == 0 && run->simulation.rates != NULL)
+        rc = json_object_set_new(
+            o, "rates", json_string(damage_format_rates(run->simulation.rates, text, sizeof text)));
+    return json_checked(o, rc);
+}
+
+/* Runs the schedule, and prints what it took. */
+static int run_schedule(const struct cli *cli, const struct machine_arguments *a,
+                        struct schedule_run *run)
+{
+    struct simulate_report report;
+    struct error e;
+    int code = read_machine(cli, a, run);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (simulate_schedule(run->torus, run->algorithm, &run->simulation, &report, &e) != 0)
+        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    code = cli_print(cli, schedule_value(run, &report), VIEW(schedule_sections));
+    return code == EXIT_DONE && report.timed.circle > 0 ? EXIT_FAILED : code;
+}
+
+/* ---- Which schedule ---------------------------------------------------------------------------- */
+
+/* An algorithm; `stream` and `disjoint` are found where they have no rule. */
+static int simulate_named(const struct cli *cli, const struct simulate_arguments *a,
+                          const struct torus *t, const struct algorithm *named)
+{
+    struct schedule_run run = {.torus = t};
+    struct detour *found;
+    struct error e;
+
+    run.algorithm = found_routes(named, t, &found, &e);
+    if (run.algorithm == NULL)
+        return e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
+    int code = run_schedule(cli, &a->machine, &run);
     detour_free(found);
     return code;
 }
 
 /* On channels of different rates: the routes that are found for them or, if an algorithm is named, its routes. */
-static int simulate_rated(const struct cli *cli, const struct torus *t, const struct damage *rates,
+static int simulate_rated(const struct cli *cli, const struct simulate_arguments *a,
+                          const struct torus *t, const struct damage *rates,
                           const struct algorithm *named)
 {
+    struct schedule_run run = {.torus = t, .simulation.rates = rates};
     struct detour *found = NULL;
     struct error e;
-    uint64_t ticks;
-    int code;
 
     if (detour_new(&found, rates, &e) != 0)
         return cli_fail(cli, &e);
     detour_find_bound(found);
-    const struct algorithm *a = named != NULL ? named : detour_algorithm(found);
-    if (simulate_stream_rated(t, a, rates, &ticks, &e) != 0)
-        code = e.code == ERROR_REFUSED ? cli_fail_usage(cli, "%s", e.text) : cli_fail(cli, &e);
-    else
-        code = cli_print(cli, stream_value(t, a, rates, detour_bound(found), ticks),
-                         VIEW(stream_sections));
+    run.algorithm = named != NULL ? named : detour_algorithm(found);
+    run.least = detour_bound(found);
+    int code = run_schedule(cli, &a->machine, &run);
     detour_free(found);
     return code;
 }
 
-/* ---- Tori ------------------------------------------------------------------------------------ */
+static int simulate_imported(const struct cli *cli, const struct simulate_arguments *a)
+{
+    struct schedule_file file = {0};
+    struct torus t;
+    struct error e;
+    int code;
+
+    if (a->algorithm != NULL || a->q != NULL)
+        return cli_fail_usage(cli, "--import and %s: give one or the other",
+                              a->algorithm != NULL ? "--algorithm" : "--q");
+    if (a->dims != NULL && torus_parse(&t, a->dims, &e) != 0)
+        return cli_fail_usage(cli, "--dims: %s", e.text);
+    if (schedule_file_read(&file, a->import, a->dims != NULL ? &t : NULL, &e) != 0)
+        return cli_fail(cli, &e);
+    struct schedule_run run = {.torus = imported_torus(file.imported),
+                               .algorithm = imported_algorithm(file.imported)};
+    struct damage rates = {0};
+    code = link_arguments_given(&a->links) ? link_arguments_read(cli, &a->links, run.torus, &rates)
+                                           : EXIT_DONE;
+    if (code == EXIT_DONE)
+        code = rates.rate != NULL ? simulate_rated(cli, a, run.torus, &rates, run.algorithm)
+                                  : run_schedule(cli, &a->machine, &run);
+    damage_free(&rates);
+    schedule_file_free(&file);
+    return code;
+}
 
 static int simulate_torus(const struct cli *cli, const struct simulate_arguments *a)
 {
@@ -437,16 +606,12 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
     if (algorithm->operation == OPERATION_ALLGATHER && link_arguments_given(&a->links))
         return cli_fail_usage(cli, "%s: %s is not an exchange", link_arguments_option(&a->links),
                               algorithm->name);
-    if (algorithm->operation == OPERATION_ALLGATHER)
-        return simulated_broadcast(cli, &a->broadcast, &t, algorithm);
-    if (broadcast_arguments_given(&a->broadcast))
-        return cli_fail_usage(cli, "%s is an exchange: " BROADCAST_ONLY, algorithm->name);
     if (!link_arguments_given(&a->links))
-        return simulate_streaming(cli, &t, algorithm);
+        return simulate_named(cli, a, &t, algorithm);
     struct damage rates;
     int code = link_arguments_read(cli, &a->links, &t, &rates);
     if (code == EXIT_DONE) {
-        code = simulate_rated(cli, &t, &rates, name != NULL ? algorithm : NULL);
+        code = simulate_rated(cli, a, &t, &rates, name != NULL ? algorithm : NULL);
         damage_free(&rates);
     }
     return code;
@@ -457,7 +622,8 @@ static int simulate_torus(const struct cli *cli, const struct simulate_arguments
 static int run(struct cli *cli, const void *arguments)
 {
     const struct simulate_arguments *a = arguments;
-    int given = (a->network != NULL) + (a->dims != NULL);
+    const bool on_links = a->dims != NULL || a->import != NULL;
+    int given = (a->network != NULL) + on_links;
     enum multistage kind = MULTISTAGE_BANYAN;
     bool multistage = false;
 
@@ -470,32 +636,35 @@ static int run(struct cli *cli, const void *arguments)
     }
     if (given != 1)
         return cli_fail_usage(cli,
-                              "%s: give --network NETWORK, --banyan N, --omega N, --baseline N or "
-                              "--dims DIMS",
+                              "%s: give --dims DIMS, --import FILE, --network NETWORK, --banyan N, "
+                              "--omega N or --baseline N",
                               given == 0 ? "nothing to simulate" : "one thing at a time");
     if (!multistage && (a->square != NULL || a->rows))
         return cli_fail_usage(cli, "--square and --rows are for --banyan, --omega and --baseline");
-    if (a->dims == NULL && a->q != NULL)
+    if (!on_links && a->q != NULL)
         return cli_fail_usage(cli, "--q is for --dims");
-    if (a->dims == NULL && link_arguments_given(&a->links))
+    if (!on_links && link_arguments_given(&a->links))
         return cli_fail_usage(cli, "%s is for --dims", link_arguments_option(&a->links));
-    if (a->dims == NULL && broadcast_arguments_given(&a->broadcast))
-        return cli_fail_usage(cli, BROADCAST_ONLY);
+    if (!on_links && machine_arguments_given(&a->machine))
+        return cli_fail_usage(cli, "--ts, --ports and what else tells the machine are for --dims "
+                                   "and --import");
     if (a->network != NULL)
         return simulate_product(cli, a);
-    return multistage ? simulate_banyan(cli, a, kind) : simulate_torus(cli, a);
+    if (multistage)
+        return simulate_banyan(cli, a, kind);
+    return a->import != NULL ? simulate_imported(cli, a) : simulate_torus(cli, a);
 }
 
 const struct command command_simulate = {
     .name = "simulate",
-    .summary = "Simulate schedules on other networks, streaming, and broadcasts in time",
-    .usage =
-        "--network NETWORK [--algorithm a1|a2] [--json]\n"
-        "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]\n"
-        "       --dims DIMS [--algorithm NAME [--q N]] [--rate LIST] [--link-rate LIST]\n"
-        "                [--rates FILE] [--json]\n"
-        "       --dims DIMS --algorithm NAME [--ts US] [--tp US] [--tw US] [--block-size SIZE]\n"
-        "                [--queue NAME] [--switch PLACE] [--json]",
+    .summary = "Simulate schedules in time, on tori and on other networks",
+    .usage = "--dims DIMS [--algorithm NAME [--q N]] | --import FILE\n"
+             "       [--mode MODE] [--barrier] [--switching MODE] [--ports NUMBER] [--queue NAME]\n"
+             "       [--buffer SIZE] [--slots NUMBER] [--ts US] [--tp US] [--tw US]\n"
+             "       [--block-size SIZE] [--switch PLACE] [--rate LIST] [--link-rate LIST]\n"
+             "       [--rates FILE] [--json]\n"
+             "       --network NETWORK [--algorithm a1|a2] [--json]\n"
+             "       --banyan N|--omega N|--baseline N [--square NAME] [--rows] [--json]",
     .options = options,
     .arguments_size = sizeof(struct simulate_arguments),
     .run = run,

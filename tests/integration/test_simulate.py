@@ -1,0 +1,384 @@
+"""torusctl simulate against a second simulation, which looks at every microsecond: random schedules and some of the
+algorithms, in each switching mode, with one, two and all ports. All times are whole microseconds."""
+
+import json
+import random
+from collections import defaultdict
+from dataclasses import dataclass, field
+from itertools import count
+
+import pytest
+from torus_net import find_program
+from torus_net.patience import run
+
+pytestmark = pytest.mark.plain
+
+SWITCHINGS = ('store', 'cut-through', 'wormhole')
+QUEUES = ('fifo', 'longest', 'step')
+
+
+def torusctl(*words, status=0):
+    done = run([find_program('torusctl'), *map(str, words)], 60)
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+# ---- Networks and schedules ----------------------------------------------------------------------
+
+class Torus:
+    def __init__(self, dims):
+        self.dims = dims
+        self.sizes = [int(size.rstrip('m')) for size in dims.split('x')]
+        self.wraps = [not size.endswith('m') for size in dims.split('x')]
+        self.nodes = 1
+        for size in self.sizes:
+            self.nodes *= size
+
+    def at(self, node):
+        coordinates = []
+        for size in reversed(self.sizes):
+            node, rest = divmod(node, size)
+            coordinates.insert(0, rest)
+        return coordinates
+
+    def rank(self, coordinates):
+        node = 0
+        for size, coordinate in zip(self.sizes, coordinates):
+            node = node * size + coordinate % size
+        return node
+
+    def next(self, node, dim, direction):
+        coordinates = self.at(node)
+        coordinates[dim] += direction
+        assert self.wraps[dim] or 0 <= coordinates[dim] < self.sizes[dim]
+        return self.rank(coordinates)
+
+    def offset(self, source, destination):
+        return self.rank([b - a for a, b in zip(self.at(source), self.at(destination))])
+
+
+def a_random_schedule(rng, torus, segments):
+    """[(source, destination, segment, legs)]: any way round, in legs of any length, in any rising steps."""
+    routes = []
+    for source in range(torus.nodes):
+        for destination in set(range(torus.nodes)) - {source}:
+            for segment in range(segments):
+                legs = []
+                for dim in rng.sample(range(len(torus.sizes)), len(torus.sizes)):
+                    hops = torus.at(destination)[dim] - torus.at(source)[dim]
+                    direction = 1 if hops > 0 else -1
+                    if torus.wraps[dim] and hops != 0 and rng.random() < 0.5:
+                        hops, direction = torus.sizes[dim] - abs(hops), -direction
+                    hops = abs(hops)
+                    while hops > 0:
+                        some = rng.randint(1, hops)
+                        legs.append([dim, direction, some])
+                        hops -= some
+                steps = sorted(rng.sample(range(len(legs) + 3), len(legs)))
+                routes.append((source, destination, segment,
+                               [[step, *leg] for step, leg in zip(steps, legs)]))
+    return routes
+
+
+def as_file(path, torus, segments, routes):
+    lines = [json.dumps({'schedule': 1, 'dims': torus.dims, 'segments': segments})]
+    lines += [json.dumps({'src': source, 'dst': destination, 'segment': segment, 'legs': legs})
+              for source, destination, segment, legs in routes]
+    path.write_text('\n'.join(lines) + '\n')
+    return path
+
+
+# ---- Messages ------------------------------------------------------------------------------------
+
+@dataclass
+class Message:
+    order: tuple  # decides last
+    step: int
+    start: int
+    path: list  # (node, dimension, direction, node at the end)
+    units: int = 0
+    startup: int = 0
+    beyond: int = 0
+    earliest: int = 0
+    needs: set = field(default_factory=set)  # messages
+
+
+def port(dim, direction):
+    return 2 * dim + (direction < 0)
+
+
+def path_of(torus, node, legs):
+    path = []
+    for _, dim, direction, hops in legs:
+        for _ in range(hops):
+            path.append((node, dim, direction, torus.next(node, dim, direction)))
+            node = path[-1][3]
+    return path
+
+
+def stepped(torus, routes, startup, allgather):
+    messages = {}
+    for source, _, _, legs in routes:
+        node, before, left = source, None, sum(leg[3] for leg in legs)
+        for number, leg in enumerate(legs):
+            step, dim, direction, hops = leg
+            key = step, node, port(dim, direction), hops
+            path = path_of(torus, node, [leg])
+            message = messages.setdefault(key, Message(key, step, node, path, startup=startup))
+            if not allgather or number == len(legs) - 1:
+                message.units += 1
+                if before:
+                    message.needs.add(before)
+            left -= hops
+            message.beyond = max(message.beyond, left)
+            before, node = key, path[-1][3]
+    for message in messages.values():
+        message.needs = [messages[key] for key in message.needs]
+    return list(messages.values())
+
+
+def streaming(torus, routes, startup):
+    return [Message((source, torus.offset(source, destination), segment), 0, source,
+                    path_of(torus, source, legs), units=1, earliest=startup)
+            for source, destination, segment, legs in routes]
+
+
+# ---- Every microsecond ---------------------------------------------------------------------------
+
+@dataclass(eq=False)
+class State:
+    message: Message
+    held: list = field(default_factory=list)  # for each hop taken: when its head has crossed, and what it carried
+    given_back: set = field(default_factory=set)
+    asked: int = None  # waits since then
+    entry: int = 0
+    arrived: bool = False
+
+
+class Slow:
+    """`model` has switching, queue, tp, unit, buffer, slots, ports and barrier."""
+
+    def __init__(self, torus, messages, model):
+        self.torus, self.model = torus, model
+        self.states = [State(message) for message in sorted(messages, key=lambda m: m.order)]
+        self.by_message = {id(state.message): state for state in self.states}
+        self.needs = {id(state): {id(self.by_message[id(m)]) for m in state.message.needs} for state in self.states}
+        self.holder, self.sends, self.receives, self.slots = {}, defaultdict(int), defaultdict(int), defaultdict(int)
+        self.now = 0
+        self.unstarted = list(self.states)
+        self.news = []  # arrivals of this time
+
+    def entry(self, channel):
+        return port(channel[1], -channel[2]) + 1
+
+    def total(self, state):
+        return state.message.units * self.model['unit']
+
+    def takes(self, state, hop):
+        """(send, receive, slot): what a message takes beside a channel."""
+        store, last = self.model['switching'] == 'store', hop == len(state.message.path) - 1
+        ports = self.model['ports']
+        return (ports and (store or hop == 0), ports and (store or last), self.model['slots'] and not last)
+
+    def key(self, state):
+        message, hop = state.message, len(state.held)
+        rule = {'fifo': 0, 'longest': -(len(message.path) - hop + message.beyond), 'step': message.step}
+        return (rule[self.model['queue']], state.asked, state.entry, self.entry(message.path[hop]), message.order)
+
+    def can_take(self, state):
+        hop = len(state.held)
+        channel = state.message.path[hop]
+        send, receive, slot = self.takes(state, hop)
+        return (channel not in self.holder
+                and not (send and self.sends[channel[0]] >= self.model['ports'])
+                and not (receive and self.receives[channel[3]] >= self.model['ports'])
+                and not (slot and self.slots[channel] >= self.model['slots']))
+
+    def take(self, state):
+        hop = len(state.held)
+        channel = state.message.path[hop]
+        send, receive, slot = self.takes(state, hop)
+        self.holder[channel] = state
+        self.sends[channel[0]] += bool(send)
+        self.receives[channel[3]] += bool(receive)
+        self.slots[channel] += bool(slot)
+        state.held.append([self.now + self.model['tp'] + (state.message.startup if hop == 0 else 0), 0])
+        state.asked = None
+
+    def give_back(self, state, hop):
+        channel = state.message.path[hop]
+        send, receive, _ = self.takes(state, hop)
+        state.given_back.add(hop)
+        del self.holder[channel]
+        self.sends[channel[0]] -= bool(send)
+        self.receives[channel[3]] -= bool(receive)
+        if hop > 0 and self.takes(state, hop - 1)[2]:
+            self.slots[state.message.path[hop - 1]] -= 1
+        if hop == len(state.message.path) - 1:
+            state.arrived = True
+            self.news.append(state)
+
+    def begin(self):
+        """Messages that can start now ask for their first channel. Returns whether one did."""
+        began = False
+        for state in list(self.unstarted):
+            message = state.message
+            if message.earliest > self.now or any(not self.by_message[id(m)].arrived for m in message.needs):
+                continue
+            if self.model['barrier'] and any(not other.arrived and other.message.step < message.step
+                                             for other in self.states):
+                continue
+            last = [s for s in self.news if id(s) in self.needs[id(state)]]
+            state.entry = max((self.entry(s.message.path[-1]) for s in last), default=state.entry)
+            state.asked = self.now
+            self.unstarted.remove(state)
+            began = True
+        for state in self.unstarted:  # a later message decides what comes last
+            last = [s for s in self.news if id(s) in self.needs[id(state)]]
+            if last:
+                state.entry = max(self.entry(s.message.path[-1]) for s in last)
+        return began
+
+    def settle(self):
+        """What happens at this time, until nothing more happens."""
+        changed = True
+        while changed:
+            changed = False
+            for state in self.states:
+                for hop, (crossed, carried) in enumerate(state.held):
+                    if hop not in state.given_back and crossed <= self.now and carried == self.total(state):
+                        self.give_back(state, hop)
+                        changed = True
+                hop = len(state.held)
+                if state.asked is None and 0 < hop < len(state.message.path):
+                    may = (hop - 1 in state.given_back if self.model['switching'] == 'store'
+                           else state.held[-1][0] <= self.now)
+                    if may:
+                        state.asked, state.entry = self.now, self.entry(state.message.path[hop - 1])
+                        changed = True
+            changed = self.begin() or changed
+            if changed:
+                continue
+            for state in sorted((s for s in self.states if s.asked is not None), key=self.key):
+                if self.can_take(state):
+                    self.take(state)
+                    changed = True
+        self.news = []
+
+    def carry(self):
+        """One microsecond. Returns whether anything moves or will."""
+        moves = False
+        for state in self.states:
+            before = [carried for _, carried in state.held]
+            after = [min(carried + (crossed <= self.now), self.total(state)) for crossed, carried in state.held]
+            if self.model['switching'] == 'wormhole':
+                for _ in after:  # room is made from the head backwards
+                    for hop in reversed(range(len(after) - 1)):
+                        after[hop] = min(after[hop], after[hop + 1] + self.model['buffer'])
+                if len(after) < len(state.message.path) and after:
+                    after[-1] = min(after[-1], self.model['buffer'])
+                    for hop in reversed(range(len(after) - 1)):
+                        after[hop] = min(after[hop], after[hop + 1] + self.model['buffer'])
+            for hop, carried in enumerate(after):
+                state.held[hop][1] = carried
+            moves = moves or after != before or any(crossed > self.now for crossed, _ in state.held)
+        self.now += 1
+        return moves
+
+    def run(self):
+        """The time, or None for a deadlock."""
+        last = 0
+        while True:
+            self.settle()
+            if all(state.arrived for state in self.states):
+                return last
+            idle = not self.carry()
+            last = self.now
+            if idle and all(state.message.earliest < self.now for state in self.unstarted):
+                return None
+
+
+# ---- Comparisons ---------------------------------------------------------------------------------
+
+def a_machine(rng, segments):
+    switching = rng.choice(SWITCHINGS)
+    return {'switching': switching, 'queue': rng.choice(QUEUES), 'ts': rng.choice((0, 0, 1, 5)),
+            'tp': rng.choice((0, 0, 1, 3)), 'tw': segments * rng.randint(1, 3),
+            'buffer': rng.randint(0, 4) if switching == 'wormhole' else None,
+            'slots': rng.choice((None, None, 1, 2)) if switching != 'wormhole' else None,
+            'ports': rng.choice(('one', 2, 'all')), 'barrier': rng.random() < 0.25,
+            'mode': rng.choice(('stepped', 'streaming'))}
+
+
+def options(machine):
+    words = ['--block-size', 1]
+    for name in 'mode', 'switching', 'queue', 'ts', 'tp', 'tw', 'ports', 'buffer', 'slots':
+        if machine[name] is not None:
+            words += [f'--{name}', machine[name]]
+    return words + ['--barrier'] * machine['barrier']
+
+
+def slowly(torus, routes, segments, machine, allgather=False):
+    model = dict(machine, unit=machine['tw'] // segments, buffer=(machine['buffer'] or 0) * machine['tw'],
+                 slots=machine['slots'] or 0, ports={'all': 0, 'one': 1}.get(machine['ports'], machine['ports']))
+    messages = (streaming(torus, routes, machine['ts']) if machine['mode'] == 'streaming'
+                else stepped(torus, routes, machine['ts'], allgather))
+    return Slow(torus, messages, model).run()
+
+
+def agree(words, torus, routes, segments, machine, allgather=False):
+    machine['barrier'] = machine['barrier'] and machine['mode'] == 'stepped'
+    wanted = slowly(torus, routes, segments, machine, allgather)
+    command = ['--json', 'simulate', *words, *options(machine)]
+    found = json.loads(torusctl(*command, status=wanted is None))
+    assert found['time_us'] == wanted, ' '.join(map(str, command))
+    assert bool(found.get('deadlock')) == (wanted is None)
+    return wanted
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_random_schedules(tmp_path, seed):
+    rng, deadlocks = random.Random(seed), 0
+    for number in count():
+        torus, segments = Torus(rng.choice(('3', '4', '5m', '2x3', '3mx3', '2x2', '3x3m'))), rng.choice((1, 1, 2))
+        routes = a_random_schedule(rng, torus, segments)
+        file = as_file(tmp_path / 'schedule', torus, segments, routes)
+        deadlocks += agree(['--import', file], torus, routes, segments, a_machine(rng, segments)) is None
+        if number >= 20 and deadlocks > 0:
+            break
+
+
+@pytest.mark.parametrize('dims,algorithm', [
+    ('3x3', 'direct'), ('8', 'ar'), ('4x4', 'at2'), ('3x4', 'a2'), ('3x3', 'stream'), ('4x4', 'cccube'), ('4x4', 'atape'),
+    ('3x3m', 'tree'), ('3x3', 'saadschultz'), ('3mx3m', 'balanced'), ('8', 'ar1'), ('2x2m', 'direct')])
+def test_algorithms(dims, algorithm):
+    """One node stands for all that behave alike: the second simulation has all of them."""
+    rng, torus = random.Random(dims + algorithm), Torus(dims)
+    lines = map(json.loads, torusctl('plan', '--dims', dims, '--algorithm', algorithm, '--routes').splitlines())
+    routes = [(route['src'], route['dst'], route['segment'], route['legs']) for route in lines]
+    segments = 1 + max(segment for _, _, segment, _ in routes)
+    allgather = algorithm in ('saadschultz', 'balanced')
+    for switching in SWITCHINGS:
+        machine = a_machine(rng, segments)
+        machine.update(switching=switching, slots=None, buffer=rng.randint(0, 4) if switching == 'wormhole' else None)
+        if allgather:
+            machine['mode'] = 'stepped'
+        agree(['--dims', dims, '--algorithm', algorithm], torus, routes, segments, machine, allgather)
+
+
+@pytest.mark.parametrize('dims', ['8x8', '4x4x4'])
+def test_barriers_give_the_times_of_the_cost_model(dims):
+    """What predict counts, without hops and rearrangement, where no two messages of a step share a channel."""
+    words = '--ts', 75, '--tw', 0.01, '--block-size', 1000
+    predicted = json.loads(torusctl('--json', 'predict', '--dims', dims, '--rho', 0, *words))['times']
+    compared = 0
+    for row in predicted:
+        name = row['algorithm']
+        if row['from'] != 'enumeration' or json.loads(torusctl(
+                '--json', 'plan', '--dims', dims, '--algorithm', name))['contended_steps'] > 0:
+            continue
+        run = json.loads(torusctl('--json', 'simulate', '--dims', dims, '--algorithm', name, '--mode', 'stepped',
+                                  '--barrier', '--ports', 'all', *words))
+        assert abs(run['time_us'] - row['time_us']) < 1e-6, name
+        compared += 1
+    assert compared > 10
