@@ -59,7 +59,7 @@ LIST = {
         Item('table', '1', 'the additional check for a torus', RUN, ('corollary-1', 'pattern-parents')),
         Item('table', '2', 'the all-to-all broadcast algorithm', RUN, ('pattern-parents',)),
         Item('table', 'Comparisons', 'networks: degree, diameter, delay', RUN,
-             ('banyan-networks', 'broadcast-delay', 'broadcast-faster')),
+             ('banyan-networks', 'broadcast-delay', 'broadcast-calvin', 'broadcast-faster')),
         Item('theorem', '1', 'lower bounds on delay', RUN,
              ('broadcast-theorem-1', 'perimeters', 'broadcast-bound')),
         Item('theorem', '2', 'the pattern reaches each node once', RUN,
@@ -68,7 +68,7 @@ LIST = {
         Item('theorem', '3', 'd messages on each channel in phase d', RUN,
              ('theorem-3-phases', 'broadcast-groups', 'broadcast-loads')),
         Item('theorem', '4', 'total delay on a torus', RUN, ('theorem-4-in-time', 'theorem-4', 'broadcast-timing'),
-             'simulated on n × n tori, n odd from 3 to 13, where it holds if the message with the longest path goes '
+             'simulated on n × n tori, n odd from 3 to 17, where it holds if the message with the longest path goes '
              'first; the chart follows the rules of the proof for three phases'),
         Item('corollary', '1', 'messages on a channel of a torus', RUN, ('corollary-1',),
              'odd n; on even n some channels carry more'),

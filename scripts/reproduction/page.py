@@ -68,15 +68,14 @@ def _intro(papers, parameters):
     return f"""<h1>The papers' tables and figures, reproduced</h1>
 <p>Each table shows the value that the <em>paper</em> prints, or that its formula gives, beside the value found
 <em>here</em>. There are three kinds of values found here:</p><ul>
-<li><em>enumeration</em>: counted over all routes, messages or nodes. Most counts are those of
+<li><em>enumeration</em>: counted over all routes, messages or nodes, or the time of a simulated run. Most counts are those of
 <code>torusctl plan</code>, which walks the routes that the daemons run. On tori of up to
 {WALKED} nodes, an independent program follows these routes as well, and its counts must agree. The other
 counts are from <code>torusctl simulate</code>, or computed from the paper's own rule, independently of
 torusd.</li>
 <li><em>deduction</em>: a statement of the paper, checked by the counts and formulas that it is about.</li>
-<li><em>formula</em>: only the formula is known of algorithms that papers merely compare with, and of the
-delay of a broadcast. Such a row compares the formula with torusctl's copy, and shows only that both are the
-same.</li>
+<li><em>formula</em>: only the formula is known of some algorithms that papers merely compare with. Such a row
+compares the formula with torusctl's copy, and shows only that both are the same.</li>
 </ul><p>If a row is known to differ, it says why, and which value is found; any other difference counts
 as not explained. A block is the data that one node has for one other node, or in a broadcast for all other
 nodes. Times are by the cost model, with the parameters measured on the Intel Paragon: {values}.</p>
