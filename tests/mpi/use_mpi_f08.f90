@@ -30,7 +30,7 @@ program use_mpi_f08
     integer :: byte_displacements(most)
     type(MPI_Datatype) :: types(most)
     type(MPI_Comm) :: row, ring
-    type(MPI_Request) :: request
+    type(MPI_Request) :: request, requests(2)
     double precision :: x(most), y(most)
     double complex :: z, w
     logical :: right, all_right

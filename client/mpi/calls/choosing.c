@@ -117,12 +117,34 @@ static bool find_way(struct served_call *t, unsigned size_class, enum way *way)
     return true;
 }
 
+/* A nonblocking call goes the way that blocking calls have found, but it is not timed: its time says little, and its
+ * rank must not wait for others. It must be one call of the torus, because the second one would come after calls that
+ * were begun later. */
+static enum reason choose_nonblocking(struct served_call *t, unsigned size_class)
+{
+    const struct choice *choice = t->c->choice[t->row][size_class];
+    enum way way = choice != NULL ? choice->way : choice_usual(size_class);
+
+    if (t->row != t->operation)
+        return REASON_COMBINED;
+    if (job.ways == WAYS_TORUS)
+        way = WAY_TORUS;
+    else if (job.ways == WAYS_FIXED)
+        way = fixed_way(t, size_class);
+    if (way == WAY_MPI)
+        return REASON_FASTER;
+    t->c->share.wanted = true;
+    return t->has_lane ? REASON_SERVED : REASON_LANE;
+}
+
 enum reason choose_way(struct served_call *t, size_t bytes)
 {
     const unsigned size_class = bytes == BYTES_DIFFER ? CHOICE_ANY_SIZE : choice_class(bytes);
     enum way way = WAY_TORUS;
     struct torus_error ignored;
 
+    if (t->is_nonblocking)
+        return choose_nonblocking(t, size_class);
     if (t->first && bytes <= SHORT_BYTES)
         return REASON_FIRST;
     if (job.ways == WAYS_FIXED)

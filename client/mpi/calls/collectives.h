@@ -40,9 +40,11 @@ struct served_call {
     struct communicator *c;
     enum mpi_operation operation;
     enum mpi_operation row; /* what its way is chosen for: `operation`, or COMBINED_X */
-    bool first;  /* the first call on a communicator that may have been made for this call alone */
-    int result;  /* the result of the MPI function */
-    bool raises; /* the error handler must be called with `result` */
+    bool first; /* the first call on a communicator that may have been made for this call alone */
+    bool is_nonblocking;
+    bool has_lane;                /* nonblocking: the communicator has a lane for the call */
+    int result;                   /* the result of the MPI function */
+    bool raises;                  /* the error handler must be called with `result` */
     uint64_t bytes;               /* bytes that this rank contributes */
     struct choice_sample *sample; /* where the time of the call is stored; NULL: nowhere */
     uint64_t sample_begin;

@@ -40,7 +40,7 @@ static bool enter(struct call *call, enum mpi_operation operation, MPI_Comm comm
                                         .row = operation,
                                         .first = c != NULL && communicator_is_new(c)};
     if (call->reason == REASON_SERVED)
-        torus_call_for(operation, c->size);
+        torus_call_for(mpi_operation_name(operation), c->size);
     return call->reason == REASON_SERVED;
 }
 
@@ -51,7 +51,7 @@ static int leave(struct call *call, int result)
         return result;
     choose_ended(&call->served);
     if (call->begin != 0)
-        statistics_add(call->served.operation, call->reason, call->served.bytes,
+        statistics_add(call->served.operation, false, call->reason, call->served.bytes,
                        statistics_now() - call->begin);
     if (call->served.raises)
         (void)real.Comm_call_errhandler(call->served.c->handle, result);

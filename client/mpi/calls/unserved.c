@@ -1,4 +1,6 @@
 /* Defines the functions that torusd does not serve, to count their calls, from the lists in operations.h. */
+#include "client/mpi/calls/unserved.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -108,10 +110,12 @@ static void count_starts(const MPI_Request *started, int count)
     (void)pthread_mutex_unlock(&mutex);
 }
 
-static void remove_request(MPI_Request request)
+void unserved_freed(MPI_Request request)
 {
     struct made **at, *made;
 
+    if (atomic_load_explicit(&requests, memory_order_relaxed) == 0)
+        return;
     (void)pthread_mutex_lock(&mutex);
     at = find_request(request);
     made = *at;
@@ -140,16 +144,6 @@ int PMPI_Startall(int count, MPI_Request requests_to_start[])
     return real.Startall(count, requests_to_start);
 }
 __attribute__((alias("PMPI_Startall"))) __typeof__(MPI_Startall) MPI_Startall;
-
-int PMPI_Request_free(MPI_Request *request)
-{
-    if (atomic_load_explicit(&requests, memory_order_relaxed) > 0 && request != NULL)
-        remove_request(*request);
-    if (real.Request_free == NULL)
-        real_find();
-    return real.Request_free(request);
-}
-__attribute__((alias("PMPI_Request_free"))) __typeof__(MPI_Request_free) MPI_Request_free;
 
 /* ---- Shapes of parameters -------------------------------------------------------------------- */
 
@@ -311,7 +305,6 @@ __attribute__((alias("PMPI_Request_free"))) __typeof__(MPI_Request_free) MPI_Req
 UNSERVED_NEIGHBORHOOD(X)
 #undef X
 #define X(name, shape) COUNTED(MPI_##name, name, name, shape, NONBLOCKING)
-UNSERVED_NONBLOCKING_PLAIN(X)
 UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) COUNTED_REQUEST(ABI_PERSISTENT(name), name, name, shape)

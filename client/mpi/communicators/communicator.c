@@ -243,13 +243,20 @@ static struct lane_votes lane_votes_of(const struct communicator *c, const struc
 
     v.minus_owner = -v.owner;
     if (owner != NULL) {
-        v.yields = !owner->share.under_way && placement_is_within(owner, c);
+        v.yields =
+            !owner->share.under_way && owner->share.requests == 0 && placement_is_within(owner, c);
         v.calls = call_number(owner);
         v.minus_calls = -v.calls;
     } else if (seat->owners == 0 && !job.leads) {
         v = (struct lane_votes){true, true, VOTE_ANY, VOTE_ANY, VOTE_ANY, VOTE_ANY};
     }
     return v;
+}
+
+/* Lanes from this one on have owners. */
+static unsigned first_owned_lane(void)
+{
+    return job.threaded ? 0 : 1;
 }
 
 /* Returns the votes of this rank. The job must be locked. */
@@ -270,7 +277,7 @@ static struct votes votes_of_rank(const struct communicator *c)
         v.opens = job_is_all(c->dimensions) && v.lanes < (int)LANES_MOST &&
                   statistics_now() >= open_again_at;
     }
-    for (unsigned l = 0; l < LANES_MOST; l++)
+    for (unsigned l = first_owned_lane(); l < LANES_MOST; l++)
         v.lane[l] =
             lane_votes_of(c, &part->seat[l], !job.leads || lanes_part(l, c->dimensions) != NULL);
     return v;
@@ -413,25 +420,54 @@ static bool begin_call(struct communicator *c)
     return s->under_way;
 }
 
+static void ask_if_due(struct communicator *c)
+{
+    struct share *s = &c->share;
+
+    if (s->ask_distance == 0)
+        s->ask_at = s->ask_distance = FIRST_QUESTION;
+    if (c->calls < s->ask_at)
+        return;
+    lanes_enter();
+    ask(c);
+    lanes_leave();
+}
+
 enum reason sharing_enter(struct communicator *c)
 {
     struct share *s = &c->share;
 
     if (!job.threaded) {
         c->calls++;
+        if (s->wanted && !s->owns)
+            ask_if_due(c);
         c->group = communicator_leads(c) ? lanes_part(0, c->dimensions) : NULL;
         return REASON_SERVED;
     }
-    if (begin_call(c))
+    if (begin_call(c)) {
+        fibers_start(&c->line);
         return REASON_SERVED;
-    if (s->ask_distance == 0)
-        s->ask_at = s->ask_distance = FIRST_QUESTION;
-    if (c->calls < s->ask_at)
-        return c->calls < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
-    lanes_enter();
-    ask(c);
-    lanes_leave();
-    return s->under_way ? REASON_SERVED : REASON_ORDER; /* only this thread has set it */
+    }
+    ask_if_due(c);
+    if (s->under_way) /* only this thread has set it */
+        return REASON_SERVED;
+    return c->calls < FIRST_QUESTION ? REASON_FIRST : REASON_ORDER;
+}
+
+bool communicator_begin_request(struct communicator *c, struct torus_group **group)
+{
+    struct share *s = &c->share;
+    bool owns;
+
+    job_lock();
+    while (s->owns && parts[c->dimensions].blocked)
+        job_wait(&unblocked);
+    c->calls++;
+    owns = s->owns;
+    s->requests += owns;
+    *group = owns && communicator_leads(c) ? lanes_part(s->lane, c->dimensions) : NULL;
+    job_unlock();
+    return owns;
 }
 
 static void sharing_leave(struct communicator *c)
@@ -441,13 +477,11 @@ static void sharing_leave(struct communicator *c)
     job_unlock();
 }
 
-/* Frees the lane of a communicator whose record is about to be freed. */
+/* Frees the lane of a communicator whose record is about to be freed. The job must be locked. */
 static void sharing_forget(struct communicator *c)
 {
-    job_lock();
     if (c->share.owns)
         parts[c->dimensions].seat[c->share.lane].owner = NULL;
-    job_unlock();
 }
 
 void sharing_begin(struct communicator *world)
@@ -464,17 +498,35 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static int keyval = MPI_KEYVAL_INVALID;
 
+/* Frees the record, or leaves that to communicator_end_request(). */
 static void free_communicator(struct communicator *c)
 {
     if (c == NULL)
         return;
-    sharing_forget(c);
+    job_lock();
+    c->freed = c->share.requests > 0;
+    if (!c->freed)
+        sharing_forget(c);
+    job_unlock();
+    if (c->freed)
+        return;
     placement_free(c->placement);
     for (unsigned o = 0; o < CHOICES_COUNT; o++)
         for (unsigned k = 0; k < CHOICE_CLASSES; k++)
             free(c->choice[o][k]);
     free(c->numbers);
     free(c);
+}
+
+void communicator_end_request(struct communicator *c)
+{
+    bool is_last;
+
+    job_lock();
+    is_last = --c->share.requests == 0 && c->freed;
+    job_unlock();
+    if (is_last)
+        free_communicator(c);
 }
 
 static int add_numbers(struct communicator *c)

@@ -5,6 +5,7 @@
 
 #include "client/mpi/communicators/claims.h"
 #include "client/mpi/job/choice.h"
+#include "client/mpi/job/fibers.h"
 #include "client/mpi/library/abi.h"
 #include "client/mpi/library/operations.h"
 
@@ -12,7 +13,9 @@
 struct share {
     bool owns; /* the communicator owns lane `lane` */
     unsigned lane;
-    bool under_way; /* a call that uses the lane is under way */
+    bool under_way;    /* a call that uses the lane is under way */
+    uint32_t requests; /* nonblocking calls in the lane that the program has not completed */
+    bool wanted;       /* a nonblocking call would have used a lane */
     /* The number of the call in which the communicator asks next, and the number of calls between questions. */
     uint32_t ask_at, ask_distance;
     struct lanes_seen seen;
@@ -45,6 +48,8 @@ struct communicator {
     uint32_t calls;              /* number of calls on it, if it can be served */
     unsigned printed;            /* the reason printed last, plus 1; 0: none */
     struct share share;
+    struct fiber_line line; /* of its nonblocking calls */
+    bool freed;             /* by the program; the record exists until its requests are completed */
     /* By operation and class of sizes; NULL: there has been no such call. */
     struct choice *choice[CHOICES_COUNT][CHOICE_CLASSES];
 };
@@ -67,6 +72,13 @@ bool communicator_is_new(const struct communicator *c);
 enum reason communicator_enter(struct communicator *c);
 
 void communicator_leave(struct communicator *c);
+
+/* The same for a nonblocking call, if there is one rank on each node. Returns whether the communicator has a lane for
+ * it; then *group is the lane's, and the communicator keeps the lane until communicator_end_request(). Does not wait for
+ * other ranks. */
+bool communicator_begin_request(struct communicator *c, struct torus_group **group);
+/* May free the record. */
+void communicator_end_request(struct communicator *c);
 
 /* Decides which communicator uses the torus under MPI_THREAD_MULTIPLE.
  *
@@ -91,7 +103,12 @@ void communicator_leave(struct communicator *c);
  * since the last question, or has made less than half as many calls; or a new lane, which only a communicator on all
  * nodes can open. A communicator can take a lane only if it has all ranks of the previous owner. So all these ranks
  * learn of the loss at a point where they have made equally many calls, and the owner's next call is left to MPI on
- * all of them. */
+ * all of them.
+ *
+ * Nonblocking calls on several communicators may be made in different orders even without MPI_THREAD_MULTIPLE. So they
+ * need a lane of their communicator. Without MPI_THREAD_MULTIPLE, lane 0 is for the blocking calls of all communicators,
+ * and the other lanes have owners, for nonblocking calls only. The questions come in blocking calls, because a
+ * nonblocking call must not wait for other ranks: in those that follow a nonblocking call that could have used a lane. */
 
 /* Makes MPI_COMM_WORLD, whose record is `world`, the owner of lane 0. Called once under MPI_THREAD_MULTIPLE, in
  * MPI_Init after the group has been opened. */

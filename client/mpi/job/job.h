@@ -112,8 +112,17 @@ int torus_call_leave(int started, struct torus_call *call, const void *from, siz
                      struct torus_error *error);
 /* Waits until all calls that were left have ended. */
 void torus_calls_await_left(void);
-/* Sets the operation and the number of ranks of this thread's next calls, for messages about late calls. */
-void torus_call_for(enum mpi_operation operation, uint32_t ranks);
+/* The groups of these calls are about to be closed. */
+void torus_calls_forget_left(void);
+/* Looks whether a call has ended: 0, 1, or -1 with *error, also if the job has failed. After 1 and -1 it is freed. */
+int torus_call_poll(struct torus_call *call, struct torus_error *error);
+/* Lets MPI make progress. Returns whether it was busy. */
+bool torus_call_progress_mpi(void);
+/* If a call that has taken that many nanoseconds is late, prints which nodes it waits for. If several processes wait,
+ * libtorus informs only one of them. Returns whether a line was printed. */
+bool torus_call_print_late(const struct torus_call *call, uint64_t taken);
+/* Sets the name of the function and the number of ranks of this thread's next calls, for messages about late calls. */
+void torus_call_for(const char *function, uint32_t ranks);
 
 /* Lanes: the groups of torusd that a leader has open, each with its parts. The whole torus and each part have an
  * order of calls in a lane. There is one lane; under MPI_THREAD_MULTIPLE there is another one if communicators use
@@ -153,6 +162,10 @@ struct torus_group;
 void *scratch_alloc(size_t bytes);
 
 void scratch_free(void *memory); /* NULL does nothing */
+/* Returns whether the address is in such memory. The job must be locked. */
+bool scratch_has(const void *at);
 
 /* From now on, until scratch_forget(), new memory is shared memory of this group. */
 void scratch_share(struct torus_group *group);
+/* Frees all memory, because the group is about to be closed. No memory may be in use. */
+void scratch_forget(void);

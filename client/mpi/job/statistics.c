@@ -23,6 +23,11 @@ static const char *const combined[] = {
     COMBINED(X)
 #undef X
 };
+static const char *const nonblocking[] = {
+#define X(name, operation) [OPERATION_##operation] = "MPI_" #name,
+    NONBLOCKING_PLAIN(X) NONBLOCKING(X)
+#undef X
+};
 static const char *const reasons[] = {
 #define X(name, text) text,
     REASONS(X)
@@ -35,6 +40,11 @@ const char *mpi_operation_name(enum mpi_operation operation)
                                         : combined[operation - OPERATIONS_COUNT];
 }
 
+const char *mpi_nonblocking_name(enum mpi_operation operation)
+{
+    return nonblocking[operation];
+}
+
 const char *reason_text(enum reason reason)
 {
     return reasons[reason];
@@ -42,7 +52,10 @@ const char *reason_text(enum reason reason)
 
 #define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
-static struct count counts[COUNT(operations)][COUNT(reasons)];
+/* The operations, and then their nonblocking forms. */
+#define ROWS (2 * OPERATIONS_COUNT)
+
+static struct count counts[ROWS][COUNT(reasons)];
 
 uint64_t statistics_now(void)
 {
@@ -57,14 +70,29 @@ static void add(_Atomic uint64_t *to, uint64_t value)
     atomic_fetch_add_explicit(to, value, memory_order_relaxed);
 }
 
-void statistics_add(enum mpi_operation operation, enum reason reason, uint64_t bytes,
-                    uint64_t nanoseconds)
+static struct count *row_of(enum mpi_operation operation, bool is_nonblocking)
 {
-    struct count *c = &counts[operation][reason];
+    return counts[(unsigned)operation + (is_nonblocking ? OPERATIONS_COUNT : 0)];
+}
+
+static const char *row_name(unsigned row)
+{
+    return row < OPERATIONS_COUNT ? operations[row] : nonblocking[row - OPERATIONS_COUNT];
+}
+
+void statistics_add(enum mpi_operation operation, bool is_nonblocking, enum reason reason,
+                    uint64_t bytes, uint64_t nanoseconds)
+{
+    struct count *c = &row_of(operation, is_nonblocking)[reason];
 
     add(&c->calls, 1);
     add(&c->bytes, bytes);
     add(&c->nanoseconds, nanoseconds);
+}
+
+void statistics_add_time(enum mpi_operation operation, bool is_nonblocking, uint64_t nanoseconds)
+{
+    add(&row_of(operation, is_nonblocking)[REASON_SERVED].nanoseconds, nanoseconds);
 }
 
 /* ---- Operations that torusd does not serve --------------------------------------------------- */
@@ -78,7 +106,6 @@ static const struct {
     UNSERVED_NEIGHBORHOOD(X)
 #undef X
 #define X(name, shape) ROW(name, "MPI_" #name, ": nonblocking")
-    UNSERVED_NONBLOCKING_PLAIN(X)
     UNSERVED_NONBLOCKING(X)
 #undef X
 #define X(name, shape) ROW(name, ABI_TEXT(ABI_PERSISTENT(name)), ": persistent")
@@ -112,7 +139,7 @@ void statistics_add_start(enum unserved operation, uint64_t bytes)
 struct sums {
     struct sum {
         uint64_t calls, bytes, nanoseconds;
-    } served[COUNT(operations)][COUNT(reasons)];
+    } served[ROWS][COUNT(reasons)];
     struct unserved_sum {
         uint64_t calls, starts, bytes;
     } unserved[UNSERVED_COUNT];
@@ -121,7 +148,7 @@ struct sums {
 
 static void take_counts(struct sums *s)
 {
-    for (unsigned o = 0; o < COUNT(operations); o++)
+    for (unsigned o = 0; o < ROWS; o++)
         for (unsigned r = 0; r < COUNT(reasons); r++)
             s->served[o][r] =
                 (struct sum){counts[o][r].calls, counts[o][r].bytes, counts[o][r].nanoseconds};
@@ -139,14 +166,14 @@ static int add_up(MPI_Comm comm, const struct sums *mine, struct sums *all)
 /* ---- Printing -------------------------------------------------------------------------------- */
 
 /* Prints "MPI_Alltoall 12 calls, 4096 bytes, 0.003 s" or, with a reason, "MPI_Bcast 5 calls, 0.001 s (REASON)". */
-static void print_count(FILE *to, const struct sums *s, unsigned operation, unsigned reason,
+static void print_count(FILE *to, const struct sums *s, unsigned row, unsigned reason,
                         const char **separator)
 {
-    const struct sum *c = &s->served[operation][reason];
+    const struct sum *c = &s->served[row][reason];
 
     if (c->calls == 0)
         return;
-    (void)fprintf(to, "%s%s %" PRIu64 " %s", *separator, operations[operation], c->calls,
+    (void)fprintf(to, "%s%s %" PRIu64 " %s", *separator, row_name(row), c->calls,
                   text_plural(c->calls, "call", "calls"));
     if (reason == REASON_SERVED)
         (void)fprintf(to, ", %" PRIu64 " %s", c->bytes, text_plural(c->bytes, "byte", "bytes"));
@@ -156,7 +183,7 @@ static void print_count(FILE *to, const struct sums *s, unsigned operation, unsi
     *separator = "; ";
 }
 
-/* Prints "MPI_Iallreduce 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20
+/* Prints "MPI_Iscan 12 calls, 96 bytes (not served by torusd: nonblocking)", "MPI_Bcast_init 1 call, 20
  * starts...". */
 static void print_unserved(FILE *to, const struct sums *s, unsigned operation,
                            const char **separator)
@@ -181,11 +208,11 @@ static void print_all(FILE *to, const struct sums *s, uint32_t ranks)
     const char *separator = "";
 
     (void)fprintf(to, "torus: all %" PRIu32 " ranks together: served: ", ranks);
-    for (unsigned o = 0; o < COUNT(operations); o++)
+    for (unsigned o = 0; o < ROWS; o++)
         print_count(to, s, o, REASON_SERVED, &separator);
     (void)fputs(*separator == '\0' ? "nothing; left to MPI: " : "; left to MPI: ", to);
     separator = "";
-    for (unsigned o = 0; o < COUNT(operations); o++)
+    for (unsigned o = 0; o < ROWS; o++)
         for (unsigned r = REASON_SERVED + 1; r < COUNT(reasons); r++)
             print_count(to, s, o, r, &separator);
     for (unsigned o = 0; o < UNSERVED_COUNT; o++)

@@ -10,9 +10,11 @@
 /* Returns nanoseconds on a monotonic clock. */
 uint64_t statistics_now(void);
 
-/* Counts a call of this operation. The torus has carried it out if the reason is REASON_SERVED. */
-void statistics_add(enum mpi_operation operation, enum reason reason, uint64_t bytes,
-                    uint64_t nanoseconds);
+/* Count a call of this operation, which may be nonblocking. The torus has carried it out if the reason is REASON_SERVED.
+ * statistics_add_time() adds more time to a call that was counted as served. */
+void statistics_add(enum mpi_operation operation, bool is_nonblocking, enum reason reason,
+                    uint64_t bytes, uint64_t nanoseconds);
+void statistics_add_time(enum mpi_operation operation, bool is_nonblocking, uint64_t nanoseconds);
 
 /* Counts a call of an operation that torusd does not serve, to which this rank contributes `bytes` (0: not known). */
 void statistics_add_unserved(enum unserved operation, uint64_t bytes);

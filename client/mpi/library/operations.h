@@ -50,6 +50,24 @@ enum mpi_operation {
         CHOICES_COUNT,
 };
 
+/* The nonblocking forms that the torus carries out: the function, and its operation. */
+#define NONBLOCKING_PLAIN(X) X(Ibarrier, Barrier)
+
+#define NONBLOCKING(X)                                                                             \
+    X(Iallgather, Allgather)                                                                       \
+    X(Iallgatherv, Allgatherv)                                                                     \
+    X(Iallreduce, Allreduce)                                                                       \
+    X(Ialltoall, Alltoall)                                                                         \
+    X(Ialltoallv, Alltoallv)                                                                       \
+    X(Ibcast, Bcast)                                                                               \
+    X(Igather, Gather)                                                                             \
+    X(Igatherv, Gatherv)                                                                           \
+    X(Ireduce, Reduce)                                                                             \
+    X(Ireduce_scatter, Reduce_scatter)                                                             \
+    X(Ireduce_scatter_block, Reduce_scatter_block)                                                 \
+    X(Iscatter, Scatter)                                                                           \
+    X(Iscatterv, Scatterv)
+
 /* --- operations that torusd does not serve: the preload defines them only to count them --- */
 
 /* The second part of a row is the shape of the parameters (unserved.c). The functions in lists named _PLAIN have no
@@ -61,30 +79,15 @@ enum mpi_operation {
     X(Neighbor_alltoallv, ALLTOALLV)                                                               \
     X(Neighbor_alltoallw, NEIGHBOR_ALLTOALLW)
 
-#define UNSERVED_NONBLOCKING_PLAIN(X) X(Ibarrier, BARRIER)
-
 #define UNSERVED_NONBLOCKING(X)                                                                    \
-    X(Iallgather, ALLGATHER)                                                                       \
-    X(Iallgatherv, ALLGATHERV)                                                                     \
-    X(Iallreduce, REDUCTION)                                                                       \
-    X(Ialltoall, ALLTOALL)                                                                         \
-    X(Ialltoallv, ALLTOALLV)                                                                       \
     X(Ialltoallw, ALLTOALLW)                                                                       \
-    X(Ibcast, BCAST)                                                                               \
     X(Iexscan, REDUCTION)                                                                          \
-    X(Igather, GATHER)                                                                             \
-    X(Igatherv, GATHERV)                                                                           \
     X(Ineighbor_allgather, ALLGATHER)                                                              \
     X(Ineighbor_allgatherv, ALLGATHERV)                                                            \
     X(Ineighbor_alltoall, NEIGHBOR_ALLTOALL)                                                       \
     X(Ineighbor_alltoallv, ALLTOALLV)                                                              \
     X(Ineighbor_alltoallw, NEIGHBOR_ALLTOALLW)                                                     \
-    X(Ireduce, REDUCE)                                                                             \
-    X(Ireduce_scatter, REDUCE_SCATTER)                                                             \
-    X(Ireduce_scatter_block, REDUCE_SCATTER_BLOCK)                                                 \
-    X(Iscan, REDUCTION)                                                                            \
-    X(Iscatter, SCATTER)                                                                           \
-    X(Iscatterv, SCATTERV)
+    X(Iscan, REDUCTION)
 
 /* ABI_PERSISTENT() makes the full names of these. */
 #if ABI_HAS_PERSISTENT
@@ -117,12 +120,10 @@ enum mpi_operation {
 #define UNSERVED_PERSISTENT(X)
 #endif
 
-/* Combined lists: the functions whose names begin with MPI_, and all functions. */
-#define UNSERVED_OF_MPI_PLAIN(X) UNSERVED_NONBLOCKING_PLAIN(X)
+/* Combined lists: the functions whose names begin with MPI_, all of which have counts, and all functions. */
 #define UNSERVED_OF_MPI(X) UNSERVED_NEIGHBORHOOD(X) UNSERVED_NONBLOCKING(X)
 #define UNSERVED(X)                                                                                \
     UNSERVED_OF_MPI(X)                                                                             \
-    UNSERVED_OF_MPI_PLAIN(X)                                                                       \
     UNSERVED_PERSISTENT_PLAIN(X)                                                                   \
     UNSERVED_PERSISTENT(X)
 
@@ -145,6 +146,9 @@ enum unserved {
     X(ONE_NODE, "a communicator on one node")                                                      \
     X(FIRST, "the first call of a communicator")                                                   \
     X(FASTER, "MPI is faster, or both are timed")                                                  \
+    X(LANE, "nonblocking, on a communicator that has no group for that")                           \
+    X(COMBINED, "nonblocking, with other operators or types")                                      \
+    X(SEVERAL, "nonblocking, with several ranks on a node")                                        \
     X(ORDER, "another communicator uses the same nodes, under MPI_THREAD_MULTIPLE")                \
     X(LARGE, "blocks over 2 GiB, which this MPI may not be able to pack")                          \
     X(ARGUMENTS, "invalid arguments")
@@ -157,4 +161,5 @@ enum reason {
 
 /* Return the name of an operation, and the texts above. Static. */
 const char *mpi_operation_name(enum mpi_operation operation);
+const char *mpi_nonblocking_name(enum mpi_operation operation);
 const char *reason_text(enum reason reason);

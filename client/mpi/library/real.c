@@ -69,8 +69,9 @@ static void find_functions(void)
     REAL_OTHERS(ONE)
 #undef X
 #undef ONE
-#define X(name, shape) find_function("PMPI_" #name, &real.name);
-    UNSERVED_OF_MPI_PLAIN(X)
+#define X(name, kind) find_function("PMPI_" #name, &real.name);
+    NONBLOCKING_PLAIN(X)
+    NONBLOCKING(X)
     UNSERVED_OF_MPI(X)
 #undef X
 #define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name)), &real.name);
@@ -78,7 +79,8 @@ static void find_functions(void)
     UNSERVED_PERSISTENT(X)
 #undef X
 #if ABI_LARGE_COUNTS
-#define X(name, shape) find_function("PMPI_" #name "_c", &real.name##_c);
+#define X(name, kind) find_function("PMPI_" #name "_c", &real.name##_c);
+    NONBLOCKING(X)
     UNSERVED_OF_MPI(X)
 #undef X
 #define X(name, shape) find_function("P" ABI_TEXT(ABI_PERSISTENT(name##_c)), &real.name##_c);
@@ -106,6 +108,7 @@ static void find_all(void)
         .world = ABI_HANDLE(MPI_COMM_WORLD),
         .self = ABI_HANDLE(MPI_COMM_SELF),
         .null = ABI_HANDLE(MPI_COMM_NULL),
+        .request_null = ABI_HANDLE(MPI_REQUEST_NULL),
         .byte = ABI_HANDLE(MPI_BYTE),
         .packed = ABI_HANDLE(MPI_PACKED),
         .type_null = ABI_HANDLE(MPI_DATATYPE_NULL),

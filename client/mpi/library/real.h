@@ -15,15 +15,13 @@
 
 /* Other functions that the preload calls. */
 #define REAL_OTHERS(X)                                                                             \
-    X(Init)                                                                                        \
-    X(Init_thread)                                                                                 \
     X(Abort)                                                                                       \
     X(Add_error_class)                                                                             \
     X(Add_error_code)                                                                              \
     X(Add_error_string)                                                                            \
     X(Comm_call_errhandler)                                                                        \
-    X(Comm_dup)                                                                                    \
     X(Comm_create_keyval)                                                                          \
+    X(Comm_dup)                                                                                    \
     X(Comm_free)                                                                                   \
     X(Comm_get_attr)                                                                               \
     X(Comm_get_errhandler)                                                                         \
@@ -36,8 +34,12 @@
     X(Comm_split)                                                                                  \
     X(Comm_test_inter)                                                                             \
     X(Errhandler_free)                                                                             \
+    X(Grequest_complete)                                                                           \
+    X(Grequest_start)                                                                              \
     X(Group_free)                                                                                  \
     X(Group_translate_ranks)                                                                       \
+    X(Init)                                                                                        \
+    X(Init_thread)                                                                                 \
     X(Iprobe)                                                                                      \
     X(Lookup_name)                                                                                 \
     X(Op_commutative)                                                                              \
@@ -48,11 +50,19 @@
     X(Recv)                                                                                        \
     X(Reduce_local)                                                                                \
     X(Request_free)                                                                                \
+    X(Request_get_status)                                                                          \
     X(Send)                                                                                        \
     X(Start)                                                                                       \
     X(Startall)                                                                                    \
+    X(Status_set_cancelled)                                                                        \
+    X(Status_set_elements)                                                                         \
+    X(Test)                                                                                        \
+    X(Testall)                                                                                     \
+    X(Testany)                                                                                     \
+    X(Testsome)                                                                                    \
     X(Type_commit)                                                                                 \
     X(Type_create_hindexed)                                                                        \
+    X(Type_dup)                                                                                    \
     X(Type_free)                                                                                   \
     X(Type_get_contents)                                                                           \
     X(Type_get_envelope)                                                                           \
@@ -60,7 +70,11 @@
     X(Type_get_true_extent_x)                                                                      \
     X(Type_size_x)                                                                                 \
     X(Unpack)                                                                                      \
-    X(Unpublish_name)
+    X(Unpublish_name)                                                                              \
+    X(Wait)                                                                                        \
+    X(Waitall)                                                                                     \
+    X(Waitany)                                                                                     \
+    X(Waitsome)
 
 /* clang-format off */
 struct real {
@@ -71,8 +85,9 @@ struct real {
     REAL_OTHERS(ONE)
 #undef X
 #undef ONE
-#define X(name, shape) __typeof__(MPI_##name) *name;
-    UNSERVED_OF_MPI_PLAIN(X)
+#define X(name, kind) __typeof__(MPI_##name) *name;
+    NONBLOCKING_PLAIN(X)
+    NONBLOCKING(X)
     UNSERVED_OF_MPI(X)
 #undef X
 #define X(name, shape) __typeof__(ABI_PERSISTENT(name)) *name;
@@ -80,7 +95,8 @@ struct real {
     UNSERVED_PERSISTENT(X)
 #undef X
 #if ABI_LARGE_COUNTS
-#define X(name, shape) __typeof__(MPI_##name##_c) *name##_c;
+#define X(name, kind) __typeof__(MPI_##name##_c) *name##_c;
+    NONBLOCKING(X)
     UNSERVED_OF_MPI(X)
 #undef X
 #define X(name, shape) __typeof__(ABI_PERSISTENT(name##_c)) *name##_c;
@@ -92,6 +108,7 @@ struct real {
 
 struct real_handles {
     MPI_Comm world, self, null;
+    MPI_Request request_null;
     MPI_Datatype byte, packed, type_null, integer, uint64;
     MPI_Op op_null, max, min, sum;
     MPI_Errhandler errors_return;
