@@ -2,13 +2,16 @@
 algorithms, in each switching mode, with one, two and all ports. All times are whole microseconds."""
 
 import json
+import os
 import random
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
 
 import pytest
-from torus_net import find_program
+from support.simulated import Message, Torus, port, stepped, streaming
+from torus_net import CHECKOUT, find_program
 from torus_net.patience import run
 
 pytestmark = pytest.mark.plain
@@ -23,39 +26,7 @@ def torusctl(*words, status=0):
     return done.stdout
 
 
-# ---- Networks and schedules ----------------------------------------------------------------------
-
-class Torus:
-    def __init__(self, dims):
-        self.dims = dims
-        self.sizes = [int(size.rstrip('m')) for size in dims.split('x')]
-        self.wraps = [not size.endswith('m') for size in dims.split('x')]
-        self.nodes = 1
-        for size in self.sizes:
-            self.nodes *= size
-
-    def at(self, node):
-        coordinates = []
-        for size in reversed(self.sizes):
-            node, rest = divmod(node, size)
-            coordinates.insert(0, rest)
-        return coordinates
-
-    def rank(self, coordinates):
-        node = 0
-        for size, coordinate in zip(self.sizes, coordinates):
-            node = node * size + coordinate % size
-        return node
-
-    def next(self, node, dim, direction):
-        coordinates = self.at(node)
-        coordinates[dim] += direction
-        assert self.wraps[dim] or 0 <= coordinates[dim] < self.sizes[dim]
-        return self.rank(coordinates)
-
-    def offset(self, source, destination):
-        return self.rank([b - a for a, b in zip(self.at(source), self.at(destination))])
-
+# ---- Schedules ---------------------------------------------------------------------------------
 
 def a_random_schedule(rng, torus, segments):
     """[(source, destination, segment, legs)]: any way round, in legs of any length, in any rising steps."""
@@ -86,61 +57,6 @@ def as_file(path, torus, segments, routes):
               for source, destination, segment, legs in routes]
     path.write_text('\n'.join(lines) + '\n')
     return path
-
-
-# ---- Messages ------------------------------------------------------------------------------------
-
-@dataclass
-class Message:
-    order: tuple  # decides last
-    step: int
-    start: int
-    path: list  # (node, dimension, direction, node at the end)
-    units: int = 0
-    startup: int = 0
-    beyond: int = 0
-    earliest: int = 0
-    needs: set = field(default_factory=set)  # messages
-
-
-def port(dim, direction):
-    return 2 * dim + (direction < 0)
-
-
-def path_of(torus, node, legs):
-    path = []
-    for _, dim, direction, hops in legs:
-        for _ in range(hops):
-            path.append((node, dim, direction, torus.next(node, dim, direction)))
-            node = path[-1][3]
-    return path
-
-
-def stepped(torus, routes, startup, allgather):
-    messages = {}
-    for source, _, _, legs in routes:
-        node, before, left = source, None, sum(leg[3] for leg in legs)
-        for number, leg in enumerate(legs):
-            step, dim, direction, hops = leg
-            key = step, node, port(dim, direction), hops
-            path = path_of(torus, node, [leg])
-            message = messages.setdefault(key, Message(key, step, node, path, startup=startup))
-            if not allgather or number == len(legs) - 1:
-                message.units += 1
-                if before:
-                    message.needs.add(before)
-            left -= hops
-            message.beyond = max(message.beyond, left)
-            before, node = key, path[-1][3]
-    for message in messages.values():
-        message.needs = [messages[key] for key in message.needs]
-    return list(messages.values())
-
-
-def streaming(torus, routes, startup):
-    return [Message((source, torus.offset(source, destination), segment), 0, source,
-                    path_of(torus, source, legs), units=1, earliest=startup)
-            for source, destination, segment, legs in routes]
 
 
 # ---- Every microsecond ---------------------------------------------------------------------------
@@ -382,3 +298,12 @@ def test_barriers_give_the_times_of_the_cost_model(dims):
         assert abs(run['time_us'] - row['time_us']) < 1e-6, name
         compared += 1
     assert compared > 10
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not Path('/usr/include/simgrid/s4u.hpp').exists(), reason='libsimgrid-dev is not installed')
+def test_simgrid():
+    """Its times are equal where messages do not wait for each other, and similar elsewhere."""
+    done = run([CHECKOUT / 'tests' / 'bench' / 'in_simgrid.py'], 300,
+               env={**os.environ, 'TORUS_BIN': str(Path(find_program('torusctl')).parent)})
+    assert done.returncode == 0, done.stdout + done.stderr
