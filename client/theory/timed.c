@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "client/theory/event_queue.h"
 #include "daemon/lib/base/grow.h"
 #include "daemon/lib/schedule/work.h"
 
@@ -45,14 +46,6 @@ struct need {
     uint32_t before, after;
 };
 
-enum event_kind { EVENT_STARTS, EVENT_ASKS, EVENT_GIVES_BACK };
-
-struct event {
-    uint64_t at;
-    uint32_t message, hop;
-    enum event_kind kind;
-};
-
 struct node {
     uint32_t sends, receives; /* messages at the moment */
 };
@@ -83,8 +76,7 @@ struct timed {
     uint32_t *beside;  /* the channels that leave each node, then those that end at each, by node */
     size_t *besides;   /* node -> its first; nodes + node: the first that ends there */
     uint64_t *crossed; /* wormhole, by hop: when the head has crossed it */
-    struct event *event; /* heap */
-    size_t events, event_room;
+    struct event_queue queue;
     uint32_t *noted; /* channels to look at */
     size_t notes, note_room;
     struct candidate *candidate;
@@ -123,7 +115,7 @@ void timed_free(struct timed *t)
     free(t->beside);
     free(t->besides);
     free(t->crossed);
-    free(t->event);
+    event_queue_free(&t->queue);
     free(t->noted);
     free(t->candidate);
     free(t);
@@ -187,38 +179,14 @@ const uint32_t *timed_path(const struct timed *t, uint32_t message, uint32_t *ho
     return &t->path[t->message[message].path];
 }
 
-/* ---- Events -------------------------------------------------------------------------------------- */
-
-static void add_event(struct timed *t, struct event e)
+static void add_event(struct timed *t, uint64_t at, uint32_t message, uint32_t hop,
+                      enum event_kind kind)
 {
-    if (e.at > LATEST)
-        t->too_late = true;
-    if (t->no_memory || t->too_late)
-        return;
-    if (GROW(t->event, t->events, t->event_room) != 0) {
-        t->no_memory = true;
-        return;
-    }
-    size_t i = t->events++;
-    for (; i > 0 && t->event[(i - 1) / 2].at > e.at; i = (i - 1) / 2)
-        t->event[i] = t->event[(i - 1) / 2];
-    t->event[i] = e;
-}
+    const struct event e = {message, hop, kind};
 
-static struct event next_event(struct timed *t)
-{
-    struct event first = t->event[0], last = t->event[--t->events];
-    size_t i = 0;
-
-    for (size_t child; (child = 2 * i + 1) < t->events; i = child) {
-        if (child + 1 < t->events && t->event[child + 1].at < t->event[child].at)
-            child++;
-        if (t->event[child].at >= last.at)
-            break;
-        t->event[i] = t->event[child];
-    }
-    t->event[i] = last;
-    return first;
+    t->too_late = t->too_late || at > LATEST;
+    if (!t->no_memory && !t->too_late)
+        t->no_memory = event_queue_add(&t->queue, at, e) != 0;
 }
 
 /* ---- Waiting ------------------------------------------------------------------------------------- */
@@ -368,7 +336,7 @@ static void give_back_behind(struct timed *t, uint32_t message, uint32_t hop)
             uint64_t left = t->crossed[m->path + k] + data - (k - i) * t->model->buffer;
             at = left > at ? left : at;
         }
-        add_event(t, (struct event){at, message, i, EVENT_GIVES_BACK});
+        add_event(t, at, message, i, EVENT_GIVES_BACK);
     }
 }
 
@@ -396,9 +364,9 @@ static void take(struct timed *t, uint32_t message, uint64_t now)
         t->takes(t->context, message, channel, now);
     m->tail = end > m->tail ? end : m->tail;
     if (t->model->switching != TIMED_STORE && (kind & IS_LAST) == 0)
-        add_event(t, (struct event){crossed, message, hop + 1, EVENT_ASKS});
+        add_event(t, crossed, message, hop + 1, EVENT_ASKS);
     if (t->model->switching != TIMED_WORMHOLE) {
-        add_event(t, (struct event){m->tail, message, hop, EVENT_GIVES_BACK});
+        add_event(t, m->tail, message, hop, EVENT_GIVES_BACK);
         return;
     }
     t->crossed[m->path + hop] = crossed;
@@ -456,11 +424,11 @@ static void become_ready(struct timed *t, uint32_t message, uint64_t now)
     const struct message *m = &t->message[message];
 
     if (m->given.earliest > now)
-        add_event(t, (struct event){m->given.earliest, message, 0, EVENT_STARTS});
+        add_event(t, m->given.earliest, message, 0, EVENT_STARTS);
     else if (m->hops > 0)
         ask(t, message, 0, now);
     else /* not at once: a barrier's group is complete first */
-        add_event(t, (struct event){now, message, 0, EVENT_STARTS});
+        add_event(t, now, message, 0, EVENT_STARTS);
 }
 
 static void give_back(struct timed *t, uint32_t message, uint32_t hop, uint64_t now)
@@ -496,20 +464,20 @@ static void give_back(struct timed *t, uint32_t message, uint32_t hop, uint64_t 
         ask(t, message, hop + 1, now);
 }
 
-static void handle(struct timed *t, struct event e)
+static void handle(struct timed *t, struct event e, uint64_t now)
 {
     switch (e.kind) {
     case EVENT_STARTS:
         if (t->message[e.message].hops > 0)
-            ask(t, e.message, 0, e.at);
+            ask(t, e.message, 0, now);
         else
-            arrive(t, e.message, e.at);
+            arrive(t, e.message, now);
         break;
     case EVENT_ASKS:
-        ask(t, e.message, e.hop, e.at);
+        ask(t, e.message, e.hop, now);
         break;
     case EVENT_GIVES_BACK:
-        give_back(t, e.message, e.hop, e.at);
+        give_back(t, e.message, e.hop, now);
         break;
     }
 }
@@ -706,12 +674,12 @@ static void run(struct timed *t)
     }
     uint64_t now = 0;
     while (!t->no_memory && !t->too_late) {
-        while (t->events > 0 && t->event[0].at == now)
-            handle(t, next_event(t));
+        while (event_queue_next(&t->queue) == now)
+            handle(t, event_queue_take(&t->queue), now);
         if (t->notes > 0)
             take_in_order(t, now);
-        else if (t->events > 0)
-            now = t->event[0].at;
+        else if (event_queue_next(&t->queue) != UINT64_MAX)
+            now = event_queue_next(&t->queue);
         else
             break;
     }
