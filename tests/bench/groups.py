@@ -80,14 +80,16 @@ class Daemons:
 class Program:
     """collective.c with a library: one of its algorithms, one kind of memory."""
 
-    def __init__(self, starter, family, library=None, algorithm='default', memory=systems.ORDINARY, uncounted=0):
+    def __init__(self, starter, family, library=None, algorithm='default', memory=systems.ORDINARY, uncounted=0,
+                 batches=UNCOUNTED):
         self.connections = starter
         self.starter = starter
         self.family = family
         self.library = library
         self.algorithm = algorithm
         self.memory = memory if library is None else ''
-        self.uncounted = uncounted  # calls on a new communicator before it has chosen its way
+        self.uncounted = uncounted  # the least uncounted calls
+        self.batches = batches      # uncounted batches
 
     @property
     def name(self):
@@ -112,7 +114,7 @@ class Program:
         return self._run(operation, size, uncounted, repeats, timeout * (1 + uncounted // repeats), pause=pause)
 
     def periods(self, operation, size, repeats, timeout):
-        return self._run(operation, size, max(UNCOUNTED, -(-self.uncounted // BATCH)), repeats, timeout, batch=BATCH)
+        return self._run(operation, size, self.batches, repeats, timeout, batch=BATCH)
 
 
 class Cell:

@@ -14,6 +14,7 @@ from torus_net import TorusError, find_program
 from . import groups, mpi, programs, systems
 
 CHOOSING = 28  # calls on a new communicator until it has chosen: one, at most 16 and 10 timed ones
+BATCHES = -(-CHOOSING // groups.BATCH)
 TORI = '4x4@50,4x8@20,8x8@10'
 
 
@@ -33,6 +34,8 @@ class PreloadRun(groups.GroupRun):
 
     def _members(self):
         usual = [one for one in self._mpi() if one.algorithm == 'default']
+        for one in usual:
+            one.batches = BATCHES
         return [groups.Daemons(self.net.torus), *usual, *self._preloaded()]
 
     def _preloaded(self):
@@ -51,7 +54,7 @@ class PreloadRun(groups.GroupRun):
                                   self._environment(preload), self.net.folder / f'{library.key}-preload')
             starter = self._start(name, make_job)
             if starter and self._uses_the_torus(starter, name):
-                members.append(groups.Program(starter, name, library, uncounted=CHOOSING))
+                members.append(groups.Program(starter, name, library, uncounted=CHOOSING, batches=BATCHES))
         return members
 
     def _uses_the_torus(self, starter, name):
