@@ -170,19 +170,49 @@ TEST(what_all_ranks_know_is_not_timed)
 {
     begin(SMALL);
     for (unsigned r = 0; r < RANKS; r++)
-        w.known[r] = (struct choice_known){true, WAY_TORUS, {100000, 50000}, 0};
+        w.known[r] = (struct choice_known){true, WAY_TORUS, {100000, 50000}, 0, 1};
     assert_int_equal(after(3), WAY_TORUS);
     assert_int_equal(w.calls[WAY_MPI], 2);
 
     begin(SMALL); /* one of them has heard something else, or knows an earlier torus */
     for (unsigned r = 0; r < RANKS; r++)
-        w.known[r] = (struct choice_known){true, r == 1 ? WAY_MPI : WAY_TORUS, {1, 1}, 0};
+        w.known[r] = (struct choice_known){true, r == 1 ? WAY_MPI : WAY_TORUS, {1, 1}, 0, 1};
     assert_int_equal(after(3), WAY_MPI);
     begin(SMALL);
     for (unsigned r = 0; r < RANKS; r++)
-        w.known[r] = (struct choice_known){true, WAY_TORUS, {1, 1}, 0};
+        w.known[r] = (struct choice_known){true, WAY_TORUS, {1, 1}, 0, 1};
     w.changes[2] = 1;
     assert_int_equal(after(3), WAY_MPI);
+}
+
+/* The second communicator times again. What was disturbed the first time, or is this time, does not count. */
+TEST(what_is_known_is_confirmed)
+{
+    for (unsigned now = 0; now < 2; now++) {
+        begin(SMALL);
+        for (unsigned r = 0; r < RANKS; r++)
+            w.known[r] = now == 0 ? (struct choice_known){true, WAY_TORUS, {5000000, 3500000}, 0, 0}
+                                  : (struct choice_known){true, WAY_MPI, {100000, 200000}, 0, 0};
+        if (now == 0)
+            set_times(100000, 200000);
+        else
+            set_times(5000000, 3500000);
+        assert_int_equal(after(50), WAY_MPI);
+        assert_int_equal(w.questions, 2);
+        assert_true(w.rank[0].time[WAY_MPI] <= 100001);
+    }
+}
+
+/* Two of five samples of each way are disturbed. */
+TEST(disturbed_samples_do_not_count)
+{
+    begin(SMALL);
+    for (unsigned i = 0; i < 14; i++) {
+        const bool disturbed = i % 3 == 0;
+        set_times(disturbed ? 900000 : 100000, disturbed ? 950000 : 90000);
+        (void)call();
+    }
+    assert_int_equal(call(), WAY_TORUS);
 }
 
 TEST(a_torus_that_has_failed_is_not_timed)

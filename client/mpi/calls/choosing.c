@@ -62,6 +62,8 @@ static void ask(struct served_call *t, struct choice *choice)
 
     job_lock();
     known = *known_of(t, choice->size_class);
+    if (choice_is_fresh(choice) && known.known)
+        known_of(t, choice->size_class)->used++;
     job_unlock();
     mine = choice_vote(choice, changes, &known);
     mine.failed = failed;
@@ -72,9 +74,8 @@ static void ask(struct served_call *t, struct choice *choice)
     question = statistics_now() - begin;
     if (!choice_decide(choice, &all, changes))
         return;
-    known = (struct choice_known){true, choice->way, {choice->time[0], choice->time[1]}, changes};
     job_lock();
-    *known_of(t, choice->size_class) = known;
+    choice_remember(choice, known_of(t, choice->size_class));
     job_unlock();
     if (job.verbose && c->rank == 0)
         print_choice(c, t->row, choice);

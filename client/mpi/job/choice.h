@@ -40,6 +40,7 @@ struct choice_known {
     enum way way;
     uint64_t time[WAYS]; /* nanoseconds of a call */
     uint32_t changes;    /* torus_group_changes() at that time */
+    uint32_t used; /* how many communicators have asked for it; some of them time the calls, too */
 };
 
 struct choice {
@@ -62,7 +63,8 @@ struct choice {
 /* The vote of one rank or, number by number, the maximum of the votes of all ranks (MPI_MAX of uint64_t). */
 struct choice_vote {
     uint64_t lacks[WAYS]; /* this rank does not know that this way is faster */
-    uint64_t known[WAYS]; /* if it does: nanoseconds of a call */
+    uint64_t known[WAYS]; /* if it does: nanoseconds of a call, */
+    uint64_t confirms;    /* and whether they are to be compared with another timing */
     uint64_t changed;     /* the torus has changed since the last timing */
     uint64_t failed;      /* the torus can no longer be used */
     uint64_t question;    /* nanoseconds of the last question */
@@ -72,6 +74,12 @@ struct choice_vote {
 #define CHOICE_VOTE_NUMBERS (sizeof(struct choice_vote) / sizeof(uint64_t))
 
 void choice_begin(struct choice *c, unsigned size_class);
+
+/* Returns whether such calls have not been timed on this communicator, and no way has been chosen. */
+static inline bool choice_is_fresh(const struct choice *c)
+{
+    return c->script == NULL && !c->settled;
+}
 
 /* Returns whether the ranks must ask before the next call. */
 static inline bool choice_asks(const struct choice *c)
@@ -86,5 +94,7 @@ enum way choice_next(struct choice *c, struct choice_sample **sample);
  * communicators. The caller fills in `failed` and `question`. */
 struct choice_vote choice_vote(const struct choice *c, uint32_t changes,
                                const struct choice_known *known);
+/* Adds a choice that has been made to what is known. */
+void choice_remember(const struct choice *c, struct choice_known *known);
 /* Uses the combined votes. Returns whether they have chosen a way. */
 bool choice_decide(struct choice *c, const struct choice_vote *all, uint32_t changes);
