@@ -431,7 +431,7 @@ static int simulate(struct making *m, struct simulate_report *r, struct error *e
     const uint64_t own = m->own != NULL ? (uint64_t)m->places * m->algorithm->segments : 0;
     r->messages = (r->timed.arrived - own) * each;
     r->waited = r->timed.waited * each;
-    for (uint32_t i = 0; i < r->timed.circle; i++)
+    for (uint32_t i = 0; i < r->timed.circle && i < TIMED_CIRCLE_MOST; i++)
         r->wait[i] = describe(m, &r->timed.wait[i]);
     return 0;
 }

@@ -56,7 +56,7 @@ struct simulate_report {
     uint64_t
         messages; /* of all nodes; a segment of a streaming allgather counts at each node that it reaches */
     uint64_t waited; /* of all nodes */
-    /* Deadlock: each message waits for the next, the last one for the first; as timed.wait */
+    /* As timed.wait */
     struct simulate_wait wait[TIMED_CIRCLE_MOST];
 };
 

@@ -654,11 +654,10 @@ static void find_circle(struct timed *t)
             break;
     }
     const uint32_t first = at;
-    while (at != NONE && t->report->circle < TIMED_CIRCLE_MOST) {
-        t->report->wait[t->report->circle] = wait_of(t, at);
-        at = t->report->wait[t->report->circle++].behind;
-        if (at == first)
-            break;
+    for (; at != NONE && (at != first || t->report->circle == 0); t->report->circle++) {
+        if (t->report->circle < TIMED_CIRCLE_MOST)
+            t->report->wait[t->report->circle] = wait_of(t, at);
+        at = find_behind(t, at);
     }
 }
 

@@ -92,8 +92,8 @@ struct timed_report {
     uint64_t
         waited; /* times that a message found its next channel taken, or no port or slot free */
     struct timed_wait first; /* the first such time, if there was one */
-    /* Deadlock: each message of the circle waits for the next one, the last for the first. 0: none. A longer circle
-     * is cut. */
+    /* Deadlock: the messages of a circle, each of which waits for the next one, the last for the first. 0: none. The first
+     * TIMED_CIRCLE_MOST of them are listed. */
     uint32_t circle;
     struct timed_wait wait[TIMED_CIRCLE_MOST];
 };

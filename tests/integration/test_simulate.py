@@ -237,7 +237,7 @@ def options(machine):
 def slowly(torus, routes, segments, machine, allgather=False):
     model = dict(machine, unit=machine['tw'] // segments, buffer=(machine['buffer'] or 0) * machine['tw'],
                  slots=machine['slots'] or 0, ports={'all': 0, 'one': 1}.get(machine['ports'], machine['ports']))
-    messages = (streaming(torus, routes, machine['ts']) if machine['mode'] == 'streaming'
+    messages = (streaming(torus, routes, machine['ts'], allgather) if machine['mode'] == 'streaming'
                 else stepped(torus, routes, machine['ts'], allgather))
     return Slow(torus, messages, model).run()
 
@@ -266,19 +266,17 @@ def test_random_schedules(tmp_path, seed):
 
 @pytest.mark.parametrize('dims,algorithm', [
     ('3x3', 'direct'), ('8', 'ar'), ('4x4', 'at2'), ('3x4', 'a2'), ('3x3', 'stream'), ('4x4', 'cccube'), ('4x4', 'atape'),
-    ('3x3m', 'tree'), ('3x3', 'saadschultz'), ('3mx3m', 'balanced'), ('8', 'ar1'), ('2x2m', 'direct')])
+    ('3x3m', 'tree'), ('3x3', 'saadschultz'), ('3mx3m', 'balanced'), ('3x3', 'yangwang'), ('2x4m', 'disjoint'), ('8', 'ar1'), ('2x2m', 'direct')])
 def test_algorithms(dims, algorithm):
     """One node stands for all that behave alike: the second simulation has all of them."""
     rng, torus = random.Random(dims + algorithm), Torus(dims)
     lines = map(json.loads, torusctl('plan', '--dims', dims, '--algorithm', algorithm, '--routes').splitlines())
     routes = [(route['src'], route['dst'], route['segment'], route['legs']) for route in lines]
     segments = 1 + max(segment for _, _, segment, _ in routes)
-    allgather = algorithm in ('saadschultz', 'balanced')
+    allgather = algorithm in ('saadschultz', 'balanced', 'yangwang', 'disjoint')
     for switching in SWITCHINGS:
         machine = a_machine(rng, segments)
         machine.update(switching=switching, slots=None, buffer=rng.randint(0, 4) if switching == 'wormhole' else None)
-        if allgather:
-            machine['mode'] = 'stepped'
         agree(['--dims', dims, '--algorithm', algorithm], torus, routes, segments, machine, allgather)
 
 

@@ -82,7 +82,22 @@ def stepped(torus, routes, startup, allgather):
     return list(messages.values())
 
 
-def streaming(torus, routes, startup):
-    return [Message((source, torus.offset(source, destination), segment), 0, source,
-                    path_of(torus, source, legs), units=1, earliest=startup)
-            for source, destination, segment, legs in routes]
+def streaming(torus, routes, startup, allgather=False):
+    """Each segment on its own: in an exchange on its whole route, in an allgather on each leg of its tree."""
+    messages = {}
+    for source, destination, segment, legs in routes:
+        order = source, torus.offset(source, destination), segment
+        whole = path_of(torus, source, legs)
+        path = whole[-legs[-1][3]:] if allgather else whole
+        messages[source, destination, segment] = Message(
+            order, 0, path[0][0], path, units=1, earliest=startup if len(path) == len(whole) else 0)
+    for source, destination, segment, legs in routes if allgather else ():
+        node, left = source, sum(leg[3] for leg in legs)
+        for leg in legs[:-1]:
+            node = path_of(torus, node, [leg])[-1][3]
+            left -= leg[3]
+            before = messages[source, node, segment]
+            before.beyond = max(before.beyond, left)
+        if len(legs) > 1:
+            messages[source, destination, segment].needs = [before]
+    return list(messages.values())

@@ -229,6 +229,7 @@ TEST(deadlocks)
     assert_int_equal(fclose(file), 0);
     (void)snprintf(command, sizeof command, "simulate --import %s --switching wormhole", path);
     assert_int_equal(run_cli(command), 1);
+    assert_contains(run_cli_output, "deadlock, messages       4");
     assert_contains(run_cli_output, "each message waits for the next one");
     assert_contains(run_cli_output, "0 -> 3   port +0 of node 1");
     assert_contains(run_cli_output, "3 -> 2   port +0 of node 0");

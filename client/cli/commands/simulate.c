@@ -424,10 +424,11 @@ static const struct section schedule_sections[] = {
            FIELD("switching, us", "switching_us"), FIELD("a block, us", "block_us"),
            FIELD("time, us", "time_us"), FIELD("(formula)", "formula_us"),
            FIELD("above the formula, us", "excess_us"), FIELD("lower bound, us", "bound_us"),
-           FIELD("block times", "block_times"), FIELD("efficiency", "efficiency", FORMAT_PERCENT)),
+           FIELD("block times", "block_times"), FIELD("efficiency", "efficiency", FORMAT_PERCENT),
+           FIELD("deadlock, messages", "deadlock_messages")),
     {.layout = LAYOUT_TABLE,
      .key = "deadlock",
-     .title = "deadlock: each message waits for the next one, the last one for the first",
+     .title = "each message waits for the next one, the last of the circle for the first",
      FIELDS(FIELD("step"), FIELD("message"), FIELD("waits for", "waits_for"))},
 };
 
@@ -442,7 +443,7 @@ static json_t *deadlock_value(const struct torus *t, const struct simulate_repor
     char port[TORUS_PORT_NAME_SIZE];
     int rc = 0;
 
-    for (uint32_t i = 0; i < r->timed.circle; i++) {
+    for (uint32_t i = 0; i < r->timed.circle && i < TIMED_CIRCLE_MOST; i++) {
         const struct simulate_wait *w = &r->wait[i];
         rc |= json_array_append_new(
             list, json_pack("{s:i, s:o, s:o}", "step", (int)w->step, "message",
@@ -485,7 +486,8 @@ static int set_times(json_t *o, const struct schedule_run *run, const struct sim
         rc |= json_object_set_new(o, "formula_us", micros(formula)) |
               json_object_set_new(o, "excess_us", json_number((time - formula) / PICOSECONDS));
     if (!ended)
-        rc |= json_object_set_new(o, "deadlock", deadlock_value(run->torus, r));
+        rc |= json_object_set_new(o, "deadlock_messages", json_integer(r->timed.circle)) |
+              json_object_set_new(o, "deadlock", deadlock_value(run->torus, r));
     return rc;
 }
 
