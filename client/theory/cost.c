@@ -85,8 +85,11 @@ int cost_find(const struct torus *t, const char *name, const struct damage *rate
     *c = (struct cost){.from = COST_BY_FORMULA};
     if (a == NULL && f == NULL)
         return error_set(e, ERROR_USAGE, "unknown algorithm '%.40s'", name);
-    if (a != NULL && algorithm_accepts(a, t, e) != 0)
-        return -1;
+    if (a != NULL && algorithm_accepts(a, t, e) != 0) {
+        if (rates != NULL || f == NULL || formula_counts(f, t, &c->formula, NULL) != 0)
+            return -1;
+        a = NULL; /* the formula is for more networks than the schedule */
+    }
     if (rates != NULL && a == NULL)
         return error_set(e, ERROR_REFUSED, "the formula for %s is for links of one rate", name);
     c->has_formula = rates == NULL && f != NULL && formula_counts(f, t, &c->formula, e) == 0;

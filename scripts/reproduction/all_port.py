@@ -213,15 +213,15 @@ def table_two(torusctl):
     table = Table('all-port-table-2', 'Table II: complete exchange on 2^d × 2^d tori',
                   ('torus', 'algorithm', 'here by', 'rearranged, by the paper'),
                   ('startups', 'transmission'),
-                  'Paper: the row\'s formulas. AT2 is enumerated at every size. Of the compared '
-                  'algorithms only the formulas are known, which torusctl also has: their rows '
-                  'show that both copies are the same.')
+                  'Paper: the row\'s formulas. AT2 and suh-shin, which is reconstructed, are enumerated '
+                  'at every size. Of the other algorithms only the formulas are known, which '
+                  'torusctl also has: their rows show that both copies are the same.')
     for d in range(2, 8):
         for algorithm, (label, formula) in COMPARED.items():
             startups, transmission, rearranged = formula(d)
             if algorithm != 'at2' and transmission < 4 ** d - 1:
                 continue  # impossible with one port
-            by = ENUMERATION if algorithm == 'at2' else FORMULA
+            by = ENUMERATION if algorithm in ('at2', 'suh-shin') else FORMULA
             with table.row(f'{2 ** d}x{2 ** d}', label, by, rearranged, by=by,
                            paper=(startups, transmission)) as row:
                 row.here = model.counted(torusctl, f'{2 ** d}x{2 ** d}', algorithm, by)

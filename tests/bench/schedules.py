@@ -1,5 +1,5 @@
-"""Schedules of a solver compared with `stream`, in turn on one torus: the multi-commodity flow of flow.py, with
-whole blocks and with blocks in four segments, streamed and in steps.
+"""Schedules of others compared with `stream`, in turn on one torus: the multi-commodity flow of flow.py, with
+whole blocks and with blocks in four segments, streamed and in steps; and the rivals (client/rivals) that take the torus.
 
 A turn is one verified exchange by each schedule; the result is the median of the turns. A pause between
 exchanges lets the limiters of the links refill.
@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from torus_net import Geometry, MininetTorus, TorusError
+from torus_net import CHECKOUT, Geometry, MininetTorus, TorusError
 
 from . import arithmetic
 from .network import attempt
@@ -19,6 +19,7 @@ SIZES = (1 << 10, 16 << 10, 64 << 10, 256 << 10)
 SPLIT = 4
 TURNS = 9
 REST = 0.15  # seconds
+RIVALS = ('python:{}/bruck.py', 'python:{}/traeff.py', 'python:{}/halfring.py', 'suh-shin')  # for exchanges
 
 
 def run(options, say):
@@ -40,6 +41,10 @@ def _torus(dims, mbit, options, result, say):
             ways[f'flow {segments}'] = ('--schedule', str(path), '--mode', 'streaming')
             ways[f'steps {segments}'] = ('--schedule', str(path), '--mode', 'stepped')
         with MininetTorus(dims, bw=mbit, bin=options.bin, memory=options.memory) as torus:
+            for rival in RIVALS:
+                name = rival.format(CHECKOUT / 'client' / 'rivals')
+                if torus.ctl(0, 'plan', '--dims', dims, '--algorithm', name).returncode == 0:
+                    ways[Path(name).stem] = ('--algorithm', name)
             for size in options.schedules_sizes:
                 times = _turns(torus, ways, size, options.schedules_turns)
                 cell = {'dims': dims, 'mbit': mbit, 'size': size, 'load': float(least),

@@ -182,7 +182,7 @@ def test_the_format_of_a_schedule(torusctl, tmp_path):
 # What the tests above run, or check.
 RUN = (r'torusctl (--json )?[a-z-]+( |$)', 'build/tests/sim/simulate ', r'(sudo )?(topo/torus\.py|scripts/vm-up) ', 'apt-get install ',
        'cc hello.c ', 'sudo cmake --install ', r'\{"s', r'\.\.\.$', 'useradd |install |chown |setpriv |mkdir -p |for ')
-RUN_BLOCKS = {'c': ('int main', 'torus_group_shrink('), 'python': ('libtorus.Group()', 'LoopbackTorus'),
+RUN_BLOCKS = {'c': ('int main', 'torus_group_shrink('), 'python': ('libtorus.Group()', 'LoopbackTorus', 'def route('),
               'ini': ('[alpha]', '[node]', '[Service]')}
 
 
@@ -213,6 +213,8 @@ def torusctl(tmp_path):
     """Runs a line with torusctl in a shell, in a folder with the files that the documents' commands read, without a
     daemon."""
     (tmp_path / 'hosts.ini').write_text(block('ini', '[alpha]'))
+    (tmp_path / 'mine.py').write_text(block('python', 'def route('))
+    (tmp_path / 'client').symlink_to(CHECKOUT / 'client')
     env = {'PATH': f'{Path(find_program("torusctl")).parent}:/usr/bin:/bin', 'TORUS_SOCKET': str(tmp_path / 'none')}
     return lambda line: subprocess.run(['/bin/sh', '-c', line], cwd=tmp_path, env=env, capture_output=True, text=True)
 

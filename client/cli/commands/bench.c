@@ -8,6 +8,7 @@
 #include "client/cli/measuring/bench_texts.h"
 #include "client/cli/measuring/fit.h"
 #include "client/cli/measuring/sweep.h"
+#include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
@@ -308,6 +309,8 @@ static const struct option options[] = {
     {0},
 };
 
+#define PATH_ROOM 4096
+
 /* ---- The arguments --------------------------------------------------------------------------- */
 
 /* Adds every algorithm that accepts the torus and can run in the requested mode. */
@@ -328,12 +331,14 @@ static int add_all(struct sweep *s, struct error *e)
 
 static int parse_algorithms(const char *text, const char *q, struct sweep *s, struct error *e)
 {
-    char one[64];
+    char one[PATH_ROOM];
     bool spells = q == NULL;
 
     while (text != NULL) {
         if (parse_item(&text, one, sizeof one, e) != 0)
             return -1;
+        if (python_algorithm_is_name(one)) /* for add_schedules(), which knows the torus */
+            continue;
         bool is_base = q != NULL && has_q(one);
         const char *name = spelled_algorithm(one, is_base ? q : NULL, e);
         if (name == NULL)
@@ -420,13 +425,17 @@ struct files {
     size_t count;
 };
 
-static int add_schedules(const char *text, struct sweep *s, struct files *files, struct error *e)
+/* Adds the schedules of a list; of a list of algorithms only those in Python. */
+static int add_schedules(const char *text, bool only_python, struct sweep *s, struct files *files,
+                         struct error *e)
 {
-    char path[4096];
+    char path[PATH_ROOM];
 
     while (text != NULL) {
         if (parse_item(&text, path, sizeof path, e) != 0)
             return -1;
+        if (only_python && !python_algorithm_is_name(path))
+            continue;
         if (files->count == SWEEP_MOST_ALGORITHMS)
             return error_set(e, ERROR_USAGE, "more than %d schedules", (int)SWEEP_MOST_ALGORITHMS);
         struct schedule_file *file = &files->file[files->count];
@@ -451,7 +460,7 @@ static int add_default(struct sweep *s, const struct bench_arguments *a, struct 
 static int find_torus(struct sweep *s, struct cli *cli, const struct bench_arguments *a,
                       struct files *files)
 {
-    bool all = a->algorithms != NULL || a->schedules == NULL; /* no algorithms are named */
+    bool all = a->algorithms != NULL ? strcmp(a->algorithms, "all") == 0 : a->schedules == NULL;
     struct torus_status *status;
     struct torus_error failed;
     struct error e;
@@ -464,8 +473,9 @@ static int find_torus(struct sweep *s, struct cli *cli, const struct bench_argum
     s->link_mbit = status->link_mbit;
     if (daemon_torus_of_status(status, &s->torus, &e) != 0) {
         code = cli_fail(cli, &e);
-    } else if ((s->algorithms == 0 && all && add_default(s, a, &e) != 0) ||
-               add_schedules(a->schedules, s, files, &e) != 0) {
+    } else if ((all && add_default(s, a, &e) != 0) ||
+               add_schedules(a->algorithms, true, s, files, &e) != 0 ||
+               add_schedules(a->schedules, false, s, files, &e) != 0) {
         code = cli_fail(cli, &e);
     }
     torus_status_free(status);

@@ -8,6 +8,7 @@
 #include "client/cli/algorithms/plan_report.h"
 #include "client/cli/animation/animation.h"
 #include "client/cli/drawing/svg.h"
+#include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -35,7 +36,8 @@ static const struct option options[] = {
     {"--dims", "DIMS", offsetof(struct plan_arguments, dims),
      "dimensions of the torus: 8x8, 6, 3x4x5; 4x8m if the 8 does not wrap"},
     {"--algorithm", "NAME", offsetof(struct plan_arguments, algorithm),
-     "one of 'torusctl algorithms' (default: one that accepts the torus)"},
+     "one of 'torusctl algorithms', or python:FILE, a function in Python\n"
+     "(default: one that accepts the torus)"},
     {"--q", "N", offsetof(struct plan_arguments, q), "with --algorithm cccube: in N packets"},
     {"--without", "LIST", offsetof(struct plan_arguments, links.without),
      "routes of an exchange, or with --algorithm disjoint of an allgather, while\n"
@@ -388,11 +390,14 @@ static int show(const struct cli *cli, const struct plan_arguments *a, const str
 
 static int run(struct cli *cli, const void *arguments)
 {
-    const struct plan_arguments *a = arguments;
+    struct plan_arguments given = *(const struct plan_arguments *)arguments;
+    const struct plan_arguments *a = &given;
     const struct algorithm *algorithm = NULL;
     struct schedule_file file = {0};
     struct damage damage;
     struct torus torus;
+    if (given.import == NULL)
+        python_algorithm_take(&given.algorithm, &given.import);
     int code = read_links(cli, a, &torus, &damage);
 
     if (code != EXIT_DONE)

@@ -8,6 +8,7 @@
 
 #include "client/cli/algorithms/link_arguments.h"
 #include "client/cli/algorithms/named_algorithm.h"
+#include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
@@ -553,13 +554,16 @@ static int resolve_rates(const struct cli *cli, const struct predict_arguments *
 
 static int run(struct cli *cli, const void *arguments)
 {
+    struct predict_arguments given = *(const struct predict_arguments *)arguments;
     struct prediction p = {.parameters = cost_paragon};
     struct schedule_file file = {0};
     struct damage damage = {0};
-    int code = resolve(cli, arguments, &p, &file);
+    if (given.schedule == NULL)
+        python_algorithm_take(&given.algorithm, &given.schedule);
+    int code = resolve(cli, &given, &p, &file);
 
     if (code == EXIT_DONE)
-        code = resolve_rates(cli, arguments, &p, &damage);
+        code = resolve_rates(cli, &given, &p, &damage);
     if (code == EXIT_DONE && p.schedule != NULL && p.operation != p.schedule->operation)
         code = cli_fail_usage(cli, "--schedule: %s is for operation %s, not %s", p.schedule->name,
                               schedule_operation_name(p.schedule->operation),

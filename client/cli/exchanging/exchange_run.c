@@ -8,6 +8,7 @@
 #include "client/cli/copying/copy_run.h"
 #include "client/cli/exchanging/candidates.h"
 #include "client/cli/exchanging/exchange_report.h"
+#include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/schedule_files/schedule_file.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/clock.h"
@@ -272,14 +273,18 @@ static int exchange_trees(struct cli *cli, const struct exchange_arguments *a,
 }
 
 int exchange_run(struct cli *cli, enum torus_operation operation,
-                 const struct exchange_arguments *a)
+                 const struct exchange_arguments *given)
 {
+    struct exchange_arguments taken = *given;
+    const struct exchange_arguments *a = &taken;
     struct torus_request request;
     char digest[TORUS_DIGEST_SIZE], *from = NULL, *to = NULL;
     const char *bound_of = NULL;
     struct error e;
     int code;
 
+    if (operation != TORUS_BROADCAST && taken.schedule == NULL)
+        python_algorithm_take(&taken.algorithm, &taken.schedule);
     torus_request_init(&request);
     request.operation = operation;
     if (check(&request, a, cli->command, &e) != 0)

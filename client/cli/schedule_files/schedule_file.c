@@ -6,6 +6,7 @@
 
 #include "client/cli/schedule_files/goal.h"
 #include "client/cli/schedule_files/msccl.h"
+#include "client/cli/schedule_files/python_algorithm.h"
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/progress.h"
 #include "daemon/lib/schedule/detour/detour.h"
@@ -56,6 +57,19 @@ static int verify(struct schedule_file *f, bool converted, const struct torus *t
     return converted ? error_wrap(e, "after conversion to torusd's format") : -1;
 }
 
+/* Makes and verifies the schedule of an algorithm in Python. */
+static int read_python(struct schedule_file *f, const char *name, const struct torus *torus,
+                       struct error *e)
+{
+    if (torus == NULL)
+        return error_set(e, ERROR_USAGE, "%.200s needs --dims", name);
+    if (python_algorithm_run(name, torus, &f->text, &f->length, e) == 0 &&
+        verify(f, true, torus, e) == 0)
+        return 0;
+    schedule_file_free(f);
+    return error_wrap(e, "%.200s", name);
+}
+
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e)
 {
@@ -64,6 +78,8 @@ int schedule_file_read(struct schedule_file *f, const char *path, const struct t
     char room[TEXT_FORMAT_SIZE];
 
     *f = (struct schedule_file){0};
+    if (python_algorithm_is_name(path))
+        return read_python(f, path, torus, e);
     if (text_file_read(path, &schedule, &f->text, &f->length, e) != 0)
         return -1;
     /* XML in UTF-16 is left to its reader, which names the first element. */

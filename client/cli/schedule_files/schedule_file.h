@@ -14,8 +14,9 @@ struct schedule_file {
     struct schedule_report report;
 };
 
-/* Reads and verifies a file in torusd's or MSCCL's format, judged by its beginning. MSCCL's format does not contain
- * the torus, so it needs `torus`, which may otherwise be NULL. Returns 0 with *f, which the caller frees with
+/* Reads and verifies a file in torusd's or MSCCL's format, judged by its beginning, or runs the algorithm in Python that
+ * `path` names (python_algorithm.h). Both of the latter do not contain the torus, so they need `torus`, which may otherwise
+ * be NULL. Returns 0 with *f, which the caller frees with
  * schedule_file_free(), or -1 with *e, which names the file. */
 int schedule_file_read(struct schedule_file *f, const char *path, const struct torus *torus,
                        struct error *e);

@@ -20,6 +20,7 @@
     ROW(at2, "at2")                                                                                \
     ROW(at2_1port, "at2-1port")                                                                    \
     ROW(squares, "squares")                                                                        \
+    ROW(suh_shin, "suh-shin")                                                                      \
     ROW(pt, "pt")                                                                                  \
     ROW(mt, "mt")                                                                                  \
     ROW(a1, "a1")                                                                                  \
