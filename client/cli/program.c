@@ -25,7 +25,7 @@
     GROUP("schedules, without a daemon",                                                           \
           COMMAND(algorithms) COMMAND(plan) COMMAND(predict) COMMAND(bounds) COMMAND(simulate))    \
     GROUP("setting up", COMMAND(discover) COMMAND(init) COMMAND(key))                              \
-    GROUP("other programs", COMMAND(routes) COMMAND(ip_routes) COMMAND(mpi_env))                   \
+    GROUP("other programs", COMMAND(run) COMMAND(mpi_env) COMMAND(routes) COMMAND(ip_routes))      \
     GROUP("help", COMMAND(help))
 
 #define DECLARE_GROUP(title, commands_) commands_
@@ -88,11 +88,14 @@ static int run_command(struct cli *cli, const struct command *command,
         code = help_command(command);
     else if (global->version)
         code = print_version(cli);
-    else if (used < argc)
+    else if (used < argc && !command->takes_rest)
         code =
             cli_fail_usage(cli, "unexpected argument '%.80s' after %s", argv[used], command->name);
     else {
         cli->socket = global->socket;
+        cli->rest = argv + used;
+        if (command->takes_rest) /* --json may belong to the program */
+            cli->json = global->json;
         long_work_begin("%s", command->name);
         code = command->run(cli, arguments);
         long_work_end();
@@ -100,6 +103,14 @@ static int run_command(struct cli *cli, const struct command *command,
     torus_client_close(cli->client);
     free(arguments);
     return code;
+}
+
+/* The name torusrun is short for 'torusctl run'. */
+static bool is_torusrun(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+
+    return strcmp(slash != NULL ? slash + 1 : name, "torusrun") == 0;
 }
 
 static int run(struct cli *cli, int argc, char **argv)
@@ -145,7 +156,14 @@ int program_run(int argc, char **argv)
     descriptors_fill_standard();
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* like a full disk */
-    code = run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
+    if (argc > 0 && is_torusrun(argv[0])) {
+        struct global_arguments global = {0};
+        cli.program = "torusrun";
+        cli.command = command_run.name;
+        code = run_command(&cli, &command_run, &global, argc - 1, argv + 1);
+    } else {
+        code = run(&cli, argc > 0 ? argc - 1 : 0, argv + 1);
+    }
     errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return code;

@@ -24,7 +24,8 @@ def main():
     parser.add_argument('--emulator', action='append', default=[], help='runs these programs (default: none)')
     parser.add_argument('out', type=Path, metavar='FOLDER', help='folder for bash and zsh')
     options = parser.parse_args()
-    programs = (model.torusctl(tables(options.torusctl_tables, options.emulator)),
+    torusctl = tables(options.torusctl_tables, options.emulator)
+    programs = (model.torusctl(torusctl), model.torusrun(torusctl),
                 model.torusd(tables(options.torusd_tables, options.emulator)))
     for shell, writer, prefix in ('bash', bash, ''), ('zsh', zsh, '_'):
         folder = options.out / shell

@@ -64,3 +64,10 @@ def torusctl(tables):
 def torusd(tables):
     rows = [{**row, 'name': '--' + row['option']} for row in tables['options']]
     return Program('torusd', Command('', '', tuple(_word('torusd', row, tables) for row in rows)), ())
+
+
+def torusrun(tables):
+    """The command run by its other name."""
+    found = torusctl(tables)
+    run, = (command for command in found.commands if command.name == 'run')
+    return Program('torusrun', Command('', '', run.words + found.common.words), ())

@@ -68,6 +68,7 @@ def write(out, scdoc, version, made, written):
         folder = out / f'man{number}'
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f'{name}.{number}').write_text(render(scdoc, text, f'{name}.{number}'))
+    (out / 'man1' / 'torusrun.1').write_text('.so man1/torusctl-run.1\n')
     for function in headers.functions(HEADERS):
         (out / 'man3' / f'{function}.3').write_text('.so man3/libtorus.3\n')
 

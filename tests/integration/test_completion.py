@@ -146,6 +146,12 @@ def test_options_of_torusd(offered):
     assert {option.rstrip('=') for option in offered('torusd', '--')} == explained
 
 
+def test_torusrun(offered):
+    """The options of torusctl run, and those of all commands."""
+    explained = set(re.findall(r'^  (--[a-z-]+)', printed(TORUSCTL, 'help', 'run'), re.M))
+    assert {option.rstrip('=') for option in offered('torusrun', '--')} == explained
+
+
 def test_known_values_are_explained():
     """The help of an option or of its command names each value that the completion offers for it."""
     ctl = json.loads(printed(BUILD / 'client' / 'torusctl_tables'))

@@ -44,7 +44,7 @@ NOT_HERE = {
     'discover': 'test_discover.py reads its nodes',
     'init': 'it prints hosts', 'key': 'it prints an id', 'routes': 'it prints routes of one host',
     'mpi-env': 'it prints words', 'serve': 'it prints an address', 'support-bundle': 'it prints a file',
-    'trace': 'it prints a file', 'help': 'it prints text',
+    'run': 'it prints hosts and ranks', 'trace': 'it prints a file', 'help': 'it prints text',
 }
 
 

@@ -28,6 +28,11 @@ def built(request):
         pytest.skip('this build has no man pages: scdoc is not installed')
 
 
+def whole_pages():
+    """The pages that are not another name of a page."""
+    return [page for page in [*PAGES.glob('man[158]/*'), PAGES / 'man3' / 'libtorus.3'] if page.name != 'torusrun.1']
+
+
 def source(name, number=1):
     """The lines of a page, without the marks of bold and underlined text."""
     text = (PAGES / f'man{number}' / f'{name}.{number}').read_text()
@@ -60,8 +65,9 @@ def test_commands():
 
 def test_no_other_pages():
     known = {f'torusctl-{command}.1' for command in commands()} | {'torusctl.1', 'torus.py.1', 'vm-up.1',
-                                                                         'torus-emulator.1'}
+                                                                         'torus-emulator.1', 'torusrun.1'}
     assert {path.name for path in (PAGES / 'man1').iterdir()} == known
+    assert source('torusrun') == ['.so man1/torusctl-run.1']
 
 
 def test_torusd():
@@ -96,7 +102,7 @@ def test_functions():
 def test_rendered():
     if not shutil.which('man'):
         pytest.skip('man is not installed')
-    for page in [*PAGES.glob('man[158]/*'), PAGES / 'man3' / 'libtorus.3']:
+    for page in whole_pages():
         result = subprocess.run(['man', '--warnings', '-l', page], capture_output=True, text=True,
                                 env={**os.environ, 'MANWIDTH': '100', 'LC_ALL': 'C.UTF-8'})
         assert (result.returncode, result.stderr) == (0, ''), page
@@ -105,7 +111,7 @@ def test_rendered():
 
 def test_references():
     """Pages of this project that a page names exist."""
-    for page in [*PAGES.glob('man[158]/*'), PAGES / 'man3' / 'libtorus.3']:
+    for page in whole_pages():
         text = '\n'.join(source(page.stem, page.suffix[1:]))
         for name, number in re.findall(r'\b((?:torus|libtorus|vm-up)[\w.-]*)\((\d)\)', text):
             assert (PAGES / f'man{number}' / f'{name}.{number}').exists(), f'{page.name}: {name}({number})'

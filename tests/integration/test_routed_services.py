@@ -2,7 +2,6 @@
 and an MPI program that ssh has started."""
 
 import ctypes.util
-import getpass
 import shlex
 import shutil
 import subprocess
@@ -15,9 +14,9 @@ import pytest
 from bench import mpi, programs
 from support import nfs_client
 from support.routed import converged, with_routes
+from support.sshd import ssh  # noqa: F401
 from support.waiting import wait_for
 from torus_net.ip_hosts import wait_ms
-from torus_net.patience import Patience, wait
 
 CUT = 0, '+0'  # between n0 and n1, so the only shortest path between them
 
@@ -64,53 +63,7 @@ def through_a_cut(torus, progress):
 
 # --- ssh ---
 
-class Ssh:
-    """sshd on all hosts. `command` is a client that reaches them by name."""
-
-    def __init__(self, torus, folder):
-        self.servers = []
-        for name in 'host', 'user':
-            subprocess.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', folder / name], check=True)
-        shutil.copy(folder / 'user.pub', folder / 'authorized')
-        known = (folder / 'host.pub').read_text().split()[:2]
-        (folder / 'known').write_text(f'* {" ".join(known)}\n')
-        (folder / 'config').write_text(
-            f'Host *\n User {getpass.getuser()}\n IdentityFile {folder}/user\n IdentitiesOnly yes\n'
-            f' UserKnownHostsFile {folder}/known\n BatchMode yes\n LogLevel ERROR\n')
-        self.command = folder / 'ssh'
-        self.command.write_text(f'#!/bin/sh\nexec ssh -F {folder}/config "$@"\n')
-        self.command.chmod(0o755)
-        Path('/run/sshd').mkdir(exist_ok=True)
-        for node, address in zip(torus.nodes, torus.ip_hosts.addresses):
-            config = folder / f'sshd-{node.rank}'
-            config.write_text(
-                f'ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n'
-                'StrictModes no\nUsePAM no\nPermitRootLogin yes\nPidFile none\n')
-            self.servers.append(subprocess.Popen(
-                [*torus.ip_hosts.enter(node.rank), 'setpriv', '--pdeathsig', 'TERM', '/usr/sbin/sshd', '-D', '-e', '-f',
-                 config], stderr=open(folder / f'sshd-{node.rank}.log', 'wb')))
-        for rank in range(len(torus.nodes)):
-            wait_for(lambda rank=rank: ':22 ' in torus.node(rank).run('ss', '-Hltn'))
-
-    def stop(self):
-        for server in self.servers:
-            server.terminate()
-        for server in self.servers:
-            wait(server, Patience(10))
-
-
-@pytest.fixture
-def ssh(mininet, tmp_path):
-    """(torus, Ssh)"""
-    if not Path('/usr/sbin/sshd').exists() or shutil.which('ssh') is None:
-        pytest.skip('openssh-server and openssh-client are not installed')
-    torus = with_routes(mininet)
-    servers = Ssh(torus, tmp_path)
-    yield torus, servers
-    servers.stop()
-
-
-def test_a_session_of_ssh_stays_alive(ssh):
+def test_a_session_of_ssh_stays_alive(ssh):  # noqa: F811
     torus, servers = ssh
     count = 'i=0; while echo $i && sleep 0.01; do i=$((i + 1)); done'
     session = Lines(torus, 0, [servers.command, 'n1', count])
@@ -124,7 +77,7 @@ def test_a_session_of_ssh_stays_alive(ssh):
 # --- MPI ---
 
 @pytest.mark.parametrize('library', mpi.LIBRARIES, ids=lambda library: library.key)
-def test_an_mpi_program_stays_alive(ssh, tmp_path, library):
+def test_an_mpi_program_stays_alive(ssh, tmp_path, library):  # noqa: F811
     """ssh starts it, and its ranks exchange blocks over TCP."""
     torus, servers = ssh
     try:

@@ -103,6 +103,7 @@ class IpHosts:
                    'rmaps_base_oversubscribe': 1, 'hwloc_base_binding_policy': 'none'}
         values = {**self._preload(), 'PATIENT_POLL_MS': wait_ms(ranks) if busy else 0,
                   'TORUS_SOCKET': run / '%h.sock', 'TORUS_AGENT': self.agent,
+                  'TORUS_SSH': self.agent, 'TORUS_HOSTS': self.folder / 'names',
                   'TORUS_ROUTES': self.routes_socket(0),
                   'OMPI_ALLOW_RUN_AS_ROOT': 1, 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': 1, **mpich,
                   **{f'OMPI_MCA_{name}': value for name, value in openmpi.items()}}
@@ -246,7 +247,8 @@ class IpHosts:
         return agent
 
     def _write_host_files(self):
-        """Each library's own way to say that a host runs one rank."""
+        """The names, and each library's own way to say that a host runs one rank."""
+        (self.folder / 'names').write_text(''.join(f'{name}\n' for name in self.names))
         (self.folder / 'mpich').write_text(''.join(f'{name}:1\n' for name in self.names))
         (self.folder / 'openmpi').write_text(''.join(f'{name} slots=1\n' for name in self.names))
 

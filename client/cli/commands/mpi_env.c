@@ -12,6 +12,7 @@
 #include "client/cli/terminal/arguments.h"
 #include "client/cli/terminal/command.h"
 #include "client/cli/terminal/json.h"
+#include "client/cli/terminal/shell_words.h"
 
 struct mpi_env_arguments {
     const char *library;
@@ -159,23 +160,13 @@ static void append_options(struct list *list, const struct cli *cli, const struc
 
 /* ---- Printing -------------------------------------------------------------------------------- */
 
-/* Prints a value for a shell, in quotes if it has special characters. */
+/* Prints a value for a shell. */
 static void print_quoted(const char *value)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "%+,-./:=@_";
+    char *word = shell_word(value);
 
-    if (value[0] != '\0' && value[strspn(value, plain)] == '\0') {
-        (void)fputs(value, stdout);
-        return;
-    }
-    (void)putchar('\'');
-    for (; *value != '\0'; value++)
-        if (*value == '\'')
-            (void)fputs("'\\''", stdout);
-        else
-            (void)putchar(*value);
-    (void)putchar('\'');
+    (void)fputs(word != NULL ? word : "", stdout);
+    free(word);
 }
 
 static json_t *value_of(const struct list *list)

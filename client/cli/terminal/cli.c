@@ -35,6 +35,11 @@ static void failure_json(const struct failure *f, const char *text)
     json_decref(object);
 }
 
+static const char *program_name(const struct cli *cli)
+{
+    return cli->program != NULL ? cli->program : "torusctl";
+}
+
 static int print_failure(const struct cli *cli, const struct failure *f)
 {
     char text[1024]; /* texts may quote arguments */
@@ -44,10 +49,9 @@ static int print_failure(const struct cli *cli, const struct failure *f)
     long_work_end();
     (void)snprintf(text, sizeof text, "%s", f->text);
     text_clean(text);
-    const int column =
-        named
-            ? fprintf(stderr, "torusctl: ")
-            : fprintf(stderr, "torusctl: %s %s: ", cli->job != NULL ? cli->job : "exchange", f->id);
+    const int column = named ? fprintf(stderr, "%s: ", program_name(cli))
+                             : fprintf(stderr, "%s: %s %s: ", program_name(cli),
+                                       cli->job != NULL ? cli->job : "exchange", f->id);
     if (columns > 0)
         wrap_words(stderr, text, column > 0 ? (unsigned)column : 0, 2, columns);
     else

@@ -22,6 +22,8 @@ struct cli {
     bool json;                            /* print one JSON object on stdout instead of text */
     const char *socket;                   /* NULL: torus_default_socket() */
     const char *command;                  /* name of the command; NULL before it is known */
+    const char *program;                  /* as which it was called; NULL: torusctl */
+    char **rest;                          /* of the command line, for a command that takes it */
     const char *job;                      /* what an id in an error names; NULL: "exchange" */
     struct torus_client *client;          /* set by cli_connect() */
     const struct command_group *commands; /* all commands */

@@ -14,6 +14,7 @@ struct command {
     const struct option *options; /* ended by a row without a name */
     size_t arguments_size;        /* size of the struct that the options fill */
     bool needs_daemon;
+    bool takes_rest; /* a program with its arguments follows the options: cli->rest */
 
     /* Runs the command with the filled struct, and prints everything. Returns the exit code. */
     int (*run)(struct cli *cli, const void *arguments);
