@@ -247,7 +247,7 @@ def test_a_folder_of_somebody_else(job, kind):
         folder.unlink() if kind == 'link' else shutil.rmtree(folder)
 
 
-# --- with mpiexec, on hosts of Mininet ---
+# --- with launchers, on hosts of Mininet ---
 
 # Starts daemons by $1 (the rest is a command), and asks two of them, which no program has started otherwise.
 SCRIPT = '''set -u
@@ -280,20 +280,20 @@ def mininet_cluster(geometry):
 
 @pytest.mark.full
 @pytest.mark.mininet
-@pytest.mark.parametrize('mpiexec,options', [
+@pytest.mark.parametrize('launcher,options', [
     ('mpiexec.openmpi', ('-npernode', '1', '-x', 'TORUS_JOB', '-x', 'TORUS_SOCKET')),
-    ('mpiexec.mpich', ('-ppn', '1', '-n', '9'))])
-def test_mpiexec(bench, tmp_path, mpiexec, options):
-    if shutil.which(mpiexec) is None:
-        pytest.skip(f'{mpiexec} is missing')
+    ('mpiexec.mpich', ('-ppn', '1', '-n', '9')),
+    ('torusrun', ('--no-stdin', '--env', 'TORUS_JOB', '--'))])
+def test_launchers(bench, tmp_path, launcher, options):
+    path = f'{Path(find_program("torusd")).parent}:{os.environ["PATH"]}'
+    if shutil.which(launcher, path=path) is None:
+        pytest.skip(f'{launcher} is missing')
     job = f'mpi-{uuid.uuid4().hex[:8]}'
     assert run([find_program('torusctl'), 'key', 'generate', tmp_path / 'key']).returncode == 0
     (tmp_path / 'script').write_text(SCRIPT)
     (tmp_path / 'cluster.ini').write_text(mininet_cluster(Geometry('3x3')))
-    torusd = Path(find_program('torusd')).parent
     done = bench.run('3x3', '--ip-routes', '--quiet', '--run',
-                     f'sh {tmp_path}/script {tmp_path} {job} {mpiexec} {" ".join(options)}',
-                     PATH=f'{torusd}:{os.environ["PATH"]}')
+                     f'sh {tmp_path}/script {tmp_path} {job} {launcher} {" ".join(options)}', PATH=path)
     shutil.rmtree(f'/tmp/torusd-{os.geteuid()}/{job}', ignore_errors=True)
     assert done.returncode == 0, (done.stdout, done.stderr)
     states = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
