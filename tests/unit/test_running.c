@@ -113,6 +113,10 @@ TEST(test_wrong_orders)
         assert_int_equal(run_order_read(&o, cut, length, &e), -1);
         free(cut);
     }
+    uint8_t *more = calloc(1, f.length + 1);
+    memcpy(more, f.bytes, f.length);
+    assert_int_equal(run_order_read(&o, more, f.length + 1, &e), -1);
+    free(more);
     for (size_t at = 0; at < f.length; at++) {
         uint8_t *changed = malloc(f.length);
         memcpy(changed, f.bytes, f.length);
