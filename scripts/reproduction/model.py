@@ -61,8 +61,8 @@ def faster_table(torusctl, name, title, ours, compared, rho, known):
     algorithm; `known`, by algorithm and torus, has what is found instead, and why."""
     table = Table(name, title, ('torus', 'compared with'), ('faster with blocks of (bytes)',),
                   'The block sizes with which the paper\'s algorithm takes less time: its counts are '
-                  'enumerated, those of the others come from their formulas, the parameters are the '
-                  'paper\'s. The direct exchange is not among those that the paper compares; it has as '
+                  'enumerated, as are those of suh-shin; those of the others come from their formulas, '
+                  'the parameters are the paper\'s. The direct exchange is not among those that the paper compares; it has as '
                   'many startups as blocks, and rearranges nothing. Up to 32×32 it is enumerated too.')
     for n in SQUARES:
         for algorithm, label in compared.items():

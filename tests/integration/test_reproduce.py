@@ -94,7 +94,7 @@ def test_copies_of_a_formula_are_marked(tables):
               if row['by'] == 'formula'}
     assert copies == {'all-port-table-2', 'one-port-table-1-compared', 'broadcast-calvin'}
     assert {row['labels'][1] for row in rows(tables, 'all-port-table-2')
-            if row['by'] == 'enumeration'} == {'proposed (AT2)'}
+            if row['by'] == 'enumeration'} == {'proposed (AT2)', '[10] Suh, Shin'}
 
 
 @of('all-port')
