@@ -253,7 +253,7 @@ case " $* " in
 *' --dims 8x8x8 --algorithm a2 '*) {real} "$@" | sed 's/"transmission":3072/"transmission":3071/' ;;
 *' --dims 4x4x4x4 --algorithm a2 '*) echo '{{"transmission":' ;;
 *' bounds '*complete:5*) echo '[]' ;;
-*' predict '*saadschultz*) kill $$ ;;
+*' simulate '*saadschultz*) kill $$ ;;
 *) exec {real} "$@" ;;
 esac
 '''
@@ -267,7 +267,7 @@ def test_wrong_algorithms_are_rows(tmp_path):
     done = reproduce(tmp_path / 'out', '--bin', tmp_path, '--no-plots', '--paper', 'products',
                      '--paper', 'broadcast')
     assert done.returncode == 1
-    assert 'Traceback' not in done.stderr and 'predict' in done.stderr
+    assert 'Traceback' not in done.stderr and 'simulate' in done.stderr
     tables = by_table(tmp_path / 'out')
     a1 = {row['labels'][0]: row for row in rows(tables, 'a1')}
     assert 'says transmission 181' in a1['5x5']['failure']
