@@ -1,5 +1,6 @@
 """Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient Algorithms for All-to-All Communications in Multiport
-Message-Passing Systems (IEEE TPDS 8(11), 1997), the index algorithm with radix r and one port.
+Message-Passing Systems (IEEE TPDS 8(11), 1997), the index algorithm with radix r and one port. The rule
+is the well-known one; the paper's section was not at hand.
 
 A block for the node that is o higher is written in base r. In subphase (x, z), z from 1 to r - 1, all blocks whose digit x
 is z move z * r^x nodes up, as one message. In the paper each pair of nodes has a link: that is complete:N. On a ring

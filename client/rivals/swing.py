@@ -1,6 +1,6 @@
-"""De Sensi, Bonato, Saam, Hoefler: Swing: Short-cutting Rings for Higher Bandwidth Allreduce (NSDI 2024), sections 3 and
-4: the allgather, which is the second half of the bandwidth-optimal allreduce. Its first half, the reduce-scatter, has the
-same messages in the opposite order and direction.
+"""De Sensi, Bonato, Saam, Hoefler: Swing: Short-cutting Rings for Higher Bandwidth Allreduce (NSDI 2024): the
+allgather, which is the second half of the bandwidth-optimal allreduce. Its first half, the reduce-scatter, has the same
+messages in the opposite order and direction. The rule is the well-known one; the paper's sections were not at hand.
 
 In step s of a ring, even nodes have the partner rho(s) = (1 - (-2)^(s+1)) / 3 nodes higher, odd nodes the one that is
 rho(s) lower. On a torus of D dimensions, 2D such operations have a part of each block: operation i begins with dimension

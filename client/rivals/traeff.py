@@ -2,8 +2,8 @@
 Multidimensional Tori (arXiv 2605.29970, 2026): an all-to-all in each dimension after the other, among the nodes of a line.
 A block goes to the coordinate of its destination.
 
-The paper leaves the all-to-all of a dimension open. Here (ours) it is the pairwise one: in round j each node sends to the
-node that is j higher, along a ring on the shorter side."""
+The abstract, which was at hand, does not say how the all-to-all of a dimension works. Here (ours)
+it is the pairwise one: in round j each node sends to the node that is j higher, along a ring on the shorter side."""
 
 ports = 'one-port'
 

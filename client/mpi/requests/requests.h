@@ -36,7 +36,7 @@ struct request;
 /* How many requests of this preload the program has. 0 in most programs, which then wait as without the preload. */
 extern _Atomic unsigned requests_count;
 
-/* Of the requests in an array, those of this preload. */
+/* The requests of this preload in an array of requests. */
 struct request_set {
     struct request *first;
     int others; /* number of other requests, except null requests */

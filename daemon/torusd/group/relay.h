@@ -22,8 +22,8 @@ int relay_open(struct session *s, struct error *e);
 void relay_close(struct session *s);
 
 /* Takes a frame or comparison that has arrived, if other nodes must get it: then sets *passed_on, and it leaves later. It
- * stays with the caller if there is no relay, or its channel ends here. If there is no room, the session fails. Returns 0. On
- * failure returns -1 with *e: no such channel comes through this port. */
+ * stays with the caller if there is no relay, or its channel ends here. Without room for it, the session fails. Returns 0.
+ * Returns -1 with *e if no such channel comes through this port. */
 int relay_pass_frame(struct session *s, unsigned port, uint32_t channel,
                      const struct peer_message *message, const struct extents *body,
                      bool *passed_on, struct error *e);

@@ -1,6 +1,6 @@
 /* Suh, Shin: All-to-All Personalized Communication in Multidimensional Torus and Mesh Networks (IEEE TPDS 12(1), 2001), on a
- * torus of two dimensions. Its text was not at hand. The rule is this project's reconstruction from the published outline
- * (groups of nodes with equal coordinates modulo 4; four phases) and from the counts that Liu, Gu, Bi, Tu, Dong: Optimal
+ * torus of two dimensions. Its text was not at hand. The rule is this project's reconstruction, perhaps not
+ * their algorithm, from what is generally known of it (groups of nodes with equal coordinates modulo 4; four phases) and from the counts that Liu, Gu, Bi, Tu, Dong: Optimal
  * All-to-All Personalized Communication in All-Port Tori print in Table II. It meets all of them.
  *
  * In phases 1 and 2, n/4 - 1 steps each, blocks go to the 4x4 nodes around their destination, in runs of 4 hops. A node and
