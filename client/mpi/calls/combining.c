@@ -184,21 +184,28 @@ static int combine(const struct communicator *c, const struct combined *v, const
 /* ---- Moving ---------------------------------------------------------------------------------- */
 
 /* Sets *packed to the packed vector at `from`, padded, which may be in new scratch memory *room. The caller frees *room.
- * Returns MPI_SUCCESS or an error of MPI. */
-static int pack_vector(const struct communicator *c, const struct combined *v, const void *from,
-                       const void **packed, void **room)
+ * Returns whether it succeeded; if not, the call has ended. */
+static bool pack_vector(struct served_call *t, const struct combined *v, const void *from,
+                        const void **packed, void **room)
 {
-    const size_t bytes = bytes_of(v, v->count), all = bytes_of(v, padded(v, c));
+    const size_t bytes = bytes_of(v, v->count), all = bytes_of(v, padded(v, t->c));
 
     *room = NULL;
     *packed = from;
     if (v->type.plain && all == bytes)
-        return MPI_SUCCESS;
+        return true;
     *packed = *room = scratch_alloc(all);
-    if (*room == NULL)
-        return MPI_ERR_NO_MEM;
+    if (*room == NULL) {
+        (void)served_no_memory(t);
+        return false;
+    }
     memset((char *)*room + bytes, 0, all - bytes);
-    return datatype_pack(&v->type, from, v->count, *room);
+    const int code = datatype_pack(&v->type, from, v->count, *room);
+    if (code == MPI_SUCCESS)
+        return true;
+    (void)served_code(t, code);
+    scratch_free(*room);
+    return false;
 }
 
 /* Returns where a result is received: in the memory of the program if it can be, and otherwise in new scratch memory
@@ -260,9 +267,9 @@ static void served_vector(struct served_call *t, const struct combined *v, const
 
 /* ---- Reduce and allreduce -------------------------------------------------------------------- */
 
-/* `receive` is NULL on ranks that get no result; `only` is as for send_whole(). */
-static void reduce_whole(struct served_call *t, const struct combined *v, const void *packed,
-                         void *receive, bool gets, uint32_t only)
+/* Combines the vectors of ranks 0 to `last`. `receive` is NULL on ranks that get no result; `only` is as for send_whole(). */
+static void combine_whole(struct served_call *t, const struct combined *v, const void *packed,
+                          void *receive, bool gets, uint32_t only, uint32_t last)
 {
     struct communicator *c = t->c;
     struct torus_error error;
@@ -271,8 +278,8 @@ static void reduce_whole(struct served_call *t, const struct combined *v, const 
 
     (void)served_result(t, result, &error);
     if (result == 0 && gets) {
-        const int code = combine(c, v, &g, c->size - 1, false);
-        served_vector(t, v, block_of(&g, c, c->size - 1), receive, code);
+        const int code = combine(c, v, &g, last, false);
+        served_vector(t, v, block_of(&g, c, last), receive, code);
     }
     scratch_free(g.blocks);
 }
@@ -315,7 +322,6 @@ enum reason combine_reduce(struct served_call *t, const void *send, void *receiv
     struct combined v;
     enum reason reason = read_combined(&v, type, op);
     void *room;
-    int code;
 
     if (reason != REASON_SERVED)
         return reason;
@@ -333,13 +339,12 @@ enum reason combine_reduce(struct served_call *t, const void *send, void *receiv
     reason = choose_way(t, t->bytes);
     if (reason != REASON_SERVED)
         return reason;
-    code = pack_vector(c, &v, from, &packed, &room);
-    if (code == MPI_ERR_NO_MEM)
-        (void)served_no_memory(t);
-    else if (code != MPI_SUCCESS)
-        (void)served_code(t, code);
+    if (!pack_vector(t, &v, from, &packed, &room))
+        return REASON_SERVED;
+    if (v.slice > 0)
+        reduce_slices(t, &v, packed, receive, gets, only);
     else
-        (v.slice > 0 ? reduce_slices : reduce_whole)(t, &v, packed, receive, gets, only);
+        combine_whole(t, &v, packed, receive, gets, only, c->size - 1);
     scratch_free(room);
     return REASON_SERVED;
 }
@@ -354,23 +359,6 @@ static void shift(const struct communicator *c, const struct combined *v, const 
 }
 
 /* `receive` is NULL at rank 0 of an exscan, which gets no result. */
-static void scan_whole(struct served_call *t, const struct combined *v, const void *packed,
-                       void *receive, bool gets, bool exclusive)
-{
-    struct communicator *c = t->c;
-    const uint32_t last = gets && exclusive ? c->rank - 1 : c->rank;
-    struct torus_error error;
-    struct gathered g;
-    int result = send_whole(c, v, packed, PLACE_ALL, &g, &error);
-
-    (void)served_result(t, result, &error);
-    if (result == 0 && gets) {
-        const int code = combine(c, v, &g, last, false);
-        served_vector(t, v, block_of(&g, c, last), receive, code);
-    }
-    scratch_free(g.blocks);
-}
-
 static void scan_slices(struct served_call *t, const struct combined *v, const void *packed,
                         void *receive, bool gets, bool exclusive)
 {
@@ -406,7 +394,6 @@ enum reason serve_scan(struct served_call *t, const void *send, void *receive, i
     struct combined v;
     enum reason reason = read_combined(&v, type, op);
     void *room;
-    int code;
 
     if (reason != REASON_SERVED)
         return reason;
@@ -422,13 +409,13 @@ enum reason serve_scan(struct served_call *t, const void *send, void *receive, i
     reason = choose_way(t, t->bytes);
     if (reason != REASON_SERVED)
         return reason;
-    code = pack_vector(c, &v, from, &packed, &room);
-    if (code == MPI_ERR_NO_MEM)
-        (void)served_no_memory(t);
-    else if (code != MPI_SUCCESS)
-        (void)served_code(t, code);
+    if (!pack_vector(t, &v, from, &packed, &room))
+        return REASON_SERVED;
+    if (v.slice > 0)
+        scan_slices(t, &v, packed, receive, gets, exclusive);
     else
-        (v.slice > 0 ? scan_slices : scan_whole)(t, &v, packed, receive, gets, exclusive);
+        combine_whole(t, &v, packed, receive, gets, PLACE_ALL,
+                      exclusive && gets ? c->rank - 1 : c->rank);
     scratch_free(room);
     return REASON_SERVED;
 }
@@ -502,14 +489,13 @@ static enum reason reduce_scatter(struct served_call *t, const struct combined *
     const size_t bytes = bytes_of(v, v->count);
     const void *packed;
     void *room, *ordered = NULL;
-    const int code = pack_vector(c, v, from, &packed, &room);
 
-    if (code == MPI_SUCCESS && !c->in_order)
+    if (!pack_vector(t, v, from, &packed, &room))
+        return REASON_SERVED;
+    if (!c->in_order)
         ordered = scratch_alloc(bytes);
-    if (code == MPI_ERR_NO_MEM || (code == MPI_SUCCESS && !c->in_order && ordered == NULL)) {
+    if (!c->in_order && ordered == NULL) {
         (void)served_no_memory(t);
-    } else if (code != MPI_SUCCESS) {
-        (void)served_code(t, code);
     } else {
         if (ordered != NULL)
             put_in_order(c, v->type.size, of_place, begin, packed, ordered);

@@ -603,12 +603,9 @@ int nodes_reduce(struct communicator *c, const struct vector *v, const void *sen
     if (result == 0 && leads)
         result = reduce(c, v, out, here ? out : NULL, only, error);
     if (only == PLACE_ALL)
-        result = share_result_and_data(c, result, out, bytes, error);
-    else
-        result = node_share_result(c, result, error);
-    if (result == 0 && only == PLACE_ALL)
-        ;
-    else if (result == 0 && wants && !leads)
+        return share_result_and_data(c, result, out, bytes, error);
+    result = node_share_result(c, result, error);
+    if (result == 0 && wants && !leads)
         result = node_receive(c, 0, receive, bytes) != 0 ? node_failed(error) : 0;
     else if (result == 0 && leads && here && !wants)
         result = node_send(c, only % c->locals, out, bytes) != 0 ? node_failed(error) : 0;
