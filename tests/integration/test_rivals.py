@@ -3,6 +3,7 @@ written from the papers (support/rivals.py), their counts with the papers' formu
 
 import json
 import math
+import os
 from collections import Counter, defaultdict
 
 import pytest
@@ -182,6 +183,16 @@ def test_the_schedule_of_a_function_is_a_file_like_others(tmp_path):
         text = torusctl('plan', '--import', tmp_path / 'file').stdout
         assert 'every segment of all 20 blocks arrives once' in text
     assert torusctl('predict', '--dims', '5', '--algorithm', f'python:{path}').stdout.count('mine@')
+
+
+@pytest.mark.plain
+def test_a_file_that_changes_within_a_second_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.delenv('PYTHONDONTWRITEBYTECODE', raising=False)
+    path = tmp_path / 'mine.py'
+    for dimension, says in ((0, 'it ends at node 1'), (3, 'a dimension must be a number')):
+        path.write_text(f'def route(n, s, d, segment):\n    return [(0, {dimension}, 1, 1)]\n')
+        os.utime(path, (1, 1))
+        assert says in torusctl('plan', '--dims', '5', '--algorithm', f'python:{path}').stderr
 
 
 @pytest.mark.plain
