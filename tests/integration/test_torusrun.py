@@ -15,6 +15,7 @@ from support.routed import with_routes
 from support.sshd import ssh  # noqa: F401
 from support.waiting import wait_for
 from torus_net import find_program
+from torus_net.patience import Patience, wait
 
 # Takes the place of ssh: [-OPTION...] -- [USER@]HOST COMMAND. As with ssh, what it starts is in another session.
 SSH = f'''#!{sys.executable}
@@ -154,7 +155,7 @@ def test_nobody_reads_the_output(runs):
     process = runs.start('--no-prefix', 'yes')
     assert process.stdout.read(2) == 'y\n'
     process.stdout.close()
-    assert process.wait(60) == 128 + signal.SIGPIPE
+    assert wait(process, Patience(60)) == 128 + signal.SIGPIPE
     runs.nothing_left()
 
 
