@@ -115,7 +115,8 @@ def test_schedules(tmp_path):
     assert done.returncode == 0, done.stderr
     cell, = json.loads((tmp_path / 'results.json').read_text())['schedules']['cells']
     assert cell['load'] == 1 and cell['bound'] == pytest.approx(1024 * 8 / 50e6)
-    assert set(cell['seconds']) == {'stream', 'flow 1', 'flow 4', 'steps 1', 'steps 4'}
+    assert set(cell['seconds']) == {'stream', 'traeff', 'halfring', 'flow 1', 'flow 4', 'steps 1',
+                                    'steps 4'}
     assert all(seconds > 0 for seconds in cell['seconds'].values())
     assert "A solver's schedules on 2x2 at 50 Mbit/s" in done.stdout
 
