@@ -148,7 +148,7 @@ def test_a_command_may_be_the_file(tmp_path):
 
 @pytest.mark.parametrize('command,says', [
     (['plan', '--dims', '1024x1024'], 'the routes of at2 on 1024x1024 have about 1.7e+10 legs and hops'),
-    (['plan', '--dims', '1024x1024', '--algorithm', 'cccube'], 'too many to follow'),
+    (['plan', '--dims', '1024x1024', '--algorithm', 'atape'], 'too many to follow'),
     (['plan', '--dims', '1024x1024', '--node', '5'], 'too many to follow'),
     (['plan', '--dims', '1024x1024', '--svg', 'out'], 'too many to follow'),
     (['plan', '--dims', '1024x1024', '--routes'], 'too many to follow'),

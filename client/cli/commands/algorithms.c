@@ -66,7 +66,7 @@ static json_t *cost_row(const struct algorithm *named, const struct torus *t)
     long_work_next("the costs of %s", named->name);
     const struct algorithm *a = found_routes(named, t, &found, &e);
     bool accepted = a != NULL && algorithm_accepts(a, t, &e) == 0;
-    bool counted = accepted && work_check(t, a, work_of(t, a), WORK_QUICK, &e) == 0 &&
+    bool counted = accepted && work_check(t, a, work_to_verify(t, a), WORK_QUICK, &e) == 0 &&
                    schedule_verify(t, a, &report, &e) == 0;
     r |= json_object_set_new(o, "accepts", json_boolean(accepted));
     if (counted) {

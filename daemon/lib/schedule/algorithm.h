@@ -43,6 +43,10 @@ enum schedule_operation {
 
 struct algorithm;
 
+/* Takes one of the messages that a node sends: its leg and its number of blocks. Returns 0, or -1
+ * to end the list. */
+typedef int message_fn(void *context, const struct leg *leg, uint64_t blocks);
+
 /* The functions of an algorithm that is made while the program runs. They receive the algorithm
  * itself. Where one is NULL, the function of that name in struct algorithm is called. */
 struct algorithm_methods {
@@ -79,6 +83,10 @@ struct algorithm {
     bool streaming;    /* runs without steps unless the client asks for steps; all legs are
                         * single hops */
     bool any_graph;    /* may accept networks with factors that are neither rings nor lines */
+    bool by_lines;     /* blocks go through the dimensions one after another, in an order of each
+                        * segment's own, and in a dimension all blocks of a line that have the same
+                        * ends there have the same legs. So the routes between the nodes of each line
+                        * make up all others */
     bool single_hops;  /* one-port: a node receives a block before it passes the block on, so
                         * that every hop costs time; algorithm_bound() is that of this model */
 
@@ -117,6 +125,12 @@ struct algorithm {
      * peak_transit() returns the most blocks in transit at any node. The torus must be accepted. */
     int (*plan)(struct plan *p, const struct torus *t, uint32_t rank);
     uint64_t (*peak_transit)(const struct torus *t);
+
+    /* NULL, or a rule for the messages of a node, on tori and meshes whose routes are too many to
+     * follow (schedule_verify()). Calls `fn` for each message that the node sends. Returns 0, or -1
+     * once `fn` has. */
+    int (*messages)(const struct algorithm *a, const struct torus *t, uint32_t rank, message_fn *fn,
+                    void *context);
 
     /* NULL, or the family that the algorithm belongs to, and its degree there. Members that are not
      * in the registry have no route(): use algorithm_route(). */

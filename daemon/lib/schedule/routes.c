@@ -36,7 +36,8 @@ static int open_by(struct routes *r, const struct torus *t, const struct algorit
 {
     if (algorithm_accepts(a, t, e) != 0)
         return -1;
-    *r = (struct routes){.torus = t, .algorithm = a, .by_xor = by_xor, .via = TORUS_NO_NODE};
+    *r = (struct routes){
+        .torus = t, .algorithm = a, .by_xor = by_xor, .via = TORUS_NO_NODE, .stride = 1};
     r->representative = calloc(t->nodes, sizeof *r->representative);
     r->class_of = calloc(t->nodes, sizeof *r->class_of);
     r->neighbour = calloc((size_t)t->nodes * torus_ports(t), sizeof *r->neighbour);
@@ -90,6 +91,25 @@ bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps)
     return true;
 }
 
+void routes_only_on_lines(struct routes *r)
+{
+    r->on_lines = r->algorithm->by_lines;
+}
+
+/* Sets the range of destinations to the line of the current class's source in a dimension. */
+static void begin_line(struct routes *r, unsigned dim)
+{
+    const struct torus *t = r->torus;
+    uint32_t source = r->representative[r->source_class];
+
+    r->line = dim;
+    r->stride = 1;
+    for (unsigned i = t->dims; --i > dim;)
+        r->stride *= t->size[i];
+    r->destination = source - source / r->stride % t->size[dim] * r->stride;
+    r->last = r->destination + t->size[dim] * r->stride;
+}
+
 /* Sets the range of destinations of the current class's source. Blocks go through the dimensions in
  * ascending order: a block on its way has its destination's coordinates in the dimensions that it has
  * finished, and its source's in those that it has not begun. Let i be the last dimension in which
@@ -100,6 +120,10 @@ static void begin_source(struct routes *r)
     const struct torus *t = r->torus;
     uint32_t block = t->nodes, source = r->representative[r->source_class];
 
+    if (r->on_lines) {
+        begin_line(r, 0);
+        return;
+    }
     r->destination = 0;
     if (r->via != TORUS_NO_NODE) {
         uint32_t stride = t->nodes; /* stride of dimension i in ranks */
@@ -112,6 +136,7 @@ static void begin_source(struct routes *r)
         r->destination = r->via / block * block;
     }
     r->last = r->destination + block;
+    r->stride = 1;
 }
 
 bool routes_next(struct routes *r)
@@ -123,18 +148,22 @@ bool routes_next(struct routes *r)
         begin_source(r);
     } else if (++r->segment == r->algorithm->segments) {
         r->segment = 0;
-        r->destination++;
+        r->destination += r->stride;
     }
     for (;;) {
         if (r->destination == r->representative[r->source_class])
-            r->destination++;
+            r->destination += r->stride;
         if (r->destination < r->last) {
             routes_seek(r, r->source_class, r->destination, r->segment);
             /* Without a detour, a block without a route is an error of the algorithm, for the
              * caller to find. */
             if (r->legs > 0 || r->algorithm->detour == NULL)
                 return true;
-            r->destination++; /* no segment of this block has a route */
+            r->destination += r->stride; /* no segment of this block has a route */
+            continue;
+        }
+        if (r->on_lines && r->line + 1 < r->torus->dims) {
+            begin_line(r, r->line + 1);
             continue;
         }
         if (++r->source_class == r->classes)

@@ -21,11 +21,15 @@ struct routes {
     uint32_t *class_of;       /* node -> class */
     uint32_t *neighbour;      /* node * ports + port -> node or TORUS_NO_NODE */
 
+    bool on_lines; /* only routes between nodes of a line: see routes_only_on_lines() */
+
     uint32_t via; /* routes that cannot pass this node are left out; TORUS_NO_NODE: none are */
 
     /* The current route of routes_next(), if `begun` */
     bool begun;
-    uint32_t last; /* the source's last destination + 1 */
+    uint32_t last;   /* the source's last destination + 1; on lines, that of its current line */
+    uint32_t stride; /* between two destinations */
+    unsigned line;   /* on lines: the dimension of the current line */
     uint32_t source_class, source, destination, segment;
     uint32_t legs;
     struct leg *leg;
@@ -47,6 +51,18 @@ void routes_close(struct routes *r);
  * every node is a class of its own. Returns true if it has; then *steps is the highest step of all
  * routes + 1. */
 bool routes_only_via(struct routes *r, uint32_t node, uint32_t *steps);
+
+/* Restricts the walk to the routes between nodes of a line, if these make up all others (by_lines
+ * in algorithm.h). Each of their legs then stands for routes_weight() blocks. */
+void routes_only_on_lines(struct routes *r);
+
+/* The blocks for which a leg of the current route stands: without a restriction to lines, 1. A
+ * block that moves along a line has come from any node of its source's coordinate there, and goes
+ * to any node of its destination's. */
+static inline uint32_t routes_weight(const struct routes *r)
+{
+    return r->on_lines ? r->torus->nodes / r->torus->size[r->line] : 1;
+}
 
 /* Moves to the next route: all segments of all destinations of all representatives, without blocks
  * that have no route (algorithm_route()). Returns false at the end; the next call begins again. */

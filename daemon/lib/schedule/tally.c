@@ -64,12 +64,17 @@ static int move(struct tally *t)
 
 int tally_add(struct tally *t, uint64_t key)
 {
+    return tally_add_many(t, key, 1);
+}
+
+int tally_add_many(struct tally *t, uint64_t key, uint64_t count)
+{
     if ((2 * t->count >= t->room || is_slow(t)) && move(t) != 0)
         return -1;
     struct tally_entry *entry = find_place(t, key);
     t->count += entry->count == 0;
     entry->key = key;
-    entry->count++;
+    entry->count += count;
     return 0;
 }
 

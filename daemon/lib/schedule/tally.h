@@ -25,9 +25,10 @@ struct tally {
     uint64_t earlier;    /* places looked at before that */
 };
 
-/* Adds one to the count of a key. Returns 0, or -1 without memory. Must not be called after
- * tally_sort(). */
+/* Add one, or `count` of at least one, to the count of a key. Return 0, or -1 without memory. Must
+ * not be called after tally_sort(). */
 int tally_add(struct tally *t, uint64_t key);
+int tally_add_many(struct tally *t, uint64_t key, uint64_t count);
 
 /* Turns the table into a list, at[0..count-1], in ascending order of keys, and frees unused memory. */
 void tally_sort(struct tally *t);

@@ -43,6 +43,7 @@ struct run {
     const struct damage *rates; /* NULL: all channels have the full rate */
     uint32_t places;
     bool is_each_a_place;
+    bool by_rule;             /* no route has been followed */
     struct channel *channel;  /* place * ports + port */
     struct turn *turn;        /* by place */
     bool has_few_ports;       /* the algorithm limits the messages of a node at a time */
@@ -94,6 +95,19 @@ static int check_branch(const struct routes *r, uint32_t start, struct leg *othe
     return 0;
 }
 
+/* Counts blocks of a message from the representative of a class. */
+static int count_message(const struct routes *r, struct tally *messages, uint32_t class,
+                         const struct leg *leg, uint64_t blocks, struct error *e)
+{
+    if (messages->count == MESSAGES_MOST)
+        return error_set(e, ERROR_REFUSED,
+                         "%s has more than %u different messages on this torus, too many to check",
+                         r->algorithm->name, MESSAGES_MOST);
+    if (tally_add_many(messages, message_key(r->torus, class, leg), blocks) != 0)
+        return no_memory(r, e);
+    return 0;
+}
+
 /* Follows the current route and counts its messages. Returns 0, or -1 with *e, which says what is
  * wrong with the route. `other` has room for another route. */
 static int check_route(const struct routes *r, struct leg *other, struct tally *messages,
@@ -120,13 +134,8 @@ static int check_route(const struct routes *r, struct leg *other, struct tally *
         if (i >= new) {
             uint32_t class = r->class_of[here];
             struct leg moved = routes_moved_leg(r, leg, here, r->representative[class]);
-            if (messages->count == MESSAGES_MOST)
-                return error_set(
-                    e, ERROR_REFUSED,
-                    "%s has more than %u different messages on this torus, too many to check",
-                    r->algorithm->name, MESSAGES_MOST);
-            if (tally_add(messages, message_key(r->torus, class, &moved)) != 0)
-                return no_memory(r, e);
+            if (count_message(r, messages, class, &moved, routes_weight(r), e) != 0)
+                return -1;
         }
         if (i > 0 && i == new &&check_branch(r, here, other, e) != 0)
             return -1;
@@ -318,7 +327,7 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
     for (size_t i = 0; i < (size_t)run->places * torus_ports(run->routes->torus); i++)
         r->busiest = later(r->busiest, run->channel[i].total);
     /* XORs change the lengths of routes: compare the sums over all routes. */
-    if (run->routes->by_xor)
+    if (run->routes->by_xor || run->by_rule)
         r->minimal =
             run->block_hops == run->routes->algorithm->segments * all_distances(run->routes->torus);
     return 0;
@@ -326,15 +335,16 @@ static int run_schedule(struct run *run, const struct tally *messages, struct sc
 
 /* Runs the schedule whose messages these are. Returns 0 with its costs in *r, or -1 with *e (no
  * memory). */
-static int price(const struct routes *routes, const struct damage *rates, struct tally *messages,
-                 struct schedule_report *r, struct error *e)
+static int price(const struct routes *routes, const struct damage *rates, bool by_rule,
+                 struct tally *messages, struct schedule_report *r, struct error *e)
 {
-    const bool each = routes->by_xor || rates != NULL;
+    const bool each = routes->by_xor || rates != NULL || by_rule;
     uint32_t places = each ? routes->torus->nodes : routes->classes;
     struct run run = {
         .routes = routes,
         .rates = rates,
         .is_each_a_place = each,
+        .by_rule = by_rule,
         .places = places,
         .channel = calloc((size_t)places * torus_ports(routes->torus), sizeof *run.channel),
         .turn = calloc(places, sizeof *run.turn),
@@ -350,6 +360,74 @@ static int price(const struct routes *routes, const struct damage *rates, struct
     return rc == 0 ? 0 : no_memory(routes, e);
 }
 
+/* Follows the routes, and counts their messages. Returns 0, or -1 with *e. */
+static int follow(struct routes *routes, struct tally *messages, bool *minimal, struct error *e)
+{
+    const struct torus *t = routes->torus;
+    const struct algorithm *a = routes->algorithm;
+    const uint64_t all = (uint64_t)work_routes_followed(t, a);
+    uint64_t followed = 0;
+    struct leg *other =
+        calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *other); /* never 0 bytes */
+    int rc = other != NULL ? 0 : no_memory(routes, e);
+
+    routes_only_on_lines(routes);
+    while (rc == 0 && routes_next(routes)) {
+        rc = check_route(routes, other, messages, minimal, e);
+        watch_count(&followed, all);
+    }
+    free(other);
+    return rc;
+}
+
+/* A node whose messages a rule tells. */
+struct ruled {
+    const struct routes *routes;
+    struct tally *messages;
+    uint32_t class;
+    struct error *e;
+};
+
+static int add_ruled(void *context, const struct leg *leg, uint64_t blocks)
+{
+    const struct ruled *r = context;
+    return count_message(r->routes, r->messages, r->class, leg, blocks, r->e);
+}
+
+/* Counts the messages by the algorithm's rule. Returns 0, or -1 with *e. */
+static int ask(const struct routes *routes, struct tally *messages, struct error *e)
+{
+    const struct algorithm *a = routes->algorithm;
+    struct ruled r = {.routes = routes, .messages = messages, .e = e};
+
+    for (; r.class < routes->classes; r.class ++)
+        if (a->messages(a, routes->torus, routes->representative[r.class], add_ruled, &r) != 0)
+            return -1;
+    return 0;
+}
+
+static int verify(const struct torus *t, const struct algorithm *a, const struct damage *damage,
+                  bool by_rule, struct schedule_report *r, struct error *e)
+{
+    const struct damage *rates = damage != NULL && damage->rate != NULL ? damage : NULL;
+    struct tally messages = {0};
+    struct routes routes;
+
+    if (routes_open_ends(&routes, t, a, e) != 0)
+        return -1;
+    *r = (struct schedule_report){
+        .minimal = true,
+        .one_port_kept = true,
+        .bound = algorithm_bound(a, t),
+    };
+    int rc = by_rule ? ask(&routes, &messages, e) : follow(&routes, &messages, &r->minimal, e);
+    if (rc == 0)
+        rc = price(&routes, rates, by_rule, &messages, r, e);
+    tally_free(&messages);
+    routes_close(&routes);
+    return rc;
+}
+
 int schedule_verify(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
                     struct error *e)
 {
@@ -359,35 +437,22 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
 int schedule_verify_rated(const struct torus *t, const struct algorithm *a,
                           const struct damage *damage, struct schedule_report *r, struct error *e)
 {
-    const struct damage *rates = damage != NULL && damage->rate != NULL ? damage : NULL;
-    struct routes routes;
-    struct tally messages = {0};
-    uint64_t followed = 0;
-    int rc = 0;
-
-    if (algorithm_accepts(a, t, e) != 0 || work_check(t, a, work_of(t, a), WORK_MOST, e) != 0 ||
-        routes_open_ends(&routes, t, a, e) != 0)
+    if (algorithm_accepts(a, t, e) != 0)
         return -1;
-    const uint64_t all = (uint64_t)routes.classes * (t->nodes - 1) * a->segments;
-    struct leg *other =
-        calloc((size_t)algorithm_max_legs(a, t) + 1, sizeof *other); /* never 0 bytes */
-    if (other == NULL)
-        rc = no_memory(&routes, e);
-    *r = (struct schedule_report){
-        .minimal = true,
-        .one_port_kept = true,
-        .bound = algorithm_bound(a, t),
-    };
-    while (rc == 0 && routes_next(&routes)) {
-        rc = check_route(&routes, other, &messages, &r->minimal, e);
-        watch_count(&followed, all);
-    }
-    if (rc == 0)
-        rc = price(&routes, rates, &messages, r, e);
-    tally_free(&messages);
-    free(other);
-    routes_close(&routes);
-    return rc;
+    if (work_check(t, a, work_to_verify(t, a), WORK_MOST, e) != 0)
+        return -1;
+    return verify(t, a, damage, work_by_rule(t, a), r, e);
+}
+
+int schedule_count(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
+                   struct error *e)
+{
+    if (algorithm_accepts(a, t, e) != 0)
+        return -1;
+    if (a->messages == NULL || !torus_is_plain(t))
+        return error_set(e, ERROR_REFUSED, "%s has no rule for its messages on this network",
+                         a->name);
+    return verify(t, a, algorithm_damage(a), true, r, e);
 }
 
 bool schedule_keeps_ports(const struct algorithm *a, const struct schedule_report *r)

@@ -29,7 +29,9 @@ struct schedule_report {
     uint32_t crowded_step, crowded_node; /* otherwise the first place where that happens */
 };
 
-/* Follows the routes of one source of each class; trusts the algorithm's symmetries. Returns 0 with
+/* Follows the routes of one source of each class; trusts the algorithm's symmetries. Where these are
+ * more than WORK_QUICK, and the algorithm has a rule for its messages, counts by that
+ * (schedule_count()). Returns 0 with
  * *r filled if every block arrives exactly once, over legs that exist, in rising steps, and in an
  * allgather the routes of a source form a tree. Returns -1 with *e otherwise: a route is wrong
  * (ERROR_DAMAGED, names the first pair), the algorithm refuses the torus, it would be too much work
@@ -41,6 +43,12 @@ int schedule_verify(const struct torus *t, const struct algorithm *a, struct sch
  * (algorithm_damage()). The bound stays that of algorithm_bound(). */
 int schedule_verify_rated(const struct torus *t, const struct algorithm *a,
                           const struct damage *rates, struct schedule_report *r, struct error *e);
+
+/* Fills *r by the algorithm's rule for its messages (algorithm.h), without following any route: what
+ * arrives where is not checked. Returns 0, or -1 with *e: there is no such rule for the torus
+ * (ERROR_REFUSED), the algorithm refuses the torus, no memory. */
+int schedule_count(const struct torus *t, const struct algorithm *a, struct schedule_report *r,
+                   struct error *e);
 
 /* Whether a schedule with this report keeps to the algorithm's port model. All-port: no channel
  * carries two messages in a step. One-port: also, no node starts, or ends, two messages in a step.

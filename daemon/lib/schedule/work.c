@@ -50,6 +50,46 @@ double work_of_all(const struct torus *t, const struct algorithm *a)
     return (double)t->nodes * t->nodes * a->segments * work_of_one(t, a);
 }
 
+bool work_by_rule(const struct torus *t, const struct algorithm *a)
+{
+    return a->messages != NULL && torus_is_plain(t) && work_of(t, a) > (double)WORK_QUICK;
+}
+
+double work_routes_followed(const struct torus *t, const struct algorithm *a)
+{
+    double others = 0;
+
+    for (unsigned i = 0; i < t->dims; i++)
+        others += t->size[i] - 1;
+    return a->by_lines ? work_routes(t, a) / t->nodes * others : work_routes(t, a);
+}
+
+static int add_work(void *context, const struct leg *leg, uint64_t blocks)
+{
+    double *work = context;
+
+    (void)blocks;
+    *work += 1 + leg->hops;
+    return 0;
+}
+
+/* The messages of all nodes, and their hops, if all nodes send as many as node 0. */
+static double work_of_rule(const struct torus *t, const struct algorithm *a)
+{
+    double work = 0;
+
+    (void)a->messages(a, t, 0, add_work, &work);
+    return work * t->nodes;
+}
+
+double work_to_verify(const struct torus *t, const struct algorithm *a)
+{
+    if (work_by_rule(t, a))
+        return work_of_rule(t, a);
+    /* A route between nodes of a line has the legs and hops of one dimension. */
+    return work_routes_followed(t, a) * work_of_one(t, a) / (a->by_lines ? t->dims : 1);
+}
+
 int work_check(const struct torus *t, const struct algorithm *a, double work, uint64_t most,
                struct error *e)
 {

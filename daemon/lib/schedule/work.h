@@ -1,6 +1,7 @@
 /* An estimate of the work of following the routes of an algorithm. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/lib/schedule/algorithm.h"
@@ -40,6 +41,13 @@ double work_routes(const struct torus *t, const struct algorithm *a);
  * accepted. */
 double work_of(const struct torus *t, const struct algorithm *a);
 double work_of_all(const struct torus *t, const struct algorithm *a);
+
+/* What schedule_verify() does (verify.h): whether it counts by the algorithm's rule for its messages;
+ * otherwise how many routes it follows, between nodes of a line where these make up all others; and
+ * the legs and hops of these routes, roughly, or the messages of the rule with their hops. */
+bool work_by_rule(const struct torus *t, const struct algorithm *a);
+double work_routes_followed(const struct torus *t, const struct algorithm *a);
+double work_to_verify(const struct torus *t, const struct algorithm *a);
 
 /* Returns 0 if `work` is at most `most`, otherwise -1 with *e (ERROR_REFUSED). */
 int work_check(const struct torus *t, const struct algorithm *a, double work, uint64_t most,

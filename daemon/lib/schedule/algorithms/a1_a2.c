@@ -173,6 +173,7 @@ const struct algorithm algorithm_a2 = {
               "Interconnection Networks, section 4",
     .port_model = PORT_MODEL_ONE,
     .single_hops = true,
+    .by_lines = true,
     .segments = 1,
     .takes = a2_takes,
     .max_legs = product_legs_most,

@@ -324,6 +324,27 @@ static bool cccube_takes(const struct torus *t)
 
 /* ---- Routes ---------------------------------------------------------------------------------- */
 
+/* The leg of iteration i in a stage that begins with a step, from a coordinate of its dimension. Sets
+ * *next to the coordinate to which it leads. */
+static struct leg leg_of(const struct cube *c, unsigned i, uint32_t stage, uint32_t step,
+                         uint32_t at, uint32_t *next)
+{
+    const struct torus *t = c->torus;
+    const struct window w = window_of(c, stage);
+    const unsigned dim = c->at[i].dim, at_part = part_of(c, &w, i);
+    const struct window part = window_of_part(c, &w, at_part);
+    const struct bits b = bits_of(c, &part, dim);
+    int direction = 1; /* on a ring of 2, where both ways are equally long, and in complete:2 */
+
+    *next = embed(t, dim, embed(t, dim, at) ^ 1u << c->at[i].bit);
+    const uint32_t hops = t->graph[dim] != NULL ? 1 : torus_shortest(t, dim, at, *next, &direction);
+    step += steps_of_parts(c, &w, at_part);
+    return (struct leg){.step = step + track(t, dim, &b, c->at[i].bit, at),
+                        .hops = (uint16_t)hops,
+                        .dim = (uint8_t)dim,
+                        .direction = (int8_t)direction};
+}
+
 static uint32_t cccube_route(const struct family *f, const struct torus *t, uint32_t degree,
                              uint32_t source, uint32_t destination, struct leg *legs)
 {
@@ -342,23 +363,31 @@ static uint32_t cccube_route(const struct family *f, const struct torus *t, uint
         if ((difference >> i & 1) == 0)
             continue;
         unsigned dim = c.at[i].dim;
-        uint32_t next = embed(t, dim, embed(t, dim, at[dim]) ^ 1u << c.at[i].bit);
-        int direction = 1; /* on a ring of 2, where both ways are equally long, and in complete:2 */
-        uint32_t hops =
-            t->graph[dim] != NULL ? 1 : torus_shortest(t, dim, at[dim], next, &direction);
         go_on(&c, &stage, &step, i + packet_of(&c, difference, i));
-        const struct window w = window_of(&c, stage);
-        const unsigned at_part = part_of(&c, &w, i);
-        const struct window part = window_of_part(&c, &w, at_part);
-        struct bits b = bits_of(&c, &part, dim);
-        uint32_t begin = step + steps_of_parts(&c, &w, at_part);
-        legs[count++] = (struct leg){.step = begin + track(t, dim, &b, c.at[i].bit, at[dim]),
-                                     .hops = (uint16_t)hops,
-                                     .dim = (uint8_t)dim,
-                                     .direction = (int8_t)direction};
-        at[dim] = next;
+        legs[count++] = leg_of(&c, i, stage, step, at[dim], &at[dim]);
     }
     return count;
+}
+
+/* A node sends one message for each packet of each iteration, whichever node it is. */
+static int cccube_sends(const struct algorithm *a, const struct torus *t, uint32_t rank,
+                        message_fn *fn, void *context)
+{
+    const struct cube c = make_cube(t, a->degree, a->family->base->ports);
+    uint32_t at[TORUS_MAX_DIMS], next, step = 0;
+
+    torus_coordinates(t, rank, at);
+    for (uint32_t stage = 0; stage < all_stages(&c);) {
+        const struct window w = window_of(&c, stage);
+        for (unsigned i = w.first; i <= w.last; i++) {
+            const uint32_t packet = stage - i;
+            const struct leg leg = leg_of(&c, i, stage, step, at[c.at[i].dim], &next);
+            if (fn(context, &leg, first_block(&c, packet + 1) - first_block(&c, packet)) != 0)
+                return -1;
+        }
+        go_on(&c, &stage, &step, stage + 1);
+    }
+    return 0;
 }
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
@@ -507,6 +536,7 @@ const struct algorithm algorithm_cccube = {
     .period = cccube_period,
     .xor_period = cccube_xor_period,
     .route = route_base,
+    .messages = cccube_sends,
     .family = &family_cccube,
     .degree = 1,
 };
@@ -541,6 +571,7 @@ const struct algorithm algorithm_cccube = {
         .max_legs = cccube_max_legs,                                                               \
         .period = cccube_period,                                                                   \
         .xor_period = cccube_xor_period,                                                           \
+        .messages = cccube_sends,                                                                  \
         .family = &family_cccube_ports[(k)-1],                                                     \
         .degree = 1,                                                                               \
     };

@@ -126,6 +126,7 @@ static uint32_t pair_route(const struct torus *t, uint32_t source, uint32_t dest
         .takes = pair_takes,                                                                       \
         .max_legs = torus_diameter,                                                                \
         .period = pair_period,                                                                     \
+        .by_lines = true,                                                                          \
         .route = pair_route,                                                                       \
     };
 

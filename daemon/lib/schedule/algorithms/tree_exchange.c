@@ -130,6 +130,7 @@ const struct algorithm algorithm_dim_tree = {
     .max_legs = dim_tree_steps,
     .period = torus_no_period,
     .ordered_steps = dim_tree_steps,
+    .by_lines = true,
     .route = dim_tree_route,
 };
 
@@ -268,6 +269,31 @@ struct branches {
     uint32_t depth;
 };
 
+/* Finds the port to the parent of a node, its depth and the number of nodes of each of its branches.
+ * A node has children in the highest dimension in which it is not at the root's coordinate,
+ * outwards, and on both sides in those above; its parent is in the same dimension, inwards. */
+static void count_branches(struct branches *b, const struct torus *t, const int64_t *hops)
+{
+    uint64_t inner = 1, below = 0; /* nodes at and below a place of the line; below the node */
+
+    *b = (struct branches){.parent = -1};
+    for (unsigned i = 0; i < t->dims; i++)
+        b->depth += climb_length(hops[i]);
+    for (unsigned i = t->dims; i-- > 0 && b->parent < 0; inner *= t->size[i]) {
+        for (unsigned side = 0; side < 2; side++) {
+            const bool plus = side == 0, inwards = hops[i] != 0 && (hops[i] > 0) != plus;
+            const unsigned port = torus_port(t, i, plus ? 1 : -1);
+            if (inwards)
+                b->parent = (int)port;
+            else
+                b->nodes[port] = (reach(t, i, plus) - climb_length(hops[i])) * inner;
+            below += b->nodes[port];
+        }
+    }
+    if (b->parent >= 0)
+        b->nodes[b->parent] = t->nodes - 1 - below;
+}
+
 /* The branch of the node that is `other` away from the root, seen from the node that is `hops`
  * away. */
 static unsigned find_branch(const struct torus *t, const int64_t *hops, const int64_t *other,
@@ -289,19 +315,14 @@ static int find_branches(struct branches *b, const struct torus *t, uint32_t ran
 {
     int64_t hops[TORUS_MAX_DIMS], other[TORUS_MAX_DIMS];
 
-    *b = (struct branches){.of = calloc(t->nodes, 1), .parent = -1};
+    from_root_all(t, rank, hops);
+    count_branches(b, t, hops);
+    b->of = calloc(t->nodes, 1);
     if (b->of == NULL)
         return -1;
-    from_root_all(t, rank, hops);
-    for (unsigned i = 0; i < t->dims; i++) {
-        b->depth += climb_length(hops[i]);
-        if (hops[i] != 0)
-            b->parent = (int)torus_port(t, i, hops[i] > 0 ? -1 : 1);
-    }
     for (uint32_t node = 0; node < t->nodes; node++) {
         from_root_all(t, node, other);
         b->of[node] = (uint8_t)find_branch(t, hops, other, b->parent);
-        b->nodes[b->of[node]]++;
     }
     return 0;
 }
@@ -452,6 +473,25 @@ static uint64_t tree_peak_transit(const struct torus *t)
     return most;
 }
 
+/* A message to the parent, and one to each child. */
+static int tree_messages(const struct algorithm *a, const struct torus *t, uint32_t rank,
+                         message_fn *fn, void *context)
+{
+    int64_t hops[TORUS_MAX_DIMS];
+    struct branches b;
+
+    (void)a;
+    from_root_all(t, rank, hops);
+    count_branches(&b, t, hops);
+    for (unsigned port = 0; port < torus_ports(t); port++) {
+        const bool up = (int)port == b.parent;
+        const struct leg leg = hop_through(t, port, up ? depth(t) - b.depth : depth(t) + b.depth);
+        if (b.nodes[port] > 0 && fn(context, &leg, b.nodes[port] * (t->nodes - b.nodes[port])) != 0)
+            return -1;
+    }
+    return 0;
+}
+
 const struct algorithm algorithm_tree = {
     .name = "tree",
     .summary = "up and down a spanning tree, one message an edge each way: for a few bytes",
@@ -467,4 +507,5 @@ const struct algorithm algorithm_tree = {
     .route = tree_route,
     .plan = tree_plan,
     .peak_transit = tree_peak_transit,
+    .messages = tree_messages,
 };
